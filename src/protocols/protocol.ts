@@ -3,95 +3,99 @@ import type { Address } from '../solana/types.js';
 import type { Offer, PaymentHeader, PaymentRequired, Settlement } from './types.js';
 
 /**
- * How sellers ask to be paid over HTTP, and how a payment is presented to them. x402 is one; another
- * is a folder beside it, and a place in the list that `src/parts.ts` composes a client of. Its
- * terms are brought into the form of `PaymentRequired`; what the wallet signs for them, which budget
- * it counts in and what the chain says of it is not the protocol's to decide.
+ * A way in which sellers ask to be paid over HTTP and take a payment. x402 is the first protocol; a
+ * second protocol is a folder beside it and an entry in the list of `src/parts.ts`. A protocol
+ * brings a seller's terms into the form of `PaymentRequired`. It does not decide what the wallet
+ * signs, which budget a payment counts in, or the fate of a payment.
  */
 export interface PaymentProtocol {
-  /** Such as `x402`. */
+  /** Name of the protocol, such as `x402`. */
   readonly id: string;
-  /** Request headers that carry its payments, in lower case. No redirect is followed with one. */
+  /**
+   * Names of headers that carry a payment, in lower case. A request with a payment follows no
+   * redirect.
+   */
   readonly headers: readonly string[];
   /**
-   * The terms of a response, or undefined if it does not ask for a payment of this protocol. Only a
-   * copy of its body is read.
+   * Returns the terms of a response, or undefined if the response does not ask for a payment of
+   * this protocol. It reads a copy of the body only.
    *
-   * @throws {ProtocolError} `malformed_payment_required` if it asks, and cannot be read.
+   * @throws {ProtocolError} `malformed_payment_required` if the response asks for a payment in
+   *   terms that cannot be read.
    */
   detect(response: Response, options: ReadOptions): Promise<PaymentRequired | undefined>;
-  /** The terms in an object that a caller has; undefined if they are not of this protocol. */
+  /** Returns the terms in an object of the caller; undefined if they are not of this protocol. */
   parse(body: object): PaymentRequired | undefined | Promise<PaymentRequired | undefined>;
-  /** Whether it has read these terms itself, from where they say. */
+  /** Whether this protocol read these terms from a response or a caller's object itself. */
   owns(terms: PaymentRequired): boolean;
-  /** Judges what the terms offer, as far as no chain is needed to tell. */
+  /** Judges each offer of the terms by every check that needs no chain. */
   offers(
     terms: PaymentRequired,
     network: string,
     self: Address,
   ): JudgedOffers | Promise<JudgedOffers>;
-  /** Name of the request header that carries a payment for terms. */
+  /** Returns the name of the request header that carries a payment for the terms. */
   headerOf(terms: PaymentRequired): string;
-  /** Throws `header_too_large` if no payment for an offer of these terms could be presented. */
+  /** Throws `header_too_large` if the header of a payment for the offer would be too large. */
   checkHeader(terms: PaymentRequired, offer: Offer): void;
-  /** The message to sign, checked by code that has no part in building it. */
+  /** Builds the message to sign, after a check by code that has no part in building it. */
   build(payment: PaymentFacts): BuiltPayment;
   /**
-   * Why no facilitator of an offer's kind takes a payment that the wallet has added instructions
-   * to, as the end of a sentence; undefined if they take it.
+   * Returns why official facilitators refuse a payment to which the wallet added instructions, as
+   * the end of a sentence; undefined if they take it.
    */
   refusesForm(offer: Offer, message: Uint8Array): string | undefined;
-  /** The request header that carries a transaction. Throws `header_too_large`. */
+  /** Returns the request header that carries a transaction. Throws `header_too_large`. */
   attach(payment: PaymentToAttach): AttachedPayment;
-  /** The transaction that such a header carries; undefined if it carries none. */
+  /** Returns the transaction in a header of `attach`; undefined if the header has none. */
   transactionIn(header: PaymentHeader): Uint8Array | undefined;
-  /** What an answer to a paid request says of its payment. The body is read only of a 402. */
+  /** Reads what the seller says about a paid request. It reads the body of a 402 only. */
   readOutcome(response: Response, options: ReadOptions): Promise<SellersWord>;
 }
 
-/** How a response is read. */
+/** Limits for reading a response. */
 export interface ReadOptions {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * One entry of `accepts`: an offer that can be paid as far as no chain is needed to tell, or why it
- * cannot.
+ * The result for one entry of `accepts`: an offer that passes every check that needs no chain, or
+ * why it cannot be paid.
  */
 export type OfferReading =
   | { readonly ok: true; readonly offer: Offer }
   | { readonly ok: false; readonly refusal: OfferRefusal; readonly error: ExactChangeError };
 
 export interface JudgedOffers {
-  /** The terms that the offers are from: a response may hold more than one version of them. */
+  /** The terms that hold the offers: a response may hold terms of both versions. */
   readonly terms: PaymentRequired;
-  /** In the seller's order. */
+  /** One reading for each entry of `accepts`, in the seller's order. */
   readonly readings: readonly OfferReading[];
 }
 
-/** Every fact that a payment is made of. */
+/** Every value that a payment is built from. */
 export interface PaymentFacts {
   readonly offer: Offer;
   readonly payer: Address;
-  /** The payer's associated token account of the mint. */
+  /** The payer's associated token account for the mint. */
   readonly source: Address;
-  /** The payee's. */
+  /** The payee's associated token account for the mint. */
   readonly destination: Address;
   readonly tokenProgram: Address;
-  /** From the mint on chain, never from the seller. */
+  /** Decimals of the mint as the chain has them, never as the seller says. */
   readonly decimals: number;
   readonly blockhash: string;
-  /** 16 random bytes: what tells this payment from every other. */
+  /** 16 random bytes that make this payment unique. */
   readonly nonce: Uint8Array;
   /**
-   * Micro-lamports per compute unit if the memo is not ours: counted up per blockhash, so that no
-   * two payments are equal.
+   * Micro-lamports per compute unit. It counts up for each payment with the same blockhash. So
+   * payments without a nonce as their memo are never equal.
    */
   readonly price: bigint;
 }
 
-/** Whether payments for an offer carry the nonce as their memo: then no price tells them apart. */
+/** Whether a payment for the offer has the nonce as its memo: then the price need not be unique. */
 export function carriesNonce({ memo, takesMemo }: Offer): boolean {
   return memo === undefined && takesMemo;
 }
@@ -99,38 +103,38 @@ export function carriesNonce({ memo, takesMemo }: Offer): boolean {
 export interface BuiltPayment {
   /** A serialized v0 message for two signers: the offer's fee payer, then the payer. */
   readonly message: Uint8Array;
-  /** The memo in it, by which the payment is found on chain. */
+  /** The memo in the message; a search on the chain finds the payment by it. */
   readonly memo?: string;
 }
 
 export interface PaymentToAttach {
   readonly terms: PaymentRequired;
   readonly offer: Offer;
-  /** Wire bytes: our signature in its slot, the fee payer's slot empty. */
+  /** The serialized transaction: the wallet's signature is set, the fee payer's slot is empty. */
   readonly transaction: Uint8Array;
-  /** Draws 16 bytes, for sellers that tell repeats of a payment by an identifier. */
+  /** Draws 16 bytes for a payment identifier, which tells some sellers that a payment repeats. */
   readonly random: () => Uint8Array;
 }
 
 export interface AttachedPayment {
   readonly header: PaymentHeader;
-  /** Repeats of this header are one purchase to the seller, by an identifier in it. */
+  /** Whether the header has a payment identifier, so that its repeats are one purchase. */
   readonly hasPaymentId: boolean;
 }
 
-/** What an answer to a paid request says of its payment. */
+/** What the seller says about the payment in its answer to a paid request. */
 export interface SellersWord {
   readonly settlement?: Settlement | undefined;
-  /** Why it was refused, in the seller's own words. */
+  /** Why the seller refused the payment, in its own words. */
   readonly reason?: string | undefined;
   /**
-   * It has terms that servers send before they settle (x402.md 5.1): those of x402 version 2. Terms
-   * of version 1 come with any refusal.
+   * Whether the answer has terms of version 2, which servers send before they settle
+   * (x402.md 5.1). Terms of version 1 come with any refusal, so they do not count.
    */
   readonly hasTerms?: boolean;
 }
 
-/** The first protocol's terms that a response asks by. */
+/** Returns the terms of the first protocol that finds a payment request in the response. */
 export async function detectTerms(
   protocols: readonly Pick<PaymentProtocol, 'detect'>[],
   response: Response,
@@ -143,24 +147,24 @@ export async function detectTerms(
   return undefined;
 }
 
-/** The protocol that terms were read by; the first for terms that no protocol has read. */
+/** Returns the protocol that read the terms; the first protocol if none read them. */
 export function protocolOf(
   protocols: readonly PaymentProtocol[],
   terms: PaymentRequired,
 ): PaymentProtocol {
-  return known(protocols.find((one) => one.owns(terms)) ?? protocols[0]);
+  return required(protocols.find((protocol) => protocol.owns(terms)) ?? protocols[0]);
 }
 
-/** The protocol that a payment was signed for, by the name of its header. */
+/** Returns the protocol of a signed payment, by the name of its header. */
 export function protocolOfHeader(
   protocols: readonly PaymentProtocol[],
   { name }: PaymentHeader,
 ): PaymentProtocol {
   const found = protocols.find(({ headers }) => headers.includes(name.toLowerCase()));
-  return known(found ?? protocols[0]);
+  return required(found ?? protocols[0]);
 }
 
-function known(protocol: PaymentProtocol | undefined): PaymentProtocol {
+function required(protocol: PaymentProtocol | undefined): PaymentProtocol {
   if (protocol === undefined) throw new TypeError('A client is composed of one protocol or more.');
   return protocol;
 }

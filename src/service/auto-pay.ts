@@ -30,17 +30,17 @@ import { readSigned, type SignedBytes } from './read-swap.js';
 import { narrowed, swapAmountOf } from './request.js';
 import { awaitVerdict, sentBytes, soon, type SwapState } from './verdict.js';
 
-/** @internal What a step works with. */
+/** @internal The dependencies of a step. */
 export interface AutoPayDeps {
   readonly settings: LocalSettings;
   readonly sources: readonly SwapSource[] | undefined;
   readonly rpc: Rpc;
   readonly transport: Transport;
-  /** The same for all wallets. */
+  /** Token prices, shared by all wallets. */
   readonly tokenPrices: Prices;
 }
 
-/** One step of a payment that its caller signs. Keeps nothing of it between steps. */
+/** Runs one step of a payment that its caller signs. It keeps no state between steps. */
 export async function autoPayStep(
   deps: AutoPayDeps,
   request: AutoPayRequest,
@@ -70,7 +70,7 @@ export async function autoPayStep(
   try {
     return await plan(context, terms, { purpose, signal });
   } catch (error) {
-    // Whatever keeps the payment from being made, the swap for it was.
+    // The payment cannot be planned, but the error must still report the swap that landed.
     throw isExactChangeError(error)
       ? amendError(error, { moved: [{ kind: 'swap', signature: firstSignature(bytes) }] })
       : error;
@@ -78,8 +78,8 @@ export async function autoPayStep(
 }
 
 /**
- * A context that plans one step for a wallet, within what the request asks for, and keeps nothing
- * but prices.
+ * Creates a context that plans one step for a wallet, within the limits of the request. It keeps
+ * only prices.
  */
 export function planner(
   { settings, sources, rpc, transport, tokenPrices }: AutoPayDeps,
@@ -113,18 +113,18 @@ export function planner(
   });
 }
 
-/** How to plan. */
+/** Options of a plan. */
 export interface PlanOptions {
-  /** What the payment is for. */
+  /** The purchase that the payment is for. */
   readonly purpose: Purpose;
   readonly signal: AbortSignal | undefined;
-  /** Base units that a swap has to bring. */
+  /** Base units that the swap must bring. */
   readonly swapAmount?: bigint | undefined;
-  /** Throws if what was chosen may not be paid after all. */
+  /** Throws if the chosen offer must not be paid. */
   readonly check?: (choice: Choice) => Promise<void>;
 }
 
-/** What to sign next, or what is missing. */
+/** Returns the next transaction to sign, or the funds that are missing. */
 export async function plan(
   context: PaymentContext,
   terms: PaymentRequired,
@@ -173,7 +173,7 @@ export async function plan(
   };
 }
 
-/** The offer, and the swap for it: for what is missing, or for so much as is asked for. */
+/** Chooses an offer, with a swap for the missing amount or for the requested amount. */
 async function chooseFunded(
   context: PaymentContext,
   terms: PaymentRequired,
@@ -195,7 +195,7 @@ async function chooseFunded(
   };
 }
 
-/** Of the place that asks; empty if the 402 does not say. Throws `invalid_option`. */
+/** Returns the seller's host; empty if the 402 has no url. Throws `invalid_option`. */
 export function hostOf({ url }: PaymentRequired): string {
   try {
     return url === undefined ? '' : new URL(url).host;
@@ -204,7 +204,7 @@ export function hostOf({ url }: PaymentRequired): string {
   }
 }
 
-/** The header for a payment that the wallet signed, if it is a payment for one of the offers. */
+/** Returns the header of a payment that the wallet signed, if it pays an offer of the terms. */
 async function present(
   terms: PaymentRequired,
   network: string,
@@ -221,8 +221,8 @@ async function present(
 }
 
 /**
- * Sends a signed swap and waits a while; its signature if it is not decided by then. What landed
- * or died before is told at once.
+ * Sends a signed swap and waits a while. Returns undefined once the swap has landed, or its
+ * signature if it is still open. A swap that landed or expired before is not sent.
  */
 async function submit(
   context: PaymentContext,
@@ -239,7 +239,7 @@ async function submit(
   return verdict.state === 'confirmed' ? undefined : signed.signature;
 }
 
-/** Sends a swap whose blockhash was valid at a slot. */
+/** Sends a swap with a blockhash that was valid at the slot. */
 async function land(
   context: PaymentContext,
   signed: SignedBytes,
@@ -249,7 +249,7 @@ async function land(
   const { rpc, config, histories } = context;
   const { runtime } = config;
   const sent = await sentBytes(context, signed, minContextSlot, signal);
-  // No blockhash of before outlives one of now.
+  // A blockhash expires no later than a newer blockhash, so the newest height is an upper bound.
   const { lastValidBlockHeight } = await rpc.latestBlockhash({ minContextSlot, signal });
   const lookBack = async (within: AbortSignal) => landingOf(await fateOf(histories, sent, within));
   const landing = await landTransaction({
@@ -265,7 +265,7 @@ async function land(
   return { state: landing.outcome === 'unknown' ? 'waiting' : landing.outcome };
 }
 
-/** The first offer that can be paid, or else the first. */
+/** Returns the first offer that can be paid, or else the first offer. */
 export function firstOffer(
   terms: PaymentRequired,
   network: string,
@@ -278,7 +278,7 @@ export function firstOffer(
     : parsedOffer(reading, terms);
 }
 
-/** The bytes of an option that is base64. Throws `invalid_option`. */
+/** Decodes a base64 option. Throws `invalid_option`. */
 export function bytesOf(option: string, text: string): Uint8Array {
   try {
     return base64.decode(text);

@@ -1,6 +1,6 @@
 import { ConfigError } from '../errors.js';
 
-/** What each call of a local transport rejects with once that was closed. */
+/** Creates the error with which each call of a closed local transport rejects. */
 export function transportClosed(): ConfigError {
   return new ConfigError(
     'client_closed',

@@ -6,7 +6,7 @@ import { failureFee, readLanded } from '../payments/reconcile/swap-outcome.js';
 import { mostFee, type SignedBytes } from './read-swap.js';
 import type { SwapState } from './verdict.js';
 
-/** What became of a swap, and the error that it failed with. */
+/** The result of a decided swap, and the error if the swap failed. */
 export interface Landed {
   readonly outcome: SwapOutcome;
   readonly error?: ExactChangeError;
@@ -16,8 +16,8 @@ const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 
 /**
- * Sends a signed swap until the chain has decided. Undefined if the context closes before. Keeps no
- * process alive by its timers.
+ * Sends a signed swap until the chain has decided. Returns undefined if the context closes first.
+ * Its timers do not keep the process alive.
  */
 export async function keepLanding(
   context: PaymentContext,
@@ -38,7 +38,7 @@ export async function keepLanding(
   return undefined;
 }
 
-/** Throws the error of a swap that came to nothing. */
+/** Throws the swap's error if the swap failed or expired. */
 export async function throwIfFailed(
   context: PaymentContext,
   { signature, decoded }: SignedBytes,
@@ -52,7 +52,7 @@ export async function throwIfFailed(
   throw swapFailed({ signature, reason: swap.reason, feeLamports: fee.toString() });
 }
 
-/** What was put on record of a swap. */
+/** Returns the end of a swap from its outcome in the journal. */
 export function landedBefore({ signature, quoted }: SignedSwap, outcome: SwapOutcome): Landed {
   if (outcome.state === 'confirmed') return { outcome };
   if (outcome.code === 'swap_expired') return { outcome, error: swapExpired(signature) };

@@ -5,12 +5,12 @@ import { readOffers } from '../protocols/x402/offers.js';
 import { readTerms } from '../protocols/x402/body.js';
 import type { ParsedOffer, ParsedPayment, PaymentResponseParts } from '../transport.js';
 
-// Which wallet will pay is not known here, and no payee is this one.
+// The paying wallet is not known here. This address is never a payee, so no offer pays itself.
 const NO_WALLET = '1nc1nerator11111111111111111111111111111111';
 
 /**
- * The terms of a 402, each entry normalised. Throws `malformed_payment_required` if there are
- * none, or they cannot be read.
+ * Parses the terms of a 402 and normalises each entry. Throws `malformed_payment_required` if there
+ * are no terms, or if they cannot be read.
  */
 export function parsedPayment(parts: PaymentResponseParts, network: string): ParsedPayment {
   const terms = termsOf(parts);
@@ -20,7 +20,7 @@ export function parsedPayment(parts: PaymentResponseParts, network: string): Par
   };
 }
 
-/** The terms of a 402. Throws `malformed_payment_required`. */
+/** Returns the terms of a 402. Throws `malformed_payment_required`. */
 export function termsOf({ url, headers, body }: PaymentResponseParts): PaymentRequired {
   const content =
     typeof body === 'string' || (typeof body === 'object' && body !== null) ? { body } : {};
@@ -39,7 +39,7 @@ export function termsOf({ url, headers, body }: PaymentResponseParts): PaymentRe
   );
 }
 
-/** One reading of an entry, as data. */
+/** Converts the reading of an entry to plain data. */
 export function parsedOffer(
   reading: OfferReading,
   { x402Version }: Pick<PaymentRequired, 'x402Version'>,

@@ -3,11 +3,11 @@ import type { PaymentContext } from '../payments/context.js';
 import type { Source } from '../payments/reconcile/account-history.js';
 
 /**
- * What an account held before a transaction that is handed in could land. Undefined if the
- * account's history tells it; the balance of now only if it has no history: what has landed already
- * is missing from it.
+ * Returns the balance of an account before a transaction could land. Undefined if the account's
+ * history shows that balance. If there is no older history, it returns the current balance, which
+ * lacks whatever has landed already.
  *
- * @param slot - The transaction cannot have landed before this slot.
+ * @param slot - Slot before which the transaction cannot have landed.
  */
 export async function pastBalance(
   { histories, closing }: PaymentContext,

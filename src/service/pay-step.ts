@@ -29,20 +29,20 @@ import {
 import { reserve, reservedFor, resultSoFar, type Step } from './step.js';
 
 /**
- * Puts a signed payment on record, then gives its header; what became of it, if it is there
- * already.
+ * Records a signed payment, then returns its header. If the payment is on record already, it
+ * returns the payment's result.
  */
 export async function payStep(step: Step, bytes: Uint8Array): Promise<PaymentResult> {
   const { session, request, signal } = step;
   const read = await readPayment(step.terms, session.context.config.network, request.wallet, bytes);
-  // A seller's own memo may look like anything.
+  // Skip the check if the seller chose the memo, because the memo then proves nothing.
   if (read.reading.offer.memo === undefined && !mayBeFor(read.memo, step.purchase))
     throw refuse(
       'signedPayment',
       'is for another address or idempotencyKey. Plan the payment under this one.',
     );
   const known = await findPaid(session.context, read.payerSignature);
-  if (known !== undefined) return standingFor(step, known);
+  if (known !== undefined) return resultFor(step, known);
   const choice = await judge(step, read);
   const bound = await boundOf(session.context, read, choice.facts.source, signal);
   const landed = await landedAs(step, read, choice, bound);
@@ -50,7 +50,7 @@ export async function payStep(step: Step, bytes: Uint8Array): Promise<PaymentRes
   if (choice.facts.available < choice.offer.amount)
     throw shortOf(ownerOf(session.context), choice.offer, choice.facts);
   const { attempt, isNew } = await session.alone(() => record(step, read, choice, bound), signal);
-  if (!isNew) return standingFor(step, attempt);
+  if (!isNew) return resultFor(step, attempt);
   await session.watch(attempt).catch(() => undefined);
   await session.context.claims.drop([attempt.id]).catch(() => undefined);
   const { header, payerSignature, lastValidBlockHeight } = attempt.payment;
@@ -66,10 +66,10 @@ export async function payStep(step: Step, bytes: Uint8Array): Promise<PaymentRes
 }
 
 /**
- * What became of it for the purchase that it is on record for: another key would be told that it
- * has paid, and later that it has not.
+ * Returns the result of a recorded payment, but only for its own purchase. Under another key the
+ * result would be wrong, because the payment does not pay for that purchase.
  */
-function standingFor(step: Step, known: PaidAttempt): PaymentResult {
+function resultFor(step: Step, known: PaidAttempt): PaymentResult {
   const { url, idempotencyKey } = step.purchase;
   if (
     idempotencyKey !== undefined &&
@@ -83,8 +83,9 @@ function standingFor(step: Step, known: PaidAttempt): PaymentResult {
 }
 
 /**
- * What became of a payment that is on chain and not on record. It is not put there: its bytes are
- * any stranger's to read, which must not fill the wallet's budget with them.
+ * Returns the result of a payment that is on the chain but not on record; undefined if it is still
+ * open. The payment is not recorded: any stranger can read its bytes, and could fill the wallet's
+ * budget with them.
  */
 async function landedAs(
   { session, signal }: Step,
@@ -104,7 +105,7 @@ async function landedAs(
   return { state: 'settled', offer, signature: fate.signature };
 }
 
-/** Whether the service lets the wallet pay that. */
+/** Checks that the service's policy allows the payment, and reads its accounts. */
 async function judge(
   { deps, request, purchase, signal }: Step,
   payment: ReadPayment,
@@ -116,10 +117,10 @@ async function judge(
   const misplaced =
     checkPlace(policy, purchase.host) ?? checkOffer(policy, { ...offer, scheme: 'exact' });
   if (misplaced !== undefined) throw misplaced;
-  const [one] = await readOfferAccounts(context, [offer], signal);
-  if (one === undefined) throw new TypeError('an offer was not read');
-  if ('error' in one) throw one.error;
-  const { facts } = one;
+  const [accounts] = await readOfferAccounts(context, [offer], signal);
+  if (accounts === undefined) throw new TypeError('an offer was not read');
+  if ('error' in accounts) throw accounts.error;
+  const { facts } = accounts;
   if (payment.source !== facts.source || payment.authority !== request.wallet)
     throw refuse('signedPayment', "must pay from the wallet's own associated token account.");
   const microUsd = await usdValueOf(context, offer.mint, offer.amount, facts.decimals, signal);
@@ -130,7 +131,7 @@ async function judge(
 
 type Bound = Pick<SignedPayment, 'before' | 'blockhashSlot' | 'lastValidBlockHeight' | 'slot'>;
 
-/** Until when it can land, and since when. Throws `invalid_option` if no node could tell. */
+/** Returns the slots and height within which the payment can land. Throws `invalid_option`. */
 async function boundOf(
   context: PaymentContext,
   { blockhash, hasNonce }: ReadPayment,
@@ -145,8 +146,8 @@ async function boundOf(
       'must have a blockhash that is still valid. Plan the payment anew.',
     );
   const { lastValidBlockHeight } = await rpc.latestBlockhash({ minContextSlot, signal });
-  // Of the slot that two answers have shown: with one that is too high, all that landed would be
-  // taken for older than the payment.
+  // Use a slot that two answers have shown. With a slot that is too high, the search would take
+  // every landed transaction for older than the payment.
   const slot = Math.max(0, minContextSlot - SLOT_MARGIN);
   const before = await pastBalance(context, { account: source, unit: 'tokens' }, slot, signal);
   return {
@@ -173,15 +174,15 @@ async function record(
   if (known !== undefined) return { attempt: known, isNew: false };
   const print = paymentPrint(read.payerSignature);
   const funded = await findFunded(context, purchase, spendOf(choice, purchase.host));
-  // What the journal reserved for the same bytes before it failed.
-  const begun = funded ?? (await findReserved(context, idOf(print)));
+  // An earlier call may have reserved the same bytes before the journal failed.
+  const existing = funded ?? (await findReserved(context, idOf(print)));
   const bearer = await bearerOf(context, purchase);
-  if (bearer !== undefined && bearer.id !== begun?.id) throw keyTaken();
-  const reserved = begun ?? reservedFor(step, choice, print);
-  // With all that its swaps took.
+  if (bearer !== undefined && bearer.id !== existing?.id) throw keyTaken();
+  const reserved = existing ?? reservedFor(step, choice, print);
+  // The attempt counts with everything that its swaps took.
   const refusal = checkPayment(context.config.policy, reserved);
   if (refusal !== undefined) throw refusal;
-  if (begun === undefined) await reserve(context, reserved);
+  if (existing === undefined) await reserve(context, reserved);
   else if (funded === undefined) await context.claims.take([reserved.id]);
   const payment = paymentOf(context, read, choice, bound);
   const attempt: PaidAttempt = {
@@ -192,8 +193,8 @@ async function record(
   try {
     await context.journal.put(attempt);
   } catch (error) {
-    // Without its header no caller can present it; if it was written all the same, it is not
-    // released.
+    // Without its header no caller can present the payment, so the reservation is freed. If the
+    // journal did write the payment, `release` does not remove it.
     if (funded === undefined) {
       const { id } = reserved;
       await context.journal.release(id).catch(() => undefined);

@@ -21,7 +21,7 @@ import { swapAmountOf } from './request.js';
 import { isOffered, resultSoFar, type Step } from './step.js';
 import { submittedSwap, waitFor } from './wait-swap.js';
 
-/** What to sign next; under a key, what became of what was signed. */
+/** Returns the next transaction to sign. For a known key, returns the result so far. */
 export async function planStep(step: Step): Promise<PaymentResult> {
   const { session, request, purchase } = step;
   const bearer = await bearerOf(session.context, purchase);
@@ -35,7 +35,7 @@ export async function planStep(step: Step): Promise<PaymentResult> {
   return planOn(step, swapAmountOf(request));
 }
 
-/** Plans with what the wallet's payments in flight leave of its tokens, and of its budget. */
+/** Plans with the tokens and the budget that the wallet's payments in flight leave. */
 export async function planOn(
   { deps, session, request, terms, purchase, signal }: Step,
   swapAmount?: bigint,
@@ -49,7 +49,7 @@ export async function planOn(
   const check = async (choice: Choice) => {
     const spend = spendOf(choice, purchase.host);
     funded = await findFunded(session.context, purchase, spend);
-    // What its swap took is counted with it, and reserved already.
+    // The cost of its swap is part of the attempt, and is reserved already.
     const refusal =
       funded === undefined ? undefined : checkPayment(session.context.config.policy, funded);
     if (refusal !== undefined) throw refusal;
@@ -60,8 +60,8 @@ export async function planOn(
 }
 
 /**
- * The payments that may still land. Each is looked for: what one that has landed took is gone from
- * the balance already, and its subscription may be silent about that for long.
+ * Returns the payments that may still land. It looks for each of them: a payment that landed has
+ * already left the balance, and its subscription may report that late.
  */
 async function inFlight(
   context: PaymentContext,
@@ -70,7 +70,8 @@ async function inFlight(
   const signed: PaidAttempt[] = [];
   for await (const attempt of context.journal.attempts(ownerOf(context), { state: 'signed' }))
     if (isPaid(attempt)) signed.push(attempt);
-  // A payment that landed a moment ago must not have the wallet asked for a swap.
+  // Without fresh histories, a payment that just landed would count twice and cause a needless
+  // swap.
   for (const { payment } of signed) context.histories.outdate(sourceOf(payment));
   const over = await Promise.all(
     signed.map((attempt) =>
@@ -87,7 +88,7 @@ async function inFlight(
   return signed.filter((_, index) => over[index] !== true);
 }
 
-/** Before anything is signed; what is signed reserves it. */
+/** Checks the budget before anything is signed. The signed transaction reserves it later. */
 async function checkBudget(context: PaymentContext, spend: Spend): Promise<void> {
   const caps = capsFor(context.config.policy, spend);
   const used = await context.journal.used(ownerOf(context), caps, context.config.runtime.now());

@@ -10,27 +10,27 @@ import { resolveInstructions } from '../solana/transactions/resolve.js';
 import { decodeTransaction, messageSigners } from '../solana/transactions/transaction.js';
 import type { Instruction } from '../solana/types.js';
 
-/** A payment that the wallet signed, and the offer that it pays, by what its transaction says. */
+/** A signed payment, read from its transaction, and the offer that it pays. */
 export interface ReadPayment {
   readonly bytes: Uint8Array;
-  /** The envelope that the offer is from. */
+  /** The terms that hold the offer. */
   readonly envelope: PaymentRequired;
   readonly reading: OfferReading & { readonly ok: true };
-  /** The token account that it takes from, and the wallet that has to sign for that. */
+  /** The token account that pays, and the wallet that must sign the transfer. */
   readonly source: string | undefined;
   readonly authority: string | undefined;
-  /** Base58. */
+  /** Signature of the wallet in base58. */
   readonly payerSignature: string;
   readonly blockhash: string;
-  /** What its one memo says. */
+  /** Text of the memo, if there is exactly one. */
   readonly memo: string | undefined;
-  /** It can land for as long as its sender likes. */
+  /** Whether the transaction has a durable nonce, so that it never expires. */
   readonly hasNonce: boolean;
 }
 
 /**
- * Reads a signed payment. Throws `invalid_option` if the wallet has not signed it, or it pays
- * none of the offers.
+ * Reads a signed payment. Throws `invalid_option` if the wallet has not signed the payment, or if
+ * it pays none of the offers.
  */
 export async function readPayment(
   terms: PaymentRequired,
@@ -68,7 +68,7 @@ export async function readPayment(
         payerSignature: base58.encode(signature),
         blockhash: decoded.blockhash,
         memo: memoOf(instructions),
-        // A transaction counts by a nonce if its first instruction advances one.
+        // A transaction uses a durable nonce if its first instruction advances the nonce.
         hasNonce: instructions[0]?.program === SYSTEM_PROGRAM,
       };
     }
@@ -78,7 +78,7 @@ export async function readPayment(
 
 const TRANSFER_CHECKED = 12;
 
-/** The one transfer of a payment, if it is what an offer asks for. */
+/** Returns the only transfer of a payment, if it pays the offer. */
 function transferFor(
   instructions: readonly Instruction[],
   { payTo, mint, amount }: Offer,
@@ -88,11 +88,11 @@ function transferFor(
   );
   const [transfer] = transfers;
   if (transfer === undefined || transfers.length !== 1) return undefined;
-  const [, of, to] = transfer.accounts;
+  const [, mintMeta, destination] = transfer.accounts;
   const paid = new DataView(transfer.data.buffer, transfer.data.byteOffset).getBigUint64(1, true);
   const isPayment =
-    of?.address === mint &&
-    to?.address === associatedTokenAddress(payTo, mint, transfer.program) &&
+    mintMeta?.address === mint &&
+    destination?.address === associatedTokenAddress(payTo, mint, transfer.program) &&
     paid === amount;
   return isPayment ? transfer : undefined;
 }

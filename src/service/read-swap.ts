@@ -24,15 +24,15 @@ import { SIGNATURE_LAMPORTS } from '../swaps/transaction/budget.js';
 import { swapLimits } from '../swaps/transaction/finish.js';
 import { readRawWallet } from '../swaps/transaction/read-facts.js';
 
-/** A swap that the wallet signed. */
+/** A swap transaction that the wallet signed. */
 export interface SignedBytes {
   readonly bytes: Uint8Array;
   readonly decoded: DecodedTransaction;
-  /** Base58. */
+  /** Signature of the wallet in base58. */
   readonly signature: string;
 }
 
-/** Throws `invalid_option` if the wallet has not signed it as the payer of its fee. */
+/** Decodes a swap. Throws `invalid_option` unless the wallet signed it as the fee payer. */
 export async function readSigned(wallet: string, bytes: Uint8Array): Promise<SignedBytes> {
   const decoded = decodeTransaction(bytes);
   const [signature] = decoded?.signatures ?? [];
@@ -46,30 +46,29 @@ export async function readSigned(wallet: string, bytes: Uint8Array): Promise<Sig
   return { bytes, decoded, signature: base58.encode(signature) };
 }
 
-/** What a swap is about, by what its transaction says. */
+/** The facts of a swap, read from its transaction. */
 export interface ReadSwap {
   readonly inputMint: string;
   readonly outputMint: string;
-  /** The wallet's token accounts that it takes from and brings to. */
+  /** The wallet's token accounts that the swap takes from and pays into. */
   readonly source: string;
   readonly output: string;
-  /** Id of what reads the program that swaps. */
+  /** Id of the decoder for the program that swaps. */
   readonly provider: string;
   readonly quoted: SignedSwap['quoted'];
-  /** Base units that it takes at most, and brings at least. */
+  /** Base units that the swap takes at most, and brings at least. */
   readonly maxIn: bigint;
   readonly minOut: bigint;
   /**
-   * Network and priority fee at most, and rent of accounts of the wallet that it makes and that
-   * stay.
+   * Most lamports that leave: network fee, priority fee, and rent of new accounts that stay open.
    */
   readonly lamports: bigint;
 }
 
 /**
- * Reads a signed swap. Throws `unsafe_swap` if it is no transaction with one swap and what
- * belongs around it: what else it took, or whatever it brought to another wallet, nothing here
- * would count. Throws `invalid_option` if it is not the wallet's.
+ * Reads a signed swap. Throws `invalid_option` if the swap is not the wallet's. Throws
+ * `unsafe_swap` unless the transaction has one swap and only the instructions that belong to it:
+ * the budget would not count other instructions that take tokens.
  */
 export async function readSwap(
   { rpc, config, sources }: PaymentContext,
@@ -79,8 +78,8 @@ export async function readSwap(
   const wallet = config.signer.address;
   const decoders = decodersOf(sources);
   const [first] = decoded.instructions;
-  // A transaction counts by a nonce if its first instruction advances one: it could land for as
-  // long as its sender likes.
+  // A transaction uses a durable nonce if its first instruction advances the nonce. It would never
+  // expire.
   if (first === undefined || decoded.staticAccounts[first.programIndex] === SYSTEM_PROGRAM)
     throw refuse('signedSwap', 'must not begin with an instruction of the System program.');
   const foreign = await readForeign(rpc, assembleTransaction(decoded.message, new Map()), wallet, {
@@ -153,7 +152,7 @@ export async function readSwap(
   };
 }
 
-/** Network and priority fee of a transaction at most, as far as its compute budget can be read. */
+/** Returns the highest network and priority fee, as far as the compute budget can be read. */
 export function mostFee({ header, instructions, staticAccounts }: DecodedTransaction): bigint {
   const budget = instructions
     .filter(({ programIndex }) => staticAccounts[programIndex] === COMPUTE_BUDGET_PROGRAM)
@@ -162,8 +161,8 @@ export function mostFee({ header, instructions, staticAccounts }: DecodedTransac
 }
 
 /**
- * Of which mint an account is; one that is not there yet is made by the swap, for the SOL that it
- * sells.
+ * Returns the mint of a token account. A missing account counts as wrapped SOL: the swap creates it
+ * for the SOL that it sells.
  */
 async function mintOf(rpc: Rpc, account: string, signal: AbortSignal | undefined): Promise<string> {
   const [found = null] = (await rpc.accounts([account], { signal })).accounts;

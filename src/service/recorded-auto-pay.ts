@@ -13,19 +13,20 @@ import { swapAmountOf } from './request.js';
 import { swapStep } from './swap-step.js';
 import { createWalletSessions, type WalletSessions } from './wallet-sessions.js';
 
-// How soon what a process leaves that dies is taken up by another over the same journal.
+// Interval at which a process resumes attempts of other processes over the same journal that died.
 const ROUND_MS = 60_000;
 
-/** Auto-pay on record. */
+/** Auto-pay that records each step in the journal. */
 export interface RecordedAutoPay extends Pick<WalletSessions, 'resume' | 'close'> {
   step(request: AutoPayRequest, signal: AbortSignal | undefined): Promise<PaymentResult>;
 }
 
 /**
- * The steps of payments that a caller signs, each on record before anything of it leaves: a swap
- * before it is sent, a payment before its header is given. What is open is followed in the
- * background, and taken up again by the first call after a restart; if several processes share
- * the journal, also by one that lives, of one that died.
+ * Runs the steps of payments that a caller signs. It records a swap before it sends it, and a
+ * payment before it returns its header. It follows open attempts in the background.
+ *
+ * After a restart the first call resumes the open attempts. If several processes share the journal,
+ * a running process also resumes the attempts of a process that died.
  */
 export function createRecordedAutoPay(deps: AutoPayDeps, journal: Journal): RecordedAutoPay {
   const sessions = createWalletSessions(deps, journal);
@@ -33,18 +34,18 @@ export function createRecordedAutoPay(deps: AutoPayDeps, journal: Journal): Reco
   const closing = new AbortController();
   let resumed: Promise<void> | undefined;
   let rounds: Promise<void> | undefined;
-  /** Until the signal ends it. */
-  const goRounds = async (): Promise<never> => {
+  /** Resumes attempts at each interval, until the signal ends it. */
+  const resumeRegularly = async (): Promise<never> => {
     for (;;) {
       await idle(ROUND_MS, closing.signal);
-      // What one round could not take up, the next one can.
+      // If a round fails, the next round tries again.
       await sessions.resume().catch(() => undefined);
     }
   };
   const resume = () => {
-    // Only others can leave more than what was there at the start.
+    // Repeat only if other processes share the journal: only they leave new attempts behind.
     if (journal.coordination !== undefined && !closing.signal.aborted)
-      rounds ??= goRounds().catch(() => undefined);
+      rounds ??= resumeRegularly().catch(() => undefined);
     return (resumed ??= sessions.resume().catch((error: unknown) => {
       resumed = undefined;
       throw error;
@@ -84,13 +85,13 @@ function purchaseOf(request: AutoPayRequest, terms: PaymentRequired): Purchase {
     );
   if (idempotencyKey !== undefined && !/^[\x21-\x7e]{1,255}$/.test(idempotencyKey))
     throw refuse('idempotencyKey', 'must be 1 to 255 visible ASCII characters.');
-  // No attempt was made at an empty address, so none is found there.
+  // Attempts without a URL are never recorded, so an empty URL finds none.
   return { url: (terms.url ?? '').replace(/#.*/s, ''), host, idempotencyKey };
 }
 
 /**
- * A caller that names a swap and hands over nothing pays without us, and has nothing put on record
- * or looked up.
+ * Whether the caller only wants a swap of a given amount. It pays without the service, so nothing
+ * is recorded or looked up for its payment.
  */
 function isForSwapAlone(request: AutoPayRequest): boolean {
   return (

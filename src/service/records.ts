@@ -6,12 +6,12 @@ import type { Attempt } from '../journal/types.js';
 import { ownerOf, type PaymentContext } from '../payments/context.js';
 import type { Spend } from '../policy/caps.js';
 
-/** An attempt that signed a swap. */
+/** An attempt with a signed swap. */
 export type SwapAttempt = Attempt & { readonly swap: NonNullable<Attempt['swap']> };
 /** An attempt with a signed payment. */
 export type PaidAttempt = Attempt & Required<Pick<Attempt, 'payment' | 'receipt'>>;
 
-/** What a wallet buys: where, and under which key. */
+/** What identifies a purchase of a wallet: the URL, its host and the idempotency key. */
 export interface Purchase {
   readonly url: string;
   readonly host: string;
@@ -19,16 +19,18 @@ export interface Purchase {
 }
 
 const ID_BYTES = 12;
-// The bytes of a swap are worthless after minutes, whatever clocks say.
+// A swap's blockhash expires within minutes; a day covers clocks that are wrong.
 const LOOK_BACK_MS = 24 * 60 * 60_000;
 
-// What we are handed is told by its signature; a request, which is what clients are told by, we do
-// not see.
+// The service finds signed bytes by their signature. It cannot use the fingerprint of a request, as
+// clients do, because it never sees the request.
 export const swapPrint = (signature: string): string => `${FROM_SERVICE}swap ${signature}`;
 export const paymentPrint = (payerSignature: string): string =>
   `${FROM_SERVICE}payment ${payerSignature}`;
 
-/** The id of the attempt that begins with a signature: the same bytes never make two. */
+/**
+ * Returns the id of an attempt from the print of its first signed bytes, so that repeats share it.
+ */
 export function idOf(print: string): string {
   return hex.encode(sha256(new TextEncoder().encode(print)).subarray(0, ID_BYTES));
 }
@@ -41,7 +43,7 @@ export function isPaid(attempt: Attempt): attempt is PaidAttempt {
   return attempt.payment !== undefined && attempt.receipt !== undefined;
 }
 
-/** The attempt with a swap's bytes. */
+/** Finds the attempt with the signature of a swap, among the attempts of the last day. */
 export async function findSwap(
   context: PaymentContext,
   signature: string,
@@ -53,7 +55,7 @@ export async function findSwap(
   return undefined;
 }
 
-/** The attempt with a payment's bytes, however old. */
+/** Finds the attempt with a signed payment, however old the attempt is. */
 export async function findPaid(
   context: PaymentContext,
   payerSignature: string,
@@ -66,7 +68,7 @@ export async function findPaid(
   return found.filter(isPaid).find(({ payment }) => payment.payerSignature === payerSignature);
 }
 
-/** The reserved attempt of an id, as it stands. */
+/** Finds a reserved attempt by its id, in its current state. */
 export async function findReserved(
   context: PaymentContext,
   id: string,
@@ -76,9 +78,7 @@ export async function findReserved(
   return undefined;
 }
 
-/**
- * The attempt whose swap has landed for the same purchase, and that no payment was signed for yet.
- */
+/** Finds the attempt for the same purchase with a landed swap and without a signed payment. */
 export async function findFunded(
   context: PaymentContext,
   purchase: Purchase,
@@ -100,16 +100,16 @@ export async function findFunded(
 }
 
 /**
- * The attempt that has a purchase's key, and has not come to nothing. Throws `idempotency_mismatch`
- * if that is for something else.
+ * Finds the attempt that has the purchase's key and is neither unsettled nor abandoned. Throws
+ * `idempotency_mismatch` if that attempt is for another URL, or is a client's.
  */
 export async function bearerOf(
   context: PaymentContext,
   { url, idempotencyKey }: Purchase,
 ): Promise<Attempt | undefined> {
   if (idempotencyKey === undefined) return undefined;
-  const all = await context.journal.similar(ownerOf(context), '', idempotencyKey);
-  const bearer = all.find(({ state }) => state !== 'unsettled' && state !== 'abandoned');
+  const attempts = await context.journal.similar(ownerOf(context), '', idempotencyKey);
+  const bearer = attempts.find(({ state }) => state !== 'unsettled' && state !== 'abandoned');
   if (bearer !== undefined && (bearer.url !== url || !isFromService(bearer))) throw keyTaken();
   return bearer;
 }

@@ -8,8 +8,8 @@ import type { Address } from '../solana/types.js';
 import type { AutoPayRequest } from '../transport.js';
 
 /**
- * The service's settings for one request: what is asked for narrows them, and never widens them.
- * Throws `ConfigError` (`invalid_option`).
+ * Returns the service's settings for one request. The request may narrow the settings, but never
+ * widen them. Throws `ConfigError` (`invalid_option`).
  */
 export function narrowed(settings: LocalSettings, request: AutoPayRequest): LocalSettings {
   const { policy } = settings;
@@ -20,15 +20,15 @@ export function narrowed(settings: LocalSettings, request: AutoPayRequest): Loca
       ...policy,
       maxAmount: withinBoth(policy.maxAmount, limitsOf(request)),
       maxSlippageBps: Math.min(policy.maxSlippageBps, slippageOf(request) ?? policy.maxSlippageBps),
-      // An amount that is asked for is not rounded up.
+      // A requested amount is exact, so it is not rounded up to the least swap.
       minSwap: swapAmountOf(request) === undefined ? policy.minSwap : 0n,
     },
   };
 }
 
 /**
- * Base units that the swap has to bring; undefined if the service decides. Throws `ConfigError`
- * (`invalid_option`).
+ * Returns the base units that the swap must bring, if the request says so; undefined if the service
+ * decides. Throws `ConfigError` (`invalid_option`).
  */
 export function swapAmountOf({
   autoSwap = false,
@@ -43,12 +43,12 @@ export function swapAmountOf({
 }
 
 function narrowList(
-  { swapFrom: own, network }: LocalSettings,
-  asked: AutoPayRequest['swapFrom'],
+  { swapFrom: allowed, network }: LocalSettings,
+  requested: AutoPayRequest['swapFrom'],
 ): readonly Address[] | undefined {
-  const mints = parseSwapFrom(asked, network);
-  if (own === undefined || mints === undefined) return mints ?? own;
-  return mints.filter((mint) => own.includes(mint));
+  const mints = parseSwapFrom(requested, network);
+  if (allowed === undefined || mints === undefined) return mints ?? allowed;
+  return mints.filter((mint) => allowed.includes(mint));
 }
 
 function slippageOf({ slippageBps }: AutoPayRequest): number | undefined {
@@ -76,10 +76,11 @@ function wrongLimit(mint: string): ConfigError {
 }
 
 function withinBoth(
-  own: ReadonlyMap<string, bigint>,
-  asked: readonly (readonly [string, bigint])[],
+  limits: ReadonlyMap<string, bigint>,
+  requested: readonly (readonly [string, bigint])[],
 ): ReadonlyMap<string, bigint> {
-  const caps = new Map(own);
-  for (const [mint, limit] of asked) caps.set(mint, minAmount(limit, own.get(mint) ?? limit));
+  const caps = new Map(limits);
+  for (const [mint, limit] of requested)
+    caps.set(mint, minAmount(limit, limits.get(mint) ?? limit));
   return caps;
 }

@@ -14,7 +14,7 @@ import { parsedOffer } from './parse-payment.js';
 import { idOf, keyTaken, type PaidAttempt, type Purchase } from './records.js';
 import type { WalletSession } from './wallet-sessions.js';
 
-/** One step, with what all of them need. */
+/** One step of a payment, with the inputs that every kind of step needs. */
 export interface Step {
   readonly deps: AutoPayDeps;
   readonly session: WalletSession;
@@ -25,8 +25,8 @@ export interface Step {
 }
 
 /**
- * A purchase as it is put on record before anything of it leaves. `print` is what its signed bytes
- * are found by.
+ * Creates the attempt of a purchase, to be recorded before anything is sent. `print` identifies the
+ * signed bytes in the journal.
  */
 export function reservedFor(
   { session, purchase }: Step,
@@ -43,7 +43,7 @@ export function reservedFor(
       state: 'reserved',
       delivered: false,
     },
-    // Which method the caller asks with is not known here.
+    // The service does not know the method of the caller's request.
     ...{ url, method: 'GET', fingerprint: print, at: config.runtime.now() },
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     ...spendOf(choice, host),
@@ -51,11 +51,11 @@ export function reservedFor(
 }
 
 /**
- * How many purchases of a wallet may be open at a service: each plan asks the chain about them, and
- * any caller may open some.
+ * Most open purchases of a wallet at a service: each plan asks the chain about them, and any caller
+ * can open purchases.
  */
 const MAX_OPEN = 32;
-/** About how long a blockhash lives: then one of them is decided. */
+/** Milliseconds to wait: about the life of a blockhash, after which a purchase is decided. */
 const OPEN_MS = 60_000;
 
 /** Throws `rate_limited` if a wallet has too many open purchases for one more. */
@@ -74,7 +74,8 @@ async function checkOpen(context: PaymentContext): Promise<void> {
 }
 
 /**
- * Reserves the budget, by the caps of the service. The attempt is claimed before others can see it.
+ * Reserves an attempt in the budget, within the service's caps. The attempt gets its claim in the
+ * same write, so that no process sees it without a claim.
  */
 export async function reserve(context: PaymentContext, attempt: Attempt): Promise<void> {
   const { policy } = context.config;
@@ -85,7 +86,7 @@ export async function reserve(context: PaymentContext, attempt: Attempt): Promis
   const done = await context.journal
     .reserve(attempt, capsFor(policy, attempt), { claim: [id] })
     .catch(async (error: unknown) => {
-      // It may have been written all the same.
+      // The journal may have written the attempt although it failed.
       await context.claims.drop([id]).catch(() => undefined);
       throw error;
     });
@@ -95,8 +96,8 @@ export async function reserve(context: PaymentContext, attempt: Attempt): Promis
 }
 
 /**
- * Reserves what one more swap of a reserved attempt takes, by the caps of the service. It is
- * claimed anew: its last swap may have let go of it.
+ * Reserves the bound of another swap for a reserved attempt, within the service's caps. It takes
+ * the claim again, because the end of the last swap may have released it.
  */
 export async function raise(
   { journal, config, claims }: PaymentContext,
@@ -111,9 +112,9 @@ export async function raise(
 }
 
 /**
- * What became of a payment that is on record. Its header is for a caller that has shown that it has
- * its bytes: the first to present it is served for it, and wallets, keys and landed swaps are no
- * secrets.
+ * Returns the result of a recorded payment. Only a caller that sent the signed payment gets its
+ * header. The seller serves the first request with the header, and a wallet's address, a key or a
+ * landed swap is no secret.
  */
 export function resultSoFar(step: Step, attempt: PaidAttempt): PaymentResult {
   const { id, state, receipt, payment } = attempt;
@@ -130,7 +131,9 @@ export function resultSoFar(step: Step, attempt: PaidAttempt): PaymentResult {
   };
 }
 
-/** The offer that an attempt is for, or the first, among those of the 402 that came with it. */
+/**
+ * Returns the offer of the 402 that an attempt is for, or else the first offer that can be paid.
+ */
 export function offerFor(step: Step, attempt: PaidFor): ParsedOffer {
   const { terms, request, deps } = step;
   return findOffer(step, attempt) ?? firstOffer(terms, deps.settings.network, request.wallet);
@@ -139,8 +142,8 @@ export function offerFor(step: Step, attempt: PaidFor): ParsedOffer {
 type PaidFor = Pick<Attempt, 'payTo' | 'mint' | 'amount'>;
 
 /**
- * Whether the 402 asks for just what an attempt pays: one to another payee, or of another amount,
- * bought something else.
+ * Whether the 402 asks for exactly what an attempt pays. With another payee or amount, the attempt
+ * was for another purchase.
  */
 export function isOffered(step: Step, attempt: PaidFor): boolean {
   return findOffer(step, attempt) !== undefined;

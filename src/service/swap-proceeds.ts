@@ -3,14 +3,14 @@ import { ownerOf, type PaymentContext } from '../payments/context.js';
 import { decodeTokenAccount } from '../solana/tokens/decode.js';
 import { hasSwap, type SwapAttempt } from './records.js';
 
-// For so long a node that does not show a swap that is confirmed is behind; later it may have
-// forgotten it.
+// Within this time a node that does not show a confirmed swap is behind. Later it may have pruned
+// the swap.
 const RECENT_MS = 120_000;
 
 /**
- * Tells a context that plans what the wallet's swaps on record have brought, read where they have
- * landed already: a node that is behind would show less, and have one more swap made for the same
- * purchase. Throws `rpc_unavailable` if every node is behind.
+ * Tells a planning context about the tokens that the wallet's recorded swaps brought. It reads the
+ * balances from a node that has seen these swaps: a node that is behind would show less, and the
+ * purchase would get another swap. Throws `rpc_unavailable` if every node is behind.
  */
 export async function seeSwapProceeds(
   planning: PaymentContext,

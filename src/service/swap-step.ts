@@ -15,7 +15,7 @@ import { raise, reserve, reservedFor, resultSoFar, type Step } from './step.js';
 import { awaitVerdict, soon } from './verdict.js';
 import { submittedSwap, waitFor } from './wait-swap.js';
 
-/** Sends a signed swap, on record first, and plans the payment once it has landed. */
+/** Records and sends a signed swap, then plans the payment once the swap has landed. */
 export async function swapStep(step: Step, bytes: Uint8Array): Promise<PaymentResult> {
   const { session, request } = step;
   const signed = await readSigned(request.wallet, bytes);
@@ -27,17 +27,14 @@ export async function swapStep(step: Step, bytes: Uint8Array): Promise<PaymentRe
   try {
     return { ...sent, ...(await planOn(step)) };
   } catch (error) {
-    // Whatever keeps the payment from being made, the swap for it was.
+    // The payment cannot be planned, but the error must still report the swap that landed.
     throw isExactChangeError(error)
       ? amendError(error, { moved: [{ kind: 'swap', signature }] })
       : error;
   }
 }
 
-/**
- * The answer if a swap is not decided yet, or else the id that it is on record with. Throws what
- * it failed with.
- */
+/** The caller's answer while the swap is open, or the attempt's id once the swap has landed. */
 type Sent = PaymentResult | Pick<PaymentResult, 'id'>;
 
 async function finish(step: Step, attempt: SwapAttempt): Promise<Sent> {
@@ -48,9 +45,9 @@ async function finish(step: Step, attempt: SwapAttempt): Promise<Sent> {
 }
 
 /**
- * Puts a swap on record and sends it. One that a block has already needs not be sent, and its bytes
- * are any stranger's to read, which must not fill the wallet's budget with them; one that no block
- * may have any more needs none.
+ * Records a swap and sends it. It records no swap that is already in a block: any stranger can read
+ * the bytes of such a swap, and could fill the wallet's budget with them. A swap that can no longer
+ * land is not sent either.
  */
 async function sendFirst(step: Step, signed: SignedBytes): Promise<Sent> {
   const { session, request, terms, signal } = step;
@@ -70,7 +67,7 @@ async function sendFirst(step: Step, signed: SignedBytes): Promise<Sent> {
   return isPaid(attempt) ? resultSoFar(step, attempt) : finish(step, attempt);
 }
 
-/** Puts a swap on record whose blockhash was valid at a slot. */
+/** Records a swap with a blockhash that was valid at the slot. */
 async function reserveSwap(
   step: Step,
   signed: SignedBytes,
@@ -98,7 +95,7 @@ async function reserveSwap(
     refuse: refuseOther,
   });
   choice.protocol.checkHeader(choice.terms, choice.offer);
-  // No blockhash of before outlives one of now.
+  // A blockhash expires no later than a newer blockhash, so the newest height is an upper bound.
   const { lastValidBlockHeight } = await context.rpc.latestBlockhash({ minContextSlot, signal });
   const reserved = reservedFor(step, choice, swapPrint(signed.signature));
   const { maxIn: _maxIn, minOut: _minOut, lamports: _lamports, ...read } = swap;
@@ -129,14 +126,14 @@ async function reserveSwap(
     },
   };
   return session.alone(async () => {
-    const again = await findSwap(context, signed.signature);
-    if (again !== undefined) return again;
+    const recorded = await findSwap(context, signed.signature);
+    if (recorded !== undefined) return recorded;
     const bearer = await bearerOf(context, purchase);
     if (bearer === undefined) {
       await reserve(context, attempt);
       return attempt;
     }
-    // One more swap for the same purchase, if the first did not bring enough.
+    // The purchase may get another swap only after its last swap is decided and brought too little.
     const isDecided = bearer.state === 'reserved' && bearer.swap?.outcome !== undefined;
     if (
       !isDecided ||

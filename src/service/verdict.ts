@@ -5,10 +5,11 @@ import { pastBalance } from './past-balance.js';
 import type { SignedBytes } from './read-swap.js';
 
 /**
- * What the chain shows of a signed transaction, far back too. `expired`: it is not there, and its
- * blockhash is too old for any block to come.
- * `open`: it may land yet, as of the slot. `waiting`: no block may have it any more, or one has it,
- * and neither is certain yet.
+ * The state of a signed transaction on the chain, from the whole history of the nodes.
+ *
+ * - `expired`: it did not land, and its blockhash is too old for any later block.
+ * - `open`: it may still land, as of the slot.
+ * - `waiting`: it landed, or it can no longer land, but neither is certain yet.
  */
 export type SwapState =
   | { readonly state: 'confirmed' }
@@ -18,12 +19,12 @@ export type SwapState =
   | { readonly state: 'waiting' };
 
 const POLL_MS = 500;
-// An HTTP caller does not wait for long; what is not decided by then is asked for again.
+// An HTTP caller does not wait long. If the swap is not decided by then, the caller asks again.
 export const SWAP_WAIT_MS = 20_000;
 
 /**
- * Looks for a verdict for as long as a caller is kept waiting: `waiting` if there is none by
- * then. Rejects with the reason of the caller's signal.
+ * Calls `look` for as long as a caller may wait, and returns `waiting` after that. Rejects with the
+ * reason of the caller's signal.
  */
 export async function soon(
   caller: AbortSignal | undefined,
@@ -43,8 +44,8 @@ export async function soon(
 }
 
 /**
- * Asks until there is more to say than to wait; `waiting` if the signal ends that. Rejects as
- * the nodes do.
+ * Asks the chain until the state is not `waiting`. Returns `waiting` if the signal ends the wait.
+ * Rejects as the nodes do.
  */
 export async function awaitVerdict(
   context: PaymentContext,
@@ -53,8 +54,8 @@ export async function awaitVerdict(
 ): Promise<SwapState> {
   const { rpc, config } = context;
   const { blockhash } = signed.decoded;
-  // Whether a node has seen the blockhash at all is not known: one that has seen what this one has
-  // by now would know it.
+  // A node may not have seen the blockhash yet. Only a node that has reached this slot can say that
+  // it is too old.
   const { slot: seenAt } = await rpc.isBlockhashValid(blockhash, { signal });
   for (;;) {
     const verdict = await askChain(context, signed, seenAt, signal);
@@ -76,7 +77,7 @@ async function askChain(
   const { rpc, histories } = context;
   const { valid, slot } = await rpc.isBlockhashValid(signed.decoded.blockhash, { signal });
   if (valid) {
-    // Asked last, and of a node that has seen as much: what landed up to then is in it.
+    // Ask last, and a node that has reached this slot: its history has all that landed until then.
     const [status = null] = await rpc.statuses([signed.signature], {
       history: true,
       minContextSlot: slot,
@@ -91,8 +92,8 @@ async function askChain(
 }
 
 /**
- * What the chain is asked about bytes of which nothing is known but what they say. The wallet pays
- * their fee: its lamports bear witness.
+ * Describes a signed transaction for a search on the chain, from its bytes alone. The wallet pays
+ * the fee, so a change of the wallet's lamports shows that the transaction landed.
  */
 export async function sentBytes(
   context: PaymentContext,
@@ -105,7 +106,7 @@ export async function sentBytes(
   return {
     ...{ signature, isId: true, source, slot, blockhash: decoded.blockhash, blockhashSlot: seenAt },
     before: await pastBalance(context, source, slot, signal),
-    // Not known: the blockhash alone says it.
+    // The height is not known; the search relies on the blockhash.
     lastValidBlockHeight: -1n,
   };
 }

@@ -5,7 +5,7 @@ import type { SwapAttempt } from './records.js';
 import { offerFor, type Step } from './step.js';
 import { SWAP_WAIT_MS } from './verdict.js';
 
-/** What became of a swap, if that is known soon. */
+/** Waits a while for the end of a swap; undefined if the swap is still open then. */
 export async function waitFor(
   { session, signal }: Step,
   attempt: SwapAttempt,

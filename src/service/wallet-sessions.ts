@@ -17,54 +17,54 @@ import { transportClosed } from './closed.js';
 import { keepLanding, landedBefore, type Landed } from './landing.js';
 import { findReserved, hasSwap, isPaid, type PaidAttempt, type SwapAttempt } from './records.js';
 
-// A caller that has swapped for a payment has so long to sign that, and until then the budget is
-// kept for it.
+// Milliseconds that a caller has to sign the payment after its swap. Until then the budget stays
+// reserved for it.
 const PATIENCE_MS = 10 * 60_000;
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 
 /**
- * The work on one wallet's attempts: there for as long as a call or something in the background is
- * at them.
+ * The work on one wallet's attempts. The session exists while a call or a background task works on
+ * them.
  */
 export interface WalletSession {
   readonly context: PaymentContext;
-  /** Runs work as the only one on what of the wallet is reserved. */
+  /** Runs work that no other work on the wallet's reserved attempts overlaps. */
   alone<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
-  /** Follows a signed payment on chain, in the background. */
+  /** Follows a signed payment on the chain, in the background. */
   watch(attempt: PaidAttempt): Promise<void>;
   /**
-   * Sends a swap until it is decided and puts that on record, in the background. Undefined if
-   * this closes before.
+   * Sends a swap until it is decided and records its outcome, in the background. Resolves with
+   * undefined if the session closes first.
    */
   keep(attempt: SwapAttempt): Promise<Landed | undefined>;
   /**
-   * Lets go of an attempt, unless a swap of it is kept: without its claim it would be taken for an
-   * orphan.
+   * Releases the claim of an attempt. It does nothing while a swap of the attempt is being sent,
+   * because an attempt without a claim counts as orphaned.
    */
   letGo(id: string): Promise<void>;
 }
 
 export interface WalletSessions {
-  /** Runs work in the session of a wallet, whose open attempts are taken up first. */
+  /** Runs work in the session of a wallet, after the session has resumed the open attempts. */
   run<T>(wallet: string, work: (session: WalletSession) => Promise<T>): Promise<T>;
-  /** Takes up what is open of any wallet, as far as the journal says which wallets have any. */
+  /** Resumes the open attempts of every wallet, if the journal can list the wallets. */
   resume(): Promise<void>;
-  /** Ends what is done in the background; what is open stays on record. */
+  /** Ends the background work; open attempts stay on record. */
   close(): Promise<void>;
 }
 
 interface OpenSession {
   readonly session: WalletSession;
+  /** Calls and background tasks that use the session. */
   users: number;
+  /** Resumes open attempts. After the first time it only follows signed payments. */
   takeUp: (session: WalletSession) => Promise<void>;
+  /** The resumption that was started last; undefined if the next call must resume again. */
   taken: Promise<void> | undefined;
 }
 
-/**
- * Sessions over a journal. Nothing that they do in the background keeps a process alive by its
- * timers.
- */
+/** Creates sessions over a journal. Their background timers do not keep the process alive. */
 export function createWalletSessions(
   { settings, sources, rpc, transport }: AutoPayDeps,
   journal: Journal,
@@ -98,8 +98,7 @@ export function createWalletSessions(
       presign: [],
       retryWindow: 0,
     };
-    // A client in this process that pays from the same wallet sees what is held and claimed here,
-    // and the other way round.
+    // A client in this process that pays from the same wallet shares the holds and claims.
     const events = createEvents(runtime.now);
     const context = contextOver(config, {
       protocols: [x402Protocol],
@@ -114,7 +113,7 @@ export function createWalletSessions(
       wallet: knownWallet(wallet, network) ?? newWallet(),
     });
     contexts.add(context);
-    const behind = (task: Promise<unknown>): void => {
+    const inBackground = (task: Promise<unknown>): void => {
       open.users += 1;
       const done = task
         .catch(() => undefined)
@@ -124,7 +123,7 @@ export function createWalletSessions(
         });
       work.add(done);
     };
-    const session = sessionOver(context, behind);
+    const session = sessionOver(context, inBackground);
     const open: OpenSession = { session, users: 0, takeUp, taken: undefined };
     return open;
   };
@@ -137,15 +136,15 @@ export function createWalletSessions(
     try {
       open.taken ??= open.takeUp(open.session);
       await open.taken.catch((error: unknown) => {
-        // Asked again by the next call.
+        // The next call tries again.
         open.taken = undefined;
         throw error;
       });
-      // What is reserved from now on is this session's own.
+      // Attempts that are reserved from now on belong to this session, so they are no orphans.
       open.takeUp = followSigned;
       return await task(open.session);
     } catch (error) {
-      // A payment may be on record though the journal failed: the next call follows it.
+      // A payment may be on record although the journal failed, so the next call must follow it.
       if (isExactChangeError(error, 'journal_unavailable')) open.taken = undefined;
       throw error;
     } finally {
@@ -159,10 +158,10 @@ export function createWalletSessions(
       if (isClosed) throw transportClosed();
       for await (const owner of journalWithTimeouts(journal, timeouts.journal).owners?.() ?? []) {
         if (owner.network !== network) continue;
-        // Opening a session takes up what is there; in one that is open, a process that died since
-        // may have left more.
-        const stands = sessions.has(owner.wallet);
-        await run(owner.wallet, (session) => (stands ? takeUp(session) : Promise.resolve()));
+        // A new session resumes by itself. An open session must look again, because a process that
+        // died may have left more attempts.
+        const isOpen = sessions.has(owner.wallet);
+        await run(owner.wallet, (session) => (isOpen ? takeUp(session) : Promise.resolve()));
       }
     },
     async close() {
@@ -175,7 +174,7 @@ export function createWalletSessions(
 
 function sessionOver(
   context: PaymentContext,
-  behind: (task: Promise<unknown>) => void,
+  inBackground: (task: Promise<unknown>) => void,
 ): WalletSession {
   const landings = new Map<
     string,
@@ -187,8 +186,8 @@ function sessionOver(
     context.locks.hold(['auto-pay'], work, [signal, closing.signal]);
 
   /**
-   * Changes a reserved attempt, if it is at the swap that is meant; again and again if the
-   * journal fails.
+   * Changes a reserved attempt, if its swap is still the same. If the journal fails, it tries again
+   * until the session closes.
    */
   const settle = async (
     { id, swap }: SwapAttempt,
@@ -220,13 +219,13 @@ function sessionOver(
     if (outcome !== undefined) return landedBefore(attempt.swap, outcome);
     const landed = await keepLanding(context, attempt.swap);
     if (landed === undefined) return undefined;
-    await settle(attempt, (now) => journal.put(withSwapCost(now, landed.outcome)));
+    await settle(attempt, (current) => journal.put(withSwapCost(current, landed.outcome)));
     return landed;
   };
 
   /**
-   * Frees the budget of a swap that came to nothing at once, and of one whose payment is not signed
-   * after a while.
+   * Frees the budget of an attempt: at once if its swap failed or expired, otherwise after the time
+   * in which the caller can sign the payment.
    */
   const expire = async (
     attempt: SwapAttempt,
@@ -234,11 +233,12 @@ function sessionOver(
   ): Promise<void> => {
     const landed = await landing;
     if (landed?.outcome.state === 'confirmed') await runtime.idle(PATIENCE_MS, closing.signal);
-    if (landed !== undefined) await settle(attempt, (now) => endUnpaid(context, withoutBound(now)));
+    if (landed !== undefined)
+      await settle(attempt, (current) => endUnpaid(context, withoutBound(current)));
   };
 
   const letGo: WalletSession['letGo'] = async (id) => {
-    if (![...landings.values()].some((one) => one.id === id)) await claims.drop([id]);
+    if (![...landings.values()].some((landing) => landing.id === id)) await claims.drop([id]);
   };
 
   return {
@@ -247,7 +247,7 @@ function sessionOver(
     letGo,
     async watch(attempt) {
       const open = await heldPaymentOf(context, attempt);
-      behind(monitorPayment(context, open, context.events.emitter(attempt.id)));
+      inBackground(monitorPayment(context, open, context.events.emitter(attempt.id)));
     },
     keep(attempt) {
       const { signature } = attempt.swap;
@@ -261,19 +261,19 @@ function sessionOver(
           await expire(attempt, landing);
         } finally {
           landings.delete(signature);
-          // Not while one more swap of it is put on record.
+          // Wait for the lock: a step may be recording another swap for this attempt.
           await alone(() => letGo(id)).catch(() => letGo(id));
         }
       };
-      behind(watchUntilOver());
+      inBackground(watchUntilOver());
       return landing;
     },
   };
 }
 
 /**
- * Takes up what an earlier process left of a wallet. What clients of the same wallet left reserved
- * is theirs.
+ * Resumes the attempts that an earlier process left for a wallet. It leaves reserved attempts of
+ * clients alone, because their clients resume them.
  */
 async function takeUp(session: WalletSession): Promise<void> {
   const { context } = session;

@@ -13,15 +13,15 @@ import {
 import type { Address } from './types.js';
 
 const KEY_BYTES = 32;
-// 32 bytes are 32 (all zero) to 44 base58 digits. Checked before decoding, whose time grows with
-// the square of the length.
+// 32 bytes are 32 (all zero) to 44 base58 digits. The shape is checked before decoding, because
+// the time to decode grows with the square of the length.
 const SHAPE = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
 
-/** What was seen to be an address, with its bytes: the same few are read at every step. */
+/** Known addresses with their bytes, because each step reads the same few addresses. */
 const known = new Map<Address, Uint8Array>();
 const MAX_KNOWN = 1_000;
 
-/** True for the one canonical base58 spelling of 32 bytes. */
+/** Whether a value is the canonical base58 form of 32 bytes. */
 export function isAddress(value: unknown): value is Address {
   if (typeof value !== 'string' || !SHAPE.test(value)) return false;
   if (known.has(value)) return true;
@@ -29,33 +29,33 @@ export function isAddress(value: unknown): value is Address {
   const spelling = base58.encode(bytes);
   if (bytes.length !== KEY_BYTES || spelling !== value) return false;
   if (known.size >= MAX_KNOWN) known.clear();
-  // Not the value: it may be a slice, and would keep all of the text that it was cut from.
+  // Not `value` itself: it may be a slice, which would keep the whole text in memory.
   known.set(spelling, bytes);
   return true;
 }
 
 /**
- * The 32 bytes of an address. Throws a TypeError on anything else: callers check with
+ * Returns the 32 bytes of an address. Throws a TypeError on anything else, so check with
  * {@link isAddress} first.
  */
 export function addressBytes(address: Address): Uint8Array {
   return knownBytes(address).slice();
 }
 
-/** The bytes of addresses, one after the other. Throws as {@link addressBytes}. */
+/** Returns the bytes of the addresses, joined in order. Throws as {@link addressBytes} does. */
 export function addressesBytes(addresses: readonly Address[]): Uint8Array {
   const bytes = new Uint8Array(KEY_BYTES * addresses.length);
   addresses.forEach((address, at) => bytes.set(knownBytes(address), KEY_BYTES * at));
   return bytes;
 }
 
-/** Not to be written to. */
+/** Returns the cached bytes themselves: do not write to them. */
 function knownBytes(address: Address): Uint8Array {
   if (!isAddress(address)) throw new TypeError('Not a Solana address.');
   return known.get(address) ?? base58.decode(address);
 }
 
-/** The address of 32 bytes. */
+/** Returns the address with these 32 bytes. */
 export function addressOf(bytes: Uint8Array): Address {
   if (bytes.length !== KEY_BYTES)
     throw new TypeError(`A Solana address is ${KEY_BYTES} bytes, not ${bytes.length}.`);
@@ -63,7 +63,7 @@ export function addressOf(bytes: Uint8Array): Address {
 }
 
 export const reservedAddresses: ReadonlySet<Address> = new Set([
-  // Its address is 32 zero bytes, the key of no wallet.
+  // The System program's address is 32 zero bytes, the key of no wallet.
   SYSTEM_PROGRAM,
   TOKEN_PROGRAM,
   TOKEN_2022_PROGRAM,
@@ -99,11 +99,11 @@ export const reservedAddresses: ReadonlySet<Address> = new Set([
   'SysvarS1otHashes111111111111111111111111111',
   'SysvarS1otHistory11111111111111111111111111',
   'SysvarStakeHistory1111111111111111111111111',
-  // Destroys whatever is sent to it.
+  // The incinerator destroys everything that is sent to it.
   '1nc1nerator11111111111111111111111111111111',
 ]);
 
-/** True for programs, sysvars and the incinerator: never a payee, a fee payer or a wallet. */
+/** Whether an address is a program, sysvar or incinerator: never a payee, fee payer or wallet. */
 export function isReservedAddress(address: Address): boolean {
   return reservedAddresses.has(address);
 }

@@ -8,21 +8,22 @@ import { part } from '../internal/load-once.js';
 
 const walletChanges = /* @__PURE__ */ part(() => import('./transactions/wallet-changes.js'));
 
-/** What a signer made of a message. */
+/** The result of a signer's answer. */
 export interface SignedMessage {
-  /** What is signed: the message itself, or with what the wallet may add to it. */
+  /** The signed message: the message asked for, or with guards that the wallet added. */
   readonly message: Uint8Array;
-  /** The signer's own, 64 bytes. */
+  /** The signer's own signature, 64 bytes. */
   readonly signature: Uint8Array;
-  /** How many guards the wallet has added. */
+  /** Number of guards that the wallet added. */
   readonly guards: number;
 }
 
 /**
- * Has a wallet sign a message of ours. Throws `signing_failed` if it refuses, or signs anything
- * else; or the reason of the caller, which may stop waiting before the signer's own deadline.
+ * Asks a wallet to sign a message. Throws `signing_failed` if the wallet refuses, or signs anything
+ * else. Throws the signal's reason if the caller aborts before the signer's own deadline.
  *
- * @param others - Signatures that the message has already: wallets leave such a transaction as it is.
+ * @param others - Signatures that the message already has. A wallet does not change a transaction
+ *   that has such a signature.
  */
 export async function askSigner(
   signer: Signer,
@@ -33,7 +34,7 @@ export async function askSigner(
 ): Promise<SignedMessage> {
   const { address } = signer;
   const { kind } = intent;
-  // Before the wallet is asked, and only for wallets that may add to what they sign.
+  // Load the check before the wallet is asked. Only a wallet that gets transactions may add guards.
   const judge = isTransactionSigner(signer) ? (await walletChanges()).readSigned : undefined;
   let answer: unknown;
   try {
@@ -46,7 +47,7 @@ export async function askSigner(
       { details: { address }, cause },
     );
   }
-  // A copy: what is judged here must be what is sent.
+  // The answer is copied, so that the checked bytes are the bytes that are sent.
   const bytes = isUint8Array(answer) ? Uint8Array.from(answer) : new Uint8Array();
   const signed =
     judge === undefined
@@ -60,7 +61,7 @@ export async function askSigner(
   );
 }
 
-/** A signer may write into what it gets, and may throw at once. */
+/** Calls the signer on a copy, because it may write into its input. A throw becomes a rejection. */
 async function ask(
   signer: Signer,
   message: Uint8Array,

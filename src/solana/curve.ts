@@ -1,5 +1,5 @@
-// Edwards25519 as RFC 8032, 5.1 has it, for what is asked of keys before anything is signed. What
-// signs and verifies is in `ed25519.ts`.
+// Edwards25519 by RFC 8032, 5.1, for checks of keys before anything is signed. `ed25519.ts` signs
+// and verifies.
 import { sha512 } from '../internal/sha2.js';
 
 const P = 2n ** 255n - 19n;
@@ -20,18 +20,18 @@ interface Point {
 const NEUTRAL: Point = { X: 0n, Y: 1n, Z: 1n, T: 0n };
 
 function mod(value: bigint): bigint {
-  const rest = value % P;
-  return rest < 0n ? rest + P : rest;
+  const remainder = value % P;
+  return remainder < 0n ? remainder + P : remainder;
 }
 
-/** Squared so often. */
+/** Returns value^(2^times). */
 function squared(value: bigint, times: number): bigint {
   let power = value;
   for (let time = 0; time < times; time += 1) power = (power * power) % P;
   return power;
 }
 
-/** To the power of 2^bits - 1. */
+/** Returns value^(2^bits - 1). */
 function toOnes(value: bigint, bits: number): bigint {
   if (bits === 1) return value;
   const half = toOnes(value, bits >> 1);
@@ -39,22 +39,22 @@ function toOnes(value: bigint, bits: number): bigint {
   return bits % 2 === 0 ? power : (squared(power, 1) * value) % P;
 }
 
-/** To the power of P - 2 = 32 (2^250 - 1) + 11. */
+/** Returns the inverse: value^(P - 2), with P - 2 = 32 (2^250 - 1) + 11. */
 function inverted(value: bigint): bigint {
   return mod(squared(toOnes(value, 250), 5) * value ** 11n);
 }
 
-/** 5.1.4: the same for two points and for one twice. */
-function add(one: Point, other: Point): Point {
-  const a = (one.Y - one.X) * (other.Y - other.X);
-  const b = (one.Y + one.X) * (other.Y + other.X);
-  const c = mod(2n * D * one.T) * other.T;
-  const d = 2n * one.Z * other.Z;
+/** Adds two points (5.1.4). The formula also doubles a point. */
+function add(left: Point, right: Point): Point {
+  const a = (left.Y - left.X) * (right.Y - right.X);
+  const b = (left.Y + left.X) * (right.Y + right.X);
+  const c = mod(2n * D * left.T) * right.T;
+  const d = 2n * left.Z * right.Z;
   const [e, f, g, h] = [mod(b - a), mod(d - c), mod(d + c), mod(b + a)];
   return { X: mod(e * f), Y: mod(g * h), Z: mod(f * g), T: mod(e * h) };
 }
 
-/** Takes the same steps for each scalar of 255 bits. */
+/** Multiplies a point. It takes the same steps for each scalar of 255 bits. */
 function multiply(point: Point, scalar: bigint): Point {
   let [product, next] = [NEUTRAL, point];
   for (let bit = 254n; bit >= 0n; bit -= 1n) {
@@ -65,7 +65,7 @@ function multiply(point: Point, scalar: bigint): Point {
   return product;
 }
 
-/** 5.1.3: undefined for what is no point, or is one in a longer spelling. */
+/** Decodes a point (5.1.3); undefined if the bytes are no point, or not its canonical form. */
 function decode(bytes: Uint8Array): Point | undefined {
   if (bytes.length !== KEY_BYTES) return undefined;
   const number = numberOf(bytes);
@@ -76,7 +76,7 @@ function decode(bytes: Uint8Array): Point | undefined {
   const u = mod(y * y - 1n);
   const v = mod(D * y * y + 1n);
   const v3 = mod(v * v * v);
-  // To the power of (P - 5) / 8 = 4 (2^250 - 1) + 1.
+  // The exponent is (P - 5) / 8 = 4 (2^250 - 1) + 1.
   const base = mod(u * v3 * v3 * v);
   let x = mod(u * v3 * mod(squared(toOnes(base, 250), 2) * base));
   if (mod(v * x * x) !== u) {
@@ -96,27 +96,29 @@ function encode({ X, Y, Z }: Point): Uint8Array {
   );
 }
 
-/** Little-endian. */
+/** Reads a little-endian integer. */
 function numberOf(bytes: Uint8Array): bigint {
   return bytes.reduceRight((sum, byte) => (sum << 8n) | BigInt(byte), 0n);
 }
 
-/** The public key that belongs to a seed of 32 bytes: 5.1.5. */
+/** Returns the public key of a seed of 32 bytes (5.1.5). */
 export function publicKeyOf(seed: Uint8Array): Uint8Array {
   const scalar = BigInt.asUintN(255, numberOf(sha512(seed).subarray(0, KEY_BYTES)));
   const clamped = (scalar | (1n << 254n)) & ~7n;
-  // Its y is 4/5, and its x is even.
+  // The base point: y is 4/5, and x is even.
   const base = decode(Uint8Array.from({ length: KEY_BYTES }, (_, at) => (at === 0 ? 0x58 : 0x66)));
   if (base === undefined) throw new TypeError('The base point is none.');
   return encode(multiply(base, clamped));
 }
 
-/** Whether 32 bytes are a point: then they may be the key of a wallet, and of no program. */
+/** Whether 32 bytes are a point: then they may be the key of a wallet, and not of a program. */
 export function isOnCurve(key: Uint8Array): boolean {
   return decode(key) !== undefined;
 }
 
-/** Whether it is a point that has only its own signatures: some have those of any message. */
+/**
+ * Whether a key is a point of large order: keys of small order accept signatures of any message.
+ */
 export function isStrictKey(key: Uint8Array): boolean {
   const point = decode(key);
   if (point === undefined) return false;

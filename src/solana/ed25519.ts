@@ -2,8 +2,8 @@ import { getPublicKey, hashes, sign as signWith, verify as verifyWith } from '@n
 import { sha512 } from '../internal/sha2.js';
 
 /**
- * The public key that belongs to a seed, for many seeds: slow for the first, and five times as fast
- * as `publicKeyOf` for others.
+ * Returns the public key of a seed, if many keys are needed: the first call is slow, and each later
+ * call is five times as fast as `publicKeyOf`.
  */
 export function publicKeyByTable(seed: Uint8Array): Uint8Array {
   bringHash();
@@ -15,7 +15,7 @@ export function sign(message: Uint8Array, seed: Uint8Array): Uint8Array {
   return signWith(message, seed);
 }
 
-/** As strictly as the network: a key or signature that is not in its one spelling is refused. */
+/** Verifies as strictly as the network: rejects a key or signature that is not canonical. */
 export function verify(signature: Uint8Array, message: Uint8Array, key: Uint8Array): boolean {
   bringHash();
   try {
@@ -25,7 +25,10 @@ export function verify(signature: Uint8Array, message: Uint8Array, key: Uint8Arr
   }
 }
 
-/** The library has none. Before each use: a module that only sets something gets dropped by bundlers. */
+/**
+ * Sets the hash that the library needs. Call it before each use: bundlers drop a module that only
+ * sets a global.
+ */
 function bringHash(): void {
   hashes.sha512 = sha512;
 }

@@ -12,10 +12,10 @@ const ed25519 = /* @__PURE__ */ part(() => import('./ed25519.js'));
 const SEED_BYTES = 32;
 const KEYPAIR_BYTES = 64;
 const SIGNATURE_BYTES = 64;
-/** 64 numbers of three digits, with room for spaces and line breaks. */
+/** Most characters of a key: 64 numbers of three digits, with spaces and line breaks. */
 const MAX_TEXT = 1024;
 const BASE58_KEY = /^[1-9A-HJ-NP-Za-km-z]{32,88}$/;
-/** RFC 8410: what stands before the seed in a PKCS #8 private key. */
+/** RFC 8410: the bytes before the seed in a PKCS #8 private key. */
 const PKCS8_PREFIX = [
   0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
 ];
@@ -23,13 +23,14 @@ const PKCS8_PREFIX = [
 type Sign = (message: Uint8Array) => Promise<Uint8Array>;
 
 /**
- * A signer for a secret key: base58 text or bytes of the 64-byte keypair, or the JSON array of a
- * key file. Its second half must be the public key of the first: 32 bytes alone may be anything,
- * above all an address, and the key of a wallet made of an address is public.
- * The key lives in a closure, or in the runtime as a non-extractable key if it has Ed25519; it is
- * on no property.
+ * Creates a signer for a secret key: base58 text or bytes of the 64-byte keypair, or the JSON array
+ * of a key file. The second half must be the public key of the first half. A key of 32 bytes is
+ * refused, because it may be an address: a seed that is an address is public.
  *
- * @throws ConfigError `invalid_key`, which quotes nothing of what was given.
+ * No property holds the key. It is in the runtime as a non-extractable key if the runtime has
+ * Ed25519, and in a closure otherwise.
+ *
+ * @throws ConfigError `invalid_key`, which quotes no part of the secret.
  */
 export function createKeySigner(secret: string | Uint8Array | readonly number[]): MessageSigner {
   const { seed, address } = readKeypair(secret);
@@ -37,9 +38,9 @@ export function createKeySigner(secret: string | Uint8Array | readonly number[])
 }
 
 /**
- * As {@link createKeySigner}, for the 32 bytes that a keypair is derived from.
+ * Creates a signer as {@link createKeySigner} does, for the 32-byte seed of a keypair.
  *
- * @throws ConfigError `invalid_key`, which quotes nothing of what was given.
+ * @throws ConfigError `invalid_key`, which quotes no part of the seed.
  */
 export function createSeedSigner(seed: Uint8Array): MessageSigner {
   if (!isUint8Array(seed) || seed.length !== SEED_BYTES)
@@ -50,10 +51,10 @@ export function createSeedSigner(seed: Uint8Array): MessageSigner {
   return signerOf(Uint8Array.from(seed), addressOf(publicKeyOf(seed)));
 }
 
-/** Takes over the seed. */
+/** Creates a signer that owns the seed: the caller must not use it any more. */
 function signerOf(seed: Uint8Array, address: Address): MessageSigner {
   const signKept = keep(seed);
-  // A copy, because the caller may reuse its buffer before the runtime gets to signing.
+  // The message is copied, because the caller may reuse its buffer before the runtime signs.
   const signer = Object.freeze({
     address,
     signMessage: (message: Uint8Array) => signKept(Uint8Array.from(message)),
@@ -62,10 +63,10 @@ function signerOf(seed: Uint8Array, address: Address): MessageSigner {
   return signer;
 }
 
-/** Those that were made here: they sign what they get. */
+/** Signers that this module made: they sign exactly the bytes that they get. */
 const keySigners = new WeakSet<Signer>();
 
-/** The same signer, each of whose calls goes through `around`. */
+/** Returns a signer for the same wallet that makes each call through `around`. */
 export function wrapSigner(
   signer: Signer,
   around: (ask: () => Promise<Uint8Array>) => Promise<Uint8Array>,
@@ -88,7 +89,7 @@ export function isTransactionSigner(signer: Signer): signer is TransactionSigner
   return 'signTransaction' in signer && typeof signer.signTransaction === 'function';
 }
 
-/** Takes over the seed: into the runtime and then zeroed, or into the closure. */
+/** Takes over the seed: imports it into the runtime and zeroes it, or keeps it in a closure. */
 function keep(seed: Uint8Array): Sign {
   const imported = importKey(seed).then(
     (sign) => {
@@ -100,7 +101,7 @@ function keep(seed: Uint8Array): Sign {
   return async (message) => (await imported)(message);
 }
 
-/** Rejects if the runtime has no Ed25519. */
+/** Imports the seed into the runtime. Rejects if the runtime has no Ed25519. */
 async function importKey(seed: Uint8Array): Promise<Sign> {
   const subtle = quietSubtle();
   if (subtle === undefined) throw new Error('No Ed25519 in this runtime.');
@@ -114,7 +115,7 @@ async function importKey(seed: Uint8Array): Promise<Sign> {
   }
 }
 
-/** The seed of a keypair that is whole, and its address. */
+/** Reads a keypair, checks that its halves match, and returns its seed and address. */
 function readKeypair(secret: unknown): { readonly seed: Uint8Array; readonly address: Address } {
   const bytes = typeof secret === 'string' ? readText(secret.trim()) : readBytes(secret);
   if (bytes === undefined)
@@ -149,7 +150,7 @@ function readText(text: string): Uint8Array | undefined {
   }
 }
 
-/** A copy that is ours to erase. */
+/** Returns a copy, so that erasing it leaves the caller's bytes alone. */
 function readBytes(value: unknown): Uint8Array | undefined {
   if (isUint8Array(value)) return Uint8Array.from(value);
   if (!Array.isArray(value) || value.length > KEYPAIR_BYTES) return undefined;
@@ -160,7 +161,7 @@ function readBytes(value: unknown): Uint8Array | undefined {
   return items.every(isByte) ? Uint8Array.from(items) : undefined;
 }
 
-/** Also of another realm, which test runners bring. */
+/** Accepts a `Uint8Array` of another realm too, such as a test runner's. */
 export function isUint8Array(value: unknown): value is Uint8Array {
   return Object.prototype.toString.call(value) === '[object Uint8Array]';
 }
@@ -175,8 +176,8 @@ function invalidKey(
 }
 
 /**
- * Whether a signature is what a signer had to give: a key signer of ours signs what it gets, any
- * other is not believed.
+ * Whether a signature is valid. A signer of this module signs the bytes that it gets, so only the
+ * length is checked; any other signer's signature is verified.
  */
 export async function isGoodSignature(
   signer: Signer,
@@ -187,10 +188,7 @@ export async function isGoodSignature(
   return verifySignature(message, signature, signer.address);
 }
 
-/**
- * Whether the signature is the address's own over exactly these bytes, as strictly as the network
- * checks it.
- */
+/** Whether the address signed exactly these bytes, as strictly as the network checks it. */
 export async function verifySignature(
   message: Uint8Array,
   signature: Uint8Array,
@@ -205,13 +203,13 @@ export async function verifySignature(
   return subtle.verify(ED25519, imported, Uint8Array.from(signature), Uint8Array.from(message));
 }
 
-/** By address, the last used ones: the same few facilitators sign what is verified. */
+/** Imported keys by address, because most signatures come from the same few facilitators. */
 const publicKeys = new Map<Address, Promise<CryptoKey | undefined>>();
 const MAX_KEYS = 64;
 
 /**
- * Undefined if the runtime has no Ed25519, or takes signatures of this key that the network does
- * not.
+ * Imports a public key. Undefined if the runtime has no Ed25519, or if it would accept signatures
+ * of this key that the network rejects.
  */
 function publicKey(
   subtle: SubtleCrypto,

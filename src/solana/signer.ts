@@ -1,8 +1,8 @@
 import type { Address } from './types.js';
 
 /**
- * What a signer is asked to sign, in words: shown to people, checked by hardware, logged by
- * servers. Amounts are decimal strings of base units.
+ * A description of what a signer is asked to sign, for people, hardware wallets and server logs.
+ * Amounts are decimal strings of base units.
  */
 export type SigningIntent =
   | {
@@ -23,9 +23,9 @@ export type SigningIntent =
     };
 
 /**
- * Signs messages of one wallet: a key here, in a cloud, or in a device. The bytes are a serialized
- * v0 message (with its version byte); the answer is the 64-byte Ed25519 signature of exactly those
- * bytes.
+ * Signs messages for one wallet, with a local key, a cloud service or a device. The message is a
+ * serialized v0 message with its version byte. The answer is the 64-byte Ed25519 signature of
+ * exactly these bytes.
  */
 export interface MessageSigner {
   readonly address: Address;
@@ -33,26 +33,25 @@ export interface MessageSigner {
 }
 
 /**
- * Signs transactions of one wallet, as the wallets of people do. The bytes are those of a v0
- * transaction, the wallet's signature still missing in them; the answer is the signed transaction.
- * A wallet may add instructions that only check balances. Any other change is refused, and nothing
- * is sent.
+ * Signs transactions for one wallet, as wallet apps do. The input is a serialized v0 transaction
+ * without the wallet's signature; the answer is the signed transaction. The wallet may add
+ * instructions that only check balances. Any other change is refused, and nothing is sent.
  */
 export interface TransactionSigner {
   readonly address: Address;
   signTransaction(transaction: Uint8Array, intent: SigningIntent): Promise<Uint8Array>;
 }
 
-/** Signs for one wallet. One that can sign both is asked for transactions. */
+/** Signs for one wallet. A signer with both methods is asked to sign transactions. */
 export type Signer = MessageSigner | TransactionSigner;
 
-/** A transaction of `@solana/kit`, its bytes read-only. */
+/** A transaction of `@solana/kit` with read-only bytes. */
 export interface KitTransaction {
   readonly messageBytes: ArrayLike<number>;
   readonly signatures: Readonly<Record<string, ArrayLike<number> | null>>;
 }
 
-/** What the signers of `@solana/kit` have in common, its `KeyPairSigner` among them. */
+/** The interface that message signers of `@solana/kit` share, such as its `KeyPairSigner`. */
 export interface KitMessageSigner {
   readonly address: string;
   signMessages(
@@ -71,7 +70,7 @@ export interface KitTransactionSigner {
   ): Promise<readonly Readonly<Record<string, Uint8Array>>[]>;
 }
 
-/** A `TransactionModifyingSigner` of `@solana/kit`: a wallet, mostly. */
+/** A `TransactionModifyingSigner` of `@solana/kit`, mostly a wallet app. */
 export interface KitModifyingSigner {
   readonly address: string;
   modifyAndSignTransactions(

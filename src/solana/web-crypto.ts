@@ -1,11 +1,11 @@
 export const ED25519 = { name: 'Ed25519' };
 
 /**
- * WebCrypto, unless its Ed25519 prints a warning: Node did until 20.20, 22.13 and 23.5. Absent
- * before Node 19 and in insecure pages.
+ * Returns WebCrypto, unless its Ed25519 prints a warning: Node's did until 20.20, 22.13 and 23.5.
+ * It is missing before Node 19 and in insecure pages.
  */
 export function quietSubtle(): SubtleCrypto | undefined {
-  // The types promise both everywhere; neither is there in each runtime.
+  // The types promise `crypto` and `process` everywhere, but some runtimes lack them.
   const { crypto, process } = globalThis as {
     crypto?: Partial<Crypto>;
     process?: { versions?: { node?: string } };

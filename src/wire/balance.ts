@@ -30,7 +30,7 @@ export const tokenBalance: v.GenericSchema<unknown, TokenBalance> = v.object(
   'must be a balance.',
 );
 
-/** One if one mint was asked for, else a list. */
+/** One balance if the request names one mint, otherwise a list. */
 export const balanceResponse = v.union(
   [tokenBalance, v.array(tokenBalance)],
   'must be a balance or a list of balances.',

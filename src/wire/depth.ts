@@ -1,9 +1,7 @@
-/**
- * Far more than any message of ours is nested, a 402's own body and a quote of Jupiter's included.
- */
+/** Deepest nesting of a message: a 402's own body or a quote of Jupiter's needs far less. */
 export const MAX_DEPTH = 32;
 
-/** Whether brackets outside of strings are nested deeper: known without building what they hold. */
+/** Whether brackets outside of strings are nested deeper than `limit`. It builds no values. */
 export function isDeeper(text: string, limit: number): boolean {
   let depth = 0;
   let quoted = false;

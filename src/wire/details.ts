@@ -5,8 +5,7 @@ import { offerRefusal } from './payment.js';
 import { aboutProblem } from './problems.js';
 
 /**
- * In the place of what a service says in sentences: those are hostile until shown otherwise, and
- * under `untrusted` alone.
+ * Replaces sentences of a service in `details`: its text is hostile, so it goes under `untrusted`.
  */
 const ELSEWHERE = 'see untrusted';
 
@@ -16,18 +15,18 @@ const words = v.pipe(
   v.transform(() => ELSEWHERE),
 );
 const reason = v.object({ reason: words });
-// Addresses, names and the like: no room for a sentence.
+// An address, a name or another short value. It has no space, so it cannot be a sentence.
 const text = v.pipe(v.string(), v.regex(/^[\x21-\x7e]{1,128}$/));
 const mintOnly = v.object({ mint: text });
 const route = v.object({ inputMint: text, outputMint: text });
 const signature = v.object({ signature: text });
 const presented = { payerSignature: text, lastValidBlockHeight: digits };
-// Dollars, base units, or a number of payments: `unit` says which.
+// Dollars, base units or a number of payments, as `unit` says.
 const cap = { cap: text, limit: text, amount: text, unit: text };
 
 /**
- * What comes with each code, as it is believed when a service says it: numbers as numbers, names as
- * names, and no sentences.
+ * Schemas of the details of each code, as a service may send them: only numbers and names pass, and
+ * each sentence is replaced.
  */
 export const detailsSchemas: {
   readonly [C in ErrorCode]: v.GenericSchema<unknown, ErrorDetails[C]>;
@@ -41,7 +40,7 @@ export const detailsSchemas: {
   unsupported_offer: reason,
   unsupported_network: v.object({ network: text }),
   no_payable_offer: v.object({
-    offers: v.pipe(v.array(v.pipe(offerRefusal, v.transform(inOurWords))), v.maxLength(64)),
+    offers: v.pipe(v.array(v.pipe(offerRefusal, v.transform(withOwnMessage))), v.maxLength(64)),
   }),
   insecure_origin: v.object({ origin: text }),
   body_not_replayable: v.object({ limitBytes: count }),
@@ -90,18 +89,18 @@ function finite(): v.GenericSchema<number> {
   return v.pipe(v.number(), v.finite());
 }
 
-function inOurWords({ message, untrusted, ...rest }: OfferRefusal): OfferRefusal {
+function withOwnMessage({ message, untrusted, ...rest }: OfferRefusal): OfferRefusal {
   return { ...rest, message: aboutProblem(rest.code).title, untrusted: { ...untrusted, message } };
 }
 
 /**
- * What a service says in sentences in the details of an error, made fit to be shown as its words.
+ * Returns the service's sentences in the details of an error, cleaned so that they can be shown.
  */
 export function wordsIn(details: object): Readonly<Record<string, string>> {
-  const said = Object.entries(details).filter(
+  const sentences = Object.entries(details).filter(
     (entry): entry is [string, string] => WORDS.includes(entry[0]) && typeof entry[1] === 'string',
   );
-  return Object.fromEntries(said.map(([name, sentence]) => [name, cleanText(sentence)]));
+  return Object.fromEntries(sentences.map(([name, sentence]) => [name, cleanText(sentence)]));
 }
 
 const WORDS: readonly string[] = ['reason', 'path'];

@@ -3,27 +3,23 @@ import { parseAmount } from '../amount.js';
 import { cleanText } from '../errors.js';
 import { isAddress } from '../solana/address.js';
 
-/** The largest base64 of one Solana transaction: 1232 bytes. */
+/** Base64 characters of the largest Solana transaction, which has 1232 bytes. */
 const MAX_TRANSACTION = 1_644;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 const SHAPE_OF_ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
 
-/**
- * Each schema says what a value has to be: the end of a sentence that begins with the name of its
- * field.
- */
+/** Creates a schema for text. `rule` completes a sentence that begins with the field's name. */
 const shaped = (rule: string, shape: RegExp, maxLength: number) =>
   v.pipe(v.string(rule), v.maxLength(maxLength, rule), v.regex(shape, rule));
 
-// The shape bounds the length before anything is decoded.
+// The shape limits the length before the address is decoded.
 const ADDRESS = 'must be a base58 address.';
 export const address = v.pipe(
   shaped(ADDRESS, SHAPE_OF_ADDRESS, 44),
   v.check((text: string) => isAddress(text), ADDRESS),
 );
 
-// A symbol is shorter than any address. Whether it is pinned, and to what, is for the network to
-// say.
+// A symbol is shorter than any address. Only the network knows if it is pinned, and to which mint.
 const MINT = 'must be a mint address or a pinned symbol such as "USDC".';
 export const mint = v.pipe(
   shaped(MINT, /^(?:[A-Za-z0-9]{1,10}|[1-9A-HJ-NP-Za-km-z]{32,44})$/, 44),
@@ -40,9 +36,7 @@ export const amount = v.pipe(
   v.check((text) => parseAmount(text) !== undefined, AMOUNT),
 );
 
-/**
- * A whole number of any size: sums of amounts, and what was asked for, may be beyond any account.
- */
+/** A whole number of any size: sums and requested amounts may exceed the amount of any account. */
 export const digits = shaped(
   'must be a whole number as a decimal string.',
   /^(?:0|[1-9][0-9]{0,39})$/,
@@ -64,7 +58,7 @@ export const swapMode = v.picklist(['ExactIn', 'ExactOut'], 'must be "ExactIn" o
 
 export const flag = v.boolean('must be true or false.');
 
-/** Exact as a number: no such field is money. */
+/** A whole number that JSON carries exactly; no such field is money. */
 export const count = within(0, Number.MAX_SAFE_INTEGER);
 
 export function within(least: number, most: number): v.GenericSchema<number> {
@@ -72,25 +66,22 @@ export function within(least: number, most: number): v.GenericSchema<number> {
   return v.pipe(v.number(rule), v.integer(rule), v.minValue(least, rule), v.maxValue(most, rule));
 }
 
-/**
- * Basis points that a service worked out: a price may also have moved in our favour, and by parts
- * of one.
- */
+/** Basis points by the service's estimate: negative if the price improves, and maybe fractional. */
 export const impact = v.nullable(
   v.pipe(v.number('must be a number or null.'), v.finite('must be a number or null.')),
 );
 
-/** Words of others: shown at most, so they are made fit to be, on either side. */
+/** Text from the other side. It is only ever shown, so it is cleaned on both sides. */
 export const text = v.pipe(v.string('must be text.'), v.transform(cleanText));
 
-/** A name that is looked up or shown. */
+/** A name to look up or to show. */
 export const name = shaped(
   'must be a name of up to 64 visible ASCII characters.',
   /^[\x21-\x7e]{1,64}$/,
   64,
 );
 
-/** A caller's own name for something. */
+/** A key that a caller chooses. */
 export const visible = shaped(
   'must be 1 to 255 visible ASCII characters.',
   /^[\x21-\x7e]{1,255}$/,
@@ -115,7 +106,7 @@ function isWebAddress(address: string): boolean {
   }
 }
 
-/** What a field may hold in front of the readers of a request: a header's value, say. */
+/** Creates a schema for text of limited length, such as the value of a header. */
 export function upTo(characters: number): v.GenericSchema<string> {
   const rule = `must be text of at most ${characters} characters.`;
   return v.pipe(v.string(rule), v.maxLength(characters, rule));

@@ -5,26 +5,24 @@ import { autoPayRequest, parsedPayment, paymentParts, paymentResult } from './pa
 import { buildRequest, quoteRequest, swapQuote, swapTransaction } from './swap.js';
 
 /**
- * An operation of the REST interface. Its request is its query if it has one, else its JSON
- * body.
+ * An operation of the REST interface. Its request is its query, if it has one, or its JSON body.
  */
 export interface Operation<Q = unknown, A = unknown> {
   readonly method: 'GET' | 'POST' | 'DELETE';
-  /** Below the base path of the service. */
+  /** Path below the base path of the service. */
   readonly path: string;
-  /** In the query: which fields may repeat, and which are numbers. */
+  /** Fields of the query that may repeat, and fields that are numbers. */
   readonly query?: { readonly lists: readonly string[]; readonly numbers: readonly string[] };
   readonly request: v.GenericSchema<unknown, Q>;
   readonly response: v.GenericSchema<unknown, A>;
 }
 
-const operation = <Q, A>(one: Operation<Q, A>): Operation<Q, A> => one;
+const operation = <Q, A>(definition: Operation<Q, A>): Operation<Q, A> => definition;
 
 const health = v.object({ status: v.literal('ok') });
 
 /**
- * By operation id: what the service serves, and what `remote` and the OpenAPI document are made
- * from.
+ * Operations by id. The service serves them; `remote` and the OpenAPI document are made from them.
  */
 export const operations = {
   quote: operation({
@@ -63,7 +61,7 @@ export const operations = {
 
 export type OperationId = keyof typeof operations;
 
-/** Where the service says that it is there, what it can do, and did. None needs a transport. */
+/** Pages about the service: its health, its interface and its metrics. None needs a transport. */
 export const pages = {
   health: { method: 'GET', path: '/api/health', response: health },
   openapi: { method: 'GET', path: '/openapi.json' },

@@ -20,8 +20,8 @@ import {
 } from './fields.js';
 import { swapTransaction } from './swap.js';
 
-// The body of a request is bounded as a whole; these keep one part from being all of it. Node and
-// fetch take no more of all headers together.
+// The whole body of a request has a limit; these limits keep one field from filling it. Node and
+// fetch have the same limit on all headers together.
 const MAX_HEADER = 16_384;
 const MAX_HEADERS = 100;
 const MAX_LIMITS = 32;
@@ -42,7 +42,7 @@ function shapedHeaderName(): v.GenericSchema<string> {
   );
 }
 
-/** A 402 as it came. */
+/** The parts of a 402 as the seller sent it. */
 export const paymentParts = v.strictObject(
   {
     url: v.exactOptional(webAddress),
@@ -129,7 +129,7 @@ export const paymentResult: v.GenericSchema<unknown, PaymentResult> = v.object(
     swap: v.exactOptional(swapTransaction),
     signature: v.exactOptional(name64()),
     payment: v.exactOptional(v.object({ transaction, lastValidBlockHeight: digits })),
-    // No other header is ever the service's to set.
+    // The service may set no other header on the caller's request.
     header: v.exactOptional(
       v.object({ name: v.picklist(['PAYMENT-SIGNATURE', 'X-PAYMENT']), value: base64 }),
     ),

@@ -17,7 +17,7 @@ import { untrusted as untrustedSchema } from './payment.js';
 import { aboutProblem, isServiceCode, type ProblemCode, type ServiceCode } from './problems.js';
 import { isTrustedError } from './trusted-error.js';
 
-/** RFC 9457, with what an {@link ExactChangeError} says besides. */
+/** A problem of RFC 9457 with the fields of an {@link ExactChangeError}. */
 export interface Problem {
   readonly type: string;
   readonly title: string;
@@ -45,10 +45,7 @@ const moved = v.object({
   outAmount: v.exactOptional(digits),
 });
 
-/**
- * A problem as a service sends it. Its `details` are judged by code, when it becomes an error
- * again.
- */
+/** A problem as a service sends it. Its `details` are checked by code in {@link errorOf}. */
 export const problem: v.GenericSchema<unknown, Problem> = v.object(
   {
     type: v.pipe(v.string(), v.maxLength(200)),
@@ -66,9 +63,11 @@ export const problem: v.GenericSchema<unknown, Problem> = v.object(
 );
 
 /**
- * What a service answers for an error. One that is not ours says nothing of itself: its text was
- * not written for strangers. Nor is the host of a node passed on, nor the words of a node or of
- * Jupiter, which may quote a key of the service's; those of a seller are, which the caller brought.
+ * Returns the problem that a service sends for an error. An error of another class becomes
+ * `internal_error` without its text, which is not meant for outsiders.
+ *
+ * The problem names no host of a node. It has no words of a node or of Jupiter, because they may
+ * quote a key of the service. It keeps a seller's words, because the caller brought them.
  */
 export function problemOf(error: unknown): Problem {
   if (!isExactChangeError(error))
@@ -85,12 +84,12 @@ export function problemOf(error: unknown): Problem {
   };
 }
 
-/** As `solana/rpc/fault.ts` names it. */
+/** The host as `solana/rpc/transport-error.ts` writes it. */
 const OUR_NODE = /(RPC node) \(.*?\)/g;
 
 const OF_SELLERS: readonly string[] = ['ProtocolError', 'SettlementError'];
 
-/** A problem with the request itself; `detail` says what to do next. */
+/** Creates a problem with the request itself; `detail` says what the caller can do. */
 export function serviceProblem(
   code: ServiceCode,
   detail: string,
@@ -121,16 +120,17 @@ function headOf(code: ProblemCode): Pick<Problem, 'type' | 'title' | 'status'> {
 }
 
 function isErrorCode(code: string): code is ErrorCode {
-  return errorCodes.some((one) => one === code);
+  return errorCodes.some((known) => known === code);
 }
 
 /**
- * The error that a service's problem stands for: of the same class, with the same `code`,
- * `details`, `retry`. What the service says in words is cleaned, and under `untrusted`; the message
- * is ours. Of the money it is believed nothing but `untouched`, unless `sent` says that this call
- * handed it something signed: then also `swapped` and `uncertain`. A problem that claims more, or
- * is none, becomes `invalid_response`, and says nothing of what was handed over: that may still
- * land.
+ * Returns the error for a problem of a service: of the same class, with the same `code`, `details`
+ * and `retry`. The message is ours; the service's own words are cleaned, and under `untrusted`.
+ *
+ * The service's claim about the funds counts only if it is `untouched`. With `sent`, this call gave
+ * it a signed transaction, so that `swapped` and `uncertain` count too. A problem that claims more,
+ * or that cannot be read, becomes `invalid_response`. After `sent` such an error leaves the funds
+ * `uncertain`, because the transaction may still land.
  */
 export function errorOf(
   value: unknown,
@@ -138,18 +138,18 @@ export function errorOf(
 ): ExactChangeError {
   const read = v.safeParse(problem, value);
   if (!read.success) return unusable('its error is no problem JSON of this interface', sent);
-  const said = read.output;
-  const words = { detail: cleanText(said.detail) };
-  if (isServiceCode(said.code)) return refused(said.code, said.retry, sent, words);
-  const { code } = said;
+  const received = read.output;
+  const words = { detail: cleanText(received.detail) };
+  if (isServiceCode(received.code)) return refused(received.code, received.retry, sent, words);
+  const { code } = received;
   if (!isErrorCode(code))
     return unusable('its error has a code that this version does not know', sent, {
       code,
       ...words,
     });
-  if (!isTrustedError(code, said, sent))
+  if (!isTrustedError(code, received, sent))
     return unusable('its error claims what only this side can know', sent, { code, ...words });
-  const details = v.safeParse(detailsSchemas[code], said.details);
+  const details = v.safeParse(detailsSchemas[code], received.details);
   if (!details.success)
     return unusable('the numbers of its error do not fit its code', sent, { code, ...words });
   return errorOfCode(
@@ -157,19 +157,18 @@ export function errorOf(
     `${aboutProblem(code).title}, says the service. Its own words are in untrusted.detail.`,
     {
       details: details.output,
-      ...verdict(said, code, sent),
-      untrusted: { ...said.untrusted, ...wordsIn(said.details), ...words },
+      ...verdict(received, code, sent),
+      untrusted: { ...received.untrusted, ...wordsIn(received.details), ...words },
     },
   );
 }
 
-// What the chain says of a signed swap, if the service is honest; its signature is there to look
-// up.
+// Codes by which a service reports the end of a signed swap. The caller can look up its signature.
 const OF_THE_CHAIN: readonly string[] = ['swap_failed', 'swap_expired'];
 
 /**
- * Of something signed no service is believed that it came to nothing: sent again it is the same,
- * and another signed beside it is not.
+ * Returns the claims of a problem that count. A service cannot prove that a signed transaction came
+ * to nothing. The caller may send the same bytes again, but must not sign another transaction.
  */
 function verdict(
   { funds, moved: landed, retry }: Problem,
@@ -183,8 +182,8 @@ function verdict(
 }
 
 /**
- * An answer of a service that nothing can be made of. After something signed was handed over,
- * `sent`, what became of it is not known.
+ * Creates the error for an unusable answer of a service. With `sent`, the service had a signed
+ * transaction, so that its fate is not known.
  */
 export function unusable(
   reason: string,
@@ -202,7 +201,7 @@ export function unusable(
   );
 }
 
-// The others are said before any of the request becomes a call.
+// Only these codes may come after the call began. Others come before the request becomes a call.
 const AFTER_THE_CALL: readonly ServiceCode[] = ['internal_error', 'cancelled'];
 
 function refused(

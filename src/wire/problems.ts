@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../errors.js';
 
-/** The status of each problem, and what it is about in one line of our own. */
+/** The HTTP status of a problem, and its title in one line. */
 interface About {
   readonly status: number;
   readonly title: string;
@@ -9,9 +9,9 @@ interface About {
 const about = (status: number, title: string): About => ({ status, title });
 
 /**
- * No error of ours is answered with 402: the caller may be a client that pays those. What the
- * caller's request led to is 4xx, also if a service behind us refused it; 5xx is for a service
- * that could not answer.
+ * No error of this library is answered with 402, because the caller may be a client that pays a
+ * 402. A status of 4xx means that the request led to the error, even if another service refused it.
+ * A status of 5xx means that a service could not answer.
  */
 const ERRORS: { readonly [C in ErrorCode]: About } = {
   invalid_option: about(400, 'A field of the request is wrong'),
@@ -66,7 +66,7 @@ const ERRORS: { readonly [C in ErrorCode]: About } = {
   invalid_response: about(502, 'A service behind this one gave no usable answer'),
 };
 
-/** What only a service says: of the request as HTTP, before any of it becomes a call. */
+/** Problems of a service alone: nearly all come before the request becomes a call. */
 const SERVICE = {
   malformed_request: about(400, 'The request cannot be read'),
   secret_refused: about(400, 'The request holds a private key'),
@@ -97,7 +97,7 @@ export function aboutProblem(code: ProblemCode): About {
   return PROBLEMS[code];
 }
 
-/** Whether only a service says this. */
+/** Whether the code belongs to a service alone, and to no error of the library. */
 export function isServiceCode(code: string): code is ServiceCode {
   return Object.prototype.hasOwnProperty.call(SERVICE, code);
 }

@@ -1,12 +1,12 @@
 import { ConfigError } from '../errors.js';
 import type { Operation } from './operations.js';
 
-/** A whole number in its one spelling. */
+/** A whole number without leading zeros or sign. */
 const WHOLE = /^(?:0|[1-9][0-9]{0,14})$/;
 
 /**
- * A query as the object that its operation takes. Only a list may repeat: of two values of one
- * field, either could be meant. Throws `invalid_option`.
+ * Reads a query as the request object of its operation. A field may repeat only if it is a list,
+ * because the meaning of two values is not clear. Throws `invalid_option`.
  */
 export function readQuery(
   { query }: Pick<Operation, 'query'>,
@@ -24,12 +24,12 @@ export function readQuery(
   return Object.fromEntries(entries);
 }
 
-/** The query for a request: what {@link readQuery} reads. */
+/** Writes a request as the query that {@link readQuery} reads. */
 export function writeQuery(request: object): URLSearchParams {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(request) as [string, unknown][]) {
     if (value === undefined) continue;
-    for (const one of Array.isArray(value) ? value : [value]) search.append(name, String(one));
+    for (const item of Array.isArray(value) ? value : [value]) search.append(name, String(item));
   }
   return search;
 }

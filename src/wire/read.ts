@@ -5,17 +5,14 @@ import type { Operation } from './operations.js';
 const SHOWN_PATH = 100;
 
 /**
- * A value, if it fits; otherwise where it does not, and the rule that it breaks there. Neither
- * quotes the value.
+ * A value that fits its schema, or the path of the first misfit and the rule that it breaks.
+ * Neither path nor rule quotes the value.
  */
 export type Reading<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly path: string; readonly rule: string };
 
-/**
- * Reads a value of a stranger. What the schema does not name is refused or left out, as the schema
- * has it.
- */
+/** Reads an untrusted value. The schema decides whether unknown fields are refused or left out. */
 export function readAs<T>(schema: v.GenericSchema<unknown, T>, value: unknown): Reading<T> {
   const result = v.safeParse(schema, value, { abortEarly: true, abortPipeEarly: true });
   if (result.success) return { ok: true, value: result.output };
@@ -23,15 +20,17 @@ export function readAs<T>(schema: v.GenericSchema<unknown, T>, value: unknown): 
   return { ok: false, path: pathOf(issue), rule: ruleOf(issue) };
 }
 
-/** The request of an operation. Throws `ConfigError` (`invalid_option`), which names the field. */
+/**
+ * Reads the request of an operation. Throws `ConfigError` (`invalid_option`) with the field's name.
+ */
 export function readRequest<Q>(
   { request, query }: Pick<Operation<Q>, 'request' | 'query'>,
   value: unknown,
 ): Q {
-  // To the schemas a list is an object, with nothing of what is asked for.
+  // A schema would take a list as an object without fields.
   const reading = readAs(request, Array.isArray(value) ? undefined : value);
   if (reading.ok) return reading.value;
-  // Of a query, the field is what its sender knows.
+  // For a query, name only the field, because its sender has no nested values.
   const path = query === undefined ? reading.path : reading.path.replace(/[.[].*/s, '');
   const option = path === '' ? 'request' : path;
   throw new ConfigError('invalid_option', `Field ${option} ${reading.rule}`, {

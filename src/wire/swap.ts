@@ -16,7 +16,7 @@ import {
 
 const MAX_ROUTE = 50;
 
-/** What to swap, as it is asked for. The service's policy may allow less slippage. */
+/** The swap that a caller asks for. The service's policy may allow less slippage. */
 export const swapParameters = {
   inputMint: mint,
   outputMint: mint,
@@ -55,7 +55,7 @@ export const swapQuote: v.GenericSchema<unknown, SwapQuote> = v.object(
 
 const wallet = { wallet: address };
 
-/** Builds what was quoted. */
+/** Builds the swap of a quote. */
 export const buildOfQuote = v.strictObject(
   { ...wallet, quote: v.strictObject(quoteFields, 'must be a quote.') },
   'must be an object.',
@@ -66,7 +66,7 @@ export const buildOfParameters = v.strictObject(
   'must be an object.',
 );
 
-// Tried one after the other, both would have complaints; what was meant is plain.
+// Choose the schema by `quote`: a union would report the errors of both.
 export const buildRequest = v.lazy((input) =>
   typeof input === 'object' && input !== null && 'quote' in input
     ? buildOfQuote

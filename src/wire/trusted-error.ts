@@ -1,6 +1,6 @@
 import type { ErrorCode, ExactChangeError } from '../errors.js';
 
-// Only a party that signs and pays can know of these,
+// Only a party that signs and pays can know these errors.
 const OF_A_PAYER: readonly ErrorCode[] = [
   'signing_failed',
   'self_check_failed',
@@ -9,13 +9,13 @@ const OF_A_PAYER: readonly ErrorCode[] = [
   'payment_in_progress',
   'already_spent',
 ];
-// and of these only one that sends.
+// Only a party that sends the swap can know these errors.
 const OF_A_SENDER: readonly ErrorCode[] = ['swap_failed', 'swap_expired', 'swap_uncertain'];
 
 /**
- * Whether a service that quotes, builds and plans for a client can know what its error says of
- * money, which would be taken for true. `sent`: it was handed a signed swap by this call, and may
- * have sent it.
+ * Whether a service can know what its error claims about the funds. Such a service only quotes,
+ * builds and plans for a client. With `sent`, this call gave it a signed swap, which it may have
+ * sent.
  */
 export function isTrustedError(
   code: ErrorCode,

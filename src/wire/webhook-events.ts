@@ -1,6 +1,6 @@
 /**
- * What a journal tells the outside of, once it is on record. Names are those of the client's own
- * events.
+ * Names of the events that a webhook reports once they are in the journal, as the client names
+ * them.
  */
 export const webhookEvents = [
   'swap.confirmed',

@@ -4,16 +4,16 @@ import type { Operation } from './operations.js';
 import { webhookEvents, type WebhookEventName } from './webhook-events.js';
 
 const MAX_WALLETS = 100;
-// In escapes an address is longer than it was written.
+// A url becomes longer when it is escaped.
 const MAX_ESCAPED = 65_536;
 
 const event = v.picklist(webhookEvents, `must be one of ${webhookEvents.join(', ')}.`);
 const id = { id: name };
 
-/** Where events are to be told. */
+/** A webhook endpoint that a caller registers. */
 export const webhookRequest = v.strictObject(
   {
-    // Whether it may be told, as an https: address of the outside may, is for the registry to say.
+    // The registry decides whether events may be sent to the url, such as a public https: address.
     url: webAddress,
     events: v.pipe(
       v.array(event, 'must be a list of names of events.'),
@@ -31,7 +31,7 @@ export const webhookRequest = v.strictObject(
   'must be an object.',
 );
 
-/** Which endpoint. */
+/** A request that names an endpoint by its id. */
 export const webhookOfId = v.strictObject(id, 'must be an object.');
 
 const events: v.GenericSchema<unknown, readonly WebhookEventName[]> = v.array(
@@ -52,11 +52,11 @@ const endpointFields = {
   disabledAt: v.exactOptional(count),
 };
 
-/** An endpoint as it is listed: what is not named here, a secret above all, is left out. */
+/** An endpoint in a list. Fields that are not named here are left out, above all the secret. */
 export const webhookEndpoint = v.object(endpointFields, 'must be an endpoint.');
 
 const SECRET = 'must be a secret of Standard Webhooks.';
-/** An endpoint whose secret is shown, which is once. */
+/** A new endpoint with its secret, which is shown only once. */
 export const newWebhookEndpoint = v.object(
   {
     ...endpointFields,
@@ -65,12 +65,12 @@ export const newWebhookEndpoint = v.object(
   'must be an endpoint and its secret.',
 );
 
-const operation = <Q, A>(one: Operation<Q, A>): Operation<Q, A> => one;
+const operation = <Q, A>(definition: Operation<Q, A>): Operation<Q, A> => definition;
 
 const PATH = '/api/webhooks';
 const QUERY = { lists: [], numbers: [] };
 
-/** By operation id: what a service that tells of events serves besides. */
+/** More operations by id, which a service with webhooks serves. */
 export const webhookOperations = {
   listWebhooks: operation({
     method: 'GET',

@@ -11,19 +11,19 @@ import {
 } from './parse.js';
 
 /**
- * Of an offer's keys, those that nothing else uses; `scheme` and `network` are words of card
- * payments too.
+ * Keys of an offer that only payment requests use. `scheme` and `network` are absent, because card
+ * payments use them too.
  */
 const OFFER_KEYS = ['payTo', 'asset', 'maxAmountRequired'] as const;
 
-/** The terms that parts of a 402 hold, if any; throws `malformed_payment_required`. */
+/** Returns the terms in the parts of a 402, if any. Throws `malformed_payment_required`. */
 export function readTerms(parts: PaymentRequiredParts): PaymentRequired | undefined {
   const found = findPaymentRequired(parts);
   if (found !== undefined && 'malformed' in found) throw malformedPaymentRequired(found.malformed);
   return found;
 }
 
-/** As {@link readTerms}, with the malformed case as data. */
+/** Returns what {@link readTerms} returns, but a malformed request as a value. */
 export function findPaymentRequired(
   parts: PaymentRequiredParts,
 ): PaymentRequired | Malformed | undefined {
@@ -37,12 +37,12 @@ export function findPaymentRequired(
     return withUrl(fallback === undefined ? header : { ...header, fallback }, parts.url);
   }
   if (isReadable(body)) return withUrl(body, parts.url);
-  const late = fromHeader(parts, 'x-payment-required');
-  if (isReadable(late)) return withUrl(late, parts.url);
-  return header ?? body ?? late;
+  const legacyHeader = fromHeader(parts, 'x-payment-required');
+  if (isReadable(legacyHeader)) return withUrl(legacyHeader, parts.url);
+  return header ?? body ?? legacyHeader;
 }
 
-/** The body as an object, if it is readable JSON and one. */
+/** Returns the body as an object, if it is readable JSON and an object. */
 export function bodyObject(body: PaymentRequiredParts['body']): JsonObject | undefined {
   const json = bodyJson(body);
   return json?.ok === true && isJsonObject(json.value) ? json.value : undefined;
@@ -62,7 +62,7 @@ export function malformedPaymentRequired(
   );
 }
 
-/** Whether text that we cannot parse is a payment request all the same. */
+/** Whether text is a payment request, even if it cannot be read as terms. */
 export function claimsPayment(text: string): boolean {
   const json = stripMark(text.slice(0, JSON_LIMITS.characters));
   if (!json.startsWith('{')) return false;
@@ -70,7 +70,7 @@ export function claimsPayment(text: string): boolean {
     const value: unknown = JSON.parse(json);
     return typeof value === 'object' && value !== null && isClaim(value);
   } catch {
-    // Broken or cut off: the key that no other protocol uses decides.
+    // The JSON is broken or cut off, so look for the key that no other protocol uses.
     return /"x402Version"\s*:/.test(json);
   }
 }
@@ -94,8 +94,8 @@ function bodyJson(body: unknown): JsonReading | undefined {
 }
 
 /**
- * Whether an object means to be a payment request: others have `accepts` too, such as what a card
- * terminal takes.
+ * Whether an object is meant as a payment request. `accepts` alone does not tell: a list of card
+ * types that a terminal takes has that name too.
  */
 function isClaim(body: object): boolean {
   if (Object.prototype.hasOwnProperty.call(body, 'x402Version')) return true;
@@ -106,14 +106,14 @@ function isClaim(body: object): boolean {
   );
 }
 
-/** Own, and no getter of an object that is not JSON. */
+/** Returns an own value, and calls no getter: a caller's object need not be plain JSON. */
 function valueOf(object: unknown, key: string): unknown {
   return typeof object === 'object' && object !== null
     ? Object.getOwnPropertyDescriptor(object, key)?.value
     : undefined;
 }
 
-/** A byte order mark before JSON is common enough, and harmless. */
+/** Removes a byte order mark: it is common before JSON, and harmless. */
 function stripMark(text: string): string {
   return text.replace(/^\ufeff/, '').trimStart();
 }

@@ -9,17 +9,18 @@ import {
 } from '../../solana/transactions/instructions.js';
 import { carriesNonce, type BuiltPayment, type PaymentFacts } from '../protocol.js';
 
-/** What hosted facilitators take without question (x402.md 2.4). */
+/** A limit that hosted facilitators take without question (x402.md 2.4). */
 const COMPUTE_UNITS = 20_000;
 const NONCE_BYTES = 16;
-/** The lowest cap that any facilitator is known to set (x402.md 2.4). */
+/** The lowest limit on the price that a known facilitator sets (x402.md 2.4). */
 const MAX_PRICE = 1_000_000n;
 
 /**
  * Builds the one transaction layout that every known facilitator takes: limit, price,
- * TransferChecked and our nonce as the memo. A seller's own memo takes the nonce's place. Legacy
- * facilitators of v1 allow three instructions: they get no memo without one of the seller, and the
- * price makes the payment unique.
+ * TransferChecked, and a memo. The memo is the seller's memo, or else the nonce.
+ *
+ * Legacy facilitators of v1 allow three instructions, so their payments get only a seller's memo.
+ * Without the nonce as memo, the price makes the payment unique.
  */
 export function buildExactPayment(payment: PaymentFacts): BuiltPayment {
   const { offer, payer, source, destination, tokenProgram, decimals, blockhash } = payment;
@@ -43,15 +44,15 @@ export function buildExactPayment(payment: PaymentFacts): BuiltPayment {
   return { message, ...(text === undefined ? {} : { memo: text }) };
 }
 
-// Two signatures; version and header; seven accounts, the blockhash, and no lookup tables; limit,
+// Two signatures; version and header; seven accounts; the blockhash; no lookup tables; limit,
 // price and transfer.
 const LEAST_BYTES = 1 + 2 * 64 + 4 + (1 + 7 * 32) + 32 + 1 + 8 + 12 + 17 + 1;
 
-/** Bytes of the transaction that {@link buildExactPayment} makes, its signatures included. */
+/** Returns the size of a transaction of {@link buildExactPayment}, signatures included. */
 export function exactPaymentBytes({ memo: text, takesMemo }: PaymentFacts['offer']): number {
   if (text === undefined && !takesMemo) return LEAST_BYTES;
   const length = text === undefined ? 2 * NONCE_BYTES : new TextEncoder().encode(text).length;
-  // One more account, and an instruction without accounts.
+  // A memo adds an account, the memo program, and an instruction without accounts.
   return LEAST_BYTES + 32 + 2 + (length < 0x80 ? 1 : 2) + length;
 }
 

@@ -2,16 +2,16 @@ import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
 import { decodeMessage } from '../../solana/transactions/transaction.js';
 import type { Offer } from '../types.js';
 
-/** Where the official facilitators look for the transfer: after limit and price. */
+/** Index at which official facilitators expect the transfer: after limit and price. */
 const TRANSFER_AT = 2;
-/** The most instructions that those of version 2 and of version 1 take, by the package of 2026. */
+/** Most instructions that the facilitators of version 2 and version 1 take, by the 2026 package. */
 const MOST = { 2: 7, 1: 6 } as const;
-/** The first facilitators of version 1 take limit, price and transfer alone. */
+/** The first facilitators of version 1 take only limit, price and transfer. */
 const MOST_OF_OLDEST = 3;
 
 /**
- * Why the official facilitators refuse a payment with guards of the wallet in it. They look at
- * programs, places and their number, and never at what a guard does.
+ * Returns why official facilitators refuse a payment with the wallet's guards in it. They check
+ * programs, positions and the number of instructions, and never what a guard does.
  */
 export function refusesForm(
   { x402Version, takesMemo, memo }: Offer,

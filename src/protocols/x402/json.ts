@@ -2,7 +2,7 @@ import { base64, base64url } from '../../internal/bytes.js';
 import type { JsonObject, JsonValue } from '../types.js';
 
 /**
- * What a seller's JSON may be at most: far more than any honest 402, little enough to be cheap
+ * Limits on a seller's JSON: far more than an honest 402 needs, and little enough to be cheap
  * (security.md P9).
  */
 export const JSON_LIMITS = Object.freeze({ characters: 65_536, depth: 16, string: 4_096 });
@@ -11,36 +11,36 @@ export type JsonReading =
   | { readonly ok: true; readonly value: JsonValue }
   | { readonly ok: false; readonly reason: string };
 
-/** Keys that reach a prototype when copied without care. */
+/** Keys that can change a prototype if an object is copied carelessly. */
 const FORBIDDEN_KEYS: readonly string[] = ['__proto__', 'constructor', 'prototype'];
 /**
- * Keys whose numbers are money: anything but a plain integer stays text there, so that it is judged
- * and never rounded.
+ * Keys with amounts of money. A number that is not a plain integer stays text there, so that it is
+ * judged and never rounded.
  */
 const MONEY_KEYS: readonly string[] = ['amount', 'maxAmountRequired'];
 
-/** A text in JSON; if it is a key, the colon after it, and its value if that is a number. */
+/** Matches a JSON string. If it is a key: also the colon, and the value if that is a number. */
 const TEXT = /("[^"\\]*(?:\\.[^"\\]*)*")(?:(\s*:\s*)(-?\d[-+.eE\d]*)?)?/gs;
 const PLAIN_INTEGER = /^(?:0|[1-9][0-9]*)$/;
 
 class Unreadable extends Error {}
 
 /**
- * Parses JSON of a stranger: like `JSON.parse`, but with bounds on size and depth, no key twice in
- * one object, no key that names a prototype, and a deeply frozen result.
+ * Parses untrusted JSON: like `JSON.parse`, but it bounds size and depth. It rejects duplicate keys
+ * and keys that name a prototype. The result is deeply frozen.
  */
 export function readJson(text: string): JsonReading {
   return guarded(() => parse(text));
 }
 
-/** The same rules for a value that its caller has parsed; the result is a frozen copy. */
+/** Applies the rules of {@link readJson} to a parsed value; the result is a frozen copy. */
 export function copyJson(value: unknown): JsonReading {
   return guarded(() => copy(value, 1, { characters: JSON_LIMITS.characters, keys: 0 }));
 }
 
 /**
- * The own fields of an object, and none of anything else; inherited ones, also of a polluted
- * `Object.prototype`, are not among them.
+ * Returns the own fields of an object, and no fields for any other value. Inherited fields are left
+ * out, so a polluted `Object.prototype` adds none.
  */
 export function fieldsOf(
   value: JsonValue | undefined,
@@ -61,7 +61,7 @@ function guarded(read: () => JsonValue): JsonReading {
     return { ok: true, value: read() };
   } catch (error) {
     if (error instanceof Unreadable) return { ok: false, reason: error.message };
-    // Getters and proxies of a foreign object may throw anything.
+    // Getters and proxies of a caller's object may throw anything.
     return {
       ok: false,
       reason: error instanceof SyntaxError ? 'it is not JSON' : 'it is not plain JSON',
@@ -69,7 +69,7 @@ function guarded(read: () => JsonValue): JsonReading {
   }
 }
 
-/** `JSON.parse` takes the last of equal keys, and rounds: the text says if there was either. */
+/** Parses and checks. `JSON.parse` hides duplicate keys and rounds, so the text is searched too. */
 function parse(text: string): JsonValue {
   if (text.length > JSON_LIMITS.characters) throw new Unreadable('it is too large');
   const rounded: unknown = JSON.parse(text);
@@ -88,10 +88,10 @@ function parse(text: string): JsonValue {
 }
 
 function isMoney(key: unknown): boolean {
-  return MONEY_KEYS.some((one) => one === key);
+  return MONEY_KEYS.some((moneyKey) => moneyKey === key);
 }
 
-/** @param left - What may still come of characters, and of the keys that the text names. */
+/** @param left - Characters that the copy may still take, and keys of the text not copied yet. */
 function copy(
   value: unknown,
   depth: number,
@@ -105,7 +105,7 @@ function copy(
   if (typeof value !== 'object') throw new Unreadable('it is not plain JSON');
   boundedDepth(depth);
   if (Array.isArray(value)) {
-    // Checked before walking: a sparse array is as long as it claims, and costs nothing to claim.
+    // Check the length first: a sparse array may claim any length at no cost.
     if (value.length > left.characters) throw new Unreadable('it is too large');
     return Object.freeze(Array.from(value, (item: unknown) => copy(item, depth + 1, left)));
   }
@@ -130,7 +130,7 @@ function boundedDepth(depth: number): number {
 }
 
 function finite(value: number): number {
-  // JSON has no infinity, so such a number could not be echoed.
+  // JSON has no infinity, so the payment could not echo this number.
   if (!Number.isFinite(value)) throw new Unreadable('it holds a number out of range');
   return value;
 }
@@ -142,13 +142,12 @@ function allowedKey(key: string): string {
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const BASE64URL = /^[A-Za-z0-9_-]+={0,2}$/;
-/** Base64 makes four characters of three bytes. */
+/** Most characters of a header: base64 makes four characters of three bytes. */
 const MAX_VALUE = Math.ceil((JSON_LIMITS.characters * 4) / 3);
 
 /**
- * Decodes a payment header: base64 of UTF-8 JSON in either alphabet, padded or not, or the JSON
- * itself.
- * Undefined if it is anything else, also two values that a proxy has joined by a comma.
+ * Decodes a payment header: base64 of UTF-8 JSON in either alphabet, padded or not, or plain JSON.
+ * Undefined for anything else, such as two values that a proxy joined by a comma.
  */
 export function decodeHeader(value: string): JsonObject | undefined {
   const trimmed = value.trim();
@@ -158,7 +157,7 @@ export function decodeHeader(value: string): JsonObject | undefined {
   return json?.ok === true && isJsonObject(json.value) ? json.value : undefined;
 }
 
-/** Encodes what a payment header carries: padded standard base64 of UTF-8 JSON. */
+/** Encodes the content of a payment header: padded standard base64 of UTF-8 JSON. */
 export function encodeHeader(value: unknown): string {
   return base64.encode(new TextEncoder().encode(JSON.stringify(value)));
 }
@@ -174,7 +173,7 @@ function decodeBase64(value: string): string | undefined {
   }
 }
 
-/** Fetch hands header bytes over one character each: raw UTF-8 JSON must be put together again. */
+/** Restores UTF-8 text: fetch returns a header's bytes as one character each. */
 function fromByteString(value: string): string {
   if (/[\u0100-\uffff]/.test(value)) return value;
   try {

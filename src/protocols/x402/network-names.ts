@@ -1,6 +1,6 @@
 import { SOLANA_DEVNET, SOLANA_MAINNET, SOLANA_TESTNET, toNetwork } from '../../network.js';
 
-/** Chains that sellers name most: CAIP-2 id, x402 v1 name, and what people call them. */
+/** Chains that sellers name most: CAIP-2 id, x402 v1 name, and common name. */
 const OTHER_CHAINS: readonly (readonly [id: string, name: string, called: string])[] = [
   ['eip155:8453', 'base', 'Base'],
   ['eip155:84532', 'base-sepolia', 'Base Sepolia'],
@@ -19,14 +19,14 @@ const CLUSTERS: ReadonlyMap<string, string> = new Map([
   [SOLANA_TESTNET, 'testnet'],
 ]);
 
-/** Why an offer for another network is not paid, and what to do. */
+/** Why an offer for another network is not paid, and what the caller can do. */
 export interface OtherNetwork {
   readonly why: string;
   readonly next: string;
 }
 
 /**
- * @param name - The seller's own, which is not repeated.
+ * @param name - The seller's name of its network. The result does not repeat it.
  * @param network - CAIP-2 id of the client's cluster.
  */
 export function otherNetwork(name: string, network: string): OtherNetwork {
@@ -38,7 +38,7 @@ export function otherNetwork(name: string, network: string): OtherNetwork {
       next: `Nothing was paid; use a client with network: '${cluster}'.`,
     };
   const id = name.trim();
-  const known = OTHER_CHAINS.find((one) => one[0] === id || one[1] === id);
+  const known = OTHER_CHAINS.find((chain) => chain[0] === id || chain[1] === id);
   const chain = known?.[2] ?? (id.startsWith('eip155:') ? 'another EVM chain' : 'another network');
   return {
     why: `is for ${chain}, and this client pays on Solana`,

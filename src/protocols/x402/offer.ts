@@ -11,7 +11,7 @@ import type {
 } from '../types.js';
 import { fieldsOf } from './json.js';
 
-/** Why an entry is not payable: `offers.ts` has the words. */
+/** Why an entry cannot be paid: `offers.ts` has the sentences. */
 export type Flaw =
   | 'shadowed'
   | 'other network'
@@ -36,15 +36,16 @@ export type Flaw =
 
 export const MEMO_LIMIT_BYTES = 256;
 /**
- * What only facilitators write that are younger than version 1: they take a memo, and faremeter's
- * demands one (x402.md 2.4).
+ * Fields of `extra` that only facilitators younger than version 1 write. They take a memo, and
+ * faremeter's facilitator demands it (x402.md 2.4).
  */
 const YOUNGER: readonly string[] = ['recentBlockhash', 'tokenProgram', 'features'];
 const TIMEOUT_SECONDS = { default: 60, least: 5, most: 300 };
 /**
- * Judges an entry of `accepts`, by security.md 2.2: what survives is safe to look up on chain.
+ * Judges an entry of `accepts` by security.md 2.2. An offer that it returns is safe to look up on
+ * the chain.
  *
- * @param network - The cluster that we pay on, CAIP-2.
+ * @param network - CAIP-2 id of the cluster that the wallet pays on.
  * @param self - The paying wallet.
  */
 export function readOffer(
@@ -74,7 +75,7 @@ export function readOffer(
 
   const read = readExtra(extra, x402Version, mint, self);
   if (typeof read === 'string') return read;
-  // Version 1 named networks in its own words; a CAIP-2 name there is a younger seller's too.
+  // Version 1 has its own names of networks, so a CAIP-2 name shows a younger seller.
   const takesMemo = x402Version === 2 || name.includes(':') || isYounger(extra);
   return Object.freeze({
     index,
@@ -112,7 +113,7 @@ function readExtra(
     feePayer,
     ...(memo === '' ? {} : { memo }),
     ...(decimals === undefined || decimals === null ? {} : { claimedDecimals: decimals }),
-    // A blockhash has the form of an address; a bad one only costs us a look-up of our own.
+    // A blockhash has the form of an address. A wrong blockhash costs only a lookup of a new one.
     ...(x402Version === 2 && isAddress(recentBlockhash) ? { recentBlockhash } : {}),
   };
 }
@@ -122,7 +123,10 @@ function isYounger(extra: JsonValue | undefined): boolean {
   return YOUNGER.some((key) => (fields[key] ?? null) !== null);
 }
 
-/** v1 sellers match a payment to the first entry with its scheme and network (x402.md 1.5). */
+/**
+ * Whether a v1 seller would match an earlier entry: it compares scheme and network (x402.md
+ * 1.5).
+ */
 function isShadowed(
   accepts: readonly PaymentRequirements[],
   index: number,
@@ -131,14 +135,14 @@ function isShadowed(
   const entry = accepts[index];
   if (x402Version !== 1 || entry === undefined) return false;
   const { scheme, network } = fieldsOf(entry);
-  const same = (other: PaymentRequirements) => {
+  const matches = (other: PaymentRequirements) => {
     const fields = fieldsOf(other);
     return fields['scheme'] === scheme && fields['network'] === network;
   };
-  return accepts.slice(0, index).some(same);
+  return accepts.slice(0, index).some(matches);
 }
 
-/** Strict decimal text, or a number if no digit can have been lost (security.md P1). */
+/** Reads strict decimal text, or a number that is exact (security.md P1). */
 function readAmount(value: JsonValue | undefined): bigint | undefined {
   return parseAmount(
     typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : value,
@@ -150,7 +154,7 @@ function readTimeout(value: JsonValue | undefined): number {
   return Math.min(TIMEOUT_SECONDS.most, Math.max(TIMEOUT_SECONDS.least, Math.floor(value)));
 }
 
-/** No C0 or C1 control characters, and no half surrogates, which UTF-8 cannot carry. */
+/** Rejects C0 and C1 control characters, and half surrogates, which UTF-8 cannot carry. */
 function isCleanMemo(memo: string): boolean {
   return Array.from(memo).every((character) => {
     const point = character.codePointAt(0) ?? 0;

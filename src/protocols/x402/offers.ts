@@ -8,11 +8,11 @@ import { otherNetwork } from './network-names.js';
 import { MEMO_LIMIT_BYTES, readOffer, type Flaw } from './offer.js';
 
 type RefusalCode = 'malformed_payment_required' | 'unsupported_offer' | 'unsupported_network';
-/** Why an entry is not payable; `why` completes the sentence "Offer n ...". */
+/** Why an entry cannot be paid; `why` completes the sentence "Offer n ...". */
 interface Refused {
   readonly code: RefusalCode;
   readonly why: string;
-  /** What to do about it: a sentence. */
+  /** A sentence that says what the reader can do. */
   readonly next: string;
 }
 
@@ -42,7 +42,7 @@ const UNSUPPORTED: Readonly<
   'long memo': `has a memo of more than ${MEMO_LIMIT_BYTES} bytes`,
   'unclean memo': 'has a memo with control characters or broken text',
 };
-/** The seller's strings that help a reader of a refusal. */
+/** Fields of an entry that an error shows if they are strings. */
 const SHOWN: readonly string[] = [
   'scheme',
   'network',
@@ -53,10 +53,10 @@ const SHOWN: readonly string[] = [
 ];
 
 /**
- * Judges every entry of `accepts`, in the seller's order, as {@link readOffer} does, and says of
- * everything that does not survive why.
+ * Judges every entry of `accepts`, in the seller's order, as {@link readOffer} does. An entry that
+ * cannot be paid gets an error that says why.
  *
- * @param network - The cluster that we pay on, CAIP-2.
+ * @param network - CAIP-2 id of the cluster that the wallet pays on.
  * @param self - The paying wallet.
  */
 export function readOffers(terms: PaymentRequired, network: string, self: Address): OfferReading[] {
@@ -69,8 +69,8 @@ export function readOffers(terms: PaymentRequired, network: string, self: Addres
 }
 
 /**
- * The offers of the terms; those of the v1 body beside a v2 header if nothing in the header can be
- * paid.
+ * Judges the offers of the terms. If none can be paid and a v1 body came beside the v2 header, it
+ * judges the offers of that body.
  */
 export function judgeOffers(terms: PaymentRequired, network: string, self: Address): JudgedOffers {
   const readings = readOffers(terms, network, self);

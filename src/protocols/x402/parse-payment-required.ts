@@ -6,13 +6,12 @@ export type { PaymentRequiredParts } from './parse.js';
 
 /**
  * Reads the payment terms of a 402, x402 v1 and v2: header `PAYMENT-REQUIRED`, then the JSON body,
- * then `X-Payment-Required`. Everything in the result is the seller's word, frozen and not yet
- * judged.
+ * then `X-Payment-Required`. Everything in the result is what the seller claims: it is frozen, and
+ * no check has judged it yet.
  *
- * @returns The terms, or undefined if the 402 is no payment request: no payment header, and no
- *   JSON body with
- * `x402Version`, or `accepts` with an offer in it.
- * @throws {ProtocolError} `malformed_payment_required` if it is a payment request and cannot be
+ * @returns The terms, or undefined if the 402 is no payment request: it has no payment header, and
+ *   no JSON body with `x402Version` or with an offer in `accepts`.
+ * @throws {ProtocolError} `malformed_payment_required` if it is a payment request that cannot be
  *   read.
  *
  * @example

@@ -7,32 +7,32 @@ import type {
 } from '../types.js';
 import { decodeHeader, fieldsOf, isJsonList, isJsonObject } from './json.js';
 
-/** A 402 as far as it is known: any of its parts may be missing. */
+/** The known parts of a 402; any part may be missing. */
 export interface PaymentRequiredParts {
   readonly url?: string;
   readonly headers?: Headers | Readonly<Record<string, string>>;
-  /** The text of the body, or the object that it parses to. */
+  /** The text of the body, or the object parsed from it. */
   readonly body?: string | object | undefined;
 }
 
-/** A payment request that cannot be read, and why, in our words. */
+/** Why a payment request cannot be read, in our words. */
 export interface Malformed {
   readonly malformed: string;
 }
 
 const MAX_ACCEPTS = 32;
 /**
- * What this module has read: everything else that looks like it is a stranger's word, its `url`
- * too.
+ * Terms that this module has read. An object of the same shape that is not in here comes from
+ * outside, so its `url` proves nothing.
  */
 const parsed = new WeakSet();
 
-/** Whether terms are of our own reading, and so bounded, frozen, and from where they say. */
+/** Whether this module read the terms: then they are bounded and frozen, and `url` is true. */
 export function isParsed(terms: object): terms is PaymentRequired {
   return parsed.has(terms);
 }
 
-/** The value of a header, in any case; values of repeated headers joined as fetch joins them. */
+/** Returns the value of a header, in any case; repeated headers are joined as fetch joins them. */
 export function headerValue(
   headers: PaymentRequiredParts['headers'],
   name: string,
@@ -47,15 +47,15 @@ export function headerValue(
   return values.length === 0 ? undefined : values.join(', ');
 }
 
-/** By shape, because Headers may come from another realm or a fetch library. */
+/** Checks the shape, because `Headers` may come from another realm or from a fetch library. */
 function isHeaders(headers: Headers | Readonly<Record<string, string>>): headers is Headers {
   return 'get' in headers && typeof headers['get'] === 'function';
 }
 
-/** As many headers are remembered, and none that is longer. */
+/** Limits of the cache: number of headers, and characters of one header. */
 const MOST_HEADERS = 16;
 const MOST_CHARACTERS = 8_192;
-/** What headers were read as, by their text, deeply frozen: a seller mostly repeats itself. */
+/** Terms by the text of their header, deeply frozen, because a seller mostly repeats its header. */
 const known = new Map<string, PaymentRequired>();
 
 export function fromHeader(
@@ -64,8 +64,8 @@ export function fromHeader(
 ): PaymentRequired | Malformed | undefined {
   const value = headerValue(parts.headers, name);
   if (value === undefined) return undefined;
-  const before = known.get(value);
-  if (before !== undefined) return before;
+  const cached = known.get(value);
+  if (cached !== undefined) return cached;
   const json = decodeHeader(value);
   if (json === undefined)
     return { malformed: 'its header is not base64 of plain JSON within our bounds' };
@@ -101,7 +101,7 @@ export function readEnvelope(envelope: JsonObject): PaymentRequired | Malformed 
   });
 }
 
-/** Sellers that leave the version out are told apart by the name of the amount (x402.md 5.2, 1). */
+/** Tells the version by the name of the amount if a seller leaves it out (x402.md 5.2, 1). */
 function readVersion(
   version: JsonValue | undefined,
   entries: readonly PaymentRequirements[],

@@ -7,24 +7,22 @@ import { decodeHeader, encodeHeader, fieldsOf, isJsonObject } from './json.js';
 
 const PAYMENT_ID = 'payment-identifier';
 /**
- * Servers answer 431 from about 16 KB of headers on, and the caller has headers too (security.md
- * P11).
+ * Most characters of the payment header. Servers answer 431 from about 16 KB of headers on, and
+ * the caller sends headers too (security.md P11).
  */
 const LIMIT_BYTES = 12_288;
-/** More than the names around what is echoed take. */
+/** Upper bound on the header's own JSON: keys, braces and version, without the echoed values. */
 const OWN_BYTES = 512;
 
-/** Random bytes of a payment identifier. */
+/** Number of random bytes in a payment identifier. */
 export const PAYMENT_ID_BYTES = 16;
 
 export interface EncodePaymentInput {
   readonly paymentRequired: PaymentRequired;
   readonly offer: Offer;
-  /** Wire bytes: our signature in its slot, the fee payer's slot empty. */
+  /** The serialized transaction: the wallet's signature is set, the fee payer's slot is empty. */
   readonly transaction: Uint8Array;
-  /**
-   * If the seller offers payment-identifier: what makes repeats of this payment one purchase.
-   */
+  /** Identifier that makes repeats of this payment one purchase, if the seller takes one. */
   readonly paymentId?: string | undefined;
 }
 
@@ -52,15 +50,15 @@ export function encodePayment({
     });
   const whole = write(withPaymentId(paymentRequired.extensions, paymentId));
   if (whole.length <= LIMIT_BYTES) return { name: 'PAYMENT-SIGNATURE', value: whole };
-  // Echoing no extension is always valid (x402.md 1.4), so long catalogue schemas need not cost the
-  // purchase.
+  // A payment that echoes no extension is always valid (x402.md 1.4). So the long schemas of a
+  // catalogue do not prevent the purchase.
   return bounded(
     'PAYMENT-SIGNATURE',
-    write(withPaymentId(only(paymentRequired.extensions, PAYMENT_ID), paymentId)),
+    write(withPaymentId(pick(paymentRequired.extensions, PAYMENT_ID), paymentId)),
   );
 }
 
-/** As {@link encodePayment}, with an identifier of the random bytes if the seller takes one. */
+/** Writes a header as {@link encodePayment} does, with a new identifier if the seller takes it. */
 export function attachPayment({
   terms,
   offer,
@@ -73,7 +71,7 @@ export function attachPayment({
   return { header, hasPaymentId };
 }
 
-/** The transaction in a header of {@link encodePayment}; undefined if there is none. */
+/** Returns the transaction in a header of {@link encodePayment}; undefined if it has none. */
 export function transactionIn({ value }: PaymentHeader): Uint8Array | undefined {
   const { transaction } = fieldsOf(fieldsOf(decodeHeader(value))['payload']);
   if (typeof transaction !== 'string') return undefined;
@@ -85,22 +83,23 @@ export function transactionIn({ value }: PaymentHeader): Uint8Array | undefined 
 }
 
 /**
- * Throws `header_too_large` if no payment for the offer could be presented, before anything is
- * swapped or signed for it.
+ * Throws `header_too_large` if the header of a payment for the offer would be too large. Call it
+ * before anything is swapped or signed for the offer.
  */
 export function checkHeader(terms: PaymentRequired, offer: Offer): void {
   const bytes = exactPaymentBytes(offer);
   const echoed = JSON.stringify([offer.raw, terms.resource, terms.extensions]).length;
-  // A character is three bytes of UTF-8 at most, and these are four of base64; the transaction
-  // becomes base64 twice. Terms are far below the limit, but for a catalogue's.
+  // A character is at most three bytes of UTF-8, and three bytes are four characters of base64.
+  // The transaction becomes base64 twice. Only the terms of a catalogue come near the limit, so
+  // most calls return here and do not write the header.
   if (4 * echoed + 2 * bytes + OWN_BYTES <= LIMIT_BYTES) return;
   const transaction = new Uint8Array(bytes);
   attachPayment({ terms, offer, transaction, random: () => new Uint8Array(PAYMENT_ID_BYTES) });
 }
 
 /**
- * Whether the seller takes a payment identifier, so that a repeated payment is answered from its
- * memory.
+ * Whether the seller takes a payment identifier, so that it answers a repeated payment without
+ * a second charge.
  */
 export function offersPaymentId(paymentRequired: PaymentRequired): boolean {
   return (
@@ -108,12 +107,12 @@ export function offersPaymentId(paymentRequired: PaymentRequired): boolean {
   );
 }
 
-/** A payment identifier of `random` bytes, 16 or more: `pay_` and their hex. */
+/** Returns a payment identifier: `pay_` and the hex of `random`, which has 16 bytes or more. */
 export function createPaymentId(random: Uint8Array): string {
   return `pay_${hex.encode(random)}`;
 }
 
-/** The seller's extensions as they are, with our identifier in the one that asks for it. */
+/** Returns the seller's extensions, with our identifier set in the payment-identifier extension. */
 function withPaymentId(
   extensions: JsonObject | undefined,
   paymentId: string | undefined,
@@ -129,7 +128,7 @@ function paymentIdInfo(extensions: JsonObject | undefined): JsonObject | undefin
   return isJsonObject(info) && typeof fieldsOf(info)['required'] === 'boolean' ? info : undefined;
 }
 
-function only(object: JsonObject | undefined, key: string): JsonObject | undefined {
+function pick(object: JsonObject | undefined, key: string): JsonObject | undefined {
   const value = fieldsOf(object)[key];
   return value === undefined ? undefined : { [key]: value };
 }

@@ -14,18 +14,18 @@ import { isReadable, type Malformed, type PaymentRequiredParts } from './parse.j
 import { beginBody, mayHoldFallback, type BegunBody } from './read.js';
 import { reasonIn } from './settlement.js';
 
-/** The beginning of a body, at most 64 KiB of it. */
+/** The first part of a body, at most 64 KiB. */
 export interface PeekedBody {
   readonly text: string;
-  /** `whole`, or why the rest is not there; `dismissed` means that it cannot be a JSON object. */
+  /** `whole`, or why the text is not whole. `dismissed`: the body cannot be a JSON object. */
   readonly end: 'whole' | 'dismissed' | 'capped' | 'late' | 'broken';
 }
 
-/** How long a good header waits for the body that may hold a fallback. */
+/** Milliseconds that a readable header waits for a body that may hold a fallback. */
 const FALLBACK_WAIT_MS = 1_000;
 /**
- * As `readPaymentRequired`, for a response with a header that says too little: only a copy of its
- * body is read, no further than needed, at most 64 KiB and until the deadline.
+ * Does what `readPaymentRequired` does if the headers alone do not suffice. It reads a copy of the
+ * body, only as far as needed, at most 64 KiB, and until the deadline.
  */
 export async function readWithBody(
   response: Response,
@@ -46,7 +46,7 @@ export async function readWithBody(
       : header;
   }
   const body = await peekBody(response, options, begun);
-  // It shows this page no header.
+  // The browser hides the header from this page.
   if (isCrossOrigin(response) && isEmpty(body.text) && body.end === 'whole')
     throw malformedPaymentRequired(
       'this page may not read its header (CORS); it lacks Access-Control-Expose-Headers: PAYMENT-REQUIRED, PAYMENT-RESPONSE',
@@ -64,7 +64,7 @@ export async function readWithBody(
 }
 
 /**
- * Reads the beginning of a copy of the body, for as long as it may be a JSON object. Rejects only
+ * Reads the first part of a copy of the body, while it may still be a JSON object. Rejects only
  * with the signal's reason.
  */
 export async function peekBody(
@@ -92,12 +92,12 @@ export async function peekBody(
     return finish(deadline.passed ? 'late' : 'broken');
   } finally {
     deadline.end();
-    // Not awaited: one branch of a tee settles only when the other is cancelled too.
+    // Not awaited, because one branch of a tee settles only when the other branch is cancelled too.
     reader.cancel().catch(() => undefined);
   }
 }
 
-/** What an official seller answers beside its header. */
+/** Whether a body is what official sellers send beside their header: nothing, or `{}`. */
 function isEmpty(text: string): boolean {
   return /^(?:\{\s*\})?$/.test(text.trim());
 }
@@ -111,8 +111,8 @@ function orThrow(
 }
 
 /**
- * Whether the first bytes, after space and a byte order mark, begin a JSON object; undecided if
- * they are all space.
+ * Whether the first bytes, after whitespace and a byte order mark, can begin a JSON object. Bytes
+ * that are all whitespace can.
  */
 function mayBeObject(bytes: Uint8Array): boolean {
   const isMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
@@ -130,7 +130,7 @@ function decoded(chunks: readonly Uint8Array[], size: number, end: PeekedBody['e
     offset += chunk.byteLength;
   }
   try {
-    // A cut may fall within a character, so only a whole body must be whole UTF-8.
+    // A cut may fall inside a character, so only a whole body must be valid UTF-8.
     return { text: new TextDecoder('utf-8', { fatal: end === 'whole' }).decode(bytes), end };
   } catch {
     return { text: new TextDecoder().decode(bytes), end: 'broken' };
@@ -149,8 +149,8 @@ function lateBody(response: Response, timeoutMs: number): TransportError<'timeou
 }
 
 /**
- * Why the seller refused a payment, in its own words, cleaned: v1 servers say it only here. Of a
- * body that is late, too long or broken off it is not known.
+ * Returns why the seller refused a payment, in its own words, cleaned: v1 servers say it only in
+ * the body. The reason is not known if the body is late, too long or cut off.
  */
 export async function reasonInBody(
   response: Response,

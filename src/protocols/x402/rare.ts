@@ -1,7 +1,7 @@
 /**
- * What a payment in a good header's only offer does without: bodies of a 402, what else its terms may
- * be read from, and why offers are not payable. One door, so that it is one part of a bundle, and
- * loaded before anything is signed, or for a reason that need not be known.
+ * Code that most payments do not need: bodies of a 402, other sources of terms, and why an offer
+ * cannot be paid. It has one entry, so that it is one chunk of a bundle. Load it before anything is
+ * signed, or only to explain a refusal.
  */
 export { judgeOffers } from './offers.js';
 export { readTerms } from './body.js';

@@ -5,14 +5,14 @@ import type { PaymentRequired } from '../types.js';
 import { JSON_LIMITS } from './json.js';
 import { fromHeader, isReadable, withUrl } from './parse.js';
 
-/** Bodies, and why offers are not payable: what a payment by a good header alone does without. */
+/** Loads the code for bodies and refusals. A payment by a good header alone does not need it. */
 export const rareTerms = /* @__PURE__ */ part(() => import('./rare.js'));
 
 const JSON_TYPE = /^\s*[a-z]+\/(?:[a-z0-9.-]+\+)?json\b/i;
 
 /**
- * The payment terms of a response, or undefined if it is no payment request. The response itself
- * stays as it is, its body unread.
+ * Returns the payment terms of a response, or undefined if it is no payment request. The body of
+ * the response stays unread.
  */
 export async function readPaymentRequired(
   response: Response,
@@ -34,22 +34,22 @@ export async function readPaymentRequired(
   return readWithBody(response, options, begun);
 }
 
-/** A copy of a body of which something is asked for. */
+/** A copy of a body, with its first read in progress. */
 export interface BegunBody {
   readonly reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly first: Promise<ReadableStreamReadResult<Uint8Array>>;
 }
 
-/** Never JSON, and some of them never end. */
+/** Content types that are never JSON; some of these bodies never end. */
 const STREAMS = /^\s*(?:text\/event-stream|multipart\/|image\/|audio\/|video\/|font\/)/i;
 
 /**
- * Begins to read a copy of a body: what has come is lost if the rest breaks off before it is asked
- * for. Undefined if it cannot be JSON, or there is none.
+ * Begins to read a copy of the body. An early read matters: if the body breaks off later, the
+ * chunks that were not read yet are lost. Undefined if the body cannot be JSON or is missing.
  */
 export function beginBody(response: Response): BegunBody | undefined {
   if (STREAMS.test(response.headers.get('content-type') ?? '')) return undefined;
-  // `locked` is missing if there is no body, or no stream to read one from.
+  // `locked` is missing if there is no body, or no stream to read it from.
   if (response.bodyUsed || response.body?.locked !== false) return undefined;
   const reader = response.clone().body?.getReader();
   if (reader === undefined) return undefined;
@@ -58,7 +58,9 @@ export function beginBody(response: Response): BegunBody | undefined {
   return { reader, first };
 }
 
-/** v2 servers answer `{}` beside the header; only a JSON body with more in it is worth a look. */
+/**
+ * Whether the body may hold terms. v2 servers send `{}` beside the header, which is no fallback.
+ */
 export function mayHoldFallback(headers: Headers): boolean {
   if (!JSON_TYPE.test(headers.get('content-type') ?? '')) return false;
   const length = headers.get('content-length');

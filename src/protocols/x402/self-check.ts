@@ -18,8 +18,8 @@ interface PlainInstruction {
 }
 
 /**
- * Decodes a payment message with none of the code that built it, and throws unless it is exactly
- * the payment that was asked for (security.md 4.7): nothing is signed that was not understood.
+ * Decodes a payment message without the code that built it, and throws unless it is exactly the
+ * expected payment (security.md 4.7). The wallet must not sign what it does not understand.
  *
  * @throws {TransactionError} `self_check_failed`.
  */
@@ -30,8 +30,8 @@ export function checkOwnPayment(message: Uint8Array, expected: PaymentFacts): vo
     throw failed('it is not a v0 message without lookup tables');
   const { header, staticAccounts: keys } = actual;
   const wanted = expectedInstructions(expected);
-  // Two signers, two token accounts, the mint, and the programs: one an instruction, but the first
-  // two share theirs.
+  // Two signers, two token accounts, the mint, and the programs. Each instruction has its own
+  // program, but the first two share the compute budget program.
   const keyCount = 5 + wanted.length - 1;
   if (keys.length !== keyCount || new Set(keys).size !== keyCount)
     throw failed('it names other accounts than the payment needs');
@@ -54,7 +54,7 @@ export function checkOwnPayment(message: Uint8Array, expected: PaymentFacts): vo
   });
 }
 
-/** The accounts must follow from the offer, whatever derived them before. */
+/** Derives the accounts from the offer again, so that it need not trust earlier code. */
 function checkFacts({
   offer,
   payer,
@@ -119,7 +119,7 @@ function expectedInstructions({
   ];
 }
 
-/** A discriminator byte and an integer. */
+/** Encodes a discriminator byte and an integer. */
 function littleEndian(discriminator: number, value: bigint, length: number): Uint8Array {
   return Uint8Array.of(
     discriminator,

@@ -9,27 +9,27 @@ import { rareTerms } from './read.js';
 /** Base58 of 64 bytes. */
 const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/;
 /**
- * The codes that say more than "refused", at the end of what facilitators put before them
- * (`payments/execute/outcomes.ts`).
+ * The codes that decide an outcome (`payments/execute/outcomes.ts`). Facilitators may put a prefix
+ * before the code.
  */
 const DECISIVE = /(?:^|_)(settlement_pending|duplicate_settlement)$/;
 
 /**
- * Reads the seller's word on the settlement, `PAYMENT-RESPONSE` or `X-PAYMENT-RESPONSE`; undefined
- * if there is none to read.
+ * Reads what the seller claims about the settlement from `PAYMENT-RESPONSE` or
+ * `X-PAYMENT-RESPONSE`; undefined if neither header can be read.
  */
 export function readSettlement(headers: PaymentRequiredParts['headers']): Settlement | undefined {
   const settlement =
     decodedHeader(headers, 'payment-response') ?? decodedHeader(headers, 'x-payment-response');
   if (settlement === undefined) return undefined;
-  const said = fieldsOf(settlement);
-  const transaction = text(said['transaction']) ?? '';
-  const payer = text(said['payer']);
-  const errorReason = reasonIn(said['errorReason']);
+  const fields = fieldsOf(settlement);
+  const transaction = text(fields['transaction']) ?? '';
+  const payer = text(fields['payer']);
+  const errorReason = reasonIn(fields['errorReason']);
   return Object.freeze({
-    success: said['success'] === true,
+    success: fields['success'] === true,
     transaction: SIGNATURE.test(transaction) ? transaction : '',
-    network: text(said['network']) ?? '',
+    network: text(fields['network']) ?? '',
     ...(payer === undefined ? {} : { payer }),
     ...(errorReason === undefined ? {} : { errorReason }),
   });
@@ -48,16 +48,17 @@ function text(value: JsonValue | undefined): string | undefined {
   return cleaned === '' ? undefined : cleaned;
 }
 
-/** Facilitators in Go write `_solana_` where all others write `_svm_` (x402.md 1.8). */
-export function reasonIn(said: JsonValue | undefined): string | undefined {
-  if (typeof said !== 'string') return undefined;
-  const shown = text(said)?.replace(/_solana_/g, '_svm_');
-  // What decides is read as it came: a secret of ours, which is hidden, may be a part of it.
-  const code = DECISIVE.exec(said.trim())?.[1];
+/** Cleans a reason. Facilitators in Go write `_solana_` for the spec's `_svm_` (x402.md 1.8). */
+export function reasonIn(reason: JsonValue | undefined): string | undefined {
+  if (typeof reason !== 'string') return undefined;
+  const shown = text(reason)?.replace(/_solana_/g, '_svm_');
+  // Look for the code in the raw text, because `cleanText` hides secrets, and a secret may match a
+  // part of the code.
+  const code = DECISIVE.exec(reason.trim())?.[1];
   return code === undefined || shown?.endsWith(code) === true ? shown : code;
 }
 
-/** What the answer to a paid request says of its payment. */
+/** Reads what the seller says about the payment in its answer to a paid request. */
 export async function readOutcome(response: Response, options: ReadOptions): Promise<SellersWord> {
   const { headers } = response;
   const settlement = readSettlement(headers);
@@ -67,16 +68,16 @@ export async function readOutcome(response: Response, options: ReadOptions): Pro
   if (reason !== undefined) return { settlement, reason, hasTerms };
   try {
     const { reasonInBody } = await untilAborted(rareTerms('uncertain'), options.signal);
-    const said = await reasonInBody(response, options);
-    if (said.isKnown) return { settlement, reason: said.reason, hasTerms };
+    const body = await reasonInBody(response, options);
+    if (body.isKnown) return { settlement, reason: body.reason, hasTerms };
   } catch {
-    // The chain has the last word all the same.
+    // The body is only a hint: the chain decides about the payment.
   }
-  // It may say that the payment is pending: no terms make a refusal of it then.
+  // The unread body may say that the payment is pending, so terms must not count as a refusal.
   return { settlement, hasTerms: false };
 }
 
-/** Why the seller refused a payment, in its own words, cleaned, as far as its headers say. */
+/** Returns why the seller refused a payment, in its own words, cleaned, as its headers say. */
 export function reasonInHeaders(headers: PaymentRequiredParts['headers']): string | undefined {
   return (
     reasonIn(fieldsOf(decodedHeader(headers, 'payment-required'))['error']) ??

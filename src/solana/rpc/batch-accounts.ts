@@ -4,21 +4,21 @@ import { shareWork, type Join } from '../../internal/shared-work.js';
 import type { Address } from '../types.js';
 import type { CallOptions, Rpc } from './rpc.js';
 
-/** Of one `getMultipleAccounts`. */
+/** Most addresses of one `getMultipleAccounts`. */
 const MAX_ADDRESSES = 100;
 
 type Answer = Awaited<ReturnType<Rpc['accounts']>>;
 
 interface Batch {
-  /** Where each address is among those that are asked for. */
+  /** Index of each address in the request. */
   readonly positions: Map<Address, number>;
   readonly join: Join<Answer>;
 }
 
 /**
- * Reads accounts for calls of the same turn of the event loop in one request, each address once. A
- * call is never split: its accounts are of one slot. What goes wrong goes wrong for all that were
- * asked for together; a caller that gives up leaves the others theirs.
+ * Joins calls of the same turn of the event loop in one request, with each address once. A call is
+ * never split, so that its accounts are of one slot. If the request fails, all of its calls fail.
+ * An abort ends only the call that it is for.
  */
 export function batchAccounts(
   rpc: Pick<Rpc, 'accounts'>,
@@ -41,7 +41,7 @@ export function batchAccounts(
   };
 
   return async (addresses, call: CallOptions = {}) => {
-    // Of the slot that one needs, the others know nothing.
+    // Such a call goes alone: the other calls do not need its minimum slot.
     if (call.minContextSlot !== undefined || addresses.length > MAX_ADDRESSES)
       return rpc.accounts(addresses, call);
     throwIfAborted(call.signal);
@@ -58,6 +58,6 @@ export function batchAccounts(
 }
 
 function fits({ positions }: Batch, addresses: readonly Address[]): boolean {
-  const more = new Set(addresses.filter((address) => !positions.has(address)));
-  return positions.size + more.size <= MAX_ADDRESSES;
+  const added = new Set(addresses.filter((address) => !positions.has(address)));
+  return positions.size + added.size <= MAX_ADDRESSES;
 }

@@ -3,12 +3,12 @@ import { sinceThen, type Runtime } from '../../internal/runtime.js';
 import { shareWork, type Join } from '../../internal/shared-work.js';
 import type { Rpc, SignatureStatus } from './rpc.js';
 
-/** Of one `getSignatureStatuses`. */
+/** Most signatures of one `getSignatureStatuses`. */
 const MAX_SIGNATURES = 256;
-/** Between two requests, unless one is full. */
+/** Milliseconds between two requests, unless a request is full. */
 const APART_MS = 1_000;
 
-/** The status of one signature, as far back as the node remembers; null if it knows none. */
+/** Returns the status of a signature from the node's whole history; null if it knows none. */
 export type StatusOf = (signature: string, signal: AbortSignal) => Promise<SignatureStatus | null>;
 
 interface Batch {
@@ -17,9 +17,9 @@ interface Batch {
 }
 
 /**
- * Asks for the statuses of many signatures at once: the first at its turn, those that come within a
- * second of a request together in the next. What goes wrong goes wrong for all that were asked for
- * together; a caller that gives up leaves the others theirs.
+ * Joins calls for statuses in one request. The first call is sent at once. Calls within a second of
+ * a request go together in the next request. If a request fails, all of its calls fail; an abort
+ * ends only the call that it is for.
  */
 export function batchStatuses(
   rpc: Pick<Rpc, 'statuses'>,

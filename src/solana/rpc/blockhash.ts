@@ -3,21 +3,22 @@ import { sinceThen, type Runtime } from '../../internal/runtime.js';
 import type { Lifetime } from '../types.js';
 import type { CallOptions, Rpc } from './rpc.js';
 
-/** A blockhash, how long it lives, and the slot that the node had seen. */
+/** A blockhash, its last valid block height, and the slot of the node's reply. */
 export interface FreshBlockhash extends Lifetime {
   readonly slot: number;
 }
 
-/** Blockhashes of one node. Callers at the same time share one request. */
+/** Caches the blockhashes of one node. Callers at the same time share one request. */
 export interface BlockhashSource {
-  /** At most 2 s old: for what needs all of its life. */
+  /** Returns a blockhash at most 2 s old, for transactions that need its whole life. */
   fresh(options?: CallOptions): Promise<FreshBlockhash>;
   /**
-   * At most 15 s and 40 slots old, by the pace that the chain was seen to go; beside the caller, a
-   * newer one is fetched. A payment settles within seconds, and a blockhash lives for 150 blocks.
+   * Returns a blockhash at most 15 s and, by the measured pace of the chain, 40 slots old. It
+   * starts a fetch of a newer blockhash without waiting for it. A payment settles within seconds,
+   * and a blockhash lives for 150 blocks.
    */
   recent(options?: CallOptions): Promise<FreshBlockhash>;
-  /** The chain was seen to have outlived a blockhash, whatever the clock says. */
+  /** Drops a blockhash from the cache, because the chain showed that it expired. */
   expire(blockhash: string): void;
 }
 
@@ -27,9 +28,9 @@ const RECENT_SLOTS = 40;
 
 interface Dated {
   readonly value: FreshBlockhash;
-  /** When it was asked for: how long the reply took is not known to be the network's doing. */
+  /** Time of the request, not of the reply, because a slow reply may be the node's fault. */
   readonly at: number;
-  /** For so many milliseconds it is recent. */
+  /** Milliseconds from `at` for which the blockhash counts as recent. */
   readonly recentMs: number;
 }
 
@@ -40,13 +41,13 @@ export function createBlockhashSource(rpc: Rpc, runtime: Runtime): BlockhashSour
 
   const request = (minContextSlot?: number): Promise<Dated> => {
     const at = runtime.now();
-    // No signal: the request is shared, and one caller giving up must not end it for the others.
+    // Pass no signal: callers share the request, so an abort by one caller must not end it.
     const mine = rpc
       .latestBlockhash({ minContextSlot })
       .then((value) => ({ value, at, recentMs: recentFor(value.slot, at, cached) }));
     pending = mine;
     const settle = (result: Dated | undefined) => {
-      // Superseded meanwhile by a request for a later slot.
+      // A newer request, for a later slot, has replaced this request.
       if (pending !== mine) return;
       pending = undefined;
       if (result !== undefined) cached = result;
@@ -64,8 +65,8 @@ export function createBlockhashSource(rpc: Rpc, runtime: Runtime): BlockhashSour
     if (cached !== undefined && serves(cached)) return cached;
     const joined = pending === undefined ? undefined : await untilAborted(pending, signal);
     if (joined !== undefined && serves(joined)) return joined;
-    // Another that waited may have asked meanwhile: that request began after this call, so that its
-    // reply is as new as one of its own, however long a busy process takes to read it.
+    // Another waiting caller may have started a request meanwhile. It began after this call, so its
+    // reply is as new as the reply to a separate request would be.
     const shared = minContextSlot === undefined ? pending : undefined;
     return untilAborted(shared ?? request(minContextSlot), signal);
   };
@@ -86,8 +87,8 @@ export function createBlockhashSource(rpc: Rpc, runtime: Runtime): BlockhashSour
 }
 
 /**
- * How long a chain takes for 40 slots shows from two replies. After one alone it is not known, nor
- * by a node that has come no further: it may be behind the one that was asked before, or stuck.
+ * Returns for how long a blockhash is recent, by the time that the chain took for 40 slots. That
+ * takes two replies. A node with no later slot may lag or be stuck, so its reply proves no pace.
  */
 function recentFor(slot: number, at: number, earlier: Dated | undefined): number {
   const slots = slot - (earlier?.value.slot ?? slot);

@@ -21,31 +21,31 @@ import type { AccountWatch, SignatureSocket } from './signature-socket.js';
 export type { Connection } from '@solana/web3.js';
 
 export interface ConnectOptions {
-  /** The first is the primary, the others take over when it fails. */
+  /** The first node is the primary. The other nodes take over if it fails. */
   readonly urls: readonly string[];
-  /** Where signatures are announced; by default where web3.js supposes it for the primary. */
+  /** WebSocket for signatures; by default the address that web3.js assumes for the primary. */
   readonly wsUrl?: string;
   /** Default: `globalThis.fetch`, looked up for each call. */
   readonly fetch?: typeof fetch | undefined;
-  /** For each call, all attempts together. */
+  /** Milliseconds for each call, all attempts together. */
   readonly timeoutMs: number;
   /**
-   * The caller's own, asked instead of `urls`. Its WebSocket is not touched: web3.js prints the
-   * errors of it.
+   * The caller's own connection, used instead of `urls`. Its WebSocket is not used, because web3.js
+   * prints the WebSocket's errors.
    */
   readonly connection?: Connection;
-  /** CAIP-2 id: answers of a node that serves another do not count. Default: they all do. */
+  /** CAIP-2 id. Answers of a node on another network do not count. Default: all answers count. */
   readonly network?: string;
-  /** Hears of each call of a node. */
+  /** Receives each call of a node. */
   readonly timer?: CallTimer;
-  /** Answers that hold for a while are kept by it: see `kept-answers.ts`. Default: none is. */
+  /** Clock of the cache of `kept-answers.ts`. Default: no cache. */
   readonly clock?: Pick<Runtime, 'now'> | undefined;
 }
 
-/** What a payment does without that settles as its seller says. */
+/** Loads the code that a payment does not need if it settles as its seller says. */
 const rareCalls = /* @__PURE__ */ part(() => import('./rare-calls.js'));
 
-/** Connects to one or several RPC nodes. Opens nothing until it is asked something. */
+/** Connects to RPC nodes. It opens no connection before the first call. */
 export function connectRpc(options: ConnectOptions): Rpc {
   const { urls, wsUrl, timeoutMs, connection, network, timer } = options;
   if (connection === undefined) checkUrls('rpcUrl', urls, /^https?:$/);
@@ -55,11 +55,11 @@ export function connectRpc(options: ConnectOptions): Rpc {
     connection === undefined
       ? urls.map((url) => httpNode(url, options.fetch))
       : [connectionNode(connection)];
-  const given = timer === undefined ? plain : plain.map((node) => timedNode(node, timer));
+  const timed = timer === undefined ? plain : plain.map((node) => timedNode(node, timer));
   const nodes =
     network === undefined
-      ? given
-      : given.map((node) => checkedNode(node, network, timeoutMs, closing.signal));
+      ? timed
+      : timed.map((node) => checkedNode(node, network, timeoutMs, closing.signal));
   const socket = socketWhenNeeded(
     connection === undefined ? urls[0] : wsUrl === undefined ? undefined : connection.rpcEndpoint,
     wsUrl,
@@ -75,9 +75,9 @@ interface Nodes {
   readonly clock: ConnectOptions['clock'];
 }
 
-function rpcOver(all: Nodes): Rpc {
-  const { nodes, timeoutMs, closing, socket, clock } = all;
-  /** Files may never come: they are waited for no longer than what is asked for them. */
+function rpcOver(options: Nodes): Rpc {
+  const { nodes, timeoutMs, closing, socket, clock } = options;
+  /** Waits for code, but no longer than for the call: a file may never arrive. */
   const wanted = <T>(code: Promise<T>, call: CallOptions | undefined): Promise<T> =>
     untilAborted(closing.signal.aborted ? code : untilAborted(code, closing.signal), call?.signal);
   const askBy = <T>(
@@ -100,19 +100,22 @@ function rpcOver(all: Nodes): Rpc {
     read: (result: unknown) => T,
   ): Promise<T> => askBy(method, call, async (request) => read(await request(method, params)));
 
-  // Loaded before a node is asked: that it could not be is no fault of a node.
+  // Load this before a node is asked: a file that cannot load is not the node's fault.
   const loadRare = loadOnce(async () => {
     const { keepAnswers, rareMethods } = await rareCalls();
     return clock === undefined ? rareMethods(ask) : keepAnswers(rareMethods(ask), clock);
   });
   const rare = (call: CallOptions | undefined) => wanted(loadRare(), call);
 
-  /** What each node's last blockhash told of its height. */
+  /** The tip of each node by its last blockhash. */
   const tips = new Map<Node, Tip>();
   let single: ReadonlyMap<Node, Rpc> | undefined;
   const singles = () =>
     (single ??= new Map(
-      nodes.map((node) => [node, nodes.length === 1 ? rpc : rpcOver({ ...all, nodes: [node] })]),
+      nodes.map((node) => [
+        node,
+        nodes.length === 1 ? rpc : rpcOver({ ...options, nodes: [node] }),
+      ]),
     ));
 
   const rpc: Rpc = {
@@ -121,7 +124,7 @@ function rpcOver(all: Nodes): Rpc {
       return ask('getMultipleAccounts', [checked(addresses), config], call, (result) => {
         const { slot, value } = readContext(result, call);
         const accounts = asAnswers(value, addresses, 'accounts');
-        return { slot, accounts: accounts.map((one) => orNull(one, readAccount)) };
+        return { slot, accounts: accounts.map((account) => orNull(account, readAccount)) };
       });
     },
 
@@ -158,8 +161,8 @@ function rpcOver(all: Nodes): Rpc {
     statuses: (signatures, call) => {
       const config = { searchTransactionHistory: call?.history === true };
       return ask('getSignatureStatuses', [signatures, config], call, (result) =>
-        asAnswers(readContext(result, call).value, signatures, 'statuses').map((one) =>
-          orNull(one, readStatus),
+        asAnswers(readContext(result, call).value, signatures, 'statuses').map((status) =>
+          orNull(status, readStatus),
         ),
       );
     },
@@ -191,7 +194,7 @@ function rpcOver(all: Nodes): Rpc {
   return rpc;
 }
 
-/** A socket whose code is loaded with its first listener. */
+/** Returns a socket that loads its code with its first listener. */
 function socketWhenNeeded(
   endpoint: string | undefined,
   wsUrl: string | undefined,
@@ -200,7 +203,7 @@ function socketWhenNeeded(
   let closed = false;
   const start = loadOnce(async () => (await rareCalls()).createSignatureSocket(endpoint, wsUrl));
   const load = () => (loading = start());
-  // Each listener polls as well.
+  // A failed load needs no report, because each listener polls as well.
   const silent = () => undefined;
   const watch = (begin: (socket: SignatureSocket) => AccountWatch): AccountWatch => {
     let watched: AccountWatch | undefined;

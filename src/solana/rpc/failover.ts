@@ -3,66 +3,66 @@ import { systemRuntime } from '../../internal/runtime.js';
 import { Fault, worstFault } from './fault.js';
 import { misshapen } from './reply.js';
 
-/** One RPC node. */
+/** An RPC node. */
 export interface Node {
-  /** Asks, and gives the result in the answer as it came. Rejects with a {@link Fault}. */
+  /** Sends a request and returns the unread result. Rejects with a {@link Fault}. */
   request(method: string, params: readonly unknown[], signal: AbortSignal): Promise<unknown>;
-  /** As far as it may be shown. */
+  /** The host as it may be shown. */
   readonly host: string | undefined;
-  /** The hash of its first block, if it is known already or being asked for. */
+  /** Returns the hash of the node's first block, if the node checks its network. */
   readonly genesis?: () => Promise<string>;
   /** Rejects with a {@link Fault} unless the node's answers count. */
   readonly admit?: () => Promise<void>;
 }
 
-/** Asks one node for one call. */
+/** Sends one request to one node. */
 export type Request = (method: string, params: readonly unknown[]) => Promise<unknown>;
 
 export interface Question<T> {
   readonly signal: AbortSignal | undefined;
-  /** Asks, and reads the answer. */
+  /** Sends requests to a node and reads the answer. */
   readonly ask: (request: Request, node: Node) => Promise<T>;
-  /** The answer itself says which network it is of. */
+  /** Whether to skip the check of the network, because the answer itself names the network. */
   readonly unchecked?: boolean;
 }
 
 const ROUNDS = 2;
 const PAUSE_MS = 250;
-/** A node that wants a longer pause is not waited for. */
+/** Longest pause in milliseconds; a node that asks for a longer pause is not waited for. */
 const MAX_PAUSE_MS = 2_000;
-/** To see whether a node is back must not cost a call much that another can answer. */
+/** Milliseconds for a probe: a call must not lose much time on it if another node can answer. */
 const PROBE_MS = 1_000;
 
-/** How each node did when it was asked last, by whichever call. */
-const standings = new WeakMap<Node, NodeHealth>();
-const standingOf = (node: Node): NodeHealth => standings.get(node) ?? HEALTHY;
+/** Health of each node after its last request of any call. */
+const healths = new WeakMap<Node, NodeHealth>();
+const healthOf = (node: Node): NodeHealth => healths.get(node) ?? HEALTHY;
 
 /**
- * To be called with what becomes of a node that is asked now. Does nothing if it has failed or
- * answered since then, for another call: calls that are under way together fail by one and the same
- * outage.
+ * Marks the start of a request and returns a function that records its end. The function does
+ * nothing if the node failed or answered for another call meanwhile. One outage makes all open
+ * calls fail together, so it counts only once.
  */
 function watchNode(
   node: Node,
   probe: boolean,
 ): (after: (before: NodeHealth) => NodeHealth) => void {
-  const before = probe ? { ...standingOf(node), probing: true } : standingOf(node);
-  standings.set(node, before);
+  const before = probe ? { ...healthOf(node), probing: true } : healthOf(node);
+  healths.set(node, before);
   return (after) => {
-    if (standings.get(node) === before) standings.set(node, after(before));
+    if (healths.get(node) === before) healths.set(node, after(before));
   };
 }
 
-/** The nodes in the order in which they are worth asking now. */
+/** Returns the nodes in the order in which a call should ask them now. */
 export function inTurn(nodes: readonly Node[]): readonly Node[] {
-  const { turns, left } = takeTurns(nodes.map(standingOf), systemRuntime.now());
+  const { turns, left } = takeTurns(nodes.map(healthOf), systemRuntime.now());
   return [...turns, ...left].map(({ index }) => nodes[index]).filter((node) => node !== undefined);
 }
 
 /**
- * Asks the nodes in turn until one answers, and after a short pause once more: those that have
- * failed lately after the others. Bounded by `timeoutMs` altogether, of which no node gets more
- * than its share; rejects with the signal's reason or a {@link Fault}.
+ * Asks the nodes in turn until one answers, and after a short pause once more. Nodes that failed
+ * lately come last. All attempts together take at most `timeoutMs`, and no node gets more than its
+ * share. Rejects with the signal's reason or a {@link Fault}.
  */
 export async function askNodes<T>(
   nodes: readonly Node[],
@@ -70,18 +70,18 @@ export async function askNodes<T>(
   closed: AbortSignal,
   { signal, ask, unchecked }: Question<T>,
 ): Promise<T> {
-  const late = () => new Fault('timeout', 'it did not answer in time');
+  const timeoutFault = () => new Fault('timeout', 'it did not answer in time');
   const startedAt = systemRuntime.now();
   const leftAt = (now: number) => Math.max(1, startedAt + timeoutMs - now);
 
-  /** @param from - When it begins. Milliseconds since the epoch. */
+  /** @param from - Start of the round in milliseconds since the epoch. */
   const round = async (
     stop: AbortSignal,
     from: number,
   ): Promise<{ value: T } | readonly Fault[]> => {
     let now = from;
-    const { turns, left: alone } = takeTurns(nodes.map(standingOf), now);
-    const faults = alone.map(({ fault }) => fault);
+    const { turns, left: skipped } = takeTurns(nodes.map(healthOf), now);
+    const faults = skipped.map(({ fault }) => fault);
     const isOver = () => stop.aborted;
     for (const [count, { index, probe }] of turns.entries()) {
       const node = nodes[index];
@@ -90,17 +90,17 @@ export async function askNodes<T>(
       const share = leftAt(now) / (next + 1);
       const note = watchNode(node, probe);
       try {
-        const task = async (own: AbortSignal) => {
-          // At the same time, so that a node that takes over for another is no slower.
+        const task = async (taskSignal: AbortSignal) => {
+          // Check the network at the same time, so that a node that takes over is no slower.
           const [value] = await Promise.all([
-            ask((asked, params) => node.request(asked, params, own), node),
+            ask((method, params) => node.request(method, params, taskSignal), node),
             unchecked === true ? undefined : node.admit?.(),
           ]);
           return value;
         };
         const value = await bounded(
           probe && next > 0 ? Math.min(share, PROBE_MS) : share,
-          late,
+          timeoutFault,
           [stop],
           task,
         );
@@ -108,11 +108,11 @@ export async function askNodes<T>(
         return { value };
       } catch (error) {
         const fault = error instanceof Fault ? error : misshapen();
-        // That the caller gave up says nothing of the node.
-        const isGivenUp = isOver() && fault.kind !== 'timeout';
+        // An abort by the caller says nothing about the node's health.
+        const isAborted = isOver() && fault.kind !== 'timeout';
         now = systemRuntime.now();
         note((before) =>
-          isGivenUp ? { ...before, probing: false } : afterFault(before, fault, now),
+          isAborted ? { ...before, probing: false } : afterFault(before, fault, now),
         );
         fault.host ??= node.host;
         faults.push(fault);
@@ -122,7 +122,7 @@ export async function askNodes<T>(
   };
 
   try {
-    return await bounded(timeoutMs, late, [signal, closed], async (stop) => {
+    return await bounded(timeoutMs, timeoutFault, [signal, closed], async (stop) => {
       let faults: readonly Fault[] = [];
       for (let rounds = 0; rounds < ROUNDS && !stop.aborted; rounds += 1) {
         let now = rounds === 0 ? startedAt : systemRuntime.now();
@@ -130,7 +130,7 @@ export async function askNodes<T>(
         if (pause === undefined || pause >= leftAt(now)) break;
         if (pause > 0) {
           await systemRuntime.sleep(pause, stop);
-          // Timers may be early: a call that waited as long as a node had asked for has waited long
+          // A timer may fire early. A call that slept for the requested pause has waited long
           // enough.
           now = Math.max(now + pause, systemRuntime.now());
         }
@@ -141,23 +141,23 @@ export async function askNodes<T>(
       throw worstFault(faults);
     });
   } catch (error) {
-    // Too late altogether: which node was slow is clear if there is one.
+    // After a timeout of the whole call, the slow node is known only if there is just one node.
     if (error instanceof Fault && nodes.length === 1) error.host ??= nodes[0]?.host;
     throw error;
   }
 }
 
 /**
- * The rest of a short pause that the only node has asked for, of whichever call: if there is
- * another, that one is asked.
+ * Returns the remaining milliseconds of a short pause that the only node asked for, of any call. If
+ * there are more nodes, there is no pause, because another node can answer.
  */
 function pauseBefore([node, ...others]: readonly Node[], now: number, leftMs: number): number {
   if (node === undefined || others.length > 0) return 0;
-  const ms = askedRest(standingOf(node), now);
+  const ms = askedRest(healthOf(node), now);
   return ms <= MAX_PAUSE_MS && ms < leftMs ? ms : 0;
 }
 
-/** How long to wait before asking again; undefined if that is no use. */
+/** Returns the milliseconds to wait before the next round; undefined if a retry cannot help. */
 function pauseAfter(faults: readonly Fault[]): number | undefined {
   const pauses = faults
     .filter((fault) => fault.isTransient)
@@ -167,19 +167,24 @@ function pauseAfter(faults: readonly Fault[]): number | undefined {
 }
 
 /**
- * What is remembered of a node: whether it failed when last asked, and for how long the others go
+ * Health of a node: whether its last request failed, and for how long the other nodes are asked
  * first.
  */
 export interface NodeHealth {
-  /** In a row. */
+  /** Failures in a row. */
   readonly failures: number;
-  /** When it failed last; milliseconds since the epoch. */
+  /** Time of the last failure in milliseconds since the epoch. */
   readonly at: number;
-  /** How long it rests from then. */
+  /** Milliseconds from `at` for which the node rests. */
   readonly restMs: number;
-  /** How it asked for that rest itself: until then it is not even the last resort. */
+  /**
+   * The fault in which the node itself asked for the rest. It is not asked before the rest ends,
+   * unless it is the only node.
+   */
   readonly asked: Fault | undefined;
-  /** A call tries whether it is back. One at a time, so that no other has to wait for it. */
+  /**
+   * Whether a call is probing the node. Only one call probes, so that no other call waits for it.
+   */
   readonly probing: boolean;
 }
 
@@ -193,32 +198,32 @@ export const HEALTHY: NodeHealth = {
 
 const FIRST_REST_MS = 5_000;
 const LONGEST_REST_MS = 30_000;
-/** No longer is a node left alone on its own word: it may be wrong, and the others may fail. */
+/** Longest rest that a node may ask for: it may be wrong, and the other nodes may fail. */
 const LONGEST_ASKED_MS = 60_000;
 
-/** A node that is asked: its place in the list, and whether this decides if it is back. */
+/** A node to ask: its index, and whether the call probes if the node is back. */
 export interface Turn {
   readonly index: number;
   readonly probe: boolean;
 }
 
-/** A node that is left alone: its place, and why. */
+/** A node that is not asked: its index, and the fault in which it asked for its rest. */
 interface RestingNode {
   readonly index: number;
   readonly fault: Fault;
 }
 
 /**
- * Which nodes to ask in one round, in order: first the nodes that answered when last asked and
- * those that have rested, as they were given; then those that rest, ordered by when their rest
- * ends. If there is but one, it is always asked.
+ * Returns the nodes to ask in one round, in order. Nodes that answered last and nodes at the end of
+ * their rest come first, in the given order. Resting nodes follow, by the end of their rest. A
+ * single node is always asked.
  */
 export function takeTurns(
-  standings: readonly NodeHealth[],
+  healths: readonly NodeHealth[],
   now: number,
 ): { readonly turns: readonly Turn[]; readonly left: readonly RestingNode[] } {
-  if (standings.length === 1) return { turns: [{ index: 0, probe: false }], left: [] };
-  const all = standings.map(({ failures, asked, probing, ...rest }, index) => {
+  if (healths.length === 1) return { turns: [{ index: 0, probe: false }], left: [] };
+  const candidates = healths.map(({ failures, asked, probing, ...rest }, index) => {
     const ms = restLeft(rest, now);
     return {
       index,
@@ -228,24 +233,26 @@ export function takeTurns(
       probe: failures > 0,
     };
   });
-  const ready = all.filter(({ isReady }) => isReady).map(({ index, probe }) => ({ index, probe }));
-  const resting = all
+  const ready = candidates
+    .filter(({ isReady }) => isReady)
+    .map(({ index, probe }) => ({ index, probe }));
+  const resting = candidates
     .filter(({ isReady, fault }) => !isReady && fault === undefined)
     .sort((a, b) => a.ms - b.ms);
   return {
     turns: [...ready, ...resting.map(({ index }) => ({ index, probe: false }))],
-    left: all.flatMap(({ index, ms, fault }) =>
+    left: candidates.flatMap(({ index, ms, fault }) =>
       fault === undefined ? [] : [{ index, fault: fault.later(ms) }],
     ),
   };
 }
 
-/** Milliseconds that are left of a rest that the node asked for itself. */
+/** Returns the remaining milliseconds of a rest that the node itself asked for. */
 function askedRest({ asked, ...rest }: NodeHealth, now: number): number {
   return asked === undefined ? 0 : restLeft(rest, now);
 }
 
-/** Milliseconds for which it rests yet. A clock that is set back ends each rest. */
+/** Returns the remaining milliseconds of a rest. A clock that is set back ends every rest. */
 function restLeft({ at, restMs }: Pick<NodeHealth, 'at' | 'restMs'>, now: number): number {
   return now < at ? 0 : Math.max(0, at + restMs - now);
 }
@@ -267,8 +274,8 @@ export function afterFault({ failures }: NodeHealth, fault: Fault, now: number):
 }
 
 /**
- * It did not answer, or said "not now". All else is an answer, if a bad one: it is about the
- * question, or a node that is set up wrongly.
+ * Whether the node did not answer, or answered "not now". Any other fault is an answer: it is about
+ * the request, or the node is set up wrongly.
  */
 function isAbsence({ kind, code }: Fault): boolean {
   return (

@@ -1,37 +1,37 @@
 type Kind =
-  /** No answer, or one that says "not now". */
+  /** There is no answer, or an answer that means "not now". */
   | 'unavailable'
   | 'rate_limited'
   | 'timeout'
-  /** An answer that is not what the method returns. */
+  /** The answer does not have the shape of the method's result. */
   | 'invalid'
-  /** A JSON-RPC error that the same question will get again. */
+  /** A JSON-RPC error that a repeated request would get again. */
   | 'refused'
-  /** It serves another network. */
+  /** The node serves another network. */
   | 'foreign';
 
 interface FaultInit {
   readonly retryAfterMs?: number | undefined;
   readonly cause?: unknown;
-  /** The node's own words. */
+  /** The node's own message. */
   readonly said?: string;
-  /** Of a JSON-RPC error. */
+  /** Code of the JSON-RPC error. */
   readonly code?: number;
   readonly networks?: { readonly expected: string; readonly actual: string };
 }
 
-/** Why one node did not answer one call. Stays in this folder: callers see a `TransportError`. */
+/** Why a node did not answer a call. It stays in this folder: callers get a `TransportError`. */
 export class Fault extends Error {
   readonly retryAfterMs: number | undefined;
   readonly said: string | undefined;
   readonly code: number | undefined;
   readonly networks: FaultInit['networks'];
-  /** Of the node, as far as it may be shown: see {@link shownHost}. */
+  /** The node's host as it may be shown: see {@link shownHost}. */
   host: string | undefined;
 
   constructor(
     readonly kind: Kind,
-    /** A sentence part of ours: "it answered with status 503". */
+    /** The end of an error's sentence, such as "it answered with status 503". */
     readonly reason: string,
     init: FaultInit = {},
   ) {
@@ -42,7 +42,7 @@ export class Fault extends Error {
     this.networks = init.networks;
   }
 
-  /** The same, for a call that came after it. */
+  /** Returns a copy for a later call, with the time that is left to wait. */
   later(retryAfterMs: number): Fault {
     const fault = new Fault(this.kind, this.reason, { retryAfterMs });
     fault.host = this.host;
@@ -54,14 +54,14 @@ export class Fault extends Error {
   }
 }
 
-/** JSON-RPC errors that the question itself causes: no node and no second attempt changes them. */
+/** JSON-RPC errors that the request itself causes: another node or attempt would not help. */
 const REFUSALS: ReadonlySet<number> = new Set([
   -32600, -32601, -32602, -32002, -32003, -32006, -32013, -32015,
 ]);
-/** What some providers answer instead of status 429. */
+/** JSON-RPC errors that some providers send instead of status 429. */
 const RATE_LIMITS: ReadonlySet<number> = new Set([429, -32429, -32029]);
 
-/** A JSON-RPC error of the node. */
+/** Classifies a JSON-RPC error of the node. */
 export function jsonRpcFault(code: number, said: string | undefined): Fault {
   const kind = RATE_LIMITS.has(code)
     ? 'rate_limited'
@@ -74,7 +74,7 @@ export function jsonRpcFault(code: number, said: string | undefined): Fault {
   });
 }
 
-/** Of several nodes' faults, the one that says most. */
+/** Returns the fault that explains most, out of the faults of several nodes. */
 export function worstFault(faults: readonly Fault[]): Fault {
   const order: readonly Kind[] = [
     'foreign',
@@ -88,11 +88,11 @@ export function worstFault(faults: readonly Fault[]): Fault {
   return sorted[0] ?? new Fault('unavailable', 'no node was asked');
 }
 
-/** The nodes that all may ask. */
+/** Hosts of the public nodes, which are open to all. */
 export const PUBLIC = /^api\.(?:mainnet-beta|devnet|testnet)\.solana\.com$/;
 /**
- * The host of a node's address. Providers put what tells one customer from another into the first
- * labels of a name: of those only the last two are shown. Undefined if it is no address.
+ * Returns the part of a node's host that may be shown; undefined if the url is invalid. The first
+ * labels of a provider's host may identify a customer, so only the last two labels are shown.
  */
 export function shownHost(url: string): string | undefined {
   let address: URL;

@@ -10,14 +10,14 @@ import type { Node, Request } from './failover.js';
 import { Fault, jsonRpcFault, shownHost } from './fault.js';
 import { asFields } from './reply.js';
 
-/** A node at an address. */
-export function httpNode(url: string, given: typeof fetch | undefined): Node {
-  let asked = 0;
+/** Creates a node that is asked over HTTP. */
+export function httpNode(url: string, customFetch: typeof fetch | undefined): Node {
+  let requests = 0;
   return {
     host: shownHost(url),
     async request(method, params, signal) {
-      const id = (asked += 1);
-      const response = await send(given, url, {
+      const id = (requests += 1);
+      const response = await send(customFetch, url, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ jsonrpc: '2.0', id, method, params }),
@@ -34,11 +34,11 @@ export function httpNode(url: string, given: typeof fetch | undefined): Node {
   };
 }
 
-/** A Connection of the caller's, which has a fetch and errors of its own. */
+/** Creates a node over the caller's Connection, which has its own fetch and errors. */
 export function connectionNode(connection: Connection): Node {
   const { rpcEndpoint } = connection;
   hideAddress(rpcEndpoint);
-  // What its public methods give is no more the answer itself.
+  // The public methods of a Connection convert the answer, so the raw request is used.
   const ask: unknown = Reflect.get(connection, '_rpcRequest');
   if (typeof ask !== 'function')
     throw refuse('connection', 'must be a Connection of @solana/web3.js 1.');
@@ -59,29 +59,30 @@ export function connectionNode(connection: Connection): Node {
 }
 
 async function send(
-  given: typeof fetch | undefined,
+  customFetch: typeof fetch | undefined,
   url: string,
   init: RequestInit,
 ): Promise<Response> {
   try {
-    // Looked up for each call: it may be set later, or replaced in tests.
-    return await (given === undefined
+    // The global fetch is looked up for each call, because it may be set later, or replaced in
+    // tests.
+    return await (customFetch === undefined
       ? globalThis.fetch(url, asOwn(init))
-      : given(url, asOwn(init)));
+      : customFetch(url, asOwn(init)));
   } catch (cause) {
     throw new Fault('unavailable', 'the connection failed', { cause });
   }
 }
 
 /**
- * Far more than any swap's accounts or any wallet's tokens: a foreign transaction may name a
- * hundred accounts of 10 MB each.
+ * Longest body: far more than any swap's accounts or any wallet's tokens need. A foreign
+ * transaction may name a hundred accounts of 10 MB each.
  */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
 /**
- * Reads a body that is not wanted too, so that the socket can be used again; unless it is larger
- * than any honest answer.
+ * Reads the body of any response, also of an error, so that the socket can be reused. It stops at a
+ * body that is larger than any honest answer.
  */
 async function readText(response: Response): Promise<string> {
   const reader = await unbroken(() => response.body?.getReader());
@@ -95,7 +96,7 @@ async function readText(response: Response): Promise<string> {
     length += value.length;
     if (length > MAX_BODY_BYTES) {
       reader.cancel().catch(() => undefined);
-      // No other node has a shorter one.
+      // The other nodes would send the same long answer.
       throw new Fault('refused', `its answer is longer than ${MAX_BODY_BYTES} bytes`);
     }
     parts.push(decoder.decode(value, { stream: true }));
@@ -116,7 +117,7 @@ function statusFault({ status, headers }: Response): Fault {
   return new Fault(kind, `it answered with status ${status}`, { retryAfterMs });
 }
 
-/** Seconds or a date. */
+/** Reads the header's seconds or date as milliseconds. */
 function readRetryAfter(header: string | null): number | undefined {
   if (header === null) return undefined;
   const ms = /^[0-9]{1,9}$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now();
@@ -131,7 +132,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** The result in an answer. Throws what the node refuses with. */
+/** Returns the result of an answer. Throws the fault for a JSON-RPC error. */
 function resultOf({ result, error }: UnknownRecord): unknown {
   if (error === undefined || error === null) return result;
   const { code, message } = isRecord(error) ? error : {};
@@ -156,31 +157,31 @@ export function checkUrls(option: string, urls: readonly string[], protocol: Reg
   });
 }
 
-/** A call of an RPC node that has ended. */
+/** A finished call of an RPC node. */
 export interface NodeCall {
   /** The JSON-RPC method. */
   readonly method: string;
-  /** Of the node, as far as it may be shown. */
+  /** The node's host as it may be shown. */
   readonly host?: string;
   readonly ms: number;
-  /** Why it failed, in a word of ours; absent if it did not. */
+  /** The kind of fault in one word; absent if the call succeeded. */
   readonly failed?: string;
 }
 
-/** Hears of calls that have ended, and has the clock for them. */
+/** A clock, and a listener for finished calls. */
 export interface CallTimer {
   now(): number;
   onCall(call: NodeCall): void;
 }
 
-/** A node that says how long each of its calls took, and why it failed if it did. */
+/** Wraps a node so that `timer` gets the duration of each call, and the kind of its fault. */
 export function timedNode(node: Node, timer: CallTimer): Node {
   const { host } = node;
   return {
     ...node,
     async request(method, params, signal) {
       const startedAt = timer.now();
-      const told = (failed?: string) =>
+      const report = (failed?: string) =>
         timer.onCall({
           method,
           ...(host === undefined ? {} : { host }),
@@ -189,32 +190,32 @@ export function timedNode(node: Node, timer: CallTimer): Node {
         });
       try {
         const result = await node.request(method, params, signal);
-        told();
+        report();
         return result;
       } catch (error) {
-        told(error instanceof Fault ? error.kind : 'unavailable');
+        report(error instanceof Fault ? error.kind : 'unavailable');
         throw error;
       }
     },
   };
 }
 
-/** Asks one node for the hash of its first block. */
+/** Asks a node for the hash of its first block. */
 export async function askGenesis(request: Request): Promise<string> {
   const hash = await request('getGenesisHash', []);
   if (!isAddress(hash)) throw new Fault('invalid', 'the genesis hash is not one');
   return hash;
 }
 
-/** The CAIP-2 id of the network that begins with it. */
+/** Returns the CAIP-2 id of the network with this genesis hash. */
 export function networkOf(genesisHash: string): string {
   return `solana:${genesisHash.slice(0, 32)}`;
 }
 
 /**
- * A node that is believed only once it has shown which network it serves: several nodes are several
- * chances to be set to a wrong one.
- * It is asked once, and all calls that wait share the question; a failure is forgotten.
+ * Wraps a node so that its answers count only after it has shown its network: with several nodes,
+ * a wrong url is more likely. Waiting calls share one request for the genesis hash. After a failure
+ * the next call asks again.
  */
 export function checkedNode(
   node: Node,
@@ -222,10 +223,10 @@ export function checkedNode(
   timeoutMs: number,
   closed: AbortSignal,
 ): Node {
-  const late = () => new Fault('timeout', 'it did not answer in time');
+  const timeoutFault = () => new Fault('timeout', 'it did not answer in time');
   let hash: Promise<string> | undefined;
   const genesis = () =>
-    (hash ??= bounded(timeoutMs, late, [closed], (signal) =>
+    (hash ??= bounded(timeoutMs, timeoutFault, [closed], (signal) =>
       askGenesis((method, params) => node.request(method, params, signal)),
     ).catch((error: unknown) => {
       hash = undefined;

@@ -23,13 +23,13 @@ import {
 import type { CallOptions, LandedTransaction, Rpc, Simulation, TokenBalanceChange } from './rpc.js';
 import { checked, COMMITMENT, leastSlot, settings } from './tip.js';
 
-// What a payment does without that settles as its seller says: one door, so that it is one part of
-// a bundle.
+// Code that a payment does not need if it settles as its seller says. It has one entry, so that it
+// is one chunk of a bundle.
 export { keepAnswers } from './kept-answers.js';
 export { createSignatureSocket } from './signature-socket.js';
 export { toTransportError } from './transport-error.js';
 
-/** Asks the nodes by a method, and reads the answer. */
+/** Sends a request to the nodes and reads the answer. */
 export type Ask = <T>(
   method: string,
   params: readonly unknown[],
@@ -37,10 +37,7 @@ export type Ask = <T>(
   read: (result: unknown) => T,
 ) => Promise<T>;
 
-/**
- * What an {@link Rpc} asks for swaps, and for what became of a payment that its seller does not
- * prove.
- */
+/** The methods of {@link Rpc} for swaps, and for payments that their seller does not prove. */
 export function rareMethods(
   ask: Ask,
 ): Pick<Rpc, 'tokenAccounts' | 'firstSlot' | 'rent' | 'priorityFees' | 'send' | 'signaturesFor'> {
@@ -108,7 +105,7 @@ export function rareMethods(
   };
 }
 
-/** Has a node run a transaction without landing it. */
+/** Asks a node to run a transaction without landing it. */
 export async function simulate(
   request: Request,
   transaction: Uint8Array,
@@ -128,7 +125,7 @@ export async function simulate(
   const { err, logs, accounts, unitsConsumed, innerInstructions } = asFields(value);
   const shown = orNull(accounts, asList) ?? [];
   const error = rawErrorText(err);
-  // A transaction that fails before it runs has no accounts to show.
+  // A transaction that fails before it runs has no accounts in its result.
   if (error === null) asAnswers(shown, watch, 'accounts');
   return {
     slot,
@@ -140,7 +137,7 @@ export async function simulate(
   };
 }
 
-/** The node's refusal of a transaction of a later version than the last that is asked for. */
+/** Code with which a node refuses a transaction of a version above the requested maximum. */
 const NEWER_VERSION = -32015;
 
 /** Asks a node for its record of a transaction. */
@@ -160,20 +157,27 @@ export async function readTransaction(
 function readLanded(result: unknown): LandedTransaction {
   const { meta, slot, transaction } = asFields(result);
   if (meta === null) throw new Fault('invalid', 'the transaction comes without its effects');
-  const { err, fee, preBalances, postBalances, preTokenBalances, postTokenBalances, ...rest } =
-    asFields(meta);
+  const {
+    err,
+    fee,
+    preBalances,
+    postBalances,
+    preTokenBalances,
+    postTokenBalances,
+    ...otherFields
+  } = asFields(meta);
   const { signatures, message } = asFields(transaction);
   const { writable, readonly } = asFields(
-    rest['loadedAddresses'] ?? { writable: [], readonly: [] },
+    otherFields['loadedAddresses'] ?? { writable: [], readonly: [] },
   );
   const accounts = [asFields(message)['accountKeys'], writable, readonly].flatMap(asAddresses);
   const [before, after] = [asList(preBalances), asList(postBalances)];
   const lamports = new Map<Address, { before: bigint; after: bigint }>();
   accounts.forEach((account, index) => {
-    const [held, holds] = [before[index], after[index]];
-    // Above 2^53 lamports JSON has rounded the number: better no number than a wrong one.
-    if (isExact(held) && isExact(holds))
-      lamports.set(account, { before: BigInt(held), after: BigInt(holds) });
+    const [lamportsBefore, lamportsAfter] = [before[index], after[index]];
+    // JSON rounds a number above 2^53 lamports. A missing number is better than a wrong number.
+    if (isExact(lamportsBefore) && isExact(lamportsAfter))
+      lamports.set(account, { before: BigInt(lamportsBefore), after: BigInt(lamportsAfter) });
   });
   const tokens = [preTokenBalances, postTokenBalances].map((list) => orNull(list, readBalances));
   return {
@@ -192,7 +196,7 @@ function isExact(value: unknown): value is number {
 }
 
 interface TokenBalance {
-  /** The account's place among those of the transaction. */
+  /** Index of the account in the transaction. */
   readonly index: number;
   readonly mint: Address;
   readonly owner: unknown;
@@ -207,15 +211,17 @@ function readBalances(list: unknown): TokenBalance[] {
   });
 }
 
-/** An account that is in one list only was opened or closed, which is a balance of zero. */
+/**
+ * Computes the changes. An account in one list only was opened or closed: its other balance is 0.
+ */
 function readTokenChanges(
   accounts: readonly Address[],
   before: readonly TokenBalance[],
   after: readonly TokenBalance[],
 ): TokenBalanceChange[] {
-  const same = (list: readonly TokenBalance[], { index, mint }: TokenBalance) =>
-    list.find((one) => one.index === index && one.mint === mint);
-  const opened = after.filter((one) => same(before, one) === undefined);
+  const balanceIn = (list: readonly TokenBalance[], { index, mint }: TokenBalance) =>
+    list.find((balance) => balance.index === index && balance.mint === mint);
+  const opened = after.filter((balance) => balanceIn(before, balance) === undefined);
   return [...before, ...opened].map((balance) => {
     const { index, mint, owner } = balance;
     const account = accounts[index];
@@ -224,8 +230,8 @@ function readTokenChanges(
       account,
       mint,
       owner: asAddress(owner),
-      before: same(before, balance)?.amount ?? 0n,
-      after: same(after, balance)?.amount ?? 0n,
+      before: balanceIn(before, balance)?.amount ?? 0n,
+      after: balanceIn(after, balance)?.amount ?? 0n,
     };
   });
 }

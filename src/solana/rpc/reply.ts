@@ -6,7 +6,7 @@ import type { Address } from '../types.js';
 import { Fault } from './fault.js';
 import type { Account, CallOptions, Commitment, SignatureStatus } from './rpc.js';
 
-/** An answer that cannot be one to its question. */
+/** Creates the fault for a reply that does not have the shape of its method. */
 export function misshapen(): Fault {
   return new Fault('invalid', 'it does not have the shape of an answer to this question');
 }
@@ -21,7 +21,7 @@ export function asList(value: unknown): readonly unknown[] {
   throw misshapen();
 }
 
-/** A list of objects, checked at once: some have hundreds. */
+/** Checks a list of objects all at once, because some lists have hundreds. */
 export function asRecords(value: unknown): readonly UnknownRecord[] {
   const list = asList(value);
   if (list.every(isRecord)) return list;
@@ -49,32 +49,32 @@ export function asAddress(value: unknown): Address {
   throw misshapen();
 }
 
-/** What is there, or null: nodes also leave out what they do not have. */
+/** Reads a value, or returns null if it is null or missing: nodes leave out absent values. */
 export function orNull<T>(value: unknown, read: (value: unknown) => T): T | null {
   return value === null || value === undefined ? null : read(value);
 }
 
-/** A list with one entry for each thing that was asked for. */
+/** Reads a list with one entry for each item of the request. */
 export function asAnswers(
   value: unknown,
-  asked: readonly unknown[],
+  items: readonly unknown[],
   kind: string,
 ): readonly unknown[] {
   const list = asList(value);
-  if (list.length === asked.length) return list;
+  if (list.length === items.length) return list;
   throw new Fault('invalid', `it has not as many ${kind} as were asked for`);
 }
 
 /**
- * A count, slot or amount of lamports. JSON numbers are wrong above 2^53: such an answer is refused
- * instead of rounded.
+ * Reads a count, a slot or an amount of lamports. JSON numbers are inexact above 2^53, so a larger
+ * number is refused and not rounded.
  */
 export function safeInteger(value: unknown): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
   throw new Fault('invalid', 'a number in it is not within 0 and 2^53');
 }
 
-/** The slot that an answer is of. Not each node and proxy minds the least that it is told. */
+/** Reads the slot of a reply and checks the minimum, because some nodes and proxies ignore it. */
 export function readSlot(value: unknown, call: CallOptions | undefined): number {
   const slot = safeInteger(value);
   if (slot < (call?.minContextSlot ?? 0))
@@ -82,7 +82,7 @@ export function readSlot(value: unknown, call: CallOptions | undefined): number 
   return slot;
 }
 
-/** An answer that says which slot it is of. */
+/** Reads a reply that has its slot in `context`. */
 export function readContext(
   result: unknown,
   call: CallOptions | undefined,
@@ -91,21 +91,23 @@ export function readContext(
   return { slot: readSlot(asFields(context)['slot'], call), value };
 }
 
-/** More than any error of a transaction has: a node may answer with megabytes. */
+/**
+ * Longest text of a transaction error: longer than any honest error, as a node may send megabytes.
+ */
 const LONGEST_ERROR = 1_000;
 
-/** Why a transaction failed, as the node words it: what is shown of it. Null if it went well. */
+/** Returns the error of a transaction as text to show; null if the transaction succeeded. */
 export function errorText(error: unknown): string | null {
   const text = errorJson(error);
   return text === null ? null : redact(text).slice(0, LONGEST_ERROR);
 }
 
-/** The same to be judged: a secret of ours may be a part of its words. */
+/** Returns the error as text for rules: redaction could hide a part of its words. */
 export function rawErrorText(error: unknown): string | null {
   return errorJson(error)?.slice(0, LONGEST_ERROR) ?? null;
 }
 
-/** An answer that says nothing of an error does not say that there was none. */
+/** A reply without the field `err` does not prove success, so it is refused. */
 function errorJson(error: unknown): string | null {
   if (error === undefined) throw misshapen();
   return error === null ? null : JSON.stringify(error);
@@ -128,12 +130,15 @@ const COMMITMENTS: readonly Commitment[] = ['processed', 'confirmed', 'finalized
 export function readStatus(status: unknown): SignatureStatus {
   const { slot, confirmations, err, confirmationStatus } = asFields(status);
   const named = confirmationStatus ?? countedAs(confirmations);
-  const commitment = COMMITMENTS.find((one) => one === named);
+  const commitment = COMMITMENTS.find((known) => known === named);
   if (commitment === undefined) throw misshapen();
   return { slot: safeInteger(slot), commitment, error: errorText(err) };
 }
 
-/** Old nodes do not name the commitment; they count confirmations, and stop once it is final. */
+/**
+ * Infers the commitment for old nodes: they only count confirmations, and send null once it is
+ * final.
+ */
 function countedAs(confirmations: unknown): Commitment {
   if (confirmations === null) return 'finalized';
   safeInteger(confirmations);

@@ -13,45 +13,47 @@ export type Commitment = 'processed' | 'confirmed' | 'finalized';
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
-  /** The node answers from this slot or later, or fails. */
+  /** The node answers with the state of this slot or later, or the call fails. */
   readonly minContextSlot?: number | undefined;
 }
 
 export interface SignatureStatus {
   readonly slot: number;
   readonly commitment: Commitment;
-  /** Why the transaction failed, as the node words it; null if it succeeded. */
+  /** Why the transaction failed, as the node says; null if it succeeded. */
   readonly error: string | null;
 }
 
-/** What one program called in another while a transaction ran, at any depth. */
+/** A call from one program to another in a transaction, at any depth. */
 export interface InnerInstruction {
-  /** The position of the top-level instruction that it ran under. */
+  /** Index of the top-level instruction that led to the call. */
   readonly outer: number;
   readonly program: Address;
   /**
-   * Of the System and both token programs, as nodes name it (`transfer`, `setAuthority`, ...);
-   * undefined for what has no name.
+   * The nodes' name of the instruction, such as `transfer` or `setAuthority`. Only instructions of
+   * the System program and both token programs have a name.
    */
   readonly name: string | undefined;
   /**
-   * Every address that it names: of one that the node has parsed also those in its data, else its
-   * accounts.
+   * Every address in the call: of the accounts alone, or also of the data if the node parsed the
+   * call.
    */
   readonly addresses: readonly Address[];
-  /** The account that a System instruction creates. */
+  /** The account that the call creates, if it is a System instruction that creates an account. */
   readonly creates: Address | undefined;
 }
 
 export interface Simulation {
   readonly slot: number;
-  /** In the node's own words, as they came: to be judged, not shown. */
+  /** The node's error without redaction, for rules. Do not show it. */
   readonly error: string | null;
   readonly logs: readonly string[];
   readonly unitsConsumed: bigint;
-  /** The watched accounts afterwards, in order; null if they do not exist. */
+  /**
+   * The watched accounts after the simulation, in order; null for an account that does not exist.
+   */
   readonly accounts: readonly (Account | null)[];
-  /** In the order in which they ran; undefined if the node does not show them. */
+  /** Calls between programs, in the order in which they ran; undefined if the node shows none. */
   readonly inner: readonly InnerInstruction[] | undefined;
 }
 
@@ -66,20 +68,20 @@ export interface TokenBalanceChange {
 export interface LandedTransaction {
   readonly slot: number;
   readonly error: string | null;
-  /** All signatures, fee payer's first; base58. */
+  /** All signatures in base58, the fee payer's first. */
   readonly signatures: readonly string[];
   readonly feeLamports: bigint;
   readonly tokenChanges: readonly TokenBalanceChange[];
   /**
-   * Whether the node keeps token balances at all: a named account that is not among them was no
-   * token account.
+   * Whether the node records token balances. If it does, an account without a balance was no token
+   * account.
    */
   readonly tellsTokens: boolean;
-  /** Lamports before and after, by account. */
+  /** Lamports before and after the transaction, by account. */
   readonly lamports: ReadonlyMap<Address, { readonly before: bigint; readonly after: bigint }>;
 }
 
-/** A slot and the number of blocks up to it, of one and the same block. */
+/** Slot and block height of the same block. */
 export interface Tip {
   readonly slot: number;
   readonly height: bigint;
@@ -93,18 +95,18 @@ export interface SignatureInfo {
 }
 
 /**
- * A Solana node, or several with failover. Every call is bounded by a deadline and rejects with a
- * `TransportError` (`rpc_unavailable`, `rate_limited`, `timeout`, `invalid_response`,
- * `rpc_wrong_network`) that says nothing moved, or with the signal's reason.
- * Reads are at `confirmed` unless they say otherwise.
+ * One Solana node, or several nodes with failover. Each call has a deadline. It rejects with the
+ * signal's reason, or with a `TransportError` (`rpc_unavailable`, `rate_limited`, `timeout`,
+ * `invalid_response`, `rpc_wrong_network`) that says that no tokens moved. The default commitment
+ * is `confirmed`.
  */
 export interface Rpc {
-  /** At most 100 addresses a call; at a commitment, or at `confirmed`. */
+  /** Reads at most 100 accounts. */
   accounts(
     addresses: readonly Address[],
     options?: CallOptions & { readonly commitment?: Commitment },
   ): Promise<{ slot: number; accounts: (Account | null)[] }>;
-  /** Token accounts of an owner, of both token programs. */
+  /** Reads an owner's token accounts of both token programs. */
   tokenAccounts(
     owner: Address,
     options?: CallOptions,
@@ -112,45 +114,46 @@ export interface Rpc {
   latestBlockhash(
     options?: CallOptions,
   ): Promise<{ blockhash: string; lastValidBlockHeight: bigint; slot: number }>;
-  /** The newest block at a commitment. */
+  /** Returns the newest block at a commitment. */
   tip(commitment: Commitment, options?: CallOptions): Promise<Tip>;
-  /**
-   * Whether a transaction with it can land yet, as of the slot: at a commitment, or at `confirmed`.
-   */
+  /** Whether a transaction with the blockhash can still land, and the slot of that answer. */
   isBlockhashValid(
     blockhash: string,
     options?: CallOptions & { readonly commitment?: Commitment },
   ): Promise<{ slot: number; valid: boolean }>;
-  /** The oldest slot that the node's history still holds. */
+  /** Returns the oldest slot in the node's history. */
   firstSlot(options?: CallOptions): Promise<number>;
-  /** Lamports that make an account of `bytes` rent-exempt. */
+  /** Returns the lamports that make an account of `bytes` bytes rent-exempt. */
   rent(bytes: number, options?: CallOptions): Promise<bigint>;
-  /** Micro-lamports per compute unit that recent transactions paid on these writable accounts. */
+  /**
+   * Returns the prices, in micro-lamports per compute unit, of recent transactions that write these
+   * accounts.
+   */
   priorityFees(accounts: readonly Address[], options?: CallOptions): Promise<readonly bigint[]>;
   /**
-   * Runs unsigned or signed wire bytes without landing them. Signatures are not verified, the
-   * blockhash is replaced.
+   * Simulates a serialized transaction, signed or not. The node does not verify signatures, and it
+   * replaces the blockhash.
    */
   simulate(
     transaction: Uint8Array,
     watch: readonly Address[],
     options?: CallOptions,
   ): Promise<Simulation>;
-  /** Hands wire bytes to the node: no preflight, no retries of its own. */
+  /** Sends a serialized transaction, without preflight and without retries by the node. */
   send(transaction: Uint8Array, options?: CallOptions): Promise<void>;
   statuses(
     signatures: readonly string[],
     options?: CallOptions & { readonly history?: boolean },
   ): Promise<(SignatureStatus | null)[]>;
   /**
-   * A landed transaction, or null if the node does not know it; `newer` for one of a version above
-   * 0, which is never ours.
+   * Returns a landed transaction, or null if the node does not know it. `newer` stands for a
+   * version above 0, which this library never signs.
    */
   transaction(
     signature: string,
     options?: CallOptions,
   ): Promise<LandedTransaction | 'newer' | null>;
-  /** Newest first; older than `before`, newer than `until`. */
+  /** Returns signatures, newest first, that are older than `before` and newer than `until`. */
   signaturesFor(
     address: Address,
     options?: CallOptions & {
@@ -161,20 +164,20 @@ export interface Rpc {
   ): Promise<SignatureInfo[]>;
   genesisHash(options?: CallOptions): Promise<string>;
   /**
-   * Calls back once when the signature is confirmed or failed, if the node has WebSocket; silent
-   * if it has not. Returns the unsubscription.
+   * Calls the listener once, when the signature is confirmed or failed. It never calls if the node
+   * has no WebSocket. Returns a function that unsubscribes.
    */
   onSignature(signature: string, listener: (error: string | null) => void): () => void;
   /**
-   * Calls at each change of an account at `confirmed`, if the node has WebSocket, and once it
-   * has: silent before, and where it has not.
+   * Calls the listener at each change of an account at `confirmed`, once a WebSocket is open. It
+   * never calls if the node has no WebSocket.
    */
   onAccount(address: Address, listener: () => void): AccountWatch;
   /**
-   * Each node by itself, the same object each time, those that failed lately last: for answers that
-   * only say something together.
+   * Returns a connection for each node alone, for answers that must come from the same node. Nodes
+   * that failed lately come last. Each call returns the same objects.
    */
   alone(): readonly Rpc[];
-  /** @param reason - What the calls under way reject with, instead of `rpc_unavailable`. */
+  /** @param reason - Error with which open calls reject; `rpc_unavailable` by default. */
   close(reason?: Error): void;
 }

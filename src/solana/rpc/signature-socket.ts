@@ -1,47 +1,47 @@
 import { isRecord } from '../../internal/record.js';
 import { openLine, webSocketAddress, type Line } from './web-socket.js';
 
-/** What an account's listeners have. */
+/** A listener's subscription to an account. */
 export interface AccountWatch {
   /**
-   * Which subscription tells of what happens from now on: never the same again once one was lost,
-   * and what happened before it, or between two, may have been missed. Undefined if there is
-   * none.
+   * Returns the number of the subscription that reports changes from now on; undefined if there is
+   * none. After a loss the number never returns. Changes before a subscription, or between two
+   * subscriptions, may be missed.
    */
   readonly subscription: () => number | undefined;
   end(): void;
 }
 
 /**
- * Hears of signatures and accounts over the node's WebSocket. Silent if there is none: each
- * listener polls as well.
+ * Reports signatures and accounts over the node's WebSocket. It stays silent if there is none, so
+ * each listener polls as well.
  */
 export interface SignatureSocket {
   subscribe(signature: string, listener: (error: string | null) => void): () => void;
-  /** Calls at each change of an account at `confirmed`. */
+  /** Calls the listener at each change of an account at `confirmed`. */
   watchAccount(address: string, listener: () => void): AccountWatch;
   close(): void;
 }
 
 interface Wait {
   readonly kind: Kind;
-  /** What is listened to: base58. */
+  /** The signature or the account in base58. */
   readonly name: string;
   readonly listeners: Set<(error: string | null) => void>;
   /**
-   * The node's number for it, which counts anew with each socket, and ours, which does not; once it
-   * has answered.
+   * Set once the node has answered. `node` is the node's number, which restarts with each socket;
+   * `own` is this client's number, which never repeats.
    */
   subscription: { readonly node: number; readonly own: number } | undefined;
 }
 
-/** A kind of subscription, by the names of its calls. */
+/** A kind of subscription, with the names of its RPC methods. */
 interface Kind {
   readonly subscribe: string;
   readonly unsubscribe: string;
   readonly notification: string;
   readonly settings: object;
-  /** The node ends it with its first notification. */
+  /** Whether the node ends the subscription with its first notification. */
   readonly once: boolean;
 }
 
@@ -62,8 +62,8 @@ const ACCOUNT: Kind = {
 const KINDS = [SIGNATURE, ACCOUNT];
 
 /**
- * Opens a socket with the first subscription and closes it with the last. A socket that fails is
- * not opened again for the subscriptions it had.
+ * Opens a socket for the first subscription, and closes it after the last. A socket that fails is
+ * not reopened for the subscriptions that it had.
  */
 export function createSignatureSocket(
   endpoint: string | undefined,
@@ -78,18 +78,18 @@ export function createSignatureSocket(
     line?.end();
     line = undefined;
     isOpen = false;
-    // Another socket counts anew.
+    // Numbers of the node are valid for one socket only.
     for (const wait of waits.values()) wait.subscription = undefined;
   };
 
   const announce = async (wait: Wait) => {
     const { kind, name } = wait;
-    const asked = line;
-    const node = await asked?.call(kind.subscribe, [name, kind.settings]);
-    // If the node refuses, polling finds out.
-    if (typeof node !== 'number' || line !== asked) return;
-    // Given up before the node had answered.
-    if (waits.get(keyOf(kind, name)) !== wait) void asked?.call(kind.unsubscribe, [node]);
+    const current = line;
+    const node = await current?.call(kind.subscribe, [name, kind.settings]);
+    // If the node refuses, polling still works.
+    if (typeof node !== 'number' || line !== current) return;
+    // The listeners may have unsubscribed before the node answered.
+    if (waits.get(keyOf(kind, name)) !== wait) void current?.call(kind.unsubscribe, [node]);
     else wait.subscription = { node, own: (answered += 1) };
   };
 

@@ -17,7 +17,9 @@ export async function readTip(
   return { slot: readSlot(absoluteSlot, call), height: BigInt(safeInteger(blockHeight)) };
 }
 
-/** Its own height is read beside it, the first time: what a node says of the blockhash is held against that. */
+/**
+ * Reads the latest blockhash. Checks its height against the node's own height, or an earlier tip.
+ */
 export async function readBlockhash(
   request: Request,
   earlier: Tip | undefined,
@@ -43,7 +45,7 @@ export async function readBlockhash(
   return { blockhash, ...latest };
 }
 
-/** What a question says of the state that it is about. */
+/** Returns the settings of a request for state: commitment and minimum slot. */
 export function settings(
   call: CallOptions | undefined,
   commitment: Commitment = COMMITMENT,
@@ -55,7 +57,7 @@ export function leastSlot(call: CallOptions | undefined): { readonly minContextS
   return call?.minContextSlot === undefined ? {} : { minContextSlot: call.minContextSlot };
 }
 
-/** A node would refuse anything else, in words of its own. */
+/** Checks addresses here, because a node refuses a bad address with an error of its own. */
 export function checked(addresses: readonly string[]): readonly string[] {
   if (!addresses.every(isAddress)) throw new TypeError('Not a Solana address.');
   return addresses;
@@ -64,32 +66,29 @@ export function checked(addresses: readonly string[]): readonly string[] {
 /** Blocks for which a transaction may use a blockhash: Solana's MAX_PROCESSING_AGE. */
 const LIFE = 150n;
 
-/** Blocks by which the replies of one address may differ that several nodes answer for. */
+/** Blocks by which replies may differ if several nodes stand behind one address. */
 const SLACK = 32n;
 
-/**
- * Of so many slots in a row at least one has a block: a slot that ran away from the height is a
- * wrong one.
- */
+/** Of this many slots in a row, at least one has a block; a slot beyond that is wrong. */
 const SLOTS_A_BLOCK = 4n;
 
-/** Of so many slots in a row at most one has no block, as a rule. */
+/** Of this many slots in a row, usually at most one has no block. */
 const SLOTS_A_SKIP = 8n;
 
-/** Slots for which an earlier height tells the next one well enough: about ten minutes. */
+/** Most slots over which an earlier height predicts the next height: about ten minutes. */
 const MAX_SLOTS = 1_500;
 
-/** The blockhash that was the latest at a slot. */
+/** A blockhash that was the latest at a slot. */
 interface Latest {
   readonly slot: number;
   readonly lastValidBlockHeight: bigint;
 }
 
 /**
- * Whether a blockhash can live until a height: it lives for 150 blocks, and a chain grows by at
- * most one block a slot, and by not many fewer.
+ * Whether a blockhash can live until its last valid height. It lives for 150 blocks, and a chain
+ * grows by at most one block in each slot, and by not much less.
  *
- * @param tip - Of the same node, a little before or after.
+ * @param tip - Tip of the same node, read a little before or after.
  */
 export function mayLiveUntil({ slot, lastValidBlockHeight }: Latest, tip: Tip): boolean {
   const grown = grownSince(tip, slot);
@@ -100,11 +99,10 @@ export function mayLiveUntil({ slot, lastValidBlockHeight }: Latest, tip: Tip): 
 }
 
 /**
- * Whether a blockhash lives until about the height that follows from an earlier one, so that the
- * node's own need not be asked for again. A chain that skips many slots does not follow, nor does
- * one that was not looked at for long.
+ * Whether the last valid height fits an earlier tip, so that the node's height need not be read
+ * again. It does not fit if the chain skipped many slots, or if the tip is too old.
  *
- * @param earlier - What {@link tipAt} gave for the same node.
+ * @param earlier - Result of {@link tipAt} for the same node.
  */
 export function followsFrom(latest: Latest, earlier: Tip): boolean {
   const grown = grownSince(earlier, latest.slot);
@@ -113,7 +111,7 @@ export function followsFrom(latest: Latest, earlier: Tip): boolean {
   return grown <= MAX_SLOTS && height >= least && height <= earlier.height + grown + SLACK;
 }
 
-/** The height that a blockhash tells, which was the latest at its slot. */
+/** Returns the tip that a blockhash implies, if it was the latest at its slot. */
 export function tipAt({ slot, lastValidBlockHeight }: Latest): Tip {
   return { slot, height: lastValidBlockHeight - LIFE };
 }

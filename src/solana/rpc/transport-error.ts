@@ -1,14 +1,14 @@
 import { TransportError } from '../../errors.js';
 import { PUBLIC, type Fault } from './fault.js';
 
-/** For limits that do not say how long they last. */
+/** Milliseconds to wait after a rate limit that does not say how long it lasts. */
 const DEFAULT_RETRY_MS = 1_000;
 
-// What it serves to one address, by its operator's word (November 2026).
+// The limits for one address that the operator of the public nodes publishes (November 2026).
 const PUBLIC_LIMITS =
   ' The public node serves one address about 100 requests in 10 seconds, 40 of them of one method: for more, set an rpcUrl of your own.';
 
-/** A service tells its callers everything but the host: see `wire/problem.ts`. */
+/** Converts a fault to the caller's error. A service hides the host: see `wire/problem.ts`. */
 export function toTransportError(fault: Fault, method: string, timeoutMs: number): TransportError {
   const node = fault.host === undefined ? 'The RPC node' : `The RPC node (${fault.host})`;
   const limits = PUBLIC.test(fault.host ?? '') ? PUBLIC_LIMITS : '';
@@ -58,7 +58,7 @@ export function toTransportError(fault: Fault, method: string, timeoutMs: number
   }
 }
 
-/** A node that serves another network than the client is set to. */
+/** Returns the error for a node that serves another network than the client's. */
 export function wrongNetwork(
   expected: string,
   actual: string,

@@ -1,21 +1,23 @@
 import { isRecord } from '../../internal/record.js';
 
-/** JSON-RPC over one WebSocket, until it is lost or ended. */
+/** A JSON-RPC connection over one WebSocket, until it is lost or ended. */
 export interface Line {
-  /** The result of a call; undefined if the node refuses it. Never settles once it is lost. */
+  /**
+   * Returns the result; undefined if the node refuses the call. Never settles if the line is lost.
+   */
   call(method: string, params: readonly unknown[]): Promise<unknown>;
   end(): void;
 }
 
-/** What is heard on it; nothing after it was ended. */
+/** Callbacks of a line. None is called after `end`. */
 export interface LineEvents {
   opened(): void;
   notified(method: string, params: unknown): void;
-  /** Also if it could not be opened: there may be no WebSocket in this runtime or for this page. */
+  /** Called if the socket closes or cannot open: the runtime or the page may have no WebSocket. */
   lost(): void;
 }
 
-/** What is used of a WebSocket, of whichever make. */
+/** The part of a WebSocket that this file uses; it fits any implementation. */
 interface Socket {
   addEventListener(type: 'open' | 'error' | 'close', listener: () => void): void;
   addEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
@@ -24,10 +26,11 @@ interface Socket {
 }
 
 /**
- * Opens a WebSocket. It keeps no process alive: what waits for what it tells has timers for that.
+ * Opens a WebSocket that does not keep the process alive. Code that waits for its messages has
+ * timers of its own, which do.
  */
 export function openLine(address: string, events: LineEvents): Line {
-  const asked = new Map<number, (result: unknown) => void>();
+  const pending = new Map<number, (result: unknown) => void>();
   let socket: Socket | undefined;
   let isOver = false;
   let count = 0;
@@ -44,8 +47,8 @@ export function openLine(address: string, events: LineEvents): Line {
     const { id, method, params, result } = message;
     if (typeof method === 'string') return events.notified(method, params);
     if (typeof id !== 'number') return;
-    asked.get(id)?.(result);
-    asked.delete(id);
+    pending.get(id)?.(result);
+    pending.delete(id);
   };
   const dial = async () => {
     const Opener = await socketClass();
@@ -67,7 +70,7 @@ export function openLine(address: string, events: LineEvents): Line {
     call: (method, params) =>
       new Promise((resolve) => {
         const id = (count += 1);
-        asked.set(id, resolve);
+        pending.set(id, resolve);
         socket?.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
       }),
     end() {
@@ -77,7 +80,7 @@ export function openLine(address: string, events: LineEvents): Line {
   };
 }
 
-/** Where web3.js supposes the WebSocket of a node: a port of its own, after that for HTTP. */
+/** Returns the address that web3.js assumes for a node's WebSocket: the HTTP port plus 1. */
 export function webSocketAddress(endpoint: string): string {
   const url = new URL(endpoint);
   url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
@@ -85,16 +88,19 @@ export function webSocketAddress(endpoint: string): string {
   return url.href;
 }
 
-/** In Node that of the package ws, also if there is a global one: only its sockets can step aside. */
+/**
+ * Returns the WebSocket class. In Node it is the class of `ws`: only its sockets let the process
+ * end.
+ */
 async function socketClass(): Promise<new (address: string) => Socket> {
   const { process } = globalThis as { process?: { versions?: { node?: string } } };
   if (process?.versions?.node === undefined) return WebSocket;
   return (await import('ws')).default;
 }
 
-/** Lets the process end while the socket is open, or opens. */
+/** Lets the process end while the socket is opening or open. */
 function stepAside(socket: object): void {
-  // The connection, and until there is one the request for it.
+  // Unref the connection. Before it exists, unref the socket of the request that opens it.
   unref(Reflect.get(socket, '_socket'));
   const request: unknown = Reflect.get(socket, '_req');
   if (typeof request !== 'object' || request === null) return;
@@ -109,8 +115,8 @@ function unref(connection: unknown): void {
 }
 
 /**
- * Closes for good: a node that does not answer the closing handshake would keep the process alive
- * for half a minute.
+ * Closes without a handshake if it can: a node that does not answer the closing handshake would
+ * keep the process alive for half a minute.
  */
 function release(socket: Socket): void {
   if ('terminate' in socket && typeof socket.terminate === 'function')

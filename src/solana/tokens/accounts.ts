@@ -5,12 +5,12 @@ import { isOnCurve } from '../curve.js';
 import type { Account } from '../rpc/rpc.js';
 import type { Address } from '../types.js';
 
-/** A wallet has some ten, and a service many wallets. */
+/** A wallet has about ten token accounts, and a service has many wallets. */
 const CACHE_ENTRIES = 4096;
 const derived = new Map<string, Address>();
 
 /**
- * Derives the associated token account. An owner off the curve, such as a program's vault, is fine.
+ * Derives the associated token account. The owner may be off the curve, such as a program's vault.
  */
 export function associatedTokenAddress(
   owner: Address,
@@ -20,7 +20,7 @@ export function associatedTokenAddress(
   const name = `${owner} ${mint} ${tokenProgram}`;
   const known = derived.get(name);
   const account = known ?? derive(owner, mint, tokenProgram);
-  // Deriving takes a quarter of a millisecond or more. Re-inserting keeps the recently used ones.
+  // Deriving takes a quarter of a millisecond or more. Re-inserting keeps recently used accounts.
   if (known !== undefined) derived.delete(name);
   derived.set(name, account);
   const { value: oldest } = derived.keys().next();
@@ -36,8 +36,8 @@ function derive(owner: Address, mint: Address, tokenProgram: Address): Address {
 const PROGRAM_ADDRESS = new TextEncoder().encode('ProgramDerivedAddress');
 
 /**
- * The first address that a program can have for these seeds, each of 32 bytes at most, and the
- * number that makes it one: no key of a wallet hashes to it.
+ * Finds the first program derived address for these seeds, each of at most 32 bytes, and its bump.
+ * The bump moves the address off the curve, so that no wallet has a key for it.
  */
 export function programAddress(
   seeds: readonly Uint8Array[],
@@ -52,14 +52,14 @@ export function programAddress(
   throw new TypeError('No address of this program has these seeds.');
 }
 
-/** A mint without its extensions. */
+/** The fields of a mint, without its extensions. */
 export interface PlainMint {
   readonly tokenProgram: Address;
   readonly decimals: number;
   readonly supply: bigint;
 }
 
-/** A token account without its extensions, and what others may do with it. */
+/** The fields of a token account, without its extensions, delegate and close authority. */
 export interface PlainAccount {
   readonly tokenProgram: Address;
   readonly mint: Address;
@@ -71,12 +71,14 @@ export interface PlainAccount {
 export const MINT_BYTES = 82;
 export const ACCOUNT_BYTES = 165;
 
-/** An initialised mint that has no extensions; undefined for anything else, which `decode.ts` reads. */
+/**
+ * Decodes an initialised mint without extensions; undefined otherwise. `decode.ts` reads the rest.
+ */
 export function plainMint(account: Account): PlainMint | undefined {
   return isPlain(account, MINT_BYTES) ? mintIn(account) : undefined;
 }
 
-/** As {@link plainMint}, for a token account. */
+/** Decodes an initialised token account without extensions; undefined otherwise. */
 export function plainAccount(account: Account): PlainAccount | undefined {
   return isPlain(account, ACCOUNT_BYTES) ? accountIn(account) : undefined;
 }
@@ -85,7 +87,7 @@ function isPlain({ data, owner }: Account, bytes: number): boolean {
   return data.length === bytes && (owner === TOKEN_PROGRAM || owner === TOKEN_2022_PROGRAM);
 }
 
-/** What stands before the extensions of a mint; undefined if it is not initialised. */
+/** Decodes the part of a mint before its extensions; undefined if it is not initialised. */
 export function mintIn({ data, owner }: Account): PlainMint | undefined {
   const view = viewOf(data);
   if (!isOption(view, 0) || data[45] !== 1 || !isOption(view, 46)) return undefined;
@@ -98,7 +100,7 @@ export function mintIn({ data, owner }: Account): PlainMint | undefined {
 
 const STATES: Readonly<Record<number, PlainAccount['state']>> = { 1: 'initialized', 2: 'frozen' };
 
-/** As {@link mintIn}, for a token account. */
+/** Decodes the part of a token account before its extensions; undefined if not initialised. */
 export function accountIn({ data, owner }: Account): PlainAccount | undefined {
   const view = viewOf(data);
   const state = STATES[view.getUint8(108)];
@@ -113,7 +115,7 @@ export function accountIn({ data, owner }: Account): PlainAccount | undefined {
   };
 }
 
-/** An optional field is four bytes of 0 or 1, and then the value. */
+/** Whether the tag of an optional field is valid: four bytes of 0 or 1, before the value. */
 function isOption(view: DataView, offset: number): boolean {
   return view.getUint32(offset, true) <= 1;
 }

@@ -14,34 +14,35 @@ import {
 import { extensionName, mintFacts, readExtensions } from './extensions.js';
 import type { MintFacts } from './extensions.js';
 
-/** A mint as it lies on the chain, with what its extensions let others do to a payment. */
+/** A mint on the chain, with the powers over a payment that its extensions give to others. */
 export interface Mint extends MintFacts, PlainMint {
-  /** Names in the order found; one we do not know is `unknown:<type>`. */
+  /** Names in their order on the chain; an unknown extension is `unknown:<type>`. */
   readonly extensions: readonly string[];
 }
 
-/** A token account as it lies on the chain. */
+/** A token account on the chain, with all fields. */
 export interface TokenAccount extends PlainAccount {
   readonly delegate?: Address;
   readonly delegatedAmount: bigint;
   readonly closeAuthority?: Address;
-  /** Holds wrapped SOL. */
+  /** Whether the account holds wrapped SOL. */
   readonly isNative: boolean;
   readonly extensions: readonly string[];
-  /** A transfer to it fails unless a memo comes right before. */
+  /** Whether a transfer to the account fails unless a memo comes right before it. */
   readonly requiresMemo: boolean;
 }
 
 /**
- * Token-2022 tells its multisigs by their length alone, and pads other accounts that would have it.
+ * Token-2022 recognizes its multisigs by this length alone. It pads any other account that would
+ * have this length.
  */
 const MULTISIG_BYTES = 355;
-/** Where Token-2022 says which kind of account the extensions belong to. */
+/** Offset at which Token-2022 has the kind of account: mint or token account. */
 const KIND_AT = ACCOUNT_BYTES;
 const MINT_KIND = 1;
 const ACCOUNT_KIND = 2;
 
-/** Where a wrapped SOL account says which of its lamports are rent. */
+/** Offset at which a wrapped SOL account has the number of its lamports that are rent. */
 const RENT_AT = 113;
 
 /** Decodes an initialised mint of either token program; undefined for anything else. */
@@ -50,7 +51,7 @@ export function decodeMint(account: Account): Mint | undefined {
   const mint = extensions === undefined ? undefined : mintIn(account);
   const facts = extensions === undefined ? undefined : mintFacts(extensions);
   if (extensions === undefined || mint === undefined || facts === undefined) return undefined;
-  return { ...mint, extensions: extensions.map((one) => extensionName(one.type)), ...facts };
+  return { ...mint, extensions: extensions.map((item) => extensionName(item.type)), ...facts };
 }
 
 /** Decodes an initialised token account of either token program; undefined for anything else. */
@@ -68,16 +69,16 @@ export function decodeTokenAccount(account: Account): TokenAccount | undefined {
     ...(view.getUint32(129, true) === 1 ? { closeAuthority: keyAt(data, 133) } : {}),
     state,
     isNative: view.getUint32(109, true) === 1,
-    extensions: extensions.map((one) => extensionName(one.type)),
+    extensions: extensions.map((item) => extensionName(item.type)),
     requiresMemo: extensions.some(
-      (one) => extensionName(one.type) === 'memoTransfer' && one.value[0] !== 0,
+      (item) => extensionName(item.type) === 'memoTransfer' && item.value[0] !== 0,
     ),
   };
 }
 
 /**
- * Lamports that a wrapped SOL account holds beyond its rent and its amount. Any wallet may send
- * them, and any may have them counted: then they are wrapped SOL like the rest.
+ * Returns the lamports that a wrapped SOL account holds beyond its rent and its amount. Any wallet
+ * may send such lamports, and any wallet may sync the account: then they are wrapped SOL.
  */
 export function uncountedLamports(
   { data, lamports }: Account,
@@ -89,8 +90,8 @@ export function uncountedLamports(
 }
 
 /**
- * The extensions of an account of the right program, length and kind; an account of the classic
- * program has none.
+ * Returns the extensions of an account with the expected program, length and kind; undefined if any
+ * of these differs. An account of the classic token program has no extensions.
  */
 function extensionsOf({ data, owner }: Account, baseBytes: number, kind: number) {
   if (owner === TOKEN_PROGRAM) return data.length === baseBytes ? [] : undefined;
@@ -98,8 +99,8 @@ function extensionsOf({ data, owner }: Account, baseBytes: number, kind: number)
   if (data.length === baseBytes) return [];
   if (data.length <= KIND_AT || data.length === MULTISIG_BYTES || data[KIND_AT] !== kind)
     return undefined;
-  // A mint is padded with zeros to the length of an account, so that the kind is at one place for
-  // both.
+  // A mint is padded with zeros to the length of an account, so that both have the kind at the same
+  // offset.
   if (data.subarray(baseBytes, KIND_AT).some((byte) => byte !== 0)) return undefined;
   return readExtensions(data.subarray(KIND_AT + 1));
 }

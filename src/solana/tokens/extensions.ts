@@ -1,29 +1,27 @@
 import { addressOf } from '../address.js';
 import type { Address } from '../types.js';
 
-/** One extension of a Token-2022 mint or account, raw. */
+/** An undecoded extension of a Token-2022 mint or account. */
 export interface Extension {
   readonly type: number;
   readonly value: Uint8Array;
 }
 
-/** What the extensions of a mint let others do to a payment in it. */
+/** The effects on a payment that the extensions of its mint allow. */
 export interface MintFacts {
-  /**
-   * Basis points withheld from every transfer: the higher of the current and the coming epoch's.
-   */
+  /** Basis points withheld from every transfer: the higher of the current and the next fee. */
   readonly transferFeeBps: number;
   /** The program that every transfer calls. */
   readonly transferHookProgram?: Address;
-  /** The key that can take tokens out of every account. */
+  /** The key that can take tokens out of every account of the mint. */
   readonly permanentDelegate?: Address;
-  /** What a new token account starts as. */
+  /** The state in which a new token account starts. */
   readonly defaultState: 'initialized' | 'frozen';
-  /** Nothing moves now. */
+  /** Whether every transfer is blocked now. */
   readonly paused: boolean;
 }
 
-/** By type: name, and the length of the value if it is fixed. */
+/** Extensions by type: the name, and the length of the value if it is fixed. */
 export const tokenExtensions: Readonly<Record<number, readonly [name: string, bytes?: number]>> = {
   1: ['transferFeeConfig', 108],
   2: ['transferFeeAmount', 8],
@@ -54,14 +52,14 @@ export const tokenExtensions: Readonly<Record<number, readonly [name: string, by
   27: ['pausableAccount', 0],
 };
 
-/** The name of an extension type, `unknown:<type>` if we do not know it. */
+/** Returns the name of an extension type; `unknown:<type>` if it has no name here. */
 export function extensionName(type: number): string {
   return tokenExtensions[type]?.[0] ?? `unknown:${type}`;
 }
 
 /**
- * Walks type (u16), length (u16), value to the end, or to the zeros after the last one. Undefined
- * if it does not come out even, a length is not the known one, or a type comes twice.
+ * Reads entries of type (u16), length (u16) and value, to the end or to the trailing zeros. Returns
+ * undefined if an entry is cut off, has a wrong length, or repeats a type.
  */
 export function readExtensions(bytes: Uint8Array): Extension[] | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -74,7 +72,7 @@ export function readExtensions(bytes: Uint8Array): Extension[] | undefined {
     const end = offset + 4 + view.getUint16(offset + 2, true);
     const value = bytes.slice(offset + 4, end);
     const known = tokenExtensions[type]?.[1];
-    if (type === 0 || end > bytes.length || found.some((one) => one.type === type))
+    if (type === 0 || end > bytes.length || found.some((item) => item.type === type))
       return undefined;
     if (known !== undefined && value.length !== known) return undefined;
     found.push({ type, value });
@@ -83,9 +81,10 @@ export function readExtensions(bytes: Uint8Array): Extension[] | undefined {
   return found;
 }
 
-/** Judges nothing: only says what there is. Undefined if a value cannot be. */
+/** Collects the facts without a judgement. Undefined if a value is invalid. */
 export function mintFacts(extensions: readonly Extension[]): MintFacts | undefined {
-  const value = (name: string) => extensions.find((one) => extensionName(one.type) === name)?.value;
+  const value = (name: string) =>
+    extensions.find((item) => extensionName(item.type) === name)?.value;
   const hook = keyOf(value('transferHook')?.subarray(32));
   const delegate = keyOf(value('permanentDelegate'));
   const defaultState = DEFAULT_STATES[value('defaultAccountState')?.[0] ?? 1];
@@ -105,14 +104,14 @@ const DEFAULT_STATES: Readonly<Record<number, MintFacts['defaultState']>> = {
   2: 'frozen',
 };
 
-/** Two authorities, the withheld amount, then twice: epoch, maximum, basis points. */
+/** Returns the fee. Layout: two authorities, withheld amount, then twice: epoch, maximum, fee. */
 function feeBps(config: Uint8Array | undefined): number {
   if (config === undefined) return 0;
   const view = new DataView(config.buffer, config.byteOffset, config.byteLength);
   return Math.max(view.getUint16(88, true), view.getUint16(106, true));
 }
 
-/** An optional key is 32 zero bytes if there is none. */
+/** Decodes an optional key: 32 zero bytes mean none. */
 function keyOf(bytes: Uint8Array | undefined): Address | undefined {
   return bytes === undefined || bytes.every((byte) => byte === 0) ? undefined : addressOf(bytes);
 }

@@ -2,10 +2,10 @@ import { TransactionError } from '../../errors.js';
 import { addressBytes, addressesBytes, isAddress } from '../address.js';
 import type { Address, Instruction, LookupTable } from '../types.js';
 
-/** The most that one packet of the network carries: signatures and message together. */
+/** Most bytes of one network packet: signatures and message together. */
 export const MAX_TRANSACTION_BYTES = 1232;
 export const SIGNATURE_BYTES = 64;
-/** Indexes into the accounts of a message, and into those of a table, are one byte. */
+/** An index into the accounts of a message or of a table is one byte. */
 export const MAX_ACCOUNTS = 256;
 
 const VERSION_0 = 0x80;
@@ -17,11 +17,11 @@ export interface MessageInput {
   readonly lookupTables?: readonly LookupTable[];
 }
 
-/** What all instructions together want of an account. */
+/** The rights of an account, merged from all instructions. */
 interface Wanted {
   signer: boolean;
   writable: boolean;
-  /** A program: it must stand in the message itself. */
+  /** Whether it is a program: then the message itself must name it, not a table. */
   invoked: boolean;
 }
 
@@ -31,15 +31,15 @@ interface Lookup {
   readonly readonly: readonly Found[];
 }
 
-/** An account, and its place in a table. */
+/** An account, and its index in a table. */
 interface Found {
   readonly address: Address;
   readonly index: number;
 }
 
 /**
- * The serialized v0 message, with its version byte: the same bytes that web3.js compiles. Throws
- * `transaction_too_large` if it would not fit a packet with its signatures.
+ * Returns the serialized v0 message with its version byte, the same bytes that web3.js compiles.
+ * Throws `transaction_too_large` if the message and its signatures would not fit a packet.
  */
 export function compileMessage(input: MessageInput): Uint8Array {
   const { feePayer, instructions, blockhash, lookupTables = [] } = input;
@@ -47,14 +47,14 @@ export function compileMessage(input: MessageInput): Uint8Array {
   const wanted = accountsOf(feePayer, instructions);
   if (wanted.size > MAX_ACCOUNTS) throw tooLarge(32 * wanted.size);
   const lookups = lookUp(wanted, lookupTables);
-  // Signers first, the writable ones of both groups before the read-only ones.
+  // Signers come first. In both groups the writable accounts come before the read-only accounts.
   const groups: readonly [Address[], Address[], Address[], Address[]] = [[], [], [], []];
   for (const [address, { signer, writable }] of wanted)
     groups[signer ? (writable ? 0 : 1) : writable ? 2 : 3].push(address);
   const [paying, agreeing, changing, reading] = groups;
   const signers = paying.length + agreeing.length;
   const accounts = paying.concat(agreeing, changing, reading);
-  // Indexes count the message's own accounts, then all that tables bring: writable ones first.
+  // Indexes count the message's own accounts first, then all accounts of tables, writable first.
   const all = accounts.concat(
     ...lookups.map(({ writable }) => writable.map(({ address }) => address)),
     ...lookups.map(({ readonly }) => readonly.map(({ address }) => address)),
@@ -91,32 +91,32 @@ export function tooLarge(bytes: number): TransactionError {
   );
 }
 
-/** In the order in which they are named, the fee payer first. */
+/** Returns the accounts in the order in which instructions name them, the fee payer first. */
 function accountsOf(feePayer: Address, instructions: readonly Instruction[]): Map<Address, Wanted> {
   const wanted = new Map<Address, Wanted>([
     [feePayer, { signer: true, writable: true, invoked: false }],
   ]);
   const want = (address: Address): Wanted => {
-    const one = wanted.get(address) ?? { signer: false, writable: false, invoked: false };
-    wanted.set(address, one);
-    return one;
+    const rights = wanted.get(address) ?? { signer: false, writable: false, invoked: false };
+    wanted.set(address, rights);
+    return rights;
   };
   for (const { program, accounts } of instructions) {
     want(program).invoked = true;
     for (const { address, signer, writable } of accounts) {
-      const one = want(address);
-      one.signer ||= signer;
-      one.writable ||= writable;
+      const rights = want(address);
+      rights.signer ||= signer;
+      rights.writable ||= writable;
     }
   }
   return wanted;
 }
 
-/** Takes the accounts that tables have out of those that the message names itself. */
+/** Removes from `wanted` each account that a table has, and returns these accounts by table. */
 function lookUp(wanted: Map<Address, Wanted>, tables: readonly LookupTable[]): Lookup[] {
   const take = ({ addresses }: LookupTable, writable: boolean): Found[] => {
     const found = [...wanted]
-      .filter(([, one]) => !one.signer && !one.invoked && one.writable === writable)
+      .filter(([, rights]) => !rights.signer && !rights.invoked && rights.writable === writable)
       .map(([address]) => ({ address, index: addresses.indexOf(address) }))
       .filter(({ index }) => index >= 0 && index < MAX_ACCOUNTS);
     for (const { address } of found) wanted.delete(address);
@@ -132,14 +132,14 @@ function lookUp(wanted: Map<Address, Wanted>, tables: readonly LookupTable[]): L
 }
 
 function addBytes(to: number[], bytes: Uint8Array): void {
-  // Without the object that an iterator makes of each byte.
+  // An iterator would create an object for each byte.
   for (let at = 0; at < bytes.length; at += 1) to.push(bytes[at] ?? 0);
 }
 
-/** A compact-u16: seven bits a byte, the lowest first. */
+/** Adds a compact-u16: seven bits in each byte, lowest bits first. */
 function addLength(to: number[], count: number): void {
-  for (let rest = count; ; rest >>>= 7) {
-    if (rest < 0x80) return void to.push(rest);
-    to.push((rest & 0x7f) | 0x80);
+  for (let remaining = count; ; remaining >>>= 7) {
+    if (remaining < 0x80) return void to.push(remaining);
+    to.push((remaining & 0x7f) | 0x80);
   }
 }

@@ -5,13 +5,13 @@ import type { LandedTransaction, Rpc, SignatureStatus } from '../rpc/rpc.js';
 import { firstSignature } from './transaction.js';
 
 /**
- * What became of a transaction. `expired`: it did not land and never will. `unknown`: we stopped
- * looking, or the node stopped answering, before the chain had decided.
+ * The fate of a transaction. `expired`: it did not land and never will. `unknown`: the caller
+ * aborted, or the node stopped answering, before the chain decided.
  */
 export type Landing =
   /**
-   * `landed`: the transaction itself, if the node gave it along with its status. `signature`: its id,
-   * if it was found by something else.
+   * `landed`: the transaction itself, if the node gave it along with its status. `signature`: its
+   * id, if the search did not start from the id.
    */
   | {
       readonly outcome: 'confirmed';
@@ -31,13 +31,13 @@ export type Landing =
 export interface LandInput {
   readonly rpc: Rpc;
   readonly runtime: Runtime;
-  /** Signed wire bytes; the same ones are sent each time, which is safe. */
+  /** The signed transaction. Every send has the same bytes, so repeats are safe. */
   readonly bytes: Uint8Array;
   readonly lastValidBlockHeight: bigint;
   readonly resendMs: number;
   /**
-   * Asked once the last valid height is final, or a node says that it failed: what became of it,
-   * `unknown` while that is not certain.
+   * Finds the fate by other means, or `unknown` while it is not certain. Called once the last valid
+   * height is final, or a node says that the transaction failed.
    */
   readonly lookBack: (signal: AbortSignal) => Promise<Landing>;
   readonly signal?: AbortSignal | undefined;
@@ -45,27 +45,27 @@ export interface LandInput {
 
 const POLL_MS = 500;
 /**
- * Once the WebSocket has told, the status is about to show; not for ever, should it have told a
- * lie.
+ * After a WebSocket notice the status should show soon. The number of quick polls is limited,
+ * because the notice may be false.
  */
 const QUICK_POLL_MS = 100;
 const QUICK_POLLS = 20;
-/** Without any status from the node for so long, it is gone. */
+/** If the node gives no answer for this long, the wait ends. */
 const SILENCE_MS = 60_000;
 /**
- * A blockhash lives for a minute or two, and finality comes some seconds later; a chain that takes
- * longer has stopped.
+ * Longest wait. A blockhash lives for a minute or two, and finality comes seconds later, so a
+ * chain that takes longer has stopped.
  */
 const LIMIT_MS = 300_000;
 
 /**
- * Sends a transaction and repeats it until the chain has decided: confirmed, failed, or expired,
- * which is for `lookBack` to say.
+ * Sends a transaction and repeats it until the chain decides: confirmed, failed or expired. Only
+ * `lookBack` can say that it expired.
  */
 export async function landTransaction(input: LandInput): Promise<Landing> {
   const { rpc, signal, bytes } = input;
   const signature = firstSignature(bytes);
-  // Ends everything that is still under way when the outcome is known.
+  // Ends every open call when the outcome is known.
   const over = new AbortController();
   const follow = () => over.abort(signal?.reason);
   const forget = signal === undefined ? undefined : onAbort(signal, follow);
@@ -110,13 +110,13 @@ async function watch(
     const [found = null] = (await answered(() => rpc.statuses([signature], { signal }))) ?? [];
     return found ?? undefined;
   };
-  // Once the WebSocket has told that it went well, what it did is asked for beside its status.
+  // After a notice of success, fetch the transaction at the same time as its status.
   const readBeside = async (): Promise<LandedTransaction | undefined> => {
     const landed = await rpc.transaction(signature, { signal }).catch(() => null);
     return landed === null || landed === 'newer' ? undefined : landed;
   };
-  // Neither is awaited: a node that hangs on one call must not keep us from hearing what it did. A
-  // first sending that throws may have been taken all the same; only the chain counts.
+  // Neither call is awaited, because a node that hangs on one call must not delay the status. A
+  // send that throws may still have reached the network; only the chain counts.
   const send = () => void rpc.send(bytes, { signal }).catch(() => undefined);
   const checkHeight = () =>
     void rpc.tip('finalized', { signal }).then(
@@ -135,40 +135,40 @@ async function watch(
     await bell.wait(Math.min(POLL_MS, resendMs), signal);
     if (isOver()) break;
     const beside = bell.saysSuccess() ? readBeside() : undefined;
-    const told = isPast() ? undefined : decided(await status());
-    if (told?.outcome === 'confirmed') return withTransaction(told, signature, await beside);
-    // A failure frees what was reserved for it: it takes more than one answer.
+    const answer = isPast() ? undefined : decided(await status());
+    if (answer?.outcome === 'confirmed') return withTransaction(answer, signature, await beside);
+    // A failure frees the reservation, so the answer of a single node is not enough.
     const landing =
-      isPast() || told?.outcome === 'failed' ? await answered(() => lookBack(signal)) : told;
+      isPast() || answer?.outcome === 'failed' ? await answered(() => lookBack(signal)) : answer;
     if (landing !== undefined && landing.outcome !== 'unknown') return landing;
   }
   return { outcome: 'unknown' };
 }
 
-/** As one node tells it. */
+/** Returns the fate by the answer of one node; undefined below `confirmed`. */
 function decided(status: SignatureStatus | undefined): Landing | undefined {
   if (status === undefined || status.commitment === 'processed') return undefined;
   const { slot, error } = status;
   return error === null ? { outcome: 'confirmed', slot } : { outcome: 'failed', error, slot };
 }
 
-/** An answer to another question is none. */
+/** Adds the transaction to the fate, unless the node answered with another transaction. */
 function withTransaction(
-  told: Landing & { readonly outcome: 'confirmed' },
+  landing: Landing & { readonly outcome: 'confirmed' },
   signature: string,
   landed: LandedTransaction | undefined,
 ): Landing {
-  return landed?.signatures[0] === signature ? { ...told, landed } : told;
+  return landed?.signatures[0] === signature ? { ...landing, landed } : landing;
 }
 
 interface Bell {
   ring(isSuccess: boolean): void;
-  /** Whether it rang for a success before the last wait ended. */
+  /** Whether a notice of success came since the last wait began. */
   saysSuccess(): boolean;
   wait(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-/** Sleeps that the WebSocket cuts short. */
+/** Creates sleeps that a WebSocket notice ends early. */
 function createBell(runtime: Runtime): Bell {
   let wake: () => void = () => undefined;
   let quickPolls = 0;

@@ -7,7 +7,7 @@ import { asRecords, safeInteger } from '../rpc/reply.js';
 import type { InnerInstruction } from '../rpc/rpc.js';
 import type { Address } from '../types.js';
 
-/** System instructions, by number. */
+/** Names of System instructions, by number. */
 export const systemNames: readonly string[] = [
   'createAccount',
   'assign',
@@ -26,8 +26,8 @@ export const systemNames: readonly string[] = [
 ];
 
 /**
- * Instructions of both token programs, by number; those of extensions follow, and have no name here
- * but one.
+ * Names of instructions that both token programs have, by number. Extensions have higher numbers;
+ * this list names only the first of them.
  */
 export const tokenNames: readonly string[] = [
   'initializeMint',
@@ -65,7 +65,7 @@ export const lateTokenNames: Readonly<Record<number, string>> = {
 const TRANSFER_FEE_EXTENSION = 26;
 const TRANSFER_CHECKED_WITH_FEE = 1;
 
-/** Where a System instruction names the account that it creates. */
+/** Index of the account that a System instruction creates. */
 const CREATED_AT: Readonly<Record<string, number>> = {
   createAccount: 1,
   createAccountWithSeed: 1,
@@ -73,23 +73,25 @@ const CREATED_AT: Readonly<Record<string, number>> = {
 };
 
 /**
- * Base58 digits. All that has a name above is shorter; decoding takes time that grows with the
- * square of the length.
+ * Most base58 digits of data that is decoded. Every named instruction is shorter, and the time to
+ * decode grows with the square of the length.
  */
 const LONGEST_NAMED = 256;
 
 /**
- * What programs called, as the answer of `simulateTransaction` shows it. Throws a {@link Fault} for
- * what cannot be read.
+ * Reads the calls between programs in an answer of `simulateTransaction`. Throws a {@link Fault}
+ * if a call cannot be read.
  */
-export function readInner(shown: unknown): InnerInstruction[] {
-  return asRecords(shown).flatMap(({ index, instructions }) => {
+export function readInner(answer: unknown): InnerInstruction[] {
+  return asRecords(answer).flatMap(({ index, instructions }) => {
     const outer = safeInteger(index);
     return asRecords(instructions).map((call) => ({ outer, ...readCall(call) }));
   });
 }
 
-/** Nodes parse the calls of programs that they know, and give the accounts and data of others. */
+/**
+ * Reads a call. Nodes parse calls of known programs; of other calls they give accounts and data.
+ */
 function readCall(call: UnknownRecord): Omit<InnerInstruction, 'outer'> {
   const { programId: program, parsed, accounts, data } = call;
   if (!isAddress(program)) throw unreadable();
@@ -135,15 +137,14 @@ function readParsed(
 }
 
 /**
- * Every address among the values, however deep: the fields differ by instruction, and lists of
- * signers are nested.
+ * Returns every address in the value at any depth: fields vary, and lists of signers are nested.
  */
 function addressesIn(value: unknown): Address[] {
-  // Grows while it is walked: a call for each level would let a node exhaust the stack.
+  // The list grows while it is walked. Recursion would let a node exhaust the stack.
   const values: unknown[] = [value];
-  for (const one of values) {
-    if (!isObject(one)) continue;
-    const fields: readonly unknown[] = Object.values(one);
+  for (const nested of values) {
+    if (!isObject(nested)) continue;
+    const fields: readonly unknown[] = Object.values(nested);
     for (const field of fields) values.push(field);
   }
   return values.filter(isAddress);

@@ -3,12 +3,12 @@ import { TransactionError } from '../../errors.js';
 import { COMPUTE_BUDGET_PROGRAM, MEMO_PROGRAM } from '../../network.js';
 import type { Address, Instruction } from '../types.js';
 
-/** Of the token programs, and of the compute budget: what the first byte of the data says. */
+/** First byte of the data: a token instruction, and two of the compute budget program. */
 const TRANSFER_CHECKED = 12;
 const SET_UNIT_LIMIT = 2;
 const SET_UNIT_PRICE = 3;
 
-/** Transfers tokens; the chain refuses it unless the mint has these decimals. */
+/** Transfers tokens; the chain rejects it unless the mint has these decimals. */
 export function transferChecked(input: {
   readonly source: Address;
   readonly mint: Address;
@@ -33,14 +33,14 @@ export function transferChecked(input: {
   };
 }
 
-/** The most compute units that the transaction may use; its priority fee is counted on them. */
+/** Sets the most compute units that the transaction may use; the priority fee counts them. */
 export function computeUnitLimit(units: number): Instruction {
   if (!Number.isInteger(units) || units < 0 || units > 0xffff_ffff)
     throw selfCheckFailed('a count is not within 0 and 2^32-1');
   return computeBudget(SET_UNIT_LIMIT, BigInt(units), 4);
 }
 
-/** Priority fee, in micro-lamports for each compute unit of the limit. */
+/** Sets the priority fee, in micro-lamports for each compute unit of the limit. */
 export function computeUnitPrice(microLamports: bigint): Instruction {
   return computeBudget(SET_UNIT_PRICE, u64(microLamports), 8);
 }
@@ -50,18 +50,18 @@ function computeBudget(kind: number, value: bigint, bytes: number): Instruction 
   return { program: COMPUTE_BUDGET_PROGRAM, accounts: [], data };
 }
 
-/** A note on the chain, signed for by no account in particular. */
+/** Adds a note on the chain. It requires no signature. */
 export function memo(text: string): Instruction {
   return { program: MEMO_PROGRAM, accounts: [], data: new TextEncoder().encode(text) };
 }
 
 function littleEndian(value: bigint, bytes: number): Uint8Array {
-  const all = new Uint8Array(8);
-  new DataView(all.buffer).setBigUint64(0, value, true);
-  return all.subarray(0, bytes);
+  const buffer = new Uint8Array(8);
+  new DataView(buffer.buffer).setBigUint64(0, value, true);
+  return buffer.subarray(0, bytes);
 }
 
-/** An amount that fits: encoders write 2^64 as 0 and -1 as 2^64-1. */
+/** Returns the value if it fits u64: encoders would write 2^64 as 0, and -1 as 2^64-1. */
 export function u64(value: bigint): bigint {
   if (value < 0n || value > U64_MAX) throw selfCheckFailed('an amount is not within 0 and 2^64-1');
   return value;

@@ -2,14 +2,15 @@ import type { RuleText } from '../../internal/rule.js';
 import type { Address } from '../types.js';
 
 /**
- * The program that wallets guard their users with: its instructions compare accounts with what the
- * wallet showed, and fail the transaction if they differ.
+ * The program with which wallets guard their users. Its instructions compare accounts with the
+ * values that the wallet showed, and fail the transaction if they differ.
  */
 export const LIGHTHOUSE_PROGRAM: Address = 'L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95';
 
-/** Its instructions that only read, by their first byte: how many accounts each names. */
+/** The guards that only read: first byte of the data, and the number of accounts. */
 export const GUARD_ACCOUNTS: ReadonlyMap<number | undefined, number> = new Map([
-  [2, 1], // AssertAccountData, and of 3 the same for several values, as of each that is odd below
+  // A number without a name here is the `Multi` form of the instruction above it.
+  [2, 1], // AssertAccountData
   [3, 1],
   [4, 2], // AssertAccountDelta
   [5, 1], // AssertAccountInfo
@@ -25,10 +26,10 @@ export const GUARD_ACCOUNTS: ReadonlyMap<number | undefined, number> = new Map([
   [15, 0], // AssertSysvarClock
 ]);
 
-/** Log levels, the second byte, at which it calls no other program. */
+/** Log levels, in the second byte of the data, at which a guard calls no other program. */
 export const QUIET_LEVELS: ReadonlySet<number | undefined> = new Set([0, 1, 2, 4, 5]);
 
-/** Its instructions that do more than read. */
+/** The instructions of the program that do more than read. */
 export const REFUSED_GUARDS: readonly (RuleText & { readonly first: number })[] = [
   {
     first: 0,

@@ -3,9 +3,10 @@ import { MAX_ACCOUNTS } from './compile.js';
 import type { DecodedMessage } from './transaction.js';
 
 /**
- * The instructions with their accounts spelled out. Undefined if an index is out of range, a
- * program comes from a lookup table, is writable or signs, a table is missing or named twice, or an
- * account appears twice.
+ * Returns the instructions with the addresses of their accounts. Returns undefined if:
+ * - an index is out of range, or a table is missing;
+ * - a program comes from a lookup table, is writable, or signs;
+ * - an account or a table is named twice.
  */
 export function resolveInstructions(
   decoded: DecodedMessage,
@@ -16,7 +17,7 @@ export function resolveInstructions(
   const instructions: Instruction[] = [];
   for (const { programIndex, accountIndexes, data } of decoded.instructions) {
     const program = programAt(decoded, accounts, programIndex);
-    const metas = all(accountIndexes.map((index) => accounts[index]));
+    const metas = allPresent(accountIndexes.map((index) => accounts[index]));
     if (program === undefined || metas === undefined) return undefined;
     instructions.push({ program, accounts: metas, data });
   }
@@ -24,8 +25,8 @@ export function resolveInstructions(
 }
 
 /**
- * Programs stand among the static accounts; the network treats a writable one as read-only, we do
- * not guess what was meant.
+ * Returns the address of a program, which must be among the static accounts. The network treats a
+ * writable program as read-only. Here it is refused, so that the meaning is never guessed.
  */
 function programAt(
   { staticAccounts }: DecodedMessage,
@@ -37,8 +38,8 @@ function programAt(
 }
 
 /**
- * Static accounts, then all writable and then all read-only ones from tables: the order that
- * indexes count in.
+ * Returns the accounts in the order of their indexes: static accounts, then writable accounts of
+ * tables, then read-only accounts of tables.
  */
 function resolveAccounts(
   decoded: DecodedMessage,
@@ -56,21 +57,22 @@ function resolveAccounts(
   }));
   const load = (writable: boolean) =>
     lookups.flatMap((lookup) => {
-      const table = tables.find((one) => one.address === lookup.table);
+      const table = tables.find((candidate) => candidate.address === lookup.table);
       return (writable ? lookup.writable : lookup.readonly).map((index) => {
         const address = table?.addresses[index];
         return address === undefined ? undefined : { address, signer: false, writable };
       });
     });
-  const accounts = all([...fixed, ...load(true), ...load(false)]);
+  const accounts = allPresent([...fixed, ...load(true), ...load(false)]);
   if (accounts === undefined || accounts.length > MAX_ACCOUNTS) return undefined;
   const distinct = (addresses: readonly Address[]) => new Set(addresses).size === addresses.length;
-  return distinct(accounts.map((one) => one.address)) && distinct(lookups.map((one) => one.table))
+  return distinct(accounts.map((account) => account.address)) &&
+    distinct(lookups.map((lookup) => lookup.table))
     ? accounts
     : undefined;
 }
 
-function all<T>(items: readonly (T | undefined)[]): T[] | undefined {
+function allPresent<T>(items: readonly (T | undefined)[]): T[] | undefined {
   const present = items.filter((item): item is T => item !== undefined);
   return present.length === items.length ? present : undefined;
 }

@@ -51,12 +51,12 @@ export function closeTokenAccount(input: {
   );
 }
 
-/** Makes the token balance of a wrapped SOL account follow its lamports. */
+/** Updates the token balance of a wrapped SOL account to match its lamports. */
 export function syncNative(input: { readonly account: Address }): Instruction {
   return instructionOf(() => createSyncNativeInstruction(key(input.account)));
 }
 
-/** Takes back any delegation of a token account. */
+/** Removes any delegate of a token account. */
 export function revoke(input: {
   readonly account: Address;
   readonly authority: Address;
@@ -68,7 +68,7 @@ export function revoke(input: {
   );
 }
 
-/** Leaves the owner alone able to close a token account. */
+/** Removes the close authority of a token account, so that only its owner can close it. */
 export function dropCloseAuthority(input: {
   readonly account: Address;
   readonly authority: Address;
@@ -87,7 +87,7 @@ export function dropCloseAuthority(input: {
   );
 }
 
-/** Moves native SOL. */
+/** Transfers native SOL. */
 export function transferLamports(input: {
   readonly from: Address;
   readonly to: Address;
@@ -100,14 +100,14 @@ export function transferLamports(input: {
   );
 }
 
-/** Allocates no bytes on an account: fails unless it is a plain one of the System program, or none. */
+/** Allocates zero bytes: fails unless the account does not exist or is a plain System account. */
 export function allocateNothing(input: { readonly account: Address }): Instruction {
   return instructionOf(() =>
     SystemProgram.allocate({ accountPubkey: key(input.account), space: 0 }),
   );
 }
 
-/** What the library made, in plain data. Whether it is what was meant is for tests to say. */
+/** Converts an instruction of the library to plain data. Tests check that it is the right one. */
 function instructionOf(make: () => TransactionInstruction): Instruction {
   ensureBuffer();
   const { programId, keys, data } = make();
@@ -122,10 +122,7 @@ function instructionOf(make: () => TransactionInstruction): Instruction {
   };
 }
 
-/**
- * The same few addresses are named over and over in one swap, and the library is slow to read and
- * to write them.
- */
+/** Public keys by address: a swap repeats a few addresses, and converting them is slow. */
 const made = new Map<Address, PublicKey>();
 const addresses = new WeakMap<PublicKey, Address>();
 const MAX_MADE = 1_000;
@@ -133,24 +130,24 @@ const MAX_MADE = 1_000;
 function key(address: Address): PublicKey {
   const known = made.get(address);
   if (known !== undefined) return known;
-  const one = new PublicKey(address);
+  const publicKey = new PublicKey(address);
   if (made.size >= MAX_MADE) made.clear();
-  // Not what was given: it may be a slice, and would keep all of the text that it was cut from.
-  made.set(addressFor(one), one);
-  return one;
+  // Not `address` itself: it may be a slice, which would keep the whole text in memory.
+  made.set(addressFor(publicKey), publicKey);
+  return publicKey;
 }
 
-function addressFor(one: PublicKey): Address {
-  const known = addresses.get(one);
+function addressFor(publicKey: PublicKey): Address {
+  const known = addresses.get(publicKey);
   if (known !== undefined) return known;
-  const address = one.toBase58();
-  addresses.set(one, address);
+  const address = publicKey.toBase58();
+  addresses.set(publicKey, address);
   return address;
 }
 
 /**
- * spl-token uses the global `Buffer`, which browsers lack. To be called before each use of it: a
- * module that only has the side effect of setting a global gets dropped by bundlers.
+ * Sets the global `Buffer`, which spl-token uses and browsers lack. Call it before each use:
+ * bundlers drop a module that only sets a global.
  */
 function ensureBuffer(): void {
   if (!('Buffer' in globalThis))

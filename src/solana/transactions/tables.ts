@@ -9,13 +9,13 @@ const HEADER_BYTES = 56;
 const KEY_BYTES = 32;
 const MAX_KEYS = 256;
 /**
- * Tables only grow and are deactivated long before they are gone, so an old copy is a smaller one,
- * never a wrong one.
+ * Milliseconds that a copy is used. A table only grows, and it is deactivated long before it is
+ * closed. So an old copy may be smaller, but never wrong.
  */
 const MAX_AGE_MS = 5 * 60_000;
 const CACHE_ENTRIES = 256;
 
-/** A lookup table as it lies on the chain. */
+/** A lookup table with its state on the chain. */
 export interface ReadTable extends LookupTable {
   /** `none` if there is no lookup table at the address. */
   readonly state: 'none' | 'inactive' | 'active';
@@ -27,16 +27,16 @@ interface Cached {
 }
 
 export interface TableOptions extends CallOptions {
-  /** Asks the node also for what was read before. */
+  /** Asks the node for cached tables too. */
   readonly fresh?: boolean;
 }
 
-/** What tables are read from. */
+/** The node calls that read tables. */
 export type TableReader = Pick<Rpc, 'accounts'>;
 
 const caches = new WeakMap<TableReader, Map<Address, Cached>>();
 
-/** Reads lookup tables from the caller's own node, in the order asked for: at most 100. */
+/** Reads up to 100 lookup tables from the caller's own node, in the order of `addresses`. */
 export async function readTables(
   rpc: TableReader,
   addresses: readonly Address[],
@@ -78,11 +78,11 @@ function readTable(address: Address, account: Account | null, slot: number): Rea
     Number.isInteger(count) &&
     count >= 0 &&
     count <= MAX_KEYS;
-  // u32 state 1, u64 deactivation slot, u64 last extended slot, u8 where that extension starts.
+  // Layout: u32 state 1, u64 deactivation slot, u64 last extended slot, u8 start of that extension.
   if (!isTable || view.getUint32(0, true) !== 1) return { address, state: 'none', addresses: [] };
   if (view.getBigUint64(4, true) !== U64_MAX) return { address, state: 'inactive', addresses: [] };
-  // What was added in this very slot can only be used from the next one on: left out, no
-  // transaction can name it.
+  // Keys added in this slot can be used only from the next slot on. Without them in the copy, no
+  // transaction can name them.
   const usable =
     view.getBigUint64(12, true) < BigInt(slot) ? count : Math.min(count, view.getUint8(20));
   const keyAt = (index: number) =>

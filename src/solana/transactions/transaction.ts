@@ -2,7 +2,7 @@ import { base58 } from '../../internal/bytes.js';
 import type { Address } from '../types.js';
 import { MAX_TRANSACTION_BYTES, SIGNATURE_BYTES, tooLarge } from './compile.js';
 
-/** What a v0 message says, its indexes not yet resolved. */
+/** A decoded v0 message; its indexes are not resolved yet. */
 export interface DecodedMessage {
   readonly header: MessageHeader;
   readonly staticAccounts: readonly Address[];
@@ -32,10 +32,10 @@ export interface DecodedLookup {
 const VERSION_0 = 0x80;
 const KEY_BYTES = 32;
 
-/** Bytes that are not what they claim to be; never leaves this file. */
+/** Thrown for bytes that do not decode; never leaves this file. */
 class Malformed extends Error {}
 
-/** Reads forward only, and never past the end. */
+/** Reads bytes forward only, and never past the end. */
 class Cursor {
   private offset = 0;
 
@@ -57,8 +57,8 @@ class Cursor {
   }
 
   /**
-   * A compact-u16 in its one shortest form: the network refuses the others, and so the bytes
-   * re-encode to themselves.
+   * Reads a compact-u16 in its shortest form. The network rejects longer forms, and so a decoded
+   * message encodes to the same bytes again.
    */
   length(): number {
     let value = 0;
@@ -87,7 +87,7 @@ class Cursor {
   }
 }
 
-/** The result of `read` over the bytes, or undefined if they are malformed. */
+/** Returns the result of `read` over the bytes, or undefined if they are malformed. */
 function decodeWith<T>(bytes: Uint8Array, read: (cursor: Cursor) => T): T | undefined {
   try {
     return read(new Cursor(bytes));
@@ -98,9 +98,9 @@ function decodeWith<T>(bytes: Uint8Array, read: (cursor: Cursor) => T): T | unde
 }
 
 /**
- * Decodes a serialized v0 message with its version byte. Strict: one encoding for one message,
- * nothing left over, and a header that describes the accounts. web3.js accepts trailing bytes,
- * missing bytes and impossible headers.
+ * Decodes a serialized v0 message with its version byte. It is strict: it allows one encoding for
+ * each message, no trailing bytes, and only a header that fits the accounts. web3.js accepts
+ * trailing bytes, missing bytes and impossible headers.
  */
 export function decodeMessage(bytes: Uint8Array): DecodedMessage | undefined {
   const message = decodeWith(bytes, readMessage);
@@ -135,23 +135,23 @@ function readMessage(cursor: Cursor): DecodedMessage {
   return message;
 }
 
-/** The last addresses that were read, in 1,024 places by their last bits. */
+/** A cache of encoded addresses, with 1,024 slots chosen by the last bits of the key. */
 const spelt = new Map<number, { readonly bytes: Uint8Array; readonly address: Address }>();
 
-/** Messages name the same few again and again. */
+/** Encodes an address through the cache, because messages repeat a few addresses. */
 function addressIn(bytes: Uint8Array): Address {
-  const place = (((bytes[30] ?? 0) << 8) | (bytes[31] ?? 0)) & 1_023;
-  let one = spelt.get(place);
-  if (one === undefined || one.bytes.some((byte, at) => byte !== bytes[at])) {
-    one = { bytes, address: base58.encode(bytes) };
-    spelt.set(place, one);
+  const slot = (((bytes[30] ?? 0) << 8) | (bytes[31] ?? 0)) & 1_023;
+  let entry = spelt.get(slot);
+  if (entry === undefined || entry.bytes.some((byte, at) => byte !== bytes[at])) {
+    entry = { bytes, address: base58.encode(bytes) };
+    spelt.set(slot, entry);
   }
-  return one.address;
+  return entry.address;
 }
 
 /**
- * The fee payer signs and is writable, no group is larger than the accounts it is counted from, and
- * each lookup table is there for an account: what the network asks before it looks any further.
+ * Applies the network's first checks: the fee payer signs and is writable, each group fits into the
+ * accounts, and each lookup table brings an account.
  */
 function isSane({ header, staticAccounts, lookups }: DecodedMessage): boolean {
   const { numRequiredSignatures, numReadonlySigned, numReadonlyUnsigned } = header;
@@ -161,13 +161,13 @@ function isSane({ header, staticAccounts, lookups }: DecodedMessage): boolean {
   return fits && lookups.every(({ writable, readonly }) => writable.length + readonly.length > 0);
 }
 
-/** A v0 transaction in plain data. `message` is what was signed. */
+/** A v0 transaction in plain data. `message` holds the signed bytes. */
 export interface DecodedTransaction extends DecodedMessage {
   readonly signatures: readonly Uint8Array[];
   readonly message: Uint8Array;
 }
 
-/** Wire bytes of a message and its signatures; a signer without one gets 64 zero bytes. */
+/** Serializes a message with its signatures; a missing signature becomes 64 zero bytes. */
 export function assembleTransaction(
   message: Uint8Array,
   signatures: ReadonlyMap<Address, Uint8Array>,
@@ -179,7 +179,7 @@ export function assembleTransaction(
     if (signature.length !== SIGNATURE_BYTES)
       throw new TypeError(`A signature is ${SIGNATURE_BYTES} bytes, not ${signature.length}.`);
   }
-  // One byte holds the count: 19 signatures fill a packet.
+  // One byte suffices for the count, because 19 signatures fill a packet.
   const wire = new Uint8Array(1 + SIGNATURE_BYTES * signers.length + message.length);
   if (wire.length > MAX_TRANSACTION_BYTES) throw tooLarge(wire.length);
   wire[0] = signers.length;
@@ -194,8 +194,8 @@ export function assembleTransaction(
 }
 
 /**
- * Decodes wire bytes: version 0, at most 1,232 bytes, one encoding only, one signature for each
- * signer. Undefined otherwise; never throws.
+ * Decodes a serialized transaction: version 0, at most 1,232 bytes, one encoding only, and one
+ * signature for each signer. Returns undefined for anything else, and never throws.
  */
 export function decodeTransaction(bytes: Uint8Array): DecodedTransaction | undefined {
   if (bytes.length > MAX_TRANSACTION_BYTES) return undefined;
@@ -210,14 +210,14 @@ export function decodeTransaction(bytes: Uint8Array): DecodedTransaction | undef
     : undefined;
 }
 
-/** The transaction's id: base58 of the fee payer's signature. */
+/** Returns the transaction's id: base58 of the fee payer's signature. */
 export function firstSignature(bytes: Uint8Array): string {
   const first = decodeTransaction(bytes)?.signatures[0];
   if (first === undefined) throw new TypeError('Not a v0 transaction.');
   return base58.encode(first);
 }
 
-/** The wallets that have to sign, fee payer first. */
+/** Returns the wallets that must sign, the fee payer first. */
 export function messageSigners(message: Uint8Array): Address[] {
   const decoded = decodeMessage(message);
   if (decoded === undefined) throw new TypeError('Not a v0 message.');

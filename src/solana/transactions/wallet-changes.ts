@@ -9,25 +9,25 @@ import {
 } from './transaction.js';
 import type { Address } from '../types.js';
 
-/** A message of ours, and what a wallet made of it before it signed. */
+/** The message that the wallet was asked to sign, and the message that it signed. */
 interface Change {
   readonly before: NamedMessage;
   readonly after: NamedMessage;
 }
 
-/** An instruction, its accounts by name. */
+/** An instruction that refers to accounts by name. */
 interface NamedInstruction {
   readonly program: string;
   readonly accounts: readonly string[];
   readonly data: Uint8Array;
 }
 
-/** A message whose accounts have names: an address, or the place in a lookup table. */
+/** A message that names its accounts: by address, or by index in a lookup table. */
 interface NamedMessage {
   readonly blockhash: string;
-  /** The addresses that sign, in order, and whether each is writable. */
+  /** The addresses of the signers, in order, each with whether it is writable. */
   readonly signers: string;
-  /** The places in lookup tables, in alphabetical order, and whether each is writable. */
+  /** The accounts from lookup tables, sorted, each with whether it is writable. */
   readonly tables: string;
   readonly isDistinct: boolean;
   readonly writable: ReadonlyMap<string, boolean>;
@@ -42,7 +42,7 @@ const UNREADABLE: RuleText = {
   why: 'What cannot be read may do anything.',
 };
 
-/** In the order in which they are checked. */
+/** Rules for a changed transaction, in the order in which they are checked. */
 const rules: readonly Rule<Change>[] = [
   onBoth(
     'wallet_blockhash',
@@ -93,7 +93,7 @@ const rules: readonly Rule<Change>[] = [
     'Any other instruction may move what the wallet has, or make the fee higher.',
     (before, after) =>
       before.rest.length === after.rest.length &&
-      before.rest.every((one, index) => isSame(one, after.rest[index])),
+      before.rest.every((instruction, index) => isSame(instruction, after.rest[index])),
   ),
   onBoth(
     'wallet_rights',
@@ -118,15 +118,17 @@ const rules: readonly Rule<Change>[] = [
   ),
 ];
 
-/** What is refused of what a wallet made of a transaction. */
+/** Every refusal of a transaction that a wallet changed. */
 export const changeTexts: readonly RuleText[] = [UNREADABLE, ...rules];
 
 /**
- * Judges what a wallet made of a message of ours. It may add guards that only read, anywhere, and
- * read-only accounts for them. The trust is in the program of the guards: whether an account may be
- * written or signs is said for the whole message, so a guard on the wallet has it as a signer.
+ * Judges the transaction that a wallet returned for a message. The wallet may add guards that only
+ * read, at any position, and read-only accounts for them.
  *
- * @param wire - The transaction that the wallet gave back.
+ * The rules trust the guards' program. The rights to write and to sign hold for the whole message,
+ * so a guard on the wallet has the wallet as a signer.
+ *
+ * @param wire - The transaction that the wallet returned.
  */
 export function judgeChange(
   message: Uint8Array,
@@ -140,7 +142,7 @@ export function judgeChange(
   return brokenBy(rules, { before, after }) ?? { signed, guards: after.guards.length };
 }
 
-/** Undefined if there is no message, or an index in it is out of range. */
+/** Names the accounts of a message; undefined if there is none, or an index is out of range. */
 function nameAccounts(message: DecodedMessage | undefined): NamedMessage | undefined {
   if (message === undefined) return undefined;
   const { header, staticAccounts, lookups, blockhash } = message;
@@ -168,10 +170,10 @@ function nameAccounts(message: DecodedMessage | undefined): NamedMessage | undef
     if (program === undefined || named.length !== accountIndexes.length) return undefined;
     instructions.push({ program: program.name, accounts: named, data });
   }
-  const list = (some: readonly { readonly name: string; readonly writable: boolean }[]) =>
-    some.map(({ name, writable }) => `${name} ${String(writable)}`);
+  const list = (named: readonly { readonly name: string; readonly writable: boolean }[]) =>
+    named.map(({ name, writable }) => `${name} ${String(writable)}`);
   const isGuard = ({ program }: NamedInstruction) => program === LIGHTHOUSE_PROGRAM;
-  const writable = new Map(accounts.map((one) => [one.name, one.writable]));
+  const writable = new Map(accounts.map((account) => [account.name, account.writable]));
   return {
     blockhash,
     signers: list(own.slice(0, signed)).join(),
@@ -179,7 +181,7 @@ function nameAccounts(message: DecodedMessage | undefined): NamedMessage | undef
     isDistinct: writable.size === accounts.length,
     writable,
     guards: instructions.filter(isGuard),
-    rest: instructions.filter((one) => !isGuard(one)),
+    rest: instructions.filter((instruction) => !isGuard(instruction)),
   };
 }
 
@@ -192,7 +194,7 @@ function onBoth(
   return { id, refuses, why, passes: ({ before, after }) => passes(before, after) };
 }
 
-/** A rule that each guard must pass. */
+/** Builds a rule that each guard must pass. */
 function onGuards(text: RuleText, passes: (guard: NamedInstruction) => boolean): Rule<Change> {
   return { ...text, passes: ({ after }) => after.guards.every(passes) };
 }
@@ -211,8 +213,8 @@ function isSameList<T>(a: ArrayLike<T>, b: ArrayLike<T>): boolean {
 }
 
 /**
- * What a wallet signed of a message of ours. What is in the slots of other signers is not looked at,
- * and not sent. Throws `signing_failed`.
+ * Returns the message that a wallet signed, and its signature. Signatures of other signers are
+ * ignored and not sent. Throws `signing_failed`.
  */
 export function readSigned(
   address: Address,
