@@ -217,3 +217,17 @@ it('what looks a payment up never comes: resume() ends', async () => {
   await expect(client.fetch(seller.url)).rejects.toMatchObject({ code: 'payment_uncertain' });
   await expect(client.resume()).rejects.toMatchObject({ code: 'timeout' });
 });
+
+it('looking up a transaction ends with its caller while the file that reads it never loads', async () => {
+  vi.resetModules();
+  const load = vi.fn(never);
+  vi.doMock(SELDOM, load);
+  const { connectRpc } = await import('../../src/solana/rpc/connection.js');
+  const rpc = connectRpc({ urls: [sandbox.rpcUrl], timeoutMs: 500 });
+  const caller = new AbortController();
+  const lookup = rpc.transaction('1'.repeat(64), { signal: caller.signal });
+  const ended = expect(lookup).rejects.toBe('given up');
+  await vi.waitFor(() => expect(load).toHaveBeenCalled(), 4_000);
+  caller.abort('given up');
+  await ended;
+});

@@ -168,7 +168,7 @@ function rpcOver(options: Nodes): Rpc {
     },
 
     transaction: async (signature, call) => {
-      const { readTransaction } = await rareCalls();
+      const { readTransaction } = await wanted(rareCalls(), call);
       return askBy('getTransaction', call, (request) => readTransaction(request, signature));
     },
 
