@@ -1,6 +1,5 @@
 import { isExactChangeError } from '../errors.js';
 import { createEvents } from '../events.js';
-import type { OpenPayment } from '../journal/open-payment.js';
 import { knownWallet, newWallet } from '../journal/registry.js';
 import { isFromService } from '../journal/attempt-names.js';
 import type { Journal } from '../journal/types.js';
@@ -10,7 +9,8 @@ import { withoutBound } from '../payments/execute/reservation.js';
 import { journalWithTimeouts, timedJournal } from '../payments/journal-timeouts.js';
 import { orphanedAttempts } from '../payments/reconcile/resume-once.js';
 import { endUnpaid } from '../payments/reconcile/orphaned-attempts.js';
-import { monitorPayment, openPaymentOf } from '../payments/reconcile/payment-monitor.js';
+import { monitorPayment } from '../payments/reconcile/payment-monitor.js';
+import { heldPaymentOf } from '../payments/reconcile/resume.js';
 import { x402Protocol } from '../protocols/x402/protocol.js';
 import type { AutoPayDeps } from './auto-pay.js';
 import { transportClosed } from './closed.js';
@@ -246,8 +246,7 @@ function sessionOver(
     alone,
     letGo,
     async watch(attempt) {
-      await context.ledger.hold(attempt.payment.source, attempt.id, BigInt(attempt.amount));
-      const open: OpenPayment = openPaymentOf(context, attempt);
+      const open = await heldPaymentOf(context, attempt);
       behind(monitorPayment(context, open, context.events.emitter(attempt.id)));
     },
     keep(attempt) {

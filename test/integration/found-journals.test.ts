@@ -174,38 +174,6 @@ describe('a call with a claim that the journal does not drop', () => {
   });
 });
 
-describe('a payment that is taken up while another decides it', () => {
-  it('holds no tokens in the end', { timeout: 20_000 }, async () => {
-    const file = await journalInFile();
-    const seller = await startSeller((request, response) => {
-      if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
-      response.end('served for nothing');
-    });
-    onTestFinished(() => seller.close());
-    const payer = await payerOn(sandbox, { USDC: '1' }, { journal: file });
-    const owner = { wallet: payer.address, network: SOLANA_MAINNET };
-    const account = await tokenAccount(payer.address, sandbox.mints.USDC);
-    await (await payer.client.fetch(seller.url)).text();
-    const decided = () =>
-      until('the payment is decided', async () =>
-        (await listOf(file.attempts(owner)))[0]?.state === 'unsettled' ? true : undefined,
-      );
-    const coordination = (of: Owner): Coordination => {
-      const { ledger, ...rest } = file.coordination(of);
-      const hold: typeof ledger.hold = async (...given) => {
-        sandbox.controls.node.warp();
-        await decided();
-        await ledger.hold(...given);
-      };
-      return { ...rest, ledger: { ...ledger, hold } };
-    };
-    const other = payer.again({ journal: { ...file, coordination } });
-    await other.resume();
-    await other.close();
-    expect(await file.coordination(owner).ledger.held(account)).toBe(0n);
-  });
-});
-
 describe('a process that died between its hold and its signature', () => {
   it('keeps no tokens and no budget from the next one', async () => {
     const journal = postgresJournal({ connectionString: await postgres.createDatabase() });

@@ -6,7 +6,7 @@ import { withoutBound } from '../execute/reservation.js';
 import { orphanedAttempts } from './resume-once.js';
 import { endDecided, endUnpaid, releaseOrphans, putAbandoned } from './orphaned-attempts.js';
 import { inPaymentTime } from './fate.js';
-import { decidePayment, monitorPayment, openPaymentOf } from './payment-monitor.js';
+import { decidePayment, isDecided, monitorPayment, openPaymentOf } from './payment-monitor.js';
 import { noteResumed, takeChanges } from './resumed-changes.js';
 import { swapEngine } from '../on-demand.js';
 
@@ -98,15 +98,28 @@ async function collectUnfinished(context: PaymentContext): Promise<Unfinished> {
   ]);
   const open: OpenPayment[] = [];
   for (const attempt of signed) {
-    const { payment, receipt, id, amount } = attempt;
+    const { payment, receipt } = attempt;
     if (payment === undefined || receipt === undefined) continue;
-    await context.ledger.hold(payment.source, id, BigInt(amount));
+    open.push(await heldPaymentOf(context, { ...attempt, payment, receipt }));
     noteResumed(context, attempt);
-    open.push(openPaymentOf(context, { ...attempt, payment, receipt }));
   }
   for (const attempt of abandoned) noteResumed(context, attempt);
   const freed = await releaseOrphans(context);
   return { open, abandoned: [...abandoned, ...freed.abandoned] };
+}
+
+/** The record of an open payment, as `openPaymentOf` has it, with a hold on its tokens. */
+export async function heldPaymentOf(
+  context: PaymentContext,
+  attempt: OpenPayment['attempt'],
+): Promise<OpenPayment> {
+  const { id, amount, payment } = attempt;
+  await context.ledger.hold(payment.source, id, BigInt(amount));
+  const open = openPaymentOf(context, attempt);
+  // Its monitor may have ended its hold a moment before, and nothing else would end this one.
+  await open.lastWrite;
+  if (isDecided(open)) await context.ledger.release(payment.source, id);
+  return open;
 }
 
 /**

@@ -1,0 +1,100 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SOLANA_MAINNET, type Coordination, type Owner } from 'exact-change';
+import { fileJournal } from 'exact-change/journal/file';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { envelopeV2 } from '../fixtures/malformed-402.js';
+import { listOf } from '../helpers/attempts.js';
+import { tokenAccount, until } from '../helpers/chain.js';
+import { closePayers, payerOn } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
+import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
+import { offerOf } from '../helpers/settling.js';
+
+const sandbox = await useSandbox({ confirmationMs: 20 });
+
+type Change = (ledger: Coordination['ledger']) => Partial<Coordination['ledger']>;
+
+/**
+ * A payment that its seller never settles, by a wallet whose ledger is changed as a test says; and
+ * one more client of that wallet.
+ */
+async function unsettled(own: Change, others: Change) {
+  const directory = await mkdtemp(join(tmpdir(), 'exact-change-holds-'));
+  const file = fileJournal(join(directory, 'journal.jsonl'));
+  onTestFinished(async () => {
+    await closePayers();
+    await file.close();
+    await rm(directory, { recursive: true });
+  });
+  const seller = await startSeller((request, response) => {
+    if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
+    response.end('served for nothing');
+  });
+  onTestFinished(() => seller.close());
+  const journalWith = (change: Change) => ({
+    ...file,
+    coordination: (of: Owner): Coordination => {
+      const { ledger, ...rest } = file.coordination(of);
+      return { ...rest, ledger: { ...ledger, ...change(ledger) } };
+    },
+  });
+  const payer = await payerOn(sandbox, { USDC: '1' }, { journal: journalWith(own) });
+  const owner = { wallet: payer.address, network: SOLANA_MAINNET };
+  const account = await tokenAccount(payer.address, sandbox.mints.USDC);
+  await (await payer.client.fetch(seller.url)).text();
+  return {
+    client: payer.client,
+    other: payer.again({ journal: journalWith(others) }),
+    decided: () =>
+      until('the payment is decided', async () =>
+        (await listOf(file.attempts(owner)))[0]?.state === 'unsettled' ? true : undefined,
+      ),
+    held: () => file.coordination(owner).ledger.held(account),
+  };
+}
+
+describe('a payment that is taken up while another client decides it', () => {
+  it('holds no tokens in the end', { timeout: 20_000 }, async () => {
+    const { other, decided, held } = await unsettled(
+      () => ({}),
+      (ledger) => ({
+        async hold(...given) {
+          sandbox.controls.node.warp();
+          await decided();
+          await ledger.hold(...given);
+        },
+      }),
+    );
+    await other.resume();
+    await other.close();
+    expect(await held()).toBe(0n);
+  });
+
+  it('holds none either if the journal takes long for the last step of that', async () => {
+    let [atLast, goOn] = [(): void => undefined, (): void => undefined];
+    const isAtLast = new Promise<void>((resolve) => (atLast = resolve));
+    const mayGoOn = new Promise<void>((resolve) => (goOn = resolve));
+    const { client, other, held } = await unsettled(
+      (ledger) => ({
+        async forget(account) {
+          atLast();
+          await mayGoOn;
+          await ledger.forget(account);
+        },
+      }),
+      (ledger) => ({
+        async hold(...given) {
+          sandbox.controls.node.warp();
+          await isAtLast;
+          await ledger.hold(...given);
+        },
+      }),
+    );
+    await other.resume();
+    goOn();
+    await Promise.all([other.close(), client.close()]);
+    expect(await held()).toBe(0n);
+  });
+});
