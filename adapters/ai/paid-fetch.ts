@@ -1,6 +1,6 @@
 import type { InferOutput } from 'valibot';
 import type { Client } from '../../src/client.js';
-import type { Receipt } from '../../src/receipt.js';
+import type { Funds } from '../../src/errors.js';
 import { fundsOf, settledSoon } from '../receipts/outcome.js';
 import { readAddress, whyNotPublic } from '../webhooks/addresses.js';
 import { receiptData } from './data.js';
@@ -79,14 +79,19 @@ export async function paidFetch(
   const receipt = await settledSoon(response, signal);
   const { host } = new URL(input.url);
   const location = response.headers.get('location');
+  const funds = fundsOf(receipt);
+  const why = body.isWhole
+    ? `The seller answered with status ${response.status}.`
+    : 'The answer of the seller broke off.';
+  const ok = response.ok && body.isWhole;
   return {
-    ok: response.ok,
-    funds: fundsOf(receipt),
+    ok,
+    funds,
     data: {
       ...{ status: response.status, host, bodyBytes: body.bytes },
       ...(receipt === undefined ? {} : { receipt: receiptData(receipt) }),
     },
-    ...(response.ok ? {} : { error: statusError(response, receipt) }),
+    ...(ok ? {} : { error: failed(why, funds) }),
     untrusted: fenced(
       host,
       `${location === null ? '' : `location: ${location}\n`}${body.text}`,
@@ -96,35 +101,42 @@ export async function paidFetch(
   };
 }
 
-function statusError({ status }: Response, receipt: Receipt | undefined): ToolError {
-  const paid = receipt === undefined ? 'Nothing was paid.' : 'It was paid.';
-  return {
-    code: 'request_failed',
-    message: `The seller answered with status ${status}. ${paid}`,
-    retry: 'never',
-  };
+const WHAT_LEFT: Readonly<Record<Funds, string>> = {
+  untouched: 'Nothing was paid.',
+  swapped: 'Tokens were swapped, and nothing was paid.',
+  uncertain: 'What was signed for it may still land.',
+  spent: 'It was paid.',
+};
+
+/** @param why - It is no success, in a sentence. */
+function failed(why: string, funds: Funds): ToolError {
+  return { code: 'request_failed', message: `${why} ${WHAT_LEFT[funds]}`, retry: 'never' };
 }
 
 /** A body to its end, of which the beginning is kept: it counts as delivered then. */
 async function readBody(
   { body, headers }: Response,
   limit: number,
-): Promise<{ readonly text: string; readonly bytes: number }> {
+): Promise<{ readonly text: string; readonly bytes: number; readonly isWhole: boolean }> {
   const kept: Uint8Array[] = [];
   let [bytes, keptBytes] = [0, 0];
   const reader = body?.getReader();
-  for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) {
-    bytes += part.value.length;
-    if (bytes > MAX_BYTES) {
-      await reader?.cancel();
-      break;
+  const read = async (): Promise<void> => {
+    for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) {
+      bytes += part.value.length;
+      if (bytes > MAX_BYTES) return reader?.cancel();
+      // A character takes four bytes at most.
+      if (keptBytes <= 4 * limit) kept.push(part.value);
+      keptBytes += part.value.length;
     }
-    // A character takes four bytes at most.
-    if (keptBytes <= 4 * limit) kept.push(part.value);
-    keptBytes += part.value.length;
-  }
+  };
+  // What it cost has left, whether it comes to its end or not.
+  const isWhole = await read().then(
+    () => true,
+    () => false,
+  );
   const isText = /^(text\/|application\/([\w.+-]*\+)?(json|xml|x-www-form-urlencoded|javascript))/i;
   const type = headers.get('content-type') ?? 'text/plain';
-  if (!isText.test(type)) return { text: `[${bytes} bytes that are no text]`, bytes };
-  return { text: await new Blob(kept as BlobPart[]).text(), bytes };
+  if (!isText.test(type)) return { text: `[${bytes} bytes that are no text]`, bytes, isWhole };
+  return { text: await new Blob(kept as BlobPart[]).text(), bytes, isWhole };
 }

@@ -34,6 +34,14 @@ export function refusal(code: ToolError['code'], message: string): ToolResult {
   return { ok: false, funds: 'untouched', error: { code, message, retry: 'never' } };
 }
 
+/** The answer of a tool that its caller ended: what its client had signed by then is not known. */
+export function ended(): ToolResult {
+  const message =
+    'The call was ended before its answer was there. What was signed for it by then may still land: look at receipts, balance and budget before it is made again.';
+  const error: ToolError = { code: 'request_failed', message, retry: 'never' };
+  return { ok: false, funds: 'uncertain', error };
+}
+
 /** A failure as the answer of a tool. An error that is none of ours may quote a server: it is not shown. */
 export function failure(error: unknown, fence: Fence): ToolResult {
   if (!isExactChangeError(error)) {

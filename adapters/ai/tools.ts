@@ -1,6 +1,7 @@
 import { toJsonSchema } from '@valibot/to-json-schema';
 import * as v from 'valibot';
 import type { Client } from '../../src/client.js';
+import { isExactChangeError } from '../../src/errors.js';
 import { refuse, refuseUnknown } from '../../src/internal/options.js';
 import { isRecord } from '../../src/internal/record.js';
 import { pinnedMints, SOLANA_MAINNET } from '../../src/network.js';
@@ -11,7 +12,7 @@ import { amountWriter } from '../amounts.js';
 import { planData, quoteData, receiptData, swapData } from './data.js';
 import { fenced } from './fence.js';
 import { paidFetch, refusedUrl, requestOf, type CallLimits } from './paid-fetch.js';
-import { failure, own, refusal, type ToolResult } from './result.js';
+import { ended, failure, own, refusal, type ToolResult } from './result.js';
 import * as inputs from './schemas.js';
 
 /** What of a client the tools use. */
@@ -185,7 +186,11 @@ function tool<S extends v.GenericSchema>(
       try {
         return await run(read.output, options);
       } catch (error) {
-        return failure(error, (text) => fenced('the seller', text, maxAnswer));
+        // Its reason, or whatever a fetch makes of that.
+        const isEnded = options.signal?.aborted === true && !isExactChangeError(error);
+        return rest.spends && isEnded
+          ? ended()
+          : failure(error, (text) => fenced('the seller', text, maxAnswer));
       }
     },
   };

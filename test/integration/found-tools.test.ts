@@ -1,0 +1,73 @@
+import { agentTools } from 'exact-change/ai';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { envelopeV2 } from '../fixtures/malformed-402.js';
+import { payerOn } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
+import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
+import { offerOf, settle } from '../helpers/settling.js';
+import { timesSpent } from '../helpers/spends.js';
+
+const sandbox = await useSandbox({ confirmationMs: 20 });
+
+/** The tool that buys, of a wallet with a dollar, and a seller. */
+async function buyerAt(sell: Parameters<typeof startSeller>[0]) {
+  const seller: Seller = await startSeller((request, response) =>
+    isPaid(request)
+      ? sell(request, response)
+      : answerTerms(response, envelopeV2([offerOf(sandbox)])),
+  );
+  onTestFinished(() => seller.close());
+  const payer = await payerOn(sandbox, { USDC: '1' });
+  const tool = agentTools(payer.client, { privateHosts: true }).find(
+    ({ name }) => name === 'paid_fetch',
+  );
+  if (tool === undefined) throw new Error('There is no tool paid_fetch.');
+  return {
+    payer,
+    buy: (signal?: AbortSignal) => tool.run({ url: seller.url }, { signal }),
+    spent: () => timesSpent(sandbox, payer, 'USDC'),
+  };
+}
+
+describe('a tool whose call was paid for', () => {
+  it('says so if the answer breaks off', async () => {
+    const { buy, spent } = await buyerAt((request, response) => {
+      void settle(sandbox, request).then(() => {
+        response.writeHead(200, { 'content-type': 'text/plain', 'content-length': '100' });
+        response.write('half of it');
+        setImmediate(() => response.destroy());
+      });
+    });
+    const result = await buy();
+    expect(await spent()).toBe(1);
+    expect(result).toMatchObject({
+      ok: false,
+      funds: 'spent',
+      error: {
+        code: 'request_failed',
+        message: 'The answer of the seller broke off. It was paid.',
+      },
+      data: { receipt: { state: 'settled' } },
+    });
+    expect(result.untrusted).toContain('half of it');
+  });
+
+  it('does not say that nothing was paid if it is ended while the seller settles', async () => {
+    const ending = new AbortController();
+    let settling: Promise<unknown> | undefined;
+    const { buy, spent } = await buyerAt((request) => {
+      ending.abort();
+      settling = settle(sandbox, request);
+    });
+    const { ok, funds, error } = await buy(ending.signal);
+    expect([ok, funds, error?.code, error?.retry]).toEqual([
+      false,
+      'uncertain',
+      'request_failed',
+      'never',
+    ]);
+    expect(error?.message).not.toContain('Nothing was paid');
+    await settling;
+    expect(await spent()).toBe(1);
+  });
+});
