@@ -1,4 +1,4 @@
-import type { ClientEvent } from 'exact-change';
+import type { ClientEvent, Funds } from 'exact-change';
 import { EXITS } from './exits.js';
 import type { Report } from './report.js';
 import type { Terminal } from './terminal.js';
@@ -11,31 +11,39 @@ export class Interrupted extends Error {
   }
 }
 
-/** What is signed, and not known to be over. */
-interface OpenWork {
+/** What a call has signed. */
+interface Signed {
   readonly kind: 'swap' | 'payment';
   /** Of the swap; of a payment the wallet's own, which proves it ours. */
   readonly signature: string;
 }
 
-/** Lets Ctrl-C end a call, and knows what is open then. */
+interface Work {
+  /** What is not known to be over, payments by their signature and swaps by their call. */
+  readonly open: Map<string, Signed>;
+  readonly landed: Signed[];
+}
+
+/** Lets Ctrl-C end a call, and knows what it has signed by then. */
 export interface Interruption {
   /** Aborted by the first Ctrl-C. */
   readonly signal: AbortSignal;
   readonly abort: (reason: unknown) => void;
   readonly listener: (event: ClientEvent) => void;
-  /** What to say if the call was ended while something signed was open; undefined if nothing is. */
+  /**
+   * What to say if the call was ended while something signed was open, or after something had
+   * landed; undefined if nothing is gone and nothing can be.
+   */
   openReport(): Report | undefined;
   end(): void;
 }
 
 /** Listens until it is ended. A second Ctrl-C ends the process at once: the journal has it all. */
 export function createInterruption(terminal: Terminal): Interruption {
-  const open = new Map<string, OpenWork>();
+  const work: Work = { open: new Map(), landed: [] };
   const controller = new AbortController();
   const heard = (): void => {
-    if (controller.signal.aborted)
-      process.exit(EXITS[open.size > 0 ? 'uncertain' : 'interrupted'][0]);
+    if (controller.signal.aborted) process.exit(EXITS[reportOf(work)?.exit ?? 'interrupted'][0]);
     terminal.say('Interrupted: ending the call. Ctrl-C again ends it at once.');
     controller.abort(new Interrupted());
   };
@@ -43,39 +51,67 @@ export function createInterruption(terminal: Terminal): Interruption {
   return {
     signal: controller.signal,
     abort: (reason) => controller.abort(reason),
-    listener: (event) => follow(open, event),
-    openReport: () => (open.size === 0 ? undefined : reportOf([...open.values()])),
+    listener: (event) => follow(work, event),
+    openReport: () => reportOf(work),
     end: () => void process.off('SIGINT', heard).off('SIGTERM', heard),
   };
 }
 
-function follow(open: Map<string, OpenWork>, event: ClientEvent): void {
+function follow({ open, landed }: Work, event: ClientEvent): void {
+  const end = (key: string, hasLanded: boolean): void => {
+    const signed = open.get(key);
+    if (signed !== undefined && hasLanded) landed.push(signed);
+    open.delete(key);
+  };
   switch (event.type) {
     case 'swap.signed':
-      open.set(`swap ${event.id}`, { kind: 'swap', signature: event.signature });
+      open.set(event.id, { kind: 'swap', signature: event.signature });
       break;
     case 'swap.confirmed':
+      end(event.id, true);
+      break;
     case 'swap.failed':
-      open.delete(`swap ${event.id}`);
+      if (event.code !== 'swap_uncertain') end(event.id, false);
       break;
     case 'payment.signed':
-      open.set(`payment ${event.id}`, { kind: 'payment', signature: event.payerSignature });
+      open.set(event.payerSignature, { kind: 'payment', signature: event.payerSignature });
       break;
     case 'payment.settled':
     case 'payment.unsettled':
-      open.delete(`payment ${event.id}`);
+      end(event.receipt.payment.payerSignature, event.type === 'payment.settled');
       break;
     default:
   }
 }
 
-function reportOf(open: readonly OpenWork[]): Report {
-  const list = open.map(({ kind, signature }) => `the ${kind} ${signature}`).join(' and ');
-  const message = `Interrupted. What is signed may still land: ${list}. Nothing more is signed.`;
+function reportOf({ open, landed }: Work): Report | undefined {
+  if (open.size > 0)
+    return saying(
+      'uncertain',
+      `What is signed may still land: ${listOf([...open.values()])}. Nothing more is signed.`,
+      'exact-change resume asks the chain what became of it.',
+      [...open.values()],
+    );
+  if (landed.length === 0) return undefined;
+  return landed.some(({ kind }) => kind === 'payment')
+    ? saying('spent', `It is paid, and there is no answer: ${listOf(landed)}.`)
+    : saying('swapped', `Tokens were swapped, and nothing was paid: ${listOf(landed)}.`);
+}
+
+function saying(
+  funds: Exclude<Funds, 'untouched'>,
+  what: string,
+  next?: string,
+  open?: readonly Signed[],
+): Report {
+  const message = `Interrupted. ${what}`;
   return {
-    exit: 'uncertain',
-    funds: 'uncertain',
-    json: { error: { code: 'interrupted', message }, open },
-    notes: [message, 'exact-change resume asks the chain what became of it.'],
+    ...{ exit: funds, funds },
+    json: { error: { code: 'interrupted', message }, ...(open === undefined ? {} : { open }) },
+    notes: [message, ...(next === undefined ? [] : [next])],
   };
+}
+
+function listOf(signed: readonly Signed[]): string {
+  return signed.map(({ kind, signature }) => `the ${kind} ${signature}`).join(' and ');
 }

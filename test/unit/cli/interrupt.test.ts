@@ -1,0 +1,77 @@
+import type { ClientEvent } from 'exact-change';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createInterruption } from '../../../adapters/cli/interrupt.js';
+import { terminalOf } from '../../../adapters/cli/terminal.js';
+
+const SWAP = 'swap signature';
+const PAYMENT = 'payment signature';
+const base = { id: 'a', at: 0 };
+const cost = { networkFeeLamports: '0', rentLamports: '0' };
+const swapped = {
+  ...{ signature: SWAP, inputMint: 'in', inAmount: '1', outputMint: 'out', outAmount: '1' },
+  provider: 'jupiter',
+};
+const receipt = {
+  ...{ id: 'a', url: 'https://api.example.com/', method: 'GET', at: 0, state: 'settled' as const },
+  payment: {
+    ...{ network: 'solana', mint: 'out', amount: '1', decimals: 6, uiAmount: '0.000001' },
+    ...{ payTo: 'seller', payer: 'wallet', payerSignature: PAYMENT, signature: 'transaction' },
+  },
+  ...{ cost, timings: {} },
+};
+
+const swapSigned: ClientEvent = {
+  ...base,
+  ...{ type: 'swap.signed', signature: SWAP, lastValidBlockHeight: '1' },
+};
+const swapConfirmed: ClientEvent = {
+  ...base,
+  ...{ type: 'swap.confirmed', ...swapped, feeLamports: '5000' },
+};
+const swapLost: ClientEvent = {
+  ...base,
+  ...{ type: 'swap.failed', signature: SWAP, code: 'swap_uncertain' },
+};
+const swapFailed: ClientEvent = { ...swapLost, code: 'swap_failed' };
+const paymentSigned: ClientEvent = {
+  ...base,
+  ...{ type: 'payment.signed', payerSignature: PAYMENT, lastValidBlockHeight: '1' },
+};
+const paymentSettled: ClientEvent = { ...base, type: 'payment.settled', receipt };
+const paymentUnsettled: ClientEvent = {
+  ...base,
+  type: 'payment.unsettled',
+  receipt: { ...receipt, state: 'unsettled' },
+};
+
+/** What is said of a call that was ended after some events. */
+function reportAfter(events: readonly ClientEvent[]) {
+  const interruption = createInterruption(terminalOf(process));
+  onTestFinished(() => interruption.end());
+  for (const event of events) interruption.listener(event);
+  const { exit, funds, notes = [] } = interruption.openReport() ?? {};
+  return { exit, funds, said: notes.join(' ') };
+}
+
+describe('what is said of a call that was interrupted', () => {
+  it.each([
+    ['nothing, if nothing was signed', [], undefined, ''],
+    ['a swap under way', [swapSigned], 'uncertain', SWAP],
+    ['a swap that no node tells of', [swapSigned, swapLost], 'uncertain', SWAP],
+    ['a payment under way', [paymentSigned], 'uncertain', PAYMENT],
+    ['a swap that has landed', [swapSigned, swapConfirmed], 'swapped', SWAP],
+    ['the payment after a swap', [swapSigned, swapConfirmed, paymentSigned], 'uncertain', PAYMENT],
+    ['a payment that has landed', [paymentSigned, paymentSettled], 'spent', PAYMENT],
+    [
+      'the swap of a payment that never lands',
+      [swapSigned, swapConfirmed, paymentSigned, paymentUnsettled],
+      'swapped',
+      SWAP,
+    ],
+    ['nothing of what came to nothing', [swapSigned, swapFailed], undefined, ''],
+  ] as const)('tells %s', (_, events, funds, signature) => {
+    const report = reportAfter(events);
+    expect([report.exit, report.funds]).toEqual([funds, funds]);
+    expect(report.said).toContain(signature);
+  });
+});
