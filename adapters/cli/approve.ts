@@ -21,6 +21,7 @@ interface Asking {
 
 /**
  * Asks the person for each payment, unless it was approved ahead; without a terminal that is a no.
+ * No swap that is for no payment is made unless all were.
  * The wallet is unlocked then: a blockhash does not wait for a passphrase. Throws `ConfigError`
  * (`invalid_option`) for a yes ahead without a cap that the person has set.
  */
@@ -40,6 +41,9 @@ export function approveOnTerminal(asking: Asking): (plan: Plan) => Promise<boole
     return answer;
   };
   return async (plan) => {
+    // A top-up comes after the payment that the person was asked about: a question about it would
+    // keep the answer waiting, and a no would end it.
+    if (plan.payment === undefined) return yes;
     progress.end();
     try {
       if (!(await ask(plan))) return false;
