@@ -109,7 +109,9 @@ export async function reservedOf(
 ): Promise<ReadonlyMap<Address, bigint>> {
   const { ledger } = context;
   const reserved = new Map<Address, bigint>();
-  for (const { address, account } of tokens) reserved.set(account.mint, await ledger.held(address));
+  // Any wallet may make one more account for a token and give it to this one.
+  for (const { address, account } of tokens)
+    reserved.set(account.mint, (reserved.get(account.mint) ?? 0n) + (await ledger.held(address)));
   const wrapped = associatedTokenAddress(
     wallet,
     WSOL_MINT,

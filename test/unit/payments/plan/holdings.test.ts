@@ -3,10 +3,11 @@ import { newWallet } from '../../../../src/journal/registry.js';
 import { SOLANA_MAINNET, TOKEN_PROGRAM } from '../../../../src/network.js';
 import type { PaymentContext } from '../../../../src/payments/context.js';
 import { createMemory } from '../../../../src/payments/memory.js';
-import { shareFirst } from '../../../../src/payments/plan/holdings.js';
+import { reservedOf, shareFirst } from '../../../../src/payments/plan/holdings.js';
 import { firstBeside, outdateHoldings } from '../../../../src/payments/plan/pinned-holdings.js';
 import { addressBytes } from '../../../../src/solana/address.js';
 import { associatedTokenAddress } from '../../../../src/solana/tokens/accounts.js';
+import { decodeTokenAccount } from '../../../../src/solana/tokens/decode.js';
 
 const WALLET = '9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM';
 const BONK = 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263';
@@ -118,4 +119,16 @@ it('it is read beside nothing if there is no swap to come, or it was read a mome
   const { context, lamports } = contextOf();
   await lamports();
   expect(firstBeside(context)).toBe(undefined);
+});
+
+it('what payments in flight have of a token counts beside a second account of it', async () => {
+  const { context } = contextOf();
+  await context.ledger.hold(SOURCE, 'a', 2n);
+  const read = decodeTokenAccount(holding(3n));
+  const tokens = [SOURCE, '1'.repeat(32)].flatMap((address) =>
+    read === undefined ? [] : [{ address, account: read }],
+  );
+
+  const holdings = { network: SOLANA_MAINNET, wallet: WALLET, lamports: 0n, tokens };
+  expect((await reservedOf(context, holdings)).get(USDC)).toBe(2n);
 });
