@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SOLANA_MAINNET, type Coordination, type Owner } from 'exact-change';
 import { fileJournal } from 'exact-change/journal/file';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { listOf } from '../helpers/attempts.js';
 import { tokenAccount, until } from '../helpers/chain.js';
@@ -95,6 +95,29 @@ describe('a payment that is taken up while another client decides it', () => {
     await other.resume();
     goOn();
     await Promise.all([other.close(), client.close()]);
+    expect(await held()).toBe(0n);
+  });
+});
+
+/** Blocks and slots of more than a day. */
+const MORE_THAN_A_DAY = 220_000;
+
+describe('a payment that no node can tell of any more when it is taken up', () => {
+  it('holds no tokens: it can land no more', async () => {
+    const { client, other, held } = await unsettled(
+      () => ({}),
+      () => ({}),
+    );
+    await client.close();
+    sandbox.controls.node.warp(MORE_THAN_A_DAY);
+    // A node that keeps none of the blocks of before.
+    const restore = sandbox.controls.node.fault('getFirstAvailableBlock', {
+      ...{ kind: 'offBy', at: '', by: 1e12 },
+    });
+    onTestFinished(restore);
+    onTestFinished(() => void vi.useRealTimers());
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 25 * 3_600_000 });
+    expect(await other.resume()).toEqual([]);
     expect(await held()).toBe(0n);
   });
 });

@@ -6,6 +6,7 @@ import { withoutBound } from '../execute/reservation.js';
 import { orphanedAttempts } from './resume-once.js';
 import { endDecided, endUnpaid, releaseOrphans, putAbandoned } from './orphaned-attempts.js';
 import { inPaymentTime } from './fate.js';
+import { isForgotten } from './forgotten.js';
 import { decidePayment, isDecided, monitorPayment, openPaymentOf } from './payment-monitor.js';
 import { noteResumed, takeChanges } from './resumed-changes.js';
 import { swapEngine } from '../on-demand.js';
@@ -113,12 +114,19 @@ export async function heldPaymentOf(
   context: PaymentContext,
   attempt: OpenPayment['attempt'],
 ): Promise<OpenPayment> {
+  const { ledger } = context;
   const { id, amount, payment } = attempt;
-  await context.ledger.hold(payment.source, id, BigInt(amount));
+  // What no node remembers is never decided, and can land no more.
+  if (await isForgotten(context, attempt)) {
+    await ledger.release(payment.source, id);
+    await ledger.forget(payment.source);
+    return openPaymentOf(context, attempt);
+  }
+  await ledger.hold(payment.source, id, BigInt(amount));
   const open = openPaymentOf(context, attempt);
   // Its monitor may have ended its hold a moment before, and nothing else would end this one.
   await open.lastWrite;
-  if (isDecided(open)) await context.ledger.release(payment.source, id);
+  if (isDecided(open)) await ledger.release(payment.source, id);
   return open;
 }
 

@@ -1,0 +1,31 @@
+import type { OpenPayment } from '../../journal/open-payment.js';
+import type { PaymentContext } from '../context.js';
+import { sourceOf } from './fate.js';
+
+// A blockhash lasts for a minute or two; after a day only history is left to be asked about.
+const FORGOTTEN_MS = 24 * 60 * 60_000;
+
+/** A day of blocks, and of slots. */
+const FORGOTTEN_BLOCKS = 216_000;
+
+/**
+ * Whether no node can be expected to remember a payment, and nothing of it can still land: clocks
+ * jump, and a node may be wrong in a number, but not in two.
+ */
+export async function isForgotten(
+  { histories, config, closing }: PaymentContext,
+  { at, payment }: OpenPayment['attempt'],
+): Promise<boolean> {
+  if (config.runtime.now() - at <= FORGOTTEN_MS) return false;
+  const { lastValidBlockHeight, slot } = payment;
+  const height = BigInt(lastValidBlockHeight) + BigInt(FORGOTTEN_BLOCKS);
+  const tips = histories
+    .of(sourceOf(payment))
+    .map(async (node) => (await node.history()).tip(closing.signal));
+  return (await Promise.allSettled(tips)).every(
+    (tip) =>
+      tip.status === 'fulfilled' &&
+      tip.value.height > height &&
+      tip.value.slot > slot + FORGOTTEN_BLOCKS,
+  );
+}
