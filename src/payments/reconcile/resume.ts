@@ -5,7 +5,7 @@ import type { PaymentContext } from '../context.js';
 import { withoutBound } from '../execute/reservation.js';
 import { orphanedAttempts } from './resume-once.js';
 import { endDecided, endUnpaid, releaseOrphans, putAbandoned } from './orphaned-attempts.js';
-import { inPaymentTime } from './fate.js';
+import { inPaymentTime, sentPayment } from './fate.js';
 import { isForgotten } from './forgotten.js';
 import { decidePayment, isDecided, monitorPayment, openPaymentOf } from './payment-monitor.js';
 import { noteResumed, takeChanges } from './resumed-changes.js';
@@ -117,7 +117,7 @@ export async function heldPaymentOf(
   const { ledger } = context;
   const { id, amount, payment } = attempt;
   // What no node remembers is never decided, and can land no more.
-  if (await isForgotten(context, attempt)) {
+  if (await isForgotten(context, attempt.at, sentPayment(attempt, payment))) {
     await ledger.release(payment.source, id);
     await ledger.forget(payment.source);
     return openPaymentOf(context, attempt);
@@ -172,7 +172,7 @@ async function forgetIfOver(context: PaymentContext, attempt: Attempt): Promise<
     return true;
   }
   const { decidedOutcome, forgetAccounts } = await swapEngine();
-  const outcome = swap.outcome ?? (await decidedOutcome(context, swap));
+  const outcome = swap.outcome ?? (await decidedOutcome(context, attempt.at, swap));
   if (outcome === undefined) return false;
   await forgetAccounts(context, swap);
   await endDecided(context, attempt, outcome);

@@ -14,7 +14,7 @@ import type { RepeatedCall } from './find-earlier.js';
 import { isForgotten } from './forgotten.js';
 import { inProgress, unread } from './key-errors.js';
 import { decidePayment, openPaymentOf } from './payment-monitor.js';
-import { inPaymentTime, sourceOf } from './fate.js';
+import { inPaymentTime, sentPayment, sourceOf } from './fate.js';
 
 /**
  * Lets the chain decide earlier attempts at the same request whose answer did not reach its caller:
@@ -37,7 +37,9 @@ export async function settleEarlier(
     if (open.attempt.state === 'signed') await ask(context, open, emit, call.signal);
   const undecidedOnes = all.filter(({ attempt }) => attempt.state === 'signed');
   const forgotten = await Promise.all(
-    undecidedOnes.map(({ attempt }) => isForgotten(context, attempt)),
+    undecidedOnes.map(({ attempt }) =>
+      isForgotten(context, attempt.at, sentPayment(attempt, attempt.payment)),
+    ),
   );
   // A key is never free again: its caller has to give a new one.
   const signed = undecidedOnes.filter(
