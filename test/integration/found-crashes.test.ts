@@ -124,6 +124,21 @@ describe('a clock that jumps', () => {
     expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([1, 2]);
   });
 
+  it('back while the chain decides, and then right again, takes no payment out of a window', async () => {
+    const payer = await payerOn(sandbox, { USDC: '1' }, { policy: { maxPerHour: '0.01' } });
+    const seller = await losing();
+    await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
+    jump(-7_200_000);
+    for (const paid of seller.paid) expect((await settle(sandbox, paid)).success).toBe(true);
+    await until('the payment is decided', async () => {
+      await payer.client.resume();
+      return payer.events.find(({ type }) => type === 'payment.settled');
+    });
+    vi.useRealTimers();
+    await failureOf(payer.client.fetch(url('/usdc')), 'budget_exhausted');
+    expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([1, 1]);
+  });
+
   it('past a window leaves in it the payment that still waits to be approved', async () => {
     const answers: ((yes: boolean) => void)[] = [];
     // The first is asked about until the test answers.

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SOLANA_MAINNET, type Coordination, type Owner } from 'exact-change';
 import { fileJournal } from 'exact-change/journal/file';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { listOf } from '../helpers/attempts.js';
 import { tokenAccount, until } from '../helpers/chain.js';
-import { closePayers, payerOn } from '../helpers/payer.js';
+import { closePayers, failureOf, payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
 import { offerOf } from '../helpers/settling.js';
@@ -97,4 +97,62 @@ describe('a payment that is taken up while another client decides it', () => {
     await Promise.all([other.close(), client.close()]);
     expect(await held()).toBe(0n);
   });
+});
+
+/** Blocks and slots of more than a day. */
+const MORE_THAN_A_DAY = 220_000;
+
+describe('a payment that no node can tell of any more when it is taken up', () => {
+  it('holds no tokens: it can land no more', async () => {
+    const { client, other, held } = await unsettled(
+      () => ({}),
+      () => ({}),
+    );
+    await client.close();
+    sandbox.controls.node.warp(MORE_THAN_A_DAY);
+    // A node that keeps none of the blocks of before.
+    const restore = sandbox.controls.node.fault('getFirstAvailableBlock', {
+      ...{ kind: 'offBy', at: '', by: 1e12 },
+    });
+    onTestFinished(restore);
+    onTestFinished(() => void vi.useRealTimers());
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 25 * 3_600_000 });
+    expect(await other.resume()).toEqual([]);
+    expect(await held()).toBe(0n);
+  });
+});
+
+describe('a swap that no node can tell of any more', () => {
+  it(
+    'keeps no later call from a swap; all that it may have taken counts',
+    { timeout: 30_000 },
+    async () => {
+      const directory = await mkdtemp(join(tmpdir(), 'exact-change-holds-'));
+      const journal = fileJournal(join(directory, 'journal.jsonl'));
+      onTestFinished(async () => {
+        await closePayers();
+        await journal.close();
+        await rm(directory, { recursive: true });
+      });
+      const payer = await payerOn(sandbox, { SOL: '1' }, { autoSwap: true, journal });
+      const { node } = sandbox.controls;
+      onTestFinished(node.fault('sendTransaction', { kind: 'neverLands', times: 1 }));
+      const lost = payer.client.fetch(`${sandbox.apiUrl}/usdc`);
+      const failed = failureOf(lost, 'swap_uncertain');
+      await until('the swap is signed', () =>
+        payer.events.find(({ type }) => type === 'swap.signed'),
+      );
+      await payer.client.close();
+      await failed;
+      node.warp(MORE_THAN_A_DAY);
+      onTestFinished(node.fault('getFirstAvailableBlock', { kind: 'offBy', at: '', by: 1e12 }));
+      onTestFinished(() => void vi.useRealTimers());
+      vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 25 * 3_600_000 });
+      const next = payer.again();
+      expect((await next.fetch(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
+      const owner = { wallet: payer.address, network: SOLANA_MAINNET };
+      const [first] = await listOf(journal.attempts(owner));
+      expect([first?.state, first?.swapped?.swaps]).toEqual(['unpaid', 1]);
+    },
+  );
 });

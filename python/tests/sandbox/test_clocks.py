@@ -8,7 +8,8 @@ import pytest
 
 from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
-from ..seller import offer, selling, terms
+from ..payer import failure_of
+from ..seller import Reply, Seen, offer, selling, terms
 
 MONTH_NS = 30 * 24 * 60 * 60 * 10**9
 
@@ -45,3 +46,25 @@ def test_terms_that_were_kept_while_it_was_ahead_are_asked_for_again(
         assert payer.client.get(seller.url).text == "bought"
     assert payer.client.get(seller.url).text == "bought"
     assert [one.is_paid for one in seller.seen] == [False, True, True, False, True]
+
+
+def test_a_payment_that_is_decided_while_it_is_set_back_stays_in_its_window(
+    sandbox: Sandbox,
+    make_payer: MakePayer,
+    make_seller: MakeSeller,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sell, now = selling(sandbox, offer(sandbox)), time.time_ns
+    payer = make_payer(USDC="1", policy={"max_per_hour": "0.01"})
+    with monkeypatch.context() as patch:
+
+        def answer(seen: Seen) -> Reply | None:
+            if not seen.is_paid:
+                return terms(offer(sandbox))
+            patch.setattr(time, "time_ns", lambda: now() - MONTH_NS)
+            return sell(seen)
+
+        seller = make_seller(answer)
+        assert payer.client.get(seller.url).text == "bought"
+        payer.told("payment.settled")
+    failure_of(lambda: payer.client.get(f"{sandbox.api_url}/usdc"), "budget_exhausted")

@@ -7,8 +7,9 @@ import { ownerOf, type PaymentContext } from '../context.js';
 import { mintLock } from '../execute/fund.js';
 import { LAMPORTS_LOCK } from '../execute/land-exclusively.js';
 import { withoutBound } from '../execute/reservation.js';
+import { isForgotten } from './forgotten.js';
 import { endDecided, endUnpaid, releaseOrphans } from './orphaned-attempts.js';
-import { askSwap, endOfSwap, landSwap, type SwapEnd, type Swapped } from './swap-end.js';
+import { askSwap, endOfSwap, landSwap, sentSwap, type SwapEnd, type Swapped } from './swap-end.js';
 
 interface Task {
   readonly emit: Emit;
@@ -44,25 +45,43 @@ export async function finishOpenSwaps(
     if (attempt.mint === mint) open.push(attempt);
   let last: Swapped | undefined;
   for (const attempt of open) {
+    const { swap, at } = attempt;
     // What is decided is never sent: it may not have been before because it could not be written
     // down.
-    if (attempt.swap === undefined || attempt.swap.outcome !== undefined)
+    if (swap === undefined || swap.outcome !== undefined)
       await endUnpaid(context, withoutBound(attempt));
     else {
-      const end = await finish(context, mint, attempt.swap, task);
+      // Sending one that no node remembers would never come to an end.
+      const end = (await isForgottenSwap(context, at, swap))
+        ? { outcome: await decidedOutcome(context, at, swap) }
+        : await finish(context, mint, swap, task);
       if ('swapped' in end && end.landed !== undefined) last = end.swapped;
-      await endDecided(context, attempt, end.outcome);
+      if (end.outcome !== undefined) await endDecided(context, attempt, end.outcome);
     }
   }
   return { any: open.length > 0, swap: last };
 }
 
-/** What became of a swap, as the chain has it now; undefined if it may still land. */
+/**
+ * What became of a swap, as the chain has it now; undefined if it may still land. All that one may
+ * have taken that no node remembers stays counted.
+ *
+ * @param at - When it was made. Milliseconds since the epoch.
+ */
 export async function decidedOutcome(
   context: PaymentContext,
+  at: number,
   swap: SignedSwap,
 ): Promise<SwapOutcome | undefined> {
-  return (await endOfSwap(context, swap, await askSwap(context, swap)))?.outcome;
+  const end = await endOfSwap(context, swap, await askSwap(context, swap));
+  if (end !== undefined) return end.outcome;
+  return (await isForgottenSwap(context, at, swap))
+    ? { state: 'failed', code: 'swap_uncertain' }
+    : undefined;
+}
+
+function isForgottenSwap(context: PaymentContext, at: number, swap: SignedSwap): Promise<boolean> {
+  return isForgotten(context, at, sentSwap(swap, context.config.signer.address));
 }
 
 async function finish(

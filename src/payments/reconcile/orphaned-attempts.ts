@@ -78,7 +78,7 @@ export async function endUnpaid(
       await context.journal.release(id, alongIt);
     });
   if (swapped !== undefined) {
-    const leftAt = context.config.runtime.now();
+    const leftAt = Math.max(attempt.at, context.config.runtime.now());
     await put({ ...withoutKey(attempt), state: 'unpaid', leftAt }, along);
   } else {
     // What became of its swap is told first.

@@ -147,7 +147,10 @@ async function closeAttempt(
     });
 }
 
-/** @param now - Caps over time count what was paid from then. Milliseconds since the epoch. */
+/**
+ * @param now - Caps over time count what was paid from then, or from when it was signed if the clock
+ *   was set back since. Milliseconds since the epoch.
+ */
 function closed(
   attempt: OpenPayment['attempt'],
   verdict: Decision,
@@ -158,7 +161,8 @@ function closed(
   const payment =
     state === 'settled' ? { ...receipt.payment, signature: verdict.signature } : receipt.payment;
   const cost = costFor(attempt, BigInt(receipt.cost.networkFeeLamports), state === 'settled');
-  return { ...attempt, state, leftAt: now, receipt: { ...receipt, state, payment, cost } };
+  const leftAt = Math.max(attempt.at, now);
+  return { ...attempt, state, leftAt, receipt: { ...receipt, state, payment, cost } };
 }
 
 function endHold(

@@ -5,7 +5,8 @@ import type { PaymentContext } from '../context.js';
 import { withoutBound } from '../execute/reservation.js';
 import { orphanedAttempts } from './resume-once.js';
 import { endDecided, endUnpaid, releaseOrphans, putAbandoned } from './orphaned-attempts.js';
-import { inPaymentTime } from './fate.js';
+import { inPaymentTime, sentPayment } from './fate.js';
+import { isForgotten } from './forgotten.js';
 import { decidePayment, isDecided, monitorPayment, openPaymentOf } from './payment-monitor.js';
 import { noteResumed, takeChanges } from './resumed-changes.js';
 import { swapEngine } from '../on-demand.js';
@@ -113,12 +114,19 @@ export async function heldPaymentOf(
   context: PaymentContext,
   attempt: OpenPayment['attempt'],
 ): Promise<OpenPayment> {
+  const { ledger } = context;
   const { id, amount, payment } = attempt;
-  await context.ledger.hold(payment.source, id, BigInt(amount));
+  // What no node remembers is never decided, and can land no more.
+  if (await isForgotten(context, attempt.at, sentPayment(attempt, payment))) {
+    await ledger.release(payment.source, id);
+    await ledger.forget(payment.source);
+    return openPaymentOf(context, attempt);
+  }
+  await ledger.hold(payment.source, id, BigInt(amount));
   const open = openPaymentOf(context, attempt);
   // Its monitor may have ended its hold a moment before, and nothing else would end this one.
   await open.lastWrite;
-  if (isDecided(open)) await context.ledger.release(payment.source, id);
+  if (isDecided(open)) await ledger.release(payment.source, id);
   return open;
 }
 
@@ -164,7 +172,7 @@ async function forgetIfOver(context: PaymentContext, attempt: Attempt): Promise<
     return true;
   }
   const { decidedOutcome, forgetAccounts } = await swapEngine();
-  const outcome = swap.outcome ?? (await decidedOutcome(context, swap));
+  const outcome = swap.outcome ?? (await decidedOutcome(context, attempt.at, swap));
   if (outcome === undefined) return false;
   await forgetAccounts(context, swap);
   await endDecided(context, attempt, outcome);

@@ -11,15 +11,10 @@ import { mayRepeat } from '../execute/rejection.js';
 import { delayNextCall, bodyClaim } from '../execute/release-claim.js';
 import { spent, swappedBy, undecided } from './earlier-errors.js';
 import type { RepeatedCall } from './find-earlier.js';
+import { isForgotten } from './forgotten.js';
 import { inProgress, unread } from './key-errors.js';
 import { decidePayment, openPaymentOf } from './payment-monitor.js';
-import { inPaymentTime, sourceOf } from './fate.js';
-
-// A blockhash lasts for a minute or two; after a day only history is left to be asked about.
-const FORGOTTEN_MS = 24 * 60 * 60_000;
-
-/** A day of blocks, and of slots. */
-const FORGOTTEN_BLOCKS = 216_000;
+import { inPaymentTime, sentPayment, sourceOf } from './fate.js';
 
 /**
  * Lets the chain decide earlier attempts at the same request whose answer did not reach its caller:
@@ -41,7 +36,11 @@ export async function settleEarlier(
   for (const open of all)
     if (open.attempt.state === 'signed') await ask(context, open, emit, call.signal);
   const undecidedOnes = all.filter(({ attempt }) => attempt.state === 'signed');
-  const forgotten = await Promise.all(undecidedOnes.map((open) => isForgotten(context, open)));
+  const forgotten = await Promise.all(
+    undecidedOnes.map(({ attempt }) =>
+      isForgotten(context, attempt.at, sentPayment(attempt, attempt.payment)),
+    ),
+  );
   // A key is never free again: its caller has to give a new one.
   const signed = undecidedOnes.filter(
     (_, index) => repeat.idempotencyKey !== undefined || forgotten[index] !== true,
@@ -186,27 +185,6 @@ async function presentAgain(
   throw open.attempt.state === 'settled'
     ? spent(open.attempt, shown.rejected.response)
     : shown.rejected;
-}
-
-/**
- * Whether no node can be expected to remember it, and nothing of it can still land: clocks jump,
- * and a node may be wrong in a number, but not in two.
- */
-async function isForgotten(
-  { rpc, config, closing }: PaymentContext,
-  { attempt }: OpenPayment,
-): Promise<boolean> {
-  if (config.runtime.now() - attempt.at <= FORGOTTEN_MS) return false;
-  const { lastValidBlockHeight, slot } = attempt.payment;
-  const height = BigInt(lastValidBlockHeight) + BigInt(FORGOTTEN_BLOCKS);
-  const tips = await Promise.all(
-    rpc
-      .alone()
-      .map((node) => node.tip('finalized', { signal: closing.signal }).catch(() => undefined)),
-  );
-  return tips.every(
-    (tip) => tip !== undefined && tip.height > height && tip.slot > slot + FORGOTTEN_BLOCKS,
-  );
 }
 
 async function ask(

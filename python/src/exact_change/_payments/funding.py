@@ -254,7 +254,9 @@ class _Search(NamedTuple):
         ledger, wallet = self.context.ledger, self.holdings.wallet
         reserved: dict[Address, int] = {}
         for address, account in self.holdings.tokens:
-            reserved[account.mint] = yield from ledger.held(address)
+            # Any wallet may make one more account for a token and give it to this one.
+            held = yield from ledger.held(address)
+            reserved[account.mint] = reserved.get(account.mint, 0) + held
         own = yield from ledger.held(wallet)
         pinned = pinned_mint(self.context.config.network, WSOL_MINT)
         if pinned is not None:

@@ -208,7 +208,10 @@ def _is_up_to_date(context: PaymentContext, open_: OpenPayment) -> Steps[bool]:
 
 
 def _closed(attempt: Attempt, receipt: dict[str, Any], verdict: _Decision, now: int) -> Attempt:
-    """Caps over time count what was paid from ``now``."""
+    """Caps over time count what was paid from ``now``, or from when it was signed if that is later.
+
+    It is if the clock was set back since.
+    """
     is_settled = verdict.state == "settled"
     fee = int(receipt["cost"]["networkFeeLamports"])
     after = {
@@ -218,7 +221,8 @@ def _closed(attempt: Attempt, receipt: dict[str, Any], verdict: _Decision, now: 
     }
     if is_settled:
         after["payment"] = {**receipt["payment"], "signature": verdict.signature}
-    return {**attempt, "state": verdict.state, "leftAt": now, "receipt": after}
+    left_at = max(attempt["at"], now)
+    return {**attempt, "state": verdict.state, "leftAt": left_at, "receipt": after}
 
 
 def _ends_of(source: str, verdict: _Decision) -> Along:

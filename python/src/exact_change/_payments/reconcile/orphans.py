@@ -85,7 +85,7 @@ def end_unpaid(context: PaymentContext, attempt: Attempt, along: Along = ALONE) 
     swap = attempt.get("swap")
     if "swapped" in attempt:
         unpaid = _without_key(attempt, "unpaid")
-        unpaid["leftAt"] = context.now()
+        unpaid["leftAt"] = max(attempt["at"], context.now())
         yield from _put(context, unpaid, along)
     else:
         # What became of its swap is told first.
