@@ -8,10 +8,9 @@ from .._events import Emit
 from .._journal.registry import OpenPayment
 from .._kernel.hosts import this_host
 from .._kernel.signals import Signal, check
-from .._kernel.steps import all_of, background, ensure, quiet, sleep, until_aborted
+from .._kernel.steps import background, ensure, quiet, sleep, until_aborted
 from .._kernel.task import Steps
 from .._policy.lists import check_offer, check_place
-from .._solana.rpc.types import Tip
 from ..errors import ExactChangeError, is_code
 from .call import Reply
 from .claims import (
@@ -26,15 +25,12 @@ from .find_earlier import RepeatedCall, find_earlier
 from .present import may_repeat, present
 from .presentation import Presentation, Rejected
 from .reconcile.earlier_errors import in_progress, spent, swapped_by, undecided
+from .reconcile.forgotten import is_forgotten
 from .reconcile.monitor import decide_payment, open_payment_of
-from .reconcile.sent import source_of
+from .reconcile.sent import sent_payment, source_of
 from .saving import save_attempt
 
 T = TypeVar("T")
-# A blockhash lasts for a minute or two; after a day only history is left to be asked about.
-_FORGOTTEN_MS = 24 * 60 * 60_000
-# A day of blocks, and of slots.
-_FORGOTTEN_BLOCKS = 216_000
 
 
 def resume_earlier_payment(context: PaymentContext, repeat: RepeatedCall) -> Steps[Reply | None]:
@@ -58,7 +54,9 @@ def resume_earlier_payment(context: PaymentContext, repeat: RepeatedCall) -> Ste
         if open_.attempt["state"] != "signed":
             continue
         # A key is never free again: its caller has to give a new one.
-        if repeat.idempotency_key is not None or not (yield from _is_forgotten(context, open_)):
+        sent = sent_payment(open_.attempt, open_.payment, None)
+        at = open_.attempt["at"]
+        if repeat.idempotency_key is not None or not (yield from is_forgotten(context, at, sent)):
             signed.append(open_)
     settled = [one for one in everything if one.attempt["state"] == "settled"]
     current = _current_of(signed, everything, settled)
@@ -166,22 +164,6 @@ def _present_again(
     if open_.attempt["state"] == "settled":
         raise spent(open_, shown.reply.evidence)
     raise shown.error
-
-
-def _is_forgotten(context: PaymentContext, open_: OpenPayment) -> Steps[bool]:
-    """Whether no node can be expected to remember it, and nothing of it can still land.
-
-    Clocks jump, and a node may be wrong in a number, but not in two.
-    """
-    payment = open_.payment
-    if context.now() - open_.attempt["at"] <= _FORGOTTEN_MS:
-        return False
-    height = int(payment["lastValidBlockHeight"]) + _FORGOTTEN_BLOCKS
-    slot = payment["slot"] + _FORGOTTEN_BLOCKS
-    tips: Sequence[Tip | None] = yield from all_of(
-        [quiet(node.tip("finalized", signal=context.closing)) for node in context.rpc.alone()]
-    )
-    return all(tip is not None and tip.height > height and tip.slot > slot for tip in tips)
 
 
 def _ask(

@@ -15,7 +15,9 @@ from ...errors import ExactChangeError, Moved, failure
 from ..context import PaymentContext
 from ..landing import LAMPORTS_LOCK, mint_lock
 from ..swap_cost import without_bound
+from .forgotten import is_forgotten
 from .orphans import end_decided, end_unpaid, release_orphans
+from .sent import sent_swap
 from .swap_end import SwapEnd, Swapped, ask_swap, end_of_swap, land_swap
 
 
@@ -54,6 +56,12 @@ def finish_open_swaps(
         if swap is None or "outcome" in swap:
             yield from end_unpaid(context, without_bound(attempt))
             continue
+        # To send a swap that no node remembers would never come to an end.
+        if (yield from _is_forgotten_swap(context, attempt["at"], swap)):
+            outcome = yield from decided_outcome(context, attempt["at"], swap)
+            if outcome is not None:
+                yield from end_decided(context, attempt, outcome)
+            continue
         end = yield from _finish(context, mint, swap, emit, signal, moved)
         if end.swapped is not None and end.landed is not None:
             last = end.swapped
@@ -61,11 +69,25 @@ def finish_open_swaps(
     return Finished(bool(open_), last)
 
 
-def decided_outcome(context: PaymentContext, swap: SignedSwap) -> Steps[SwapOutcome | None]:
-    """What became of a swap, as the chain has it now; None if it may still land."""
+def decided_outcome(
+    context: PaymentContext, at: int, swap: SignedSwap
+) -> Steps[SwapOutcome | None]:
+    """Asks the chain once for the outcome of a swap; returns None if the swap may still land.
+
+    ``at`` is when the swap was made, in milliseconds since the epoch. If no node remembers the
+    swap any more, all that it may have taken stays counted.
+    """
     landing = yield from ask_swap(context, swap)
     end = yield from end_of_swap(context, swap, landing)
-    return None if end is None else end.outcome
+    if end is not None:
+        return end.outcome
+    if not (yield from _is_forgotten_swap(context, at, swap)):
+        return None
+    return {"state": "failed", "code": "swap_uncertain"}
+
+
+def _is_forgotten_swap(context: PaymentContext, at: int, swap: SignedSwap) -> Steps[bool]:
+    return is_forgotten(context, at, sent_swap(swap, context.config.wallet))
 
 
 def _finish(

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import NamedTuple, Sequence
 
 from ..._journal.registry import OpenPayment
-from ..._journal.types import Along, Attempt
+from ..._journal.types import Along, Attempt, SignedPayment
 from ..._kernel.steps import all_of, background, both, join, quiet, sleep, start
 from ..._kernel.task import Steps
 from ..._receipt import FreedReceipt, Receipt
 from ..context import PaymentContext
+from ..saving import written
 from .changes import note_resumed, take_changes
-from .monitor import decide_payment, follow_in_background, open_payment_of
+from .forgotten import is_forgotten
+from .monitor import decide_payment, follow_in_background, is_decided, open_payment_of
 from .open_swaps import decided_outcome, forget_accounts
 from .orphans import (
     end_decided,
@@ -20,6 +22,7 @@ from .orphans import (
     put_abandoned,
     release_orphans,
 )
+from .sent import sent_payment
 
 _FIRST_WAIT_MS = 1_000
 _LONGEST_WAIT_MS = 30_000
@@ -126,13 +129,32 @@ def _collect(context: PaymentContext) -> Steps[_Unfinished]:
         payment = attempt.get("payment")
         if payment is None or "receipt" not in attempt:
             continue
-        yield from context.ledger.hold(payment["source"], attempt["id"], int(attempt["amount"]))
+        open_.append((yield from _held_payment_of(context, attempt, payment)))
         note_resumed(context, attempt)
-        open_.append(open_payment_of(context, attempt))
     for attempt in abandoned:
         note_resumed(context, attempt)
     freed = yield from release_orphans(context)
     return _Unfinished(open_, [*abandoned, *freed.abandoned])
+
+
+def _held_payment_of(
+    context: PaymentContext, attempt: Attempt, payment: SignedPayment
+) -> Steps[OpenPayment]:
+    """Returns the record of an open payment, with a hold on its tokens."""
+    ledger, source, id_ = context.ledger, payment["source"], attempt["id"]
+    sent = sent_payment(attempt, payment, None)
+    # A payment that no node remembers is never decided, and it can no longer land.
+    if (yield from is_forgotten(context, attempt["at"], sent)):
+        yield from ledger.release(source, id_)
+        yield from ledger.forget(source)
+        return open_payment_of(context, attempt)
+    yield from ledger.hold(source, id_, int(attempt["amount"]))
+    open_ = open_payment_of(context, attempt)
+    # The monitor of the payment may have ended its hold a moment before this hold was taken.
+    yield from written(open_)
+    if is_decided(open_):
+        yield from ledger.release(source, id_)
+    return open_
 
 
 def _wait_for_swap(context: PaymentContext, attempt: Attempt) -> Steps[None]:
@@ -161,7 +183,7 @@ def _forget_if_over(context: PaymentContext, attempt: Attempt) -> Steps[bool]:
         return True
     outcome = swap.get("outcome")
     if outcome is None:
-        outcome = yield from decided_outcome(context, swap)
+        outcome = yield from decided_outcome(context, attempt["at"], swap)
     if outcome is None:
         return False
     yield from forget_accounts(context, swap)
