@@ -27,7 +27,7 @@ export interface SwapResult {
   readonly provider: string;
   /** Decimal string of lamports: network and priority fee. */
   readonly feeLamports: string;
-  /** Fee of the relayer, if one paid the network fees. The amounts above include it. */
+  /** Fee of the relayer, if a relayer paid the network fees. The amounts above include it. */
   readonly relayFee?: RelayFee;
 }
 

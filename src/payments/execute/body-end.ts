@@ -3,8 +3,8 @@ import { isStream, watchStream, type Reading } from './watch-stream.js';
 const READERS = ['arrayBuffer', 'blob', 'bytes', 'formData', 'json', 'text'] as const;
 
 /**
- * Callbacks for the end of a response body. Only one of them is called, once, and the body's
- * readers wait for it. Neither may refer to the response, which must stay collectable.
+ * Callbacks for the end of a response body. A body calls a single callback, once, and its readers
+ * wait for it. No callback may refer to the response, which must stay collectable.
  */
 export interface BodyEnd {
   /** The body was read to its end, or was garbage collected before any read began. */

@@ -28,7 +28,7 @@ export interface Presentation {
   readonly keepsClaim?: boolean;
 }
 
-/** The answer to a paid request, or what a 402 to it means. */
+/** The answer to a paid request, or its rejection by a 402. */
 export type Presented = { readonly response: Response } | Rejected;
 
 export interface Rejected {
