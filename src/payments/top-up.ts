@@ -30,7 +30,7 @@ export function keepToppedUp(context: PaymentContext): void {
   };
   const start = (isShort: boolean) => {
     if (!isShort || memory.topUp.running !== undefined) return;
-    memory.topUp.running = run(context, rule.symbol).finally(() => {
+    memory.topUp.running = runTopUp(context, rule.symbol).finally(() => {
       memory.topUp.running = undefined;
     });
   };
@@ -38,7 +38,7 @@ export function keepToppedUp(context: PaymentContext): void {
   isDue().then(start, () => undefined);
 }
 
-async function run(context: PaymentContext, symbol: string): Promise<void> {
+async function runTopUp(context: PaymentContext, symbol: string): Promise<void> {
   const { memory, config, closing, events } = context;
   const id = newId(context);
   const emit = events.emitter(id);

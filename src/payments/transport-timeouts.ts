@@ -22,7 +22,7 @@ export function transportWithTimeouts(transport: Transport, timeoutMs: number): 
           } catch (error) {
             throw isExactChangeError(error) && isTrustedError(error.code, error, false)
               ? error
-              : failed(step, error);
+              : invalidResponse(step, error);
           }
         },
       );
@@ -41,7 +41,7 @@ export function transportWithTimeouts(transport: Transport, timeoutMs: number): 
   };
 }
 
-function failed(step: string, cause: unknown): TransportError {
+function invalidResponse(step: string, cause: unknown): TransportError {
   const reason = `${step} failed with an error that is not a transport's`;
   return new TransportError(
     'invalid_response',

@@ -55,13 +55,13 @@ async function askApproval(
   } catch (cause) {
     if (signal?.aborted === true) throw signal.reason;
     if (isExactChangeError(cause, 'client_closed')) throw cause;
-    throw refused({ cause });
+    throw approvalRefused({ cause });
   }
   // Only true approves.
-  if (answer !== true) throw refused({});
+  if (answer !== true) throw approvalRefused({});
 }
 
-function refused(init: { readonly cause?: unknown }): PolicyError {
+function approvalRefused(init: { readonly cause?: unknown }): PolicyError {
   return new PolicyError(
     'approval_refused',
     'The payment was not approved by policy.approve, so it was not signed. Approve it there and call again, or leave it.',

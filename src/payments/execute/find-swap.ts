@@ -26,7 +26,7 @@ export async function findForAll(
 ): Promise<Funding> {
   const { waiting } = context.wallet;
   const { mint, amount } = choice.offer;
-  await othersArrived(context, choice, signal);
+  await waitForCrowd(context, choice, signal);
   // A token that is not pinned may be worth nothing, so each payment buys only what it lacks.
   const amountNeeded = () => (isPinned(context, mint) ? (waiting.get(mint) ?? amount) : amount);
   const needed = amountNeeded();
@@ -52,7 +52,7 @@ export async function findForAll(
  * because they may lack the same token. Then, if other payments lack it too, it waits until no more
  * of them arrive.
  */
-async function othersArrived(
+async function waitForCrowd(
   { wallet, config }: PaymentContext,
   { offer: { mint, amount } }: Choice,
   signal: AbortSignal | undefined,

@@ -38,7 +38,7 @@ export function exclusively(
     outdateHoldings(context);
     if (end === undefined || 'error' in end) {
       const cost = end === undefined ? undefined : onDecided?.(end.outcome);
-      await forgetBoth(context, signed);
+      await forgetBalances(context, signed);
       const error = end?.error ?? swapUncertain(record);
       emit('swap.failed', { signature, code: error.code, ...(cost === undefined ? {} : { cost }) });
       throw error;
@@ -48,7 +48,7 @@ export function exclusively(
       emit('warning', {
         message: `No node gives the confirmed swap ${signature}, so its amounts are reported as quoted.`,
       });
-      await forgetBoth(context, signed);
+      await forgetBalances(context, signed);
       if (onConfirmed !== undefined)
         await rememberLeast(context, signed.expected).catch(() => undefined);
     } else await rememberAfter(context, landed, signed.expected, busy).catch(() => undefined);
@@ -149,7 +149,7 @@ function rememberLeast(
  * Forgets the balances of both accounts, because the swap may have changed them. If that fails,
  * they are still read again when they are too old.
  */
-async function forgetBoth(
+async function forgetBalances(
   { ledger }: PaymentContext,
   { expected }: Pick<SignedSwap, 'expected'>,
 ): Promise<void> {

@@ -58,7 +58,9 @@ export async function present(
   try {
     const first = await presentOnce(context, open, showing, deadline.signal);
     const shown =
-      'isAwaited' in first ? first : await refused(context, open, showing, first, deadline.signal);
+      'isAwaited' in first
+        ? first
+        : await handleRefusal(context, open, showing, first, deadline.signal);
     if (!('response' in shown)) return shown;
     deadline.stop(shown.response);
     ({ isAwaited } = shown);
@@ -102,7 +104,7 @@ export interface Refused {
  * Handles a 402 to the paid request by code that is loaded only now. If the code does not arrive in
  * time, the payment is uncertain until the chain decides.
  */
-async function refused(
+async function handleRefusal(
   context: PaymentContext,
   open: OpenPayment,
   showing: Presentation,
@@ -112,7 +114,7 @@ async function refused(
   const { call, moved, emit } = showing;
   const { afterRefusal } = await recovery('uncertain', within).catch(async (error: unknown) => {
     await untilAborted(noteDoubt(context, open, 'payment_rejected', emit), call.signal);
-    throw isExactChangeError(error) ? error : uncertain(open, moved, error);
+    throw isExactChangeError(error) ? error : paymentUncertain(open, moved, error);
   });
   return afterRefusal(context, open, showing, first, within);
 }
@@ -144,9 +146,9 @@ export async function presentOnce(
   open.attempt = { ...open.attempt, delivered: delivered && !isAwaited, receipt };
   // The end of the body writes the attempt anyway, so skip this write, unless other processes may
   // write the attempt too.
-  const written = isAwaited && open.isForeign !== true ? undefined : note(context, open, emit);
+  const written = isAwaited && open.isForeign !== true ? undefined : write(context, open, emit);
   await untilAborted(Promise.resolve(written), call.signal).catch((reason: unknown) => {
-    if (open.attempt.delivered) void takeBack(context, open);
+    if (open.attempt.delivered) void writeUndelivered(context, open);
     throw reason;
   });
   if (response.status === 402) {
@@ -160,7 +162,7 @@ export async function presentOnce(
   });
   // The body may still be lost on its way. A repeated call must then not pay anew, in this process
   // or the next.
-  if (isAwaited) onBodyEnd(response, endOf(context, open, call.signal, emit));
+  if (isAwaited) onBodyEnd(response, bodyEndOf(context, open, call.signal, emit));
   emit('payment.answered', { status: response.status, receipt });
   return { response, isAwaited };
 }
@@ -169,7 +171,7 @@ export async function presentOnce(
  * Writes the attempt. Never rejects, because the answer is worth more than its record: the next
  * write of this attempt, by its monitor, makes up for a failed write.
  */
-function note(context: PaymentContext, open: OpenPayment, emit: Emit): Promise<void> {
+function write(context: PaymentContext, open: OpenPayment, emit: Emit): Promise<void> {
   return saveAttempt(context, open).catch(() => warn(open, emit));
 }
 
@@ -184,7 +186,7 @@ function warn({ attempt }: OpenPayment, emit: Emit): void {
  * Returns the callbacks for the end of an answer's body, which write whether it was delivered. The
  * claims until then say that a reader may still take the answer. They end with that write.
  */
-function endOf(
+function bodyEndOf(
   context: PaymentContext,
   open: OpenPayment,
   signal: AbortSignal | undefined,
@@ -212,7 +214,7 @@ function endOf(
  * Notes that the answer did not reach its caller, because the caller has given up. A repeated call
  * then means the same purchase.
  */
-async function takeBack(context: PaymentContext, open: OpenPayment): Promise<void> {
+async function writeUndelivered(context: PaymentContext, open: OpenPayment): Promise<void> {
   open.attempt = { ...open.attempt, delivered: false };
   await saveAttempt(context, open).catch(() => undefined);
 }
@@ -229,11 +231,11 @@ async function send(
   } catch (cause) {
     // Reject at once if the caller has given up; the write goes on in the background.
     await untilAborted(noteDoubt(context, open, 'payment_uncertain', emit), call.signal);
-    throw uncertain(open, moved, cause);
+    throw paymentUncertain(open, moved, cause);
   }
 }
 
-function uncertain(
+function paymentUncertain(
   open: OpenPayment,
   moved: readonly Moved[],
   cause: unknown,

@@ -20,8 +20,8 @@ import { isOverCap, type SwapTaking } from './swap-bound.js';
 import { runWrap } from './swap-once.js';
 import { swapRecord } from './swap-record.js';
 
-// If no cap has room for a swap, the next swap brings this fraction of it.
-const LESS = 4n;
+// If no cap has room for a swap, the next swap brings a quarter of it.
+const SHRINK = 4n;
 
 // Swap once more if other payments took the wallet's tokens before the swap had landed.
 const MAX_SWAPS = 2;
@@ -119,7 +119,7 @@ export async function swapFromBest(
       // payment needs, so try a smaller swap.
       const isForMore = broughtBy(funding) > least - facts.available;
       if (isOverCap(error) && isForMore && needed !== least) {
-        needed = maxAmount(least, lessThan(context, facts, funding));
+        needed = maxAmount(least, smallerNeed(context, facts, funding));
         continue;
       }
       if (!concernsCandidate(error)) throw error;
@@ -133,8 +133,8 @@ export async function swapFromBest(
  * Returns the base units to look for after no cap had room for a swap. They shrink in large steps,
  * because each swap has a fee. If a person must approve each step, only the payment's need is left.
  */
-function lessThan({ config }: PaymentContext, facts: OwnFacts, funding: Funding): bigint {
-  return config.policy.approve === undefined ? facts.available + broughtBy(funding) / LESS : 0n;
+function smallerNeed({ config }: PaymentContext, facts: OwnFacts, funding: Funding): bigint {
+  return config.policy.approve === undefined ? facts.available + broughtBy(funding) / SHRINK : 0n;
 }
 
 async function swapInto(

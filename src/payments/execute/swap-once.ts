@@ -116,7 +116,7 @@ export async function swapOnce(
         if (planned === undefined || sumOf(planned.leeway) === 0n || !isOverCap(error)) throw error;
         // This throws if the caps refuse the swap without its leeway too.
         await task.onPlanned?.(takingOf({ ...planned, leeway: nothingReserved }));
-        await noneInFlight(context, reserved, task.signal);
+        await waitForPayments(context, reserved, task.signal);
         guard.isStrict = true;
         return signSwapPaid(context, deps, { ...order, reserved, isStrict: true }, task);
       })
@@ -172,7 +172,7 @@ const STANDSTILL_MS = 1_500;
  * Waits a while for payments in flight from the accounts of a swap, because a strict guard fails if
  * a payment leaves meanwhile.
  */
-async function noneInFlight(
+async function waitForPayments(
   { config }: PaymentContext,
   reserved: () => Promise<ReservedAmounts>,
   signal: AbortSignal | undefined,

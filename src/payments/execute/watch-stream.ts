@@ -20,11 +20,11 @@ let forgotten: FinalizationRegistry<() => void> | undefined;
  * the own stream only at its first read. Until then, the response can still be read by its methods,
  * or cloned, although its stream was asked for.
  *
- * @param like - The body's own stream, which the new stream has the kind of.
+ * @param original - The body's own stream; the new stream is of the same kind.
  * @param source - Returns the body's own stream at the first read.
  */
 export function watchStream(
-  like: ReadableStream<Bytes>,
+  original: ReadableStream<Bytes>,
   source: () => unknown,
   reading: Reading,
 ): { readonly stream: ReadableStream<Bytes>; isBegun(): boolean } {
@@ -38,7 +38,7 @@ export function watchStream(
     // Watch for garbage collection from the first read on, because a stream that nothing refers to
     // any more is not cancelled.
     if (typeof FinalizationRegistry !== 'undefined')
-      registry().register(stream, giveUp(reading, reader), reader);
+      registry().register(stream, leave(reading, reader), reader);
     return reader;
   };
   const finish = (from: object) => {
@@ -48,7 +48,7 @@ export function watchStream(
   const from: UnderlyingDefaultSource<Bytes> & Omit<UnderlyingByteSource, 'type'> = {
     async pull(controller: Controller) {
       const active = reader ?? begin();
-      const { done, value } = await nextOf(active).catch(async (error: unknown) => {
+      const { done, value } = await nextChunk(active).catch(async (error: unknown) => {
         if (isOver) throw error;
         finish(active);
         await reading.broke();
@@ -68,16 +68,16 @@ export function watchStream(
     },
   };
   // Take the class from the stream, because Node 16 has no global `ReadableStream`.
-  const Stream: unknown = like.constructor;
+  const Stream: unknown = original.constructor;
   if (!isStreamClass(Stream)) throw new TypeError('The stream of a response has no class.');
-  const stream = takesBuffers(like)
+  const stream = takesBuffers(original)
     ? new Stream({ ...from, type: 'bytes' })
     : new Stream<Bytes>(from, { highWaterMark: 0 });
   return { stream, isBegun: () => reader !== undefined };
 }
 
 /** Reads the next chunk that is not empty, because a stream of bytes takes no empty chunks. */
-async function nextOf(
+async function nextChunk(
   reader: ReadableStreamDefaultReader<Bytes>,
 ): Promise<ReadableStreamReadResult<Bytes>> {
   for (;;) {
@@ -90,7 +90,7 @@ async function nextOf(
  * A function of its own: closures of one function keep each other's variables alive, and this
  * closure must not keep the stream.
  */
-function giveUp(reading: Reading, reader: ReadableStreamDefaultReader<Bytes>): () => void {
+function leave(reading: Reading, reader: ReadableStreamDefaultReader<Bytes>): () => void {
   return () => {
     void reading.left();
     reader.cancel().catch(() => undefined);
