@@ -48,8 +48,8 @@ export interface SwapOptions extends TransportOptions {
 }
 
 /**
- * The heavy half of a client, loaded on first use. A payment in a token that the wallet holds needs
- * no swap code, so only the steps that need it load `swap-engine.ts`.
+ * The heavy half of a client, loaded on first use. Only steps that need swap code load
+ * `swap-engine.ts`: a payment in a token that the wallet holds does not.
  */
 export interface Engine {
   /**

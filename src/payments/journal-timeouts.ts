@@ -106,9 +106,9 @@ function coordinationWithTimeouts(
 }
 
 /**
- * Runs the takes and drops of each claim in the order of the requests, even if an earlier caller
- * no longer waits. A late take must not outlive the drop that was requested after it. A late drop
- * must not end a claim that was requested after it.
+ * Runs the takes and drops of each claim in the order of the requests. The order holds even if an
+ * earlier caller no longer waits. A late take must not outlive the drop that was requested after
+ * it. A late drop must not end a claim that was requested after it.
  */
 function createClaimOrder() {
   const underWay = new Map<Promise<unknown>, readonly string[]>();

@@ -270,8 +270,8 @@ export async function preparePayment(
 }
 
 /**
- * Chooses the offer to pay. Checks the node's network and fetches a blockhash at the same time, so
- * that a cold start costs one round trip.
+ * Chooses the offer to pay. Checks the node's network and fetches a blockhash at the same time: a
+ * cold start then costs one round trip.
  */
 async function chooseOnce(
   context: PaymentContext,

@@ -35,8 +35,8 @@ export async function sendUnpaid(
 }
 
 /**
- * Whether a fetch failed because its connection was lost. Node gives the cause of a lost connection
- * a code, and the cause of a request that it refuses to make none. Browsers give no cause at all.
+ * Whether a fetch failed because its connection was lost. In Node, the cause of a lost connection
+ * has a code. The cause has no code if Node refuses to make the request. Browsers give no cause.
  */
 function isLost(error: unknown): boolean {
   // The fetch may be another client that pays: it has asked a person or has paid, so do not repeat.

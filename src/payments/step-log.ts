@@ -8,7 +8,7 @@ export function logSteps(events: Events, logger: Logger, network: string): void 
 }
 
 /**
- * Returns the log line of an event. It has no known key, and of a URL neither user nor query,
+ * Returns the log line of an event, without known keys. It shows no user and no query of a URL,
  * because a seller's URL may be a secret of its buyer.
  */
 export function lineOf(event: ClientEvent, network: string): string {

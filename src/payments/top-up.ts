@@ -13,9 +13,9 @@ const FIRST_REST_MS = 60_000;
 const LONGEST_REST_MS = 3_600_000;
 
 /**
- * Starts the swap of `policy.topUp` in the background if the wallet holds too little, or if its
- * balance was not read lately. Only one top-up runs at a time. After a top-up that did not bring
- * enough, none starts for a while. Never throws.
+ * Starts the swap of `policy.topUp` in the background if the wallet holds too little, or may hold
+ * too little because its balance is old. Only one top-up runs at a time. After a top-up that did
+ * not bring enough, none starts for a while. Never throws.
  */
 export function keepToppedUp(context: PaymentContext): void {
   const { memory, config, closing } = context;

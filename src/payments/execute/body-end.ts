@@ -19,9 +19,9 @@ export function hasBody(response: Response): boolean {
 }
 
 /**
- * Calls `end` when the body of a response ends. The body was read if the response or a clone was
- * read to the end, by a method or as a stream. The body was lost if it broke off, or if the streams
- * of the response and of every clone were cancelled or garbage collected half read. The response
+ * Calls `end` when the body of a response ends. The body was read if any copy was read to its end,
+ * by a method or as a stream. The copies are the response and its clones. The body was lost if it
+ * broke off, or if every copy's stream was cancelled or garbage collected half read. The response
  * stays the object that fetch returned; only the members that read its body are covered.
  */
 export function onBodyEnd(response: object, end: BodyEnd): void {

@@ -9,8 +9,8 @@ import type { SwapTaking } from './swap-bound.js';
 import type { SwapTask } from './swap-task.js';
 
 /**
- * Makes a swap that counts against the caps, as a swap for a payment does, because something less
- * trusted than the caller ordered it. Throws `amount_over_limit` or `budget_exhausted`.
+ * Makes a swap that counts against the caps, as a swap for a payment does. It is for swaps that
+ * something less trusted than the caller orders. Throws `amount_over_limit` or `budget_exhausted`.
  */
 export async function countedSwap(
   context: PaymentContext,

@@ -15,7 +15,7 @@ const [QUIET_MS, LOOKS] = [10, 5];
 
 /**
  * Finds a swap that covers every call that waits by then. Calls that are made together arrive one
- * after the other, so it waits for them first, and looks again if more have arrived meanwhile.
+ * after the other, so it waits for them first. If more arrive meanwhile, it looks again.
  */
 export async function findForAll(
   context: PaymentContext,

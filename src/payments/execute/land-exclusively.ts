@@ -12,9 +12,9 @@ import { mintLock } from './fund.js';
 import type { Watched } from './swap-task.js';
 
 /**
- * Signs and lands a swap. Meanwhile no payment leaves from the accounts of `mints` and no other
- * swap of the wallet runs, because the guard at the swap's end counts on the balances that were
- * read before. The caller may stop waiting; the swap goes on to its end.
+ * Signs and lands a swap. Meanwhile no payment leaves from the accounts of `mints`, and no other
+ * swap of the wallet runs: the guard at the swap's end counts on the balances read before. The
+ * caller may stop waiting; the swap goes on to its end.
  */
 export function exclusively(
   context: PaymentContext,

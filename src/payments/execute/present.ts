@@ -38,9 +38,9 @@ export interface Rejected {
 
 /**
  * Sends the paid request, and returns any answer but a 402 as it is, with its receipt. Sends the
- * same bytes once more only if the seller and the chain say that they are settled, and the request
- * may be repeated. Throws `SettlementError` if the answer is lost. The chain has the last word in
- * each case, in the background.
+ * same bytes once more only if the request may be repeated and the payment is settled, by the word
+ * of the seller and of the chain. Throws `SettlementError` if the answer is lost. The chain has the
+ * last word in each case, in the background.
  *
  * The claims on the attempt and its answer end when this returns, or soon after if the caller has
  * given up. While the body is on its way to its reader, the claim on the answer stays. So does the
@@ -144,8 +144,8 @@ export async function presentOnce(
   const isAwaited = delivered && hasBody(response);
   // Keep the settlement of a 402 too, because the monitor looks up its pending transaction first.
   open.attempt = { ...open.attempt, delivered: delivered && !isAwaited, receipt };
-  // The end of the body writes the attempt anyway, so skip this write, unless other processes may
-  // write the attempt too.
+  // Skip this write if the end of the body writes the attempt anyway, unless other processes may
+  // write it too.
   const written = isAwaited && open.isForeign !== true ? undefined : write(context, open, emit);
   await untilAborted(Promise.resolve(written), call.signal).catch((reason: unknown) => {
     if (open.attempt.delivered) void writeUndelivered(context, open);

@@ -11,8 +11,8 @@ export function bodyClaim(id: string): string {
 }
 
 /**
- * Releases claims on an attempt or its answer, after the last write of the attempt, so that a call
- * that takes it up finds its latest state. A caller that has given up does not wait, but the next
+ * Releases claims on an attempt or its answer, after the last write of the attempt. A call that
+ * takes it up then finds its latest state. A caller that has given up does not wait, but the next
  * call of this wallet does: if it found the attempt claimed, it would pay beside it. Never rejects.
  */
 export function releaseClaims(

@@ -67,9 +67,10 @@ interface SecondTry {
 }
 
 /**
- * Returns the terms for a second payment after a 402, if by its outcome the seller has settled
- * nothing and the caller's policy allows it. The second payment must go to the same payee, for no
- * higher price. The first payment may still land, so both count until the chain decides.
+ * Returns the terms for a second payment after a 402. Undefined if the first payment is settled or
+ * may be, by the outcome, or if the caller's policy allows no second. The second payment must go to
+ * the same payee, for no higher price. The first may still land, so both count until the chain
+ * decides.
  */
 async function secondTryAfter(
   { config, protocols }: PaymentContext,

@@ -115,8 +115,8 @@ export async function swapFromBest(
     try {
       return await swapInto(context, wanted, funding, task, onConfirmed);
     } catch (error) {
-      // The whole swap counts against the caps of this payment, even if it brings more than this
-      // payment needs, so try a smaller swap.
+      // Try a smaller swap, because the whole swap counts against the caps of this payment, even if
+      // other payments need it too.
       const isForMore = broughtBy(funding) > least - facts.available;
       if (isOverCap(error) && isForMore && needed !== least) {
         needed = maxAmount(least, smallerNeed(context, facts, funding));

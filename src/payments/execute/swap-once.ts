@@ -169,8 +169,8 @@ const IN_FLIGHT_MS = 2_000;
 const STANDSTILL_MS = 1_500;
 
 /**
- * Waits a while for payments in flight from the accounts of a swap, because a strict guard fails if
- * a payment leaves meanwhile.
+ * Waits a while for payments in flight from the accounts of a swap. A strict guard fails if a
+ * payment leaves meanwhile.
  */
 async function waitForPayments(
   { config }: PaymentContext,
