@@ -25,49 +25,49 @@ const timeLimits = /* @__PURE__ */ part(() => import('./timeouts.js'));
 
 const ID_BYTES = 12;
 
-/** What every step of the flow works with. */
+/** Everything that each step of a payment works with: options, node, journal, wallet, memory. */
 export interface PaymentContext extends Coordination {
   readonly config: Config;
   readonly protocols: readonly PaymentProtocol[];
-  /** Where swaps come from; undefined for all that there are. */
+  /** Sources that swaps may come from. Undefined: every source of this library. */
   readonly sources: readonly SwapSource[] | undefined;
   readonly events: Events;
   readonly rpc: Rpc;
   readonly transport: Transport;
   /**
-   * What caps and swaps are valued by: the client's own Jupiter, also if `transport` is a
-   * service of another operator.
+   * Gives the prices that caps and swaps are valued by. It is the client's own Jupiter, even if
+   * `transport` is the service of another operator.
    */
   readonly prices: Pick<Transport, 'quote'>;
   readonly wallet: Wallet;
   readonly journal: Journal;
   readonly memory: Memory;
   readonly recovery: Recovery;
-  /** What the chain shows of the accounts that payments leave from. */
+  /** Reads from the chain which transactions touched the accounts that payments leave from. */
   readonly histories: Histories;
   readonly blockhashes: BlockhashSource;
-  /** Resolves once the node has shown that it serves our network; asked once. */
+  /** Resolves when the node has shown that it serves the client's network. Asks it only once. */
   ready(): Promise<void>;
-  /** What each purchase waits for before it goes on. */
+  /** Each purchase waits for its turn, so that many at once do not block the event loop. */
   readonly nextTurn: NextTurn;
   /** Aborts work in the background when the client closes. */
   readonly closing: AbortController;
 }
 
-/** A new attempt's id. */
+/** Returns a random id for a new attempt. */
 export function newId({ config }: Pick<PaymentContext, 'config'>): string {
   return hex.encode(config.runtime.randomBytes(ID_BYTES));
 }
 
-/** What a client is composed of: this part of the library knows no protocol and no transport. */
+/** Parts that a client is composed of, because this folder knows no protocol and no transport. */
 export interface Parts {
-  /** In the order in which a response is read by them. */
+  /** A response is tried against the protocols in this order. */
   readonly protocols: readonly PaymentProtocol[];
-  /** Where swaps come from; default: all that there are. */
+  /** Sources that swaps may come from. Default: every source of this library. */
   readonly sources?: readonly SwapSource[];
-  /** The sources, and the context's own connection. */
+  /** Returns a transport in this process, over the sources and the context's own node. */
   local(config: Config, rpc: Rpc, sources: readonly SwapSource[] | undefined): Transport;
-  /** The service at an address. */
+  /** Returns the transport to the service at a URL. */
   remote(apiUrl: string, config: Config): Transport;
 }
 
@@ -85,13 +85,13 @@ export async function createContext(
     events,
     rpc,
     transport: (await transportOf(config, parts)) ?? prices,
-    kept: await keptBy(config, events),
+    kept: await callersJournal(config, events),
     wallet: walletOf(config.signer.address, config.network),
     prices,
   });
 }
 
-/** What another operator runs. */
+/** Returns the transport that the options name; undefined if they name none. */
 async function transportOf(config: Config, parts: Parts): Promise<Transport | undefined> {
   const { apiUrl, transport, timeouts } = config;
   if (apiUrl !== undefined) return parts.remote(apiUrl, config);
@@ -100,14 +100,14 @@ async function transportOf(config: Config, parts: Parts): Promise<Transport | un
   return transportWithTimeouts(transport, timeouts.jupiter);
 }
 
-/** Where attempts are kept: a journal, each of its calls within its time. */
+/** The caller's journal, with a time limit on each of its calls. */
 export interface KeptBy {
   readonly journal: Journal;
-  /** Of all processes that share the journal; undefined if it brings none. */
+  /** Shared by all processes that use the journal. Undefined if the journal brings none. */
   readonly coordination: Coordination | undefined;
 }
 
-async function keptBy(config: Config, events: Events): Promise<KeptBy | undefined> {
+async function callersJournal(config: Config, events: Events): Promise<KeptBy | undefined> {
   const { journal, network, signer, timeouts, runtime } = config;
   if (journal === undefined) return undefined;
   const { timedJournal } = await timeLimits();
@@ -117,19 +117,19 @@ async function keptBy(config: Config, events: Events): Promise<KeptBy | undefine
   });
 }
 
-/** What a context is put together from; without `prices` its transport is our own. */
+/** Parts of a new context. Without `prices`, its transport also gives the prices. */
 type ContextParts = Pick<
   PaymentContext,
   'protocols' | 'sources' | 'events' | 'rpc' | 'transport' | 'wallet'
 > &
   Partial<Pick<PaymentContext, 'prices'>> & {
-    /** Undefined for what all clients of the wallet in this process share. */
+    /** Undefined: the context uses the journal that all clients of the wallet here share. */
     readonly kept: KeptBy | undefined;
-    /** Undefined if no other context shares them. */
+    /** Token prices that contexts share. Undefined: this context has its own. */
     readonly tokenPrices?: Prices;
   };
 
-/** A context over a connection and a transport that are there already. */
+/** Builds a context over a node connection and a transport that exist already. */
 export function contextOver(
   config: Config,
   { kept, tokenPrices, ...parts }: ContextParts,
@@ -142,10 +142,10 @@ export function contextOver(
   };
   const coordination = shared ?? wallet.coordination;
   const closing = new AbortController();
-  const rest = (ms: number) => runtime.idle(ms, closing.signal);
+  const idle = (ms: number) => runtime.idle(ms, closing.signal);
   return {
     ...coordination,
-    claims: claimsLetGo(coordination.claims, wallet.letGo, rest),
+    claims: claimsLetGo(coordination.claims, wallet.letGo, idle),
     locks: locksWithTimeout(coordination.locks),
     ...parts,
     config,
@@ -162,7 +162,7 @@ export function contextOver(
   };
 }
 
-/** A call that is made once; a failure is forgotten, so that the next caller asks again. */
+/** Makes a call once and shares its answer. Forgets a failure, so the next caller asks again. */
 function askOnce(ask: () => Promise<void>): () => Promise<void> {
   let answer: Promise<void> | undefined;
   return () =>
@@ -177,22 +177,24 @@ async function checkNetwork(rpc: Rpc, network: string): Promise<void> {
   if (actual !== network) throw (await reasons()).wrongNetwork(network, actual);
 }
 
-/** The wallet and network of the attempts that a context reads and writes. */
+/** Returns the wallet and network of the attempts that a context reads and writes. */
 export function ownerOf({ config }: PaymentContext): Owner {
   return { wallet: config.signer.address, network: config.network };
 }
 
 /**
- * The wallet's signer. A call of it fails if it does not answer in time, the caller gives up or the
- * client closes: locks and budgets wait for it. What it signs too late is dropped, and has
- * never left.
+ * Returns the wallet's signer with a time limit, because locks and budgets wait for it. A call
+ * rejects if the signer does not answer in time, the caller aborts, or the client closes. A
+ * signature that comes too late is dropped and never leaves this process.
  */
 export function signerWithTimeout(
   { config, closing }: Pick<PaymentContext, 'config' | 'closing'>,
   signal: AbortSignal | undefined,
 ): Signer {
   const { signer, timeouts } = config;
-  const late = () =>
+  const timeoutError = () =>
     new Error(`The signer did not answer within timeouts.signer, ${timeouts.signer} ms.`);
-  return wrapSigner(signer, (ask) => bounded(timeouts.signer, late, [signal, closing.signal], ask));
+  return wrapSigner(signer, (ask) =>
+    bounded(timeouts.signer, timeoutError, [signal, closing.signal], ask),
+  );
 }

@@ -17,7 +17,7 @@ import { reasons, recovery, swapEngine } from './on-demand.js';
 
 const payingHeader = /* @__PURE__ */ part(() => import('./pay-header.js'));
 
-/** A swap that is confirmed. Amounts are decimal strings of base units, as the chain shows them. */
+/** A confirmed swap. Amounts are decimal strings of base units, as the chain shows them. */
 export interface SwapResult {
   readonly signature: string;
   readonly inputMint: string;
@@ -27,39 +27,42 @@ export interface SwapResult {
   readonly provider: string;
   /** Decimal string of lamports: network and priority fee. */
   readonly feeLamports: string;
-  /** What a relayer took, if it paid the fees; it is in the amounts above. */
+  /** Fee of the relayer, if a relayer paid the network fees. The amounts above include it. */
   readonly relayFee?: RelayFee;
 }
 
 /** Options of `client.swap`. */
 export interface SwapOptions extends TransportOptions {
   /**
-   * It counts against the caps as a swap for a payment does: what it takes beyond what it brings in
-   * a pinned token (into any other its whole input), network fees and rent. For swaps that something
-   * less trusted than the caller orders, such as a model. Default false.
+   * Counts the swap against the caps, as a swap for a payment counts. Into a pinned token, only its
+   * loss counts: input minus output. Into any other token, the whole input counts. Network fees and
+   * rent count too. Set it if something less trusted than the caller orders the swap, such as a
+   * model. Default false.
    */
   readonly counted?: boolean | undefined;
   /**
-   * A quote that was approved, or the bounds of one in base units: no more leaves and no less
-   * arrives, whatever the market did since. Throws `approval_refused` if the price has moved past
-   * it.
+   * An approved quote, or its bounds in base units. No more leaves and no less arrives, even if the
+   * market has moved since. Throws `approval_refused` if the price has moved past these bounds.
    */
   readonly noWorseThan?: Pick<SwapQuote, 'maxInAmount' | 'minOutAmount'> | undefined;
 }
 
 /**
- * The heavy half of a client, loaded when it is first needed. What a payment in tokens at hand does
- * without is loaded by a step that needs it: `swap-engine.ts`.
+ * The heavy half of a client, loaded on first use. Only steps that need swap code load
+ * `swap-engine.ts`: a payment in a token that the wallet holds does not.
  */
 export interface Engine {
-  /** @param terms - Or why they cannot be read: an earlier payment for the call comes first. */
+  /**
+   * @param terms - Terms of the 402, or the error of reading them. The error is thrown only if
+   *   there is no earlier payment for the same call.
+   */
   purchase(
     call: Call,
     unpaid: Response,
     terms: PaymentRequired | ExactChangeError,
     options: CallOptions,
   ): Promise<Response>;
-  /** Pays by terms that are known; undefined if the call has to be asked first. */
+  /** Pays by terms of an earlier call; undefined if the seller must be asked first. */
   payAhead(call: Call, options: CallOptions): Promise<Response | undefined> | undefined;
   plan(call: Call, unpaid: Response, terms: PaymentRequired | undefined): Promise<Plan>;
   pay(paymentRequired: PaymentRequired | Response, options: PayOptions): Promise<Payment>;
@@ -79,7 +82,7 @@ export interface Engine {
 export async function createEngine(config: Config, events: Events, parts: Parts): Promise<Engine> {
   const context = await createContext(config, events, parts);
   const thenTopUp = <T>(result: T): T => {
-    // What cannot be loaded now is loaded by the next call.
+    // Ignore a failure to load the code, because the next call loads it again.
     if (config.policy.topUp !== undefined)
       swapEngine().then(
         ({ keepToppedUp }) => keepToppedUp(context),
@@ -109,7 +112,7 @@ export async function createEngine(config: Config, events: Events, parts: Parts)
       context.closing.abort(reason);
       context.rpc.close(reason);
       await context.memory.topUp.running;
-      // What calls that have ended are still writing, so that the journal can be closed next.
+      // Wait for the last writes of ended calls, so that the caller can close its journal next.
       await claimsReleased(context, undefined);
     },
   };

@@ -6,15 +6,16 @@ import type { Coordination, Journal, Owner } from '../journal/types.js';
 import type { KeptBy } from './context.js';
 import { createLateTakes, type LateTakes } from './late-takes.js';
 
-/** Hears of the steps of a journal that have ended, and has the clock for them. */
+/** The clock that times the steps of a journal, and the listener for steps that have ended. */
 export interface StepTimer {
+  /** Milliseconds since the epoch. */
   now(): number;
   onStep(step: EventDetails['journal.called']): void;
 }
 
 type TimedCall = <T>(step: string, work: () => Promise<T>) => Promise<T>;
 
-/** A journal of the caller's, and the coordination that it brings for a wallet, if it does. */
+/** Puts a time limit on the calls of the caller's journal and of its coordination, if any. */
 export function timedJournal(
   journal: Journal,
   owner: Owner,
@@ -33,8 +34,8 @@ export function timedJournal(
 }
 
 /**
- * A journal that fails, or does not answer in time, rejects with `journal_unavailable`: money moves
- * only if it is on record before.
+ * Puts a time limit on each call of a journal. A call that fails or comes too late rejects with
+ * `journal_unavailable`, so that no money moves before it is on record.
  */
 export function journalWithTimeouts(
   journal: Journal,
@@ -44,13 +45,14 @@ export function journalWithTimeouts(
   ledger?: Pick<Ledger, 'release'>,
 ): Journal {
   const call = callWithin(timeoutMs, timer);
-  // One listing has as many steps as attempts.
-  const untold = callWithin(timeoutMs);
+  // Steps of a listing are not reported, because it has one step for each attempt.
+  const silentCall = callWithin(timeoutMs);
   const owners = journal.owners?.bind(journal);
   return {
     reserve: (attempt, caps, along, hold) =>
       call('reserve', () => takes.during(attempt.id, journal.reserve(attempt, caps, along, hold))),
     put(attempt, along) {
+      // A hold that is still being taken would land after this release, so release it again then.
       for (const account of along?.free ?? [])
         takes.after(attempt.id, async () => ledger?.release(account, attempt.id));
       return call('put', () => journal.put(attempt, along));
@@ -60,13 +62,13 @@ export function journalWithTimeouts(
       call('release', () => takes.ending(id, () => journal.release(id, along))),
     similar: (owner, fingerprint, key) =>
       call('similar', () => journal.similar(owner, fingerprint, key)),
-    attempts: (owner, filter) => eachWithin(untold, () => journal.attempts(owner, filter)),
-    ...(owners === undefined ? {} : { owners: () => eachWithin(untold, owners) }),
+    attempts: (owner, filter) => eachWithin(silentCall, () => journal.attempts(owner, filter)),
+    ...(owners === undefined ? {} : { owners: () => eachWithin(silentCall, owners) }),
     used: (owner, caps, now) => call('used', () => journal.used(owner, caps, now)),
   };
 }
 
-/** The same for what several processes share. Waiting for a lock is the caller's to bound. */
+/** Puts the same time limit on coordination. Locks have their own: `locksWithTimeout`. */
 function coordinationWithTimeouts(
   { ledger, locks, claims, next }: Coordination,
   timeoutMs: number,
@@ -75,7 +77,7 @@ function coordinationWithTimeouts(
   const call = callWithin(timeoutMs);
   const inOrder = createClaimOrder();
   const drop = async (ids: readonly string[]) => {
-    // What is put on record is claimed with it.
+    // A write that is still under way claims its attempt too, so drop that claim after it.
     for (const id of ids) takes.after(id, () => claims.drop([id]));
     await claims.drop(ids);
   };
@@ -104,16 +106,16 @@ function coordinationWithTimeouts(
 }
 
 /**
- * Has what is asked for a claim come after all that was asked for it before, however long that takes
- * and whether or not its caller still waits: a claim that arrives late must not outlive the drop
- * that was asked for after it, nor be ended by one that was asked for before.
+ * Runs the takes and drops of each claim in the order of the requests. The order holds even if an
+ * earlier caller no longer waits. A late take must not outlive the drop that was requested after
+ * it. A late drop must not end a claim that was requested after it.
  */
 function createClaimOrder() {
   const underWay = new Map<Promise<unknown>, readonly string[]>();
   return (ids: readonly string[], work: () => Promise<void>): Promise<void> => {
-    const before = [...underWay].filter(([, others]) => others.some((id) => ids.includes(id)));
+    const earlier = [...underWay].filter(([, claimed]) => claimed.some((id) => ids.includes(id)));
     const done =
-      before.length === 0 ? work() : Promise.all(before.map(([ended]) => ended)).then(work);
+      earlier.length === 0 ? work() : Promise.all(earlier.map(([ended]) => ended)).then(work);
     const ended: Promise<unknown> = done
       .catch(() => undefined)
       .finally(() => underWay.delete(ended));
@@ -123,24 +125,24 @@ function createClaimOrder() {
 }
 
 function callWithin(timeoutMs: number, timer?: StepTimer): TimedCall {
-  const late = () =>
+  const timeoutError = () =>
     new Error(`The journal did not answer within timeouts.journal, ${timeoutMs} ms.`);
   return async (step, work) => {
     const startedAt = timer?.now() ?? 0;
-    const ended = (failed?: ErrorCode) =>
+    const reportStep = (failed?: ErrorCode) =>
       timer?.onStep({
         step,
         ms: Math.max(0, timer.now() - startedAt),
         ...(failed === undefined ? {} : { failed }),
       });
     try {
-      // In an async function: a journal may throw at once.
-      const value = await bounded(timeoutMs, late, [], async () => work());
-      ended();
+      // The async function turns a synchronous throw of the journal into a rejection.
+      const value = await bounded(timeoutMs, timeoutError, [], async () => work());
+      reportStep();
       return value;
     } catch (cause) {
-      ended(isExactChangeError(cause) ? cause.code : 'journal_unavailable');
-      // It may well say itself what is wrong.
+      reportStep(isExactChangeError(cause) ? cause.code : 'journal_unavailable');
+      // An error of the journal's own says more than a general one.
       if (isExactChangeError(cause)) throw cause;
       throw new TransportError(
         'journal_unavailable',
@@ -160,7 +162,7 @@ async function* eachWithin<T>(call: TimedCall, list: () => AsyncIterable<T>): As
       yield next.value;
     }
   } finally {
-    // A reader that stops early leaves a cursor open.
+    // Close the journal's cursor, because a reader that stops early leaves it open.
     await call('attempts', async () => iterator.return?.()).catch(() => undefined);
   }
 }

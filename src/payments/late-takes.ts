@@ -1,38 +1,38 @@
 /**
- * What attempts are being put on record for, and given to hold. A caller may give up meanwhile, and
- * a call that is over time may do its work all the same: what lands after its attempt was given up,
- * nothing else would ever end.
+ * Calls under way that reserve or hold for an attempt. A call may do its work after its time limit,
+ * when its caller has rolled the attempt back already. Nothing else would ever end such a late
+ * reservation or hold.
  */
 export interface LateTakes {
-  /** Something is being taken for an attempt. */
+  /** Notes that `work` reserves or holds for an attempt until it settles. Returns `work`. */
   during<T>(id: string, work: Promise<T>): Promise<T>;
-  /** Ends, if anything is being taken for an attempt, what has landed by then. Never rejects. */
+  /** Runs `end` after the calls under way for an attempt, if there are any. Ignores its errors. */
   after(id: string, end: () => Promise<unknown>): void;
-  /** Ends what was taken for an attempt: once now, and after what is being taken. */
+  /** Runs `end` now, and once more after the calls under way for an attempt, if there are any. */
   ending<T>(id: string, end: () => Promise<T>): Promise<T>;
 }
 
 export function createLateTakes(): LateTakes {
-  /** By attempt. None of it rejects. */
+  /** Calls under way, by attempt id. None of these promises rejects. */
   const taking = new Map<string, Set<Promise<void>>>();
   const after: LateTakes['after'] = (id, end) => {
-    const all = taking.get(id);
-    if (all === undefined) return;
-    Promise.all(all)
+    const calls = taking.get(id);
+    if (calls === undefined) return;
+    Promise.all(calls)
       .then(end)
       .catch(() => undefined);
   };
   return {
     after,
     during(id, work) {
-      const all = taking.get(id) ?? new Set();
-      taking.set(id, all);
-      const end = () => {
-        all.delete(done);
-        if (all.size === 0) taking.delete(id);
+      const calls = taking.get(id) ?? new Set();
+      taking.set(id, calls);
+      const forget = () => {
+        calls.delete(settled);
+        if (calls.size === 0) taking.delete(id);
       };
-      const done: Promise<void> = work.then(end, end);
-      all.add(done);
+      const settled: Promise<void> = work.then(forget, forget);
+      calls.add(settled);
       return work;
     },
     ending(id, end) {

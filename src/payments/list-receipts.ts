@@ -2,7 +2,7 @@ import { refuseUnknown } from '../internal/options.js';
 import type { Receipt, ReceiptFilter } from '../receipt.js';
 import { ownerOf, type PaymentContext } from './context.js';
 
-/** The fields of a {@link ReceiptFilter}: one that is misspelt would list everything. */
+/** Fields of {@link ReceiptFilter}. A misspelt field is refused, or it would filter nothing. */
 const FIELDS: readonly (keyof ReceiptFilter)[] = [
   'state',
   'host',
@@ -12,7 +12,7 @@ const FIELDS: readonly (keyof ReceiptFilter)[] = [
   'until',
 ];
 
-/** Receipts in the journal, oldest first. */
+/** Lists the wallet's receipts in the journal that match a filter, oldest first. */
 export async function* listReceipts(
   context: PaymentContext,
   filter: ReceiptFilter,
@@ -23,22 +23,22 @@ export async function* listReceipts(
     ownerOf(context),
     since === undefined ? {} : { since },
   )) {
-    if (receipt !== undefined && fits(receipt, filter)) yield receipt;
+    if (receipt !== undefined && matches(receipt, filter)) yield receipt;
   }
 }
 
-/** Whether a receipt is one that a filter asks for. */
-function fits(
+/** Whether a receipt matches a filter. */
+function matches(
   receipt: Receipt,
   { state, host, payTo, mint, since, until }: ReceiptFilter,
 ): boolean {
   if (since !== undefined && receipt.at < since) return false;
   if (until !== undefined && receipt.at >= until) return false;
   if (host !== undefined && new URL(receipt.url).host !== host) return false;
-  const wanted: readonly (readonly [string | undefined, string])[] = [
+  const fields: readonly (readonly [wanted: string | undefined, actual: string])[] = [
     [state, receipt.state],
     [payTo, receipt.payment.payTo],
     [mint, receipt.payment.mint],
   ];
-  return wanted.every(([want, is]) => want === undefined || want === is);
+  return fields.every(([wanted, actual]) => wanted === undefined || wanted === actual);
 }

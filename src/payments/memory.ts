@@ -11,84 +11,84 @@ export interface PriceSeen {
   readonly at: number;
 }
 
-/** Terms that hold for a while. */
+/** Terms of a seller that stay valid for a while. */
 export interface StableTerms {
   readonly terms: PaymentRequired;
-  /** Since when, in milliseconds since the epoch, and for how many milliseconds. */
+  /** The terms are valid from then. Milliseconds since the epoch. */
   readonly at: number;
+  /** Milliseconds for which the terms are valid. */
   readonly ms: number;
 }
 
-/** What tokens are worth, for any wallet. */
+/** Prices of tokens, which are the same for every wallet. */
 export interface Prices {
-  /** Prices of the last minutes, oldest first. */
+  /** Prices of the last minutes by mint, oldest first. */
   readonly prices: Map<Address, readonly PriceSeen[]>;
-  /** When a mint was found to have no price. Milliseconds since the epoch. */
+  /** When a mint was last found to have no price. Milliseconds since the epoch. */
   readonly unpriced: Map<Address, number>;
-  /** Prices that are being asked for, by mint and whether the question gives way to others. */
+  /** Price requests under way, by mint and by whether the request has a low priority. */
   readonly pricesAsked: Map<string, Promise<PriceSeen | undefined>>;
 }
 
-/** What a client has learned of the chain and of its services, and need not ask again. */
+/** Answers of the chain and of services that a client remembers, so that it asks them once. */
 export interface Memory extends Prices {
   readonly mints: Map<Address, { readonly tokenProgram: Address; readonly decimals: number }>;
-  /** Payees' token accounts that are there, by address. */
+  /** Addresses of payees' token accounts that exist. */
   readonly payees: Set<Address>;
-  /** When a swap out of a token that is not pinned came to nothing. Milliseconds since the epoch. */
+  /** When a swap out of an unpinned token last failed, by mint. Milliseconds since the epoch. */
   readonly failedInputs: Map<Address, number>;
   /**
-   * Its SOL and pinned tokens, as they were asked for last; no `read` as long as nothing came of
-   * that. Milliseconds since the epoch.
+   * The last read of the wallet's SOL and pinned tokens. It began at `at`, milliseconds since the
+   * epoch. `read` is absent until its result is noted (`plan/pinned-holdings.ts`).
    */
   pinned: { readonly at: number; read?: Promise<Holdings> } | undefined;
-  /** All that the wallet holds, as it was asked for last. Milliseconds since the epoch. */
+  /** The last read of all tokens of the wallet. It began at `at`, milliseconds since the epoch. */
   holdings: { readonly at: number; readonly read: Promise<Holdings> } | undefined;
-  /** The same, as it was read last, however outdated. */
+  /** Holdings of the last read that succeeded, of either kind, even if they are outdated. */
   lastHoldings: { readonly at: number; readonly holdings: Holdings } | undefined;
   /** Origins that have charged for a call. */
   readonly charging: Set<string>;
-  /** Terms that the next call is paid by ahead, by method and URL. */
+  /** Terms by which the next call is paid ahead, by method and URL. */
   readonly stableTerms: Map<string, StableTerms>;
-  /** Which payment headers the browser lets a page send, each with its method and origin. */
+  /** Payment headers that the browser lets a page send, each with its method and origin. */
   readonly allowedByCors: Set<string>;
-  /** The top-up that is under way, and how many failed in a row. */
   readonly topUp: {
+    /** The top-up that is under way. */
     running: Promise<void> | undefined;
+    /** How many top-ups failed in a row. */
     failures: number;
-    /** When the last one failed. Milliseconds since the epoch. */
+    /** When the last top-up failed. Milliseconds since the epoch. */
     failedAt: number;
-    /** Milliseconds from then on in which none is tried. */
+    /** Milliseconds after the last failure in which no top-up starts. */
     restMs: number;
   };
-  /** When the service failed to plan a swap last. Milliseconds since the epoch. */
+  /** When the service last failed to plan a swap. Milliseconds since the epoch. */
   servicePlanFailedAt: number;
 }
 
-/** What a client does about the attempts that earlier processes left. */
+/** What a client knows of the attempts that earlier processes left. */
 export interface Recovery {
-  /**
-   * The one look that comes before the first payment; undefined if the next payment has to look.
-   */
+  /** The look before the first payment. Undefined: the next payment has to look. */
   started: Promise<unknown> | undefined;
-  /** Ids of attempts whose swap is waited for. */
+  /** Ids of attempts that this client waits for, because their swap may still land. */
   readonly awaitedSwaps: Set<string>;
   /**
-   * Attempts that were taken up and may still change, by id: when each was made. Milliseconds since
+   * When each attempt was made that was taken up and may still change, by id. Milliseconds since
    * the epoch.
    */
   readonly open: Map<string, number>;
-  /** What was freed and is yet to be told, by id, the newest last. */
+  /** Receipts of freed attempts that `resume` has yet to return, by id, the newest last. */
   readonly freed: Map<string, FreedReceipt>;
-  /** Looks for budget that orphans hold. Each resolves to whether it freed any. */
+  /** Looks for budget of orphaned attempts. Each resolves to whether it freed any. */
   readonly looks: {
     running?: Promise<boolean> | undefined;
-    /** Shared by all calls that a cap refused while that runs. */
+    /** Begins after `running`. All calls share it that a cap refused meanwhile. */
     next?: Promise<boolean> | undefined;
   };
 }
 
-/** Of mints, accounts and addresses, each: sellers may name any number of them. */
-const MOST = 1_000;
+/** Most entries of each map and set, because sellers may name any number of mints and accounts. */
+const MAX_ENTRIES = 1_000;
 
 export function createPrices(): Prices {
   return { prices: new Map(), unpriced: new Map(), pricesAsked: new Map() };
@@ -121,10 +121,7 @@ export function createRecovery(): Recovery {
   };
 }
 
-/**
- * Makes room for one more, if need be by forgetting all: what is asked for again is soon there
- * again.
- */
-export function makeRoom(kept: { readonly size: number; clear(): void }): void {
-  if (kept.size >= MOST) kept.clear();
+/** Makes room for an entry. A full map or set is cleared: entries in use soon come back. */
+export function makeRoom(entries: { readonly size: number; clear(): void }): void {
+  if (entries.size >= MAX_ENTRIES) entries.clear();
 }

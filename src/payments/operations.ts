@@ -19,43 +19,43 @@ import type { WorstPrice } from './plan/quote-within.js';
 import { checkFit } from './plan/swap-quote.js';
 import { inBaseUnits } from './plan/ui-amount.js';
 
-/** Swaps without any payment. */
+/** Makes a swap that is for no payment. */
 export async function swap(
   context: PaymentContext,
-  asked: SwapRequest | UiSwapRequest,
+  request: SwapRequest | UiSwapRequest,
   { counted = false, noWorseThan, signal }: SwapOptions,
 ): Promise<SwapResult> {
   const emit = context.events.emitter(newId(context));
   await untilAborted(context.ready(), signal);
-  const request = parseSwapRequest(await inBaseUnits(context, asked, signal), context.config);
+  const resolved = parseSwapRequest(await inBaseUnits(context, request, signal), context.config);
   const task = { emit, signal, worst: noWorseThan && readWorst(noWorseThan) };
   const swapped = await (counted
-    ? countedSwap(context, request, task)
-    : runSwap(context, { request, ...task }));
+    ? countedSwap(context, resolved, task)
+    : runSwap(context, { request: resolved, ...task }));
   return { ...swapped.record, feeLamports: swapped.feeLamports.toString() };
 }
 
 function readWorst({ maxInAmount, minOutAmount }: WorstPrice): WorstPrice {
-  // From JavaScript they may be anything, and a bound that is none must not let all pass.
+  // JavaScript may pass anything, and an amount that cannot be read must not allow every price.
   for (const amount of [maxInAmount, minOutAmount])
     if (parseAmount(amount) === undefined)
       throw refuse('noWorseThan', 'must be a quote, or its maxInAmount and minOutAmount.');
   return { maxInAmount, minOutAmount };
 }
 
-/** Asks for a price. */
+/** Returns a quote for a swap, and signs nothing. */
 export async function quote(
   context: PaymentContext,
   request: SwapRequest | UiSwapRequest,
   signal: AbortSignal | undefined,
 ): Promise<SwapQuote> {
-  const asked = parseSwapRequest(await inBaseUnits(context, request, signal), context.config);
-  const answer = await context.transport.quote(asked, { signal });
-  checkFit(answer, asked);
+  const resolved = parseSwapRequest(await inBaseUnits(context, request, signal), context.config);
+  const answer = await context.transport.quote(resolved, { signal });
+  checkFit(answer, resolved);
   return showable(answer);
 }
 
-/** Balances of some mints, or of all that the wallet holds. */
+/** Returns the wallet's balances of some mints, or of every token that it holds. */
 export async function balance(
   { config, transport }: PaymentContext,
   mint: string | readonly string[] | undefined,
@@ -65,20 +65,20 @@ export async function balance(
   const mints =
     mint === undefined
       ? undefined
-      : (typeof mint === 'string' ? [mint] : mint).map((one) => parseMint('mint', one, network));
+      : (typeof mint === 'string' ? [mint] : mint).map((name) => parseMint('mint', name, network));
   const balances = await transport.balance(
     { wallet: signer.address, ...(mints === undefined ? {} : { mint: mints }) },
     { signal },
   );
   checkBalances(balances, mints, network);
-  return balances.map((one) => ({ ...one, ...symbolOf(network, one.mint) }));
+  return balances.map((holding) => ({ ...holding, ...symbolOf(network, holding.mint) }));
 }
 
-/** What is spent of each cap. */
+/** Returns how much of each cap is used. */
 export async function spent(context: PaymentContext): Promise<CapUse[]> {
   const { policy } = context.config;
   const spends: Attempt[] = [];
-  // Only a cap for each host or payee needs to know which there are.
+  // Only a cap for each host or payee needs the attempts, because they name hosts and payees.
   if (policy.caps.some(({ host, payTo }) => host === '*' || payTo === '*')) {
     for await (const attempt of context.journal.attempts(ownerOf(context))) spends.push(attempt);
   }

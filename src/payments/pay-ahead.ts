@@ -18,8 +18,8 @@ import { decided } from './reconcile/payment-monitor.js';
 import type { Buying } from './task.js';
 
 /**
- * Pays a call with its first request, by terms that are known from one before. Undefined if it has
- * to be asked what it costs; nothing has left then.
+ * Pays a call with its first request, by the terms of an earlier call. Resolves to undefined if the
+ * seller must be asked for terms first; nothing has left the wallet then.
  */
 export async function payByTerms(
   context: PaymentContext,
@@ -28,7 +28,7 @@ export async function payByTerms(
   options: CallOptions,
 ): Promise<Response | undefined> {
   const { url } = call;
-  // A body that is too large, or does not end in time, may be asked for no payment at all.
+  // A body that is too large or too slow cannot be paid for, but the seller may ask for no payment.
   const isReplayable = await call.replayable().then(
     () => true,
     () => false,
@@ -36,33 +36,33 @@ export async function payByTerms(
   throwIfAborted(call.signal);
   if (!isReplayable) return undefined;
   const sign = signFor(context);
-  // No swap is made for terms that may have changed, also if another call takes the tokens first.
+  // Never swap ahead, even if another call takes the tokens first: the terms may have changed.
   const signAhead = signFor({ ...context, config: { ...context.config, autoSwap: false } });
   const response = await asPurchase(context, { call, url, terms }, options, async (buying) => {
     const first = await signAhead(terms, buying.task, onlyPaidAhead).catch((error: unknown) => {
-      // Asked for terms of today, it may cost less, or nothing.
-      if (isExactChangeError(error) && error.funds === 'untouched' && !isNo(error))
+      // Ask the seller first instead: by its present terms the call may cost less, or nothing.
+      if (isExactChangeError(error) && error.funds === 'untouched' && !isDeclined(error))
         return undefined;
       throw error;
     });
     return first === undefined ? undefined : presentAhead(context, first, buying, sign);
   });
-  // What is free now, or refused, is asked for first the next time.
+  // Ask the seller first the next time, because the call was free now or was refused.
   if (response?.ok !== true || receiptOf(response)?.settlement === undefined)
     forgetStableTerms(context, call);
   return response;
 }
 
-/** Whether a person or a wallet was asked, and gave no payment: once a call is enough. */
-function isNo(error: unknown): boolean {
+/** Whether a person or the wallet declined the payment: ask them only once a call. */
+function isDeclined(error: unknown): boolean {
   return (
     isExactChangeError(error, 'approval_refused') || isExactChangeError(error, 'signing_failed')
   );
 }
 
 /**
- * Presents a payment that was not asked for. A 402 to it means what an unpaid call would have been
- * told, once the chain has shown that the payment can never land.
+ * Presents a payment that the seller has not asked for. If the answer is a 402, waits until the
+ * chain shows that this payment can never land. Then pays by the terms of that 402.
  */
 async function presentAhead(
   context: PaymentContext,
@@ -72,12 +72,12 @@ async function presentAhead(
 ): Promise<Response> {
   const { call, emit } = buying.presentation;
   const presenting = present(context, first, { ...buying.presentation, keepsClaim: true });
-  const undoing = presenting.then((shown) =>
-    'response' in shown ? undefined : termsOnceUndone(context, first, shown, emit, call.signal),
+  const readingTerms = presenting.then((shown) =>
+    'response' in shown ? undefined : termsOnceUnsettled(context, first, shown, emit, call.signal),
   );
-  let terms: Awaited<typeof undoing>;
+  let terms: Awaited<typeof readingTerms>;
   try {
-    terms = await undoing;
+    terms = await readingTerms;
   } finally {
     await releaseClaims(context, first, [first.attempt.id], call.signal);
   }
@@ -92,11 +92,10 @@ async function presentAhead(
 }
 
 /**
- * The terms of a 402 to a payment that the seller had not asked for, once the chain has shown that
- * the payment can never land; undefined if it has landed, or nothing shows in time what became of
- * it.
+ * Returns the terms of a 402 when the chain has shown that the payment can never land. Resolves to
+ * undefined if the payment has landed, or if the chain does not decide in time.
  */
-async function termsOnceUndone(
+async function termsOnceUnsettled(
   context: PaymentContext,
   open: OpenPayment,
   { rejected: { response } }: Rejected,
@@ -122,7 +121,7 @@ async function termsOnceUndone(
   }
 }
 
-/** Refuses an offer that was made for one call alone. */
+/** Refuses an offer that belongs to one call, because it has a memo or a blockhash. */
 const onlyPaidAhead: NonNullable<ChooseOptions['refuse']> = ({ memo, recentBlockhash }) =>
   memo === undefined && recentBlockhash === undefined
     ? undefined

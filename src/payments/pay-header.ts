@@ -16,9 +16,8 @@ import { resumeOnce } from './reconcile/resume-once.js';
 /** Options of `client.pay`. */
 export interface PayOptions {
   /**
-   * The URL that the payment is for, as you know it; needed if the terms are neither a response
-   * nor read by this library from one.
-   * Caps for hosts count by it.
+   * The URL that the payment is for. Caps for hosts count by it. You may leave it out if you give a
+   * response, or terms that this library has read from a response.
    */
   readonly url?: string;
   readonly signal?: AbortSignal;
@@ -26,22 +25,22 @@ export interface PayOptions {
 
 /** A payment for callers that do their own HTTP. */
 export interface Payment {
-  /** Present it as a request header, once, to the URL that asked, and never across a redirect. */
+  /** Request header. Send it once, to the URL that asked for payment, never across a redirect. */
   readonly header: { readonly name: string; readonly value: string };
-  /** As it stands when the payment is made; `client.receipts()` has what became of it. */
+  /** The receipt as of the signature. `client.receipts()` shows what became of the payment. */
   readonly receipt: Receipt;
 }
 
-/** Signs a payment for a caller that presents it by itself. */
+/** Signs a payment that the caller presents itself. */
 export async function payHeader(
   context: PaymentContext,
-  given: PaymentRequired | Response,
+  paymentRequired: PaymentRequired | Response,
   { url, signal }: PayOptions,
 ): Promise<Payment> {
   const startedAt = context.config.runtime.now();
-  const terms = await readTerms(context, given, url, signal);
-  const at = url ?? terms.url;
-  if (at === undefined)
+  const terms = await readTerms(context, paymentRequired, url, signal);
+  const payUrl = url ?? terms.url;
+  if (payUrl === undefined)
     throw new ConfigError(
       'invalid_option',
       'Option url is missing: the terms do not say where they come from. Give the address that asked for payment.',
@@ -49,7 +48,7 @@ export async function payHeader(
         details: { option: 'url' },
       },
     );
-  checkUrl(at);
+  checkUrl(payUrl);
   const id = newId(context);
   const emit = context.events.emitter(id);
   const moved: Moved[] = [];
@@ -57,10 +56,14 @@ export async function payHeader(
   try {
     await untilAborted(Promise.all([context.nextTurn(), context.ready()]), signal);
     await resumeOnce(context);
-    const choice = await choose(context, terms, { host: new URL(at).host, signal, quote: false });
-    // What the header is presented with is the caller's to know, so no other call adopts this
-    // payment.
-    const place = { url: at, method: 'GET', fingerprint: id };
+    const choice = await choose(context, terms, {
+      host: new URL(payUrl).host,
+      signal,
+      quote: false,
+    });
+    // The id serves as the fingerprint, so that no other call takes up this payment: only the
+    // caller knows the request that the header goes with.
+    const place = { url: payUrl, method: 'GET', fingerprint: id };
     const open = await preparePayment(context, choice, {
       id,
       place,
@@ -70,7 +73,7 @@ export async function payHeader(
       startedAt,
       onCounted,
     });
-    // It is not presented here: what comes of it is the chain's to say.
+    // Follow the payment on the chain, because this client presents nothing and gets no answer.
     void monitorPayment(context, open, emit);
     await context.claims.drop([id, bodyClaim(id)]).catch(() => undefined);
     return { header: open.attempt.payment.header, receipt: open.attempt.receipt };
@@ -85,21 +88,21 @@ export async function payHeader(
 }
 
 /**
- * Terms that we have read ourselves are taken as they are; any other object is read as a body whose
- * origin only the caller can know.
+ * Reads the terms of a 402. Terms that this library has read already are returned as they are. Any
+ * other object is read as a response body, without the URL that it comes from.
  */
 async function readTerms(
   context: PaymentContext,
-  given: PaymentRequired | Response,
+  paymentRequired: PaymentRequired | Response,
   url: string | undefined,
   signal: AbortSignal | undefined,
 ): Promise<PaymentRequired> {
   const { config, protocols } = context;
-  const terms = isResponse(given)
-    ? await detectTerms(protocols, given, { timeoutMs: config.timeouts.terms, signal })
-    : protocols.some((one) => one.owns(given))
-      ? given
-      : await parsedBy(protocols, given);
+  const terms = isResponse(paymentRequired)
+    ? await detectTerms(protocols, paymentRequired, { timeoutMs: config.timeouts.terms, signal })
+    : protocols.some((protocol) => protocol.owns(paymentRequired))
+      ? paymentRequired
+      : await parseBody(protocols, paymentRequired);
   if (terms !== undefined) return terms;
   throw new ProtocolError(
     'malformed_payment_required',
@@ -110,7 +113,7 @@ async function readTerms(
   );
 }
 
-async function parsedBy(
+async function parseBody(
   protocols: readonly PaymentProtocol[],
   body: object,
 ): Promise<PaymentRequired | undefined> {
@@ -121,9 +124,9 @@ async function parsedBy(
   return undefined;
 }
 
-function checkUrl(at: string): void {
+function checkUrl(url: string): void {
   try {
-    checkOrigin(at);
+    checkOrigin(url);
   } catch (error) {
     if (isExactChangeError(error)) throw error;
     throw new ConfigError(
@@ -136,12 +139,12 @@ function checkUrl(at: string): void {
   }
 }
 
-function isResponse(given: PaymentRequired | Response): given is Response {
-  if (!('headers' in given) || !('status' in given)) return false;
-  // Parsed JSON may have any names, but no methods.
+function isResponse(value: PaymentRequired | Response): value is Response {
+  if (!('headers' in value) || !('status' in value)) return false;
+  // Terms are parsed JSON, which may have these names but no methods.
   return (
-    typeof given.headers === 'object' &&
-    'get' in given.headers &&
-    typeof given.headers.get === 'function'
+    typeof value.headers === 'object' &&
+    'get' in value.headers &&
+    typeof value.headers.get === 'function'
   );
 }

@@ -28,20 +28,20 @@ import { reasons, swapEngine } from './on-demand.js';
 
 const resigning = /* @__PURE__ */ part(() => import('./execute/resign.js'));
 const payingAhead = /* @__PURE__ */ part(() => import('./pay-ahead.js'));
-/** Without a reason of ours, Node makes an error with a stack for each answer. */
+/** Reason for cancelling a body: without one, Node makes an error with a stack each time. */
 const NOT_READ = 'not read';
 
-/** What a caller says of one call besides the request itself. */
+/** Options of one call, besides its request. */
 export interface CallOptions {
   readonly idempotencyKey?: string | undefined;
-  /** The request may reach the seller twice. */
+  /** The caller allows that the request reaches the seller twice. */
   readonly repeatable?: boolean | undefined;
 }
 
 /**
- * Pays for a call that was answered with terms, and returns the answer to the paid request.
+ * Pays for a call that the seller answered with a 402. Returns the answer to the paid request.
  *
- * @param terms - Or why they cannot be read.
+ * @param terms - Terms of the 402, or the error of reading them.
  */
 export async function payForCall(
   context: PaymentContext,
@@ -50,7 +50,7 @@ export async function payForCall(
   terms: PaymentRequired | ExactChangeError,
   options: CallOptions,
 ): Promise<Response> {
-  // Where a redirect led, the terms are that place's, and so is the paid request.
+  // After a redirect, the terms belong to the last URL, so the paid request goes there.
   const url = unpaid.url === '' ? call.url : unpaid.url;
   if (isExactChangeError(terms))
     return asPurchase(context, { call, url, unpaid }, options, () => Promise.reject(terms));
@@ -63,7 +63,7 @@ export async function payForCall(
     { call, url, terms, unpaid },
     options,
     async (buying) => {
-      // Loaded before anything is signed.
+      // Load this before signing: a file that never arrives must not strand a signed payment.
       const resign = context.config.policy.resign > 0 ? await resigning() : undefined;
       const first = await sign(terms, buying.task);
       return resign === undefined
@@ -72,15 +72,15 @@ export async function payForCall(
     },
   );
   noteCharge(context, call, terms, unpaid, response);
-  // The first answer is not read any more; unread, it would keep its connection.
+  // Nothing reads the 402 any more, and an unread body keeps its connection.
   unpaid.body?.cancel(NOT_READ).catch(() => undefined);
   return response;
 }
 
 /**
- * Pays a call with its first request, by terms that are known from one before. Undefined if it has
- * to be asked what it costs: at once if there are no such terms, so that the call goes out then;
- * nothing has left in either case.
+ * Pays a call with its first request, by the terms of an earlier call. Returns undefined at once if
+ * there are no such terms, so that the unpaid request leaves without delay. Resolves to undefined
+ * if the seller must be asked for terms first. Nothing has left the wallet in either case.
  */
 export function payAhead(
   context: PaymentContext,
@@ -88,13 +88,13 @@ export function payAhead(
   options: CallOptions,
 ): Promise<Response | undefined> | undefined {
   const { memory, blockhashes } = context;
-  // What charged before mostly charges again: the payment finds its blockhash there.
+  // Fetch a blockhash for the payment now, because an origin that charged mostly charges again.
   if (memory.charging.has(new URL(call.url).origin)) blockhashes.recent().catch(() => undefined);
   const terms = stableTermsOf(context, call);
   return terms === undefined ? undefined : loadAhead(context, call, terms, options);
 }
 
-/** Loads what does it; a call that cannot have that asks first, as any other. */
+/** Loads the code for paying ahead. If it cannot be loaded, the seller is asked first. */
 async function loadAhead(
   context: PaymentContext,
   call: Call,
@@ -105,24 +105,24 @@ async function loadAhead(
   return ahead?.payByTerms(context, call, terms, options);
 }
 
-/** A call that is to be paid for. */
-interface Asked {
+/** A call that needs a payment. */
+interface PayableCall {
   readonly call: Call;
-  /** The place that is paid. */
+  /** The URL that the payment is for. */
   readonly url: string;
-  /** Undefined if they cannot be read. */
+  /** Undefined if the terms cannot be read. */
   readonly terms?: PaymentRequired;
-  /** The answer that brought the terms. */
+  /** The 402 that brought the terms; undefined if the call is paid ahead. */
   readonly unpaid?: Response;
 }
 
 /**
- * Buys once: an earlier payment for the same call comes first, and what goes wrong says what became
- * of the money.
+ * Makes one purchase. Finishes an earlier payment for the same call first. Each error says what
+ * became of the money.
  */
 export async function asPurchase<T extends Response | undefined>(
   context: PaymentContext,
-  { call, url, terms, unpaid }: Asked,
+  { call, url, terms, unpaid }: PayableCall,
   { idempotencyKey, repeatable = false }: CallOptions,
   buy: (buying: Buying) => Promise<T>,
 ): Promise<T | Response> {
@@ -130,7 +130,7 @@ export async function asPurchase<T extends Response | undefined>(
   const id = newId(context);
   const emit = context.events.emitter(id);
   const moved: Moved[] = [];
-  // Before the first wait: a swap is made for those too that have had no turn yet.
+  // Announce the call before its first wait, so that a swap for several calls can cover it too.
   const onCounted = announce(context.wallet);
   try {
     const turn = context.nextTurn();
@@ -147,7 +147,7 @@ export async function asPurchase<T extends Response | undefined>(
     return await underKey(context, idempotencyKey, async () => {
       await resumeOnce(context).catch(unread);
       const common = { call, repeatable, emit, startedAt };
-      // Check for an earlier payment first: the seller controls these terms, and their place.
+      // Check for an earlier payment first: the seller controls these terms and their URL.
       const earlier = await resumeEarlierPayment(context, {
         ...common,
         fingerprint,
@@ -180,15 +180,15 @@ export async function asPurchase<T extends Response | undefined>(
 }
 
 /**
- * Chooses the offer to pay, and signs the payment for it.
+ * Returns a function that chooses the offer to pay, and signs the payment for it.
  *
- * @param checkPlace - Rejects if no payment could be presented.
+ * @param checkPlace - Rejects if the caller could not present a payment.
  */
 export function signFor(context: PaymentContext, checkPlace?: () => Promise<void>): SignFor {
   return async (terms, task, refuse) => {
-    const counted = announce(context.wallet);
+    const endAnnouncement = announce(context.wallet);
     const onCounted = () => {
-      counted();
+      endAnnouncement();
       task.onCounted();
     };
     try {
@@ -205,8 +205,8 @@ export function signFor(context: PaymentContext, checkPlace?: () => Promise<void
 
 /**
  * Reserves the budget, gets the tokens, asks for approval, signs, and writes the signed payment to
- * the journal. Nothing has left when it returns, or it has failed and is rolled back. The attempt
- * stays claimed by this call.
+ * the journal. The payment has not left this process when it returns. A failure rolls the
+ * reservation back. The attempt stays claimed by this call.
  */
 export async function preparePayment(
   context: PaymentContext,
@@ -216,7 +216,7 @@ export async function preparePayment(
   const { runtime, network, signer, policy } = context.config;
   const { id, place, signal, emit, startedAt } = task;
   const { protocol, terms, offer, facts, refused } = choice;
-  // Before anything is swapped or signed for it.
+  // Check before swapping or signing, because a header that is too large cannot be presented.
   protocol.checkHeader(terms, offer);
   const { mint, payTo } = offer;
   emit('payment.chosen', {
@@ -240,12 +240,12 @@ export async function preparePayment(
       policy.topUp === undefined
         ? await reserve()
         : await (await swapEngine('untouched', signal)).onceToppedUp(context, reserve, signal);
-    const seen = { url: place.url, method: place.method, status: 402 };
+    const planPlace = { url: place.url, method: place.method, status: 402 };
     let approve: Approve = () => Promise.resolve(false);
     if (policy.approve !== undefined) {
       const { approvalFor, planOf } = await swapEngine('untouched', signal);
       const planFor = (funding: Funding | undefined) =>
-        planOf(context, seen, choice, funding, signal, true);
+        planOf(context, planPlace, choice, funding, signal, true);
       approve = approvalFor(context, policy.approve, planFor, signal);
     }
     const funding = { ...task, reservation, approve, taken };
@@ -270,8 +270,8 @@ export async function preparePayment(
 }
 
 /**
- * One round trip when cold: the node's network is checked, and the blockhash of the payment
- * fetched, beside what choosing reads.
+ * Chooses the offer to pay. Checks the node's network and fetches a blockhash at the same time: a
+ * cold start then costs one round trip.
  */
 async function chooseOnce(
   context: PaymentContext,
@@ -290,7 +290,7 @@ async function chooseOnce(
   });
   const [network, choice] = await Promise.allSettled([ready, choosing]);
   throwIfAborted(signal);
-  // What a node of another network says about an offer means nothing.
+  // Throw this error first, because facts from a node of another network mean nothing.
   if (network.status === 'rejected') throw network.reason;
   if (choice.status === 'rejected') throw choice.reason;
   return choice.value;

@@ -1,7 +1,7 @@
 /**
- * What few payments look at: why an offer cannot be paid, or none of them, accounts with extensions,
- * and all that the wallet holds. One door, so that it is one part of a bundle, and loaded before
- * anything is signed.
+ * Code that few payments need: why an offer, or every offer, cannot be paid; accounts with
+ * extensions; `warm`. It is one module, so that a bundle has it as one file. A payment loads it
+ * before it signs.
  */
 export { overBudget } from '../policy/over-budget.js';
 export { nothingPayable } from './plan/nothing-payable.js';

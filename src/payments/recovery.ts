@@ -1,7 +1,7 @@
 /**
- * What earlier calls and processes left, what became of a payment that its seller does not prove,
- * and what undoes a payment that was not signed. One door, so that it is one part of a bundle, and
- * loaded by the payments that need it: most do not.
+ * Code that takes up attempts of earlier calls, and decides payments that no seller proves. It also
+ * undoes payments that were not signed. It is one module, so that a bundle has it as one file. Only
+ * the few payments that need it load it.
  */
 export { afterRefusal } from './execute/rejection.js';
 export { settleEarlier } from './reconcile/settle-earlier.js';

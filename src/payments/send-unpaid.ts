@@ -6,17 +6,17 @@ import type { Call } from '../internal/request.js';
 const FIRST_WAIT_MS = 250;
 
 /**
- * Sends a call as its caller made it. A GET or HEAD without a payment header is sent again after a
- * 503 or a lost connection: nothing has left that could be spent twice; an abort that is not the
- * caller's is a lost connection. A 503 that asks for a longer wait than ours is returned as it is.
+ * Sends a call as its caller made it. Sends a GET or HEAD without a payment header again after a
+ * 503 or a lost connection: nothing has left that could be spent twice. An abort that is not the
+ * caller's counts as a lost connection. A 503 that asks for a wait over `MAX_WAIT_MS` is returned.
  */
 export async function sendUnpaid(
   call: Call,
   { retries, runtime }: Pick<ClientConfig, 'retries' | 'runtime'>,
 ): Promise<Response> {
   const isSafe = !call.paysItself && (call.method === 'GET' || call.method === 'HEAD');
-  const most = isSafe ? retries : 0;
-  for (let tries = 0; tries < most; tries += 1) {
+  const maxRetries = isSafe ? retries : 0;
+  for (let tries = 0; tries < maxRetries; tries += 1) {
     const response = await call.sendUnpaid().catch((error: unknown) => {
       if (call.signal?.aborted === true || !isLost(error) || call.isRefused()) throw error;
       return undefined;
@@ -24,7 +24,7 @@ export async function sendUnpaid(
     if (response !== undefined && response.status !== 503) return response;
     const wait = response === undefined ? undefined : askedWait(response.headers, runtime.now());
     if (response !== undefined && (wait ?? 0) > MAX_WAIT_MS) return response;
-    // Unread, it would keep its connection.
+    // An unread body keeps its connection.
     response?.body?.cancel().catch(() => undefined);
     await runtime.sleep(
       withJitter(wait ?? Math.min(FIRST_WAIT_MS * 2 ** tries, MAX_WAIT_MS), runtime),
@@ -35,16 +35,16 @@ export async function sendUnpaid(
 }
 
 /**
- * Node names the cause of a connection that failed by a code, and that of a request that it will
- * not make by none; browsers name neither.
+ * Whether a fetch failed because its connection was lost. In Node, the cause of a lost connection
+ * has a code. The cause has no code if Node refuses to make the request. Browsers give no cause.
  */
 function isLost(error: unknown): boolean {
-  // Of another client that pays below: it has asked a person, or has paid.
+  // The fetch may be another client that pays: it has asked a person or has paid, so do not repeat.
   if (isExactChangeError(error)) return false;
-  // By its structure: the fetch of a test environment or a frame has errors of another realm.
+  // Check the structure, not the class: a test environment or a frame has classes of its own.
   const cause: unknown =
     typeof error === 'object' && error !== null && 'cause' in error ? error.cause : undefined;
   if (typeof cause !== 'object' || cause === null) return true;
-  // The seller has had five minutes.
+  // Headers that time out are no lost connection: the seller has had five minutes to answer.
   return 'code' in cause && cause.code !== 'UND_ERR_HEADERS_TIMEOUT';
 }

@@ -2,14 +2,14 @@ import type { ClientEvent, Events, Logger } from '../events.js';
 import { redact } from '../internal/redact.js';
 import { amountText } from '../token-text.js';
 
-/** Tells a logger each step of each call in one line. A logger that throws changes nothing. */
+/** Writes one line to a logger for each step of each call. A logger that throws changes nothing. */
 export function logSteps(events: Events, logger: Logger, network: string): void {
   events.on('*', (event) => logger.debug(lineOf(event, network)));
 }
 
 /**
- * One line of ours about an event. Of an address it has neither user nor query, and no key that is
- * known: a seller's address may be one that only its buyer has.
+ * Returns the log line of an event, without known keys. It shows no user and no query of a URL,
+ * because a seller's URL may be a secret of its buyer.
  */
 export function lineOf(event: ClientEvent, network: string): string {
   return `exact-change ${event.id.slice(0, 6)} ${event.type}: ${redact(textOf(event, network))}`;

@@ -1,6 +1,7 @@
 /**
- * All that a payment in tokens at hand does without: swaps, prices by quotes, plans, and what else a
- * client does. One door, so that it is one part of a bundle, and loaded by steps that need it.
+ * Code that a payment in a token of the wallet does not need: swaps, prices by quotes, plans, and
+ * the client's calls that do not pay. It is one module, so that a bundle has it as one file. Only
+ * the steps that need it load it.
  */
 export { approvalFor } from './execute/ask-approval.js';
 export { swapAndHold } from './execute/swap-and-hold.js';

@@ -3,22 +3,23 @@ import type { Emit } from '../events.js';
 import type { Attempt } from '../journal/types.js';
 import type { Presentation } from './execute/present.js';
 
-/** One payment that is being made. */
+/** A payment that a call is making. */
 export interface Task {
+  /** Id of the attempt. */
   readonly id: string;
-  /** What it is for. */
+  /** The request that the payment is for. */
   readonly place: Pick<Attempt, 'url' | 'method' | 'fingerprint' | 'idempotencyKey' | 'resigns'>;
   readonly signal: AbortSignal | undefined;
   readonly emit: Emit;
-  /** Grows by what lands on the way, also if the payment fails. */
+  /** Transactions that have landed so far. The list grows also if the payment fails. */
   readonly moved: Moved[];
   /** Milliseconds since the epoch. */
   readonly startedAt: number;
-  /** Called once it is known what the purchase needs of the wallet. */
+  /** Called when the wallet counts the tokens that the purchase needs, or when it needs none. */
   readonly onCounted: () => void;
 }
 
-/** A call while it is being paid for. */
+/** A call with the payment that is being made for it. */
 export interface Buying {
   readonly task: Task;
   readonly presentation: Presentation;

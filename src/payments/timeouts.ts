@@ -1,6 +1,6 @@
 /**
- * What a journal and a transport of the caller's are held to. One door, so that it is one part of a
- * bundle, and loaded by clients that have one.
+ * Time limits for a journal and a transport of the caller's. It is one module, so that a bundle has
+ * it as one file. Only clients with such a journal or transport load it.
  */
 export { timedJournal } from './journal-timeouts.js';
 export { transportWithTimeouts } from './transport-timeouts.js';

@@ -8,14 +8,14 @@ import { topUp, topUpUrl } from './execute/top-up.js';
 import { knownAvailable } from './plan/offer-accounts.js';
 import { listed } from './reconcile/resume-once.js';
 
-// A swap that came to nothing, or was smaller than it should be, has a reason that lasts.
+// A top-up that failed or brought too little has a reason that lasts, so the next top-up waits.
 const FIRST_REST_MS = 60_000;
 const LONGEST_REST_MS = 3_600_000;
 
 /**
- * Starts the swap of `policy.topUp` in the background if the wallet is known to hold too little,
- * or if what it holds has not been read lately: one at a time, and none for a while after one that
- * did not bring enough. Never throws.
+ * Starts the swap of `policy.topUp` in the background if the wallet holds too little, or may hold
+ * too little because its balance is old. Only one top-up runs at a time. After a top-up that did
+ * not bring enough, none starts for a while. Never throws.
  */
 export function keepToppedUp(context: PaymentContext): void {
   const { memory, config, closing } = context;
@@ -30,15 +30,15 @@ export function keepToppedUp(context: PaymentContext): void {
   };
   const start = (isShort: boolean) => {
     if (!isShort || memory.topUp.running !== undefined) return;
-    memory.topUp.running = run(context, rule.symbol).finally(() => {
+    memory.topUp.running = runTopUp(context, rule.symbol).finally(() => {
       memory.topUp.running = undefined;
     });
   };
-  // A journal that fails here says so at the next payment.
+  // Ignore a journal that fails here, because the next payment reports it.
   isDue().then(start, () => undefined);
 }
 
-async function run(context: PaymentContext, symbol: string): Promise<void> {
+async function runTopUp(context: PaymentContext, symbol: string): Promise<void> {
   const { memory, config, closing, events } = context;
   const id = newId(context);
   const emit = events.emitter(id);
@@ -49,23 +49,24 @@ async function run(context: PaymentContext, symbol: string): Promise<void> {
   });
   if (closing.signal.aborted) return;
   const failures = isEnough ? 0 : memory.topUp.failures + 1;
-  const rest = Math.min(FIRST_REST_MS * 2 ** (failures - 1), LONGEST_REST_MS);
+  const waitMs = Math.min(FIRST_REST_MS * 2 ** (failures - 1), LONGEST_REST_MS);
   memory.topUp.failures = failures;
   if (failures === 0) return;
   const { runtime } = config;
   memory.topUp.failedAt = runtime.now();
-  memory.topUp.restMs = withJitter(rest, runtime);
+  memory.topUp.restMs = withJitter(waitMs, runtime);
   const why = isExactChangeError(reason) ? `failed with ${reason.code}` : 'brought too little';
-  const words = isExactChangeError(reason) ? ` ${reason.message}` : '';
+  const detail = isExactChangeError(reason) ? ` ${reason.message}` : '';
   emit('warning', {
-    message: `The top-up of ${symbol} ${why}, and none is tried for ${rest / 1000} s.${words}`,
+    message: `The top-up of ${symbol} ${why}, and none is tried for ${waitMs / 1000} s.${detail}`,
   });
 }
 
 /**
- * Asks once more for what a cap had no room for, once the top-up that counts, in any process, is
- * over: as long as it is under way, what it takes at most counts. One that is being approved counts
- * nothing yet, and a person may take long.
+ * Asks for budget. If no cap has room, asks once more when the top-ups that count have ended, in
+ * any process: a top-up under way counts with its bound, which is more than it takes in the end. A
+ * top-up that waits for approval counts nothing yet, so it is not waited for: a person may take
+ * long.
  */
 export function onceToppedUp<T>(
   context: PaymentContext,
@@ -78,7 +79,7 @@ export function onceToppedUp<T>(
     if (topUp === undefined || !isExactChangeError(error, 'budget_exhausted')) throw error;
     const url = topUpUrl(topUp.mint);
     const reserved = await listed(context, 'reserved');
-    if (reserved.some((one) => one.url === url && one.swapping !== undefined))
+    if (reserved.some((attempt) => attempt.url === url && attempt.swapping !== undefined))
       await locks.hold([swapLock(topUp.mint)], () => Promise.resolve(), [signal, closing.signal]);
     return ask();
   });

@@ -5,8 +5,8 @@ import { isTrustedError } from '../wire/trusted-error.js';
 import { late } from '../journal/locks.js';
 
 /**
- * A transport of the caller's: each of its calls has a deadline and hears of it, and fails with an
- * error of ours or one that it can know of.
+ * Puts a time limit on each call of the caller's transport; its signal fires when time is up. An
+ * error that a transport cannot know of becomes `invalid_response`.
  */
 export function transportWithTimeouts(transport: Transport, timeoutMs: number): Transport {
   const within =
@@ -22,7 +22,7 @@ export function transportWithTimeouts(transport: Transport, timeoutMs: number): 
           } catch (error) {
             throw isExactChangeError(error) && isTrustedError(error.code, error, false)
               ? error
-              : failed(step, error);
+              : invalidResponse(step, error);
           }
         },
       );
@@ -41,7 +41,7 @@ export function transportWithTimeouts(transport: Transport, timeoutMs: number): 
   };
 }
 
-function failed(step: string, cause: unknown): TransportError {
+function invalidResponse(step: string, cause: unknown): TransportError {
   const reason = `${step} failed with an error that is not a transport's`;
   return new TransportError(
     'invalid_response',

@@ -8,8 +8,8 @@ import { quoteForPayment } from './plan/swap-quote.js';
 import { usdPriceOf } from './plan/usd-price.js';
 
 /**
- * Asks for what most swaps have in common, by one from SOL that is never made: prices, rents, and
- * lookup tables. What cannot be had of it now is asked again when it is needed.
+ * Reads prices, rents and lookup tables ahead of time, which most swaps share. It plans a swap from
+ * SOL for that, and never makes it. A read that fails is made again when a swap needs it.
  */
 export async function warmSwap(context: PaymentContext): Promise<void> {
   const { network, policy } = context.config;

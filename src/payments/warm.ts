@@ -3,7 +3,7 @@ import type { PaymentContext } from './context.js';
 import { readHoldings } from './plan/holdings.js';
 import { swapEngine } from './on-demand.js';
 
-/** Does ahead what the first payment would do, and the first swap if there may be one. */
+/** Makes the reads of the first payment ahead of time; of the first swap too, if swaps are on. */
 export async function warm(context: PaymentContext): Promise<void> {
   const { network, autoSwap } = context.config;
   const warmSwap = async () => (await swapEngine()).warmSwap(context);

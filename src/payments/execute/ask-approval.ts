@@ -5,17 +5,17 @@ import type { Plan } from '../../policy/plan.js';
 import type { Funding } from '../plan/funding.js';
 
 /**
- * Asks whether what comes next may be signed: the payment, and the swap before it if there is
- * one. False if there is no hook to ask; throws if the answer is no.
+ * Asks whether the payment may be signed, and the swap before it if there is a swap. Resolves to
+ * false if there is no hook to ask; rejects if the hook refuses.
  */
 export type Approve = (funding: Funding | undefined) => Promise<boolean>;
 
-/** `policy.approve`. */
+/** The type of `policy.approve`. */
 type PolicyHook = NonNullable<PaymentContext['config']['policy']['approve']>;
 
 /**
- * Asks `policy.approve`, with a plan of exactly what would be signed; never again for the payment
- * of a swap that was approved with it.
+ * Returns a function that asks `policy.approve`, with a plan of exactly the transactions to sign.
+ * If a swap was approved together with its payment, it does not ask again for the payment.
  */
 export function approvalFor(
   context: PaymentContext,
@@ -33,7 +33,7 @@ export function approvalFor(
   };
 }
 
-/** Asks a hook whether what a plan shows may be signed; throws if the answer is no. */
+/** Asks a hook whether the transactions of a plan may be signed. Rejects if the hook refuses. */
 async function askApproval(
   context: PaymentContext,
   approve: PolicyHook,
@@ -41,24 +41,27 @@ async function askApproval(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const { timeouts } = context.config;
-  const late = () =>
+  const timeoutError = () =>
     new Error(`policy.approve did not answer within timeouts.signer, ${timeouts.signer} ms.`);
   let answer: unknown;
   try {
-    // In an async function: the hook may throw at once.
-    answer = await bounded(timeouts.signer, late, [signal, context.closing.signal], async () =>
-      approve(plan),
+    // The async function turns a synchronous throw of the hook into a rejection.
+    answer = await bounded(
+      timeouts.signer,
+      timeoutError,
+      [signal, context.closing.signal],
+      async () => approve(plan),
     );
   } catch (cause) {
     if (signal?.aborted === true) throw signal.reason;
     if (isExactChangeError(cause, 'client_closed')) throw cause;
-    throw refused({ cause });
+    throw approvalRefused({ cause });
   }
-  // Anything but true is a no.
-  if (answer !== true) throw refused({});
+  // Only true approves.
+  if (answer !== true) throw approvalRefused({});
 }
 
-function refused(init: { readonly cause?: unknown }): PolicyError {
+function approvalRefused(init: { readonly cause?: unknown }): PolicyError {
   return new PolicyError(
     'approval_refused',
     'The payment was not approved by policy.approve, so it was not signed. Approve it there and call again, or leave it.',
@@ -69,7 +72,7 @@ function refused(init: { readonly cause?: unknown }): PolicyError {
   );
 }
 
-/** The refusal of a swap that would take more than what was shown. */
+/** Returns the refusal of a swap that would take more than the approved plan shows. */
 export function noLongerApproved(cause: unknown): PolicyError {
   return new PolicyError(
     'approval_refused',

@@ -7,9 +7,9 @@ import { shownAmount } from '../../network.js';
 import type { Swapped } from '../reconcile/swap-end.js';
 
 /**
- * What an attempt costs as its receipt shows it: all of it, and what it is made of.
+ * Returns the cost of an attempt for its receipt: the total and its parts.
  *
- * @param isPaid - Whether the price has left, or may leave.
+ * @param isPaid - Whether the price has left the wallet, or may leave.
  */
 export function costFor(
   attempt: Expense,
@@ -17,20 +17,20 @@ export function costFor(
   isPaid = true,
 ): Receipt['cost'] {
   const cost = costOf(attempt, isPaid);
-  const [all = 0n, swaps = 0n, fees = 0n] = [USD, USD_OF_SWAPS, USD_OF_FEES].map((unit) =>
+  const [total = 0n, swaps = 0n, fees = 0n] = [USD, USD_OF_SWAPS, USD_OF_FEES].map((unit) =>
     cost.get(unit),
   );
   const rent = (cost.get(LAMPORTS) ?? 0n) - networkFeeLamports;
   return {
     ...(attempt.microUsd === undefined
       ? {}
-      : { usd: formatUsd(all), parts: costParts(all, [swaps, fees]) }),
+      : { usd: formatUsd(total), parts: costParts(total, [swaps, fees]) }),
     networkFeeLamports: networkFeeLamports.toString(),
     rentLamports: (rent > 0n ? rent : 0n).toString(),
   };
 }
 
-/** A signed payment as its receipt shows it. */
+/** Returns a signed payment for its receipt. */
 export function paidBy(
   { network, mint, amount, payTo, wallet }: Attempt,
   decimals: number,
@@ -40,9 +40,7 @@ export function paidBy(
   return { network, mint, amount, decimals, ...shown, payTo, payer: wallet, payerSignature };
 }
 
-/**
- * The receipt of a payment as it is signed, after the swap that brought its tokens, if one had to.
- */
+/** Returns the receipt of a payment at its signature, with the swap for its tokens, if any. */
 export function firstReceipt(
   attempt: Attempt,
   decimals: number,

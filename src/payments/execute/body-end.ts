@@ -3,76 +3,81 @@ import { isStream, watchStream, type Reading } from './watch-stream.js';
 const READERS = ['arrayBuffer', 'blob', 'bytes', 'formData', 'json', 'text'] as const;
 
 /**
- * What is made of a body's end. Only one of the two is called, once, and its readers wait for that.
- * Neither may refer to the response.
+ * Callbacks for the end of a response body. A body calls a single callback, once, and its readers
+ * wait for it. No callback may refer to the response, which must stay collectable.
  */
 export interface BodyEnd {
-  /** It was read to its end, or its last reader was forgotten and never began. */
+  /** The body was read to its end, or was garbage collected before any read began. */
   read(): Promise<void>;
-  /** It broke off, was cancelled, or was forgotten half read. */
+  /** The body broke off, was cancelled, or was garbage collected half read. */
   lost(): Promise<void>;
 }
 
-/**
- * Whether a response has a body that may still break off: one that is empty has arrived with its
- * headers.
- */
+/** Whether a response has a body that may still break off. An empty body comes with the headers. */
 export function hasBody(response: Response): boolean {
   return response.body !== null && response.headers.get('content-length') !== '0';
 }
 
 /**
- * Tells how the body of a response ended: read to its end, as a whole, as a stream or in one of its
- * clones, or lost before that, when it breaks off or when the streams of all of them are cancelled
- * or forgotten half read. The response stays the one that fetch gave, with all that it says of
- * itself; only how its body is read is covered by members of its own.
+ * Calls `end` when the body of a response ends. The body was read if any copy was read to its end,
+ * by a method or as a stream. The copies are the response and its clones. The body was lost if it
+ * broke off, or if every copy's stream was cancelled or garbage collected half read. The response
+ * stays the object that fetch returned; only the members that read its body are covered.
  */
 export function onBodyEnd(response: object, end: BodyEnd): void {
   const ending = endingOf(end);
   const copies = copiesOf(ending);
-  // All copies and streams hold it: with the last of them nothing can be read any more.
+  // Every clone and stream refers to `copies`, so the body is out of reach when it is collected.
   if (typeof FinalizationRegistry !== 'undefined') registry().register(copies, ending, ending);
   cover(response, copies);
 }
 
-/** How a body ended, as its first end says. */
+/** Events of a body. The first end counts; later ends only wait for its callback. */
 interface Ending {
+  /** A read began. */
   readonly begin: () => void;
+  /** The body was read to its end. */
   readonly ended: () => Promise<void>;
+  /** The body broke off. */
   readonly broke: () => Promise<void>;
+  /** The response and its clones were garbage collected. */
   readonly forgotten: () => void;
 }
 
 function endingOf(end: BodyEnd): Ending {
-  // A collector that frees what is young in a hurry keeps all that a registry refers to, so that it
-  // refers to a payment no longer than it has to.
-  let open: BodyEnd | undefined = end;
-  let told = Promise.resolve();
+  // Drop the callbacks after their call, because they refer to a payment: a minor garbage
+  // collection keeps everything that a registry refers to.
+  let callbacks: BodyEnd | undefined = end;
+  let called = Promise.resolve();
   let isBegun = false;
-  const tell = (how: keyof BodyEnd) => {
-    if (open !== undefined) told = open[how]();
-    open = undefined;
+  const call = (name: keyof BodyEnd) => {
+    if (callbacks !== undefined) called = callbacks[name]();
+    callbacks = undefined;
     unreachable?.unregister(ending);
-    return told;
+    return called;
   };
   const ending: Ending = {
     begin: () => void (isBegun = true),
-    ended: () => tell('read'),
-    broke: () => tell('lost'),
-    forgotten: () => void tell(isBegun ? 'lost' : 'read'),
+    ended: () => call('read'),
+    broke: () => call('lost'),
+    forgotten: () => void call(isBegun ? 'lost' : 'read'),
   };
   return ending;
 }
 
 let unreachable: FinalizationRegistry<Ending> | undefined;
 
-/** On its own, as are the copies: a closure keeps all that the closures beside it use. */
+/**
+ * A function of its own, as `copiesOf` is: closures of one function keep each other's variables
+ * alive, and these closures must not keep the response.
+ */
 function registry(): FinalizationRegistry<Ending> {
   return (unreachable ??= new FinalizationRegistry((ending) => ending.forgotten()));
 }
 
-/** A body and its clones, as those that read them tell. */
+/** Events of a body and its clones: each reader reports here. */
 interface Copies extends Reading {
+  /** The response was cloned. */
   split(): void;
 }
 
@@ -81,27 +86,31 @@ function copiesOf({ begin, ended, broke }: Ending): Copies {
   return {
     ...{ begin, ended, broke },
     split: () => void (copies += 1),
-    // What one copy leaves, another may still read.
+    // The body is lost only if every copy is left, because another copy may still be read.
     left: () => ((copies -= 1) > 0 ? Promise.resolve() : broke()),
   };
 }
 
 const WATCH: unique symbol = Symbol('exact-change.body');
 
-/** A response whose body is watched, or a clone of one. */
+/** A watched response, or a watched clone. */
 interface Watch {
   readonly response: object;
   readonly copies: Copies;
-  /** Members that it had of its own before. */
+  /** Own members that the response had before they were covered. */
   readonly own: Map<string, PropertyDescriptor>;
+  /** The watched stream, after `body` was first asked for. */
   stream?: ReturnType<typeof watchStream>;
 }
 
-/** What covers the members of all responses: functions of its own would make each of its own kind. */
+/**
+ * Members that cover the body members of every response. They are shared, because functions of its
+ * own would give each response a hidden class of its own.
+ */
 const MEMBERS = /* @__PURE__ */ members();
 
 function members(): PropertyDescriptorMap {
-  const all: PropertyDescriptorMap = {
+  const descriptors: PropertyDescriptorMap = {
     body: {
       get(this: object) {
         return bodyOf(watchOf(this));
@@ -112,7 +121,7 @@ function members(): PropertyDescriptorMap {
         const watch = watchOf(this);
         return wasUsed(watch) || watch.stream?.isBegun() === true;
       },
-      // Those of polyfills note it themselves, as React Native's.
+      // Responses of polyfills, such as React Native's, set it themselves.
       set(this: object, value: unknown) {
         watchOf(this).own.set('bodyUsed', { value });
       },
@@ -125,24 +134,24 @@ function members(): PropertyDescriptorMap {
     },
   };
   for (const name of READERS)
-    all[name] = {
+    descriptors[name] = {
       async value(this: object) {
         return readBy(name, watchOf(this));
       },
       writable: true,
     };
-  return all;
+  return descriptors;
 }
 
 function cover(response: { readonly [WATCH]?: Watch }, copies: Copies): void {
-  // A fetch may give one response for two purchases: the last is told of its end.
+  // A fetch may return one response for two purchases: only the last purchase hears of its end.
   const before = response[WATCH]?.own;
   const own = before ?? new Map<string, PropertyDescriptor>();
   for (const [name, member] of Object.entries(MEMBERS)) {
-    // Old runtimes lack some.
+    // Old runtimes lack some members.
     if (!(name in response)) continue;
-    const there = Object.getOwnPropertyDescriptor(response, name);
-    if (before === undefined && there !== undefined) own.set(name, there);
+    const existing = Object.getOwnPropertyDescriptor(response, name);
+    if (before === undefined && existing !== undefined) own.set(name, existing);
     Object.defineProperty(response, name, { ...member, enumerable: false, configurable: true });
   }
   const watch: Watch = { response, copies, own };
@@ -155,13 +164,13 @@ function watchOf(response: { readonly [WATCH]?: Watch }): Watch {
   return watch;
 }
 
-/** A member as it was before ours. */
+/** Returns the value of a member as it is without the cover. */
 function memberOf({ response, own }: Watch, name: string): unknown {
-  const there = own.get(name);
-  if (there === undefined)
+  const descriptor = own.get(name);
+  if (descriptor === undefined)
     return Reflect.get(Reflect.getPrototypeOf(response) ?? {}, name, response);
-  const value: unknown = there.value;
-  return there.get === undefined ? value : Reflect.apply(there.get, response, []);
+  const value: unknown = descriptor.value;
+  return descriptor.get === undefined ? value : Reflect.apply(descriptor.get, response, []);
 }
 
 function wasUsed(watch: Watch): boolean {
@@ -171,15 +180,15 @@ function wasUsed(watch: Watch): boolean {
 function bodyOf(watch: Watch): unknown {
   if (watch.stream !== undefined) return watch.stream.stream;
   const source = () => memberOf(watch, 'body');
-  const own = source();
-  // A stream of another kind, as some fetches have, cannot be followed: it counts as read.
-  if (!isStream(own) && own !== null && own !== undefined) void watch.copies.ended();
-  if (!isStream(own) || own.locked || wasUsed(watch)) return own;
-  watch.stream = watchStream(own, source, watch.copies);
+  const body = source();
+  // Some fetches have bodies of another kind, which cannot be watched: such a body counts as read.
+  if (!isStream(body) && body !== null && body !== undefined) void watch.copies.ended();
+  if (!isStream(body) || body.locked || wasUsed(watch)) return body;
+  watch.stream = watchStream(body, source, watch.copies);
   return watch.stream.stream;
 }
 
-/** Whether its stream was asked for, and is being read. */
+/** Whether the stream of a response was asked for and is locked or being read. */
 function isTaken({ stream }: Watch): boolean {
   return stream !== undefined && (stream.stream.locked || stream.isBegun());
 }
@@ -190,11 +199,11 @@ async function readBy(name: (typeof READERS)[number], watch: Watch): Promise<unk
   if (isTaken(watch)) throw unusable();
   copies.begin();
   try {
-    const all: unknown = await call(watch, name);
+    const content: unknown = await call(watch, name);
     await copies.ended();
-    return all;
+    return content;
   } catch (error) {
-    // What is there and is no JSON was not lost; nor was what had been read before.
+    // A body that is no JSON has arrived whole. A second read of a body loses nothing.
     if (isNamed(error, 'SyntaxError')) await copies.ended();
     else if (!wasRead) await copies.broke();
     throw error;
@@ -215,12 +224,12 @@ function call(watch: Watch, name: string): unknown {
   return typeof method === 'function' ? Reflect.apply(method, watch.response, []) : undefined;
 }
 
-/** What fetch's own responses say. */
+/** Returns the error that responses of fetch throw. */
 function unusable(): TypeError {
   return new TypeError('Body is unusable: it is being read, or has been.');
 }
 
-/** By its name: the fetch of a test environment or a frame has errors of another realm. */
+/** Compares the name, not the class: a test environment or a frame has classes of its own. */
 function isNamed(error: unknown, name: string): boolean {
   return isObject(error) && 'name' in error && error.name === name;
 }

@@ -9,8 +9,8 @@ import type { SwapTaking } from './swap-bound.js';
 import type { SwapTask } from './swap-task.js';
 
 /**
- * A swap that counts against the caps as one for a payment does, because something less trusted
- * than the caller ordered it. Throws `amount_over_limit` or `budget_exhausted`.
+ * Makes a swap that counts against the caps, as a swap for a payment does. It is for swaps that
+ * something less trusted than the caller orders. Throws `amount_over_limit` or `budget_exhausted`.
  */
 export async function countedSwap(
   context: PaymentContext,
@@ -39,8 +39,8 @@ interface CountedSwap {
 }
 
 /**
- * Swaps on record of an attempt that is never paid. What it may take is reserved before it is
- * signed, and what it took stays counted.
+ * Makes a swap on the record of an attempt that is never paid. The attempt reserves the swap's
+ * bound before the signature, and its cost stays counted afterwards.
  */
 export async function swapCounted(
   context: PaymentContext,
@@ -51,7 +51,7 @@ export async function swapCounted(
   const reserved: Attempt = {
     ...{ id, wallet: signer.address, network, state: 'reserved', delivered: false },
     ...{ url, method: 'SWAP', host: '', payTo: '' },
-    // There is no other like it: each is an order of its own.
+    // The id serves as the fingerprint, because two equal orders are still two swaps.
     ...{ fingerprint: id, at: runtime.now(), mint, amount: '0', microUsd: '0' },
   };
   const reservation = reservationFor(context, reserved, signal);
@@ -63,7 +63,7 @@ export async function swapCounted(
     failure = error;
     throw error;
   } finally {
-    // It holds no tokens, so there is no account to let go of.
+    // The attempt holds no tokens, so there is no account to release.
     await reservation.rollBack(undefined, failure);
   }
 }

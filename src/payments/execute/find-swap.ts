@@ -5,17 +5,17 @@ import type { Choice } from '../plan/choose.js';
 import { broughtBy, findFunding, isPinned, type Funding } from '../plan/funding.js';
 import { knownAvailable, type OfferFacts } from '../plan/offer-accounts.js';
 
-// Choosing takes a few answers of a node; one that hangs is not waited for.
+// Choosing an offer takes a few answers of a node. A node that hangs is not waited for.
 const ARRIVAL_MS = 1_000;
-// For all of a crowd, each of which takes its turn.
+// Longest wait for a crowd of calls, because each of them waits for its turn.
 const CROWD_MS = 10_000;
-// The answers to calls that are made together come one after the other. Looked for several times,
-// as a process that was not let run for so long has seen none of them either.
+// Calls that are made together get their answers one after the other. Several looks must see no new
+// call, because a process that was suspended during one look has seen no answers either.
 const [QUIET_MS, LOOKS] = [10, 5];
 
 /**
- * A swap for all calls that wait by the time it is found: calls that are made together arrive one
- * after the other.
+ * Finds a swap that covers every call that waits by then. Calls that are made together arrive one
+ * after the other, so it waits for them first. If more arrive meanwhile, it looks again.
  */
 export async function findForAll(
   context: PaymentContext,
@@ -26,11 +26,10 @@ export async function findForAll(
 ): Promise<Funding> {
   const { waiting } = context.wallet;
   const { mint, amount } = choice.offer;
-  await othersArrived(context, choice, signal);
-  // What is bought of a token that is not pinned may be worth nothing: each payment buys what it
-  // lacks, and no more.
-  const needs = () => (isPinned(context, mint) ? (waiting.get(mint) ?? amount) : amount);
-  const needed = needs();
+  await waitForCrowd(context, choice, signal);
+  // A token that is not pinned may be worth nothing, so each payment buys only what it lacks.
+  const amountNeeded = () => (isPinned(context, mint) ? (waiting.get(mint) ?? amount) : amount);
+  const needed = amountNeeded();
   const planned =
     choice.funding !== undefined && !except.has(choice.funding.inputMint)
       ? choice.funding
@@ -38,20 +37,22 @@ export async function findForAll(
   const found =
     reusable(planned, needed - facts.available) ??
     (await findEnough(context, choice, facts, needed, signal, except));
-  const neededNow = needs();
-  const now = {
+  const neededNow = amountNeeded();
+  const factsNow = {
     ...facts,
     available: (await knownAvailable(context, facts.source)) ?? facts.available,
   };
-  if (neededNow <= needed || reusable(found, neededNow - now.available) !== undefined) return found;
-  return findEnough(context, choice, now, neededNow, signal, except).catch(() => found);
+  if (neededNow <= needed || reusable(found, neededNow - factsNow.available) !== undefined)
+    return found;
+  return findEnough(context, choice, factsNow, neededNow, signal, except).catch(() => found);
 }
 
 /**
- * Waits for calls that were made together, which are at different steps: those that are choosing
- * may well lack the same token, and if others lack it, more of them may be on their way.
+ * Waits for calls that were made together. First it waits for calls that still choose an offer,
+ * because they may lack the same token. Then, if other payments lack it too, it waits until no more
+ * of them arrive.
  */
-async function othersArrived(
+async function waitForCrowd(
   { wallet, config }: PaymentContext,
   { offer: { mint, amount } }: Choice,
   signal: AbortSignal | undefined,
@@ -59,28 +60,28 @@ async function othersArrived(
   const { waiting, arriving } = wallet;
   const { idle } = config.runtime;
   const elapsed = stopwatch(config.runtime);
-  const these = [...arriving];
-  const all = Promise.all(these);
-  for (let left = these.length, still = 0; left > 0 && elapsed() < CROWD_MS;) {
-    await Promise.race([all, idle(ARRIVAL_MS / LOOKS, signal)]);
-    const now = these.filter((one) => arriving.has(one)).length;
-    still = now === left ? still + 1 : 0;
-    if (still === LOOKS) return;
-    left = now;
+  const choosing = [...arriving];
+  const allChosen = Promise.all(choosing);
+  for (let left = choosing.length, stillLooks = 0; left > 0 && elapsed() < CROWD_MS;) {
+    await Promise.race([allChosen, idle(ARRIVAL_MS / LOOKS, signal)]);
+    const leftNow = choosing.filter((call) => arriving.has(call)).length;
+    stillLooks = leftNow === left ? stillLooks + 1 : 0;
+    if (stillLooks === LOOKS) return;
+    left = leftNow;
   }
-  let before = waiting.get(mint) ?? amount;
-  let grownAt = elapsed();
-  const isCrowd = () => before > amount && elapsed() < Math.min(grownAt + ARRIVAL_MS, CROWD_MS);
-  for (let quiet = 0; quiet < LOOKS && isCrowd();) {
+  let needed = waiting.get(mint) ?? amount;
+  let changedAt = elapsed();
+  const isCrowd = () => needed > amount && elapsed() < Math.min(changedAt + ARRIVAL_MS, CROWD_MS);
+  for (let quietLooks = 0; quietLooks < LOOKS && isCrowd();) {
     await config.runtime.sleep(QUIET_MS, signal);
-    const now = waiting.get(mint) ?? amount;
-    quiet = arriving.size === 0 && now === before ? quiet + 1 : 0;
-    if (now !== before) grownAt = elapsed();
-    before = now;
+    const neededNow = waiting.get(mint) ?? amount;
+    quietLooks = arriving.size === 0 && neededNow === needed ? quietLooks + 1 : 0;
+    if (neededNow !== needed) changedAt = elapsed();
+    needed = neededNow;
   }
 }
 
-/** For all that wait if that can be paid for, else for this payment alone. */
+/** Finds a swap that covers every waiting payment; if that fails, a swap for this payment alone. */
 async function findEnough(
   context: PaymentContext,
   { offer }: Choice,
@@ -94,6 +95,7 @@ async function findEnough(
   return needed <= offer.amount ? find(offer.amount) : find(needed).catch(() => find(offer.amount));
 }
 
+/** Returns a swap if it brings what is missing. */
 function reusable(funding: Funding | undefined, missing: bigint): Funding | undefined {
   if (funding === undefined) return undefined;
   return broughtBy(funding) >= missing ? funding : undefined;

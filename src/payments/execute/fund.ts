@@ -17,27 +17,27 @@ import type { Approve } from './ask-approval.js';
 import type { Reservation } from './reservation.js';
 import { reasons, swapEngine } from '../on-demand.js';
 
-/** What funds one payment. */
+/** A payment that needs its tokens. */
 export interface FundTask {
-  /** The attempt's. */
+  /** Id of the attempt. */
   readonly id: string;
   readonly emit: Emit;
   readonly signal: AbortSignal | undefined;
-  /** Grows by what lands, also if this fails. */
+  /** Swaps that have landed so far. The list grows also if the funding fails. */
   readonly moved: Moved[];
   /** Counts and records the swaps. */
   readonly reservation: Reservation;
   /** Asks whether the swap and the payment may be signed. */
   readonly approve: Approve;
-  /** Called once what the payment needs is counted among what waits. */
+  /** Called when `wallet.waiting` counts the price of the payment, or need not count it. */
   readonly onCounted: () => void;
-  /** The tokens, if they are held for it already. */
+  /** The tokens, if the reservation holds them already. */
   readonly taken: Taken | undefined;
 }
 
 /** Tokens that are held for a payment. */
 export interface HeldFunds extends Taken {
-  /** The swap that brought them, if one had to. */
+  /** The swap that brought the tokens, if there was a swap. */
   readonly swap?: Swapped | undefined;
 }
 
@@ -64,8 +64,7 @@ export async function fundPayment(
     task.onCounted();
     return task.taken;
   }
-  // Counted before the first wait: a call that looks for a swap meanwhile lets it cover this
-  // payment too.
+  // Count this payment before the first wait, so that another call's swap can cover it too.
   waiting.set(offer.mint, (waiting.get(offer.mint) ?? 0n) + offer.amount);
   task.onCounted();
   try {
@@ -73,47 +72,47 @@ export async function fundPayment(
     if (held !== undefined) return held;
     if (!context.config.autoSwap)
       throw (await reasons('untouched', signal)).shortOf(ownerOf(context), offer, facts);
-    // Held by the call that swaps into this mint; the others wait and mostly find enough
-    // afterwards.
+    // The call that swaps into this mint holds the lock. Other calls wait for it, and mostly find
+    // enough tokens then.
     const work = context.locks.hold(
       [swapLock(offer.mint)],
       async () => (await swapEngine()).swapAndHold(context, choice, task),
       [signal, context.closing.signal],
     );
     return await untilAborted(work, signal).catch((error: unknown) => {
-      // No call is left to spend what it may come to hold.
+      // Release the hold that the work may still take, because no call is left to spend it.
       work.then(() => context.ledger.release(facts.source, id)).catch(() => undefined);
       throw error;
     });
   } finally {
-    const rest = (waiting.get(offer.mint) ?? 0n) - offer.amount;
-    if (rest > 0n) waiting.set(offer.mint, rest);
+    const stillWaiting = (waiting.get(offer.mint) ?? 0n) - offer.amount;
+    if (stillWaiting > 0n) waiting.set(offer.mint, stillWaiting);
     else waiting.delete(offer.mint);
   }
 }
 
-/** The lock of what finds and makes a swap into a mint. */
+/** Returns the name of the lock for finding and making a swap into a mint. */
 export function swapLock(mint: Address): string {
   return `swap ${mint}`;
 }
 
-/** The lock of what moves a mint's tokens out of or into the wallet. */
+/** Returns the name of the lock for moving a mint's tokens out of the wallet or into it. */
 export function mintLock(mint: Address): string {
   return `mint ${mint}`;
 }
 
 /**
- * The tokens for a payment, to be held when it is reserved. No swap runs on the account meanwhile:
- * its guard must find what it counted on.
+ * Returns the hold for a payment, to be taken in one step with its reservation. It is not taken
+ * while a swap has the mint's lock, because the guard of that swap counts on the balance.
  */
 export function holdFor(context: PaymentContext, { offer, facts }: Choice): Hold {
   return { account: facts.source, fresh: freshIn(context), unless: mintLock(offer.mint) };
 }
 
-// A balance may grow old, or be forgotten, between a look and the next: it is looked at again.
+// Look again, because a balance may become too old, or be forgotten, between two looks.
 const MOST_LOOKS = 5;
 
-/** Takes them by themselves, if they are there. */
+/** Holds the tokens for a payment, under the mint's lock; undefined if there are too few. */
 export function holdNow(
   context: PaymentContext,
   { offer, facts }: Choice,
@@ -134,6 +133,7 @@ export function holdNow(
   return context.locks.hold([mintLock(offer.mint)], take, [signal, context.closing.signal]);
 }
 
+/** Holds the tokens for a payment if the known balance has enough; else undefined. */
 export function takeKnown(
   context: PaymentContext,
   { offer, facts }: Pick<Choice, 'offer' | 'facts'>,
@@ -142,13 +142,14 @@ export function takeKnown(
   return context.ledger.take(facts.source, id, offer.amount, freshIn(context));
 }
 
+/** Returns the facts of an offer, and reads the balances that are not known any more. */
 export async function freshFacts(
   context: PaymentContext,
   { offer, facts }: Pick<Choice, 'offer' | 'facts'>,
   signal: AbortSignal | undefined,
 ): Promise<OfferFacts> {
-  const [one] = await readOfferAccounts(context, [offer], signal);
-  if (one === undefined) return facts;
-  if ('error' in one) throw one.error;
-  return one.facts;
+  const [read] = await readOfferAccounts(context, [offer], signal);
+  if (read === undefined) return facts;
+  if ('error' in read) throw read.error;
+  return read.facts;
 }

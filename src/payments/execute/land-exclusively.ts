@@ -12,8 +12,8 @@ import { mintLock } from './fund.js';
 import type { Watched } from './swap-task.js';
 
 /**
- * Signs and lands while no payment leaves from the accounts that it touches and no other swap of
- * the wallet runs: the guard at its end holds them to the balances that were read before. The
+ * Signs and lands a swap. Meanwhile no payment leaves from the accounts of `mints`, and no other
+ * swap of the wallet runs: the guard at the swap's end counts on the balances read before. The
  * caller may stop waiting; the swap goes on to its end.
  */
 export function exclusively(
@@ -27,7 +27,7 @@ export function exclusively(
   const swap = async () => {
     throwIfAborted(signal);
     const signed = await sign();
-    // Before it is written: a call that gave up has undone already what there was.
+    // Check before recording: a call that has given up has rolled its attempt back already.
     throwIfAborted(signal);
     const record = recordOf(signed, quoted);
     const { signature, lastValidBlockHeight } = record;
@@ -38,8 +38,8 @@ export function exclusively(
     outdateHoldings(context);
     if (end === undefined || 'error' in end) {
       const cost = end === undefined ? undefined : onDecided?.(end.outcome);
-      await forgetBoth(context, signed);
-      const error = end?.error ?? uncertain(record);
+      await forgetBalances(context, signed);
+      const error = end?.error ?? swapUncertain(record);
       emit('swap.failed', { signature, code: error.code, ...(cost === undefined ? {} : { cost }) });
       throw error;
     }
@@ -48,7 +48,7 @@ export function exclusively(
       emit('warning', {
         message: `No node gives the confirmed swap ${signature}, so its amounts are reported as quoted.`,
       });
-      await forgetBoth(context, signed);
+      await forgetBalances(context, signed);
       if (onConfirmed !== undefined)
         await rememberLeast(context, signed.expected).catch(() => undefined);
     } else await rememberAfter(context, landed, signed.expected, busy).catch(() => undefined);
@@ -64,20 +64,20 @@ export function exclusively(
   return untilAborted(context.locks.hold(locks, swap, [signal, context.closing.signal]), signal);
 }
 
-/** Which of its accounts payments may leave from while it lands. */
+/** Returns the accounts of a swap that payments may leave from while the swap lands. */
 async function busyOf(
   { ledger }: PaymentContext,
   { expected: { source, output, outputMint } }: Pick<SignedSwap, 'expected'>,
   locked: readonly Address[],
 ): Promise<ReadonlySet<Address>> {
-  // New ones, too, if its mint is not locked.
+  // If the output mint is not locked, new payments may leave from the output account too.
   const busy = new Set<Address>(locked.includes(outputMint) ? [] : [output]);
   for (const account of [source, output])
     if ((await ledger.held(account).catch(() => 1n)) > 0n) busy.add(account);
   return busy;
 }
 
-/** What a swap was quoted to take and to bring, in base units. */
+/** Amounts that a quote says the swap takes and brings, in base units. */
 interface QuotedAmounts {
   readonly inputMint: Address;
   readonly outputMint: Address;
@@ -86,10 +86,10 @@ interface QuotedAmounts {
   readonly provider: string;
 }
 
-/** The lock of what counts on the wallet's lamports. */
+/** Name of the lock for transactions that count on the wallet's lamports. */
 export const LAMPORTS_LOCK = 'lamports';
 
-/** What is put on record of a swap before it leaves. */
+/** Returns the record of a swap that the journal gets before the swap leaves. */
 function recordOf(
   { signature, payerSignature, bytes, lifetime, expected }: SignedSwap,
   { inputMint, outputMint, inAmount, outAmount, provider }: QuotedAmounts,
@@ -121,7 +121,7 @@ function recordOf(
   };
 }
 
-function uncertain({
+function swapUncertain({
   signature,
   lastValidBlockHeight,
 }: SwapRecord): TransactionError<'swap_uncertain'> {
@@ -133,8 +133,8 @@ function uncertain({
 }
 
 /**
- * What the swap's guard has proved that there is: a node that is behind would show less, and a
- * second swap be made for it.
+ * Notes the least balance of the output, which the swap's guard has proved. A node that is behind
+ * would show less, and would cause a second swap.
  */
 function rememberLeast(
   { ledger, config }: PaymentContext,
@@ -146,10 +146,10 @@ function rememberLeast(
 }
 
 /**
- * What they hold now is not known any more; if that cannot be noted, it is read anew when it is
- * old.
+ * Forgets the balances of both accounts, because the swap may have changed them. If that fails,
+ * they are still read again when they are too old.
  */
-async function forgetBoth(
+async function forgetBalances(
   { ledger }: PaymentContext,
   { expected }: Pick<SignedSwap, 'expected'>,
 ): Promise<void> {

@@ -2,8 +2,8 @@ import { hex } from '../../internal/bytes.js';
 import { commitment, RANDOM_BYTES, type Purpose } from './sign-payment.js';
 
 /**
- * Whether a memo may belong to a purchase: one that looks like a nonce of ours has to commit to its
- * place and key; of others nothing is known.
+ * Whether a memo may belong to a purchase. A memo that looks like a nonce of this library must
+ * commit to the URL and the key of the purchase. Any other memo may belong to it.
  */
 export function mayBeFor(memo: string | undefined, { url, idempotencyKey }: Purpose): boolean {
   if (memo === undefined || idempotencyKey === undefined || !isNonce(memo)) return true;

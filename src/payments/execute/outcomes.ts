@@ -1,15 +1,16 @@
 import type { SellersWord } from '../../protocols/protocol.js';
 
 /**
- * What may come of presenting a signed payment, as data: the flow goes by it, the documentation
- * shows it with the words of `scripts/state-texts.ts`, and the tests walk it. The chain has the
- * last word on each, in the background or, if `askFirst`, before the call ends.
+ * Every outcome of presenting a signed payment, as data. The code acts by this table, the
+ * documentation shows it with the texts of `scripts/state-texts.ts`, and the tests walk through it.
+ * The chain decides each payment in the end.
  *
- * - `call`: what the caller gets.
- * - `delivered`: what was bought counts as received once its body was read to its end, so that an
- *   equal call is a new purchase.
- * - `resign`: nothing was settled as far as the seller says, so the caller's policy may allow one
- *   more signature.
+ * - `call`: the result that the caller gets.
+ * - `delivered`: the purchase counts as received when its body was read to the end. An equal call
+ *   is then a new purchase.
+ * - `askFirst`: the chain is asked before the call ends, not only in the background.
+ * - `resign`: the seller says that nothing was settled, so the caller's policy may allow one more
+ *   signature.
  */
 export const outcomes = {
   success: {
@@ -69,9 +70,9 @@ function rejectionOf({
   reason,
   hasTerms = false,
 }: SellersWord): 'pending' | 'duplicate' | 'unsettled' | 'refused' {
-  // v1 servers say it in the body, and facilitators name it with a prefix or without.
-  const says = (what: RegExp) =>
-    [settlement?.errorReason, reason].some((text) => text !== undefined && what.test(text));
+  // v1 servers give the reason in the body, and facilitators write it with or without a prefix.
+  const says = (pattern: RegExp) =>
+    [settlement?.errorReason, reason].some((text) => text !== undefined && pattern.test(text));
   if (says(/(?:^|_)settlement_pending$/)) return 'pending';
   if (says(/(?:^|_)duplicate_settlement$/)) return 'duplicate';
   return hasTerms && settlement === undefined ? 'refused' : 'unsettled';

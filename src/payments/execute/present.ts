@@ -12,22 +12,23 @@ import { hasBody, onBodyEnd, type BodyEnd } from './body-end.js';
 import type { AnswerOutcome } from './outcomes.js';
 import { bodyClaim, delayNextCall, releaseClaims } from './release-claim.js';
 
-/** One call that presents a payment. */
+/** A call that presents a payment. */
 export interface Presentation {
   readonly call: Call;
-  /** The place that asked for it. */
+  /** The URL that asked for the payment. */
   readonly url: string;
-  /** On the caller's word the request may reach the seller twice. */
+  /** The caller allows that the request reaches the seller twice. */
   readonly repeatable: boolean;
-  /** What landed before it. */
+  /** Transactions that landed before the payment. */
   readonly moved: readonly Moved[];
   readonly emit: Emit;
+  /** Milliseconds since the epoch. */
   readonly startedAt: number;
-  /** The caller may sign anew after it, and lets go of the attempt then. */
+  /** `present` keeps the attempt's claim: its caller may sign anew first, and releases it then. */
   readonly keepsClaim?: boolean;
 }
 
-/** The answer to a paid request, or what a 402 to it means. */
+/** The answer to a paid request, or its rejection by a 402. */
 export type Presented = { readonly response: Response } | Rejected;
 
 export interface Rejected {
@@ -36,13 +37,14 @@ export interface Rejected {
 }
 
 /**
- * Sends the paid request, and returns any answer but a 402 as it is, with its receipt. The same
- * bytes are sent once more only if the seller's own word and the chain say that they are
- * settled, and the request may be repeated. A lost answer throws `SettlementError`; whatever comes,
- * the chain has the last word, in the background. The attempt and its answer are claimed by this
- * call, and no longer when it returns, or soon after if its caller has given up. An answer that is
- * on its way to its reader stays claimed until that is there; and so does its attempt, unless it
- * has a key, for which it would seem to be under way.
+ * Sends the paid request, and returns any answer but a 402 as it is, with its receipt. Sends the
+ * same bytes once more only if the request may be repeated and the payment is settled, by the word
+ * of the seller and of the chain. Throws `SettlementError` if the answer is lost. The chain has the
+ * last word in each case, in the background.
+ *
+ * The claims on the attempt and its answer end when this returns, or soon after if the caller has
+ * given up. While the body is on its way to its reader, the claim on the answer stays. So does the
+ * claim on the attempt, unless it has an idempotency key: the key would seem to be in use.
  */
 export async function present(
   context: PaymentContext,
@@ -56,7 +58,9 @@ export async function present(
   try {
     const first = await presentOnce(context, open, showing, deadline.signal);
     const shown =
-      'isAwaited' in first ? first : await refused(context, open, showing, first, deadline.signal);
+      'isAwaited' in first
+        ? first
+        : await handleRefusal(context, open, showing, first, deadline.signal);
     if (!('response' in shown)) return shown;
     deadline.stop(shown.response);
     ({ isAwaited } = shown);
@@ -66,35 +70,41 @@ export async function present(
     throw error;
   } finally {
     deadline.stop();
-    // First, so that a process that takes it for an orphan finds the record that this one works on.
+    // Start the monitor before the claims end: a call that then takes up the attempt must find the
+    // record that this call works on.
     void monitorPayment(context, open, emit);
-    const own = showing.keepsClaim === true ? [] : [id];
-    if (!isAwaited) await releaseClaims(context, open, [...own, bodyClaim(id)], call.signal);
-    else if (idempotencyKey !== undefined) void releaseClaims(context, open, own);
+    const attemptClaim = showing.keepsClaim === true ? [] : [id];
+    if (!isAwaited)
+      await releaseClaims(context, open, [...attemptClaim, bodyClaim(id)], call.signal);
+    else if (idempotencyKey !== undefined) void releaseClaims(context, open, attemptClaim);
   }
 }
 
-/** Presents a payment that no other is signed in place of. */
+/** Presents a payment, and throws if it is rejected: no second payment may be signed. */
 export async function presentAlone(...presenting: Parameters<typeof present>): Promise<Response> {
   const shown = await present(...presenting);
   if ('response' in shown) return shown.response;
   throw shown.rejected;
 }
 
-/** An answer that its caller gets, and whether its body is on its way. */
+/** An answer for the caller. */
 export interface Delivered {
   readonly response: Response;
+  /** The body is still on its way to its reader. */
   readonly isAwaited: boolean;
 }
 
-/** A 402 to the paid request, and what the seller says of it. */
+/** A 402 to the paid request, with the reason that the seller gives. */
 export interface Refused {
   readonly response: Response;
   readonly word: SellersWord;
 }
 
-/** What a 402 means is loaded then; if it cannot be in time, the chain still has the last word. */
-async function refused(
+/**
+ * Handles a 402 to the paid request by code that is loaded only now. If the code does not arrive in
+ * time, the payment is uncertain until the chain decides.
+ */
+async function handleRefusal(
   context: PaymentContext,
   open: OpenPayment,
   showing: Presentation,
@@ -104,11 +114,12 @@ async function refused(
   const { call, moved, emit } = showing;
   const { afterRefusal } = await recovery('uncertain', within).catch(async (error: unknown) => {
     await untilAborted(noteDoubt(context, open, 'payment_rejected', emit), call.signal);
-    throw isExactChangeError(error) ? error : uncertain(open, moved, error);
+    throw isExactChangeError(error) ? error : paymentUncertain(open, moved, error);
   });
   return afterRefusal(context, open, showing, first, within);
 }
 
+/** Sends the paid request once, and notes its answer in the attempt. */
 export async function presentOnce(
   context: PaymentContext,
   open: OpenPayment,
@@ -122,7 +133,7 @@ export async function presentOnce(
   const protocol = protocolOfHeader(context.protocols, open.attempt.payment.header);
   const word = await protocol.readOutcome(response, { timeoutMs: timeouts.terms, signal });
   const { settlement } = word;
-  // As `outcomes` has it.
+  // The same rule as in `outcomes`.
   const delivered = response.ok;
   const receipt: Receipt = {
     ...open.attempt.receipt,
@@ -131,17 +142,17 @@ export async function presentOnce(
     timings: { ...open.attempt.receipt.timings, answered: runtime.now() - startedAt },
   };
   const isAwaited = delivered && hasBody(response);
-  // A 402 may claim a transaction too, one that is still pending: where to look first.
+  // Keep the settlement of a 402 too, because the monitor looks up its pending transaction first.
   open.attempt = { ...open.attempt, delivered: delivered && !isAwaited, receipt };
-  // What is written at the end of the body needs no write now, unless other processes write of this
-  // attempt too.
-  const noted = isAwaited && open.isForeign !== true ? undefined : note(context, open, emit);
-  await untilAborted(Promise.resolve(noted), call.signal).catch((reason: unknown) => {
-    if (open.attempt.delivered) void takeBack(context, open);
+  // Skip this write if the end of the body writes the attempt anyway, unless other processes may
+  // write it too.
+  const written = isAwaited && open.isForeign !== true ? undefined : write(context, open, emit);
+  await untilAborted(Promise.resolve(written), call.signal).catch((reason: unknown) => {
+    if (open.attempt.delivered) void writeUndelivered(context, open);
     throw reason;
   });
   if (response.status === 402) {
-    // A wrong idea of our own balance is the likeliest of our own mistakes.
+    // Read the balance anew next time, because an outdated balance is the likeliest own mistake.
     await context.ledger.forget(open.attempt.payment.source).catch(() => undefined);
     return { response, word };
   }
@@ -149,18 +160,18 @@ export async function presentOnce(
     read: () => open.attempt.receipt,
     settled: (signal) => decided(context, open, emit, signal),
   });
-  // Headers are not yet an answer: if the rest is lost on its way, a repeated call must not pay
-  // anew, in this process or the next.
-  if (isAwaited) onBodyEnd(response, endOf(context, open, call.signal, emit));
+  // The body may still be lost on its way. A repeated call must then not pay anew, in this process
+  // or the next.
+  if (isAwaited) onBodyEnd(response, bodyEndOf(context, open, call.signal, emit));
   emit('payment.answered', { status: response.status, receipt });
   return { response, isAwaited };
 }
 
 /**
- * The answer is worth more than its record: the next write of this attempt, by the call that
- * follows it, catches up. Never rejects.
+ * Writes the attempt. Never rejects, because the answer is worth more than its record: the next
+ * write of this attempt, by its monitor, makes up for a failed write.
  */
-function note(context: PaymentContext, open: OpenPayment, emit: Emit): Promise<void> {
+function write(context: PaymentContext, open: OpenPayment, emit: Emit): Promise<void> {
   return saveAttempt(context, open).catch(() => warn(open, emit));
 }
 
@@ -172,10 +183,10 @@ function warn({ attempt }: OpenPayment, emit: Emit): void {
 }
 
 /**
- * What the end of an answer's body means for its attempt. Until then the claim on it says that its
- * reader may still come; it ends with the write of that.
+ * Returns the callbacks for the end of an answer's body, which write whether it was delivered. The
+ * claims until then say that a reader may still take the answer. They end with that write.
  */
-function endOf(
+function bodyEndOf(
   context: PaymentContext,
   open: OpenPayment,
   signal: AbortSignal | undefined,
@@ -183,15 +194,15 @@ function endOf(
 ): BodyEnd {
   const { id } = open.attempt;
   const drop = [id, bodyClaim(id)];
-  const end = (isDelivered: boolean, unwritten: () => void): Promise<void> => {
+  const end = (isDelivered: boolean, onWriteFailure: () => void): Promise<void> => {
     const change = (attempt: OpenPayment['attempt']) => ({ ...attempt, delivered: isDelivered });
     open.attempt = change(open.attempt);
-    const noted = saveAttempt(context, open, change, { drop }).catch(() => {
-      unwritten();
+    const written = saveAttempt(context, open, change, { drop }).catch(() => {
+      onWriteFailure();
       return releaseClaims(context, open, drop);
     });
-    // A reader that has given up is not kept waiting.
-    return untilAborted(delayNextCall(context, noted), signal).catch(() => undefined);
+    // Do not keep a reader waiting if the caller has given up.
+    return untilAborted(delayNextCall(context, written), signal).catch(() => undefined);
   };
   return {
     read: () => end(true, () => warn(open, emit)),
@@ -200,10 +211,10 @@ function endOf(
 }
 
 /**
- * Notes that the answer did not reach its caller after all, also if that one gave up: its next call
- * means the same purchase.
+ * Notes that the answer did not reach its caller, because the caller has given up. A repeated call
+ * then means the same purchase.
  */
-async function takeBack(context: PaymentContext, open: OpenPayment): Promise<void> {
+async function writeUndelivered(context: PaymentContext, open: OpenPayment): Promise<void> {
   open.attempt = { ...open.attempt, delivered: false };
   await saveAttempt(context, open).catch(() => undefined);
 }
@@ -215,16 +226,16 @@ async function send(
   signal: AbortSignal,
 ): Promise<Response> {
   try {
-    // A fetch of the caller's may not listen to its signal.
+    // The caller's fetch may ignore its signal.
     return await untilAborted(call.sendPaid(url, open.attempt.payment.header, signal), signal);
   } catch (cause) {
-    // A caller that has given up hears of that at once; the note is written behind.
+    // Reject at once if the caller has given up; the write goes on in the background.
     await untilAborted(noteDoubt(context, open, 'payment_uncertain', emit), call.signal);
-    throw uncertain(open, moved, cause);
+    throw paymentUncertain(open, moved, cause);
   }
 }
 
-function uncertain(
+function paymentUncertain(
   open: OpenPayment,
   moved: readonly Moved[],
   cause: unknown,
@@ -238,7 +249,7 @@ function uncertain(
   );
 }
 
-/** Tells, and puts on record, that only the chain says what became of the payment. */
+/** Emits and records that only the chain can decide the payment. */
 export async function noteDoubt(
   context: PaymentContext,
   open: OpenPayment,
@@ -247,15 +258,15 @@ export async function noteDoubt(
 ): Promise<void> {
   emit('payment.uncertain', { ...boundsOf(open), code });
   const { state, doubt } = open.attempt;
-  // The chain may have spoken meanwhile; and one doubt is told once.
+  // The chain may have decided meanwhile, and only the first doubt is recorded.
   if (state !== 'signed' || doubt !== undefined) return;
   const receipt: Receipt = { ...open.attempt.receipt, state: 'uncertain' };
   open.attempt = { ...open.attempt, doubt: code, receipt };
-  // The caller is told what matters more; the next write of this attempt catches up.
+  // The caller gets a more important error; the next write of this attempt makes up for this.
   await saveAttempt(context, open).catch(() => undefined);
 }
 
-/** What says until when a payment may land. */
+/** Returns the signature of a payment, and the block height until which it may land. */
 export function boundsOf({ attempt }: OpenPayment): {
   readonly payerSignature: string;
   readonly lastValidBlockHeight: string;

@@ -16,8 +16,8 @@ import {
 } from './present.js';
 
 /**
- * What a 402 to the paid request comes to: the same answer as before, presented once more if the
- * chain shows the payment and the request may be repeated, or a rejection.
+ * Handles a 402 to the paid request. Presents the payment once more if the chain shows it settled
+ * and the request may be repeated. Returns the new answer, or a rejection.
  */
 export async function afterRefusal(
   context: PaymentContext,
@@ -29,7 +29,7 @@ export async function afterRefusal(
   const { call, emit } = showing;
   const { askFirst, resign } = outcomes[outcomeOf(402, first.word)];
   if (askFirst) await untilAborted(askChain(context, open, emit, within), call.signal);
-  // Before anything is signed anew, once: what the seller says of it may be wrong.
+  // Ask the chain once before a second signature, because the seller's word may be wrong.
   else if (resign && context.config.policy.resign > 0)
     await untilAborted(
       decidePayment(context, open, emit, within).catch(() => false),
@@ -58,7 +58,7 @@ export function mayRepeat(
   );
 }
 
-/** What a 402 means by what the chain has said so far. */
+/** Returns the error for a 402, by the state of the payment that the chain has shown so far. */
 function rejection(
   open: OpenPayment,
   { response, word: { reason } }: Refused,
@@ -121,8 +121,8 @@ async function askChain(
   within: AbortSignal,
 ): Promise<void> {
   const either = new AbortController();
-  const forgets = [within, context.closing.signal].map((one) =>
-    onAbort(one, () => either.abort(one.reason)),
+  const forgets = [within, context.closing.signal].map((signal) =>
+    onAbort(signal, () => either.abort(signal.reason)),
   );
   if (within.aborted || context.closing.signal.aborted) either.abort();
   await askUntil(context, open, emit, either.signal);
@@ -136,7 +136,7 @@ async function askUntil(
   signal: AbortSignal,
 ): Promise<void> {
   for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
-    // A node that does not answer decides nothing.
+    // A node that does not answer decides nothing, so it is asked again.
     if (await decidePayment(context, open, emit, signal).catch(() => false)) return;
     await context.config.runtime.sleep(wait, signal).catch(() => undefined);
   }

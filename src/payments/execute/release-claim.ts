@@ -3,18 +3,17 @@ import type { OpenPayment } from '../../journal/open-payment.js';
 import type { PaymentContext } from '../context.js';
 
 /**
- * The claim on an attempt whose answer is on its way to its reader: a process that ends before
- * takes it back.
+ * Returns the claim on an answer that is on its way to its reader. It ends with its process, so
+ * that a later call sees that the answer did not arrive.
  */
 export function bodyClaim(id: string): string {
   return `body of ${id}`;
 }
 
 /**
- * Lets go of an attempt, or of its answer, after all that is being written of it: a call that takes
- * it up then finds it as it is. A caller that has given up is not kept waiting; the next call at
- * this wallet is, or it would take the attempt for one that is still at work, and pay beside it.
- * Never rejects.
+ * Releases claims on an attempt or its answer, after the last write of the attempt. A call that
+ * takes it up then finds its latest state. A caller that has given up does not wait, but the next
+ * call of this wallet does: if it found the attempt claimed, it would pay beside it. Never rejects.
  */
 export function releaseClaims(
   context: PaymentContext,
@@ -22,27 +21,27 @@ export function releaseClaims(
   claims: readonly string[],
   signal?: AbortSignal,
 ): Promise<void> {
-  const left = delayNextCall(
+  const released = delayNextCall(
     context,
     Promise.resolve(open.lastWrite).then(() => context.claims.drop(claims)),
   );
-  return untilAborted(left, signal).catch(() => undefined);
+  return untilAborted(released, signal).catch(() => undefined);
 }
 
-/** Has the next call at this wallet wait for work that is under way. Never rejects. */
+/** Makes the next call of this wallet wait for work that is under way. Never rejects. */
 export function delayNextCall({ wallet }: PaymentContext, work: Promise<unknown>): Promise<void> {
-  const over: Promise<void> = work
+  const settled: Promise<void> = work
     .then(
       () => undefined,
       () => undefined,
     )
-    .finally(() => wallet.releasing.delete(over));
-  wallet.releasing.add(over);
-  return over;
+    .finally(() => wallet.releasing.delete(settled));
+  wallet.releasing.add(settled);
+  return settled;
 }
 
 /**
- * Waits until the calls that have ended at this wallet have let go. Rejects with the signal's
+ * Waits until the ended calls of this wallet have released their claims. Rejects with the signal's
  * reason.
  */
 export async function claimsReleased(

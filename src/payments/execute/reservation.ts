@@ -11,36 +11,38 @@ import { inProgress } from '../reconcile/key-errors.js';
 import { resumeWithNextCall } from '../reconcile/resume-once.js';
 import { bodyClaim } from './release-claim.js';
 
-/**
- * An attempt from its claim to its signed payment, with all that counts against the caps for it.
- */
+/** An attempt until its payment is signed, with the amounts that it counts against the caps. */
 export interface Reservation {
-  /** As it stands, with what its swaps have cost. */
+  /** The attempt in its present state, with the cost of its swaps. */
   attempt: Attempt;
   /**
-   * Claims it for this call, and reserves its price: until its answer is there, no process takes it
-   * for an orphan. Throws `budget_exhausted`, or `payment_in_progress` if another call has its key.
+   * Claims the attempt for this call, and reserves its price. The claim keeps other processes from
+   * taking the attempt for an orphan. Throws `budget_exhausted`, or `payment_in_progress` if
+   * another call has its key.
    *
-   * @param hold - What to hold for it, if that takes no step of its own. Returns what was taken.
+   * @param hold - Hold to take in the same step, if the tokens are there and the journal can do it.
+   * @returns The tokens, if they are held now.
    */
   reserve(hold?: Hold): Promise<Taken | undefined>;
   /**
-   * Puts the signed payment on record, before it leaves, and claims its answer. Rejects if another
-   * process took the attempt for an orphan and freed its budget.
+   * Writes the signed payment to the journal before it leaves, and claims its answer. Rejects if
+   * another process took the attempt for an orphan and freed its budget.
    */
   sign(payment: SignedPayment, receipt: Receipt): Promise<OpenPayment>;
   /**
-   * Frees the tokens, the price, the key and the claim, for no payment was signed. Never rejects.
+   * Frees the tokens, the price, the key and the claim, because no payment was signed. Never
+   * rejects.
    *
-   * @param source - The token account that the payment would have left from, if one was held.
+   * @param source - Token account that may have a hold for the payment; undefined if none has.
+   * @param reason - Why no payment was signed.
    */
   rollBack(source: string | undefined, reason: unknown): Promise<void>;
 }
 
 /**
- * An attempt that is about to be made.
+ * Returns the reservation of an attempt. Nothing is written before `reserve`.
  *
- * @param signal - Of the call, which waits no longer for files of the library.
+ * @param signal - Signal of the call: when it fires, the call waits for no file of the library.
  */
 export function reservationFor(
   context: PaymentContext,
@@ -72,30 +74,30 @@ export function reservationFor(
       return done;
     },
     async sign(payment, receipt) {
-      // It is spent from now on, however long it waited for a swap or an approval.
-      const open = {
+      // Caps count the payment from now on, however long it waited for a swap or an approval.
+      const signed = {
         ...withoutBound(reservation.attempt),
         state: 'signed' as const,
         at: config.runtime.now(),
         payment,
         receipt,
       };
-      await journal.put(open, { claim: [bodyClaim(id)] });
-      return { attempt: open };
+      await journal.put(signed, { claim: [bodyClaim(id)] });
+      return { attempt: signed };
     },
     async rollBack(source, reason) {
       const isUnwritten = isExactChangeError(reason, 'journal_unavailable');
       const drop = [id, bodyClaim(id)];
       const undo = async () => {
-        // One whose answer was lost may be on record.
+        // The attempt may be on record even if the journal's answer was lost.
         if (!isReserved && !isUnwritten) return;
-        // A caller that has given up still lets go of what is reserved, if a file comes in time.
-        const { giveUp } = await bounded(config.timeouts.journal, late, [], () => recovery());
+        // Wait for the file even if the caller has given up, because the budget must become free.
+        const { giveUp } = await bounded(config.timeouts.journal, fileLate, [], () => recovery());
         const free = source === undefined ? [] : [source];
         await giveUp(context, reservation.attempt, { drop, free });
       };
-      // What could not be undone now is freed with all other orphans, which are looked for again;
-      // the reason of the failure says more.
+      // If the attempt cannot be freed now, the next call frees it with the orphaned attempts. This
+      // error is dropped, because the reason of the failure says more.
       if (isUnwritten) resumeWithNextCall(context);
       await undo().catch(async () => {
         resumeWithNextCall(context);
@@ -107,8 +109,8 @@ export function reservationFor(
 }
 
 /**
- * Orphaned attempts must not consume budget or block a key: they are freed, and the journal is
- * asked once more.
+ * Asks the journal for budget. If it refuses, frees orphaned attempts and asks once more, because
+ * they must not consume budget or block a key.
  */
 export async function againWithoutOrphans<T>(
   context: PaymentContext,
@@ -122,11 +124,11 @@ export async function againWithoutOrphans<T>(
   return (await freeOrphanedBudget(context)) ? ask() : result;
 }
 
-function late(): Error {
+function fileLate(): Error {
   return new Error('A part of exact-change did not come in time.');
 }
 
-/** An attempt without the bound of a swap that was never signed, or can never land. */
+/** Returns an attempt without the bound of a swap that was never signed, or can never land. */
 export function withoutBound({ swapping: _bound, ...attempt }: Attempt): Attempt {
   return attempt;
 }

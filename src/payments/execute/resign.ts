@@ -19,8 +19,8 @@ export type SignFor = (
 ) => Promise<OpenPayment>;
 
 /**
- * Presents a payment; and one more, if the seller refuses the first and the caller's policy allows
- * a second.
+ * Presents a payment. If the seller refuses it and the caller's policy allows a second payment,
+ * signs and presents that too.
  */
 export async function presentOrResign(
   context: PaymentContext,
@@ -32,12 +32,12 @@ export async function presentOrResign(
   const mayResign = context.config.policy.resign > 0;
   const presenting = present(context, first, { ...presentation, keepsClaim: mayResign });
   const signing = presenting.then(async (shown) => {
-    const again =
+    const retry =
       'response' in shown ? undefined : await secondTryAfter(context, shown, first, call.signal);
-    if (again === undefined) return undefined;
+    if (retry === undefined) return undefined;
     const place = { ...task.place, resigns: first.attempt.id };
-    // What is wrong with the second try says less than that the first was refused.
-    return sign(again.terms, { ...task, id: newId(context), place }, again.refuse).catch(() => {
+    // Drop an error of the second try, because the refusal of the first payment says more.
+    return sign(retry.terms, { ...task, id: newId(context), place }, retry.refuse).catch(() => {
       throwIfAborted(call.signal);
       return undefined;
     });
@@ -46,30 +46,31 @@ export async function presentOrResign(
   try {
     second = await signing;
   } finally {
-    // Until both are on record, no other call presents the first again.
+    // Keep the claim until both payments are on record, so that no other call presents the first.
     if (mayResign) await releaseClaims(context, first, [first.attempt.id], call.signal);
   }
   const shown = await presenting;
   if ('response' in shown) return shown.response;
   if (second === undefined) throw shown.rejected;
-  const again = await present(context, second, presentation);
-  if ('response' in again) return again.response;
-  // Nothing is over while the first may still land, or has.
-  throw first.attempt.state !== 'unsettled' && again.rejected.funds === 'untouched'
+  const shownSecond = await present(context, second, presentation);
+  if ('response' in shownSecond) return shownSecond.response;
+  // The second error must not say that funds are untouched if the first payment may have landed.
+  throw first.attempt.state !== 'unsettled' && shownSecond.rejected.funds === 'untouched'
     ? shown.rejected
-    : again.rejected;
+    : shownSecond.rejected;
 }
 
-/** Terms that one more payment may be signed for, and what it may not be. */
+/** Terms for a second payment, and the check that refuses some of their offers. */
 interface SecondTry {
   readonly terms: PaymentRequired;
   readonly refuse: NonNullable<ChooseOptions['refuse']>;
 }
 
 /**
- * What to sign anew after a 402 that shows that nothing was settled, if the caller's policy allows
- * it: to the same payee, for no higher price. Undefined if there is nothing; the first payment may
- * still land, and both count until the chain decides.
+ * Returns the terms for a second payment after a 402. Undefined if the first payment is settled or
+ * may be, by the outcome, or if the caller's policy allows no second. The second payment must go to
+ * the same payee, for no higher price. The first may still land, so both count until the chain
+ * decides.
  */
 async function secondTryAfter(
   { config, protocols }: PaymentContext,
@@ -89,11 +90,11 @@ async function secondTryAfter(
     timeoutMs: config.timeouts.terms,
     signal,
   }).catch(() => undefined);
-  return terms === undefined ? undefined : { terms, refuse: dearerThan(attempt) };
+  return terms === undefined ? undefined : { terms, refuse: refuseOtherThan(attempt) };
 }
 
-/** Refuses what is not what was approved: another payee, or a higher price. */
-function dearerThan({ payTo, mint, amount, microUsd }: Attempt): SecondTry['refuse'] {
+/** Returns a check that refuses another payee or a higher price: neither was approved. */
+function refuseOtherThan({ payTo, mint, amount, microUsd }: Attempt): SecondTry['refuse'] {
   return (offer, price) => {
     if (offer.payTo !== payTo) {
       return new PolicyError(

@@ -14,16 +14,16 @@ import { swapFailed, type Swapped } from '../reconcile/swap-end.js';
 import { swapOnce } from './swap-once.js';
 import type { SwapTask } from './swap-task.js';
 
-// A price moves on: from an older quote the swap would mostly fail.
+// Prices move, so a swap from an older quote would mostly fail.
 const QUOTE_MAX_AGE_MS = 5_000;
 
-// One more try if the first provably came to nothing.
+// Try once more if the first swap provably did nothing.
 const MAX_LANDINGS = 2;
 
 /**
- * Swaps and waits for confirmation. A swap that failed over its price, or over a payment that left
- * beside it, or provably never landed, is tried once more with a new quote; one that did not fit a
- * transaction, with fewer accounts.
+ * Makes a swap and waits for its confirmation. Tries once more with a new quote if the price moved,
+ * a payment left beside the swap, or the swap provably never landed. A swap that does not fit into
+ * a transaction is quoted again with fewer accounts.
  */
 export async function runSwap(context: PaymentContext, task: SwapTask): Promise<Swapped> {
   const { runtime } = context.config;
@@ -62,7 +62,7 @@ export async function runSwap(context: PaymentContext, task: SwapTask): Promise<
         ? ladder.shift()
         : undefined;
       if (maxAccounts !== undefined) request = { ...request, maxAccounts };
-      else if (landings >= MAX_LANDINGS || !worthAnother(context, error, guard))
+      else if (landings >= MAX_LANDINGS || !isWorthRetry(context, error, guard))
         throw withFees(error, failed);
       else landings += 1;
       if (isExactChangeError(error, 'swap_failed')) failed = error;
@@ -72,7 +72,7 @@ export async function runSwap(context: PaymentContext, task: SwapTask): Promise<
   }
 }
 
-/** A later quote is bound by what the first was. */
+/** Returns a new quote within the bounds of the first. */
 async function quoteAnew(
   context: PaymentContext,
   request: ResolvedRequest,
@@ -89,7 +89,7 @@ async function quoteAnew(
   return quote;
 }
 
-/** A stranger's token, with a market of its own, is chosen for its price no more for a while. */
+/** Notes a failed input that is not pinned: for a while its price is compared with no other. */
 function noteFailure({ config, memory }: PaymentContext, { inputMint }: SwapQuote): void {
   if (pinnedMint(config.network, inputMint) !== undefined) return;
   makeRoom(memory.failedInputs);
@@ -101,8 +101,8 @@ function feesOf(failed: ExactChangeError<'swap_failed'> | undefined): bigint {
 }
 
 /**
- * What the last try ended with, and the fee of a try before it that landed and failed: it is gone,
- * whatever else came of the swap.
+ * Returns the error of the last try. If an earlier try landed and failed, its network fee is gone,
+ * so the error includes that fee.
  */
 function withFees(error: unknown, failed: ExactChangeError<'swap_failed'> | undefined): unknown {
   if (failed === undefined || !isExactChangeError(error) || error.funds !== 'untouched')
@@ -114,13 +114,13 @@ function withFees(error: unknown, failed: ExactChangeError<'swap_failed'> | unde
   });
 }
 
-function worthAnother(
+function isWorthRetry(
   { sources }: PaymentContext,
   error: unknown,
   { isStrict }: { readonly isStrict: boolean },
 ): boolean {
   if (isExactChangeError(error, 'swap_expired')) return true;
-  // A payment that left meanwhile is in what is read for the next.
+  // The next try reads balances that include the payment that left meanwhile.
   if (
     isStrict &&
     (isExactChangeError(error, 'swap_failed') || isExactChangeError(error, 'unsafe_swap'))

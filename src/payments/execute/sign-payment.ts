@@ -12,23 +12,22 @@ import type { Choice } from '../plan/choose.js';
 
 const PAYMENT_ID_BYTES = 16;
 
-// The slot comes with a cached blockhash of a node at `confirmed`; a short fork may count a little
-// differently.
+// Slots of margin, because the slot comes from a node at `confirmed` and a short fork may differ.
 const FORK_SLOTS = 64;
 
-/** A payment's message, built and checked, and what finds it on chain. */
+/** The message of a payment, built and checked, with the facts that find it on chain. */
 export interface Composed {
   readonly message: Uint8Array;
   readonly memo: string | undefined;
   readonly blockhash: string;
   readonly lastValidBlockHeight: bigint;
-  /** It cannot land before this slot. */
+  /** The payment cannot land before this slot. */
   readonly slot: number;
-  /** As of which the blockhash was valid. */
+  /** The blockhash was valid as of this slot. */
   readonly blockhashSlot: number;
 }
 
-/** Builds the payment for a choice and checks it against itself. */
+/** Builds and checks the message of the payment for a choice. */
 export async function composePayment(
   context: PaymentContext,
   { protocol, offer, facts }: Choice,
@@ -36,15 +35,15 @@ export async function composePayment(
   signal: AbortSignal | undefined,
 ): Promise<Composed> {
   const { signer, runtime } = context.config;
-  const [own, theirs] = await Promise.all([
+  const [ownHash, sellersHash] = await Promise.all([
     context.blockhashes.recent({ signal }),
-    judgeHash(context, offer.recentBlockhash, signal),
+    validHash(context, offer.recentBlockhash, signal),
   ]);
   const {
     blockhash,
     lastValidBlockHeight,
     slot: blockhashSlot,
-  } = theirs === undefined ? own : boundBy(own, theirs);
+  } = sellersHash === undefined ? ownHash : longestLifetime(ownHash, sellersHash);
   const { message, memo } = protocol.build({
     offer,
     payer: signer.address,
@@ -61,43 +60,44 @@ export async function composePayment(
     memo,
     blockhash,
     lastValidBlockHeight,
-    slot: own.slot - FORK_SLOTS,
+    slot: ownHash.slot - FORK_SLOTS,
     blockhashSlot,
   };
 }
 
-interface TheirHash {
+interface SellersHash {
   readonly blockhash: string;
-  /** As of which it was valid. */
+  /** The blockhash was valid as of this slot. */
   readonly slot: number;
 }
 
 /**
- * The seller's blockhash, if our own node takes it: one that is made up, expired or of another
- * chain would make a payment whose life has no known end.
+ * Returns the seller's blockhash if the caller's own node says that it is valid. A blockhash that
+ * is made up, expired or of another chain would make a payment without a known end of its life.
  */
-async function judgeHash(
+async function validHash(
   context: PaymentContext,
   blockhash: string | undefined,
   signal: AbortSignal | undefined,
-): Promise<TheirHash | undefined> {
+): Promise<SellersHash | undefined> {
   if (blockhash === undefined) return undefined;
-  // Not worth failing for: ours does as well.
+  // Do not fail if the node does not answer, because the own blockhash serves as well.
   const answer = await context.rpc.isBlockhashValid(blockhash, { signal }).catch(() => undefined);
   return answer?.valid === true ? { blockhash, slot: answer.slot } : undefined;
 }
 
 /**
- * No hash that is valid at a slot outlives the newest of that slot, and a chain grows by at most
- * one block a slot.
+ * Returns the longest lifetime that the seller's blockhash can have. A blockhash that is valid at a
+ * slot does not outlive the newest blockhash of that slot. A chain grows by at most one block a
+ * slot.
  */
-function boundBy(
-  own: Lifetime & { readonly slot: number },
-  { blockhash, slot }: TheirHash,
+function longestLifetime(
+  ownHash: Lifetime & { readonly slot: number },
+  { blockhash, slot }: SellersHash,
 ): Lifetime & { readonly slot: number } {
   return {
     blockhash,
-    lastValidBlockHeight: own.lastValidBlockHeight + BigInt(Math.max(0, slot - own.slot)),
+    lastValidBlockHeight: ownHash.lastValidBlockHeight + BigInt(Math.max(0, slot - ownHash.slot)),
     slot,
   };
 }
@@ -105,7 +105,7 @@ function boundBy(
 /**
  * Builds, checks and signs the payment for a choice. Nothing leaves.
  *
- * @param before - What the chain showed of the account that it leaves from.
+ * @param before - The last reading of the account that the payment leaves from.
  */
 export async function signPayment(
   context: PaymentContext,
@@ -142,7 +142,10 @@ export async function signPayment(
   return { payment, message: signed.message };
 }
 
-/** What the wallet signs of a payment: what was judged is what is put on record and presented. */
+/**
+ * Asks the wallet to sign a payment. The wallet may add instructions to the message, so the
+ * returned message is the one that it signed.
+ */
 async function sign(
   context: PaymentContext,
   message: Uint8Array,
@@ -171,17 +174,18 @@ async function sign(
 const NONCE_BYTES = 16;
 export const RANDOM_BYTES = 8;
 
-/** What a payment is for: a place, and the key that makes it one purchase there. */
+/** The purchase that a payment is for. */
 export interface Purpose {
   readonly url: string;
+  /** Calls of the URL with the same key are one purchase. */
   readonly idempotencyKey?: string | undefined;
 }
 
 /**
- * 16 bytes that tell a payment from every other. Those of a purchase with a key commit to it and to
- * its place: they end in a hash of both and of the random bytes before. Without a key they are
- * random: any reader of the chain could look up on chain which of some places a hash without a
- * secret was made for.
+ * Returns 16 bytes that tell a payment from every other payment. With an idempotency key, they
+ * commit to the URL and the key: they end in a hash of both and of the random bytes before. Without
+ * a key they are random, because any reader of the chain could guess the URL from a hash without a
+ * secret.
  */
 export function nonceFor(
   { url, idempotencyKey }: Purpose,
@@ -192,7 +196,10 @@ export function nonceFor(
   return Uint8Array.of(...random, ...commitment(random, url, idempotencyKey));
 }
 
-/** JSON tells where one text ends and the next begins. A fragment is never sent. */
+/**
+ * Returns the hash half of a nonce. JSON marks where the URL ends and the key begins. The fragment
+ * is left out, because it is never sent.
+ */
 export function commitment(random: Uint8Array, url: string, idempotencyKey: string): Uint8Array {
   const text = JSON.stringify([url.replace(/#.*/s, ''), idempotencyKey]);
   const bytes = Uint8Array.of(...random, ...new TextEncoder().encode(text));

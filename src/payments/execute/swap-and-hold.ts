@@ -20,13 +20,13 @@ import { isOverCap, type SwapTaking } from './swap-bound.js';
 import { runWrap } from './swap-once.js';
 import { swapRecord } from './swap-record.js';
 
-// The part that is tried next of what a swap brings that no cap had room for.
-const LESS = 4n;
+// If no cap has room for a swap, the next swap brings a quarter of it.
+const SHRINK = 4n;
 
-// One more if others took what was there before the swap had brought the rest.
+// Swap once more if other payments took the wallet's tokens before the swap had landed.
 const MAX_SWAPS = 2;
 
-/** Swaps what is missing, and holds the tokens for a payment. */
+/** Swaps for the tokens that a payment lacks, and holds its tokens. */
 export async function swapAndHold(
   context: PaymentContext,
   choice: Choice,
@@ -37,16 +37,15 @@ export async function swapAndHold(
   const { id } = task;
   throwIfAborted(task.signal);
   const earlier = await finishOpenSwaps(context, offer.mint, task);
-  // What it brought is not in what was read before it.
+  // The known balance may be older than that swap.
   if (earlier.any) await context.ledger.forget(choice.facts.source);
   const facts = await freshFacts(context, choice, task.signal);
   const held = await holdNow(context, choice, id, task.signal);
   if (held !== undefined) return { ...held, swap: earlier.swap };
   let taken: Taken | undefined;
-  // Before another call can: those that wait for the account to be free come first once the swap
-  // lets go of it.
+  // Hold the tokens before the swap releases its locks: calls that wait for them come first then.
   const onConfirmed = async () => {
-    // The swap has landed, whatever becomes of the hold: it is tried once more below.
+    // Ignore a failed hold, because the swap has landed and the hold is tried once more below.
     if (task.signal?.aborted !== true)
       taken = await takeKnown(context, choice, id).catch(() => undefined);
   };
@@ -64,14 +63,15 @@ export async function swapAndHold(
   taken ??= await holdNow(context, choice, id, task.signal);
   if (taken !== undefined) return { ...taken, swap };
   if (swaps < MAX_SWAPS) return swapAndHold(context, choice, task, swaps + 1);
-  // Confirmed on our node, so it was there: another program spends from this wallet.
+  // The node has confirmed the swap, so another program spends from this wallet.
   throw shortOf(ownerOf(context), offer, await freshFacts(context, choice, task.signal));
 }
 
 /**
  * Finds a swap.
  *
- * @param needed - Base units that are to be there in the end; undefined for all that is wanted.
+ * @param needed - Base units that the wallet must hold after it; undefined: as many as are wanted.
+ * @param except - Mints that the swap must not take.
  */
 export type FindSwap = (
   needed: bigint | undefined,
@@ -79,19 +79,19 @@ export type FindSwap = (
   except: ReadonlySet<Address>,
 ) => Promise<Funding>;
 
-/** What a swap is to bring. */
+/** Tokens that a swap must bring. */
 export interface Wanted {
   readonly mint: Address;
-  /** Base units that have to be there in the end. */
+  /** Base units that the wallet must hold after the swap. */
   readonly least: bigint;
   readonly find: FindSwap;
-  /** As a swap task has it. */
+  /** As in `SwapTask`. */
   readonly beside?: boolean;
 }
 
 /**
- * Swaps from the best token that there is for it, or from the next if the fault is that token's
- * alone.
+ * Swaps from the best token of the wallet. If only that token is at fault, swaps from the next. If
+ * no cap has room, tries a smaller swap.
  */
 export async function swapFromBest(
   context: PaymentContext,
@@ -107,7 +107,7 @@ export async function swapFromBest(
   for (;;) {
     const find = (signal: AbortSignal | undefined) => wanted.find(needed, signal, except);
     const funding = await askAbout(context, mint, task.signal, find).catch((error: unknown) => {
-      // That nothing else is worth the difference says less than what was wrong with the best.
+      // If no other token will do, the error of the best token says more.
       throw reason !== undefined && isExactChangeError(error, 'insufficient_funds')
         ? reason
         : error;
@@ -115,10 +115,11 @@ export async function swapFromBest(
     try {
       return await swapInto(context, wanted, funding, task, onConfirmed);
     } catch (error) {
-      // All that a swap takes counts against the caps of this payment, whatever else it is for.
+      // Try a smaller swap, because the whole swap counts against the caps of this payment, even if
+      // other payments need it too.
       const isForMore = broughtBy(funding) > least - facts.available;
       if (isOverCap(error) && isForMore && needed !== least) {
-        needed = maxAmount(least, lessThan(context, facts, funding));
+        needed = maxAmount(least, smallerNeed(context, facts, funding));
         continue;
       }
       if (!concernsCandidate(error)) throw error;
@@ -129,11 +130,11 @@ export async function swapFromBest(
 }
 
 /**
- * What to look for after no cap had room for a swap: less in steps, as each swap has a fee. No more
- * than the payment needs if each step would be asked of a person.
+ * Returns the base units to look for after no cap had room for a swap. They shrink in large steps,
+ * because each swap has a fee. If a person must approve each step, only the payment's need is left.
  */
-function lessThan({ config }: PaymentContext, facts: OwnFacts, funding: Funding): bigint {
-  return config.policy.approve === undefined ? facts.available + broughtBy(funding) / LESS : 0n;
+function smallerNeed({ config }: PaymentContext, facts: OwnFacts, funding: Funding): bigint {
+  return config.policy.approve === undefined ? facts.available + broughtBy(funding) / SHRINK : 0n;
 }
 
 async function swapInto(
@@ -159,7 +160,7 @@ async function swapInto(
   const request = {
     inputMint: quote.inputMint,
     outputMint: quote.outputMint,
-    // What is needed; a service may have claimed to bring more.
+    // Ask for the least that the quote brings, because a service may have claimed a larger amount.
     amount: quote.minOutAmount,
     swapMode: 'ExactOut' as const,
     slippageBps: quote.slippageBps,
@@ -167,7 +168,7 @@ async function swapInto(
   const keepWrapped = mint === WSOL_MINT;
   if (!approved)
     return runSwap(context, { ...task, request, quote, built, available, relay, keepWrapped });
-  // Quoted anew, it may take no more than what was shown.
+  // A new quote may take no more than the approved plan shows.
   return runSwap(context, {
     ...task,
     request,

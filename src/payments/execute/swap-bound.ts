@@ -9,10 +9,7 @@ import { PRICE_MEMORY_MS } from '../plan/ask-price.js';
 import { usdPriceOf } from '../plan/usd-price.js';
 import { boughtBy, lossOf, REFERENCE, type Price } from './swap-cost.js';
 
-/**
- * A swap that is about to be signed: what it takes at most and brings at least. Base units and
- * lamports.
- */
+/** The most that a swap takes and the least that it brings, in base units and lamports. */
 export interface SwapTaking {
   readonly inputMint: Address;
   readonly outputMint: Address;
@@ -20,11 +17,11 @@ export interface SwapTaking {
   readonly minOut: bigint;
   /** Network and priority fee, and rent of token accounts that stay. */
   readonly lamports: bigint;
-  /** What of the output may be missing besides, because payments in flight may take it. */
+  /** Base units of the output that may be missing, because payments in flight may take them. */
   readonly leeway?: bigint | undefined;
 }
 
-/** What a swap that is about to be signed takes at most, as its guard has it. */
+/** Returns the most that a planned swap takes, as its guard allows it. */
 export function takingOf(expected: SwapOutlook): SwapTaking {
   const { inputMint, outputMint, leeway } = expected;
   const { maxIn, minOut } = swappedAtMost(expected);
@@ -40,7 +37,7 @@ export function takingOf(expected: SwapOutlook): SwapTaking {
   };
 }
 
-/** Whether a cap refused something before it was signed. */
+/** Whether an error is the refusal of a cap before a signature. */
 export function isOverCap(error: unknown): boolean {
   const codes = ['amount_over_limit', 'budget_exhausted'] as const;
   return (
@@ -51,10 +48,11 @@ export function isOverCap(error: unknown): boolean {
 }
 
 /**
- * What a swap for a payment takes at most, by the prices of now. Throws `price_unknown` if its
- * input has no price, or one cannot be asked for, unless the caller bounds the input in base units.
+ * Returns the bound of a swap: the most that it takes, at present prices. Throws `price_unknown` if
+ * its input has no price, or if a price cannot be asked for now. A swap with an input that the
+ * caller bounds in base units needs no price.
  *
- * @param price - Of the payment that the swap is for.
+ * @param price - The price of the payment that the swap is for.
  */
 export async function swapBound(
   context: PaymentContext,
@@ -76,10 +74,10 @@ export async function swapBound(
   const [input, output, sol] = await Promise.all([
     ask(inputMint),
     isPinned ? ask(outputMint) : drained > 0n ? ask(outputMint, PRICE_MEMORY_MS) : undefined,
-    // A fee is small, so its price may be older.
+    // The price of SOL may be older, because fees are small.
     ask(WSOL_MINT, PRICE_MEMORY_MS),
   ]);
-  if (input === undefined && !isBounded) throw unknown(inputMint);
+  if (input === undefined && !isBounded) throw priceUnknown(inputMint);
   const fees = {
     swaps: 1,
     feeMicroUsd: (sol?.most(lamports) ?? 0n).toString(),
@@ -92,7 +90,7 @@ export async function swapBound(
   };
   return {
     ...fees,
-    // A pinned output is credited before it is missed.
+    // `lossOf` credits a pinned output in full, so its whole leeway counts as missing.
     lossMicroUsd: (
       lossOf(prices, maxIn, minOut) + (output?.most(isPinned ? leeway : drained) ?? 0n)
     ).toString(),
@@ -106,8 +104,8 @@ export async function swapBound(
 }
 
 /**
- * A price that cannot be asked for is none if the caller bounds the swap in base units; else
- * nothing bounds what it takes.
+ * Returns no price after a failed request, if the caller bounds the swap in base units. Otherwise
+ * throws, because nothing bounds the swap.
  */
 function withoutPrice(mint: Address, isBounded: boolean, error: unknown): undefined {
   if (
@@ -115,10 +113,10 @@ function withoutPrice(mint: Address, isBounded: boolean, error: unknown): undefi
     (error.name !== 'TransportError' && error.name !== 'QuoteError')
   )
     throw error;
-  if (!isBounded) throw unknown(mint, error);
+  if (!isBounded) throw priceUnknown(mint, error);
 }
 
-function unknown(mint: Address, cause?: unknown): PolicyError<'price_unknown'> {
+function priceUnknown(mint: Address, cause?: unknown): PolicyError<'price_unknown'> {
   return new PolicyError(
     'price_unknown',
     `No price is known for mint ${mint}, so no dollar cap can hold what the swap takes. ` +

@@ -2,15 +2,15 @@ import { ceilDiv, minAmount, U64_MAX } from '../../amount.js';
 import type { Attempt, SwapOutcome } from '../../journal/types.js';
 import { noSwapCost, plusSwap, type SwapCost, type SwapPrices } from '../../policy/cost.js';
 
-/** Of the payment that a swap is for. */
+/** The price of the payment that a swap is for. */
 export type Price = Pick<Attempt, 'amount' | 'microUsd'>;
 
-/** More base units than any account can hold, so that rounding is nothing. */
+/** Base units that prices are for: more than any account can hold, so that rounding is nothing. */
 export const REFERENCE = U64_MAX + 1n;
 
 /**
- * What goes in beyond what comes back in a token that is sure to be worth something: all of it, if
- * the output is not pinned.
+ * Returns the loss of a swap in millionths of a dollar: its input less its output. An output
+ * without a price counts nothing, because a token that is not pinned may be worth nothing.
  */
 export function lossOf(
   { input = '0', output = '0' }: SwapPrices,
@@ -22,14 +22,17 @@ export function lossOf(
   return loss > 0n ? loss : 0n;
 }
 
-/** The share of the price that was bought with what is counted already. */
+/**
+ * Returns the part of a payment's price that a swap has bought, in millionths of a dollar. The
+ * swap's input counts already, so this part must not count twice.
+ */
 export function boughtBy({ amount, microUsd = '0' }: Price, outAmount: bigint): bigint {
   const units = BigInt(amount);
-  // A swap that is for no payment buys none.
+  // A swap that is for no payment buys no part of a price.
   return units === 0n ? 0n : (BigInt(microUsd) * minAmount(outAmount, units)) / units;
 }
 
-/** An attempt whose swap was decided, with what that took in place of what it took at most. */
+/** Returns an attempt with the cost of its decided swap in place of the swap's bound. */
 export function withSwapCost(attempt: Attempt, outcome: SwapOutcome): Attempt {
   const { swapping: _bound, swap, ...rest } = attempt;
   const decided = { ...rest, ...(swap === undefined ? {} : { swap: { ...swap, outcome } }) };
@@ -40,9 +43,9 @@ export function withSwapCost(attempt: Attempt, outcome: SwapOutcome): Attempt {
 }
 
 /**
- * What a swap that was decided took, at the prices of its bound, however late that is; undefined if
- * nothing. As long as no node has shown what it did, in an answer that agrees with itself, its
- * bound counts. It counts more than that only if the chain shows that more has left.
+ * Returns the cost of a decided swap, at the prices of its bound, even if they are old; undefined
+ * if it cost nothing. The bound counts until a node shows the swap in an answer that agrees with
+ * itself. More than the bound counts only if the chain shows that more has left.
  */
 export function swapCostAfter(
   { swapping: bound, swap, ...price }: Attempt,
@@ -60,10 +63,10 @@ export function swapCostAfter(
   if (rentLamports === undefined) return bound;
   const fees = feesAt(bound, BigInt(outcome.feeLamports) + BigInt(rentLamports));
   const { prices } = bound;
-  // What an earlier version has written has no prices: fees and rent alone are corrected.
+  // Records of an earlier version have no prices, so only fees and rent are corrected.
   if (prices === undefined || swap === undefined) return { ...bound, ...fees };
   const taken = BigInt(outcome.inAmount);
-  // What it brings beyond what was quoted is no credit: it takes one wrong number to claim it.
+  // Credit no more than the quote, because one wrong number of a node could claim more.
   const brought = minAmount(BigInt(outcome.outAmount), BigInt(swap.quoted.outAmount));
   if (taken <= 0n || brought <= 0n) return bound;
   return {
@@ -77,12 +80,12 @@ export function swapCostAfter(
   };
 }
 
-/** Fees and rent of one swap, at the price of SOL that its bound was reckoned with. */
+/** Returns the fees and rent of a swap, at the SOL price of its bound. */
 function feesAt(
   { lamports, feeMicroUsd }: SwapCost,
   taken: bigint,
 ): Pick<SwapCost, 'swaps' | 'feeMicroUsd' | 'lamports'> {
-  const most = BigInt(lamports);
-  const microUsd = most === 0n ? 0n : ceilDiv(BigInt(feeMicroUsd) * taken, most);
+  const maxLamports = BigInt(lamports);
+  const microUsd = maxLamports === 0n ? 0n : ceilDiv(BigInt(feeMicroUsd) * taken, maxLamports);
   return { swaps: 1, feeMicroUsd: microUsd.toString(), lamports: taken.toString() };
 }

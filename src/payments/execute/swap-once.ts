@@ -30,13 +30,13 @@ import { exclusively } from './land-exclusively.js';
 import { isOverCap, takingOf } from './swap-bound.js';
 import type { SwapTask, Watched } from './swap-task.js';
 
-/** Turns SOL into wrapped SOL, for a payment that is made in it. */
+/** Wraps SOL, for a payment in wrapped SOL. */
 export async function runWrap(
   context: PaymentContext,
   amount: bigint,
   task: Watched,
 ): Promise<Swapped> {
-  const record = {
+  const quoted = {
     inputMint: WSOL_MINT,
     outputMint: WSOL_MINT,
     inAmount: amount,
@@ -56,11 +56,15 @@ export async function runWrap(
           signal: task.signal,
         },
       }),
-    record,
+    quoted,
   );
 }
 
-/** @param guard - Told whether the guard of what is signed lets nothing be missing. */
+/**
+ * Builds, signs and lands a swap, once.
+ *
+ * @param guard - Gets `isStrict` if the guard of the signed swap lets nothing be missing.
+ */
 export async function swapOnce(
   context: PaymentContext,
   task: SwapTask,
@@ -69,11 +73,11 @@ export async function swapOnce(
   guard: { isStrict: boolean },
 ): Promise<Swapped> {
   const bounds = boundsOf(quote);
-  // What a cap refuses by its quote is not built, and keeps no payment waiting.
+  // Ask the caps first: a swap that they refuse by its quote keeps no payment waiting.
   await task.onPlanned?.({ ...bounds, lamports: SIGNATURE_LAMPORTS });
   const { approved = false, available } = task;
-  // What was approved is within the policy.
-  const mostIn =
+  // An approved amount is within the policy already.
+  const maxInputs =
     approved && available !== undefined
       ? new Map([[quote.inputMint, available]])
       : withApproved(context.config.policy.maxInAmount, quote.inputMint, task.worst);
@@ -86,17 +90,17 @@ export async function swapOnce(
     onPlanned: async (expected: SwapOutlook) => {
       planned = expected;
       const taking = takingOf(expected);
-      // A venue may take what payments in flight leave to be missing of the input, too.
+      // The amount includes the leeway, because a venue may take that too.
       checkInput(
         context.config.network,
         { inputMint: taking.inputMint, maxInAmount: taking.maxIn.toString() },
-        mostIn,
+        maxInputs,
       );
       await task.onPlanned?.(taking);
     },
     signal: task.signal,
   };
-  const record = {
+  const quoted = {
     inputMint: quote.inputMint,
     outputMint: quote.outputMint,
     inAmount: BigInt(quote.inAmount),
@@ -110,41 +114,41 @@ export async function swapOnce(
     signSwapPaid(context, deps, { ...order, reserved }, task)
       .catch(async (error: unknown) => {
         if (planned === undefined || sumOf(planned.leeway) === 0n || !isOverCap(error)) throw error;
-        // Refused without its leeway too, it ends here.
+        // This throws if the caps refuse the swap without its leeway too.
         await task.onPlanned?.(takingOf({ ...planned, leeway: nothingReserved }));
-        await noneInFlight(context, reserved, task.signal);
+        await waitForPayments(context, reserved, task.signal);
         guard.isStrict = true;
         return signSwapPaid(context, deps, { ...order, reserved, isStrict: true }, task);
       })
       .catch((error: unknown) => {
         throw isPastApproval(error, task.worst) ? pastApproval() : error;
       });
-  const alone = () => exclusively(context, [inputMint, outputMint], task, sign, record);
-  if (task.beside !== true) return alone();
+  const landAlone = () => exclusively(context, [inputMint, outputMint], task, sign, quoted);
+  if (task.beside !== true) return landAlone();
   const signBeside = () => {
-    // A payment that leaves meanwhile fails the rehearsal.
+    // The rehearsal has a strict guard: a payment that leaves meanwhile fails it.
     guard.isStrict = true;
     return signSwapPaid(context, deps, { ...order, reserved, beside: true }, task);
   };
-  return exclusively(context, [inputMint], task, signBeside, record).catch((error: unknown) => {
+  return exclusively(context, [inputMint], task, signBeside, quoted).catch((error: unknown) => {
     if (!isOverCap(error)) throw error;
     guard.isStrict = false;
-    return alone();
+    return landAlone();
   });
 }
 
-/** The caller's own bounds, and what was approved of the input: a relayer's fee is in it too. */
+/** Returns the caller's bounds, tightened by the approved input. It includes a relayer's fee. */
 function withApproved(
   bounds: ReadonlyMap<string, bigint>,
   mint: Address,
   worst: WorstPrice | undefined,
 ): ReadonlyMap<string, bigint> {
   if (worst === undefined) return bounds;
-  const most = BigInt(worst.maxInAmount);
-  return new Map([...bounds, [mint, minAmount(most, bounds.get(mint) ?? most)]]);
+  const approved = BigInt(worst.maxInAmount);
+  return new Map([...bounds, [mint, minAmount(approved, bounds.get(mint) ?? approved)]]);
 }
 
-/** Whether a swap was refused for what was approved, not for the caller's own bound. */
+/** Whether a swap was refused because of the approved input, not because of the caller's bound. */
 function isPastApproval(error: unknown, worst: WorstPrice | undefined): boolean {
   return (
     isExactChangeError(error, 'amount_over_limit') &&
@@ -155,20 +159,20 @@ function isPastApproval(error: unknown, worst: WorstPrice | undefined): boolean 
 
 const LOOK_MS = 100;
 
-/** A payment in flight mostly lands within so long. */
+/** Milliseconds within which a payment in flight mostly lands. */
 const IN_FLIGHT_MS = 2_000;
 
 /**
- * If none of them is seen to land for so long, those that are left may take minutes. What lands is
- * seen once a second (`batchStatuses`).
+ * If no payment is seen to land for so many milliseconds, the payments in flight may take minutes.
+ * A landing is seen within a second (`batchStatuses`).
  */
 const STANDSTILL_MS = 1_500;
 
 /**
- * Waits for a while, as long as payments in flight leave the accounts of a swap: a strict guard
- * fails if one leaves meanwhile.
+ * Waits a while for payments in flight from the accounts of a swap. A strict guard fails if a
+ * payment leaves meanwhile.
  */
-async function noneInFlight(
+async function waitForPayments(
   { config }: PaymentContext,
   reserved: () => Promise<ReservedAmounts>,
   signal: AbortSignal | undefined,
@@ -196,7 +200,7 @@ function depsOf(context: PaymentContext, signal: AbortSignal | undefined): SwapD
   return { decoders, rpc, signer, runtime, blockhashes, network, limits };
 }
 
-/** What payments in flight may still take from the accounts that the swap's guard looks at. */
+/** Returns the amounts that payments in flight may take from the accounts of the swap's guard. */
 async function reservedFor(
   { ledger, config }: PaymentContext,
   inputMint: Address,
@@ -217,9 +221,9 @@ async function reservedFor(
 }
 
 /**
- * Signs a swap. The wallet pays its fees and rents, or, if it has too little SOL for them, the
- * relayer of the caller's options. Throws what `signSwap` and `signRelayed` throw;
- * `insufficient_sol` has the relayer's reason as its cause.
+ * Signs a swap. The wallet pays fees and rents; if it has too little SOL, the relayer of the
+ * caller's options pays. Throws the errors of `signSwap` and `signRelayed`. An `insufficient_sol`
+ * has the relayer's reason as its cause.
  */
 function signSwapPaid(
   context: PaymentContext,
@@ -233,7 +237,7 @@ function signSwapPaid(
       isExactChangeError(cause) && order.signal?.aborted !== true
         ? notRelayed(short, cause)
         : cause;
-    // What was not shown with a relayer's fee was not approved with one.
+    // Do not ask a relayer after an approval: the approved plan shows no fee of a relayer.
     const offer =
       relay ??
       (approved

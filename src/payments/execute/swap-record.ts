@@ -14,26 +14,26 @@ import { swapBound } from './swap-bound.js';
 /** Counts and records the swaps for a payment. */
 export interface SwapRecord {
   /**
-   * Reserves what a swap takes at most, before it is signed. Throws `budget_exhausted` or
+   * Reserves the bound of a swap, before it is signed. Throws `budget_exhausted` or
    * `amount_over_limit`.
    */
   planSwap(taking: SwapTaking, signal: AbortSignal | undefined): Promise<void>;
-  /** Puts a signed swap on record, before it leaves. */
+  /** Writes a signed swap to the journal, before it leaves. */
   readonly recordSwap: (swap: SignedSwap) => Promise<void>;
   /**
-   * Takes down what became of the swap that was signed last; it goes on record with the next write.
-   * Returns what it cost.
+   * Notes the outcome of the last signed swap, which the next write puts on record. Returns the
+   * cost of the swap.
    */
   readonly endSwap: (outcome: SwapOutcome) => Receipt['cost'];
 }
 
-/** Keeps the swaps of a reserved payment on record with it. */
+/** Returns the record of the swaps for a reserved payment. */
 export function swapRecord(context: PaymentContext, reservation: Reservation): SwapRecord {
   const { config, journal } = context;
   return {
     async planSwap(taking, signal) {
       const swapping = await swapBound(context, taking, reservation.attempt, signal);
-      // What became of the one before goes on record with it, before another takes its place.
+      // This write also records the outcome of an earlier swap, before the new swap replaces it.
       const next = { ...reservation.attempt, swapping, at: config.runtime.now() };
       const refusal = checkPayment(config.policy, next);
       if (refusal !== undefined) throw refusal;
@@ -44,11 +44,11 @@ export function swapRecord(context: PaymentContext, reservation: Reservation): S
       reservation.attempt = next;
     },
     async recordSwap(swap) {
-      // Before it is written: a call that gives up meanwhile must know of it.
+      // Set this before the write, because a call that gives up meanwhile must know of the swap.
       const signed = { ...reservation.attempt, swap };
       reservation.attempt = signed;
       await journal.put(signed).catch((error: unknown) => {
-        // It does not leave now, and so it must not later, should it be on record all the same.
+        // The swap does not leave now. It must not leave later, even if the write has landed.
         reservation.attempt = {
           ...signed,
           swap: { ...swap, outcome: { state: 'failed', code: 'journal_unavailable' } },
@@ -65,7 +65,7 @@ export function swapRecord(context: PaymentContext, reservation: Reservation): S
   };
 }
 
-/** What one swap costs, as its events show it. */
+/** Returns the cost of a swap for its events. */
 function costForSwap(cost: SwapCost, networkFeeLamports: bigint): Receipt['cost'] {
   return costFor(
     { mint: '', amount: '0', microUsd: '0', swapped: cost },

@@ -9,46 +9,41 @@ import type { SwapTaking } from './swap-bound.js';
 
 export interface SwapTask {
   readonly request: ResolvedRequest;
-  /**
-   * Asked for already, for a payment: used if it is young. Without, the caller asked for the swap
-   * by name.
-   */
+  /** The quote for a payment; used if it is recent. Absent: the caller named the swap itself. */
   readonly quote?: SwapQuote | undefined;
-  /** What was built for that quote, if it came along with it. */
+  /** The transaction that the service built for that quote, if it sent both at once. */
   readonly built?: unknown;
-  /** A person was shown the quote and approved it, however long that took. */
+  /** A person has approved the quote, so its age does not matter. */
   readonly approved?: boolean | undefined;
-  /** Of a swap by name: what was approved, which no quote for it may be worse than. */
+  /** The approved price of a swap that the caller named. No quote for it may be worse. */
   readonly worst?: WorstPrice | undefined;
-  /** Base units of the input that the payment may take, however often it is quoted. */
+  /** Base units of the input that the swap may take, also by a later quote. */
   readonly available?: bigint | undefined;
-  /** What pays its lamports if the wallet cannot. */
+  /** The relayer that pays the lamports of the swap if the wallet cannot. */
   readonly relay?: RelayOffer | undefined;
-  /** The output is wrapped SOL, and wanted as such. */
+  /** The output is wrapped SOL, and stays wrapped. */
   readonly keepWrapped?: boolean | undefined;
   /**
-   * Payments go on from what there is of the output while it lands, if the caps have room for that:
-   * its guard lets all of it be missing, so all of it counts as what the swap may take.
+   * While the swap lands, payments may take the output that the wallet holds, if the caps have room
+   * for that. The swap's guard lets that balance be missing, so all of it counts as taken.
    */
   readonly beside?: boolean | undefined;
   readonly emit: Emit;
   readonly signal: AbortSignal | undefined;
   /**
-   * Called with what a swap takes at most, by its quote and then by its guard, before it is signed;
-   * a rejection keeps it from being signed.
+   * Called before the signature with the most that the swap takes, first by its quote and then by
+   * its guard. A rejection prevents the signature.
    */
   readonly onPlanned?: ((taking: SwapTaking) => Promise<void>) | undefined;
-  /** Writes the signed swap down before it leaves. */
+  /** Writes the signed swap to the journal before it leaves. */
   readonly onSigned?: ((signed: SwapRecord) => Promise<void>) | undefined;
-  /**
-   * Called with what became of each swap that was signed, once the chain has decided. Says what it
-   * cost.
-   */
+  /** Called with the outcome of each signed swap, when the chain has decided. Returns its cost. */
   readonly onDecided?: ((outcome: SwapOutcome) => Receipt['cost']) | undefined;
-  /** Called when the proceeds are there, before any other payment or swap may touch them. */
+  /** Called when the proceeds have arrived, before any other payment or swap may take them. */
   readonly onConfirmed?: (() => Promise<void>) | undefined;
 }
 
+/** The part of a task that landing a swap needs. */
 export type Watched = Pick<
   SwapTask,
   'emit' | 'signal' | 'onPlanned' | 'onSigned' | 'onDecided' | 'onConfirmed'

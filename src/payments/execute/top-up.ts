@@ -17,10 +17,10 @@ import { swapLock } from './fund.js';
 import { swapFromBest } from './swap-and-hold.js';
 
 /**
- * One swap that brings the wallet to what `policy.topUp` says, if it holds too little; a smaller
- * one if no cap has room for it. It runs where swaps into this mint run, also those of other
- * processes: each finds what the one before has brought, and a payment that lacks the token waits
- * for it.
+ * Makes a swap that brings the wallet to the balance of `policy.topUp`, if it holds too little. If
+ * no cap has room, makes a smaller swap. It holds the lock for swaps into the mint, also against
+ * other processes: each swap finds the tokens of the swap before, and a payment that lacks the
+ * token waits.
  *
  * @returns Whether the wallet then holds enough.
  */
@@ -62,7 +62,7 @@ export async function topUp(context: PaymentContext, id: string, emit: Emit): Pr
   return locks.hold([swapLock(mint)], bring, [signal]);
 }
 
-/** What an attempt that tops up has for the place that it pays. */
+/** Returns the URL on record of an attempt that tops up. */
 export function topUpUrl(mint: Address): string {
   return `top-up:${mint}`;
 }

@@ -1,12 +1,12 @@
-/** What becomes of a body while it is read. */
+/** Events of a body while it is read. Each end resolves when it is noted. */
 export interface Reading {
-  /** Something of it is asked for. */
+  /** A read began. */
   begin(): void;
-  /** It was read to its end. Resolves once that is noted. */
+  /** The body was read to its end. */
   ended(): Promise<void>;
-  /** It failed before its end. Resolves once that is noted. */
+  /** The body failed before its end. */
   broke(): Promise<void>;
-  /** Its reader stopped before its end, or was forgotten. Resolves once that is noted. */
+  /** The reader stopped before the end, or was garbage collected. */
   left(): Promise<void>;
 }
 
@@ -16,26 +16,29 @@ type Controller = ReadableStreamDefaultController<Bytes> | ReadableByteStreamCon
 let forgotten: FinalizationRegistry<() => void> | undefined;
 
 /**
- * A stream of the same kind as a body's own that gives what that gives, no sooner than it is asked,
- * and tells how far it came. The body's own stays free until then: a response that was asked for
- * its stream can still be read by its methods, or cloned.
+ * Returns a stream that gives the chunks of a body's own stream, and reports its events. It locks
+ * the own stream only at its first read. Until then, the response can still be read by its methods,
+ * or cloned, although its stream was asked for.
+ *
+ * @param original - The body's own stream; the new stream is of the same kind.
+ * @param source - Returns the body's own stream at the first read.
  */
 export function watchStream(
-  like: ReadableStream<Bytes>,
+  original: ReadableStream<Bytes>,
   source: () => unknown,
   reading: Reading,
 ): { readonly stream: ReadableStream<Bytes>; isBegun(): boolean } {
   let reader: ReadableStreamDefaultReader<Bytes> | undefined;
   let isOver = false;
   const begin = () => {
-    const own = source();
-    if (!isStream(own)) throw new TypeError('There is no body.');
-    reader = own.getReader();
+    const body = source();
+    if (!isStream(body)) throw new TypeError('There is no body.');
+    reader = body.getReader();
     reading.begin();
-    // Only what is begun can be given up half way, and a stream that nothing refers to any more is
-    // not cancelled.
+    // Watch for garbage collection from the first read on, because a stream that nothing refers to
+    // any more is not cancelled.
     if (typeof FinalizationRegistry !== 'undefined')
-      registry().register(stream, giveUp(reading, reader), reader);
+      registry().register(stream, leave(reading, reader), reader);
     return reader;
   };
   const finish = (from: object) => {
@@ -44,37 +47,37 @@ export function watchStream(
   };
   const from: UnderlyingDefaultSource<Bytes> & Omit<UnderlyingByteSource, 'type'> = {
     async pull(controller: Controller) {
-      const own = reader ?? begin();
-      const { done, value } = await nextOf(own).catch(async (error: unknown) => {
+      const active = reader ?? begin();
+      const { done, value } = await nextChunk(active).catch(async (error: unknown) => {
         if (isOver) throw error;
-        finish(own);
+        finish(active);
         await reading.broke();
         throw error;
       });
       if (isOver) return;
       if (!done) return controller.enqueue(value);
-      finish(own);
+      finish(active);
       await reading.ended();
       controller.close();
       if ('byobRequest' in controller) controller.byobRequest?.respond(0);
     },
     async cancel(reason: unknown) {
-      const own = reader ?? begin();
-      finish(own);
-      await Promise.all([own.cancel(reason), reading.left()]);
+      const active = reader ?? begin();
+      finish(active);
+      await Promise.all([active.cancel(reason), reading.left()]);
     },
   };
-  // Node 16 has the class, but no global of its name.
-  const Stream: unknown = like.constructor;
+  // Take the class from the stream, because Node 16 has no global `ReadableStream`.
+  const Stream: unknown = original.constructor;
   if (!isStreamClass(Stream)) throw new TypeError('The stream of a response has no class.');
-  const stream = takesBuffers(like)
+  const stream = takesBuffers(original)
     ? new Stream({ ...from, type: 'bytes' })
     : new Stream<Bytes>(from, { highWaterMark: 0 });
   return { stream, isBegun: () => reader !== undefined };
 }
 
-/** The next of what there is; a stream of bytes takes no empty pieces. */
-async function nextOf(
+/** Reads the next chunk that is not empty, because a stream of bytes takes no empty chunks. */
+async function nextChunk(
   reader: ReadableStreamDefaultReader<Bytes>,
 ): Promise<ReadableStreamReadResult<Bytes>> {
   for (;;) {
@@ -83,8 +86,11 @@ async function nextOf(
   }
 }
 
-/** On its own: a closure keeps all that the closures beside it use, the stream itself above all. */
-function giveUp(reading: Reading, reader: ReadableStreamDefaultReader<Bytes>): () => void {
+/**
+ * A function of its own: closures of one function keep each other's variables alive, and this
+ * closure must not keep the stream.
+ */
+function leave(reading: Reading, reader: ReadableStreamDefaultReader<Bytes>): () => void {
   return () => {
     void reading.left();
     reader.cancel().catch(() => undefined);
@@ -95,12 +101,12 @@ function registry(): FinalizationRegistry<() => void> {
   return (forgotten ??= new FinalizationRegistry((forget) => forget()));
 }
 
-/** By shape: some fetches bring a stream of their own kind, or none. */
+/** Checks the shape, not the class: some fetches have streams of their own kind, or none. */
 export function isStream(body: unknown): body is ReadableStream<Bytes> {
   return typeof body === 'object' && body !== null && 'getReader' in body;
 }
 
-/** Whether it is a stream of bytes: those alone take a reader that brings its own buffers. */
+/** Whether a stream is a stream of bytes: only such a stream takes a reader with own buffers. */
 function takesBuffers(stream: ReadableStream<Bytes>): boolean {
   try {
     stream.getReader({ mode: 'byob' }).releaseLock();
