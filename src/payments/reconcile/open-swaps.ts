@@ -13,43 +13,44 @@ import { askSwap, endOfSwap, landSwap, type SwapEnd, type Swapped } from './swap
 interface Task {
   readonly emit: Emit;
   readonly signal: AbortSignal | undefined;
-  /** Grows by what lands. */
+  /** Receives an entry for each swap that lands. */
   readonly moved: Moved[];
 }
 
-/** What earlier swaps came to. */
+/** The result of `finishOpenSwaps`. */
 export interface Finished {
-  /** Whether there were any. */
+  /** Whether there were open swaps. */
   readonly any: boolean;
-  /** The last that landed as it should. */
+  /** The last swap that succeeded, if a node gives its transaction. */
   readonly swap: Swapped | undefined;
 }
 
 /**
- * Brings earlier swaps into a mint to their end: those that an attempt signed before it failed, or
- * its process died. One may still bring the tokens, and a second beside it would swap twice for one
- * purchase, so the same bytes are sent again until the chain has decided; if a person has to
- * approve what is signed, and may have said no since, it is only asked about. Throws
- * `swap_uncertain` if no node tells.
+ * Finishes earlier swaps into a mint that attempts signed before they failed or their process died.
+ * Such a swap may still bring the tokens, so a new swap could swap twice for one purchase.
+ *
+ * Sends the same bytes again until the chain has decided. With `policy.approve`, it only asks the
+ * chain, because the approver may have refused since. Throws `swap_uncertain` if no node gives the
+ * fate.
  */
 export async function finishOpenSwaps(
   context: PaymentContext,
   mint: Address,
   task: Task,
 ): Promise<Finished> {
-  // A process that died meanwhile left one that is still its own.
+  // Release orphans first, because the swap of a process that just died is on a reserved attempt.
   await releaseOrphans(context);
   const open: Attempt[] = [];
   for await (const attempt of context.journal.attempts(ownerOf(context), { state: 'abandoned' }))
     if (attempt.mint === mint) open.push(attempt);
   let last: Swapped | undefined;
   for (const attempt of open) {
-    // What is decided is never sent: it may not have been before because it could not be written
-    // down.
+    // Never send a swap that is recorded as decided: its bytes may never have been sent, because
+    // the journal failed when they were recorded.
     if (attempt.swap === undefined || attempt.swap.outcome !== undefined)
       await endUnpaid(context, withoutBound(attempt));
     else {
-      const end = await finish(context, mint, attempt.swap, task);
+      const end = await finishSwap(context, mint, attempt.swap, task);
       if ('swapped' in end && end.landed !== undefined) last = end.swapped;
       await endDecided(context, attempt, end.outcome);
     }
@@ -57,7 +58,7 @@ export async function finishOpenSwaps(
   return { any: open.length > 0, swap: last };
 }
 
-/** What became of a swap, as the chain has it now; undefined if it may still land. */
+/** Asks the chain once for a swap's outcome; returns undefined if the swap may still land. */
 export async function decidedOutcome(
   context: PaymentContext,
   swap: SignedSwap,
@@ -65,7 +66,7 @@ export async function decidedOutcome(
   return (await endOfSwap(context, swap, await askSwap(context, swap)))?.outcome;
 }
 
-async function finish(
+async function finishSwap(
   context: PaymentContext,
   mint: Address,
   swap: SignedSwap,
@@ -82,7 +83,7 @@ async function finish(
     throwIfAborted(signal);
     return landSwap(context, swap);
   };
-  // Its guard counts on what it found on the accounts: no payment leaves from them meanwhile.
+  // Hold the locks: the swap's guard checks balances, so no payment may leave these accounts.
   const landing = await untilAborted(
     locks.hold([mintLock(mint), LAMPORTS_LOCK], land, [signal, closing.signal]),
     signal,
@@ -103,7 +104,7 @@ async function finish(
   return end;
 }
 
-/** What its accounts hold is not known any more: it may have landed since they were read. */
+/** Forgets the balances of a swap's accounts, because the swap may have landed since the read. */
 export async function forgetAccounts(
   { ledger }: PaymentContext,
   { source, output }: SignedSwap,
