@@ -87,7 +87,7 @@ export function historyOf(
   options: HistoryOptions,
 ): AccountHistory {
   const history = histories.get(name) ?? createHistory(options);
-  // Insert the history anew, so that the least recently used history is evicted first.
+  // Insert the history again, so that the least recently used history is evicted first.
   histories.delete(name);
   return keep(histories, name, history, MAX_SOURCES);
 }

@@ -174,7 +174,7 @@ async function presentAgain(
   const claims = [open.attempt.id, bodyClaim(open.attempt.id)];
   await context.claims.take(claims).catch((cause: unknown) => {
     // The claims may exist despite the error. Drop them: the next call would think that this call
-    // is at work, and pay anew.
+    // is at work, and pay again.
     void delayNextCall(context, context.claims.drop(claims));
     throw undecided(open, cause);
   });
