@@ -31,13 +31,12 @@ export async function chooseFunding(
 ): Promise<Funded | undefined> {
   const funded: Funded[] = [];
   for (const priced of short.slice(0, MAX_COMPARED)) {
-    const { offer, facts } = priced;
-    const funding = await findFunding(context, offer, facts, offer.amount, {
-      signal: options.signalFor(offer),
+    const funding = await findFunding(context, priced.offer, priced.facts, priced.offer.amount, {
+      signal: options.signalFor(priced.offer),
       // The offer with the lowest price is mostly chosen, so ask for its transaction too.
-      toPay: options.toSwap && priced === short[0] ? offer : undefined,
+      toPay: options.toSwap && priced === short[0] ? priced.offer : undefined,
     }).catch((error: unknown) => asRefusal(options.explain(error)));
-    if (isExactChangeError(funding)) options.refuse(offer, funding);
+    if (isExactChangeError(funding)) options.refuse(priced.offer, funding);
     else funded.push({ one: priced, funding });
   }
   return cheapest(funded);
@@ -59,7 +58,7 @@ function cheapest(funded: readonly Funded[]): Funded | undefined {
  * and the surplus is no cost.
  */
 function costsLess(a: Funded, b: Funded): boolean {
-  const cost = ({ one: { offer }, funding }: Funded) => offer.amount * funding.maxInAmount;
+  const cost = ({ one, funding }: Funded) => one.offer.amount * funding.maxInAmount;
   return cost(a) * broughtBy(b.funding) < cost(b) * broughtBy(a.funding);
 }
 

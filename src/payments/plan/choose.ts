@@ -156,27 +156,27 @@ async function chooseBefore(
   }
 
   let unpriced: ExactChangeError | undefined;
-  const priceWithinCaps = async (unpricedOffer: Priced): Promise<Priced | undefined> => {
-    const { offer, facts } = unpricedOffer;
+  const priceWithinCaps = async (priced: Priced): Promise<Priced | undefined> => {
+    const { mint, amount } = priced.offer;
     const microUsd = await usdValueOf(
       context,
-      offer.mint,
-      offer.amount,
-      facts.decimals,
-      signalFor(offer),
+      mint,
+      amount,
+      priced.facts.decimals,
+      signalFor(priced.offer),
     ).catch((error: unknown) => asUnpriced(inTime(deadline, error)));
     if (isExactChangeError(microUsd)) {
-      refused.set(offer.index, microUsd);
+      refused.set(priced.offer.index, microUsd);
       if (microUsd.name === 'TransportError') unpriced ??= microUsd;
       return undefined;
     }
-    const spend = spendOf({ offer, microUsd }, host);
+    const spend = spendOf({ offer: priced.offer, microUsd }, host);
     const refusal =
       overOf(policy, spend) === undefined
-        ? options.refuse?.(offer, microUsd, facts)
+        ? options.refuse?.(priced.offer, microUsd, priced.facts)
         : (await reasons()).checkPayment(policy, spend);
-    if (refusal !== undefined) refused.set(offer.index, refusal);
-    return refusal === undefined ? { ...unpricedOffer, microUsd } : undefined;
+    if (refusal !== undefined) refused.set(priced.offer.index, refusal);
+    return refusal === undefined ? { ...priced, microUsd } : undefined;
   };
   const held = usable.filter(({ offer, facts }) => facts.available >= offer.amount);
   const payable = byPrice(await mapDefined(held, priceWithinCaps));
