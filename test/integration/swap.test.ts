@@ -219,10 +219,28 @@ describe('swaps that land', () => {
   it('SOL into wrapped SOL, without Jupiter', async () => {
     const agent = await swapper({ SOL: '1' });
     const before = lamports(agent);
-    const signed = await signWrap(agent.deps, { amount: 30_000_000n });
+    const signed = await signWrap(agent.deps, { amount: 30_000_000n, next: async () => 0 });
     expect(await land(signed)).toMatchObject({ outcome: 'confirmed' });
     expect(wrapped(agent.wallet.address)).toBe(30_000_000n);
     expect(before - lamports(agent)).toBe(30_000_000n + feesOf(signed) + TOKEN_RENT);
+  });
+
+  it('SOL into wrapped SOL by a transaction of its own each time, also on one blockhash', async () => {
+    const agent = await swapper({ SOL: '1' });
+    const lifetime = await agent.deps.blockhashes.fresh();
+    const blockhashes = { fresh: async () => lifetime };
+    const counts = new Map<string, number>();
+    const next = async (name: string) => {
+      const count = (counts.get(name) ?? 0) + 1;
+      counts.set(name, count);
+      return count;
+    };
+    // The first makes the account, which the others do not.
+    for (let times = 1n; times <= 3n; times += 1n) {
+      const signed = await signWrap({ ...agent.deps, blockhashes }, { amount: 4_000_000n, next });
+      expect(await land(signed)).toMatchObject({ outcome: 'confirmed' });
+      expect(wrapped(agent.wallet.address)).toBe(4_000_000n * times);
+    }
   });
 
   it('by the second API where the first has no exact output, and covers the amount', async () => {

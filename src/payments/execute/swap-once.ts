@@ -49,7 +49,8 @@ export async function runWrap(
     task,
     () =>
       signWrap(depsOf(context, task.signal), {
-        ...{ amount, reserved: () => reservedFor(context, WSOL_MINT, WSOL_MINT) },
+        ...{ amount, next: context.next },
+        reserved: () => reservedFor(context, WSOL_MINT, WSOL_MINT),
         ...{
           onPlanned: async (expected: SwapOutlook) => task.onPlanned?.(takingOf(expected)),
           signal: task.signal,

@@ -78,6 +78,8 @@ export interface FinishInput {
    * forbids the swap; waited for before anything is final.
    */
   readonly unitPrice: Promise<bigint>;
+  /** Added to that: tells apart transactions that are the same but for it. */
+  readonly next?: (blockhash: string) => Promise<number>;
   readonly reserved: () => Promise<ReservedAmounts>;
   /** As the order has it. */
   readonly beside?: boolean;
@@ -116,11 +118,12 @@ export async function finish(input: FinishInput): Promise<Finished> {
   const unitPrice = await input.unitPrice;
   const used = await simulated;
   const unitLimit = Math.min(MAX_UNITS, Math.ceil(Number(used) * 1.2) + 5_000);
+  const lifetime = await blockhashes.fresh(options);
+  const wanted = unitPrice + BigInt((await input.next?.(lifetime.blockhash)) ?? 0);
   const compute = {
     unitLimit,
-    unitPrice: boundedUnitPrice(unitPrice, unitLimit, limits.maxPriorityFeeLamports),
+    unitPrice: boundedUnitPrice(wanted, unitLimit, limits.maxPriorityFeeLamports),
   };
-  const lifetime = await blockhashes.fresh(options);
   const held = larger(reserved, await input.reserved());
   // No more can be missing than there is.
   const leaving = input.beside === true ? { ...held, output: U64_MAX } : held;

@@ -14,6 +14,11 @@ export interface WrapOrder extends Pick<
 > {
   /** Lamports to wrap. */
   readonly amount: bigint;
+  /**
+   * Counts what is signed on a blockhash: no guard tells a wrap from the one before, and the same
+   * transaction lands once.
+   */
+  readonly next: (blockhash: string) => Promise<number>;
 }
 
 /** Nothing competes for the accounts that it writes: the wallet's own. */
@@ -48,6 +53,7 @@ export async function signWrap(
       walletMinimum,
       readAt: slot,
       unitPrice: Promise.resolve(UNIT_PRICE),
+      next: order.next,
       reserved,
       options,
     },
