@@ -36,8 +36,8 @@ export const temporaryRule: Rule<TemporarySubject> = {
 };
 
 /**
- * Whether only these instructions name the account, in this order: at most one transfer, the one
- * that makes it, the swap, and the close.
+ * Whether only these instructions name the account, in this order: at most one transfer, the
+ * instruction that makes the account, the swap, and the close.
  */
 function isUsedOnce(
   decoders: readonly SwapDecoder[],
