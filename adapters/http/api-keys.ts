@@ -9,8 +9,8 @@ const BEARER = /^bearer +/i;
  * `x-api-key: <key>`. The hook compares all bytes of the digests of all keys, so that the time tells
  * nothing about a key.
  *
- * Throws `ConfigError` (`invalid_option`) if there is no key, or if a key has not 16 to 256
- * characters or holds other characters than visible ASCII.
+ * Throws `ConfigError` (`invalid_option`) if there is no key, or if a key is not 16 to 256
+ * characters of visible ASCII.
  *
  * @example
  * const handler = createHandler(local(), { authorize: apiKeys([process.env.API_KEY ?? '']) });

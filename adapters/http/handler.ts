@@ -31,8 +31,8 @@ type MethodTable = ReadonlyMap<string, HandledCall>;
 
 /**
  * Creates the REST interface over any transport, as one function from a `Request` to a `Response`.
- * The function never rejects, holds no key, keeps nothing between requests but quotes and balances
- * for a moment, and needs nothing of Node. Its own `/openapi.json` lists what it serves.
+ * The function never rejects, holds no key and needs nothing of Node. Between requests it only
+ * keeps quotes and balances, for a moment. Its own `/openapi.json` lists what it serves.
  *
  * Throws `ConfigError` (`invalid_option`) at once if the options are wrong.
  *

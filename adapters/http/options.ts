@@ -25,7 +25,7 @@ export interface HandlerOptions {
   /**
    * Milliseconds, up to 5000, for which equal requests share a quote; 0: no request shares. Default
    * 1000, a fifth of the age at which a client quotes again: then a Jupiter key with one request a
-   * second is enough for any one pair.
+   * second is enough for each pair of tokens.
    */
   readonly quoteCacheMs?: number | undefined;
   /**

@@ -11,7 +11,7 @@ export interface Asked {
 export interface Route {
   readonly operation: Operation;
   /** Rejects with `invalid_option` if the input does not fit, or with the error of the work. */
-  call(input: unknown, asked: Asked): Promise<unknown>;
+  call(input: unknown, admitted: Asked): Promise<unknown>;
 }
 
 /**
@@ -20,12 +20,15 @@ export interface Route {
  */
 export function route<Q, A>(
   operation: Operation<Q, A>,
-  work: (input: Q, asked: Asked) => Promise<A>,
+  work: (input: Q, admitted: Asked) => Promise<A>,
 ): Route {
   return {
     operation,
-    async call(input, asked) {
-      const answer = readAs(operation.response, await work(readRequest(operation, input), asked));
+    async call(input, admitted) {
+      const answer = readAs(
+        operation.response,
+        await work(readRequest(operation, input), admitted),
+      );
       if (!answer.ok) {
         throw new TypeError(
           `The answer to ${operation.method} ${operation.path} is not what it promises: ${answer.path} ${answer.rule}`,

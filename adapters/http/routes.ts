@@ -29,13 +29,13 @@ export function transportRoutes(
     route(operations.parsePayment, (input, { signal }) =>
       transport.parsePayment(input, { signal }),
     ),
-    route(operations.autoPay, async (input, asked) => {
-      const { signal } = asked;
+    route(operations.autoPay, async (input, admitted) => {
+      const { signal } = admitted;
       const { idempotencyKey: key } = input;
       const keyed =
         key === undefined
           ? input
-          : { ...input, idempotencyKey: keyOf(await callerBehind(asked, callerOf), key) };
+          : { ...input, idempotencyKey: keyOf(await callerBehind(admitted, callerOf), key) };
       const result = await transport.autoPay(keyed, { signal });
       metrics?.step(result.state);
       return result;

@@ -2,8 +2,8 @@ import { base58, base64, base64url, hex } from '../../src/internal/bytes.js';
 import { publicKeyByTable } from '../../src/solana/ed25519.js';
 
 /**
- * Result of a search: a field with the name of a private key, a private key, or more values of the
- * size of a key than the search checks.
+ * Result of a search. `name`: a field has the name of a private key. `key`: there is a private key.
+ * `crowd`: there are more values of the size of a key than the search checks.
  */
 export type Finding = 'name' | 'key' | 'crowd';
 
@@ -97,7 +97,7 @@ function decoded(text: string, decode: Decode): Uint8Array | undefined {
   try {
     return decode(text);
   } catch {
-    // The text has the shape of this encoding, but is another thing.
+    // The text has the shape of this encoding, but does not decode.
     return undefined;
   }
 }

@@ -11,21 +11,21 @@ export function webhookRoutes(
   callerOf: CallerOf | undefined,
 ): readonly Route[] {
   return [
-    route(webhookOperations.listWebhooks, async (_, asked) => {
-      const { id: caller } = await callerBehind(asked, callerOf);
+    route(webhookOperations.listWebhooks, async (_, admitted) => {
+      const { id: caller } = await callerBehind(admitted, callerOf);
       return registry.list(caller);
     }),
-    route(webhookOperations.registerWebhook, async ({ url, events, wallets }, asked) => {
-      const caller = await callerBehind(asked, callerOf);
+    route(webhookOperations.registerWebhook, async ({ url, events, wallets }, admitted) => {
+      const caller = await callerBehind(admitted, callerOf);
       return registry.register({ url, events, wallets: walletsFor(caller, wallets) }, caller.id);
     }),
-    route(webhookOperations.removeWebhook, async ({ id }, asked) => {
-      const { id: caller } = await callerBehind(asked, callerOf);
+    route(webhookOperations.removeWebhook, async ({ id }, admitted) => {
+      const { id: caller } = await callerBehind(admitted, callerOf);
       if (!(await registry.remove(id, caller))) throw noEndpoint();
       return { removed: true };
     }),
-    route(webhookOperations.rotateWebhook, async ({ id }, asked) => {
-      const { id: caller } = await callerBehind(asked, callerOf);
+    route(webhookOperations.rotateWebhook, async ({ id }, admitted) => {
+      const { id: caller } = await callerBehind(admitted, callerOf);
       const rotated = await registry.rotate(id, caller);
       if (rotated === undefined) throw noEndpoint();
       return rotated;

@@ -39,9 +39,9 @@ function termsOfType({ resultType, paymentRequired }: Json): Json | undefined {
 }
 
 /**
- * Moves the terms in a JSON-RPC message with a result of the type `payment_required` into the
- * structured content of a failure, because the newer SDK refuses types that it does not know. Any
- * other message stays as it is.
+ * Rewrites a JSON-RPC message with a result of the type `payment_required`: the newer SDK refuses
+ * types that it does not know. The terms move into the structured content of a failure. Any other
+ * message stays as it is.
  */
 export function withKnownType(message: unknown): unknown {
   const result = isRecord(message) ? message['result'] : undefined;

@@ -79,8 +79,8 @@ export interface SwapDecoder {
   /** Returns undefined if it does not understand every part of the instruction. */
   decode(instruction: Instruction): SwapCall | undefined;
   /**
-   * Returns the temporary SOL account, which holds the SOL of one swap, if the instruction makes it
-   * for this wallet in the one known form.
+   * Returns the temporary SOL account that the instruction makes for this wallet, if it has the one
+   * known form. This account holds the SOL of one swap.
    */
   temporaryOf?(instruction: Instruction, wallet: Address): Address | undefined;
   /** Returns the name of a program error; undefined if the name would not help a caller. */

@@ -10,7 +10,7 @@ export interface SwapRequest {
   /** Base units: of the input for `ExactIn`, of the output for `ExactOut`. */
   readonly amount: bigint | string;
   readonly uiAmount?: undefined;
-  /** Default `ExactIn`. `ExactOut` falls back to an input whose least output covers `amount`. */
+  /** Default `ExactIn`. `ExactOut` falls back to an input with a least output that covers `amount`. */
   readonly swapMode?: SwapMode;
   /** Basis points; default 50. */
   readonly slippageBps?: number;

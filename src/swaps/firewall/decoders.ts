@@ -57,12 +57,12 @@ const FAILED = /^Program (\w{32,44}) failed: (?:custom program error: 0x([0-9a-f
 
 /**
  * Reads from the logs the name of the error with which a swap program failed. Returns undefined if
- * none failed first, or the error has no known name.
+ * another program failed first, or the error has no known name.
  */
 export function swapErrorName(decoders: Decoders, logs: readonly string[]): string | undefined {
   const failure = logs.map((line) => FAILED.exec(line)).find((match) => match !== null);
-  // Only the first failure counts. The innermost program logs it and its callers repeat its number,
-  // but the number of a venue may mean something else in the swap program.
+  // Only the first failure counts: the innermost program logs it, and its callers repeat the
+  // number. A venue's number may mean another error in the swap program.
   const [, program = '', code] = failure ?? [];
   return code === undefined
     ? undefined

@@ -13,14 +13,14 @@ import { type Rule, enforce } from './rule.js';
  * they are no multisigs and not the wallet's, and one token program is a tenth of a megabyte.
  */
 export function foreignAccounts(instruction: Instruction, own: readonly Address[]): AccountMeta[] {
-  const found = new Map<Address, AccountMeta>();
+  const foreign = new Map<Address, AccountMeta>();
   for (const account of instruction.accounts) {
     const { address, writable } = account;
-    if (own.includes(address) || found.get(address)?.writable === true) continue;
+    if (own.includes(address) || foreign.get(address)?.writable === true) continue;
     if (!writable && isReservedAddress(address)) continue;
-    found.set(address, account);
+    foreign.set(address, account);
   }
-  return [...found.values()];
+  return [...foreign.values()];
 }
 
 /** An account that the swap can reach, as the chain has it. */

@@ -79,8 +79,8 @@ export async function extractSwap(
 }
 
 /**
- * Returns the swap with the wallet's own wrapped SOL account in place of the temporary account,
- * because our transaction does not make a temporary account.
+ * Returns the swap with the wallet's own wrapped SOL account in place of the temporary account: our
+ * transaction makes no temporary account.
  */
 export function onOwnAccount({ swap, temporary }: ForeignSwap, wallet: Address): Instruction {
   if (temporary === undefined) return swap;

@@ -30,9 +30,9 @@ export interface Floors {
 
 /**
  * Composes the guard, which calls pinned programs alone. For each token account:
- * - `Revoke` takes away an approval. It comes first, because a venue that owns the account can make
- *   the wallet its delegate and close authority, and a delegate may transfer and revoke.
- * - A transfer of the least balance to the same account fails if the account holds less, or if the
+ * - `Revoke` takes away an approval. It comes first: a venue that owns the account can make the
+ *   wallet its delegate and close authority. A delegate may transfer and revoke.
+ * - The account transfers its least balance to itself. This fails if it holds less, or if the
  *   wallet no longer owns it.
  * - Dropping the close authority fails if it belongs to another wallet.
  *

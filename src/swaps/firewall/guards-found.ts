@@ -21,9 +21,9 @@ export interface TokenGuard {
 }
 
 /**
- * Returns what a guard instruction guards; undefined for any other instruction. Guard instructions
- * follow the swap and work on its source or output account: `TransferChecked` to the account itself,
- * `Revoke`, and `SetAuthority(CloseAccount, none)`.
+ * Reads a guard instruction; undefined for any other instruction. Guard instructions follow the
+ * swap and work on its source or output account: `TransferChecked` to the account itself, `Revoke`,
+ * and `SetAuthority(CloseAccount, none)`.
  */
 export function guardOf(
   { instruction, before }: Placed,

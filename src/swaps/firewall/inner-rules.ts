@@ -5,7 +5,7 @@ import type { Rule } from './rule.js';
 
 export interface InnerSubject {
   readonly inner: readonly InnerInstruction[] | undefined;
-  /** Position of the swap instruction. Only it and the one at `madeAt` call foreign code. */
+  /** Position of the swap. Only the swap and the instruction at `madeAt` call foreign code. */
   readonly swapIndex: number;
   /**
    * Position of the instruction that makes the temporary SOL account; -1 if there is none, as in

@@ -52,7 +52,7 @@ export function costsOf(
 
 /**
  * Computes what the wallet must hold after a foreign transaction did what was agreed. The source
- * may lose `maxIn`, the output must gain `minOut`, and other SOL may only go where the instructions
+ * may lose `maxIn`, and the output must gain `minOut`. Other SOL may only go where the instructions
  * around the swap send it.
  */
 export function outlayOf(subject: SurroundingsSubject, before: WalletBefore): Outlay {

@@ -24,7 +24,7 @@ function onHeld(
   };
 }
 
-/** Rules on a token account of the swap: the guard could not protect an account that breaks one. */
+/** Rules on the wallet's token accounts: the guard cannot protect an account that breaks a rule. */
 export const ownAccountRules: readonly Rule<OwnAccountSubject>[] = [
   onHeld(
     'own_account_kind',

@@ -31,8 +31,8 @@ export async function readTemporary(
 }
 
 /**
- * Reads, for each created account that does not exist yet, the lamports that creating it takes, and
- * the lamports there that `SyncNative` would then count.
+ * Reads two amounts for each created account that does not exist yet: the lamports that it takes to
+ * create it, and the lamports at its address that `SyncNative` would then count.
  */
 export async function readMakings(
   node: Pick<Rpc, 'rent'>,

@@ -25,8 +25,8 @@ export interface Composition {
 
 /**
  * Reads a message that is about to be signed, with none of the code that composed it. Throws
- * `self_check_failed` unless it has this swap, only instructions that the firewall lets pass around
- * the swap, and the guard at its end.
+ * `self_check_failed` unless it has this swap and ends in the guard. All other instructions must
+ * pass the firewall.
  */
 export function checkComposed(
   message: Uint8Array,
@@ -58,9 +58,9 @@ export function checkComposed(
 }
 
 /**
- * Whether two swaps have the same program, data, accounts and writable accounts. No rule has judged
- * an account that was not writable as a writable one. The wallet's `own` accounts count as writable:
- * a message has one right for each account, and our instructions write to them.
+ * Whether two swaps have the same program, data, accounts and writable accounts. An account that
+ * was read-only when it was checked must stay read-only. The wallet's `own` accounts count as
+ * writable: a message has one right per account, and our instructions write to these accounts.
  */
 function isSame(
   found: Instruction | undefined,

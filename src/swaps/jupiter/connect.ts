@@ -42,7 +42,7 @@ interface FallbackOptions {
   readonly onSunset?: ((status: number) => void) | undefined;
 }
 
-// Jupiter v1 is superseded: once it is switched off, it answers one of these.
+// Jupiter v1 is superseded: after it is switched off, it answers with one of these statuses.
 const SUNSET: ReadonlySet<number> = new Set([401, 404, 410]);
 const REMEMBER_MS = 60_000;
 const MAX_REMEMBERED = 256;

@@ -44,7 +44,7 @@ const shared = {
   sourceProgram: 8,
   destinationProgram: 9,
 };
-// Forms with shared accounts have one byte more before the amounts: the id of a program authority.
+// Forms with shared accounts have the id of a program authority, one byte, before the amounts.
 const sharedTail = { eventAuthority: 10, self: 11, amounts: 9 };
 
 /** Jupiter's V2 forms, by discriminator in hex. Their amounts are at a fixed offset. */

@@ -14,7 +14,7 @@ export interface Rate {
   readonly burst: number;
 }
 
-// jupiter.md 1.3: 0.5 requests a second without a key, 1 on the smallest plan with one.
+// jupiter.md 1.3: 0.5 requests a second without a key, 1 on the smallest plan with a key.
 const KEYLESS: Rate = { perWindow: 30, burst: 5 };
 const WITH_KEY: Rate = { perWindow: 60, burst: 10 };
 
@@ -44,9 +44,9 @@ export function jupiterLimiter(
 /**
  * Creates a sliding window of 60 seconds: `burst` requests may leave at once, then one request each
  * `60 s / perWindow`, and never more than `perWindow` in any window. Requests leave in the order in
- * which they ask. Low-priority requests wait in a second line, which may not use half of the burst
- * and the last `burst` of a window, so that the first line never waits for it. With `learns`, the
- * limit of a larger plan is read from the answers.
+ * which they ask. Low-priority requests wait in a second line, so that the first line never waits
+ * for them: half of the burst and the last `burst` of a window are not for the second line. With
+ * `learns`, the limit of a larger plan is read from the answers.
  */
 export function createLimiter(initial: Rate, runtime: Runtime, learns: boolean): RequestLimiter {
   let rate = initial;
@@ -104,8 +104,8 @@ export function createLimiter(initial: Rate, runtime: Runtime, learns: boolean):
 }
 
 /**
- * Returns the rate of the second line. It is slower than the first line in all, so a low-priority
- * request never leaves while a request of the first line waits.
+ * Returns the rate of the second line. It is the slower rate in every respect. So no low-priority
+ * request leaves while a request of the first line waits.
  */
 function shareOfSecond({ perWindow, burst }: Rate): Rate {
   return { perWindow: Math.max(1, perWindow - burst), burst: Math.max(1, Math.floor(burst / 2)) };

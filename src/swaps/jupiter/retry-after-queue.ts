@@ -6,13 +6,13 @@ import { rateLimited } from './http.js';
 
 /** Pause after a 429 that does not say how long it lasts. */
 const BRIEF_MS = 1_000;
-/** Longest pause, because an answer may ask for a wrong one. */
+/** Longest pause, because an answer may ask for too long a pause by mistake. */
 const MAX_PAUSE_MS = 10_000;
 /** Gap between the first two requests after a pause: time for an answer, which may be a 429. */
 const FIRST_GAP_MS = 100;
 /**
- * Factor from each gap to the next, so that a line of any length ends within two seconds and no
- * request is slowed down for good.
+ * Factor from each gap to the next. It ends a line of any length within two seconds, and slows down
+ * no request for good.
  */
 const SHRINK = 0.95;
 
@@ -28,11 +28,11 @@ interface Line {
 const lines = new WeakMap<Runtime, Map<string, Line>>();
 
 /**
- * Creates a limiter that lets every request leave at once until an answer is a 429, or says that
- * the window is used up. Then all clients of this address and key in this process pause, for as
- * long as the answer asks, 10 seconds at most. After a pause, requests leave in the order in which
- * they ask, at first with gaps. A request that reaches its client's deadline (`timeoutMs`) before
- * its turn is refused with `rate_limited`.
+ * Creates a limiter that lets every request leave at once, until an answer is a 429 or its window
+ * is used up. Then all clients of this address and key in this process pause. The answer tells how
+ * long, 10 seconds at most. After a pause, requests leave in the order in which they ask, at first
+ * with gaps. A request that reaches its client's deadline (`timeoutMs`) before its turn is refused
+ * with `rate_limited`.
  */
 export function createRetryAfterQueue(
   address: string,

@@ -70,9 +70,9 @@ export function createJupiterV1({ baseUrl, apiKey, http, runtime }: JupiterOptio
   };
 }
 
-/** Runs one call and reads its body; `createJupiterHttp` has bounded its time and size. */
+/** Makes a call and reads the answer; `createJupiterHttp` has bounded its time and size. */
 async function answer(
-  asked: Asked,
+  mints: Asked,
   call: () => Promise<{ raw: Response }>,
 ): Promise<UnknownRecord> {
   let response: Response;
@@ -80,12 +80,12 @@ async function answer(
     response = (await call()).raw;
   } catch (error) {
     if (error instanceof ResponseError)
-      throw refusalOf(error.response.status, await error.response.text(), asked);
+      throw refusalOf(error.response.status, await error.response.text(), mints);
     throw error instanceof FetchError ? error.cause : error;
   }
   const body = await response.text();
   const object = parseObject(body);
   // Jupiter has answered errors with status 200.
-  if (typeof object['error'] === 'string') throw refusalOf(400, body, asked);
+  if (typeof object['error'] === 'string') throw refusalOf(400, body, mints);
   return object;
 }

@@ -40,8 +40,9 @@ export interface Candidate {
 
 /**
  * Returns the tokens to try, best first: in the caller's own order, or stablecoins, SOL, then other
- * tokens by value. Leaves out the token to buy, tokens that look like an NFT, and accounts that are
- * frozen, not the associated account, or that another key may spend from or close.
+ * tokens by value. Leaves out the token to buy and tokens that look like an NFT. Also leaves out
+ * accounts that are frozen or not the associated account, or that another key may spend from or
+ * close.
  */
 export function orderCandidates(holdings: Holdings, choice: CandidateChoice): Candidate[] {
   const { network } = holdings;

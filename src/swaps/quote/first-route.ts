@@ -3,8 +3,8 @@ import type { SwapProvider } from '../provider.js';
 
 /**
  * Joins several providers into one: asks each provider in turn, until a provider has a route. A
- * rate limit or an outage does not change the provider, because the next provider's price may be
- * worse and the caller can try again.
+ * rate limit or an outage does not change the provider: the next provider's price may be worse, and
+ * the caller can try again.
  */
 export function firstRoute(providers: readonly SwapProvider[]): SwapProvider {
   return {

@@ -106,8 +106,8 @@ const MAX_ACCOUNTS = 128;
 const PERCENTILE = 75;
 
 /**
- * Returns the price, in micro-lamports per compute unit, that would have been enough for three
- * quarters of the recent transactions on these writable accounts; at least 1.
+ * Returns a price in micro-lamports per compute unit; at least 1. It would have won three quarters
+ * of the recent races for these writable accounts.
  */
 export async function estimateComputeUnitPrice(
   rpc: Rpc,

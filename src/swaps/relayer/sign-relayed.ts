@@ -36,7 +36,7 @@ const PLACEHOLDER = 1n;
  * and rents. It is paid by a transfer of tokens, which is composed, simulated and guarded with the
  * swap. The wallet signs after each byte of the relayer's transaction is judged. Sends nothing.
  *
- * Throws what `prepareSwap` and `signSwap` throw.
+ * Throws the errors of `prepareSwap` and `signSwap`.
  *
  * @param because - Returns the error to throw if the relayer does not answer, asks for more than
  *   `maxFee`, or signed another transaction.

@@ -124,9 +124,9 @@ export async function finish(input: FinishInput): Promise<Finished> {
     unitLimit,
     unitPrice: boundedUnitPrice(wanted, unitLimit, limits.maxPriorityFeeLamports),
   };
-  const held = larger(reserved, await input.reserved());
+  const reservedAtMost = larger(reserved, await input.reserved());
   // `planSwap` reduces this to the balance of the output.
-  const leaving = input.beside === true ? { ...held, output: U64_MAX } : held;
+  const leaving = input.beside === true ? { ...reservedAtMost, output: U64_MAX } : reservedAtMost;
   const draft = compose(compute, lifetime.blockhash, leaving);
   if (sameApartFromBudget(rehearsal.instructions, draft.instructions))
     checkAffordable(input, draft);

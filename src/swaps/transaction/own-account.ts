@@ -81,7 +81,7 @@ export function onceMade(
   };
 }
 
-/** Whether an account exists: lamports alone make none, because any wallet may send them. */
+/** Whether an account exists. Lamports alone do not count, because any wallet may send them. */
 export function isThere(account: Account | null): boolean {
   return account !== null && !(account.owner === SYSTEM_PROGRAM && account.data.length === 0);
 }

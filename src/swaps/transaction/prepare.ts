@@ -135,8 +135,8 @@ export async function prepareSwap(
   const { rpc, limits, blockhashes, decoders } = deps;
   const { bounds, keepWrapped = false, isStrict = false, beside = false, relay } = order;
   const options: CallOptions = { signal: order.signal, minContextSlot: order.minContextSlot };
-  const reserved = async () => order.reserved?.() ?? nothingReserved;
-  const before = await reserved();
+  const readReserved = async () => order.reserved?.() ?? nothingReserved;
+  const before = await readReserved();
   const [{ legs, lamports, slot }, build] = await Promise.all([
     readWallet(rpc, wallet, [bounds.inputMint, bounds.outputMint], options),
     order.build(order.signal),
@@ -181,11 +181,11 @@ export async function prepareSwap(
       options,
       walletMinimum,
       readAt: slot,
-      reserved: mergedWith(before, reserved),
+      reserved: mergedWith(before, readReserved),
       unitPrice,
       beside,
     },
-    compose: (compute, blockhash, held) => {
+    compose: (compute, blockhash, reserved) => {
       const parts = {
         expected,
         instruction: build.instruction,
@@ -196,7 +196,7 @@ export async function prepareSwap(
       };
       const { plan, ...composed } = composeSwap({
         ...parts,
-        facts: { ...facts, reserved: held, leeway: isStrict ? nothingReserved : held },
+        facts: { ...facts, reserved, leeway: isStrict ? nothingReserved : reserved },
       });
       return { ...composed, ...plan };
     },

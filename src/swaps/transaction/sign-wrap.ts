@@ -35,7 +35,7 @@ export async function signWrap(
   const { amount } = order;
   const wallet = signer.address;
   const options: CallOptions = { signal: order.signal, minContextSlot: order.minContextSlot };
-  const reserved = async () => order.reserved?.() ?? nothingReserved;
+  const readReserved = async () => order.reserved?.() ?? nothingReserved;
   const { legs, lamports, slot } = await readWallet(rpc, wallet, [WSOL_MINT], options);
   const [leg] = legs;
   if (leg === undefined) throw new TypeError('the wrapped SOL account was not read');
@@ -54,11 +54,11 @@ export async function signWrap(
       readAt: slot,
       unitPrice: Promise.resolve(UNIT_PRICE),
       next: order.next,
-      reserved,
+      reserved: readReserved,
       options,
     },
-    compose: (budget, blockhash, held) => {
-      const availableLamports = lamports > held.lamports ? lamports - held.lamports : 0n;
+    compose: (budget, blockhash, reserved) => {
+      const availableLamports = lamports > reserved.lamports ? lamports - reserved.lamports : 0n;
       const composed = composeWrap({
         wallet,
         account,
