@@ -103,10 +103,10 @@ export interface SwapCall {
   /** Undefined if the form does not name it; the source account has only one mint. */
   readonly sourceMint: Address | undefined;
   readonly destinationMint: Address;
-  /** With `destinationProgram`, undefined if the form does not assign its token programs to sides. */
+  /** Like `destinationProgram`, undefined if the form does not tell the side of a token program. */
   readonly sourceProgram: Address | undefined;
   readonly destinationProgram: Address | undefined;
-  /** Token programs that the form does not assign to a side. */
+  /** Token programs of a form that does not tell their side; else empty. */
   readonly eitherProgram: readonly Address[];
   readonly feeAccount: Address | undefined;
   /** Base units: exact for `ExactIn`, quoted for `ExactOut`. */

@@ -20,7 +20,7 @@ export interface Relay {
   readonly amount: bigint;
 }
 
-/** What a swap has agreed to do. No value in it comes from a service. */
+/** The agreed bounds and accounts of a swap. No value in it comes from a service. */
 export interface SwapExpectation {
   /** Decoders of all programs that may swap. */
   readonly decoders: readonly SwapDecoder[];

@@ -134,7 +134,7 @@ export async function finish(input: FinishInput): Promise<Finished> {
   return { draft, compute, lifetime };
 }
 
-/** Returns the largest compute budget at the market's price, for want of simulated units. */
+/** Returns the largest compute budget at the market's price, for a swap with unknown units. */
 async function dearestCompute({ unitPrice, limits }: FinishInput): Promise<ComputeBudget> {
   const price = boundedUnitPrice(await unitPrice, MAX_UNITS, limits.maxPriorityFeeLamports);
   return { unitLimit: MAX_UNITS, unitPrice: price };
