@@ -48,7 +48,7 @@ export function parseSwapRequest(
   };
 }
 
-/** A mint's address from an address or pinned symbol. Throws `ConfigError` (`invalid_option`). */
+/** Reads a mint by its address or pinned symbol. Throws `ConfigError` (`invalid_option`). */
 export function parseMint(option: string, mint: unknown, network: string): string {
   return readMint(option, mint, network);
 }
