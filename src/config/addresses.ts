@@ -21,7 +21,7 @@ export function parseServiceUrl(option: string, text: unknown): string {
   return href.replace(/\/+$/, '');
 }
 
-/** Reads a service's address, which excludes a transport. Throws `ConfigError` (`invalid_option`). */
+/** Reads a service's address; it excludes a transport. Throws `ConfigError` (`invalid_option`). */
 export function parseApiUrl({ apiUrl, transport }: ClientOptions): string | undefined {
   if (apiUrl === undefined) return undefined;
   if (transport !== undefined)
