@@ -22,7 +22,7 @@ export {
  * State of the caller's money when an error was thrown.
  *
  * - `untouched`: no transaction of ours landed or can still land.
- * - `swapped`: a swap landed, and no payment can.
+ * - `swapped`: a swap landed, and nothing was paid.
  * - `uncertain`: a transaction that we signed left this process and may still land.
  * - `spent`: the payment landed on chain.
  */

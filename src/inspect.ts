@@ -60,7 +60,7 @@ export interface InspectOptions extends Pick<
  *   minOutAmount: '1500000',
  * });
  * console.log(verdict.summary);
- * // A simulated transaction can still turn hostile before it lands, so sign one with a guard.
+ * // A simulated transaction can still turn hostile before it lands: sign only with a guard.
  * const toSign =
  *   verdict.accepted && verdict.guarded ? transaction : verdict.recomposed?.transaction;
  */

@@ -77,7 +77,7 @@ export abstract class Interceptor {
   /** Sends a request of the client to the fetch below the wrapper, never back to the client. */
   #send(args: Parameters<Fetch>): Promise<Response> {
     if (this.#guard !== undefined) return this.#guard.send(...args);
-    // Called bare, not as a member: browsers refuse a fetch whose `this` is not their window.
+    // Called bare, not as a member: browsers refuse a fetch unless its `this` is their window.
     const fetch = this.#below;
     return fetch(...args);
   }

@@ -51,7 +51,7 @@ export const LOOKUP_TABLE_PROGRAM = 'AddressLookupTab1e1111111111111111111111111
 /** The mint of wrapped SOL, which Jupiter also takes for native SOL. */
 export const WSOL_MINT = 'So11111111111111111111111111111111111111112';
 
-/** A mint whose facts are pinned: checked against the chain, never taken from a seller. */
+/** A mint with pinned facts: they are checked against the chain, never taken from a seller. */
 export interface PinnedMint {
   readonly mint: string;
   readonly symbol: string;

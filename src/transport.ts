@@ -142,8 +142,8 @@ export interface TransportOptions {
  */
 export interface Transport {
   /**
-   * Each call is a round trip to a service, so a client that has to swap asks for a plan
-   * (`autoPay`) before it asks for a quote and a build.
+   * Each call is a round trip to a service. So a client that has to swap first asks for a plan
+   * (`autoPay`), and only then for a quote and a build.
    */
   readonly distant?: true;
   quote(request: SwapRequest, options?: TransportOptions): Promise<SwapQuote>;

@@ -8,8 +8,8 @@ import type { Address } from '../solana/types.js';
 
 /**
  * Signs wire bytes by a signer of kit: by the method that may change the bytes, if the signer has
- * it. The result is empty if the signer gave nothing; callers judge it like that of any foreign
- * signer.
+ * it. The result is empty if the signer gave nothing. The caller judges the result, as with any
+ * foreign signer.
  */
 export async function signByKit(
   signer: KitSigner,

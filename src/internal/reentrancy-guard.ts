@@ -18,8 +18,8 @@ export interface ReentrancyGuard {
 const MOST_PENDING = 1_000;
 
 /**
- * Creates a guard. It recognises a request by a field of its init that no fetch reads, or because
- * it comes while the caller's fetch is being called.
+ * Creates a guard. It recognises a request by a field of its init that no fetch reads, or by its
+ * time: it comes while the caller's fetch is being called.
  */
 export function createReentrancyGuard(callerFetch: Fetch): ReentrancyGuard {
   const mark = Symbol('exact-change.passing');

@@ -27,30 +27,31 @@ export interface Spending {
 
 type Sums = Map<string, SpentSums>;
 
-interface OwnSpending {
+interface OwnerSpending {
   /** Sums over all places. */
-  readonly all: Sums;
+  readonly total: Sums;
   readonly places: Map<string, { readonly place: CapScope; readonly sums: Sums }>;
   /** Names of places by host, with and without its port. */
   readonly hosts: Map<string, Set<string>>;
 }
 
 export function createSpending(): Spending {
-  const owners = new Map<string, OwnSpending>();
+  const owners = new Map<string, OwnerSpending>();
 
-  const ownOf = (owner: Owner): OwnSpending =>
+  const spendingOf = (owner: Owner): OwnerSpending =>
     entry(owners, ownerName(owner), () => ({
-      all: new Map(),
+      total: new Map(),
       places: new Map(),
       hosts: new Map(),
     }));
-  const sumsAt = (own: OwnSpending, name: string, at: CapScope): Sums => {
-    const known = own.places.get(name);
+  const sumsAt = (spending: OwnerSpending, name: string, place: CapScope): Sums => {
+    const known = spending.places.get(name);
     if (known !== undefined) return known.sums;
-    const { wallet, network, host, payTo, mint } = at;
-    for (const hostName of hostsOf(at)) entry(own.hosts, hostName, () => new Set()).add(name);
+    const { wallet, network, host, payTo, mint } = place;
+    for (const hostName of hostsOf(place))
+      entry(spending.hosts, hostName, () => new Set()).add(name);
     const sums: Sums = new Map();
-    own.places.set(name, { place: { wallet, network, host, payTo, mint }, sums });
+    spending.places.set(name, { place: { wallet, network, host, payTo, mint }, sums });
     return sums;
   };
   const subtractFrom = (sums: Sums, at: number, cost: Cost): void => {
@@ -65,36 +66,36 @@ export function createSpending(): Spending {
   return {
     add(place, at, cost) {
       if (cost.size === 0) return;
-      const own = ownOf(place);
-      for (const sums of [own.all, sumsAt(own, placeName(place), place)])
+      const spending = spendingOf(place);
+      for (const sums of [spending.total, sumsAt(spending, placeName(place), place)])
         for (const [unit, value] of cost) sumOf(sums, unit).add(at, value);
     },
     subtract(place, at, cost) {
       if (cost.size === 0) return;
-      const [own, name] = [ownOf(place), placeName(place)];
-      const sums = sumsAt(own, name, place);
-      subtractFrom(own.all, at, cost);
+      const [spending, name] = [spendingOf(place), placeName(place)];
+      const sums = sumsAt(spending, name, place);
+      subtractFrom(spending.total, at, cost);
       subtractFrom(sums, at, cost);
       if (sums.size > 0) return;
-      own.places.delete(name);
+      spending.places.delete(name);
       for (const host of hostsOf(place)) {
-        const names = own.hosts.get(host);
+        const names = spending.hosts.get(host);
         names?.delete(name);
-        if (names?.size === 0) own.hosts.delete(host);
+        if (names?.size === 0) spending.hosts.delete(host);
       }
     },
     since(owner, cap, moment) {
       const { unit, host, payTo, mint } = cap;
-      const own = owners.get(owner);
-      if (own === undefined) return 0n;
+      const spending = owners.get(owner);
+      if (spending === undefined) return 0n;
       if (host === undefined && payTo === undefined && (mint === undefined || mint === unit))
-        return own.all.get(unit)?.since(moment) ?? 0n;
-      const names = host === undefined ? own.places.keys() : (own.hosts.get(host) ?? []);
+        return spending.total.get(unit)?.since(moment) ?? 0n;
+      const names = host === undefined ? spending.places.keys() : (spending.hosts.get(host) ?? []);
       let sum = 0n;
       for (const name of names) {
-        const at = own.places.get(name);
-        if (at !== undefined && counts(cap, at.place))
-          sum += at.sums.get(unit)?.since(moment) ?? 0n;
+        const known = spending.places.get(name);
+        if (known !== undefined && counts(cap, known.place))
+          sum += known.sums.get(unit)?.since(moment) ?? 0n;
       }
       return sum;
     },
@@ -106,8 +107,8 @@ export function createSpending(): Spending {
         }),
       ),
     restore(saved) {
-      const own = ownOf(saved);
-      for (const sums of [own.all, sumsAt(own, placeName(saved), saved)])
+      const spending = spendingOf(saved);
+      for (const sums of [spending.total, sumsAt(spending, placeName(saved), saved)])
         for (const [unit, periods] of Object.entries(saved.spent))
           for (const period of periods) sumOf(sums, unit).restore(period);
     },

@@ -21,8 +21,8 @@ export interface Turn extends Lane {
 }
 
 /**
- * Jobs that wait. The cost of `take` grows with the number of jobs that it returns, and with the
- * number of callers and endpoints that wait, not with the number of jobs that wait.
+ * Jobs that wait. The cost of `take` grows with the jobs that it returns, and with the callers and
+ * endpoints that wait. It does not grow with the jobs that wait.
  */
 export interface Turns {
   add(turn: Turn): void;

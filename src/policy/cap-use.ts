@@ -17,7 +17,7 @@ export interface CapUse {
   readonly used: string;
   /** The parts of `used` if the cap is in dollars: dollars as decimal text. */
   readonly parts?: CostParts;
-  /** `USD`; `payments`; `swaps`; `lamports`; or the mint whose base units count. */
+  /** `USD`; `payments`; `swaps`; `lamports`; or a mint, for its base units. */
   readonly unit: string;
   /** Milliseconds; absent if the cap counts everything that the journal knows of. */
   readonly windowMs?: number;

@@ -47,9 +47,9 @@ export interface PolicyOptions {
   /** Called with the plan before anything is signed. Only `true` lets the payment go on. */
   readonly approve?: (plan: Plan) => boolean | Promise<boolean>;
   /**
-   * Number of further payments that may be signed for a call if its paid request was answered with
-   * 402, and if that answer shows that nothing was settled. A further payment has the same payee
-   * and no higher price. Default 0. Until the chain decides, both payments count against every cap.
+   * Number of further payments that may be signed if the paid request was answered with 402, and
+   * the answer shows that nothing was settled. A further payment has the same payee and no higher
+   * price. Default 0. Until the chain decides, both payments count against every cap.
    */
   readonly resign?: 0 | 1;
   /**
