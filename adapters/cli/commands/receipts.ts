@@ -22,10 +22,10 @@ export interface ReceiptsFlags {
   readonly state?: Receipt['state'];
 }
 
-/** As many as a screen shows. */
+/** Receipts that fit a screen. */
 const ON_SCREEN = 20;
 
-/** The receipts of the wallet, in a table, as CSV or JSON, or summed up. */
+/** Shows the receipts of the wallet: in a table, as CSV or JSON, or summed up. */
 export const receiptsCommand: Command<ReceiptsFlags> = (invocation) =>
   withClient(
     invocation,
@@ -74,7 +74,7 @@ function filterOf(flags: ReceiptsFlags, network: string): ReceiptFilter {
   };
 }
 
-/** Receipts in a table, the newest last. */
+/** Returns a table of receipts, in the given order. */
 export function receiptsTable(terminal: Terminal, receipts: readonly Receipt[]): string {
   const rows = receipts.map(({ at, state, payment, cost, method, url, swap }) => [
     new Date(at).toISOString().slice(0, 16).replace('T', ' '),
