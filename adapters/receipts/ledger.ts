@@ -126,10 +126,10 @@ function moved(account: string, amount: Amount): Posting[] {
   ];
 }
 
-function exchanged(given: Amount, got: Amount): Posting[] {
+function exchanged(taken: Amount, brought: Amount): Posting[] {
   return [
-    { account: WALLET, amount: textOf(got), paidWith: textOf(given) },
-    { account: WALLET, amount: textOf(given, '-') },
+    { account: WALLET, amount: textOf(brought), paidWith: textOf(taken) },
+    { account: WALLET, amount: textOf(taken, '-') },
   ];
 }
 

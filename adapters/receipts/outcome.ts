@@ -10,8 +10,8 @@ export async function settledSoon(
   response: Response,
   signal?: AbortSignal,
 ): Promise<Receipt | undefined> {
-  const late = () => new Error('The chain has not decided yet.');
-  const decided = bounded(SETTLE_MS, late, [signal], (until) =>
+  const timeoutError = () => new Error('The chain has not decided yet.');
+  const decided = bounded(SETTLE_MS, timeoutError, [signal], (until) =>
     settled(response, { signal: until }),
   );
   return decided.catch(() => receiptOf(response));

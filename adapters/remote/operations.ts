@@ -61,8 +61,8 @@ function createCall({
     const sent = 'signedSwap' in body || 'signedPayment' in body;
     readRequest(operation, body);
     const { url, init } = requestOf(operation, baseUrl, body);
-    const late = () => servicePeer({ sent }).late(timeoutMs, 1);
-    return bounded(timeoutMs, late, [options?.signal], async (signal) => {
+    const timeoutError = () => servicePeer({ sent }).late(timeoutMs, 1);
+    return bounded(timeoutMs, timeoutError, [options?.signal], async (signal) => {
       const http = sent ? sendHttp : readHttp;
       const response = await http(url, {
         ...init,

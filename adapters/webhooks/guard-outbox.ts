@@ -20,10 +20,10 @@ export function guardOutbox(outbox: Outbox): Outbox {
 }
 
 async function call<T>(step: string, work: () => Promise<T>): Promise<T> {
-  const late = () => new Error(`The outbox did not answer within ${TIMEOUT_MS} ms.`);
+  const timeoutError = () => new Error(`The outbox did not answer within ${TIMEOUT_MS} ms.`);
   try {
     // The async function turns a synchronous throw of the outbox into a rejection.
-    return await bounded(TIMEOUT_MS, late, [], async () => work());
+    return await bounded(TIMEOUT_MS, timeoutError, [], async () => work());
   } catch (cause) {
     if (isExactChangeError(cause)) throw cause;
     throw new TransportError(

@@ -62,7 +62,7 @@ export function webhooksOver(
   const outbox = guardOutbox(settings.outbox);
   const shared = { ...parts, outbox, endpoints: endpointsOf(outbox, parts.runtime) };
   const worker = createWorker({ ...shared, ...work });
-  const forget = tellOfDropped(outbox, parts.runtime, onError);
+  const forget = reportDropped(outbox, parts.runtime, onError);
   let isClosed = false;
   return {
     ...registryOf({ ...shared, rules }),
@@ -87,18 +87,18 @@ export function webhooksOver(
  * Reports jobs that a full outbox dropped, also before `start`. It reports the first drop at once,
  * and then at most once a minute, each time with the count since the last report.
  */
-function tellOfDropped(
+function reportDropped(
   outbox: Outbox,
   { now }: Runtime,
   onError: WebhooksSettings['onError'],
 ): () => void {
   let count = 0;
-  let toldAt = -Infinity;
-  return outbox.onDropped((more) => {
-    count += more;
-    if (Math.abs(now() - toldAt) < MINUTE_MS) return;
+  let reportedAt = -Infinity;
+  return outbox.onDropped((dropped) => {
+    count += dropped;
+    if (Math.abs(now() - reportedAt) < MINUTE_MS) return;
     const message = `The outbox is full, and ${count} of what waited longest in it were dropped untold. Call start(), and see which endpoints accept nothing.`;
-    [count, toldAt] = [0, now()];
+    [count, reportedAt] = [0, now()];
     const error = new TransportError('journal_unavailable', message, {
       details: { step: 'outbox full' },
       retry: 'never',

@@ -60,6 +60,6 @@ export function askedWait(status: number, retryAfter: string | undefined, now: n
 
 /** Returns the milliseconds to wait after an outbox has failed `failures` times in a row. */
 export function restAfter(failures: number, random: number): number {
-  const rest = Math.min(SECOND_MS * 2 ** (failures - 1), MINUTE_MS);
-  return Math.round(rest * (1 - JITTER + 2 * JITTER * random));
+  const pause = Math.min(SECOND_MS * 2 ** (failures - 1), MINUTE_MS);
+  return Math.round(pause * (1 - JITTER + 2 * JITTER * random));
 }

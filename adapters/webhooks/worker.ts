@@ -250,7 +250,7 @@ export function createWorker(parts: WorkerParts): Worker {
     wake();
     await working;
     const ended = new AbortController();
-    const late = runtime.sleep(CLOSE_MS, ended.signal).then(
+    const cutOff = runtime.sleep(CLOSE_MS, ended.signal).then(
       () => runs.forEach((run) => run.stop.abort()),
       () => undefined,
     );
@@ -260,7 +260,7 @@ export function createWorker(parts: WorkerParts): Worker {
       .map(({ job }) => end(job, [retryOf(job, job.dueAt)]).catch(report));
     await Promise.all([...[...runs.values()].map(({ done }) => done), ...givenBack]);
     ended.abort();
-    await late;
+    await cutOff;
   }
 
   let forget = (): void => undefined;

@@ -33,9 +33,10 @@ export const receiptsCommand: Command<ReceiptsFlags> = (invocation) =>
     async ({ client, network }) => {
       const { terminal, flags } = invocation;
       const { csv, ledger, chart, last, json } = flags;
-      const all: Receipt[] = [];
-      for await (const receipt of client.receipts(filterOf(flags, network))) all.push(receipt);
-      const receipts = last === undefined ? all : all.slice(Math.max(0, all.length - last));
+      const matching: Receipt[] = [];
+      for await (const receipt of client.receipts(filterOf(flags, network))) matching.push(receipt);
+      const receipts =
+        last === undefined ? matching : matching.slice(Math.max(0, matching.length - last));
       if (chart !== undefined) {
         const spends = receipts.flatMap((receipt) => spendOf(receipt) ?? []);
         const spending = spendingBy(chart, spends);

@@ -134,15 +134,15 @@ export function createJournalView(
       };
     },
     sums(wallet) {
-      const mine = of(receipts.values(), wallet);
-      const spends = mine.flatMap(({ spend }) => spend ?? []);
+      const ofReceipts = of(receipts.values(), wallet);
+      const spends = ofReceipts.flatMap(({ spend }) => spend ?? []);
       const by = (group: Group) => spendingBy(group, spends);
       const days = lastDays(by('day'), now());
       const ofSwaps = of(swaps.values(), wallet);
       const ofOpen = of(open.values(), wallet).flatMap(({ row }) => row ?? []);
       const rows = ofSwaps.slice(-MOST_SHOWN).map(({ row }) => row);
       return {
-        ...{ receipts: mine.length, days, inDays: together('days', days) },
+        ...{ receipts: ofReceipts.length, days, inDays: together('days', days) },
         ...{ hosts: topOf(by('host')), tokens: topOf(by('token')) },
         ...{ open: ofOpen.slice(-MOST_SHOWN).reverse(), openCount: ofOpen.length },
         ...{ swaps: rows.reverse(), swapCount: ofSwaps.length },
@@ -180,8 +180,8 @@ const TOP = 8;
 /** Returns the groups with the highest cost, and all other groups as one. */
 function topOf(rows: readonly Spending[]): Spending[] {
   if (rows.length <= TOP) return [...rows];
-  const rest = rows.slice(TOP - 1);
-  return [...rows.slice(0, TOP - 1), together(`${rest.length} others`, rest)];
+  const others = rows.slice(TOP - 1);
+  return [...rows.slice(0, TOP - 1), together(`${others.length} others`, others)];
 }
 
 /** Returns the spending of each of the last days, also of days without a payment. */

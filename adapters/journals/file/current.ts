@@ -38,30 +38,30 @@ export async function readCurrent(file: OpenFile, archive: Archive): Promise<Cur
 /**
  * Applies the lines that were added since the last read. Throws {@link Damage}, or a disk error.
  *
- * @param heard - Called with each applied line, also if a later line fails.
+ * @param onLine - Called with each applied line, also if a later line fails.
  */
-export function catchUp(current: Current, heard: (said: Said) => void): void {
+export function catchUp(current: Current, onLine: (line: Said) => void): void {
   const { file, scanner } = current;
   if (current.damage !== undefined) throw current.damage;
   const size = file.size();
   if (size === scanner.seen) return;
   // Another program cut the file off.
   if (size < scanner.size) throw (current.damage = new Damage(size));
-  while (!readPart(current, heard));
+  while (!readPart(current, onLine));
 }
 
 /**
  * Applies the lines of the next part of a file, and returns whether that was the last part. A
  * damaged file stays damaged, because its state is unknown from then on.
  */
-function readPart(current: Current, heard?: (said: Said) => void): boolean {
+function readPart(current: Current, onLine?: (line: Said) => void): boolean {
   try {
     const { lines, isLast } = current.scanner.next(current.file);
     for (const { at, value } of lines) {
-      const said = readRecords(value);
-      if (said === undefined) throw new Damage(at);
-      current.state.apply(said.by, said.records);
-      heard?.(said);
+      const line = readRecords(value);
+      if (line === undefined) throw new Damage(at);
+      current.state.apply(line.by, line.records);
+      onLine?.(line);
     }
     return isLast;
   } catch (error) {

@@ -160,7 +160,7 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
       // The rewrite of this process failed.
       if (sealedBy === me) tail.append([{ sealed: false }]);
       // The writer has ended, so no file will come, unless it came a moment ago.
-      else if ((await verdictOn(sealedBy)) === 'ended' && !tail.isReplaced()) bury(sealedBy);
+      else if ((await verdictOn(sealedBy)) === 'ended' && !tail.isReplaced()) freeEnded(sealedBy);
       else await systemRuntime.sleep(wait);
       tail.read();
     }
@@ -182,15 +182,15 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
     return shared();
   }
   /** Frees the claims, locks and jobs of a process that has ended. */
-  function bury(id: string): void {
+  function freeEnded(id: string): void {
     const seat = tail.state.seats.get(id);
     if (seat === undefined || !tail.append([{ gone: id }])) return;
     processes.clear(seat, directory).catch(() => undefined);
   }
-  /** Buries a process, and ignores a disk error: the process has ended all the same. */
-  function tryToBury(id: string): void {
+  /** Calls `freeEnded`, and ignores a disk error: the process has ended all the same. */
+  function tryToFreeEnded(id: string): void {
     try {
-      if (!tail.isReplaced()) bury(id);
+      if (!tail.isReplaced()) freeEnded(id);
     } catch {
       // A later look finds the ended process again.
     }
@@ -200,7 +200,7 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
     for (const id of new Set(ids)) {
       if ((await verdictOn(id)) !== 'ended') alive.add(id);
       // If the file is sealed, the next step deals with the seal first.
-      else if (tail.state.sealedBy === undefined) tryToBury(id);
+      else if (tail.state.sealedBy === undefined) tryToFreeEnded(id);
     }
     return alive;
   }
@@ -242,7 +242,7 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
       await Promise.allSettled([...underWay]);
       await rewriting?.catch(() => undefined);
       try {
-        if (tail.state.seats.has(me)) await perform(() => leave(me));
+        if (tail.state.seats.has(me)) await perform(() => endOf(me));
       } finally {
         await syncs.over();
         tail.file.close();
@@ -267,6 +267,6 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
   }
 }
 
-function leave(gone: string): Step<undefined> {
-  return { records: [{ gone }], result: undefined };
+function endOf(id: string): Step<undefined> {
+  return { records: [{ gone: id }], result: undefined };
 }

@@ -114,17 +114,17 @@ function createWriter(file: OpenFile): {
     async write(lines, isUrgent = false) {
       if (lines.length === 0) return;
       const parts: Buffer[] = [];
-      let mine = stopwatch(systemRuntime);
+      let turnTime = stopwatch(systemRuntime);
       let turn = SHORT_TURN_MS;
       for (const line of lines) {
         const bytes = encodeLine(end, JSON.stringify(line));
         end += bytes.length;
         parts.push(bytes);
-        if (isUrgent || mine() < turn) continue;
-        const others = stopwatch(systemRuntime);
+        if (isUrgent || turnTime() < turn) continue;
+        const pauseTime = stopwatch(systemRuntime);
         await setImmediate();
-        turn = Math.min(LONG_TURN_MS, Math.max(SHORT_TURN_MS, others()));
-        mine = stopwatch(systemRuntime);
+        turn = Math.min(LONG_TURN_MS, Math.max(SHORT_TURN_MS, pauseTime()));
+        turnTime = stopwatch(systemRuntime);
       }
       const bytes = Buffer.concat(parts);
       // The header holds the number of bytes that are on the disk before the file gets its name.

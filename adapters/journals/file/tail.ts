@@ -58,10 +58,10 @@ export async function tailOf(
     const lasting = records.filter((record) => !('synced' in record) && !('sealed' in record));
     if (lasting.length > 0) collecting?.push([by, ...lasting]);
   };
-  const read = (heard: (by: string) => void = () => undefined): void =>
+  const read = (onLine: (by: string) => void = () => undefined): void =>
     catchUp(current, ({ by, records }) => {
       collect(by, records);
-      heard(by);
+      onLine(by);
     });
 
   return {

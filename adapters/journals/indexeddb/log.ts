@@ -55,9 +55,9 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
   const read = (rows: readonly Row[]): void => {
     for (const { n, text, anew } of rows) {
       if (anew !== undefined) reset(anew);
-      const said = readRecords(parsed(text));
-      if (said === undefined) throw damaged(path, n);
-      state.apply(said.by, said.records);
+      const line = readRecords(parsed(text));
+      if (line === undefined) throw damaged(path, n);
+      state.apply(line.by, line.records);
       [last, size] = [n, size + text.length];
     }
   };
@@ -146,13 +146,13 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
     perform(() => ({ records: [], result: undefined })).catch(() => undefined);
   };
   /** Frees the claims and locks of tabs that have ended. */
-  const bury = (ended: readonly string[]): void => {
+  const freeEnded = (ended: readonly string[]): void => {
     perform(({ claims, locks: locked }) => {
       const holders = new Set([
         ...locked.values(),
         ...[...claims.values()].flatMap((by) => [...by]),
       ]);
-      const records = ended.flatMap((gone) => (holders.has(gone) ? [{ gone }] : []));
+      const records = ended.flatMap((id) => (holders.has(id) ? [{ gone: id }] : []));
       return { records, result: undefined };
     }).catch(() => undefined);
   };
@@ -167,7 +167,7 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
         throw unavailable(path, error);
       });
       const ended = [...tabIds].filter((id) => !alive.has(id));
-      if (ended.length > 0) bury(ended);
+      if (ended.length > 0) freeEnded(ended);
       return alive;
     },
     history: { attempts: () => [] },

@@ -69,13 +69,13 @@ const isListOf = (value: unknown, isItem: (item: Readonly<Record<string, unknown
   Array.isArray(value) && value.every((item) => isRecord(item) && isItem(item));
 const isOfAccount = (
   value: unknown,
-  isSaid: (said: Readonly<Record<string, unknown>>) => boolean,
+  isContent: (content: Readonly<Record<string, unknown>>) => boolean,
 ) =>
   Array.isArray(value) &&
   value.length === 4 &&
   isTexts(value.slice(0, 3)) &&
   isRecord(value[3]) &&
-  isSaid(value[3]);
+  isContent(value[3]);
 
 /** Checks the value of a record, by the record's name. */
 const checks: Readonly<Record<string, (value: unknown) => boolean>> = {
@@ -114,9 +114,9 @@ export function readRecords(
 
 function isFileRecord(value: unknown): value is FileRecord {
   if (!isRecord(value)) return false;
-  const [[name, said] = [''], ...others] = Object.entries(value);
+  const [[name, content] = [''], ...others] = Object.entries(value);
   const isKnown = Object.prototype.hasOwnProperty.call(checks, name);
-  return others.length === 0 && isKnown && checks[name]?.(said) === true;
+  return others.length === 0 && isKnown && checks[name]?.(content) === true;
 }
 
 function isChange(change: Readonly<Record<string, unknown>>): boolean {

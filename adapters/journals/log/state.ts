@@ -66,13 +66,13 @@ export function createState(archive?: Archive): State {
     holders?.delete(by);
     if (holders?.size === 0) claims.delete(id);
   };
-  const end = (gone: string): void => {
-    seats.delete(gone);
-    for (const id of [...claims.keys()]) drop(id, gone);
-    for (const [name, by] of locks) if (by === gone) locks.delete(name);
-    outbox.giveBack([...(taken.get(gone)?.keys() ?? [])]);
-    taken.delete(gone);
-    if (sealedBy === gone) sealedBy = undefined;
+  const endProcess = (process: string): void => {
+    seats.delete(process);
+    for (const id of [...claims.keys()]) drop(id, process);
+    for (const [name, by] of locks) if (by === process) locks.delete(name);
+    outbox.giveBack([...(taken.get(process)?.keys() ?? [])]);
+    taken.delete(process);
+    if (sealedBy === process) sealedBy = undefined;
   };
   const count = (name: string, number: number): void => {
     // Names are blockhashes; about 150 are valid at a time.
@@ -106,7 +106,7 @@ export function createState(archive?: Archive): State {
       const name = accountName({ wallet, network }, account);
       balances.set(name, changed(balances.get(name) ?? emptyBalance, changeFrom(change)));
     } else if ('seat' in record) seats.set(by, record.seat);
-    else if ('gone' in record) end(record.gone);
+    else if ('gone' in record) endProcess(record.gone);
     else if ('sealed' in record) sealedBy = record.sealed ? by : undefined;
     else if ('made' in record) attempts.count(record.made);
     else if ('spent' in record) attempts.spending.restore(spentOf(record.spent));

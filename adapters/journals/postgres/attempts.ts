@@ -62,7 +62,7 @@ export function attemptsIn(
   const text = statementsOf(tables);
   const { put, release, used: usedRows } = text;
   const lockFor = (owner: Owner) => lockKey(schema, 'reserve', ...ownerParts(owner));
-  let isTold = always;
+  let addsEvents = always;
 
   /** Puts by the record in the database. With caps, it blocks other reservations of the owner. */
   const putWithin = (
@@ -77,11 +77,11 @@ export function attemptsIn(
       if (row === undefined) return {};
       const before = recordOf(row);
       if (dropsSwap(before, attempt)) return { standing: before.state };
-      const asked = caps.map((cap) => ({ cap, cost: 0n }));
+      const checks = caps.map((cap) => ({ cap, cost: 0n }));
       const rows =
         caps.length === 0
           ? []
-          : await query(usedRows, [...ownerParts(attempt), ...capValues(asked, attempt.at)]);
+          : await query(usedRows, [...ownerParts(attempt), ...capValues(checks, attempt.at)]);
       const used = rows.map((row) => BigInt(row['used'] ?? 0));
       const block = firstFull(caps, used, attempt, before);
       if (block !== undefined) return { block };
@@ -100,10 +100,10 @@ export function attemptsIn(
   /** Puts with one statement, as long as no journal of the schema keeps events. */
   const putOnce = async (attempt: Attempt, values: unknown[]): Promise<Written> => {
     // An attempt that ends unpaid must not drop an open swap, so its put needs the record first.
-    if (!isTold && !mayDropSwap(attempt)) {
+    if (!addsEvents && !mayDropSwap(attempt)) {
       const [{ standing } = {}] = await database.query('put', put, [...values, false]);
       if (standing !== TELL) return { standing };
-      isTold = true;
+      addsEvents = true;
     }
     return putWithin('put', attempt, values, []);
   };
@@ -130,13 +130,13 @@ export function attemptsIn(
   return {
     async reserve(original, caps, along = {}, hold) {
       const attempt = copyOf(original);
-      const asked = caps
+      const checks = caps
         .map((cap) => ({ cap, cost: takenOf(cap, attempt) }))
         .filter(({ cost }) => cost > 0n);
       const key = lockFor(attempt);
       const values = [
         ...ownerParts(attempt),
-        ...capValues(asked, attempt.at),
+        ...capValues(checks, attempt.at),
         attempt.resigns ?? null,
         attempt.id,
         ...columnsOf(attempt),
@@ -156,7 +156,7 @@ export function attemptsIn(
         }),
       );
       if (row?.['taken'] !== undefined) return { taken: attemptOf(row['taken']) };
-      const blocking = row?.['n'] === undefined ? undefined : asked[Number(row['n'])];
+      const blocking = row?.['n'] === undefined ? undefined : checks[Number(row['n'])];
       if (blocking !== undefined) return { cap: blocking.cap, used: BigInt(row?.['used'] ?? 0) };
       return row?.['held'] === undefined ? undefined : heldFrom(row['held']);
     },
@@ -172,11 +172,11 @@ export function attemptsIn(
     async release(id, along = {}) {
       const work = async (beside: object) => {
         const values = [id, releasable, JSON.stringify(beside)];
-        const [{ record } = {}] = isTold
+        const [{ record } = {}] = addsEvents
           ? [{ record: TELL }]
           : await database.query('release', release, [...values, false]);
         if (record === TELL) {
-          isTold = true;
+          addsEvents = true;
           await adding('release', digest('attempt', id), async (query, add) => {
             const [released] = await query(release, [...values, true]);
             if (released?.['record'] !== undefined)
@@ -226,10 +226,10 @@ export function attemptsIn(
     },
 
     async used(owner, caps, now) {
-      const asked = caps.map((cap) => ({ cap, cost: 0n }));
+      const checks = caps.map((cap) => ({ cap, cost: 0n }));
       const rows = await database.query('used', usedRows, [
         ...ownerParts(owner),
-        ...capValues(asked, now),
+        ...capValues(checks, now),
       ]);
       return rows.map((row) => BigInt(row['used'] ?? 0));
     },

@@ -5,30 +5,30 @@ import type { Tables } from './tables.js';
 const HOUR_MS = 60 * 60 * 1000;
 
 /** A cap to check, and the cost of an attempt. */
-interface Asked {
+interface CapCheck {
   readonly cap: Cap;
   /** The amount that an attempt would take of the cap, in the cap's unit. */
   readonly cost: bigint;
 }
 
 /** Returns ten arrays for the parameters $3 to $12 of a statement with {@link capRows}. */
-export function capValues(asked: readonly Asked[], now: number): unknown[] {
-  const since = asked.map(({ cap }) =>
+export function capValues(checks: readonly CapCheck[], now: number): unknown[] {
+  const since = checks.map(({ cap }) =>
     cap.windowMs === undefined ? -Infinity : now - cap.windowMs,
   );
   const hours = since.map((time) => Math.floor(time / HOUR_MS));
   return [
-    asked.map((_, index) => index),
-    asked.map(({ cap }) => cap.unit),
-    asked.map(({ cap }) => cap.limit.toString()),
-    asked.map(({ cost }) => cost.toString()),
+    checks.map((_, index) => index),
+    checks.map(({ cap }) => cap.unit),
+    checks.map(({ cap }) => cap.limit.toString()),
+    checks.map(({ cost }) => cost.toString()),
     since,
     hours,
     // End of the hour in which the window begins; -Infinity for a cap without a window.
     hours.map((hour) => (hour + 1) * HOUR_MS),
-    asked.map(({ cap }) => cap.host ?? null),
-    asked.map(({ cap }) => cap.payTo ?? null),
-    asked.map(({ cap }) => cap.mint ?? null),
+    checks.map(({ cap }) => cap.host ?? null),
+    checks.map(({ cap }) => cap.payTo ?? null),
+    checks.map(({ cap }) => cap.mint ?? null),
   ];
 }
 
