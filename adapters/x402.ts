@@ -41,7 +41,7 @@ export interface ExactChangeScheme {
  * swaps if the token is short, and its caps and journal apply.
  *
  * The official client chooses the offer and presents the payment itself. It knows only the URL that
- * the seller states (`resource.url`), so caps and lists by host hold only if the seller is honest.
+ * the seller states (`resource.url`). So caps and lists by host hold only if the seller is honest.
  * It reduces errors to their message; its hook `onPaymentCreationFailure` gets the error itself.
  * Its own limits come first: `setSpendControls({ allowedAssets: true })` lets it pay tokens that
  * are no pinned stablecoin.

@@ -20,19 +20,20 @@ const RECENT = 256;
  * this file describes the format.
  *
  * The first call opens the file. A call that needs the file rejects with
- * - `journal_locked` if a process of another machine may use the file, or a process with a release
- *   that could not share files.
+ * - `journal_locked` if a process of another machine may use the file, or a process of a release
+ *   without shared files.
  * - `journal_damaged` if the file holds bytes that no journal wrote, other than a last line that
  *   was cut off. Nothing is spent then.
  * - `journal_unavailable` if the disk failed, or if another file has the path. The journal works
  *   again once the cause is over.
- * - `invalid_option` if a newer version wrote the file, or if the file has a second path (a hard
- *   link, or a mount of the file itself): after a rewrite, that path would lead to another file.
+ * - `invalid_option` if a newer version wrote the file, or if the file has a second path. A second
+ *   path is a hard link, or a mount of the file itself. After a rewrite, it would lead to another
+ *   file.
  *
- * With `outbox`, the journal writes an event for webhooks in one line with the change that it
- * reports, so events survive a crash. The journals of one file in a process share its outbox: after
- * the first use of a journal with `outbox`, all of them write events. Without `outbox`, the events
- * in the file stay, and new events are added only if the file has a registered endpoint.
+ * With `outbox`, the journal writes events for webhooks. An event and the change that it reports
+ * share a line, so a crash loses no event. The journals of one file in a process share its outbox:
+ * after the first use of a journal with `outbox`, all of them write events. Without `outbox`, the
+ * events in the file stay, and new events are added only if the file has a registered endpoint.
  *
  * Throws `ConfigError` (`invalid_option`) if the path is no path, or for an unknown option.
  *

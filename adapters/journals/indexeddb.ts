@@ -21,7 +21,7 @@ const COMPACT_FROM = 512 * 1024;
  *
  * The first call opens the database. A call that needs the database rejects with
  * - `journal_unavailable` if the storage is full or failed, or if the page has no IndexedDB or no
- *   Web Locks, as on an origin that is neither https: nor localhost. Nothing is signed then.
+ *   Web Locks. Origins other than https: and localhost have none. Nothing is signed then.
  * - `journal_damaged` if the browser has removed the database (for example, evicted it), or if it
  *   holds data that no journal wrote. The spent amounts are unknown then, so nothing more is spent.
  * - `invalid_option` if a newer version of the package has written the database.

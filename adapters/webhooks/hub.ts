@@ -85,7 +85,7 @@ export function webhooksOver(
 
 /**
  * Reports jobs that a full outbox dropped, also before `start`. It reports the first drop at once,
- * and then at most once a minute, each time with the count since the last report.
+ * and then at most once a minute. A report has the count since the last report.
  */
 function reportDropped(
   outbox: Outbox,

@@ -249,8 +249,8 @@ export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits):
       // If the next caller is slow too, the other caller must have 2 more running deliveries: with
       // 1 more, the two would only swap places.
       let least = share.running.size + (paces.isLate(share.caller, GIVES_WAY_MS) ? 2 : 1);
-      // Jobs are in the order in which they began, so this finds the oldest job of the caller with
-      // the most running deliveries.
+      // Jobs are in the order of their begin. So this finds the oldest job of the caller with the
+      // most running deliveries.
       for (const run of running.values()) {
         const size = shares.get(run.caller)?.running.size ?? 0;
         if (now - run.since < GIVES_WAY_MS || size < least) continue;

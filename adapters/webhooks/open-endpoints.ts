@@ -1,6 +1,6 @@
 /**
- * Endpoints that take longer than this are late. All late endpoints of a caller share half of its
- * places, so that an endpoint that answers in time waits for none of them.
+ * Endpoints that take longer than this are late. Milliseconds. All late endpoints of a caller share
+ * half of its places. So an endpoint that answers in time waits for none of them.
  */
 export const LATE_MS = 2_000;
 /**

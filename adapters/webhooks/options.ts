@@ -32,9 +32,9 @@ export interface WebhooksOptions {
    */
   readonly perEndpoint?: number | undefined;
   /**
-   * Called with the error for each event or endpoint that is given up (`service_unavailable`, with
-   * the last answer's status), and for an outbox that fails, or is full and drops jobs
-   * (`journal_unavailable`). The error holds no secret, address or text of a receiver, except in
+   * Called with an error for each event or endpoint that is given up: `service_unavailable`, with
+   * the last answer's status. Also called for an outbox that fails, or is full and drops jobs:
+   * `journal_unavailable`. The error holds no secret, address or text of a receiver, except in
    * Node's error of a connection (`cause`).
    */
   readonly onError?: ((error: unknown) => void) | undefined;

@@ -28,7 +28,7 @@ const INSTRUCTIONS =
 
 /**
  * The schema of every answer, of success and of failure. An answer that does not fit would be an
- * error to the host, and a payment would look as if it was not made.
+ * error to the host, even after a payment was made.
  */
 const OUTPUT_SCHEMA = {
   type: 'object' as const,

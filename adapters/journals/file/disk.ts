@@ -9,8 +9,8 @@ export interface FileId {
 }
 
 /**
- * An open file. All calls but `sync` are synchronous, so no other work of this process comes
- * between a look at the end of the file and a write there.
+ * An open file. All calls but `sync` are synchronous. So no other work of this process comes
+ * between a read at the end of the file and a write there.
  */
 export interface OpenFile {
   id(): FileId;

@@ -42,8 +42,9 @@ class Refusal extends Error {
 /**
  * Opens the journal at a path, or makes it.
  *
- * Rejects with `journal_locked` if an invisible process may use the file, with `journal_damaged`,
- * with `invalid_option` for the file of a newer version, or with a disk error.
+ * Rejects with `journal_locked` if an invisible process may use the file, and with
+ * `invalid_option` for the file of a newer version. Also rejects with `journal_damaged`, or with a
+ * disk error.
  */
 export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
   const { disk, processes, compactFrom, recent } = parts;

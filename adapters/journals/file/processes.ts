@@ -107,8 +107,8 @@ function exists(other: number): boolean {
 }
 
 /**
- * Returns the start of a process (clock ticks since this boot, field 22 in proc(5)), and whether
- * its state (field 3) says that it has ended. Undefined on other systems than Linux.
+ * Returns start and end of a process, as in proc(5). `ticks` is the start in clock ticks since this
+ * boot (field 22). `ended` is by the state (field 3). Undefined on other systems than Linux.
  */
 async function statusOf(
   other: number,

@@ -15,8 +15,8 @@ import type { Tail } from './tail.js';
  */
 const ROUNDS = 2;
 /**
- * Bounds on the time for which lines are encoded before other work has its turn. Milliseconds. Each
- * turn is as long as the last turn of the other work, because a busy process must not add lines
+ * Bounds on the time for which lines are encoded before other work has its turn. Milliseconds. A
+ * turn is as long as the last turn of the other work. Otherwise a busy process would add lines
  * faster than they are copied.
  */
 const [SHORT_TURN_MS, LONG_TURN_MS] = [10, 100];

@@ -25,8 +25,8 @@ function logs(): Map<string, Entry> {
 }
 
 /**
- * Returns the one log of a file in this process, by whatever path and from whatever copy of the
- * package the caller asks. The last user that leaves closes the file.
+ * Returns the log of a file. This process has one log for a file, also if callers use different
+ * paths or copies of the package. The last user that leaves closes the file.
  */
 export async function shareLog(path: string, parts: LogParts): Promise<Share> {
   const real = realPath(path, parts.disk);

@@ -139,7 +139,7 @@ function readAll(file: OpenFile): State {
 
 /**
  * Whether the unreadable last line was cut off while it was written: it has no end, or a hole that
- * never reached the disk. If the CRC fits a part of the line, a caller was told of it, so it is
+ * never reached the disk. If the CRC fits a part of the line, the line was once whole: it is
  * damaged and not torn.
  */
 function isTorn(line: Buffer, hasNoEnd: boolean): boolean {

@@ -33,8 +33,8 @@ export function capValues(checks: readonly CapCheck[], now: number): unknown[] {
 }
 
 /**
- * Returns SQL for the caps of the parameters as rows. The column `used` adds up the whole hours in
- * the window, the attempts of the hour in which the window begins, and older undecided attempts.
+ * Returns SQL for the caps of the parameters as rows. The column `used` adds up three parts: the
+ * whole hours in the window, the attempts of its first hour, and older undecided attempts.
  */
 export function capRows({ attempts, spent }: Tables): string {
   // The same rule as `counts` of the policy, for rows of sums and for rows of attempts.

@@ -22,7 +22,7 @@ export interface Database {
   query(step: string, text: string, values?: unknown[]): Promise<Row[]>;
   /**
    * Runs statements in one transaction. Each statement sees all rows that were committed before it.
-   * Transactions of a key run one by one, so that only one connection of the process waits for the
+   * Transactions of a key run one by one: only one connection of the process then waits for the
    * lock that they need.
    */
   transaction<T>(step: string, key: string, work: (query: Query) => Promise<T>): Promise<T>;

@@ -7,8 +7,8 @@ import { statementsOf } from './statements.js';
 import type { Tables } from './tables.js';
 
 /**
- * Milliseconds between tries to take a lock, at first and at most. A process notifies when it frees
- * a lock, but not if it died, and not if a reservation only tested the lock.
+ * Milliseconds between tries to take a lock, at first and at most. A notice alone is not enough: a
+ * process that died sends none, nor does a reservation that only tested the lock.
  */
 const POLL_MS = { first: 25, most: 1_000 };
 

@@ -34,8 +34,8 @@ const HALF = 32;
 const PAST = 'g';
 
 /**
- * Settings that force the index. After a table has grown quickly, Postgres still plans as if it
- * were small, and would read the whole table for each step.
+ * Settings that force the index. After a table has grown quickly, Postgres still plans for a small
+ * table. It would then read the whole table for each step.
  */
 const BY_INDEX = ['enable_seqscan', 'enable_bitmapscan', 'enable_sort', 'jit']
   .map((name) => `set local ${name} = off`)

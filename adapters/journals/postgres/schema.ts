@@ -98,8 +98,8 @@ function tallyOf({ schema, spent }: Tables): string {
 }
 
 /**
- * Returns the SQL that makes all tables. `spent` holds sums by unit, hour, host, payee and mint, so
- * that a cap adds up hours and reads single attempts of one hour only. A trigger keeps the sums, so
+ * Returns the SQL that makes all tables. `spent` holds sums by unit, hour, host, payee and mint. So
+ * a cap adds up hours, and reads single attempts of one hour only. A trigger keeps the sums, so
  * that they are right whatever program writes. Sums are `numeric`: exact, without a bound. Times
  * are `double precision`, as numbers of JavaScript are. Records are JSON in `text`, because `jsonb`
  * would change or refuse some strings.

@@ -10,8 +10,8 @@ const COLUMNS =
   'text, boolean, float8, text, text, text, text, text[], numeric[], text, text, text';
 
 /**
- * Parameter types of `reserve`: the owner, the caps, the id of the attempt that this attempt
- * resigns, its own id, its columns, the lock key, the lock timeout, and the `along` of the write.
+ * Parameter types of `reserve`: owner, caps, id of the attempt that this attempt resigns, own id,
+ * columns, lock key, lock timeout, `along`.
  */
 const RESERVE = `text, text,
   int[], text[], numeric[], numeric[], float8[], float8[], float8[], text[], text[], text[],
@@ -25,10 +25,10 @@ const placesOf = (parameters: string, first = 0) =>
   Array.from({ length: countOf(parameters) }, (_, index) => `$${first + index + 1}`).join(', ');
 
 /**
- * Returns the stored functions. Each does its step inside the database, so a lock is never held
- * over a network round trip, nor by a process that has ended. With read committed transactions,
- * each statement of a function sees all rows committed before it began. So a statement after a lock
- * sees the rows that the last holder wrote.
+ * Returns the stored functions. Each does its step inside the database: no lock waits for a network
+ * round trip or for an ended process. With read committed transactions, each statement of a
+ * function sees all rows committed before it began. So a statement after a lock sees the rows that
+ * the last holder wrote.
  */
 export function functionsOf(tables: Tables): string {
   const { schema, attempts, books, claims, endpoints } = tables;
