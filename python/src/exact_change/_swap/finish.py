@@ -54,6 +54,8 @@ class Finish(NamedTuple):
     signal: Signal | None
     # As the order has it.
     is_beside: bool = False
+    # Added to the unit price, so that otherwise equal transactions differ.
+    next: Callable[[str], Steps[int]] | None = None
 
     def run(self) -> Steps[tuple[Draft, ComputeBudget, Lifetime]]:
         """Only the compute budget and the guard's lamports may differ between the two.
@@ -69,10 +71,11 @@ class Finish(NamedTuple):
         used = yield from join(simulation)
         # A fifth more than was used, rounded up, and a little.
         units = min(_MAX_UNITS, math.ceil(used * 1.2) + 5_000)
-        max_fee = self.deps.limits.max_priority_fee
-        price = bounded_unit_price(unit_price, units, max_fee)
-        compute = ComputeBudget(units, price)
         lifetime = yield from blockhashes.fresh(signal=signal)
+        if self.next is not None:
+            unit_price += yield from self.next(lifetime.blockhash)
+        max_fee = self.deps.limits.max_priority_fee
+        compute = ComputeBudget(units, bounded_unit_price(unit_price, units, max_fee))
         reserved = reserved.larger((yield from self.reserved()))
         if self.is_beside:
             # No more can be missing than there is.
