@@ -6,7 +6,7 @@ import { DAY_MS, NOW } from '../../helpers/attempts.js';
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** How much longer than a window something may count in it: a period of what is as old. */
+/** How much longer than its window an amount may count: the period of amounts of that age. */
 function longest(windowMs: number): number {
   if (windowMs < 2 * MINUTE_MS) return 1_000;
   if (windowMs < 2 * HOUR_MS) return MINUTE_MS;
@@ -22,8 +22,8 @@ interface Spent {
 const sumOf = (all: readonly Spent[], after: number) =>
   all.reduce((sum, { at, value }) => (at > after ? sum + value : sum), 0n);
 
-describe('what is spent over time', () => {
-  it('of nothing is nothing', () => {
+describe('the sum of spent amounts', () => {
+  it('is zero and empty when nothing was spent', () => {
     const sums = createSpentSums();
     expect([sums.since(0), sums.since(-Infinity), sums.isEmpty]).toEqual([0n, 0n, true]);
   });
@@ -33,7 +33,7 @@ describe('what is spent over time', () => {
     ['an hour', HOUR_MS, MINUTE_MS],
     ['a day', DAY_MS, 15 * MINUTE_MS],
   ])(
-    'counts in a window of %s never shorter, and at most a period longer',
+    'counts an amount for at least a window of %s, and at most a period longer',
     (_, windowMs, period) => {
       const sums = createSpentSums();
       const all: Spent[] = [];
@@ -51,7 +51,7 @@ describe('what is spent over time', () => {
     },
   );
 
-  it('takes back what was added, whenever and in whatever order, and counts within its bounds all along', () => {
+  it('subtracts amounts at any time and in any order, and stays within its bounds', () => {
     const step = fc.record({
       after: fc.integer({ min: -3 * HOUR_MS, max: 5 * HOUR_MS }),
       amount: fc.integer({ min: 1, max: 1_000 }),
@@ -70,7 +70,7 @@ describe('what is spent over time', () => {
           sums.subtract(gone.at, gone.value);
           all = all.filter((one) => one !== gone);
         } else {
-          // Enough that periods are put together.
+          // Enough amounts that periods are merged.
           for (let count = 0; count < 20; count += 1) {
             const one = { at: now + count * 1_111, value: BigInt(amount) };
             sums.add(one.at, one.value);
@@ -89,7 +89,7 @@ describe('what is spent over time', () => {
     fc.assert(fc.property(fc.array(step, { maxLength: 60 }), run), { numRuns: 60 });
   });
 
-  it('counts on after periods that another program wrote, which begin and end anywhere', () => {
+  it('counts periods that another program wrote, which begin and end at any time', () => {
     const sums = createSpentSums();
     sums.restore({ after: NOW + 1_499, until: NOW + 1_500, value: 5n });
     sums.restore({ after: NOW + 2_700, until: NOW + 9_100, value: 7n });
@@ -110,7 +110,7 @@ describe('what is spent over time', () => {
     expect(ends).toEqual([...ends].sort((a, b) => a - b));
   });
 
-  it('counts the same when its periods are put into another', () => {
+  it('counts the same after its periods are restored in a copy', () => {
     const copyOf = (sums: SpentSums) => {
       const copy = createSpentSums();
       sums.periods().forEach(copy.restore);
