@@ -178,7 +178,7 @@ describe('any set of limits', () => {
           expect([takenOf(cap, next.spend), cap.limit, cap.windowMs]).toEqual([
             sizeIn(limit, next.spend),
             limitOf(limit),
-            WINDOWS[one.per],
+            WINDOWS[limit.per],
           ]);
         }
       }),
