@@ -15,8 +15,8 @@ afterEach(async () => {
 });
 
 /**
- * Two nodes behind one connection, the first of which answers what the test says at the time, and
- * the clock of their rests.
+ * Two nodes behind a connection, and the clock of their rests. The test sets the answers of the
+ * nodes.
  */
 async function twoNodes(timeoutMs = 5_000) {
   const reply = { first: hang, second: { result: hash } as typeof hang };
@@ -25,7 +25,7 @@ async function twoNodes(timeoutMs = 5_000) {
   const rpc = connectRpc({ urls: [first.url, second.url], timeoutMs });
   cleanups.push(first.close, second.close, () => rpc.close());
   vi.useFakeTimers({ toFake: ['Date'] });
-  /** The nodes that were asked for this, in order. */
+  /** Makes calls, and counts the requests to each node. */
   const asked = async (times = 1) => {
     const [before, after] = [first.calls.length, second.calls.length];
     await Promise.all(
@@ -39,12 +39,12 @@ async function twoNodes(timeoutMs = 5_000) {
   return { rpc, reply, asked, pass, first, second };
 }
 
-it('a node that hangs is waited for once, not by each call, until its rest is over', async () => {
+it('waits once for a node that hangs, not in each call, until its rest is over', async () => {
   const { asked, pass, reply } = await twoNodes(4_000);
   expect(await asked()).toEqual({ first: 1, second: 1 });
   expect(await asked(10)).toEqual({ first: 0, second: 10 });
   pass(5_000);
-  // One of them tries whether it is back.
+  // A single call tries whether the node is back.
   expect(await asked(10)).toEqual({ first: 1, second: 10 });
   pass(5_000);
   expect(await asked()).toEqual({ first: 0, second: 1 });
@@ -54,7 +54,7 @@ it('a node that hangs is waited for once, not by each call, until its rest is ov
   expect(await asked(10)).toEqual({ first: 10, second: 0 });
 });
 
-it('calls that fail together count as one failure', async () => {
+it('counts calls that fail together as a single failure', async () => {
   const { asked, pass, reply } = await twoNodes();
   reply.first = cut;
   expect(await asked(10)).toEqual({ first: 10, second: 10 });
@@ -63,25 +63,25 @@ it('calls that fail together count as one failure', async () => {
   expect(await asked()).toEqual({ first: 1, second: 0 });
 });
 
-it('a node that rests is still the last resort', async () => {
+it('asks a resting node as the last resort', async () => {
   const { asked, reply } = await twoNodes();
   reply.first = cut;
   await asked();
   reply.first = { result: hash };
   reply.second = cut;
   expect(await asked()).toEqual({ first: 1, second: 1 });
-  // And it has answered, so it is first again.
+  // The first node has answered, so it is first again.
   expect(await asked()).toEqual({ first: 1, second: 0 });
 });
 
-it('a node that asks for a pause is left alone, and the error says for how long if no other answers', async () => {
+it('leaves a node alone during its pause, and reports the rest of the pause if no other node answers', async () => {
   const { rpc, asked, pass, reply } = await twoNodes();
   reply.first = status(429, { 'retry-after': '9' });
   expect(await asked()).toEqual({ first: 1, second: 1 });
   pass(4_000);
   reply.second = { error: { code: -32603, message: 'internal' } };
   expect((await asked()).first).toBe(0);
-  // Told after the second round, a quarter of a second later.
+  // The error comes after the second round, a quarter of a second later.
   await expect(rpc.genesisHash()).rejects.toMatchObject({
     code: 'rate_limited',
     details: { retryAfterMs: 4_750 },
@@ -91,7 +91,7 @@ it('a node that asks for a pause is left alone, and the error says for how long 
   expect(await asked()).toEqual({ first: 1, second: 0 });
 });
 
-it('the only node is left alone by every call during a short pause that it asked one for, and asked at once during a long one', async () => {
+it('leaves the only node alone during a short pause, and asks it at once during a long pause', async () => {
   vi.useFakeTimers();
   const answers = [limited(2), limited(7)];
   let asked = 0;
@@ -105,8 +105,8 @@ it('the only node is left alone by every call during a short pause that it asked
   const failed = { code: 'rate_limited', details: { retryAfterMs: 2_000 } };
   await expect(rpc.genesisHash()).rejects.toMatchObject(failed);
   await vi.advanceTimersByTimeAsync(1_000);
-  const others = [rpc.genesisHash(), rpc.genesisHash()];
-  const outcomes = Promise.allSettled(others);
+  const waiting = [rpc.genesisHash(), rpc.genesisHash()];
+  const outcomes = Promise.allSettled(waiting);
   await vi.advanceTimersByTimeAsync(999);
   expect(asked).toBe(1);
   await vi.advanceTimersByTimeAsync(1);
@@ -119,7 +119,7 @@ it('the only node is left alone by every call during a short pause that it asked
   expect(vi.getTimerCount()).toBe(0);
 });
 
-it('nodes that all ask for a short pause are asked again after it', async () => {
+it('asks nodes again after a short pause that all of them asked for', async () => {
   const first = await startNode((_, count) =>
     count === 1 ? status(429, { 'retry-after': '1' }) : { result: hash },
   );
@@ -130,7 +130,7 @@ it('nodes that all ask for a short pause are asked again after it', async () => 
   expect([first.calls.length, second.calls.length]).toEqual([2, 1]);
 });
 
-it('a caller that gives up tells nothing about the node', async () => {
+it('counts no failure of a node when a caller aborts', async () => {
   const { rpc, asked, reply, first } = await twoNodes();
   const controller = new AbortController();
   const call = rpc.genesisHash({ signal: controller.signal }).catch((error: unknown) => error);
@@ -141,7 +141,7 @@ it('a caller that gives up tells nothing about the node', async () => {
   expect(await asked()).toEqual({ first: 1, second: 0 });
 });
 
-it('a caller that gives up in the middle of a probe leaves it to the next', async () => {
+it('leaves a probe to the next call when its caller aborts', async () => {
   const { rpc, asked, pass, reply, first } = await twoNodes();
   reply.first = cut;
   await asked();
@@ -156,7 +156,7 @@ it('a caller that gives up in the middle of a probe leaves it to the next', asyn
   expect(await asked()).toEqual({ first: 1, second: 0 });
 });
 
-it('each node alone is given in the order in which it is worth asking', async () => {
+it('returns the single nodes in the order in which they are worth asking', async () => {
   const { rpc, asked, reply, first, second } = await twoNodes();
   reply.first = cut;
   await asked();
@@ -166,6 +166,6 @@ it('each node alone is given in the order in which it is worth asking', async ()
   expect([first.calls.length, second.calls.length]).toEqual([before[0], (before[1] ?? 0) + 1]);
   reply.first = { result: hash };
   expect(await last?.genesisHash()).toBe(hash);
-  // What it answers alone counts too.
+  // The answer of a single node counts too.
   expect(await asked()).toEqual({ first: 1, second: 0 });
 });
