@@ -357,7 +357,7 @@ describe('a secret', () => {
     ['signer', { walletSecretKey: canary, signer: { address, signMessage } }],
   ];
 
-  it.each(holders)('in the option %s is not repeated by its error: %j', (option, options) => {
+  it.each(holders)('is not repeated by the error of the option %s: %j', (option, options) => {
     const error = refusedWith(options);
     expect(error.details).toEqual({ option });
     expect(

@@ -42,16 +42,16 @@ describe('a stopped deadline', () => {
   it('follows its caller for each holder of its signal, and for each object that was named as its user', async () => {
     const caller = new AbortController();
     const { held, user, seen } = ((): { held: AbortSignal; user: object; seen: unknown[] } => {
-      const [one, other] = [
+      const [first, second] = [
         startDeadline(60_000, caller.signal),
         startDeadline(60_000, caller.signal),
       ];
       const named = {};
       const aborts: unknown[] = [];
-      other.signal.addEventListener('abort', () => aborts.push('other'));
-      one.stop();
-      other.stop(named, null);
-      return { held: one.signal, user: named, seen: aborts };
+      second.signal.addEventListener('abort', () => aborts.push('other'));
+      first.stop();
+      second.stop(named, null);
+      return { held: first.signal, user: named, seen: aborts };
     })();
     await nextTask();
     collect();

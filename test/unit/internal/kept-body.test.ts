@@ -21,7 +21,7 @@ it('gives fetch the bytes of its own call, whatever its caller and other calls w
       const kept: { readonly mark: number; readonly own: boolean; readonly body: Uint8Array }[] =
         [];
       for (const [at, { size, asView, steps }] of calls.entries()) {
-        const [mark, given] = [at + 1, new Uint8Array(size).fill(at + 1)];
+        const [mark, bytes] = [at + 1, new Uint8Array(size).fill(at + 1)];
         let isOwn = true;
         // A fetch of the caller that keeps the bodies, so that the test can read them later.
         const fetch: typeof globalThis.fetch = (_, init) => {
@@ -34,7 +34,7 @@ it('gives fetch the bytes of its own call, whatever its caller and other calls w
           });
           return Promise.resolve(new Response(null));
         };
-        const init = { method: 'POST', body: asView ? given : given.buffer };
+        const init = { method: 'POST', body: asView ? bytes : bytes.buffer };
         const captured = captureCall(fetch, URL, init, ['payment-signature'])!;
         for (const name of steps) {
           if (name === 'unpaid') await captured.sendUnpaid().catch(() => undefined);
@@ -51,7 +51,7 @@ it('gives fetch the bytes of its own call, whatever its caller and other calls w
         captured.forget();
         captured.forget();
         // A body that is too large to keep still belongs to the caller.
-        if (size <= BODY_LIMIT_BYTES) given.fill(0);
+        if (size <= BODY_LIMIT_BYTES) bytes.fill(0);
       }
       const wanted = kept.map(({ mark, own, body }) =>
         own && body.length <= BODY_LIMIT_BYTES ? 0 : mark,

@@ -72,28 +72,28 @@ function clientOf(options: Parameters<typeof createClient>[0]): Client {
 }
 
 /** Answers of a server that repeats a text of its request. */
-const echoes: readonly (readonly [string, (said: string) => Response])[] = [
+const echoes: readonly (readonly [string, (text: string) => Response])[] = [
   [
     'a JSON-RPC error',
-    (said) => Response.json({ jsonrpc: '2.0', id: 1, error: { code: -32602, message: said } }),
+    (text) => Response.json({ jsonrpc: '2.0', id: 1, error: { code: -32602, message: text } }),
   ],
-  ['a 400 in JSON', (said) => Response.json({ error: said, errorCode: said }, { status: 400 })],
-  ['a 400 in text', (said) => new Response(said, { status: 400 })],
-  ['a 403', (said) => Response.json({ error: said, message: said }, { status: 403 })],
+  ['a 400 in JSON', (text) => Response.json({ error: text, errorCode: text }, { status: 400 })],
+  ['a 400 in text', (text) => new Response(text, { status: 400 })],
+  ['a 403', (text) => Response.json({ error: text, message: text }, { status: 403 })],
   [
     'a problem',
-    (said) =>
+    (text) =>
       Response.json(
-        { code: 'no_route', title: said, detail: said, details: {} },
+        { code: 'no_route', title: text, detail: text, details: {} },
         { status: 422, headers: { 'content-type': 'application/problem+json' } },
       ),
   ],
 ];
 
 /** A fetch with this answer. A JSON-RPC answer gets the id of its request, as a client demands. */
-function echo(answer: (said: string) => Response, said: string): typeof fetch {
+function echo(answer: (text: string) => Response, text: string): typeof fetch {
   return async (_input, init) => {
-    const response = answer(said);
+    const response = answer(text);
     const body: unknown = await response
       .clone()
       .json()

@@ -6,9 +6,9 @@ function work() {
   const ends: (() => void)[] = [];
   let begun = 0;
   const run = async (): Promise<number> => {
-    const mine = (begun += 1);
+    const number = (begun += 1);
     await new Promise<void>((resolve) => ends.push(resolve));
-    return mine;
+    return number;
   };
   return { run, end: () => ends.shift()?.(), begun: () => begun };
 }

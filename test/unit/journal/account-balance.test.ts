@@ -56,10 +56,10 @@ describe('a hold', () => {
   it('counts until it ends', () => {
     const two = after(seen(100n), held('a', 30n), held('b', 50n));
     expect([heldOf(two), known(two)]).toEqual([80n, 100n]);
-    const one = release(two, 'a');
-    expect([heldOf(one), known(one)]).toEqual([50n, 100n]);
-    const none = spend(one, 'b');
-    expect([heldOf(none), known(none)]).toEqual([0n, 50n]);
+    const afterRelease = release(two, 'a');
+    expect([heldOf(afterRelease), known(afterRelease)]).toEqual([50n, 100n]);
+    const afterSpend = spend(afterRelease, 'b');
+    expect([heldOf(afterSpend), known(afterSpend)]).toEqual([0n, 50n]);
   });
 
   it.each([
@@ -117,14 +117,16 @@ describe('a hold', () => {
           ...actions.map(({ amount }, index) => held(`${index}`, amount)),
         );
         const order = actions
-          .map((one, index) => ({ ...one, id: `${index}` }))
+          .map((action, index) => ({ ...action, id: `${index}` }))
           .sort((x, y) => x.pick - y.pick);
         const ends = order.map(({ end, id }): Change =>
           end === 'keep' ? (balance) => balance : end === 'spend' ? spent(id) : released(id),
         );
         const balance = ends.reduce((last, change) => change(last), start);
         const sum = (end: string) =>
-          actions.filter((one) => one.end === end).reduce((all, { amount }) => all + amount, 0n);
+          actions
+            .filter((action) => action.end === end)
+            .reduce((total, { amount }) => total + amount, 0n);
         expect([heldOf(balance), known(balance)]).toEqual([sum('keep'), 10_000n - sum('spend')]);
       }),
     );

@@ -16,7 +16,7 @@ describe('an attempt that a service handed to a client', () => {
     ['reserved', fingerprint, false],
     // A client may still ask for an answer that it did not give to its caller.
     ['settled', 'a request', false],
-  ] as const)('reports state %s with fingerprint %j as closed: %j', (state, print, closed) => {
+  ] as const)('is closed or not in state %s with fingerprint %j: %j', (state, print, closed) => {
     expect(isClosed(attemptOf({ state, fingerprint: print }))).toBe(closed);
   });
 

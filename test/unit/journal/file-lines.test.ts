@@ -31,18 +31,18 @@ function read(
   }
 }
 /** A header and lines with these values, each written after the line before it. */
-function linesOf(...said: readonly unknown[]): Buffer[] {
+function linesOf(...values: readonly unknown[]): Buffer[] {
   const lines: Buffer[] = [encodeHeader()];
-  for (const value of said) lines.push(encodeLine(join(...lines).length, JSON.stringify(value)));
+  for (const value of values) lines.push(encodeLine(join(...lines).length, JSON.stringify(value)));
   return lines;
 }
 
-const said = [
+const values = [
   ['a', { put: attemptOf({ id: 'one' }) }],
   ['b', { put: attemptOf({ id: 'two', host: 'ü.test' }) }, { release: 'one' }],
   ['a', { gone: 'b' }],
 ];
-const lines = linesOf(...said);
+const lines = linesOf(...values);
 const file = join(...lines);
 /** The whole lines in the first `length` bytes. */
 function within(length: number) {
@@ -52,7 +52,7 @@ function within(length: number) {
     end += line.length;
     count += 1;
   }
-  return { says: said.slice(0, count), end };
+  return { says: values.slice(0, count), end };
 }
 
 describe('the checksum', () => {
@@ -83,7 +83,7 @@ describe('a journal file', () => {
   });
 
   it('returns what was written', () => {
-    expect(read(file)).toEqual({ says: said, end: file.length });
+    expect(read(file)).toEqual({ says: values, end: file.length });
     expect(readHeader(fileOf(encodeHeader(77)))).toEqual({
       version: 2,
       length: START,
@@ -113,9 +113,9 @@ describe('a journal file', () => {
   ])('goes on after a line that was %s, from the same writer or another', (_, cut) => {
     const half = cut(encodeLine(file.length, '["c",{"release":"two"}]'));
     const next = encodeLine(file.length, '["b",{"release":"two"}]');
-    expect(read(join(file, half))).toEqual({ says: said, end: file.length });
+    expect(read(join(file, half))).toEqual({ says: values, end: file.length });
     expect(read(join(file, half, next))).toEqual({
-      says: [...said, ['b', { release: 'two' }]],
+      says: [...values, ['b', { release: 'two' }]],
       end: file.length + half.length + next.length,
     });
   });
@@ -123,13 +123,13 @@ describe('a journal file', () => {
   it('counts only the first of several lines that were written after the same line', () => {
     const rivals = ['b', 'c', 'd'].map((by) => encodeLine(file.length, `["${by}"]`));
     const end = file.length + rivals[0]!.length;
-    expect(read(join(file, ...rivals))).toEqual({ says: [...said, ['b']], end });
+    expect(read(join(file, ...rivals))).toEqual({ says: [...values, ['b']], end });
     const after = encodeLine(end, '["c"]');
-    expect(read(join(file, ...rivals, after))).toMatchObject({ says: [...said, ['b'], ['c']] });
+    expect(read(join(file, ...rivals, after))).toMatchObject({ says: [...values, ['b'], ['c']] });
   });
 
   describe('that lost bytes before they reached the disk', () => {
-    const later = linesOf(...said, ['c', { release: 'x'.repeat(40) }], ['c', { release: 'y' }]);
+    const later = linesOf(...values, ['c', { release: 'x'.repeat(40) }], ['c', { release: 'y' }]);
     const [lost, last] = [later[4]!, later[5]!];
     const hole = (from: number, to = lost.length) => Buffer.from(lost).fill(0, from, to);
 
@@ -140,12 +140,12 @@ describe('a journal file', () => {
       ['the beginning of a line', hole(0, 30)],
       ['more than a line', Buffer.alloc(5_000)],
     ])('returns the lines before the loss when it lost %s', (_, torn) => {
-      const before = { says: said, end: file.length };
+      const before = { says: values, end: file.length };
       expect(read(join(file, torn))).toEqual(before);
       // Later lines may have reached the disk.
       expect(read(join(file, torn, last))).toEqual(before);
       const next = encodeLine(file.length, '["b"]');
-      expect(read(join(file, torn, last, next))).toMatchObject({ says: [...said, ['b']] });
+      expect(read(join(file, torn, last, next))).toMatchObject({ says: [...values, ['b']] });
     });
 
     it('is damaged if a later line or the header shows that the lost bytes were on the disk', () => {
@@ -153,7 +153,7 @@ describe('a journal file', () => {
         encodeLine(file.length + lost.length, JSON.stringify(['c', { synced }]));
       for (const torn of [hole(0), hole(20)]) {
         expect(read(join(file, torn, marked(file.length + 1)))).toBe(file.length);
-        expect(read(join(file, torn, marked(file.length)))).toMatchObject({ says: said });
+        expect(read(join(file, torn, marked(file.length)))).toMatchObject({ says: values });
         expect(read(join(file, torn), file.length + 1)).toBe(file.length);
       }
     });
@@ -176,7 +176,7 @@ describe('a journal file', () => {
       port.append(rest.subarray(at, at + 7));
       seen.push(...scanner.next(port).lines.map(({ value }) => value));
     }
-    expect(seen).toEqual(said);
+    expect(seen).toEqual(values);
   });
 
   it('causes no error but damage, whatever bytes it holds', () => {

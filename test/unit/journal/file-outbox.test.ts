@@ -72,7 +72,7 @@ const endpoint: Endpoint = {
 
 describe('the outbox of a file journal', () => {
   it.each(['kill', 'power failure'] as const)(
-    'keeps confirmed events and endpoints after a %s, and frees what workers had taken',
+    'keeps confirmed events and endpoints after a %s, and frees the jobs that workers had taken',
     async (what) => {
       const [disk, path] = [new MemoryDisk(), newPath()];
       const before = withOutbox(onDisk(disk, path));
@@ -99,18 +99,18 @@ describe('the outbox of a file journal', () => {
     const whole = disk.files.get(path)?.length ?? 0;
     await before.put({ ...attempt, state: 'abandoned' });
     const data = disk.files.get(path) ?? new Uint8Array();
-    const left = await killed(disk, 'kill', before);
+    const crashed = await killed(disk, 'kill', before);
     for (let length = whole; length < data.length; length += 1) {
-      left.put(path, data.slice(0, length));
-      const after = onDisk(left, path);
+      crashed.put(path, data.slice(0, length));
+      const after = onDisk(crashed, path);
       expect([
         (await listOf(after.attempts(attempt))).map(({ state }) => state),
         await takeAll(after),
       ]).toEqual([['reserved'], []]);
       await after.close();
     }
-    left.put(path, data);
-    const after = onDisk(left, path);
+    crashed.put(path, data);
+    const after = onDisk(crashed, path);
     expect([
       (await listOf(after.attempts(attempt))).map(({ state }) => state),
       await idsIn(after),
@@ -266,8 +266,8 @@ describe('a new journal', () => {
     ['options', null],
   ];
 
-  it.each(wrong)('is refused at once when its %s is wrong', (option, given) => {
-    const options = given as { readonly outbox: boolean };
+  it.each(wrong)('is refused at once when its %s is wrong', (option, value) => {
+    const options = value as { readonly outbox: boolean };
     const refused = expect.objectContaining({ code: 'invalid_option', details: { option } });
     expect(() => memoryJournal(options)).toThrow(refused);
     const parts = {

@@ -126,7 +126,7 @@ describe('a process of a file journal', () => {
     expect(await journalOf().used(OWNER, [], NOW)).toEqual([]);
   });
 
-  it('is invalid if its sign names any other file, which could be removed by it', async () => {
+  it('is invalid if its sign names a file that is not a sign, because signs get removed', async () => {
     const { process } = await nodeProcesses.live(directory);
     for (const sign of ['mine', '../mine', `.${'0'.repeat(32)}.sock/../mine`])
       expect(isProcessId({ ...process, sign })).toBe(false);

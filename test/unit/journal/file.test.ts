@@ -51,8 +51,8 @@ describe('a file journal', () => {
   });
 
   it('writes lines of text as FORMAT.md describes', async () => {
-    const one = attemptOf();
-    await journalOf().reserve(one, []);
+    const attempt = attemptOf();
+    await journalOf().reserve(attempt, []);
     const [header, nothing, seat, line, end] = (await readFile(path, 'utf8')).split('\n');
     expect(header?.slice(9)).toBe(
       '{"format":"exact-change-journal","version":2,"whole":"0000000000000000"}',
@@ -64,7 +64,7 @@ describe('a file journal', () => {
       by,
       { seat: expect.objectContaining({ id: by, pid: process.pid }) },
     ]);
-    expect(says(line)).toEqual([by, { put: one }]);
+    expect(says(line)).toEqual([by, { put: attempt }]);
     expect(end).toBeUndefined();
   });
 
@@ -126,21 +126,24 @@ describe('a file journal', () => {
 describe('a second journal of a file in the same process', () => {
   it('shares the state of the first, by any path, until the last is closed', async () => {
     await symlink(directory, join(directory, 'link'));
-    const [one, two] = [journalOf(), journalOf(join(directory, 'link', '.', 'payments.jsonl'))];
+    const [first, second] = [
+      journalOf(),
+      journalOf(join(directory, 'link', '.', 'payments.jsonl')),
+    ];
     const results = await Promise.all(
-      [one, two].flatMap((journal) =>
+      [first, second].flatMap((journal) =>
         Array.from({ length: 10 }, () => journal.reserve(attemptOf(), [dayCap(50_000n)])),
       ),
     );
     expect(results.filter((result) => result === undefined)).toHaveLength(5);
-    await one.close();
-    expect(await two.used(OWNER, [dayCap(0n)], NOW)).toEqual([50_000n]);
+    await first.close();
+    expect(await second.used(OWNER, [dayCap(0n)], NOW)).toEqual([50_000n]);
     expect(await socketsIn(directory)).toHaveLength(1);
-    const closing = two.close();
-    const three = journalOf();
-    expect(await three.used(OWNER, [dayCap(0n)], NOW)).toEqual([50_000n]);
+    const closing = second.close();
+    const third = journalOf();
+    expect(await third.used(OWNER, [dayCap(0n)], NOW)).toEqual([50_000n]);
     await closing;
-    await three.close();
+    await third.close();
     expect(await socketsIn(directory)).toEqual([]);
   });
 
@@ -149,23 +152,23 @@ describe('a second journal of a file in the same process', () => {
       '../../../adapters/journals/file.js?another-copy',
     );
     expect(copy.fileJournal).not.toBe(fileJournal);
-    const theirs = closeLater(copy.fileJournal(path));
-    await theirs.reserve(attemptOf({ id: 'theirs' }), []);
+    const copied = closeLater(copy.fileJournal(path));
+    await copied.reserve(attemptOf({ id: 'theirs' }), []);
     expect(await idsOf(journalOf().attempts(OWNER))).toEqual(['theirs']);
   });
 });
 
 describe('a file that several processes use', () => {
   it('shows each process all writes, and frees the claims of a killed process at once', async () => {
-    const all = await Promise.all(Array.from({ length: 6 }, () => contenders.start(path)));
-    expect(all.map(({ said }) => said)).toEqual(Array.from({ length: 6 }, () => 'holds'));
-    const ids = all.map(({ pid }) => `of ${pid}`);
+    const holders = await Promise.all(Array.from({ length: 6 }, () => contenders.start(path)));
+    expect(holders.map(({ said }) => said)).toEqual(Array.from({ length: 6 }, () => 'holds'));
+    const ids = holders.map(({ pid }) => `of ${pid}`);
     const journal = journalOf();
     expect((await idsOf(journal.attempts(OWNER))).sort()).toEqual([...ids].sort());
     const { claims } = journal.coordination(OWNER);
     expect(await claims.live(ids)).toEqual(new Set(ids));
-    await all[0]!.kill();
-    await all[1]!.kill();
+    await holders[0]!.kill();
+    await holders[1]!.kill();
     expect(await claims.live(ids)).toEqual(new Set(ids.slice(2)));
     await contenders.killAll();
     expect(await claims.live(ids)).toEqual(new Set());
@@ -187,27 +190,26 @@ describe('a file of version 1', () => {
 
   it('is converted to the current version with all that it holds', async () => {
     await writeFile(path, `${lines.join('')}12345678 [{"put":{"id":"torn"`);
-    const [one, two] = [journalOf(), journalOf()];
-    expect(await listOf(one.attempts(OWNER))).toEqual([open, over]);
-    expect(await two.used(OWNER, [totalCap(0n), dayCap(0n, { unit: 'payments' })], NOW)).toEqual([
-      20_005n,
-      4n,
-    ]);
-    expect(await one.used(OWNER, [dayCap(0n, { windowMs: 1_000 })], NOW)).toEqual([20_000n]);
-    expect(await one.similar(OWNER, '', 'key')).toEqual([over]);
+    const [first, second] = [journalOf(), journalOf()];
+    expect(await listOf(first.attempts(OWNER))).toEqual([open, over]);
+    expect(await second.used(OWNER, [totalCap(0n), dayCap(0n, { unit: 'payments' })], NOW)).toEqual(
+      [20_005n, 4n],
+    );
+    expect(await first.used(OWNER, [dayCap(0n, { windowMs: 1_000 })], NOW)).toEqual([20_000n]);
+    expect(await first.similar(OWNER, '', 'key')).toEqual([over]);
     expect(await readFile(path, 'utf8')).toContain('"version":2');
     expect((await readdir(directory)).filter((name) => !name.endsWith('.sock'))).toEqual([
       'payments.jsonl',
       'payments.jsonl.history',
     ]);
-    await Promise.all([one.close(), two.close()]);
+    await Promise.all([first.close(), second.close()]);
     expect(await listOf(journalOf().attempts(OWNER))).toEqual([open, over]);
   });
 
   it('is converted once when several processes open it together', async () => {
     await writeFile(path, lines.join(''));
-    const all = await Promise.all(Array.from({ length: 4 }, () => contenders.start(path)));
-    expect(all.map(({ said }) => said)).toEqual(Array.from({ length: 4 }, () => 'holds'));
+    const holders = await Promise.all(Array.from({ length: 4 }, () => contenders.start(path)));
+    expect(holders.map(({ said }) => said)).toEqual(Array.from({ length: 4 }, () => 'holds'));
     expect(await idsOf(journalOf().attempts(OWNER))).toHaveLength(6);
   });
 

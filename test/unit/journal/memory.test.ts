@@ -67,7 +67,7 @@ describe('a memory journal with many attempts', () => {
     await expect(journal.put(attemptOf({ ...old, id: 'another' }))).rejects.toThrow('another');
   });
 
-  it('drops the payment bytes of delivered attempts, except the last thousand and those with a key', async () => {
+  it('drops the payment bytes of delivered attempts without a key, except the last thousand', async () => {
     const { payment, receipt } = fullAttemptOf();
     const paid = { ...delivered, ...(payment && { payment }), ...(receipt && { receipt }) };
     const journal = await fill(1_010, (index) =>
@@ -143,8 +143,8 @@ describe('a dropped purchase with a key', () => {
 
   it('is found by its key with the proof that it is paid, and keeps the key taken', async () => {
     const journal = await fill(10_010, keyed);
-    const [found, ...others] = await journal.similar(OWNER, 'any', 'key 3');
-    expect([found, others]).toMatchObject([
+    const [found, ...rest] = await journal.similar(OWNER, 'any', 'key 3');
+    expect([found, rest]).toMatchObject([
       {
         id: 'old 3',
         state: 'settled',

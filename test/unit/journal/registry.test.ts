@@ -29,7 +29,7 @@ const receipt: Receipt = {
 };
 
 describe('the registry of wallets', () => {
-  it('returns one shared state for each pair of wallet and network', () => {
+  it('returns a shared state for each pair of wallet and network', () => {
     const wallet = walletOf('address', 'network');
     expect(walletOf('address', 'network')).toBe(wallet);
     expect(walletOf('address', 'devnet')).not.toBe(wallet);

@@ -42,7 +42,7 @@ describe('the state machine of an attempt', () => {
       for (const to of FINAL) if (from !== to) expect(mayFollow(from, to)).toBe(from === 'signed');
   });
 
-  it('describes for each state its meaning, and what a crash and a repeated call do', () => {
+  it('describes the meaning of each state, and the effect of a crash and of a repeated call', () => {
     for (const { meaning, onCrash, onRepeat } of Object.values(stateTexts))
       for (const text of [meaning, onCrash, onRepeat]) expect(text).toMatch(/^[A-Z].+\.$/);
   });

@@ -105,7 +105,7 @@ describe('eventsOf', () => {
     expect(eventsOf(undefined, undefined, NOW)).toEqual([]);
   });
 
-  it('returns what a payment was for, and how to find it', () => {
+  it('returns the purpose of a payment, and the fields to find it by', () => {
     const about = {
       id: 'one',
       wallet: 'wallet',

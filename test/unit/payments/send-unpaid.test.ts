@@ -110,9 +110,9 @@ describe('a call without an answer', () => {
       caller.abort();
       return Promise.reject(error);
     };
-    const given = calling([abort, fine], { signal: caller.signal });
-    await expect(given.outcome).rejects.toBe(error);
-    expect([given.sent(), given.waits]).toEqual([1, []]);
+    const aborted = calling([abort, fine], { signal: caller.signal });
+    await expect(aborted.outcome).rejects.toBe(error);
+    expect([aborted.sent(), aborted.waits]).toEqual([1, []]);
   });
 
   it('is sent once when the request can never be made, also for an error of another realm', async () => {

@@ -163,7 +163,7 @@ const cases = fc.record({
 });
 
 describe('any set of limits', () => {
-  it('counts what a naive reading of the limits counts', () => {
+  it('counts the same as a naive reading of the limits', () => {
     fc.assert(
       fc.property(cases, ({ limits, spends, next }) => {
         const policy = parse({ limits });

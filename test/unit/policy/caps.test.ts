@@ -79,13 +79,14 @@ describe('a cap on a single payment', () => {
       const { microUsd: _none, ...unpriced } = usdc(1n);
       expect(checkPayment(policy, unpriced)).toMatchObject({ code: 'price_unknown' });
     }
-    const others = [
+    const insufficient = [
       parse({ limits: [{ amount: '500', mint: BONK, per: 'day' }] }),
       parse({ limits: [{ usd: '5', mint: BONK, per: 'payment' }] }),
       parse({ limits: [{ amount: '500', mint: BONK, per: 'payment', host: 'b.test' }] }),
       parse({ limits: [{ amount: '500', mint: BONK, per: 'payment', payee: OTHER }] }),
     ];
-    for (const policy of others) expect(summaryOf(checkPayment(policy, bonk(1n)))).toEqual(unknown);
+    for (const policy of insufficient)
+      expect(summaryOf(checkPayment(policy, bonk(1n)))).toEqual(unknown);
   });
 
   it('admits nothing when it is zero', () => {

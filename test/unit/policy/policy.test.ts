@@ -158,12 +158,12 @@ describe('the host of a cap', () => {
     ['[::1]:4021', '[::1]:4021'],
     ['[0:0:0:0:0:0:0:1]', '[::1]'],
   ];
-  it.each(same)('is read from %s as %s', (given, host) => {
+  it.each(same)('is read from %s as %s', (spelling, host) => {
     const cap = { unit: 'USD', limit: 1_000_000n, windowMs: 86_400_000, host };
-    expect(capsOf({ maxPerHost: { [given]: '1' } }).slice(1)).toEqual([
+    expect(capsOf({ maxPerHost: { [spelling]: '1' } }).slice(1)).toEqual([
       { ...cap, name: `maxPerHost['${host}']` },
     ]);
-    expect(capsOf({ limits: [{ usd: '1', per: 'day', host: given }] }).slice(1)).toEqual([
+    expect(capsOf({ limits: [{ usd: '1', per: 'day', host: spelling }] }).slice(1)).toEqual([
       { ...cap, name: 'limits[0]' },
     ]);
   });

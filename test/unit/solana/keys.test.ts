@@ -90,7 +90,7 @@ describe('createKeySigner', () => {
 
   it('signs the same with WebCrypto, without it, after it refuses, and as kit does', async () => {
     const kit = await createKeyPairSignerFromPrivateKeyBytes(seed);
-    const theirs = new Uint8Array(
+    const kitSignature = new Uint8Array(
       await crypto.subtle.sign('Ed25519', kit.keyPair.privateKey, message),
     );
     const importKey = vi.spyOn(crypto.subtle, 'importKey');
@@ -103,15 +103,15 @@ describe('createKeySigner', () => {
     importKey.mockRestore();
     vi.stubGlobal('crypto', undefined);
     const pure = await createKeySigner(pair).signMessage(message, intent);
-    expect([native, refused, pure]).toEqual([theirs, theirs, theirs]);
+    expect([native, refused, pure]).toEqual([kitSignature, kitSignature, kitSignature]);
   });
 
   it('gives the runtime a copy of the seed, and erases the copy afterwards', async () => {
     const importKey = vi.spyOn(crypto.subtle, 'importKey');
     await createKeySigner(pair).signMessage(message, intent);
-    const given = importKey.mock.calls[0]?.[1];
+    const seedCopy = importKey.mock.calls[0]?.[1];
     importKey.mockRestore();
-    expect(given).toEqual(new Uint8Array(48));
+    expect(seedCopy).toEqual(new Uint8Array(48));
   });
 
   it.each(['18.20.8', '19.0.0', '20.19.5', '21.7.0', '22.12.0', '23.4.0'])(
@@ -208,11 +208,11 @@ describe('createKeySigner', () => {
     ['a keypair', pair],
     ['31 bytes', seed.slice(1)],
     ['nothing', undefined],
-  ])('refuses %s in place of a seed, and quotes nothing of it', (_, given) => {
+  ])('refuses %s in place of a seed, and quotes nothing of it', (_, secret) => {
     let error: unknown;
     try {
       // @ts-expect-error -- what JavaScript callers may pass
-      createSeedSigner(given);
+      createSeedSigner(secret);
     } catch (thrown) {
       error = thrown;
     }

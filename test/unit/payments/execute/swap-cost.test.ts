@@ -153,9 +153,9 @@ describe('the final cost of a swap', () => {
   const CASES = PAIRS.flatMap((pair) => LEEWAYS.map((leeway) => [...pair, leeway] as const));
 
   it.each(CASES)(
-    'never exceeds its bound and falls with what was taken, from %s into %s with a leeway of %d',
-    async (...given) => {
-      const [input, output, leeway] = given;
+    'never exceeds its bound and falls with the amounts taken, from %s into %s with a leeway of %d',
+    async (...row) => {
+      const [input, output, leeway] = row;
       const attempt = attemptWith(await boundOf(coreOn(), input, output, leeway));
       const within = fc.tuple(
         fc.bigInt(1n, 1_000n),

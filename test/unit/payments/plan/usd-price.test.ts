@@ -13,7 +13,7 @@ const JUNK = 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263';
 const U64 = 2n ** 64n - 1n;
 
 interface Market {
-  /** Base units that bring one millionth of a dollar, and how many they bring. */
+  /** An amount in base units, and the millionths of a dollar that it brings. */
   price: readonly [bigint, bigint];
   /** Millionths of a dollar in the pool. */
   depth: bigint;
@@ -101,10 +101,10 @@ describe('the dollar value of an amount that leaves', () => {
         : quote(request, options);
     const slow = { ...core, prices: { ...core.prices, quote: hanging } };
     const aborted = usdPriceOf(slow, WSOL_MINT, giving.signal);
-    const others = Promise.all([1, 2, 3].map(() => most(slow, 20n)));
+    const waiting = Promise.all([1, 2, 3].map(() => most(slow, 20n)));
     giving.abort(new Error('caller aborted'));
     await expect(aborted).rejects.toThrow('caller aborted');
-    expect(new Set(await others).size).toBe(1);
+    expect(new Set(await waiting).size).toBe(1);
     expect(asked).toHaveLength(1);
   });
 

@@ -126,8 +126,9 @@ describe('the transaction id that a seller claims', () => {
     const pending = open();
     const claim = base58.encode(id);
     const other = base58.encode(idOf(signed(2)));
-    const said: (string | undefined)[] = [];
-    for (const text of [claim, claim, other, other, claim]) said.push(await judge(pending, text));
-    expect(said).toEqual([claim, claim, undefined, undefined, claim]);
+    const results: (string | undefined)[] = [];
+    for (const text of [claim, claim, other, other, claim])
+      results.push(await judge(pending, text));
+    expect(results).toEqual([claim, claim, undefined, undefined, claim]);
   });
 });

@@ -107,8 +107,8 @@ describe('a payment that landed', () => {
   });
 
   it('is found when other transactions cannot be read', async () => {
-    const others = { a: { slot: 1_020, read: refused() }, b: { slot: 1_019, read: null } };
-    expect(await ask([past({ ...others, tx: settles })])).toEqual(landed);
+    const unreadable = { a: { slot: 1_020, read: refused() }, b: { slot: 1_019, read: null } };
+    expect(await ask([past({ ...unreadable, tx: settles })])).toEqual(landed);
   });
 
   it('is found by the balance when the node lists it with a wrong memo', async () => {

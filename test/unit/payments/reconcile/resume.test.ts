@@ -132,11 +132,11 @@ async function coreWith(attempts: readonly Attempt[], node: FakeNode, part: Part
     // A look at the chain takes several turns.
     for (let turn = 0; turn < 100; turn += 1) await new Promise(setImmediate);
   };
-  const told = async () =>
+  const events = async () =>
     (await journal.outbox.take({ limit: 100, leaseMs: 1, now: Infinity })).map(
       ({ event }) => event,
     );
-  return { core, journal, rpc, states, told, used, pass, naps, closing };
+  return { core, journal, rpc, states, events, used, pass, naps, closing };
 }
 
 const past: FakeNode = { slot: 2_000, height: 501n };
@@ -243,8 +243,8 @@ describe('an orphaned reservation without a signature', () => {
       past,
     );
     await freeOrphanedBudget(core);
-    const told = (await resume(core)).map(({ id }) => id);
-    expect([told.length, told[0], told[999]]).toEqual([1_000, '2', '1001']);
+    const reported = (await resume(core)).map(({ id }) => id);
+    expect([reported.length, reported[0], reported[999]]).toEqual([1_000, '2', '1001']);
   });
 
   it('is searched for once for many calls, and each of them learns that budget was freed', async () => {
@@ -328,16 +328,16 @@ describe('an orphaned reservation with a signed swap', () => {
     ['is kept while no node answers', { ...past, down: true }, {}, { dead: 'abandoned' }],
   ])('%s', async (_, node, part, left) => {
     const { core, states } = await coreWith([attempt('dead', { swap })], node, part);
-    const [told, again] = [await resume(core), await resume(core)];
+    const [reports, again] = [await resume(core), await resume(core)];
     expect(await states()).toEqual(left);
     // Its price is free in every case.
-    expect([told.map(({ state }) => state), again]).toEqual([
+    expect([reports.map(({ state }) => state), again]).toEqual([
       ['dead' in left ? 'abandoned' : 'unpaid'],
       [],
     ]);
   });
 
-  it('is reported with what its swap brought and took', async () => {
+  it('is reported with the amounts that its swap brought and took', async () => {
     const swapping = { ...noSwapCost, swaps: 1, lamports: '7000' };
     const landed = { statuses: found('confirmed') };
     const { core } = await coreWith([attempt('dead', { swap, swapping })], past, landed);
@@ -397,11 +397,15 @@ describe('an orphaned reservation with a signed swap', () => {
   ] as const)(
     'reports %s, once, after the failure of its payment',
     async (_, node, part, type, details) => {
-      const { core, told, states, pass } = await coreWith([attempt('dead', { swap })], node, part);
+      const { core, events, states, pass } = await coreWith(
+        [attempt('dead', { swap })],
+        node,
+        part,
+      );
       await resume(core);
       await resume(core);
       await pass(HOUR);
-      expect(await told()).toMatchObject([
+      expect(await events()).toMatchObject([
         { type: 'payment.failed', data: { id: 'dead' } },
         { type, data: { id: 'dead', signature: 's', ...details } },
       ]);
@@ -410,11 +414,11 @@ describe('an orphaned reservation with a signed swap', () => {
   );
 
   it('reports the end of its swap once when two calls resume it together or in turn', async () => {
-    const { core, journal, told, states } = await coreWith([attempt('dead', { swap })], past, {
+    const { core, journal, events, states } = await coreWith([attempt('dead', { swap })], past, {
       statuses: nowhere,
     });
     await Promise.all([resume(core), resume({ ...core })]);
-    expect((await told()).map(({ type }) => type)).toEqual(['payment.failed', 'swap.failed']);
+    expect((await events()).map(({ type }) => type)).toEqual(['payment.failed', 'swap.failed']);
     await journal.reserve(attempt('again', { swap, state: 'abandoned' }), []);
     // Another process releases the attempt between the look at the chain and the write.
     const put = async (late: Attempt) => (await journal.release(late.id), journal.put(late));
@@ -423,15 +427,18 @@ describe('an orphaned reservation with a signed swap', () => {
   });
 
   it('is kept if the end of its swap cannot be recorded', async () => {
-    const { core, journal, told, states } = await coreWith(
+    const { core, journal, events, states } = await coreWith(
       [attempt('dead', { swap, state: 'abandoned' })],
       past,
       { statuses: nowhere },
     );
     await resume({ ...core, journal: { ...journal, put: () => Promise.reject(new Error('EIO')) } });
-    expect([await states(), await told()]).toEqual([{ dead: 'abandoned' }, []]);
+    expect([await states(), await events()]).toEqual([{ dead: 'abandoned' }, []]);
     await resume({ ...core });
-    expect([await states(), (await told()).map(({ type }) => type)]).toEqual([{}, ['swap.failed']]);
+    expect([await states(), (await events()).map(({ type }) => type)]).toEqual([
+      {},
+      ['swap.failed'],
+    ]);
   });
 
   it('is freed when the swap ends later', async () => {

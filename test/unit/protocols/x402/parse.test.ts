@@ -41,16 +41,20 @@ describe('parsePaymentRequired', () => {
     const pages = ['https://a.example/1', 'https://b.example/2'];
     const read = (header: string, page: string) =>
       parsePaymentRequired({ url: page, headers: { 'payment-required': header } });
-    const others = Array.from({ length: 40 }, (_, at) => envelopeV2([entryV2({ amount: at + 1 })]));
-    for (const other of others.map(base64))
-      expect(pages.map((page) => read(other, page)?.url)).toEqual(pages);
+    const envelopes = Array.from({ length: 40 }, (_, at) =>
+      envelopeV2([entryV2({ amount: at + 1 })]),
+    );
+    for (const header of envelopes.map(base64))
+      expect(pages.map((page) => read(header, page)?.url)).toEqual(pages);
     for (const page of pages) {
       const found = read(v2, page);
       expect(found).toEqual({ ...envelopeV2(), url: page });
       expect(isDeeplyFrozen(found)).toBe(true);
     }
     expect(
-      others.map((other, at) => read(base64(other), url)?.accepts[0]?.['amount'] === at + 1),
+      envelopes.map(
+        (envelope, at) => read(base64(envelope), url)?.accepts[0]?.['amount'] === at + 1,
+      ),
     ).not.toContain(false);
   });
 

@@ -84,10 +84,10 @@ describe('a batch of statuses within a second', () => {
   it('continues for the callers that stay, and is skipped when all callers abort', async () => {
     const { ask, asked } = batching();
     const aborting = new AbortController();
-    const given = ask('a', aborting.signal);
+    const aborted = ask('a', aborting.signal);
     const kept = ask('bb', until);
     aborting.abort(new Error('gone'));
-    await expect(given).rejects.toThrow('gone');
+    await expect(aborted).rejects.toThrow('gone');
     expect(await kept).toEqual(statusOf('bb'));
     await expect(ask('c', aborting.signal)).rejects.toThrow('gone');
     expect(asked).toHaveLength(1);

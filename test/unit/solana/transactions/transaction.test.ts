@@ -190,9 +190,11 @@ describe('assembleTransaction', () => {
 
 describe('decodeTransaction', () => {
   it('agrees with web3.js on a valid transaction', () => {
-    const theirs = VersionedTransaction.deserialize(wire);
-    expect(Uint8Array.from(theirs.serialize())).toEqual(wire);
-    expect(theirs.message.staticAccountKeys.map(String)).toEqual(decoded(wire).staticAccounts);
+    const decodedByWeb3 = VersionedTransaction.deserialize(wire);
+    expect(Uint8Array.from(decodedByWeb3.serialize())).toEqual(wire);
+    expect(decodedByWeb3.message.staticAccountKeys.map(String)).toEqual(
+      decoded(wire).staticAccounts,
+    );
   });
 
   it('refuses every truncation and every extension', () => {
@@ -254,11 +256,11 @@ describe('resolveInstructions', () => {
   const base = decoded(wire);
 
   it('refuses every transaction that the network refuses', () => {
-    const [first, ...others] = base.instructions;
+    const [first, ...rest] = base.instructions;
     const [lookup] = base.lookups;
     if (first === undefined || lookup === undefined) throw new Error('nothing to change');
     const withFirst = (change: object) =>
-      resolveInstructions({ ...base, instructions: [{ ...first, ...change }, ...others] }, [table]);
+      resolveInstructions({ ...base, instructions: [{ ...first, ...change }, ...rest] }, [table]);
     expect(withFirst({})).toBeDefined();
     expect(withFirst({ programIndex: 0 })).toBeUndefined();
     expect(withFirst({ programIndex: base.staticAccounts.length })).toBeUndefined();

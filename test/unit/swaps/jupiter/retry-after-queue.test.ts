@@ -20,13 +20,13 @@ const limiter = (timeoutMs = TIMEOUT_MS, address = ADDRESS, key = 'key') =>
   createRetryAfterQueue(address, key, timeoutMs, runtime);
 const limitedFor = (seconds: number) =>
   [429, new Headers({ 'retry-after': String(seconds) })] as const;
-const left = (taken: Promise<void>) => taken.then(() => Date.now() - start);
+const leftAt = (taken: Promise<void>) => taken.then(() => Date.now() - start);
 const outcome = (taken: Promise<void>) =>
-  left(taken).catch((error: unknown) => ({ at: Date.now() - start, error }));
+  leftAt(taken).catch((error: unknown) => ({ at: Date.now() - start, error }));
 
 /** Times at which this many callers leave the queue, in milliseconds from the start. */
 async function leaveAt(pauses: ReturnType<typeof limiter>, count: number): Promise<number[]> {
-  const times = Array.from({ length: count }, () => left(pauses.take()));
+  const times = Array.from({ length: count }, () => leftAt(pauses.take()));
   await vi.advanceTimersByTimeAsync(60_000);
   return Promise.all(times);
 }
@@ -87,9 +87,9 @@ describe('createRetryAfterQueue', () => {
   it('puts a new request behind the requests that are leaving', async () => {
     const pauses = limiter();
     pauses.observe(...limitedFor(1));
-    const first = [left(pauses.take()), left(pauses.take())];
+    const first = [leftAt(pauses.take()), leftAt(pauses.take())];
     await vi.advanceTimersByTimeAsync(1_050);
-    const next = left(pauses.take());
+    const next = leftAt(pauses.take());
     await vi.advanceTimersByTimeAsync(1_000);
     expect(await Promise.all([...first, next])).toEqual([1_000, 1_100, 1_195]);
   });
@@ -97,7 +97,7 @@ describe('createRetryAfterQueue', () => {
   it('holds back the rest when the first request is limited again', async () => {
     const pauses = limiter();
     pauses.observe(...limitedFor(1));
-    const times = [1, 2, 3].map(() => left(pauses.take()));
+    const times = [1, 2, 3].map(() => leftAt(pauses.take()));
     await vi.advanceTimersByTimeAsync(1_020);
     pauses.observe(...limitedFor(2));
     await vi.advanceTimersByTimeAsync(5_000);
@@ -120,7 +120,7 @@ describe('createRetryAfterQueue', () => {
       limiter(TIMEOUT_MS, ADDRESS, ''),
       limiter(TIMEOUT_MS, 'https://other.example.com'),
       createRetryAfterQueue(ADDRESS, 'key', TIMEOUT_MS, { ...systemRuntime }),
-    ].map((queue) => left(queue.take()));
+    ].map((queue) => leftAt(queue.take()));
     await vi.advanceTimersByTimeAsync(5_000);
     expect(await Promise.all(times)).toEqual([2_000, 2_100, 0, 0, 0]);
   });

@@ -48,9 +48,9 @@ describe('signMessage', () => {
   it('keeps its own bytes when the signer writes into its copy', async () => {
     const message = messageFor(address);
     const before = message.slice();
-    const meddler = signer(async (given) => {
-      const signature = ed25519.sign(given, secret);
-      given.fill(0);
+    const meddler = signer(async (copy) => {
+      const signature = ed25519.sign(copy, secret);
+      copy.fill(0);
       return signature;
     });
     await signMessage(meddler, message, intent);
