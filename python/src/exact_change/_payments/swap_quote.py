@@ -188,8 +188,7 @@ def _unknown(mint: Address) -> ExactChangeError:
 def _check_loss(
     quote: SwapQuote, input_price: UsdPrice, output_price: UsdPrice, limit_bps: int
 ) -> None:
-    paid = input_price.about(_input_of(quote))
-    got = output_price.least(_output_of(quote))
+    paid, got = input_price.about(_input_of(quote)), output_price.least(_output_of(quote))
     if paid > _SLACK_MICRO_USD + got:
         _check_share(paid, got, limit_bps)
 
