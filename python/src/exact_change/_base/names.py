@@ -10,7 +10,7 @@ from .json_types import is_list, is_record
 
 _UPPER = re.compile("[A-Z]")
 _LOWER = re.compile("_([a-z])")
-# Fields whose values keep their own keys: the keys are mints, or come from outside this library.
+# Objects in these fields keep their keys: the keys are mints, or come from outside this library.
 _FOREIGN = frozenset(("untrusted", "raw", "inputs", "extra", "headers", "limits"))
 
 

@@ -31,7 +31,7 @@ RESERVED_ADDRESSES: frozenset[str] = frozenset(_spec["reserved"])
 
 
 class PinnedMint(NamedTuple):
-    """A mint whose facts are pinned: checked against the chain, never taken from a seller."""
+    """A mint with pinned facts: checked against the chain, never taken from a seller."""
 
     mint: str
     symbol: str

@@ -113,7 +113,7 @@ class CandidateQueue:
         self._is_ours = context.config.swap_from is None
         if self._is_ours:
             self._first = [token for token in candidates if pinned_mint(network, token.mint)]
-        # The first pinned candidates, whose costs are compared; none if the caller set an order.
+        # The first pinned candidates, to compare by cost; none if the caller set an order.
         self.comparable = self._first[:MAX_COMPARED] if self._is_ours else []
         self._others = [token for token in candidates if token not in self._first]
         self._sorted: list[Candidate] | None = None

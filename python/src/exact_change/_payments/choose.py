@@ -30,8 +30,8 @@ from .short import short_of
 
 # Most offers that need a swap and are compared, because quotes are scarce.
 _MAX_COMPARED = 3
-# Most offers of a 402 in tokens that are not pinned whose prices are asked for. A seller may name
-# any number of tokens.
+# Prices to ask for, for one 402, of offers in tokens that are not pinned. A seller may name any
+# number of tokens.
 _MAX_UNPINNED = 3
 # Deadline for the comparison of a 402's offers. Milliseconds.
 _COMPARE_MS = 30_000

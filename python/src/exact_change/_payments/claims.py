@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def body_claim(id_: str) -> str:
-    """Returns the name of the claim on an attempt whose answer the caller has not read yet."""
+    """Returns the name of the claim on an attempt while the caller reads its answer."""
     return f"body of {id_}"
 
 
@@ -49,7 +49,7 @@ def drop_claims(context: PaymentContext, names: Sequence[str]) -> Steps[None]:
 
 
 def drop_gone(context: PaymentContext) -> Steps[None]:
-    """Drops the claims of calls whose event loop was closed, because such calls never go on.
+    """Drops the claims of calls on closed event loops, because such calls never go on.
 
     Their payments may have arrived, as those of a killed process. It also drops claims in the other
     journals of this process, because several journals may use the same file or database.
@@ -138,7 +138,7 @@ def delaying_equal_calls(
 def equal_calls_ended(
     context: PaymentContext, purpose: Purpose, signal: Signal | None
 ) -> Steps[None]:
-    """Waits until equal purchases end whose callers have given up.
+    """Waits until equal purchases end that their callers have given up.
 
     Raises ``timeout`` after ``timeouts.payment``, with uncertain funds.
     """

@@ -26,7 +26,7 @@ from .swap_once import SwapTask
 def counted_swap(
     context: PaymentContext, request: ResolvedRequest, watch: Watch, worst: WorstPrice | None
 ) -> Steps[Swapped]:
-    """Reserves the most that the swap may take, swaps, and keeps what it took counted.
+    """Reserves the swap's bound, swaps, and keeps the real cost counted.
 
     Raises ``amount_over_limit`` or ``budget_exhausted``.
     """

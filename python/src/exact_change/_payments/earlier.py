@@ -41,7 +41,7 @@ _FORGOTTEN_BLOCKS = 216_000
 
 
 def resume_earlier_payment(context: PaymentContext, repeat: RepeatedCall) -> Steps[Reply | None]:
-    """Asks the chain about earlier attempts whose answers did not reach the caller.
+    """Asks the chain about earlier attempts without an answer that reached the caller.
 
     Returns None if a new payment may be made. If the request may be repeated, it presents the
     earlier payment again and returns the response. Else it raises ``payment_uncertain`` or
@@ -105,7 +105,7 @@ def under_key(
     keys = context.wallet.keys
     this_call = yield from this_host()
     other_call = keys.get(idempotency_key)
-    # A call whose event loop was closed never goes on, so its key is free.
+    # A call on a closed event loop never goes on, so its key is free.
     if other_call is not None and not other_call.is_gone:
         raise in_progress({})
     keys[idempotency_key] = this_call

@@ -29,7 +29,7 @@ class RepeatedCall(NamedTuple):
 
 
 def find_earlier(context: PaymentContext, repeat: RepeatedCall) -> Steps[list[Attempt]]:
-    """Returns the signed attempts at the same request whose answer the caller may not have.
+    """Returns the signed attempts at the same request, if the caller may not have their answer.
 
     Raises if the key belongs to another request, or another call works on an attempt with it.
     """

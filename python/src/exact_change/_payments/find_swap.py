@@ -32,7 +32,7 @@ def find_swap(
     excluded: frozenset[Address],
     signal: Signal | None,
 ) -> Steps[Funding]:
-    """Finds a swap for a payment whose tokens do not suffice.
+    """Finds a swap for a payment that lacks tokens.
 
     ``needed``: base units that the wallet must hold after the swap. None: enough for all payments
     that wait for the token.

@@ -27,7 +27,7 @@ from .reconcile.swap_end import Swapped
 from .reservation import Reservation
 from .short import short_of
 
-# The second swap is for a payment whose tokens other payments took during the first swap.
+# The second swap helps if other payments took this payment's tokens during the first swap.
 _MAX_SWAPS = 2
 
 # Most tries to hold tokens: a known balance may expire, or be forgotten, between read and hold.

@@ -170,11 +170,9 @@ class _Search(NamedTuple):
                     compared += 1
             if not any(reason.code == "insufficient_funds" for reason in reasons):
                 break
-        # The best candidate's reason says the most, unless it is worth too little.
-        first_reason = next(
-            (reason for reason in reasons if reason.code != "insufficient_funds"), None
-        )
-        raise self._short() if first_reason is None else first_reason
+        # The best candidate's error says the most, unless it is worth too little.
+        best = next((error for error in reasons if error.code != "insufficient_funds"), None)
+        raise self._short() if best is None else best
 
     def _search_later(
         self, queue: CandidateQueue, amount: int, signal: Signal
@@ -256,16 +254,17 @@ class _Search(NamedTuple):
         return 0 if float_ > U64_MAX else float_
 
     def _reserved(self) -> Steps[Mapping[Address, int]]:
+        """Returns the base units that payments in flight hold, by mint."""
         ledger, wallet = self.context.ledger, self.holdings.wallet
         reserved: dict[Address, int] = {}
         for address, account in self.holdings.tokens:
             reserved[account.mint] = yield from ledger.held(address)
-        own = yield from ledger.held(wallet)
+        held_sol = yield from ledger.held(wallet)
         pinned = pinned_mint(self.context.config.network, WSOL_MINT)
         if pinned is not None:
             wrapped = associated_token_address(wallet, WSOL_MINT, pinned.token_program)
-            own += yield from ledger.held(wrapped)
-        reserved[WSOL_MINT] = own
+            held_sol += yield from ledger.held(wrapped)
+        reserved[WSOL_MINT] = held_sol
         return reserved
 
     def _short(self) -> ExactChangeError:

@@ -94,7 +94,7 @@ class Recovery:
     def __init__(self) -> None:
         # The search that runs before the first payment; None if the next payment must start it.
         self.started: Task[Any] | None = None
-        # Ids of attempts whose swap is waited for.
+        # Ids of attempts that a background task follows until their swap is decided.
         self.awaited_swaps: set[str] = set()
         # Times of attempts that were taken up and may still change, by id. Milliseconds since the
         # epoch.

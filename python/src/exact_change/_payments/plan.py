@@ -71,7 +71,7 @@ class Plan(NamedTuple):
 
     url: str
     method: str
-    # Status of the unpaid answer; 0 for a top-up, whose `url` is `top-up:` and its mint.
+    # Status of the unpaid answer; 0 for a top-up. The `url` of a top-up is `top-up:` and its mint.
     status: int
     # None if the call asks for no payment, and for a top-up.
     payment: PlannedPayment | None

@@ -21,7 +21,7 @@ def short_of(owner: Owner, offer: Offer, facts: OfferFacts) -> ExactChangeError:
 
 
 def short(owner: Owner, mint: Address, needed: int, facts: OfferFacts) -> ExactChangeError:
-    """Returns the error for a wallet whose other tokens are not worth the difference either."""
+    """Returns the error for a wallet that holds no other token worth the difference."""
     need = amount_text(owner.network, mint, needed, facts.decimals)
     message = (
         f"The payment needs {need}, {_holding(owner, mint, facts)}, and no token it holds is worth "

@@ -66,16 +66,16 @@ def quote_by_name(
     if context.prices is context.transport:
         return (yield from _ask_quote(context, request, signal))
     policy = context.config.policy
-    asking_own = yield from start(context.prices.quote(request, signal))
+    asking_jupiter = yield from start(context.prices.quote(request, signal))
     quote = yield from _ask_quote(context, request, signal)
-    own = yield from settled(asking_own)
-    if isinstance(own, Exception):
-        if request.input_mint in policy.max_in_amount and isinstance(own, ExactChangeError):
+    jupiter = yield from settled(asking_jupiter)
+    if isinstance(jupiter, Exception):
+        if request.input_mint in policy.max_in_amount and isinstance(jupiter, ExactChangeError):
             return quote
-        raise own
-    _check_answer(context, own, request)
+        raise jupiter
+    _check_answer(context, jupiter, request)
     # Compare the rates of both quotes.
-    paid, got = _input_of(quote) * _output_of(own), _output_of(quote) * _input_of(own)
+    paid, got = _input_of(quote) * _output_of(jupiter), _output_of(quote) * _input_of(jupiter)
     _check_share(paid, got, policy.max_swap_loss_bps)
     return quote
 
@@ -102,7 +102,7 @@ def check_fit(quote: SwapQuote, request: ResolvedRequest) -> None:
     check_fields(quote)
     mode: SwapMode = request.swap_mode
     amount = request.amount
-    # A request for an exact output may get an exact-input quote whose least output covers it.
+    # A request for an exact output may get an exact-input quote if its least output is enough.
     if mode == "ExactOut" and quote.swap_mode == "ExactIn":
         mode, amount = "ExactIn", parse_amount(quote.in_amount) or 0
     mints = request.input_mint, request.output_mint

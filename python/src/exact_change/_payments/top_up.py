@@ -112,9 +112,9 @@ def _run(context: PaymentContext, rule: TopUp) -> Steps[None]:
     state.failures = 0 if is_enough else state.failures + 1
     if is_enough:
         return
-    rest = min(_FIRST_REST_MS * 2 ** (state.failures - 1), _LONGEST_REST_MS)
-    state.failed_at, state.rest_ms = context.now(), with_jitter(rest, runtime)
-    symbol, seconds = rule.pinned.symbol, rest // 1000
+    pause_ms = min(_FIRST_REST_MS * 2 ** (state.failures - 1), _LONGEST_REST_MS)
+    state.failed_at, state.rest_ms = context.now(), with_jitter(pause_ms, runtime)
+    symbol, seconds = rule.pinned.symbol, pause_ms // 1000
     message = f"The top-up of {symbol} {why}, and none is tried for {seconds} s.{words}"
     yield from emit("warning", message=message)
 

@@ -29,16 +29,16 @@ class OtherNetwork(NamedTuple):
 
 
 def other_network(name: str, network: str) -> OtherNetwork:
-    """Returns why an offer is not paid whose network is not the client's.
+    """Returns why an offer for another network than the client's is not paid.
 
     ``name`` is the seller's name of its network; the result does not repeat it. ``network`` is the
     CAIP-2 id of the client's cluster.
     """
-    own = CLUSTERS.get(network, network)
+    own_cluster = CLUSTERS.get(network, network)
     cluster = CLUSTERS.get(to_network(name) or "")
     if cluster is not None:
         return OtherNetwork(
-            f"is for Solana {cluster}, and this client is on {own}",
+            f"is for Solana {cluster}, and this client is on {own_cluster}",
             f"Nothing was paid; use a client with network: '{cluster}'.",
         )
     id_ = trim(name)

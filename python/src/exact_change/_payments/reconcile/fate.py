@@ -195,14 +195,18 @@ def _claimed(node: AccountHistory, sent: Sent, signal: Signal) -> Steps[Fate | N
 
 
 def _judge(
-    node: AccountHistory, found: LookedAt | None, signature: str, slot: int | None, ours: str
+    node: AccountHistory,
+    found: LookedAt | None,
+    signature: str,
+    slot: int | None,
+    our_signature: str,
 ) -> Fate | None:
     """Returns the fate of a transaction with our signature; None if it is another transaction.
 
     ``slot``: the slot that the node tells now. If a failure was read in another slot, it may be
     from a dropped fork.
     """
-    if found is None or found.slot is None or ours not in found.signatures:
+    if found is None or found.slot is None or our_signature not in found.signatures:
         return None
     if found.error is None:
         return Landed(signature, found.slot, None)
@@ -263,14 +267,14 @@ def _search(
     return None if unreadable == 0 else "open"
 
 
-def _may_be(memo: str | None, ours: str | None, tells_memos: bool) -> bool:
+def _may_be(memo: str | None, our_memo: str | None, tells_memos: bool) -> bool:
     """Returns whether an entry with this memo may be our transaction.
 
     A missing or empty memo excludes it only if the node shows memos of other entries.
     """
-    if ours is None:
+    if our_memo is None:
         return True
-    return ours in memo if memo else not tells_memos
+    return our_memo in memo if memo else not tells_memos
 
 
 def landing_of(fate: Fate) -> Landing:

@@ -49,8 +49,7 @@ def finish_open_swaps(
     last: Swapped | None = None
     for attempt in open_:
         swap = attempt.get("swap")
-        # Never send a decided swap: a swap whose record failed was marked as failed, and never
-        # sent.
+        # Never send a decided swap: if its record failed, it was marked as failed and not sent.
         if swap is None or "outcome" in swap:
             yield from end_unpaid(context, without_bound(attempt))
             continue
@@ -77,8 +76,8 @@ def _finish(
     moved: Callable[[Moved], None],
 ) -> Steps[SwapEnd]:
     if context.config.policy.approve is not None:
-        asked = yield from ask_swap(context, swap, signal)
-        if asked.outcome == "unknown":
+        current = yield from ask_swap(context, swap, signal)
+        if current.outcome == "unknown":
             raise _undecided(swap)
 
     def land() -> Steps[Landing]:

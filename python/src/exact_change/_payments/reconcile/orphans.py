@@ -31,8 +31,8 @@ def orphaned_attempts(context: PaymentContext, state: State) -> Steps[list[Attem
     if not ids:
         return []
     live = yield from context.claims.live([name for id_ in ids for name in (id_, body_claim(id_))])
-    # An attempt whose answer is still being read belongs to its reader: a second writer would undo
-    # the reader's writes.
+    # While a caller reads the answer of an attempt, the attempt is no orphan: a second writer would
+    # undo the writes of that call.
     orphaned = {id_ for id_ in ids if id_ not in live and body_claim(id_) not in live}
     if not orphaned:
         return []
