@@ -149,8 +149,8 @@ def _spellings(secret: str) -> Iterable[str]:
 def _plain(text: str) -> tuple[str, list[int]]:
     """Returns a text in the form used to compare, and the original position of each character.
 
-    It has lower case, because percent-encoding ignores case, and no backslashes before a slash,
-    because JSON may escape a slash, more than once.
+    The form has lower case, because percent-encoding ignores case. It has no backslash before a
+    slash, because JSON may escape a slash, more than once.
     """
     characters: list[str] = []
     places: list[int] = []

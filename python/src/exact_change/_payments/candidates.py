@@ -99,8 +99,7 @@ def price_of(
 class CandidateQueue:
     """Returns candidates in the caller's order, else stablecoins, SOL, then the rest by value.
 
-    The rest is priced only when it is reached, and only if it has several tokens, because a price
-    costs a quote.
+    The rest is priced when it is reached, and only if it has several tokens. A price costs a quote.
     """
 
     def __init__(

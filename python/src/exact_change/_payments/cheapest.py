@@ -16,8 +16,8 @@ from .funds import Funding
 
 # After the first swap is found, wait so long for the quotes of other tokens. Milliseconds.
 _PATIENCE_MS = 500
-# Basis points of a swap's output. Losses that differ by less count as equal, because the selling
-# price of a token that is not a dollar hides the cost of its market.
+# Basis points of a swap's output. Losses that differ by less count as equal: the selling price of a
+# token that is not a dollar hides the cost of its market.
 _SAME_BPS = 25
 # Basis points of the whole.
 _WHOLE = 10_000

@@ -276,8 +276,8 @@ class _Comparison:
 def _costs_less(candidate: tuple[_Priced, Funding], best: tuple[_Priced, Funding]) -> bool:
     """Returns whether an offer costs less input than the best; False for another input token.
 
-    It compares the offers' amounts at the rates of their swaps, because a swap may bring more than
-    the payment takes, and the surplus is no cost.
+    It compares the offers' amounts at the rates of their swaps. A swap may bring more than the
+    payment takes, and the surplus is no cost.
     """
     if candidate[1].input_mint != best[1].input_mint:
         return False

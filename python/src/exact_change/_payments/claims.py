@@ -87,8 +87,8 @@ def release_claims(
     """Drops claims on an attempt or its answer, after the writes about it that are under way.
 
     So the next call that takes up the attempt finds its true state. A caller that has given up does
-    not wait. The next call at this wallet waits, else it would take the attempt for one that a call
-    still works on, and pay beside it. Never raises.
+    not wait. The next call at this wallet waits: else it would find the attempt claimed, take it
+    for a parallel purchase, and pay beside it. Never raises.
     """
     task = yield from start_release(context, open_, claims)
     yield from quiet(join(task, signal))

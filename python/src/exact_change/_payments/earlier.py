@@ -212,8 +212,9 @@ def _decide(
 def _note_all_told(context: PaymentContext, settled: Sequence[OpenPayment]) -> Steps[None]:
     """Records that the caller is being told of its settled payments, and then that it was told.
 
-    If the process is killed in between, the caller may not have heard of them. All payments are
-    noted together, else each would block new payments for a retry window of its own.
+    If the process is killed in between, the caller may not have heard. If the caller itself ends
+    the process, it has. All payments are noted together, else each would block new payments for a
+    retry window of its own.
     """
     for open_ in settled:
         yield from _note_told(context, open_, is_told=False)

@@ -66,8 +66,8 @@ def exclusively(
 ) -> Steps[Swapped]:
     """Signs and lands a swap under the locks of its mints and of the wallet's lamports.
 
-    Meanwhile no payment leaves from its accounts and no other swap of the wallet runs, because the
-    swap's guard checks their balances. If the caller gives up, the swap still runs to its end.
+    The swap's guard checks balances, so meanwhile no payment leaves from its accounts and no other
+    swap of the wallet runs. If the caller gives up, the swap still runs to its end.
     """
     locks = [*map(mint_lock, mints), LAMPORTS_LOCK]
     signals = [watch.signal, context.closing]

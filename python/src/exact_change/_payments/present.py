@@ -49,13 +49,13 @@ def present(
 ) -> Steps[Reply | Rejected]:
     """Presents a payment. Returns any answer except a 402 unchanged, with its receipt.
 
-    It sends the same bytes again only if the seller and the chain say that they are settled, and
-    the request may be repeated. It raises ``SettlementError`` for a lost answer. In each case the
-    chain decides about the payment, in the background.
+    It sends the same bytes again only if seller and chain say that they are settled, and the
+    request may be repeated. It raises ``SettlementError`` for a lost answer. In each case the chain
+    decides about the payment, in the background.
 
-    The call's claims on the attempt and its answer end when it returns, or soon after if its caller
-    has given up. The claim on an answer stays until the caller has read it. Then the attempt stays
-    claimed too, unless it has a key: an equal call with the key would find it under way.
+    The claims on the attempt and its answer end with this call, or soon after if the caller has
+    given up. While the caller reads an answer, both stay. But an attempt with a key is released,
+    else an equal call with the key would find it under way.
     """
     presenting = _Presenting(context, open_, showing)
     return ensure(presenting.run(), presenting.end)

@@ -26,8 +26,8 @@ _MAX_LANDINGS = 2
 def run_swap(context: PaymentContext, task: SwapTask) -> Steps[Swapped]:
     """Swaps, and tries again if another try may succeed.
 
-    It uses a new quote if the price moved, if a payment left the accounts meanwhile, or if the swap
-    provably never landed. It uses fewer accounts if the swap did not fit into a transaction.
+    It uses a new quote if the price moved, a payment left meanwhile, or the swap provably never
+    landed. It uses fewer accounts if the swap did not fit into a transaction.
     """
     runtime = context.config.runtime
     ladder = list(MAX_ACCOUNTS_LADDER)

@@ -13,8 +13,8 @@ from .._x402.types import Offer
 from ..errors import ExactChangeError, TransportError
 from .context import PaymentContext
 
-# After a service failed to plan, it is asked only for quotes for this time, so that payments do not
-# wait for it.
+# For this time after a failed plan, a service is asked only for quotes, so that no payment waits
+# for another plan. Milliseconds.
 _REST_MS = 60_000
 
 

@@ -78,7 +78,7 @@ class SwapTask(NamedTuple):
 
 
 class Guard:
-    """Whether the guard of the signed swap allows no leeway."""
+    """Whether a payment that leaves meanwhile fails the swap, because it allows no leeway."""
 
     is_strict = False
 
@@ -113,7 +113,7 @@ def swap_once(
     """Builds, signs and lands a swap by a quote.
 
     ``built``: the transaction that came along with the quote, if any. ``guard`` is set to strict if
-    the swap's guard allows no leeway.
+    the swap allows no leeway.
     """
     bounds, signal = bounds_of(quote), task.watch.signal
     mints = quote.input_mint, quote.output_mint
@@ -176,8 +176,7 @@ def swap_once(
 
     quoted = Quoted(*mints, int(quote.in_amount), int(quote.out_amount), quote.provider)
     if task.is_beside:
-        # The guard allows no leeway for the input: a payment that leaves meanwhile fails the
-        # simulation.
+        # The simulation allows no leeway, so a payment that leaves meanwhile fails it.
         guard.is_strict = True
         beside = order._replace(is_beside=True)
         try:

@@ -68,8 +68,8 @@ class PolicyOptions(TypedDict, total=False):
     deny: ListOptions
     # Called before anything is signed.
     approve: Approve
-    # How many more payments may be signed for a call if the seller answers its paid request with
-    # 402, and that answer shows that nothing was settled. 0 or 1; default 0.
+    # How many more payments may be signed for a call after a 402 to its paid request. That answer
+    # must show that nothing was settled. 0 or 1; default 0.
     resign: int
     # Base units that a swap may take, by mint or pinned symbol. No quote can raise this bound.
     max_in_amount: Mapping[str, Units]

@@ -67,8 +67,8 @@ def _reason(raw: object) -> str | None:
     shown = _text(raw)
     if shown is not None:
         shown = shown.replace("_solana_", "_svm_")
-    # Look for the code in the raw text, because `clean_text` hides secrets, and a secret may match
-    # a part of the code.
+    # Look for the code in the raw text: `clean_text` hides secrets, and a secret may match a part
+    # of the code.
     decisive = _DECISIVE.search(trim(raw))
     if decisive is None or (shown is not None and shown.endswith(decisive[1])):
         return shown

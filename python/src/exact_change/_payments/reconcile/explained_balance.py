@@ -16,8 +16,8 @@ from .sent import Sent
 READS_A_LOOK = 32
 # After so many listed transactions that the node does not give, stop and ask again later.
 MAX_UNREADABLE = 5
-# An account with more transactions than this in the life of a blockhash is flooded with dust, and
-# not all of them are read.
+# An account with more transactions than this in the life of a blockhash is flooded with dust. Not
+# all of them are read.
 _FLOOD = 1_000
 
 

@@ -45,8 +45,8 @@ def fate_of(histories: Histories, sent: Sent, signal: Signal) -> Steps[Fate]:
     Success: one node shows a landed transaction with the wallet's signature. The fee payer's
     signature of the same message, which is the transaction's id, proves it too.
 
-    Failure: two nodes, if there are two, show the failed transaction in a final block. It must have
-    moved no tokens.
+    Failure: a node shows the failed transaction in a final block, and it moved no tokens. A second
+    node, if there is one, must say the same, or "never".
 
     Never: two nodes, if there are two, each give two witnesses. A late index cannot fake both.
 
@@ -95,8 +95,8 @@ def _look_for(node: AccountHistory, sent: Sent, signal: Signal) -> Steps[Fate]:
     if by_id is not None:
         return by_id
     tip = yield from node.tip(signal)
-    # The search covers all blocks up to the tip. A node that has not seen the blockhash yet would
-    # call it expired, so its tip must have reached the slot of the blockhash.
+    # The search covers all blocks up to the tip. The tip must have reached the slot of the
+    # blockhash: a node that has not seen a blockhash calls it expired.
     as_of: int | None = None
     if tip.height > sent.last_valid_block_height and tip.slot >= sent.blockhash_slot:
         as_of = yield from node.expired_as_of(sent.blockhash, tip.slot, signal)

@@ -13,8 +13,8 @@ from ..._solana.rpc.types import SignatureInfo
 
 # Most entries that nodes give in one answer.
 _PAGE = 1_000
-# Enough for far more transactions than a token account has in the life of a blockhash, and for
-# later ones if the account was not looked at for long.
+# Enough for far more transactions than a token account has in the life of a blockhash. Later
+# transactions need pages too if the account was not looked at for long.
 _MAX_PAGES = 100
 
 

@@ -139,8 +139,8 @@ def remember_after(
 def _read_since(context: PaymentContext, account: Address, slot: int) -> Steps[tuple[int, int]]:
     """Returns the balance of an account at the end of a slot, and that slot.
 
-    It is read again for a busy account: a payment may land in the slot of the swap, and the slot
-    alone does not show which of the two came first.
+    A busy account needs this read: a payment may land in the slot of the swap, and the slot does
+    not show their order.
     """
     read = yield from context.rpc.accounts([account], min_slot=slot)
     found = read.accounts[0]
