@@ -135,7 +135,7 @@ class Reservation:
     def roll_back(self, source: str | None, reason: Exception | None) -> Steps[None]:
         """Frees the tokens, the price, the key and the claim, because no payment was signed.
 
-        ``source``: the token account whose tokens were held, if any. Never raises.
+        ``source``: the token account of the held tokens, if any. Never raises.
         """
         context, id_ = self._context, self.attempt["id"]
         drop = [id_, body_claim(id_)]
