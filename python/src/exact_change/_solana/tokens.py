@@ -147,7 +147,10 @@ def decode_token_account(account: Account) -> TokenAccount | None:
         state,
         data[109] == 1,
         [extension_name(extension.type) for extension in extensions],
-        any(extension_name(kind) == "memoTransfer" and value[0] != 0 for kind, value in extensions),
+        any(
+            extension_name(extension.type) == "memoTransfer" and extension.value[0] != 0
+            for extension in extensions
+        ),
     )
 
 
