@@ -2,12 +2,13 @@ import type { Client } from '../src/client.js';
 import { everyPinnedMint } from '../src/network.js';
 import { formatUiAmount } from '../src/amount.js';
 
-/** Writes an amount of a mint, in base units, for people. */
+/** Returns an amount of a mint, in base units, as text for people. */
 export type WriteAmount = (mint: string, units: string) => string;
 
 /**
- * Writes amounts of some mints: `0.25 USDC`, or `0.25 of <mint>` of one that is not pinned, whose
- * decimals come from the chain; in base units if that does not know them.
+ * Returns a writer for amounts of the given mints: `0.25 USDC` for a pinned mint, `0.25 of <mint>`
+ * for any other mint. It reads the decimals of other mints from the chain. If no node knows them,
+ * the text has base units.
  */
 export async function amountWriter(
   client: Pick<Client, 'balance'>,
@@ -17,13 +18,13 @@ export async function amountWriter(
   return (mint, units) => {
     const decimals = decimalsOf(mint);
     if (decimals === undefined) return `${units} base units of ${mint}`;
-    const symbol = everyPinnedMint.find((one) => one.mint === mint)?.symbol;
+    const symbol = everyPinnedMint.find((pinned) => pinned.mint === mint)?.symbol;
     const amount = formatUiAmount(BigInt(units), decimals);
     return symbol === undefined ? `${amount} of ${mint}` : `${amount} ${symbol}`;
   };
 }
 
-/** The decimals of some mints; undefined of one that is not pinned if no node knows them. */
+/** Returns a reader of decimals: undefined if a mint is not pinned and no node knows it. */
 export async function decimalsReader(
   client: Pick<Client, 'balance'>,
   mints: readonly string[],

@@ -8,19 +8,19 @@ import { isExactChangeError } from '../src/errors.js';
 import { errorOfCode } from '../src/errors/of-code.js';
 import { passOnReceipt } from '../src/receipt.js';
 
-/** What is changed of an instance of axios. */
+/** The part of an axios instance that `wrapAxios` changes. */
 export interface AxiosLike {
   readonly defaults: { adapter?: unknown; env?: unknown };
 }
 
 /**
- * Makes an instance of axios (1.12 or newer), or axios itself, send all its requests by a client:
- * a 402 is paid inside, so interceptors and retries of others see one request and one answer. The
- * receipt is `receiptOf(response.request)`. If a payment is refused, axios throws an `AxiosError`
- * whose `cause` is the error of this library.
+ * Makes an instance of axios (1.12 or newer), or axios itself, send all requests through a client.
+ * The client pays a 402 inside the request, so interceptors and retry plugins see one request and
+ * one answer. The receipt is `receiptOf(response.request)`. If a payment is refused, axios throws
+ * an `AxiosError`; its `cause` is the error of this library.
  *
- * axios then works by `fetch`: what only its adapter for `node:http` does, such as `httpAgent` and
- * `proxy`, has no effect.
+ * axios then uses `fetch`, so options of its `node:http` adapter, such as `httpAgent` and `proxy`,
+ * have no effect.
  *
  * @example
  * const api = wrapAxios(axios.create({ baseURL: 'https://api.example.com' }), client);
@@ -31,7 +31,7 @@ export function wrapAxios<T extends AxiosLike>(instance: T, client: Pick<Client,
   const fetch: Client['fetch'] = async (input, init) => {
     try {
       const response = await client.fetch(input, init);
-      // axios makes an answer of its own, and keeps the request.
+      // axios makes its own response, but keeps the request, so put the receipt on the request.
       if (typeof input === 'object') passOnReceipt(response, input);
       return response;
     } catch (error) {
@@ -43,7 +43,7 @@ export function wrapAxios<T extends AxiosLike>(instance: T, client: Pick<Client,
   return instance;
 }
 
-/** axios writes into the response of an error, which a Response does not let it. */
+/** Copies an error without its `response`: axios writes to it, and a `Response` is read-only. */
 function withoutResponse(error: unknown): unknown {
   if (!isExactChangeError(error)) return error;
   const { code, message, details, funds, moved, retry, untrusted, stack } = error;

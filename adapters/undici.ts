@@ -1,5 +1,5 @@
 /**
- * The `request` of undici, for code that is written for it, by a client that pays.
+ * The `request` of undici, sent through a client that pays.
  *
  * @module exact-change/undici
  */
@@ -8,7 +8,7 @@ import type { Client } from '../src/client.js';
 import { refuseUnknown } from '../src/internal/options.js';
 import { receiptOf, type Receipt } from '../src/receipt.js';
 
-/** What is taken of the options of undici's `request`; any other is refused. */
+/** The supported options of undici's `request`. An unknown option is refused. */
 export interface UndiciRequestOptions {
   readonly method?: string | undefined;
   /** An object, pairs, or a flat list of names and values. */
@@ -21,12 +21,13 @@ export interface UndiciRequestOptions {
   readonly body?: BodyInit | Readable | null | undefined;
   readonly query?: Readonly<Record<string, unknown>> | undefined;
   readonly signal?: AbortSignal | null | undefined;
-  /** Given back with the answer. */
+  /** A value that the response returns unchanged. */
   readonly opaque?: unknown;
-  /** Of the version of undici that the client's `fetch` is of. */
+  /** A dispatcher of the undici version that the client's `fetch` belongs to. */
   readonly dispatcher?: unknown;
-  /** This and the next as `client.fetch` takes them. */
+  /** As in `client.fetch`. */
   readonly idempotencyKey?: string | undefined;
+  /** As in `client.fetch`. */
   readonly repeatable?: boolean | undefined;
 }
 
@@ -35,25 +36,25 @@ const NAMES: readonly (keyof UndiciRequestOptions)[] = [
   ...(['idempotencyKey', 'repeatable'] as const),
 ];
 
-/** An answer as undici's `request` gives it, with the receipt of what was paid. */
+/** A response of undici's `request`, with the receipt of the payment. */
 export interface UndiciResponse {
   readonly statusCode: number;
   readonly statusText: string;
-  /** Names in lower case; each `set-cookie` for itself. */
+  /** Header names are in lower case; `set-cookie` is a list. */
   readonly headers: Readonly<Record<string, string | string[]>>;
-  /** A stream, or read whole by one of its methods. */
+  /** A stream, with methods that read it whole. */
   readonly body: Readable & Pick<Response, 'text' | 'json' | 'arrayBuffer' | 'blob' | 'formData'>;
   readonly trailers: Readonly<Record<string, string>>;
   readonly opaque: unknown;
   readonly context: object;
-  /** As `receiptOf` gives it, each time as it stands. */
+  /** The current receipt, as `receiptOf` returns it. */
   readonly receipt: Receipt | undefined;
 }
 
 /**
- * A `request` as undici has it, by `client.fetch`: a 402 is paid on the way. Redirects are not
- * followed. An answer in gzip and the like comes decoded, without the headers that say otherwise,
- * and trailers are empty.
+ * Returns a function like undici's `request` that sends through `client.fetch`, which pays a 402.
+ * It follows no redirects. The body of a compressed answer comes decoded, without the headers
+ * `content-encoding` and `content-length`. Trailers are empty.
  *
  * @example
  * const request = undiciRequest(client);
@@ -67,13 +68,13 @@ export function undiciRequest(
     const { headers, query = {}, body, signal, opaque = null, ...rest } = options;
     const target = new URL(url);
     for (const [name, value] of Object.entries(query))
-      for (const one of [value].flat()) target.searchParams.append(name, String(one));
+      for (const item of [value].flat()) target.searchParams.append(name, String(item));
     const init = {
       ...rest,
       ...{ headers: pairsOf(headers ?? {}), redirect: 'manual', signal: signal ?? null },
       ...(body === undefined || body === null ? {} : { body, duplex: 'half' }),
     };
-    // What fetch of undici takes beyond the types of the standard.
+    // undici's `fetch` takes more options than the standard types have, such as `dispatcher`.
     const response = await client.fetch(target, Object.assign({}, init) as RequestInit);
     return {
       ...{ statusCode: response.status, statusText: response.statusText },
@@ -96,22 +97,22 @@ function pairsOf(headers: NonNullable<UndiciRequestOptions['headers']>): [string
   return pairs.flatMap(([name, value]) =>
     [value]
       .flat()
-      .flatMap((one): [string, string][] =>
-        one === undefined ? [] : [[String(name), String(one)]],
+      .flatMap((item): [string, string][] =>
+        item === undefined ? [] : [[String(name), String(item)]],
       ),
   );
 }
 
-/** What fetch has decoded has neither this length nor this encoding. */
+/** Returns the headers, without encoding and length if `fetch` has decoded the body. */
 function headersOf(headers: Headers): Record<string, string | string[]> {
   const encoding = headers.get('content-encoding') ?? 'identity';
   const untrue = encoding === 'identity' ? [] : ['content-encoding', 'content-length'];
-  const all = [...headers].filter(([name]) => !untrue.includes(name));
-  const cookies = all.flatMap(([name, value]) => (name === 'set-cookie' ? [value] : []));
-  return { ...Object.fromEntries(all), ...(cookies.length > 0 ? { 'set-cookie': cookies } : {}) };
+  const pairs = [...headers].filter(([name]) => !untrue.includes(name));
+  const cookies = pairs.flatMap(([name, value]) => (name === 'set-cookie' ? [value] : []));
+  return { ...Object.fromEntries(pairs), ...(cookies.length > 0 ? { 'set-cookie': cookies } : {}) };
 }
 
-/** Nothing is read before the first of its readers asks. */
+/** Returns the body as a stream. Reading begins only when the caller reads. */
 function bodyOf(response: Response): UndiciResponse['body'] {
   async function* chunks(): AsyncIterable<Uint8Array> {
     const reader = response.body?.getReader();

@@ -1,5 +1,5 @@
 /**
- * Into the official x402 client, and out of it.
+ * Payments of this library in the official x402 client, and its `wrapFetchWithPayment` shape here.
  *
  * @module exact-change/x402
  */
@@ -12,7 +12,7 @@ import { isRecord } from '../src/internal/record.js';
 import { everyPinnedMint } from '../src/network.js';
 import { parsePaymentRequired } from '../src/protocols/x402/parse-payment-required.js';
 
-/** What `x402Client.register` and `registerV1` of `@x402/core` take. */
+/** A scheme for `x402Client.register` and `registerV1` of `@x402/core`. */
 export interface ExactChangeScheme {
   readonly scheme: 'exact';
   readonly schemeHooks: {
@@ -37,14 +37,14 @@ export interface ExactChangeScheme {
 }
 
 /**
- * A scheme for the official client that pays by a client of this library: it swaps if the token is
- * short, and counts against its caps and journal.
+ * Returns a scheme for the official client that pays through a client of this library. That client
+ * swaps if the token is short, and its caps and journal apply.
  *
- * The official client chooses among the offers and presents the payment by itself. It names no
- * address but the one that the seller gives (`resource.url`): caps and lists by host hold as far as
- * the seller is honest. It reduces errors to their message; its hook `onPaymentCreationFailure` gets
- * the error itself. Its own limits come first: `setSpendControls({ allowedAssets: true })` lets it
- * pay tokens that are no pinned stablecoin.
+ * The official client chooses the offer and presents the payment itself. It knows only the URL that
+ * the seller states (`resource.url`). So caps and lists by host hold only if the seller is honest.
+ * It reduces errors to their message; its hook `onPaymentCreationFailure` gets the error itself.
+ * Its own limits come first: `setSpendControls({ allowedAssets: true })` lets it pay tokens that
+ * are no pinned stablecoin.
  *
  * @example
  * const official = new x402Client()
@@ -53,13 +53,13 @@ export interface ExactChangeScheme {
  * const fetchWithPayment = wrapFetchWithPayment(fetch, official);
  */
 export function exactChangeScheme(client: Pick<Client, 'pay'>): ExactChangeScheme {
-  const addresses = new WeakMap<object, string>();
+  const urls = new WeakMap<object, string>();
   return {
     scheme: 'exact',
     schemeHooks: {
       async onBeforePaymentCreation({ paymentRequired, selectedRequirements }) {
         const { url } = paymentRequired.resource ?? {};
-        if (url !== undefined) addresses.set(selectedRequirements, url);
+        if (url !== undefined) urls.set(selectedRequirements, url);
       },
     },
     findDefaultAsset(asset) {
@@ -67,7 +67,7 @@ export function exactChangeScheme(client: Pick<Client, 'pay'>): ExactChangeSchem
       return pinned && { asset, decimals: pinned.decimals, symbol: pinned.symbol };
     },
     async createPaymentPayload(x402Version, requirements, { extensions } = {}) {
-      const url = addresses.get(requirements) ?? resourceOf(requirements);
+      const url = urls.get(requirements) ?? resourceOf(requirements);
       const body = { x402Version, accepts: [requirements], resource: { url }, extensions };
       const terms = parsePaymentRequired({ url, body });
       if (terms === undefined) throw refuse('requirements', 'must be an entry of accepts.');
@@ -75,7 +75,7 @@ export function exactChangeScheme(client: Pick<Client, 'pay'>): ExactChangeSchem
       const written = fieldsOf(JSON.parse(new TextDecoder().decode(base64.decode(header.value))));
       const { payload, extensions: answered } = written;
       return {
-        // Of version 1 the official client adds nothing to it.
+        // In version 1 the official client adds no fields, so return the whole payment.
         ...(x402Version === 1 ? written : {}),
         ...{ x402Version, payload: fieldsOf(payload) },
         ...(isRecord(answered) ? { extensions: answered } : {}),
@@ -84,7 +84,7 @@ export function exactChangeScheme(client: Pick<Client, 'pay'>): ExactChangeSchem
   };
 }
 
-/** In version 1 each entry has the address. */
+/** Returns the URL of an offer of version 1, in which each entry has it. */
 function resourceOf(requirements: object): string {
   const url: unknown = Reflect.get(requirements, 'resource');
   if (typeof url === 'string') return url;
@@ -99,8 +99,8 @@ function fieldsOf(value: unknown): Record<string, unknown> {
 }
 
 /**
- * A fetch that pays around the caller's own, in the shape of `wrapFetchWithPayment` of the official
- * packages: what pays is made of the options of `createClient`.
+ * Wraps the caller's `fetch` so that it pays, like `wrapFetchWithPayment` of the official packages.
+ * It makes its client with the options of `createClient`.
  *
  * Throws `ConfigError` (`invalid_option`, `invalid_key`) at once if the options are wrong.
  *

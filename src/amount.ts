@@ -4,7 +4,7 @@ export const U64_MAX = 2n ** 64n - 1n;
 const BASE_UNITS = /^(0|[1-9][0-9]{0,19})$/;
 const DECIMAL = /^(0|[1-9][0-9]{0,19})(?:\.([0-9]{1,18}))?$/;
 
-/** Reads a strict decimal string of base units (0 to 2^64-1); anything else is undefined. */
+/** Reads a strict decimal string of base units (0 to 2^64-1); undefined for any other value. */
 export function parseAmount(value: unknown): bigint | undefined {
   if (typeof value !== 'string' || !BASE_UNITS.test(value)) return undefined;
   const amount = BigInt(value);
@@ -12,8 +12,8 @@ export function parseAmount(value: unknown): bigint | undefined {
 }
 
 /**
- * An amount argument: a bigint, or a decimal string of base units. Undefined unless within 0 to
- * 2^64-1.
+ * Reads an amount argument: a bigint, or a decimal string of base units. Undefined unless it is
+ * within 0 to 2^64-1.
  */
 export function toAmount(value: bigint | string): bigint | undefined {
   if (typeof value === 'bigint') return value >= 0n && value <= U64_MAX ? value : undefined;
@@ -21,8 +21,8 @@ export function toAmount(value: bigint | string): bigint | undefined {
 }
 
 /**
- * Reads decimal text such as `"0.25"` into base units of `decimals` digits. Undefined if malformed
- * or finer than that.
+ * Reads decimal text such as `"0.25"` into base units of a token with `decimals` decimals.
+ * Undefined if the text is malformed or has more fraction digits than `decimals`.
  */
 export function parseUiAmount(text: unknown, decimals: number): bigint | undefined {
   const match = typeof text === 'string' ? DECIMAL.exec(text) : null;
@@ -32,7 +32,7 @@ export function parseUiAmount(text: unknown, decimals: number): bigint | undefin
   return BigInt(whole) * 10n ** BigInt(decimals) + BigInt(fraction.padEnd(decimals, '0') || '0');
 }
 
-/** Base units as decimal text for people: `formatUiAmount(2500000n, 6)` is `"2.5"`. */
+/** Returns base units as decimal text for people: `formatUiAmount(2500000n, 6)` is `"2.5"`. */
 export function formatUiAmount(amount: bigint, decimals: number): string {
   if (amount < 0n) return `-${formatUiAmount(-amount, decimals)}`;
   const digits = amount.toString().padStart(decimals + 1, '0');
@@ -44,22 +44,22 @@ export function formatUiAmount(amount: bigint, decimals: number): string {
 /** Decimals of a dollar amount inside the library. */
 export const USD_DECIMALS = 6;
 
-/** Millionths of a dollar as text: `1250000n` is `"1.25"`. */
+/** Returns millionths of a dollar as text: `"1.25"` for `1250000n`. */
 export function formatUsd(microUsd: bigint): string {
   return formatUiAmount(microUsd, USD_DECIMALS);
 }
 
-/** Division rounded up; both positive. */
+/** Divides and rounds up; both arguments must be positive. */
 export function ceilDiv(numerator: bigint, denominator: bigint): bigint {
   return (numerator + denominator - 1n) / denominator;
 }
 
-/** The larger of two amounts. */
+/** Returns the larger of two amounts. */
 export function maxAmount(a: bigint, b: bigint): bigint {
   return a > b ? a : b;
 }
 
-/** The smaller of two amounts. */
+/** Returns the smaller of two amounts. */
 export function minAmount(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
 }

@@ -26,17 +26,17 @@ import type { TokenBalance, TransportOptions } from './transport.js';
 
 const stepLog = /* @__PURE__ */ part(() => import('./payments/step-log.js'));
 
-/** What `client.fetch` takes beyond `RequestInit`. */
+/** `RequestInit`, with the options that only `client.fetch` takes. */
 export interface PayingRequestInit extends RequestInit {
   /**
-   * The same value for every retry of the same purchase, a new one for a new purchase. Also read
-   * from an `Idempotency-Key` header.
+   * Names the purchase: pass the same value with each retry, and a new value for a new purchase.
+   * The client also reads it from an `Idempotency-Key` header.
    */
   readonly idempotencyKey?: string;
   /**
-   * On your word the request may reach the seller twice: after a lost answer the next equal call
-   * presents the same payment again instead of reporting its state. GET and HEAD always may, and so
-   * does any request whose seller gave the payment an id.
+   * Allows the request to reach the seller twice: after a lost answer, the next equal call presents
+   * the same payment again instead of reporting its state. GET and HEAD requests need no such
+   * permission, nor do requests if the seller gave the payment an id.
    */
   readonly repeatable?: boolean;
 }
@@ -46,81 +46,85 @@ export interface Client {
   /** The paying wallet, base58. */
   readonly address: string;
   /**
-   * `fetch` that pays a 402 on the way and returns the answer to the paid request; anything else
-   * comes back as from plain fetch.
+   * Sends a request as `fetch` does, pays if the seller answers 402, and returns the answer to the
+   * paid request. Any other answer comes back as from plain fetch.
    * The receipt is `receiptOf(response)`.
    *
-   * Throws an `ExactChangeError` if a 402 could not be paid, or its outcome is not known;
-   * `funds` says what happened to the money.
+   * Throws an `ExactChangeError` if it cannot pay the 402, or if the payment's outcome is not
+   * known; `funds` says what happened to the money.
    *
    * @example
    * const response = await client.fetch('https://api.example.com/premium');
    */
-  // A property, not a method: it is handed on alone, as fetch is.
+  // A property, not a method, because callers pass it to other libraries by itself.
   readonly fetch: (input: RequestInfo | URL, init?: PayingRequestInit) => Promise<Response>;
   /**
-   * Sends the call unpaid and says what paying for it would take. Nothing is signed or reserved.
+   * Sends the call unpaid and returns the payment and the swap that it would take. Signs and
+   * reserves nothing.
    */
   plan(input: RequestInfo | URL, init?: PayingRequestInit): Promise<Plan>;
   /**
-   * Makes the payment for terms, for callers that do their own HTTP: the header to present. It
-   * counts as spent until the chain says that it never landed.
+   * Makes a payment for the given terms and returns the header to present, for callers that do
+   * their own HTTP. The payment counts as spent until the chain shows that it can never land.
    */
   pay(paymentRequired: PaymentRequired | Response, options?: PayOptions): Promise<Payment>;
   /**
-   * Swaps without any payment, and waits for confirmation. Slippage, price impact and fee bounds
-   * apply; payment caps do not, unless it is `counted`. SOL goes in and comes out native; if the wallet holds wrapped
-   * SOL already, what comes out stays wrapped beside it.
+   * Swaps tokens without a payment, and waits for confirmation. Slippage, price impact and fee
+   * bounds apply; payment caps apply only if the swap is `counted`. SOL goes in and comes out
+   * native; if the wallet already holds wrapped SOL, the SOL that comes out stays wrapped too.
    */
   swap(request: SwapRequest | UiSwapRequest, options?: SwapOptions): Promise<SwapResult>;
-  /** Asks for a price. */
+  /** Returns a quote for a swap. */
   quote(request: SwapRequest | UiSwapRequest, options?: TransportOptions): Promise<SwapQuote>;
-  /** Balances of some mints (addresses or pinned symbols), or of all that the wallet holds. */
+  /** Returns balances of some mints (addresses or pinned symbols), or of every held token. */
   balance(mint?: string | readonly string[], options?: TransportOptions): Promise<TokenBalance[]>;
-  /** The payment terms of a 402, its body left unread; undefined if it asks for no payment. */
+  /**
+   * Returns the payment terms of a 402 and leaves its body unread; undefined if the response asks
+   * for no payment.
+   */
   parse(response: Response): Promise<PaymentRequired | undefined>;
-  /** Receipts in the journal, oldest first. */
+  /** Yields the receipts in the journal, oldest first. */
   receipts(filter?: ReceiptFilter): AsyncIterable<Receipt>;
   /**
-   * Lets the chain decide what an earlier run left open, and frees what that only reserved. Returns
-   * what changed since it was last called, also if a payment took it up first: the receipt of each
-   * payment that is decided, and a record of each attempt that was freed.
+   * Reconciles payments that an earlier run left open with the chain, and frees attempts that it
+   * only reserved. Returns the changes since the last call, also changes that a payment made first:
+   * the receipt of each decided payment, and a record of each freed attempt.
    */
   resume(): Promise<(Receipt | FreedReceipt)[]>;
-  /** What is spent of each cap. */
+  /** Returns how much of each cap is used. */
   spent(): Promise<CapUse[]>;
-  /** Listens to all steps of payments and swaps. Returns the way to stop. */
+  /** Listens to all steps of payments and swaps. Returns a function that stops listening. */
   on(event: '*', listener: Listener<StepName>): () => void;
-  /** Listens to one kind of event. Returns the way to stop. */
+  /** Listens to one kind of event. Returns a function that stops listening. */
   on<N extends EventName>(event: N, listener: Listener<N>): () => void;
   /**
-   * Does ahead what the first payment would do: loads code, checks the network, reads balances of
-   * pinned tokens.
+   * Does the first payment's preparation ahead of time: loads code, checks the network, reads
+   * balances of pinned tokens.
    */
   warm(): Promise<void>;
   /**
-   * Ends background work. Open payments stay in the journal; a durable one lets a later client
+   * Ends background work. Open payments stay in the journal; if it is durable, a later client can
    * `resume()` them.
    */
   close(): Promise<void>;
 }
 
-/** @internal What a client is made of. */
+/** @internal The parts that a client is built from. */
 export interface Composition {
-  /** In lower case: a call with one of them pays by itself. */
+  /** Payment headers in lower case: a call that carries such a header pays by itself. */
   readonly headers: readonly string[];
-  /** All else, which a client that never meets a 402 never loads. */
+  /** Loads all other parts at first need: a client that never meets a 402 does not load them. */
   load(): Promise<ClientParts>;
 }
 
 /** @internal */
 export interface ClientParts extends Parts {
   readonly createEngine: typeof createEngine;
-  /** What steps are told to if no option says. */
+  /** Returns the logger of payment steps if the `logger` option is absent. */
   readonly logger?: () => Logger | undefined;
 }
 
-/** @internal Makes a client. */
+/** @internal Builds a client from its parts. */
 export function buildClient(
   options: ClientOptions,
   { headers, load }: Composition,
@@ -164,11 +168,11 @@ export function buildClient(
     async fetch(input, init) {
       const call = isOwn(init) ? undefined : captureCall(config.fetch, input, init, headers);
       if (call === undefined) return config.fetch(input, init);
-      // An empty key would be one key for every call.
+      // Treat an empty key as absent, because every call would share it.
       const idempotencyKey = init?.idempotencyKey || call.header('idempotency-key') || undefined;
       const callOptions = { idempotencyKey, repeatable: init?.repeatable };
       try {
-        // Without a wait in between: the call goes out as plain fetch would send it.
+        // Await only a payment ahead: without one, the request leaves at once, as with plain fetch.
         const ahead = call.paysItself || closed ? undefined : loaded?.payAhead(call, callOptions);
         const paidAhead = ahead === undefined ? undefined : await ahead;
         if (paidAhead !== undefined) return paidAhead;
@@ -177,8 +181,8 @@ export function buildClient(
         const terms = await detect(unpaid, call.signal).catch(asUnreadable);
         if (terms === undefined) return unpaid;
         const paid = await (await engine()).purchase(call, unpaid, terms, callOptions);
-        // The paid request went straight to where the call had been redirected, so the answer to it
-        // cannot know.
+        // The paid request goes straight to the redirect's target, so its response does not tell of
+        // the redirect.
         if (unpaid.redirected) Object.defineProperty(paid, 'redirected', { value: true });
         return paid;
       } finally {
@@ -196,9 +200,9 @@ export function buildClient(
     pay: async (paymentRequired, payOptions) =>
       (await engine()).pay(paymentRequired, payOptions ?? {}),
     async swap(request, swapOptions) {
-      // As it was asked for, whatever its caller reuses while code is loaded.
-      const [asked, options] = [{ ...request }, { ...swapOptions }];
-      return (await engine()).swap(asked, options);
+      // Copy the arguments, because the caller may change them while code loads.
+      const [requestCopy, optionsCopy] = [{ ...request }, { ...swapOptions }];
+      return (await engine()).swap(requestCopy, optionsCopy);
     },
     quote: async (request, quoteOptions) => (await engine()).quote(request, quoteOptions?.signal),
     balance: async (mint, balanceOptions) => (await engine()).balance(mint, balanceOptions?.signal),
@@ -212,20 +216,20 @@ export function buildClient(
     warm: async () => (await engine()).warm(),
     async close() {
       closed = true;
-      // Code may load for ever, and what is not loaded has begun nothing.
+      // Do not wait while code loads, which may never end: nothing has started yet.
       if (loaded === undefined) loading?.then((engine) => engine.close()).catch(() => undefined);
       else await loaded.close();
     },
   };
 }
 
-/** Why terms cannot be read. */
+/** Returns the error if it says why the terms cannot be read; throws any other error again. */
 function asUnreadable(error: unknown): ExactChangeError {
   if (isExactChangeError(error)) return error;
   throw error;
 }
 
-/** The error that plain fetch gives for arguments it does not take. */
+/** Returns the error that plain fetch gives for arguments that it refuses. */
 async function refusedByFetch(
   config: ClientConfig,
   input: RequestInfo | URL,

@@ -6,8 +6,8 @@ import { part } from './internal/load-once.js';
 const everyPart = /* @__PURE__ */ part(() => import('./parts.js'));
 
 /**
- * Creates a client that pays for calls from one wallet. The global fetch is untouched, and nothing
- * is sent before the first call.
+ * Creates a client that pays for calls from one wallet. The global fetch stays as it is, and the
+ * client sends nothing before its first call.
  *
  * Throws `ConfigError` (`invalid_option`, `invalid_key`) at once if the options are wrong.
  *

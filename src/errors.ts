@@ -19,11 +19,11 @@ export {
 } from './errors/codes.js';
 
 /**
- * What may have happened to the caller's money when an error was thrown.
+ * State of the caller's money when an error was thrown.
  *
- * - `untouched`: nothing of ours landed or can still land.
- * - `swapped`: tokens changed from one kind to another, nothing was paid.
- * - `uncertain`: something that we signed left this process and may still land.
+ * - `untouched`: no transaction of ours landed or can still land.
+ * - `swapped`: a swap landed, and nothing was paid.
+ * - `uncertain`: a transaction that we signed left this process and may still land.
  * - `spent`: the payment landed on chain.
  */
 export type Funds = 'untouched' | 'swapped' | 'uncertain' | 'spent';
@@ -46,7 +46,7 @@ export interface ErrorInit<C extends ErrorCode> {
   readonly cause?: unknown;
   /** Text from a seller or a service. Cleaned and capped; never part of `message`. */
   readonly untrusted?: Readonly<Record<string, string>>;
-  /** The response that led to the error, its body unread, if there is one. */
+  /** The response that led to the error, with its body unread. */
   readonly response?: Response;
 }
 
@@ -64,7 +64,7 @@ export class ExactChangeError<C extends ErrorCode = ErrorCode> extends Error {
 
   constructor(code: C, message: string, init: ErrorInit<C>) {
     super(message, 'cause' in init ? { cause: redactError(init.cause) } : undefined);
-    // A newer copy of the package has codes that this one does not know.
+    // A newer copy of the package may use codes that this copy does not know.
     const [group, retry] = isErrorCode(code) ? CODES[code] : (['ExactChange', 'never'] as const);
     // Not `new.target.name`: minifiers rename classes.
     this.name = `${group}Error`;
@@ -74,8 +74,7 @@ export class ExactChangeError<C extends ErrorCode = ErrorCode> extends Error {
     this.moved = Object.freeze([...(init.moved ?? [])]);
     this.retry = init.retry ?? retry;
     this.untrusted = init.untrusted === undefined ? undefined : cleanUntrusted(init.untrusted);
-    // A Response carries headers and bodies of the seller: reachable, but never serialised or
-    // inspected.
+    // Not enumerable, so that logs of the error do not show the seller's headers and body.
     if (init.response !== undefined)
       Object.defineProperty(this, 'response', { value: init.response, enumerable: false });
     Object.defineProperty(this, BRAND, { value: true });
@@ -101,11 +100,11 @@ export class ExactChangeError<C extends ErrorCode = ErrorCode> extends Error {
 export class ConfigError<
   C extends CodesOf<'Config'> = CodesOf<'Config'>,
 > extends ExactChangeError<C> {}
-/** What the seller sent cannot be read, or cannot be paid by this library. */
+/** This library cannot read or cannot pay the terms that the seller sent. */
 export class ProtocolError<
   C extends CodesOf<'Protocol'> = CodesOf<'Protocol'>,
 > extends ExactChangeError<C> {}
-/** The caller's own rules forbid it. */
+/** The caller's own policy forbids the payment or the swap. */
 export class PolicyError<
   C extends CodesOf<'Policy'> = CodesOf<'Policy'>,
 > extends ExactChangeError<C> {}
@@ -113,26 +112,26 @@ export class PolicyError<
 export class FundsError<
   C extends CodesOf<'Funds'> = CodesOf<'Funds'>,
 > extends ExactChangeError<C> {}
-/** No swap that is good enough. */
+/** No offered swap is acceptable. */
 export class QuoteError<
   C extends CodesOf<'Quote'> = CodesOf<'Quote'>,
 > extends ExactChangeError<C> {}
-/** A transaction of ours could not be made, or did not land. */
+/** A transaction of ours could not be built or signed, or did not land. */
 export class TransactionError<
   C extends CodesOf<'Transaction'> = CodesOf<'Transaction'>,
 > extends ExactChangeError<C> {}
-/** A signed payment left this process and its answer is not a success. */
+/** A signed payment left this process, and the seller's answer to it is not a success. */
 export class SettlementError<
   C extends CodesOf<'Settlement'> = CodesOf<'Settlement'>,
 > extends ExactChangeError<C> {}
-/** An RPC node, Jupiter or a service did not answer, or not properly. */
+/** An RPC node, Jupiter, a service or a journal did not answer, or not properly. */
 export class TransportError<
   C extends CodesOf<'Transport'> = CodesOf<'Transport'>,
 > extends ExactChangeError<C> {}
 
 /**
- * Tells errors of this library from others, across copies of the package, module formats and
- * realms.
+ * Returns whether a value is an error of this library, with the given code if there is one. Works
+ * across copies of the package, module formats and realms.
  *
  * @example
  * try {
@@ -154,8 +153,8 @@ export function isExactChangeError<C extends ErrorCode = ErrorCode>(
 const UNTRUSTED_LIMIT = 200;
 
 /**
- * Text from a seller or a service, made fit to show: none of our keys, no control, direction or
- * hidden characters, at most 200 characters.
+ * Makes text from a seller or a service safe to show: without our keys, without control, direction
+ * or hidden characters, and with at most 200 characters.
  */
 export function cleanText(text: string): string {
   const clean = redact(text)
@@ -163,7 +162,7 @@ export function cleanText(text: string): string {
     .replace(UNSAFE, ' ')
     .trim()
     .slice(0, UNTRUSTED_LIMIT);
-  // The cut may have halved a character.
+  // The cut may have halved a surrogate pair.
   return clean.replace(UNSAFE, '').trim();
 }
 

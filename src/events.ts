@@ -3,13 +3,12 @@ import type { Receipt, RelayFee } from './receipt.js';
 import type { NodeCall } from './solana/rpc/nodes.js';
 
 /**
- * What each step of the work tells its listeners. JSON-safe; amounts are decimal strings of base
- * units.
+ * Details of each event, by the event's name. JSON-safe; amounts are decimal strings of base units.
  */
 export interface EventDetails {
   /** A 402 with payment terms came in. */
   'payment.required': { readonly url: string; readonly method: string; readonly offers: number };
-  /** One entry of `accepts` was chosen; the others' reasons are in `refused`. */
+  /** An entry of `accepts` was chosen; `refused` says why the other entries were not. */
   'payment.chosen': {
     readonly url: string;
     readonly network: string;
@@ -19,7 +18,7 @@ export interface EventDetails {
     readonly payTo: string;
     readonly refused: readonly OfferRefusal[];
   };
-  /** What the wallet can spend of the mint, and what it lacks. */
+  /** Amounts of the mint: what the wallet can spend, what the payment needs, what is missing. */
   'balance.checked': {
     readonly mint: string;
     readonly available: string;
@@ -46,25 +45,28 @@ export interface EventDetails {
     readonly feeLamports: string;
     readonly relayFee?: RelayFee;
     /**
-     * What caps count of it. Absent for `client.swap()`, which counts against none, and for a swap
-     * of an earlier call.
+     * Cost of the swap, as caps count it. Absent for a swap that no cap counts, such as a plain
+     * `client.swap()`, and for a swap of an earlier call.
      */
     readonly cost?: Receipt['cost'];
   };
-  /** `cost`: what caps count of it, if the chain has decided; absent as with `swap.confirmed`. */
+  /**
+   * `cost`: cost of the swap, as caps count it, if the chain has decided; absent as with
+   * `swap.confirmed`.
+   */
   'swap.failed': {
     readonly signature: string;
     readonly code: ErrorCode;
     readonly cost?: Receipt['cost'];
   };
-  /** Signed and journaled; nothing has left yet. */
+  /** The payment is signed and journaled; it has not left this process yet. */
   'payment.signed': { readonly payerSignature: string; readonly lastValidBlockHeight: string };
   'payment.sent': { readonly url: string; readonly method: string };
   /** The seller answered the paid request. */
   'payment.answered': { readonly status: number; readonly receipt: Receipt };
   /** Our own RPC shows the payment. */
   'payment.settled': { readonly receipt: Receipt };
-  /** Proved: the payment can never land. */
+  /** The chain proves that the payment can never land. */
   'payment.unsettled': { readonly receipt: Receipt };
   /** The answer was lost, or the seller refused a signed payment; the chain decides. */
   'payment.uncertain': {
@@ -72,15 +74,15 @@ export interface EventDetails {
     readonly lastValidBlockHeight: string;
     readonly code: ErrorCode;
   };
-  /** The call failed before anything was signed, or after a swap. */
+  /** The call failed before it signed a payment; a swap may have landed. */
   'payment.failed': { readonly code: ErrorCode; readonly funds: Funds; readonly message: string };
-  /** Something works less well than it could. */
+  /** The client works, but less well than it could; `message` says why. */
   warning: { readonly message: string };
-  /** A call of an RPC node has ended, at the node that was asked. */
+  /** A call to an RPC node has ended; `NodeCall` names the node. */
   'rpc.called': NodeCall;
   /**
-   * A step of the journal that the client was given has ended: `reserve`, `put`, `raise`, `release`,
-   * `similar` or `used`. `failed` says why, if it did.
+   * A step of the journal from the client's options has ended: `reserve`, `put`, `raise`,
+   * `release`, `similar` or `used`. If the step failed, `failed` says why.
    */
   'journal.called': { readonly step: string; readonly ms: number; readonly failed?: ErrorCode };
 }
@@ -88,17 +90,17 @@ export interface EventDetails {
 export type EventName = keyof EventDetails;
 
 /**
- * Calls come by the dozen for each step, and one may serve several payments: they are told to
- * listeners of their name alone, and not to those of `'*'`.
+ * Events of calls to nodes and to the journal. A step makes dozens of calls, and a call may serve
+ * several payments. So only listeners of the event's own name get them, not listeners of `'*'`.
  */
 export type CallName = 'rpc.called' | 'journal.called';
 
-/** What `'*'` hears: the steps of payments and swaps. */
+/** Events that listeners of `'*'` get: the steps of payments and swaps. */
 export type StepName = Exclude<EventName, CallName>;
 
 /**
- * An event as listeners get it: `id` is the attempt's, the same on all events of one call, and
- * empty for a {@link CallName}.
+ * An event as listeners get it. `id` is the id of the attempt: the same on all events of one call,
+ * and empty for a {@link CallName}.
  */
 export type ClientEvent<N extends EventName = StepName> = {
   [Name in N]: {
@@ -113,12 +115,12 @@ export type Listener<N extends EventName> = (event: ClientEvent<N>) => void;
 /** Sends events of one attempt. */
 export type Emit = <N extends StepName>(type: N, details: EventDetails[N]) => void;
 
-/** What can be told lines of text, as `console` and most loggers can. */
+/** Takes lines of text, as `console` and most loggers do. */
 export interface Logger {
   debug(message: string): void;
 }
 
-/** Sends what became of calls. */
+/** Sends events of calls to nodes and to the journal. */
 export type EmitCall = <N extends CallName>(type: N, details: EventDetails[N]) => void;
 
 export interface Events {
@@ -129,18 +131,18 @@ export interface Events {
 }
 
 /**
- * A registry of listeners. A listener that throws is a listener's problem: it must not stop a
- * payment half way.
+ * Creates a registry of listeners. It ignores errors that listeners throw, because a listener must
+ * not stop a payment half way.
  */
 export function createEvents(now: () => number): Events {
-  // Each set holds listeners of its own event type only; a Map cannot say so, hence the two casts
-  // below.
+  // Each set holds listeners of its own event type only; the type of a Map cannot say so, hence the
+  // two casts below.
   const listeners = new Map<string, Set<(event: never) => unknown>>();
   const call = (type: string, event: object) => {
     for (const listener of [...(listeners.get(type) ?? [])]) {
       try {
         const result = listener(event as never);
-        // An async listener that fails would otherwise end the process, half way too.
+        // Handle the rejection of an async listener, because it would end the process.
         if (isPromise(result)) result.then(undefined, () => undefined);
       } catch {
         continue;

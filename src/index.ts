@@ -1,5 +1,5 @@
 /**
- * The client, the interceptor, and what their callers need.
+ * The client, the interceptor, and the helpers and types that callers need.
  *
  * @module exact-change
  */
@@ -7,8 +7,8 @@ import { createClient } from './create-client.js';
 import { Interceptor, type InterceptorOptions } from './interceptor.js';
 
 /**
- * Makes the global fetch pay. Constructing it takes effect at once; `restore()` or `using` undoes
- * it, also when others have wrapped fetch since.
+ * Makes the global fetch pay. The constructor takes effect at once, unless `install` is false.
+ * `restore()` or `using` undoes it, also if other code has wrapped fetch since.
  *
  * Throws `ConfigError` (`invalid_option`, `invalid_key`) at once if the options are wrong.
  *

@@ -5,7 +5,7 @@ import { inspectWith, type InspectionBounds } from './swaps/inspect-swap.js';
 import { swapDecoders } from './swaps/sources.js';
 import { swapLimits } from './swaps/transaction/finish.js';
 
-/** @internal What `inspectSwap` loads, web3.js among it, when it is first called. */
+/** @internal The part of `inspectSwap` that its first call loads, because it needs web3.js. */
 export async function inspectOver(
   settings: LocalSettings,
   transaction: unknown,

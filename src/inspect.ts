@@ -9,30 +9,30 @@ import { part } from './internal/load-once.js';
 
 const inspectEngine = /* @__PURE__ */ part(() => import('./inspect-engine.js'));
 
-/** What a foreign swap transaction is expected to do, and the node that knows. */
+/** What a foreign swap transaction is expected to do, and the node that simulates it. */
 export interface InspectOptions extends Pick<
   LocalOptions,
   'rpcUrl' | 'wsUrl' | 'connection' | 'network' | 'fetch' | 'timeouts'
 > {
   /** The wallet that is asked to sign; base58. */
   readonly wallet: string;
-  /** Mints, or symbols of pinned ones. */
+  /** Mint address, or symbol of a pinned mint; `outputMint` too. */
   readonly inputMint: string;
   readonly outputMint: string;
   /**
-   * Base units: the most that may leave. One more passes: services and programs round a threshold
-   * apart.
+   * Base units: the most that may leave the wallet. One base unit more passes, because services and
+   * programs round a threshold differently.
    */
   readonly maxInAmount: bigint | string;
-  /** Base units: the least that must arrive. One less passes. */
+  /** Base units: the least that must arrive. One base unit less passes. */
   readonly minOutAmount: bigint | string;
   /**
-   * The most slippage that the instruction may allow itself, in basis points; default: whatever the
-   * amounts above leave to it.
+   * The most slippage that the instruction may allow itself, in basis points. By default, only the
+   * amounts above bound it.
    */
   readonly slippageBps?: number | undefined;
   /**
-   * Lamports that the fees of the network may cost, the signature included; default as
+   * Lamports that network fees may cost, with the fee of the signature; default as
    * `policy.maxFeeLamports`.
    */
   readonly maxFeeLamports?: bigint | string | undefined;
@@ -41,9 +41,8 @@ export interface InspectOptions extends Pick<
 
 /**
  * Judges a swap transaction that another party built, before a wallet signs it: every instruction,
- * account, lookup table and number of it, then a simulation on the caller's own node. Signs and
- * sends nothing. A transaction that is hostile, or no transaction at all, is a verdict and not an
- * error.
+ * account, lookup table and number, then a simulation on the caller's own node. Signs and sends
+ * nothing. A hostile or malformed transaction gives a verdict, not an error.
  *
  * Rejects with `ConfigError` (`invalid_option`) if the options are wrong, `FundsError`
  * (`unknown_mint`, `mint_not_supported`, `account_unusable`) if the tokens or the wallet cannot
@@ -61,7 +60,7 @@ export interface InspectOptions extends Pick<
  *   minOutAmount: '1500000',
  * });
  * console.log(verdict.summary);
- * // What was only simulated can still turn hostile before it lands: the guard holds it.
+ * // A simulated transaction can still turn hostile before it lands: sign only with a guard.
  * const toSign =
  *   verdict.accepted && verdict.guarded ? transaction : verdict.recomposed?.transaction;
  */
@@ -93,7 +92,7 @@ export async function inspectSwap(
     maxIn: parseUnits('maxInAmount', maxInAmount) + ROUNDING,
     minOut: parseUnits('minOutAmount', minOutAmount) - ROUNDING,
   };
-  // What is judged must be what is composed anew, whatever becomes of the caller's bytes meanwhile.
+  // Copy the bytes, because the caller may change them between the verdict and the recomposition.
   const copy = transaction instanceof Uint8Array ? Uint8Array.from(transaction) : transaction;
   const { inspectOver } = await inspectEngine();
   return inspectOver(settings, copy, bounds, signal);

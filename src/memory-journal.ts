@@ -7,15 +7,15 @@ const outboxInMemory = /* @__PURE__ */ part(() => import('./outbox/memory.js'));
 const journalInMemory = /* @__PURE__ */ part(() => import('./journal/memory.js'));
 
 /**
- * A journal in memory: right for one process, forgotten when it ends. Throws `ConfigError`
- * (`invalid_option`).
+ * Creates a journal in memory, for one process; it is lost when the process ends. Throws
+ * `ConfigError` (`invalid_option`).
  *
  * @example
  * const client = createClient({ walletSecretKey, journal: memoryJournal() });
  */
 export function memoryJournal(options: JournalOptions = {}): Journal {
   const hasOutbox = wantsOutbox(options);
-  // Loaded with its first call: a page may never make one.
+  // Load the code at the first call, because a page may never call the journal.
   const load = loadOnce(async () => {
     const outbox = hasOutbox ? (await outboxInMemory()).memoryOutbox() : undefined;
     return (await journalInMemory()).memoryJournal(outbox);
@@ -39,23 +39,23 @@ export function memoryJournal(options: JournalOptions = {}): Journal {
 
 function outboxOf(load: () => Promise<Journal>): Outbox {
   const outbox = async (): Promise<Outbox> => {
-    const { outbox: made } = await load();
-    if (made === undefined) throw new TypeError('The journal was made without an outbox.');
-    return made;
+    const { outbox: loaded } = await load();
+    if (loaded === undefined) throw new TypeError('The journal was made without an outbox.');
+    return loaded;
   };
-  const listen = (begin: (outbox: Outbox) => () => void): (() => void) => {
-    let isOver = false;
-    let end = (): void => undefined;
-    // Without it the caller looks at intervals, as it has to for what other processes add.
+  const listen = (subscribe: (outbox: Outbox) => () => void): (() => void) => {
+    let isEnded = false;
+    let unsubscribe = (): void => undefined;
+    // Ignore a failed load: without events, the listener's caller still polls for jobs.
     outbox().then(
-      (made) => {
-        if (!isOver) end = begin(made);
+      (loaded) => {
+        if (!isEnded) unsubscribe = subscribe(loaded);
       },
       () => undefined,
     );
     return () => {
-      isOver = true;
-      end();
+      isEnded = true;
+      unsubscribe();
     };
   };
   return {
@@ -65,7 +65,7 @@ function outboxOf(load: () => Promise<Journal>): Outbox {
     addEndpoint: async (...args) => (await outbox()).addEndpoint(...args),
     changeEndpoint: async (...args) => (await outbox()).changeEndpoint(...args),
     removeEndpoint: async (...args) => (await outbox()).removeEndpoint(...args),
-    onAdded: (listener) => listen((made) => made.onAdded(listener)),
-    onDropped: (listener) => listen((made) => made.onDropped(listener)),
+    onAdded: (listener) => listen((loaded) => loaded.onAdded(listener)),
+    onDropped: (listener) => listen((loaded) => loaded.onDropped(listener)),
   };
 }

@@ -8,8 +8,8 @@ export const SOLANA_DEVNET = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1';
 export const SOLANA_TESTNET = 'solana:4uhcVJyU9pJkvQyS88uRDiswHXSCkY3z';
 
 /**
- * Names that are read as a cluster (x402 v1 names, and aliases seen in the wild); what we echo is
- * always the seller's own string.
+ * Clusters by name: x402 v1 names, and aliases seen in the wild. A payment always echoes the
+ * seller's own string.
  */
 export const networkNames: ReadonlyMap<string, string> = new Map([
   ['solana', SOLANA_MAINNET],
@@ -26,14 +26,14 @@ export const networkNames: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The CAIP-2 id that a seller's or caller's network name stands for; undefined if it is no
- * Solana cluster we know.
+ * Returns the CAIP-2 id of a network name from a seller or a caller; undefined if it names no
+ * Solana cluster that we know.
  */
 export function toNetwork(name: string): string | undefined {
   return networkNames.get(name.trim());
 }
 
-/** As {@link toNetwork}, and by plain names (`"devnet"`), which a caller's option may have. */
+/** As {@link toNetwork}, but also takes plain names (`"devnet"`), for options of the caller. */
 export function namedNetwork(name: string): string | undefined {
   return toNetwork(name) ?? toNetwork(`solana-${name.trim()}`);
 }
@@ -51,13 +51,13 @@ export const LOOKUP_TABLE_PROGRAM = 'AddressLookupTab1e1111111111111111111111111
 /** The mint of wrapped SOL, which Jupiter also takes for native SOL. */
 export const WSOL_MINT = 'So11111111111111111111111111111111111111112';
 
-/** A mint whose facts are pinned: checked against the chain, never taken from a seller. */
+/** A mint with pinned facts: they are checked against the chain, never taken from a seller. */
 export interface PinnedMint {
   readonly mint: string;
   readonly symbol: string;
   readonly decimals: number;
   readonly tokenProgram: string;
-  /** Worth one US dollar a token, by its issuer's promise. */
+  /** Whether the issuer promises one US dollar for each token. */
   readonly dollar: boolean;
 }
 
@@ -91,29 +91,29 @@ const DEVNET_MINTS: readonly PinnedMint[] = [
   pin('SOL', WSOL_MINT, 9, TOKEN_PROGRAM, false),
 ];
 
-/** The pinned mints of a cluster, stablecoins first. */
+/** Returns the pinned mints of a cluster, stablecoins first. */
 export function pinnedMints(network: string): readonly PinnedMint[] {
   return network === SOLANA_MAINNET ? MAINNET_MINTS : DEVNET_MINTS;
 }
 
-/** The pinned mints of all clusters, some twice. */
+/** The pinned mints of all clusters; wrapped SOL is in it twice. */
 export const everyPinnedMint: readonly PinnedMint[] = [...MAINNET_MINTS, ...DEVNET_MINTS];
 
-/** A pinned mint by its address or symbol (`"USDC"`); undefined if it is not pinned. */
+/** Returns a pinned mint by its address or symbol (`"USDC"`); undefined if it is not pinned. */
 export function pinnedMint(network: string, mintOrSymbol: string): PinnedMint | undefined {
   return pinnedMints(network).find(
-    (one) => one.mint === mintOrSymbol || one.symbol === mintOrSymbol,
+    (pinned) => pinned.mint === mintOrSymbol || pinned.symbol === mintOrSymbol,
   );
 }
 
-/** An amount for people. */
+/** An amount as decimal text for people. */
 export interface ShownAmount {
   readonly uiAmount: string;
-  /** Of a pinned mint alone. */
+  /** Present only if the mint is pinned. */
   readonly symbol?: string;
 }
 
-/** The pinned symbol of a mint: a token's own metadata may say anything. */
+/** Returns the pinned symbol of a mint, because a token's own metadata may lie. */
 export function symbolOf(network: string, mint: string): { readonly symbol?: string } {
   const symbol = pinnedMint(network, mint)?.symbol;
   return symbol === undefined ? {} : { symbol };

@@ -5,7 +5,7 @@ import type { ClientParts } from './client.js';
 import { createEngine } from './payments/engine.js';
 import { x402Protocol } from './protocols/x402/protocol.js';
 
-/** What the clients of this package are made of, once they have to pay. */
+/** The parts that clients of this package load once they have to pay. */
 export const parts: ClientParts = {
   createEngine,
   protocols: [x402Protocol],

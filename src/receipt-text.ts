@@ -2,13 +2,13 @@ import { SOLANA_DEVNET, SOLANA_MAINNET, SOLANA_TESTNET } from './network.js';
 import type { FreedReceipt, Receipt } from './receipt.js';
 import { amountText, solText } from './token-text.js';
 
-/** What Solana's explorer calls each cluster; its default is mainnet. */
+/** Names of the clusters in Solana's explorer; its default is mainnet. */
 const CLUSTERS: ReadonlyMap<string, string> = new Map([
   [SOLANA_DEVNET, 'devnet'],
   [SOLANA_TESTNET, 'testnet'],
 ]);
 
-/** Whether the chain shows the payment, in words. */
+/** The state of a payment, in words. */
 const STATES: Readonly<Record<Receipt['state'] | FreedReceipt['state'], string>> = {
   pending: 'pending: the chain has not decided yet',
   settled: 'settled',
@@ -19,7 +19,7 @@ const STATES: Readonly<Record<Receipt['state'] | FreedReceipt['state'], string>>
 };
 
 /**
- * Where Solana's explorer shows a transaction.
+ * Returns the URL at which Solana's explorer shows a transaction.
  *
  * @param signature - The transaction's first signature, base58.
  * @param network - CAIP-2 id of the cluster, as receipts have it.
@@ -31,8 +31,8 @@ export function explorerUrl(signature: string, network: string): string {
 }
 
 /**
- * A receipt in a few lines of text, for a log or a person: what was paid for what, the swap, the
- * cost, and whether the chain shows it. Tokens that are not pinned stand by their mint.
+ * Returns a receipt as a few lines of text, for a log or a person: the payment, the swap, the cost
+ * and the state. A token that is not pinned is named by its mint.
  *
  * @example
  * const response = await client.fetch('https://api.example.com/premium');
@@ -56,14 +56,14 @@ function paidText({ network, mint, amount, decimals, payTo }: Receipt['payment']
 
 function swapText(
   { inputMint, inAmount, outputMint, outAmount, provider }: NonNullable<Receipt['swap']>,
-  // Jupiter swaps there alone.
+  // The receipt of a freed attempt names no network; Jupiter swaps on mainnet only.
   network: string = SOLANA_MAINNET,
 ): string {
-  const [given, got] = [
+  const [input, output] = [
     amountText(network, inputMint, BigInt(inAmount)),
     amountText(network, outputMint, BigInt(outAmount)),
   ];
-  return `Swapped ${given} into ${got} (${provider})`;
+  return `Swapped ${input} into ${output} (${provider})`;
 }
 
 function costText(cost: Receipt['cost'] | FreedReceipt['cost']): string {

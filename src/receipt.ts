@@ -1,6 +1,6 @@
 import type { Settlement } from './protocols/types.js';
 
-/** What a relayer took of a token, in base units as a decimal string. */
+/** A relayer's fee: the token, and base units of it as a decimal string. */
 export interface RelayFee {
   readonly mint: string;
   readonly amount: string;
@@ -15,8 +15,8 @@ export interface Receipt {
   readonly at: number;
   /**
    * `pending`: signed, and the chain has not decided yet, as is usual right after an answer.
-   * `settled`: our own RPC shows the payment. `unsettled`: proved that it can never land.
-   * `uncertain`: the answer was lost or is no success, and the chain has not decided.
+   * `settled`: our own RPC shows the payment. `unsettled`: the payment can never land, as the chain
+   * proves. `uncertain`: the answer was lost or is no success, and the chain has not decided.
    */
   readonly state: 'pending' | 'settled' | 'unsettled' | 'uncertain';
   readonly payment: {
@@ -26,11 +26,11 @@ export interface Receipt {
     readonly decimals: number;
     /** `amount` for people, as decimal text. */
     readonly uiAmount: string;
-    /** Of a pinned mint alone: other tokens may call themselves anything. */
+    /** Present only if the mint is pinned: any other token may call itself anything. */
     readonly symbol?: string;
     readonly payTo: string;
     readonly payer: string;
-    /** Our own signature on the payment: what proves it ours. */
+    /** Our own signature on the payment, which proves that the payment is ours. */
     readonly payerSignature: string;
     /** The transaction's id, set once our own RPC shows it. */
     readonly signature?: string;
@@ -43,23 +43,24 @@ export interface Receipt {
     readonly outAmount: string;
     readonly provider: string;
     /**
-     * What a relayer took for paying the swap's fees and rents, if the wallet had too little SOL. It
-     * is in the amounts above, and in `cost`.
+     * Fee of the relayer that paid the swap's network fees and rents, if the wallet had too little
+     * SOL. The amounts above and `cost` include it.
      */
     readonly relayFee?: RelayFee;
   };
-  /** The seller's word, not proof. */
+  /** Settlement as the seller reports it, which is no proof. */
   readonly settlement?: Settlement;
   readonly cost: {
     /**
-     * US dollars as decimal text: all that left the wallet for it. Absent if the mint has no price.
+     * US dollars as decimal text: all that left the wallet for the payment. Absent if the mint has
+     * no price.
      */
     readonly usd?: string;
-    /** What `usd` is made of. */
+    /** The parts that add up to `usd`. */
     readonly parts?: CostParts;
-    /** What we paid in network fees (the facilitator pays the payment's own). */
+    /** Network fees that the wallet paid; the facilitator pays the fee of the payment itself. */
     readonly networkFeeLamports: string;
-    /** Rent of own token accounts that its swaps made and that stay. */
+    /** Rent of the wallet's token accounts that the payment's swaps opened and that stay open. */
     readonly rentLamports: string;
   };
   /** Milliseconds from the call to the end of each step. */
@@ -67,55 +68,58 @@ export interface Receipt {
 }
 
 /**
- * Our record of an attempt that was freed: no payment was signed for it. JSON-safe; amounts are
+ * Our record of an attempt that was freed, because it signed no payment. JSON-safe; amounts are
  * decimal strings.
  */
 export interface FreedReceipt extends Pick<Receipt, 'id' | 'url' | 'method' | 'at'> {
   /**
-   * `abandoned`: its price and its key are free, and a swap that it signed may still land.
-   * `unpaid`: nothing more can come of it.
+   * `abandoned`: the price and the key are free again, but a swap of the attempt may still land.
+   * `unpaid`: no transaction of the attempt can still land.
    */
   readonly state: 'abandoned' | 'unpaid';
   readonly payment?: undefined;
-  /** The swap that landed for it, if one did. */
+  /** The swap that landed for the attempt; absent if none landed. */
   readonly swap?: NonNullable<Receipt['swap']>;
-  /** What its swaps took, or may take at most, which stays counted. */
+  /** Cost of the attempt's swaps, or the most that they may take; caps still count it. */
   readonly cost: Pick<Receipt['cost'], 'usd' | 'parts'> & {
-    /** Network fees, and rent of own token accounts that stay. */
+    /** Network fees, and rent of the wallet's token accounts that stay open. */
     readonly lamports: string;
   };
 }
 
-/** What a cost in dollars is made of; dollars as decimal text. */
+/** The parts of a cost, in US dollars as decimal text. */
 export interface CostParts {
   /** Prices of payments. */
   readonly payments: string;
-  /** What swaps took beyond what they brought in a pinned token. */
+  /** Loss in swaps: the value that they took, less the value that they brought in pinned tokens. */
   readonly swaps: string;
-  /** Network fees and rent, as far as SOL has a price. */
+  /** Network fees and rent, if SOL has a price. */
   readonly fees: string;
 }
 
-/** Which receipts to list; all that is given must hold. */
+/** Conditions on the receipts to list; a receipt must meet all of them. */
 export interface ReceiptFilter {
   readonly state?: Receipt['state'];
-  /** As in a URL: with its port if that is not the scheme's own. */
+  /** As in a URL: with the port, unless it is the default port of the scheme. */
   readonly host?: string;
   readonly payTo?: string;
-  /** The address of the mint that was paid in. */
+  /** The address of the payment's mint. */
   readonly mint?: string;
-  /** From then on; milliseconds since the epoch. */
+  /** Only receipts from this time on; milliseconds since the epoch. */
   readonly since?: number;
-  /** Before then; milliseconds since the epoch. */
+  /** Only receipts before this time; milliseconds since the epoch. */
   readonly until?: number;
 }
 
 const RECEIPTS: unique symbol = Symbol.for('exact-change.receipts');
 
-/** @internal The receipt of a payment as it stands, and how to wait for its end. */
+/** @internal The current receipt of a payment, and a way to wait until the chain has decided. */
 export interface LiveReceipt {
   read(): Receipt;
-  /** Rejects with the signal's reason, or with `ConfigError` (`client_closed`). */
+  /**
+   * Resolves when the chain has decided; rejects with the signal's reason, or with `ConfigError`
+   * (`client_closed`).
+   */
   settled(signal: AbortSignal | undefined): Promise<Receipt>;
 }
 
@@ -123,27 +127,26 @@ interface ReceiptRegistry {
   [RECEIPTS]?: WeakMap<object, LiveReceipt> | undefined;
 }
 
-// One registry for the process: a response that one copy of the package paid for shows its receipt
-// to any other copy.
+// One registry for the process, so that each copy of the package finds the receipts of all copies.
 function registry(): WeakMap<object, LiveReceipt> {
-  const place: typeof globalThis & ReceiptRegistry = globalThis;
-  return (place[RECEIPTS] ??= new WeakMap());
+  const globals: typeof globalThis & ReceiptRegistry = globalThis;
+  return (globals[RECEIPTS] ??= new WeakMap());
 }
 
-/** @internal Ties a receipt to the response that it paid for. */
+/** @internal Ties a receipt to the response that its payment bought. */
 export function attachReceipt(response: Response, receipt: LiveReceipt): void {
   registry().set(response, receipt);
 }
 
-/** @internal Ties the receipt of a response to an object that stands in for it, if it has one. */
-export function passOnReceipt(response: Response, to: object): void {
+/** @internal Ties a response's receipt, if it has one, to an object that replaces the response. */
+export function passOnReceipt(response: Response, replacement: object): void {
   const receipt = registry().get(response);
-  if (receipt !== undefined) registry().set(to, receipt);
+  if (receipt !== undefined) registry().set(replacement, receipt);
 }
 
 /**
- * The receipt of the payment that a response cost, or the result of a tool, as it stands now;
- * undefined if nothing was paid.
+ * Returns the current receipt of the payment for a response, or for the result of a tool; undefined
+ * if nothing was paid.
  *
  * @example
  * const response = await client.fetch('https://api.example.com/premium');
@@ -154,10 +157,10 @@ export function receiptOf(response: object): Receipt | undefined {
 }
 
 /**
- * The receipt of the payment that a response cost, once the chain has decided: its `state` is
- * `settled`, or `unsettled` if the payment can never land. That takes about a second, and at most
- * until the payment's blockhash has expired and that is final, a minute or two. Undefined if
- * nothing was paid.
+ * Waits until the chain has decided the payment for a response, and returns its receipt: `state` is
+ * `settled`, or `unsettled` if the payment can never land. The wait takes about a second, and at
+ * most a minute or two: until the payment's blockhash has expired and its expiry is final.
+ * Undefined if nothing was paid.
  *
  * Rejects with the signal's reason, or with `ConfigError` (`client_closed`) if the client is closed
  * before the chain has decided.

@@ -3,7 +3,10 @@ import { pinnedMint, shownAmount, WSOL_MINT } from './network.js';
 
 const SOL_DECIMALS = 9;
 
-/** `0.01 USDC`; of a mint that is not pinned `0.01 of <mint>`, of unknown decimals in base units. */
+/**
+ * Returns an amount as text: `0.01 USDC` for a pinned mint, `0.01 of <mint>` for any other mint,
+ * base units if the decimals are unknown.
+ */
 export function amountText(
   network: string,
   mint: string,
@@ -16,7 +19,8 @@ export function amountText(
 }
 
 /**
- * What a wallet app opens, or reads as a QR code, to send a wallet so much of a token (Solana Pay).
+ * Returns a Solana Pay link that asks for an amount of a token for a wallet. A wallet app opens it,
+ * or reads it as a QR code.
  */
 export function fundingLink(
   wallet: string,
@@ -34,7 +38,7 @@ export function solLink(wallet: string, lamports: bigint): string {
   return fundingLink(wallet, WSOL_MINT, lamports, SOL_DECIMALS);
 }
 
-/** Lamports for people: `0.00203928 SOL`. */
+/** Returns lamports as text for people: `0.00203928 SOL`. */
 export function solText(lamports: bigint): string {
   return `${formatUiAmount(lamports, SOL_DECIMALS)} SOL`;
 }

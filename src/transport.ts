@@ -4,14 +4,14 @@ import type { Address } from './solana/types.js';
 import type { SwapBuild } from './swaps/provider.js';
 import type { SwapQuote, SwapRequest, SwapTransaction } from './swaps/types.js';
 
-/** A balance, as text and as base units. */
+/** Balance of a mint, in base units and as text. */
 export interface TokenBalance {
   readonly mint: Address;
   /** Decimal string of base units. */
   readonly amount: string;
   readonly decimals: number;
   readonly uiAmount: string;
-  /** Of a pinned mint alone, as `client.balance()` adds it. */
+  /** Present only if the mint is pinned; `client.balance()` adds it. */
   readonly symbol?: string;
   readonly tokenProgram: Address;
   /** The associated token account; the wallet itself for native SOL. */
@@ -19,7 +19,7 @@ export interface TokenBalance {
   readonly slot: number;
 }
 
-/** A 402 as it came: what a service needs to read it. */
+/** The parts of a 402 response that a service needs to read its terms. */
 export interface PaymentResponseParts {
   readonly url?: string;
   readonly status?: number;
@@ -27,7 +27,7 @@ export interface PaymentResponseParts {
   readonly body?: unknown;
 }
 
-/** One entry of `accepts`, normalised. `payable` is false if `refusal` says why. */
+/** One entry of `accepts`, normalised. If `payable` is false, `refusal` says why. */
 export interface ParsedOffer {
   readonly index: number;
   readonly x402Version: X402Version;
@@ -54,29 +54,30 @@ export interface AutoPayRequest {
   /** Base units that the payment may cost, by mint. */
   readonly limits?: Readonly<Record<Address, string>>;
   /**
-   * Mints or pinned symbols that a swap may be made from, in order; default: any held token. Of
-   * those that the service swaps from, if it says.
+   * Mints or pinned symbols that a swap may sell, in order; default: any held token. If the service
+   * limits the mints to sell, only mints that it allows count.
    */
   readonly swapFrom?: readonly string[];
-  /** Basis points that a swap may slip; default, and at most: those of the service's policy. */
+  /** Basis points that a swap may slip. The service's policy sets the default and the maximum. */
   readonly slippageBps?: number;
   /**
-   * Base units of the offer's token that a swap has to bring, also if the wallet holds enough:
-   * another payment may have been promised it. Never less than what is missing. Default: that, or
-   * `policy.minSwap` of the service. Ignored without `autoSwap`, and once a step is signed.
+   * Base units of the offer's token that a swap has to bring, also if the wallet holds enough: the
+   * balance may be promised to another payment. A swap never brings less than the missing amount.
+   * Default: the missing amount, or `policy.minSwap` of the service. Ignored without `autoSwap`,
+   * and once a step is signed.
    */
   readonly swapAmount?: string;
-  /** Base64 of the swap of the step before, signed: it is sent and confirmed. */
+  /** Base64 of the signed swap of the step before: the service sends and confirms it. */
   readonly signedSwap?: string;
   /**
-   * Base64 of the payment of the step before, signed: its header comes back, and again whenever the
-   * same bytes come, with what became of it.
+   * Base64 of the signed payment of the step before: the answer holds its header. If the same bytes
+   * come again, the answer holds the header again and says what became of the payment.
    */
   readonly signedPayment?: string;
   /**
-   * 1 to 255 visible ASCII characters: one purchase of the wallet. While a payment under it may
-   * still land, or has, nothing else is offered to be signed, and no other payment is taken.
-   * Without a journal at the service, it is ignored.
+   * 1 to 255 visible ASCII characters that name one purchase of the wallet. While a payment under
+   * the key may still land, or has landed, the service offers nothing else to sign and takes no
+   * other payment. A service without a journal ignores the key.
    */
   readonly idempotencyKey?: string;
 }
@@ -84,8 +85,8 @@ export interface AutoPayRequest {
 /** Where a payment stands, and what to sign or send next. */
 export interface PaymentResult {
   /**
-   * The last three, if the service keeps a journal: what became of a payment that it was handed
-   * before.
+   * `submitted`, `settled` and `failed` need a journal at the service: they say what became of a
+   * payment that the service received before.
    */
   readonly state:
     | 'swap_required'
@@ -98,15 +99,15 @@ export interface PaymentResult {
     | 'failed';
   readonly offer: ParsedOffer;
   /**
-   * The attempt's, if it is on record: the same in each answer about it, and in what webhooks
-   * tell of it.
+   * Id of the attempt, if it is on record: the same in each answer and in each webhook about the
+   * attempt.
    */
   readonly id?: string;
   /** `swap_required`: sign its transaction and send it back as `signedSwap`. */
   readonly swap?: SwapTransaction;
   /**
-   * `swap_submitted`: the swap's signature, still unconfirmed: ask again. `settled`: the payment's
-   * transaction, as the service's own node shows it.
+   * `swap_submitted`: signature of the swap, which is still unconfirmed: ask again. `settled`:
+   * signature of the payment's transaction, as the service's own node shows it.
    */
   readonly signature?: string;
   /** `ready_to_sign`: base64 of the payment; sign it and send it back as `signedPayment`. */
@@ -116,10 +117,11 @@ export interface PaymentResult {
    * `signedPayment`: the same bytes may be presented again.
    */
   readonly header?: { readonly name: string; readonly value: string };
-  /** Of a payment on record: the wallet's own signature on it, base58. */
+  /** The wallet's own signature on a payment that is on record, base58. */
   readonly payerSignature?: string;
   /**
-   * Of a payment on record: once this block height is final, it can land no more. Decimal string.
+   * Once this block height is final, a payment that is on record can no longer land. Decimal
+   * string.
    */
   readonly lastValidBlockHeight?: string;
   /** `insufficient_funds`: decimal strings of base units. */
@@ -135,13 +137,13 @@ export interface TransportOptions {
 }
 
 /**
- * One method for each operation of the REST interface, in this process or at a service. What it
- * returns is a hint: the client parses, judges, signs, sends and confirms by itself.
+ * One method for each operation of the REST interface, in this process or at a service. Each result
+ * is a hint: the client parses, judges, signs, sends and confirms by itself.
  */
 export interface Transport {
   /**
-   * Each call is a round trip to a service: a client that has to swap asks for one plan (`autoPay`)
-   * before it asks for a quote and a build.
+   * Each call is a round trip to a service. So a client that has to swap first asks for a plan
+   * (`autoPay`), and only then for a quote and a build.
    */
   readonly distant?: true;
   quote(request: SwapRequest, options?: TransportOptions): Promise<SwapQuote>;
@@ -150,14 +152,14 @@ export interface Transport {
     options?: TransportOptions,
   ): Promise<SwapTransaction>;
   /**
-   * The one swap instruction of a quote, if the transport has it at hand: a client composes its
-   * own transaction anyway, so it need not have one built only to take it apart.
+   * Returns only the swap instruction of a quote, for transports that have it at hand. A client
+   * composes its own transaction, so it needs no built transaction to take apart.
    */
   swapInstruction?(
     request: { readonly wallet: Address; readonly quote: SwapQuote },
     options?: TransportOptions,
   ): Promise<SwapBuild>;
-  /** Native SOL is asked for as the wrapped SOL mint. Without `mint`: all that the wallet holds. */
+  /** The mint of wrapped SOL asks for native SOL. Without `mint`: every token of the wallet. */
   balance(
     request: { readonly wallet: Address; readonly mint?: string | readonly string[] },
     options?: TransportOptions,
@@ -165,18 +167,18 @@ export interface Transport {
   parsePayment(parts: PaymentResponseParts, options?: TransportOptions): Promise<ParsedPayment>;
   /**
    * Plans a payment step by step, without a key: each answer says what to sign and send next.
-   * Stateless, unless it was given a journal.
+   * Stateless, unless the transport has a journal.
    */
   autoPay(request: AutoPayRequest, options?: TransportOptions): Promise<PaymentResult>;
 }
 
-/** @internal A transport that its first call loads. */
+/** @internal Returns a transport that its first call loads. */
 export function transportOf(load: () => Promise<Transport>): Transport {
   return {
-    quote: async (...order) => (await load()).quote(...order),
-    buildSwap: async (...order) => (await load()).buildSwap(...order),
-    balance: async (...question) => (await load()).balance(...question),
-    parsePayment: async (...parts) => (await load()).parsePayment(...parts),
-    autoPay: async (...step) => (await load()).autoPay(...step),
+    quote: async (...args) => (await load()).quote(...args),
+    buildSwap: async (...args) => (await load()).buildSwap(...args),
+    balance: async (...args) => (await load()).balance(...args),
+    parsePayment: async (...args) => (await load()).parsePayment(...args),
+    autoPay: async (...args) => (await load()).autoPay(...args),
   };
 }

@@ -5,8 +5,8 @@ import type { Receipt } from '../../src/receipt.js';
 import type { SwapQuote } from '../../src/swaps/types.js';
 import type { WriteAmount } from '../amounts.js';
 
-// What a model is told, in words and decimals. No field has text of others: of an address it gets
-// the host alone, for a redirect may have chosen the rest.
+// Data for a model, in words and decimals. No field has text of a seller or a service. Of an
+// address the model only gets the host, because a redirect may have chosen the rest.
 
 type Data = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,5 @@
 /**
- * Tools for models that buy: for the AI SDK, LangChain, OpenAI's function calling, or any other
+ * Tools with which a model buys: for the AI SDK, LangChain, OpenAI's function calling, or any other
  * loop.
  *
  * @module exact-change/ai

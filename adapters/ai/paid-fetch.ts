@@ -8,22 +8,22 @@ import { fenced } from './fence.js';
 import { refusal, type ToolError, type ToolResult } from './result.js';
 import type { paidFetchInput, planInput } from './schemas.js';
 
-/** What bounds the calls of a model, besides the policy of the client. */
+/** Limits on the calls of a model, besides the policy of the client. */
 export interface CallLimits {
-  /** Characters of an answer that a model is given. */
+  /** Characters of an answer that a model gets. */
   readonly maxAnswer: number;
-  /** Hosts of this machine and of private networks may be called. */
+  /** Whether hosts of this machine and of private networks may be called. */
   readonly privateHosts: boolean;
 }
 
 type Request = InferOutput<typeof planInput>;
 
-/** Beyond it the rest of an answer is left unread. */
+/** Bytes of an answer that are read; the rest is left unread. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 /**
- * Why a model may not call an address; undefined if it may. Names are not looked up: one that leads
- * to a private network is for a firewall.
+ * Returns the refusal of an address that a model may not call; undefined if it may. Names are not
+ * looked up: it is the task of a firewall to stop a name that leads to a private network.
  */
 export function refusedUrl(text: string, { privateHosts }: CallLimits): ToolResult | undefined {
   const url = parse(text);
@@ -52,7 +52,7 @@ function parse(text: string): URL | undefined {
   }
 }
 
-/** The request of a model. A redirect is not followed: it is an address that a seller chose. */
+/** Returns the request of a model. It follows no redirect, because a seller chose that address. */
 export function requestOf({ method, headers, body }: Request): RequestInit {
   return {
     method: method ?? (body === undefined ? 'GET' : 'POST'),
@@ -62,7 +62,7 @@ export function requestOf({ method, headers, body }: Request): RequestInit {
   };
 }
 
-/** Calls an address, and pays for it. Rejects with what `client.fetch` does. */
+/** Calls an address, and pays for it. Rejects with the errors of `client.fetch`. */
 export async function paidFetch(
   client: Pick<Client, 'fetch'>,
   input: InferOutput<typeof paidFetchInput>,
@@ -80,7 +80,7 @@ export async function paidFetch(
   const { host } = new URL(input.url);
   const location = response.headers.get('location');
   const funds = fundsOf(receipt);
-  const why = body.isWhole
+  const reason = body.isWhole
     ? `The seller answered with status ${response.status}.`
     : 'The answer of the seller broke off.';
   const ok = response.ok && body.isWhole;
@@ -91,7 +91,7 @@ export async function paidFetch(
       ...{ status: response.status, host, bodyBytes: body.bytes },
       ...(receipt === undefined ? {} : { receipt: receiptData(receipt) }),
     },
-    ...(ok ? {} : { error: failed(why, funds) }),
+    ...(ok ? {} : { error: requestFailed(reason, funds) }),
     untrusted: fenced(
       host,
       `${location === null ? '' : `location: ${location}\n`}${body.text}`,
@@ -108,12 +108,12 @@ const WHAT_LEFT: Readonly<Record<Funds, string>> = {
   spent: 'It was paid.',
 };
 
-/** @param why - It is no success, in a sentence. */
-function failed(why: string, funds: Funds): ToolError {
-  return { code: 'request_failed', message: `${why} ${WHAT_LEFT[funds]}`, retry: 'never' };
+/** @param reason - A sentence that says why the answer is no success. */
+function requestFailed(reason: string, funds: Funds): ToolError {
+  return { code: 'request_failed', message: `${reason} ${WHAT_LEFT[funds]}`, retry: 'never' };
 }
 
-/** A body to its end, of which the beginning is kept: it counts as delivered then. */
+/** Reads a body to its end, so that it counts as delivered, and keeps its beginning. */
 async function readBody(
   { body, headers }: Response,
   limit: number,
@@ -125,12 +125,12 @@ async function readBody(
     for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) {
       bytes += part.value.length;
       if (bytes > MAX_BYTES) return reader?.cancel();
-      // A character takes four bytes at most.
+      // A character of UTF-8 has at most four bytes.
       if (keptBytes <= 4 * limit) kept.push(part.value);
       keptBytes += part.value.length;
     }
   };
-  // What it cost has left, whether it comes to its end or not.
+  // Do not reject if the body breaks off, because the payment has left all the same.
   const isWhole = await read().then(
     () => true,
     () => false,

@@ -2,39 +2,39 @@ import { isExactChangeError, type ErrorCode, type Funds, type Retry } from '../.
 import { isRecord } from '../../src/internal/record.js';
 import type { Receipt } from '../../src/receipt.js';
 
-/** What a tool answers, whether it worked or not. Only `untrusted` has text of others. */
+/** The result of a tool, whether it worked or not. Only `untrusted` has text of a seller. */
 export interface ToolResult {
   readonly ok: boolean;
   /** What happened to the money. */
   readonly funds: Funds;
-  /** JSON-safe, and all ours. */
+  /** JSON-safe, without text of a seller or a service. */
   readonly data?: Readonly<Record<string, unknown>>;
   readonly error?: ToolError;
   /** Text of a seller or a service, marked as data. */
   readonly untrusted?: string;
-  /** Of what was paid; for the program, a model needs no more than `data` has of it. */
+  /** Receipt of the payment, for the program: a model only needs its part in `data`. */
   readonly receipt?: Receipt;
 }
 
 export interface ToolError {
-  /** That of the library, or `invalid_input`, `address_refused`, `request_failed`. */
+  /** A code of the library, or `invalid_input`, `address_refused`, `request_failed`. */
   readonly code: ErrorCode | 'invalid_input' | 'address_refused' | 'request_failed';
-  /** What is wrong and what to do, in our words. */
+  /** Says what is wrong and what to do, without text of a seller or a service. */
   readonly message: string;
   /** As on errors of the library. */
   readonly retry: Retry;
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-/** Puts text of others between marks. */
+/** Puts untrusted text between marks. */
 export type Fence = (text: string) => string;
 
-/** The answer of a tool that did not do what it was asked. */
+/** Returns the result of a tool that refused its input, or failed without a payment. */
 export function refusal(code: ToolError['code'], message: string): ToolResult {
   return { ok: false, funds: 'untouched', error: { code, message, retry: 'never' } };
 }
 
-/** The answer of a tool that its caller ended: what its client had signed by then is not known. */
+/** Returns the result of an aborted tool call: what the client had signed by then is unknown. */
 export function ended(): ToolResult {
   const message =
     'The call was ended before its answer was there. What was signed for it by then may still land: look at receipts, balance and budget before it is made again.';
@@ -42,7 +42,10 @@ export function ended(): ToolResult {
   return { ok: false, funds: 'uncertain', error };
 }
 
-/** A failure as the answer of a tool. An error that is none of ours may quote a server: it is not shown. */
+/**
+ * Turns an error into the result of a tool. Only errors of the library are shown, because other
+ * errors may quote a server.
+ */
 export function failure(error: unknown, fence: Fence): ToolResult {
   if (!isExactChangeError(error)) {
     const message =
@@ -59,7 +62,7 @@ export function failure(error: unknown, fence: Fence): ToolResult {
   };
 }
 
-/** An object without what others say in it. */
+/** Returns an object without its `untrusted` fields, at any depth. */
 export function own(value: object): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
     Object.entries(value)
@@ -73,17 +76,17 @@ function ownValue(value: unknown): unknown {
   return isRecord(value) ? own(value) : value;
 }
 
-/** The text that others say in an object: all of `untrusted`, at any depth. */
+/** Returns the text in all `untrusted` fields of an object, at any depth. */
 function textsIn(value: unknown, isUntrusted = false): string[] {
   if (typeof value === 'string') return isUntrusted ? [value] : [];
-  if (Array.isArray(value)) return value.flatMap((one) => textsIn(one, isUntrusted));
+  if (Array.isArray(value)) return value.flatMap((inner) => textsIn(inner, isUntrusted));
   if (!isRecord(value)) return [];
   return Object.entries(value).flatMap(([name, inner]) =>
     textsIn(inner, isUntrusted || name === 'untrusted'),
   );
 }
 
-/** An answer as text, for models that take nothing else. */
+/** Writes a result as text, for models that take only text. */
 export function toText({ receipt: _receipt, untrusted, ...result }: ToolResult): string {
   const json = JSON.stringify(result);
   return untrusted === undefined ? json : `${json}\n${untrusted}`;

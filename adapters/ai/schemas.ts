@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 
-// What a model may say. Objects are strict: a `limit` that a model makes up is refused by its name,
-// and limits are the person's.
+// Input that a model may send. Objects are strict: a `limit` that a model invents is refused by its
+// name, because the person sets the limits.
 
 const describe = <S extends v.GenericSchema>(schema: S, text: string) =>
   v.pipe(schema, v.description(text));

@@ -6,7 +6,7 @@ import { agentTools, type JsonSchema, type ToolClient, type ToolOptions } from '
 /** A tool of the AI SDK (the package `ai`, 6 or newer). */
 export interface AiSdkTool {
   readonly description: string;
-  /** A Standard Schema, which the SDK takes without its own. */
+  /** A Standard Schema, which the SDK takes in place of a schema of its own. */
   readonly inputSchema: {
     readonly '~standard': {
       readonly version: 1;
@@ -26,8 +26,8 @@ export interface AiSdkTool {
 }
 
 /**
- * The tools for `generateText` and `streamText` of the AI SDK. A result is a `ToolResult`, with the
- * receipt for the program; the model gets it as text.
+ * Creates the tools for `generateText` and `streamText` of the AI SDK. A result is a `ToolResult`
+ * with the receipt for the program; the model gets it as text.
  *
  * @example
  * const { text } = await generateText({ model, prompt, tools: aiSdkTools(client) });
@@ -39,7 +39,7 @@ export function aiSdkTools(
   const tools = agentTools(client, options).map(
     ({ name, description, inputSchema, run }): [string, AiSdkTool] => {
       const jsonSchema = () => ({ ...inputSchema });
-      // What is wrong with the input is the tool's to say: it says it to the model.
+      // The tool itself checks the input, so that the model gets the tool's own message.
       const validate = (value: unknown) => ({ value });
       const standard = { version: 1, vendor: 'exact-change', validate } as const;
       return [
@@ -58,7 +58,7 @@ export function aiSdkTools(
   return Object.fromEntries(tools);
 }
 
-/** `DynamicStructuredTool` of `@langchain/core/tools`, as far as it is used. */
+/** The class `DynamicStructuredTool` of `@langchain/core/tools`, with the fields that are used. */
 export type LangChainTool<T> = new (fields: {
   readonly name: string;
   readonly description: string;
@@ -72,7 +72,7 @@ export type LangChainTool<T> = new (fields: {
 }) => T;
 
 /**
- * The tools for LangChain, made by its own class. The receipt of what was paid is the artifact.
+ * Creates the tools for LangChain with its own class. The receipt of a payment is the artifact.
  *
  * Throws `ConfigError` (`invalid_option`) at once if the class or the options are wrong.
  *
@@ -99,15 +99,15 @@ export function langchainTools<T>(
   );
 }
 
-/** A call of a function, as models of OpenAI make it. */
+/** A function call, as models of OpenAI make it. */
 export interface FunctionCall {
   readonly name: string;
-  /** JSON, or what a model took for it. */
+  /** Text that should be JSON, as the model wrote it. */
   readonly arguments: string;
 }
 
 export interface OpenAiTools {
-  /** `tools` of chat completions. */
+  /** `tools` of the Chat Completions API. */
   readonly chat: readonly {
     readonly type: 'function';
     readonly function: {
@@ -116,7 +116,7 @@ export interface OpenAiTools {
       readonly parameters: JsonSchema;
     };
   }[];
-  /** `tools` of responses. */
+  /** `tools` of the Responses API. */
   readonly responses: readonly {
     readonly type: 'function';
     readonly name: string;
@@ -124,7 +124,7 @@ export interface OpenAiTools {
     readonly parameters: JsonSchema;
     readonly strict: false;
   }[];
-  /** Makes a call of a model; the text goes back to it, the result is for the program. */
+  /** Runs the call of a model. The text goes back to the model; the result is for the program. */
   call(
     call: FunctionCall,
     options?: { readonly signal?: AbortSignal | undefined },
@@ -132,7 +132,7 @@ export interface OpenAiTools {
 }
 
 /**
- * The tools for function calling as OpenAI has it, and many others that speak its format.
+ * Creates the tools for function calling in the format of OpenAI, which many other services take.
  *
  * @example
  * const tools = openaiTools(client);
@@ -144,20 +144,20 @@ export function openaiTools(client: ToolClient, options?: ToolOptions): OpenAiTo
     ...{ name, description, parameters: inputSchema },
   }));
   return {
-    chat: fields.map((one) => ({ type: 'function', function: one })),
-    responses: fields.map((one) => ({ type: 'function', ...one, strict: false })),
+    chat: fields.map((definition) => ({ type: 'function', function: definition })),
+    responses: fields.map((definition) => ({ type: 'function', ...definition, strict: false })),
     async call({ name, arguments: text }, callOptions) {
-      const found = tools.find((one) => one.name === name);
+      const called = tools.find((tool) => tool.name === name);
       const result =
-        found === undefined
+        called === undefined
           ? refusal('invalid_input', 'There is no such tool.')
-          : await found.run(parse(text), callOptions);
+          : await called.run(parse(text), callOptions);
       return { text: toText(result), result };
     },
   };
 }
 
-/** What is no JSON is no object, and is refused as such. */
+/** Parses arguments. Text that is no JSON stays text, and the tool refuses it as no object. */
 function parse(text: string): unknown {
   if (text.trim() === '') return {};
   try {

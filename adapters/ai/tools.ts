@@ -15,27 +15,28 @@ import { paidFetch, refusedUrl, requestOf, type CallLimits } from './paid-fetch.
 import { ended, failure, own, refusal, type ToolResult } from './result.js';
 import * as inputs from './schemas.js';
 
-/** What of a client the tools use. */
+/** The members of a client that the tools use. */
 export type ToolClient = Pick<
   Client,
   'fetch' | 'plan' | 'balance' | 'quote' | 'swap' | 'receipts' | 'spent'
 >;
 
 export interface ToolOptions {
-  /** Characters of a seller's answer that a model is given; default 20000. */
+  /** Characters of a seller's answer that a model gets; default 20000. */
   readonly maxAnswer?: number | undefined;
   /** Lets models call hosts of this machine and of private networks; default false. */
   readonly privateHosts?: boolean | undefined;
   /**
-   * Asked before a swap that a model ordered, with its price: anything but `true` is a no, and after
-   * a yes it is swapped at that price or a better one. The bounds of a quote that was approved
-   * before are a yes too, to that price. Default: it is swapped within the caps. Payments are asked about by the client's `policy.approve`.
+   * Called with the price of a swap that a model ordered, before it is signed. `true` approves this
+   * price or a better price. The bounds of a quote that was approved before approve that price. Any
+   * other answer refuses the swap. Default: swaps within the caps are approved. The client's
+   * `policy.approve` decides on payments.
    */
   readonly approveSwap?:
     ((quote: Omit<SwapQuote, 'raw'>) => SwapApproval | Promise<SwapApproval>) | undefined;
 }
 
-/** A yes or a no to a swap, or the bounds that it was approved within. */
+/** Whether a swap is approved, or the bounds within which it is approved. */
 export type SwapApproval = boolean | NonNullable<SwapOptions['noWorseThan']>;
 
 /** A JSON Schema of the fields of a tool. */
@@ -45,13 +46,11 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 export interface AgentTool {
   readonly name: string;
   readonly description: string;
-  /** JSON Schema of an object with known fields alone. */
+  /** JSON Schema of an object that allows only known fields. */
   readonly inputSchema: JsonSchema;
-  /** It may move money. */
+  /** Whether the tool may move money. */
   readonly spends: boolean;
-  /**
-   * Checks what a model gave and does it. Whatever becomes of that is a result; it never rejects.
-   */
+  /** Checks the input of a model and runs the tool. It never rejects: a failure is a result too. */
   run(input: unknown, options?: { readonly signal?: AbortSignal | undefined }): Promise<ToolResult>;
 }
 
@@ -61,9 +60,9 @@ interface Context extends CallLimits {
 }
 
 /**
- * The tools that a model needs to buy: `paid_fetch`, `plan`, `balance`, `quote`, `swap`, `receipts`
- * and `budget`. Limits are those of the client's policy; no tool takes one, and swaps count against
- * them too (`counted`).
+ * Creates the tools that a model needs to buy: `paid_fetch`, `plan`, `balance`, `quote`, `swap`,
+ * `receipts` and `budget`. The client's policy sets the limits. No tool takes a limit, and swaps
+ * count against the limits too (`counted`).
  *
  * Throws `ConfigError` (`invalid_option`) at once if the options are wrong.
  *
@@ -176,19 +175,19 @@ interface Definition<S extends v.GenericSchema> {
 function tool<S extends v.GenericSchema>(
   { maxAnswer }: Context,
   name: string,
-  { input, run, ...rest }: Definition<S>,
+  { input, run, ...facts }: Definition<S>,
 ): AgentTool {
   return {
-    ...{ name, ...rest, inputSchema: { ...toJsonSchema(input, { errorMode: 'ignore' }) } },
-    async run(given, options = {}) {
-      const read = v.safeParse(input, given ?? {});
-      if (!read.success) return refusal('invalid_input', complaint(read.issues));
+    ...{ name, ...facts, inputSchema: { ...toJsonSchema(input, { errorMode: 'ignore' }) } },
+    async run(modelInput, options = {}) {
+      const parsed = v.safeParse(input, modelInput ?? {});
+      if (!parsed.success) return refusal('invalid_input', complaint(parsed.issues));
       try {
-        return await run(read.output, options);
+        return await run(parsed.output, options);
       } catch (error) {
-        // Its reason, or whatever a fetch makes of that.
+        // After an abort, the error is the signal's reason, or an error that a fetch makes of it.
         const isEnded = options.signal?.aborted === true && !isExactChangeError(error);
-        return rest.spends && isEnded
+        return facts.spends && isEnded
           ? ended()
           : failure(error, (text) => fenced('the seller', text, maxAnswer));
       }
@@ -196,7 +195,7 @@ function tool<S extends v.GenericSchema>(
   };
 }
 
-/** What is wrong with the input, by field. What the model gave is not repeated but for its names. */
+/** Says what is wrong with each field of the input. Repeats names of fields, but no values. */
 function complaint(issues: readonly v.BaseIssue<unknown>[]): string {
   const lines = issues.slice(0, 5).map((issue) => {
     const path = v.getDotPath(issue) ?? 'the input';
@@ -213,7 +212,7 @@ async function swap(
   options: { readonly signal?: AbortSignal | undefined },
 ): Promise<ToolResult> {
   const { raw: _raw, ...quote } = await client.quote(request, options);
-  // From JavaScript it may be anything.
+  // A hook in JavaScript may return anything.
   const answer: unknown = await approveSwap(quote);
   const noWorseThan = answer === true ? quote : readBounds(answer);
   if (noWorseThan === undefined)
@@ -223,7 +222,7 @@ async function swap(
   return { ...done(swapData(swapped, write)), funds: 'swapped' };
 }
 
-/** `client.swap` refuses bounds that are none. */
+/** Reads the bounds of an approval; `client.swap` checks their amounts. */
 function readBounds(answer: unknown): SwapOptions['noWorseThan'] {
   if (!isRecord(answer)) return undefined;
   const { maxInAmount, minOutAmount } = answer;
@@ -244,10 +243,10 @@ function swapRequest({
   };
 }
 
-/** Models write symbols in any case. */
+/** Returns a pinned symbol in its own case, because models write symbols in any case. */
 function mintOf(text: string): string {
   const symbol = text.toUpperCase();
-  return pinnedMints(SOLANA_MAINNET).some((one) => one.symbol === symbol) ? symbol : text;
+  return pinnedMints(SOLANA_MAINNET).some((pinned) => pinned.symbol === symbol) ? symbol : text;
 }
 
 function done(data: object): ToolResult {

@@ -13,17 +13,17 @@ interface Asking {
   readonly network: string;
   readonly progress: Progress;
   readonly settings: Settings;
-  /** `--yes`: the person says so ahead. */
+  /** `--yes`: the person approves ahead. */
   readonly yes: boolean | undefined;
-  /** Ends the call with a reason of its own, which `approve` has none of. */
+  /** Ends the call with a reason. An error of `approve` would only be the cause of a refusal. */
   readonly abort: (reason: unknown) => void;
 }
 
 /**
- * Asks the person for each payment, unless it was approved ahead; without a terminal that is a no.
- * No swap that is for no payment is made unless all were.
- * The wallet is unlocked then: a blockhash does not wait for a passphrase. Throws `ConfigError`
- * (`invalid_option`) for a yes ahead without a cap that the person has set.
+ * Returns a function that asks the person about each payment, unless `--yes` approved it ahead.
+ * Without a terminal it refuses. It allows a top-up (a swap for no payment) only with `--yes`. It
+ * unlocks the wallet before signing, because a blockhash may expire while the person types the
+ * passphrase. Throws `ConfigError` (`invalid_option`) for `--yes` without a cap on one payment.
  */
 export function approveOnTerminal(asking: Asking): (plan: Plan) => Promise<boolean> {
   const { terminal, wallet, network, progress, settings, yes = false, abort } = asking;
@@ -41,8 +41,8 @@ export function approveOnTerminal(asking: Asking): (plan: Plan) => Promise<boole
     return answer;
   };
   return async (plan) => {
-    // A top-up comes after the payment that the person was asked about: a question about it would
-    // keep the answer waiting, and a no would end it.
+    // A top-up comes after the payment that the person approved. A question about the top-up would
+    // delay the answer of the seller, and a no would end the call.
     if (plan.payment === undefined) return yes;
     progress.end();
     try {

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// In syntax that the oldest Node with ES modules reads: what is loaded next needs a newer one.
+// This file uses only syntax of the oldest Node with ES modules; `main.js` needs a newer Node.
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 if (major < 20 || (major === 20 && minor < 12)) {
   process.stderr.write(

@@ -13,7 +13,7 @@ import type { Invocation } from './report.js';
 import { nodeOptions, readSettings, type Settings } from './settings.js';
 import { openWallet, type Wallet } from './wallet.js';
 
-/** A client of the wallet on the journal that all commands share. */
+/** A client of the wallet, on the journal that all commands share. */
 export interface OpenClient {
   readonly client: Client;
   readonly wallet: Wallet;
@@ -23,9 +23,9 @@ export interface OpenClient {
 }
 
 /**
- * Opens a client for as long as a piece of work takes. What is open after it stays in the journal.
+ * Opens a client, runs `work`, and closes the client. Open payments stay in the journal.
  *
- * @param options - What the command adds to the settings; its policy goes over theirs.
+ * @param options - Options that the command adds to the settings. Its policy overrides theirs.
  */
 export async function withClient<T>(
   { terminal, flags }: Pick<Invocation<object>, 'terminal' | 'flags'>,

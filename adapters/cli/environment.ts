@@ -16,12 +16,12 @@ const READINGS: Readings<Layer> = {
   EXACT_CHANGE_JOURNAL: (journal) => ({ journal }),
 };
 
-/** All variables that the commands read, apart from those of paths and colour. */
+/** All variables that the commands read, except the variables for paths and colour. */
 export const envVariables: readonly string[] = [
   ...new Set([...Object.keys(READINGS), ...commandVariables]),
 ];
 
-/** The settings in the environment, in layers. Throws `ConfigError` (`invalid_option`). */
+/** Returns the settings of the environment, in layers. Throws `ConfigError` (`invalid_option`). */
 export function fromEnvironment(env: Readonly<Record<string, string | undefined>>): Layer[] {
   if (env['EXACT_CHANGE_KEY_FILE']?.trim() && env['WALLET_SECRET_KEY']?.trim())
     throw refuse('EXACT_CHANGE_KEY_FILE', 'and WALLET_SECRET_KEY exclude each other. Give one.');

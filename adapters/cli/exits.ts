@@ -1,4 +1,7 @@
-/** What a command ends with, and when: the table of docs/cli.md. Those of curl are curl's. */
+/**
+ * Exit codes and when a command ends with them, for the table of docs/cli.md. Failures that curl
+ * has too (6, 7, 22, 28, 60) have curl's codes.
+ */
 export const EXITS = {
   done: [0, 'It did what was asked; of `fetch`: the seller answered'],
   failed: [1, 'It failed in a way that has no number here'],

@@ -5,7 +5,7 @@ import { Interrupted } from './interrupt.js';
 import type { Report } from './report.js';
 import { cleanLine } from './clean.js';
 
-/** What the command line can do about an error, besides what the error says. */
+/** Hints for the person about an error, besides its own message. */
 const NEXT: Partial<Record<ErrorCode, string>> = {
   amount_over_limit: 'For this call: --max <dollars>.',
   budget_exhausted: 'exact-change budget shows each cap.',
@@ -13,7 +13,7 @@ const NEXT: Partial<Record<ErrorCode, string>> = {
   insufficient_sol: 'exact-change balance shows what the wallet holds.',
 };
 
-/** What a command that failed has to say. */
+/** Returns the report of a failed command. */
 export function failureReport(error: unknown): Report {
   if (error instanceof Interrupted)
     return {
@@ -41,19 +41,19 @@ export function failureReport(error: unknown): Report {
   };
 }
 
-/** A `solana:` link to send the wallet what is missing. */
+/** Returns a `solana:` link that sends the missing tokens to the wallet. */
 function linkOf({ details }: ExactChangeError): string | undefined {
   return 'link' in details ? details.link : undefined;
 }
 
-/** Of fetch the reason is in the cause. Both may quote a server. */
+/** Returns the cleaned message of an error and its cause. `fetch` has the reason in the cause. */
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return 'The command failed.';
   const { cause } = error;
   return cleanLine(cause instanceof Error ? `${error.message}: ${cause.message}` : error.message);
 }
 
-/** Of the errors that leave the money as it was. */
+/** Exits for errors of this library that leave the funds untouched, by class. */
 const OF_CLASS: Readonly<Record<string, Exit>> = {
   ConfigError: 'usage',
   ProtocolError: 'short',
@@ -73,9 +73,9 @@ const OF_CODE: Partial<Record<ErrorCode, Exit>> = {
   rpc_wrong_network: 'usage',
 };
 
-/** What failed, by what happened to the money first. */
+/** Returns the exit of an error. If money moved, that decides; else the failed step does. */
 export function exitOf(error: unknown): Exit {
-  if (isExactChangeError(error)) return exitOfOurs(error);
+  if (isExactChangeError(error)) return exitOfLibraryError(error);
   const code = causeCode(error) ?? '';
   if (/^(?:ENOTFOUND|EAI_AGAIN)$/.test(code)) return 'noHost';
   if (/TIMEOUT|ETIMEDOUT/.test(code)) return 'timeout';
@@ -84,14 +84,14 @@ export function exitOf(error: unknown): Exit {
   return 'failed';
 }
 
-function exitOfOurs({ name, code, funds }: ExactChangeError): Exit {
+function exitOfLibraryError({ name, code, funds }: ExactChangeError): Exit {
   if (funds !== 'untouched') return funds;
   return OF_CODE[code] ?? OF_CLASS[name] ?? 'failed';
 }
 
-/** What Node calls the failure of a connection, which fetch hides in a cause. */
+/** Returns Node's code of a failed connection, which `fetch` hides in a cause. */
 function causeCode(error: unknown): string | undefined {
-  for (let one = error; isRecord(one); one = one['cause'])
-    if (typeof one['code'] === 'string') return one['code'];
+  for (let cause = error; isRecord(cause); cause = cause['cause'])
+    if (typeof cause['code'] === 'string') return cause['code'];
   return undefined;
 }

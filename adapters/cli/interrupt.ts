@@ -3,7 +3,7 @@ import { EXITS } from './exits.js';
 import type { Report } from './report.js';
 import type { Terminal } from './terminal.js';
 
-/** The person left a question, or pressed Ctrl-C before anything was signed. */
+/** The person left a question, or pressed Ctrl-C before the call signed a transaction. */
 export class Interrupted extends Error {
   constructor() {
     super('Interrupted. Nothing was signed or paid.');
@@ -11,49 +11,52 @@ export class Interrupted extends Error {
   }
 }
 
-/** What a call has signed. */
+/** A transaction that a call has signed. */
 interface Signed {
   readonly kind: 'swap' | 'payment';
-  /** Of the swap; of a payment the wallet's own, which proves it ours. */
+  /** The swap's signature; of a payment, the wallet's own signature. */
   readonly signature: string;
 }
 
 interface Work {
-  /** What is not known to be over, payments by their signature and swaps by their call. */
+  /** Undecided transactions: payments by the wallet's signature, swaps by the id of the attempt. */
   readonly open: Map<string, Signed>;
   readonly landed: Signed[];
 }
 
-/** Lets Ctrl-C end a call, and knows what it has signed by then. */
+/** Lets Ctrl-C end a call, and tracks the transactions that the call has signed. */
 export interface Interruption {
   /** Aborted by the first Ctrl-C. */
   readonly signal: AbortSignal;
   readonly abort: (reason: unknown) => void;
   readonly listener: (event: ClientEvent) => void;
   /**
-   * What to say if the call was ended while something signed was open, or after something had
-   * landed; undefined if nothing is gone and nothing can be.
+   * Returns the report of an ended call that has open or landed transactions; undefined if no
+   * transaction has landed or can land.
    */
   openReport(): Report | undefined;
   end(): void;
 }
 
-/** Listens until it is ended. A second Ctrl-C ends the process at once: the journal has it all. */
+/**
+ * Listens for Ctrl-C until `end`. A second Ctrl-C ends the process at once, because the journal has
+ * all signed transactions.
+ */
 export function createInterruption(terminal: Terminal): Interruption {
   const work: Work = { open: new Map(), landed: [] };
   const controller = new AbortController();
-  const heard = (): void => {
+  const onSignal = (): void => {
     if (controller.signal.aborted) process.exit(EXITS[reportOf(work)?.exit ?? 'interrupted'][0]);
     terminal.say('Interrupted: ending the call. Ctrl-C again ends it at once.');
     controller.abort(new Interrupted());
   };
-  process.on('SIGINT', heard).on('SIGTERM', heard);
+  process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
   return {
     signal: controller.signal,
     abort: (reason) => controller.abort(reason),
     listener: (event) => follow(work, event),
     openReport: () => reportOf(work),
-    end: () => void process.off('SIGINT', heard).off('SIGTERM', heard),
+    end: () => void process.off('SIGINT', onSignal).off('SIGTERM', onSignal),
   };
 }
 

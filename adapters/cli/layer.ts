@@ -1,6 +1,6 @@
 import type { ClientOptions } from 'exact-change';
 
-/** The options of a client that settings have under their own names. */
+/** Client options that the settings have under the same names. */
 export const NODE_NAMES = [
   ...(['rpcUrl', 'wsUrl', 'jupiterUrl', 'jupiterApiKey', 'apiUrl', 'apiKey'] as const),
   ...(['network', 'autoSwap', 'swapFrom', 'policy'] as const),
@@ -11,7 +11,7 @@ export type NodeOptions = Pick<ClientOptions, (typeof NODE_NAMES)[number]>;
 /** Where the key of the wallet is: in a file, or in the environment. */
 export type WalletPlace = { readonly file: string } | { readonly secretKey: string };
 
-/** What the flags, the environment or the configuration file say. */
+/** Settings of one source: flags, environment or configuration file. */
 export interface Layer extends NodeOptions {
   readonly wallet?: WalletPlace | undefined;
   readonly journal?: string | undefined;

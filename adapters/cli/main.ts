@@ -6,15 +6,15 @@ import type { Report } from './report.js';
 import type { GlobalFlags } from './settings.js';
 import { terminalOf, type Terminal } from './terminal.js';
 
-/** Of 64 bytes, in the shortest spelling. */
+/** Fewest characters that a secret key of 64 bytes can have. */
 const SHORTEST_KEY = 64;
 
-/** Runs the command that the arguments name. */
+/** Runs the command of the process's arguments. */
 export async function main(): Promise<void> {
   const terminal = terminalOf(process);
-  // What reads our output may stop before its end, as `head` does. A payment goes on.
+  // The reader of standard output may end early, as `head` does. A payment must still go on.
   process.stdout.on('error', () => undefined);
-  // What is waited for, the library does not keep the process alive for.
+  // The library does not keep the process alive while it waits, so do it here.
   const alive = setInterval(() => undefined, 2 ** 30);
   const exit = await runCommand(terminal).finally(() => clearInterval(alive));
   process.exitCode = EXITS[exit][0];
@@ -35,7 +35,7 @@ async function runCommand(terminal: Terminal): Promise<Exit> {
     if (words.length > 0) (await import('./key-in-words.js')).refuseKeyIn(words);
     await program.parseAsync(process.argv);
   } catch (error) {
-    // Commander has said what is wrong, or shown its help.
+    // Commander has already printed the error or its help.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 'done' : 'usage';
     const { failureReport } = await import('./failure.js');
     report = failureReport(error);
@@ -44,7 +44,7 @@ async function runCommand(terminal: Terminal): Promise<Exit> {
   const isJson = program.opts<GlobalFlags>().json === true;
   show(terminal, report, isJson);
   const { link } = report;
-  // A camera reads it off a screen; in a file or a pipe it is noise.
+  // A QR code is for a camera at a screen; in a file or a pipe it is noise.
   if (link !== undefined && !isJson && terminal.stderr.isTTY)
     terminal.say((await import('uqr')).renderUnicodeCompact(link));
   return report.exit ?? 'done';

@@ -5,31 +5,34 @@ import { askSecret, type Terminal } from './terminal.js';
 
 const LEAST_LENGTH = 8;
 
-/** Where a passphrase is read from, in this order: a file descriptor, the environment, the person. */
+/** Sources of a passphrase, in this order: a file descriptor, the environment, the person. */
 export interface PassphraseSource {
   readonly terminal: Terminal;
   readonly fd: number | undefined;
 }
 
-/** The passphrase of a wallet that is there. */
+/** Returns the passphrase of an existing wallet. */
 export async function readPassphrase(source: PassphraseSource, address: string): Promise<string> {
-  return (await given(source)) ?? ask(source.terminal, `Passphrase of the wallet ${address}`);
+  return (
+    (await suppliedPassphrase(source)) ??
+    ask(source.terminal, `Passphrase of the wallet ${address}`)
+  );
 }
 
-/** A passphrase for a new wallet: a person types it twice. */
+/** Returns a passphrase for a new wallet. A person types it twice. */
 export async function newPassphrase(source: PassphraseSource): Promise<string> {
   const { terminal } = source;
-  const passphrase = (await given(source)) ?? (await askTwice(terminal));
+  const passphrase = (await suppliedPassphrase(source)) ?? (await askTwice(terminal));
   if (passphrase.length < LEAST_LENGTH)
     throw unusable(`it has fewer than ${LEAST_LENGTH} characters`, 'Take a longer one.');
   return passphrase;
 }
 
-async function given({ terminal, fd }: PassphraseSource): Promise<string | undefined> {
+async function suppliedPassphrase({ terminal, fd }: PassphraseSource): Promise<string | undefined> {
   if (fd === undefined) return terminal.env['EXACT_CHANGE_PASSPHRASE'];
   let text = '';
   for await (const chunk of createReadStream('', { fd, encoding: 'utf8' })) text += String(chunk);
-  // The first line: what writes it ends it with a line break.
+  // Take the first line only, because most programs end the passphrase with a line break.
   return text.replace(/\r?\n[^]*$/, '');
 }
 

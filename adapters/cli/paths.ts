@@ -5,26 +5,26 @@ type Env = Readonly<Record<string, string | undefined>>;
 
 const OWN_FOLDER = 'exact-change';
 
-/** Where settings and the wallet are kept. */
+/** Returns the folder of the settings and the wallet. */
 export function configFolder(env: Env): string {
   return join(base(env, 'XDG_CONFIG_HOME', 'APPDATA', '.config'), OWN_FOLDER);
 }
 
-/** Where the journal is kept, which all commands of a user share. */
+/** Returns the folder of the journal, which all commands of a user share. */
 export function stateFolder(env: Env): string {
   return join(base(env, 'XDG_STATE_HOME', 'LOCALAPPDATA', '.local/state'), OWN_FOLDER);
 }
 
-/** By the XDG specification, which has a relative path ignored. */
+/** Returns a base folder. As the XDG specification says, a relative path is ignored. */
 function base(env: Env, xdg: string, windows: string, fallback: string): string {
   const names = process.platform === 'win32' ? [xdg, windows] : [xdg];
-  const given = names
+  const fromEnv = names
     .map((name) => env[name])
     .find((path) => path !== undefined && isAbsolute(path));
-  return given ?? join(homedir(), fallback);
+  return fromEnv ?? join(homedir(), fallback);
 }
 
-/** A path as people write it: `~` is the home folder. */
+/** Returns a path with a leading `~` replaced by the home folder. */
 export function expandHome(path: string): string {
   return path.replace(/^~(?=[/\\]|$)/, () => homedir());
 }

@@ -2,7 +2,7 @@ import type { CapUse, Plan } from 'exact-change';
 import { amountText, solText } from '../../src/token-text.js';
 import { cleanLine } from './clean.js';
 
-/** What a payment would take, in lines for the person that decides. */
+/** Returns the cost of a planned payment, in lines for the person that approves it. */
 export function planText(plan: Plan, network: string): string {
   const { payment, swap, wrap, cost, refused, maxFeeLamports } = plan;
   const call = `${plan.method} ${cleanLine(plan.url)}`;
@@ -37,7 +37,7 @@ function swapText(swap: NonNullable<Plan['swap']>, network: string): string {
   return `at most ${taken} for at least ${brought} (${swap.provider})`;
 }
 
-/** `maxPerDay: 1.25 of 10 USD used`. */
+/** Returns the use of a cap: `maxPerDay: 1.25 of 10 USD used`. */
 export function capText({ cap, host, payee, used, limit, unit }: CapUse): string {
   const about = host ?? payee;
   return `${cap}${about === undefined ? '' : ` (${about})`}: ${used} of ${limit} ${unit} used`;

@@ -7,21 +7,21 @@ const STATES = ['pending', 'settled', 'unsettled', 'uncertain'] as const;
 const LEDGERS = ['hledger', 'beancount'] as const satisfies readonly Ledger[];
 const GROUPS = ['day', 'host', 'token'] as const satisfies readonly Group[];
 
-/** Runs a command that the arguments name: loads it first. */
+/** Loads a command and runs it. */
 export type Runner = <Flags>(
   load: () => Promise<Run<Flags>>,
   given: Pick<Invocation<Flags>, 'flags' | 'args'>,
 ) => Promise<void>;
 
 /**
- * The commands and their options. What a command does is loaded when it is called: this file is all
- * that `--help` takes.
+ * Returns the commands and their options. The code of a command is loaded when it is called, so
+ * `--help` loads only this file.
  */
 export function buildProgram(run: Runner): Command {
   const runs =
     <Flags>(load: () => Promise<Run<Flags>>) =>
-    (...given: readonly unknown[]): Promise<void> => {
-      const command = given[given.length - 1];
+    (...actionArgs: readonly unknown[]): Promise<void> => {
+      const command = actionArgs[actionArgs.length - 1];
       if (!(command instanceof Command)) throw new TypeError('Commander gives the command last.');
       return run(load, { flags: command.optsWithGlobals(), args: command.args });
     };
@@ -209,7 +209,7 @@ function port(text: string): number {
 
 const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Milliseconds since the epoch, of a date or an age. */
+/** Parses a date or an age into milliseconds since the epoch. */
 function time(text: string): number {
   const [, count, unit = ''] = /^(\d{1,6})([mhd])$/.exec(text) ?? [];
   if (count !== undefined) return Date.now() - Number(count) * (UNITS[unit] ?? 0);

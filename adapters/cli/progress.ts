@@ -5,14 +5,14 @@ import type { Terminal } from './terminal.js';
 const SLOW_MS = 1_000;
 
 export interface Progress {
-  /** A step begins. It is told if it takes longer than a second. */
+  /** Begins a step. Its text is printed if the step takes longer than a second. */
   step(text: string): void;
-  /** The steps of a payment, by its events. */
+  /** Begins the steps of a payment, by its events. */
   readonly listener: (event: ClientEvent) => void;
   end(): void;
 }
 
-/** Tells steps that take long, on standard error. Nothing if the command is to be silent. */
+/** Prints slow steps on standard error, unless the command is silent. */
 export function createProgress(terminal: Terminal, isSilent: boolean, network: string): Progress {
   let timer: NodeJS.Timeout | undefined;
   const end = (): void => clearTimeout(timer);
@@ -32,7 +32,7 @@ export function createProgress(terminal: Terminal, isSilent: boolean, network: s
   };
 }
 
-/** What a call does once an event has been told. */
+/** Returns the step that a call begins after an event. */
 function nextStep(event: ClientEvent, network: string): string | undefined {
   switch (event.type) {
     case 'payment.required':

@@ -3,23 +3,23 @@ import type { Exit } from './exits.js';
 import type { GlobalFlags } from './settings.js';
 import type { Terminal } from './terminal.js';
 
-/** What a command has to say in the end. With `--json` it is one object. */
+/** The result of a command. With `--json` it is printed as one object. */
 export interface Report {
   /** Default `done`. */
   readonly exit?: Exit;
   /** Default `untouched`. */
   readonly funds?: Funds;
-  /** Absent if all was told while it ran. */
+  /** Fields of the object; absent if the command printed it while it ran. */
   readonly json?: Readonly<Record<string, unknown>>;
-  /** For a person, on standard output; absent if it was shown already, or there is nothing. */
+  /** Text for standard output; absent if it was already printed, or there is none. */
   readonly text?: string;
-  /** A link that a wallet app of a person opens, or reads as a QR code. */
+  /** A link that the person's wallet app opens, or reads as a QR code. */
   readonly link?: string;
-  /** For a person, on standard error. */
+  /** Lines for standard error. */
   readonly notes?: readonly string[];
 }
 
-/** What a command gets. */
+/** The input of a command. */
 export interface Invocation<Flags> {
   readonly terminal: Terminal;
   readonly flags: Flags & GlobalFlags;

@@ -6,9 +6,9 @@ import { fromEnvironment } from './environment.js';
 import { NODE_NAMES, type Layer, type NodeOptions } from './layer.js';
 import { configFolder, expandHome, stateFolder } from './paths.js';
 
-/** The layers, one over the other. */
+/** The settings of a command, merged from all layers. */
 export interface Settings extends Omit<Layer, 'journal'> {
-  /** A path. */
+  /** Path of the journal. */
   readonly journal: string;
   /** The path of the configuration file, if there is one. */
   readonly configFile: string | undefined;
@@ -32,8 +32,8 @@ export interface GlobalFlags {
 }
 
 /**
- * The settings of a command: its flags before the environment, and both before the configuration
- * file; of `policy` each cap by itself. Throws `ConfigError` (`invalid_option`).
+ * Returns the settings of a command. Flags override the environment, and both override the
+ * configuration file; in `policy`, each cap by itself. Throws `ConfigError` (`invalid_option`).
  */
 export function readSettings(
   flags: GlobalFlags,
@@ -49,7 +49,7 @@ export function readSettings(
   };
 }
 
-/** The options of a client that the settings have, apart from its wallet and journal. */
+/** Returns the client options of the settings, without wallet and journal. */
 export function nodeOptions(settings: Settings): NodeOptions {
   return Object.fromEntries(
     NODE_NAMES.map((name) => [name, settings[name]] as const).filter(
@@ -59,16 +59,16 @@ export function nodeOptions(settings: Settings): NodeOptions {
 }
 
 function over(lower: Layer, upper: Layer): Layer {
-  const given = Object.entries(upper).filter(([, value]) => value !== undefined);
+  const defined = Object.entries(upper).filter(([, value]) => value !== undefined);
   const policy = { ...lower.policy, ...upper.policy };
-  return { ...lower, ...Object.fromEntries(given), policy };
+  return { ...lower, ...Object.fromEntries(defined), policy };
 }
 
 function fromFlags(flags: GlobalFlags): Layer {
   const { wallet, rpcUrl, wsUrl, jupiterUrl, network, journal, swap, max, maxPerDay } = flags;
   return {
     ...{ rpcUrl, wsUrl, jupiterUrl, network, journal },
-    // Commander has a default of true for each `--no-` option.
+    // For each `--no-` option, Commander's default is true, so true is no choice of the person.
     autoSwap: swap === false ? false : undefined,
     wallet: wallet === undefined ? undefined : { file: wallet },
     policy: {
@@ -80,7 +80,7 @@ function fromFlags(flags: GlobalFlags): Layer {
 
 const FILE_NAMES: readonly string[] = [...NODE_NAMES, 'wallet', 'journal', 'serviceKey'];
 
-/** The file that was named, or the usual one if it is there. */
+/** Reads the named configuration file, or else the default file if it exists. */
 function readConfigFile(
   named: string | undefined,
   env: Readonly<Record<string, string | undefined>>,
@@ -103,7 +103,10 @@ function readConfigFile(
   };
 }
 
-/** Nothing if the file is not there and need not be. What is in it is not quoted. */
+/**
+ * Reads a JSON object from a file. Returns undefined if the file is optional and missing. Errors do
+ * not quote the content, because it may hold keys.
+ */
 function readJson(path: string, mayLack: boolean): Record<string, unknown> | undefined {
   let text: string;
   try {

@@ -4,26 +4,26 @@ import { cleanLine } from './clean.js';
 
 const USD_DECIMALS = 6;
 
-/** What left for one payment. */
+/** The cost of one payment. */
 export interface Spend {
   readonly microUsd: bigint;
-  /** In UTC. */
+  /** Day in UTC, such as `2026-07-01`. */
   readonly day: string;
   readonly host: string;
   readonly token: string;
 }
 
-/** What spending is summed up by. */
+/** A field to sum spending by. */
 export type Group = 'day' | 'host' | 'token';
 
 export interface Spending {
   readonly group: string;
-  /** Decimal text of US dollars; what has no price is left out. */
+  /** Decimal text of US dollars, without costs that have no price. */
   readonly usd: string;
   readonly payments: number;
 }
 
-/** All that left the wallet for a payment; undefined if nothing did. */
+/** Returns the cost of a payment; undefined if no tokens left the wallet. */
 export function spendOf({ at, state, swap, url, payment, cost }: Receipt): Spend | undefined {
   if (state === 'unsettled' && swap === undefined) return undefined;
   return {
@@ -34,7 +34,7 @@ export function spendOf({ at, state, swap, url, payment, cost }: Receipt): Spend
   };
 }
 
-/** What left, by group: days in their order, others by what they cost. */
+/** Sums spending by group. Days are in order; hosts and tokens begin with the highest cost. */
 export function spendingBy(group: Group, spends: readonly Spend[]): Spending[] {
   const sums = new Map<string, { microUsd: bigint; payments: number }>();
   for (const spend of spends) {
@@ -51,10 +51,10 @@ export function spendingBy(group: Group, spends: readonly Spend[]): Spending[] {
   }));
 }
 
-/** Some groups as one. */
+/** Returns the sum of several groups, as one group. */
 export function together(group: string, rows: readonly Spending[]): Spending {
   const microUsd = rows.reduce((sum, { usd }) => sum + microOf(usd), 0n);
-  const payments = rows.reduce((sum, one) => sum + one.payments, 0);
+  const payments = rows.reduce((sum, row) => sum + row.payments, 0);
   return { group, usd: formatUiAmount(microUsd, USD_DECIMALS), payments };
 }
 
@@ -62,9 +62,9 @@ function microOf(usd: string): bigint {
   return parseUiAmount(usd, USD_DECIMALS) ?? 0n;
 }
 
-/** A bar for each group, the longest for what cost most. */
+/** Returns a bar for each group. The group with the highest cost has the longest bar. */
 export function chartRows(rows: readonly Spending[]): string[][] {
-  // A picture needs no exact number.
+  // A bar needs no exact amount, so a number will do.
   const most = Math.max(...rows.map(({ usd }) => Number(usd)), Number.MIN_VALUE);
   return rows.map(({ group, usd, payments }) => [
     ...[group, barText(Number(usd) / most), `${usd} USD`, `${payments}`],

@@ -8,7 +8,7 @@ const CHARS = {
   ...{ left: '', 'left-mid': '', right: '', 'right-mid': '', mid: '', 'mid-mid': '', middle: '  ' },
 };
 
-/** Rows in columns, under a head, without lines around them. */
+/** Returns a table with a head, without lines around the cells. */
 export function tableText(
   { colors }: Pick<Terminal, 'colors'>,
   head: readonly string[],
@@ -29,13 +29,13 @@ export function tableText(
 
 const BAR_WIDTH = 24;
 
-/** A bar for a part of a whole, from 0 to 1. */
+/** Returns a bar for a share from 0 to 1. */
 export function barText(part: number): string {
   const full = Math.round(Math.min(1, Math.max(0, part)) * BAR_WIDTH);
   return `${'█'.repeat(full)}${'░'.repeat(BAR_WIDTH - full)}`;
 }
 
-/** How much of a whole: both decimal text in one unit. A picture needs no exact number. */
+/** Returns `part / whole`, both decimal text in one unit. A bar needs no exact amount. */
 export function shareOf(part: string, whole: string): number {
   return Number(whole) > 0 ? Number(part) / Number(whole) : Number(part) > 0 ? 1 : 0;
 }

@@ -2,24 +2,25 @@ import picocolors from 'picocolors';
 
 type Colors = ReturnType<typeof picocolors.createColors>;
 
-/** What a command prints to and asks on. */
+/** The streams that a command prints to and asks on. */
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: NodeJS.ReadStream;
   readonly stdout: NodeJS.WriteStream;
   readonly stderr: NodeJS.WriteStream;
-  /** Colours for standard output, and for standard error; none if it is no terminal. */
+  /** Colours for standard output; no colours if it is no terminal. */
   readonly colors: Colors;
+  /** Colours for standard error; no colours if it is no terminal. */
   readonly errorColors: Colors;
-  /** A person is there to be asked. */
+  /** Whether a person can be asked. */
   readonly canAsk: boolean;
-  /** A line on standard output: what was asked for. */
+  /** Prints a line of the result on standard output. */
   print(text: string): void;
-  /** A line on standard error: all else. */
+  /** Prints any other line on standard error. */
   say(text: string): void;
 }
 
-/** The streams of a process. */
+/** Returns the terminal of a process. */
 export function terminalOf({
   env,
   stdin,
@@ -32,21 +33,21 @@ export function terminalOf({
     ...{ env, stdin, stdout, stderr },
     colors: picocolors.createColors(isColored(stdout, env)),
     errorColors: picocolors.createColors(isColored(stderr, env)),
-    // A question to a pipe would take whatever comes next in it for an answer.
+    // A question to a pipe would read the next bytes of the pipe as the answer.
     canAsk: stdin.isTTY && stderr.isTTY,
     print: (text) => line(stdout, text),
     say: (text) => line(stderr, text),
   };
 }
 
-/** By no-color.org: set and not empty, it wins. */
+/** Whether a stream gets colours. As no-color.org says, a non-empty `NO_COLOR` comes first. */
 function isColored(stream: NodeJS.WriteStream, env: Terminal['env']): boolean {
   if (env['NO_COLOR']) return false;
   if (env['FORCE_COLOR']) return true;
   return stream.isTTY && env['TERM'] !== 'dumb';
 }
 
-/** A question that only `y` says yes to; undefined if it was left with Ctrl-C. */
+/** Asks a question with the default no. Undefined if the person left it with Ctrl-C. */
 export async function askYes(terminal: Terminal, message: string): Promise<boolean | undefined> {
   const { confirm, isCancel } = await import('@clack/prompts');
   const { stdin: input, stderr: output } = terminal;
@@ -54,7 +55,7 @@ export async function askYes(terminal: Terminal, message: string): Promise<boole
   return isCancel(answer) ? undefined : answer;
 }
 
-/** Text that is not shown; undefined if it was left with Ctrl-C. */
+/** Asks for a secret without showing it. Undefined if the person left the question with Ctrl-C. */
 export async function askSecret(terminal: Terminal, message: string): Promise<string | undefined> {
   const { password, isCancel } = await import('@clack/prompts');
   const { stdin: input, stderr: output } = terminal;

@@ -1,6 +1,6 @@
 import { pinnedMints } from 'exact-change';
 
-/** A mint as people write it: a symbol in any case, or an address. */
+/** Returns the mint of a symbol (in any case) or of an address. */
 export function mintOf(text: string, network: string): string {
   const pinned = pinnedMints(network).find(({ symbol }) => symbol === text.toUpperCase());
   return pinned?.mint ?? text;

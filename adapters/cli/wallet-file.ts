@@ -15,20 +15,20 @@ const VERSION = 1;
 const CIPHER = 'aes-256-gcm';
 const KEY_BYTES = 32;
 const IV_BYTES = 12;
-/** Without it Node takes a tag of 4 bytes, which can be guessed. */
+/** Without this option Node accepts a tag of 4 bytes, which can be guessed. */
 const TAG = { authTagLength: 16 } as const;
 const SECRET_BYTES = 64;
 
-/** About 0.4 s and 128 MiB for each passphrase that is tried. */
+/** Cost of scrypt: about 0.4 s and 128 MiB for each tried passphrase. */
 const COST = 2 ** 17;
-/** What a file may ask for: below is too cheap to try, above takes all of a machine's memory. */
+/** Costs that a file may have: lower is too cheap to guess, higher takes all memory. */
 const [LEAST_COST, MOST_COST] = [2 ** 14, 2 ** 20];
 const BLOCK_SIZE = 8;
 
 /** A wallet's key, encrypted by a passphrase. Bytes are in base64. */
 export interface EncryptedWallet {
   readonly version: typeof VERSION;
-  /** Base58. The encryption covers it: a file whose address was changed opens no more. */
+  /** Base58. The tag covers the address, so a file with a changed address does not open. */
   readonly address: string;
   readonly scrypt: { readonly cost: number; readonly salt: string };
   readonly iv: string;
@@ -39,7 +39,7 @@ export interface EncryptedWallet {
 /**
  * Encrypts the 64 bytes of a key.
  *
- * @param cost - Of scrypt, a power of 2; tests take less.
+ * @param cost - Cost of scrypt, a power of 2. Tests use a lower cost.
  */
 export async function encryptWallet(
   secret: Uint8Array,
@@ -62,8 +62,8 @@ export async function encryptWallet(
 }
 
 /**
- * The 64 bytes of the key. Throws `ConfigError` (`invalid_key`) if the passphrase is another, or the
- * file was changed.
+ * Returns the 64 bytes of the key. Throws `ConfigError` (`invalid_key`) if the passphrase is wrong,
+ * or the file was changed.
  */
 export async function decryptWallet(
   { address, scrypt: { cost, salt }, iv, ciphertext, tag }: EncryptedWallet,
@@ -83,7 +83,7 @@ export async function decryptWallet(
   }
 }
 
-/** An encrypted wallet in parsed JSON; undefined if it is none. */
+/** Reads an encrypted wallet from parsed JSON; undefined if the value is no such wallet. */
 export function readEncrypted(value: unknown): EncryptedWallet | undefined {
   if (!isRecord(value) || value['version'] !== VERSION || !isRecord(value['scrypt']))
     return undefined;
@@ -96,8 +96,8 @@ export function readEncrypted(value: unknown): EncryptedWallet | undefined {
 }
 
 /**
- * Writes a new file that its owner alone may read, whole or not at all. Rejects with `EEXIST` if
- * there is one: a wallet is never overwritten.
+ * Writes a new file that only its owner may read, whole or not at all. Rejects with `EEXIST` if the
+ * path is taken: a wallet is never overwritten.
  */
 export async function writeNewFile(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
@@ -106,7 +106,7 @@ export async function writeNewFile(path: string, text: string): Promise<void> {
   try {
     await file.writeFile(text);
     await file.sync();
-    // Unlike a rename, a link leaves alone what is there.
+    // A link, not a rename: a rename would replace an existing file.
     await link(temporary, path);
   } finally {
     await file.close();
@@ -115,9 +115,9 @@ export async function writeNewFile(path: string, text: string): Promise<void> {
 }
 
 function deriveKey(passphrase: string, salt: Uint8Array, cost: number): Promise<Buffer> {
-  // The same passphrase may be typed in more than one way of composing its letters.
+  // Keyboards may compose the same letters in different ways.
   const text = passphrase.normalize('NFKC');
-  // Node's own limit of memory refuses more than 2^14.
+  // Node's default memory limit refuses a cost above 2^14.
   const options: ScryptOptions = { N: cost, r: BLOCK_SIZE, p: 1, maxmem: 256 * BLOCK_SIZE * cost };
   return new Promise((resolve, reject) => {
     scrypt(text, salt, KEY_BYTES, options, (error, key) => (error ? reject(error) : resolve(key)));

@@ -10,25 +10,26 @@ import { decryptWallet, readEncrypted, type EncryptedWallet } from './wallet-fil
 
 /** The wallet of a command. */
 export interface Wallet {
-  /** Where its key is, for people. */
+  /** Place of the key, as text for people: a path or a variable. */
   readonly source: string;
   readonly isEncrypted: boolean;
-  /** Asks for the passphrase if it signs before it is unlocked. */
+  /** Asks for the passphrase when it signs before the wallet is unlocked. */
   readonly signer: MessageSigner;
-  /** Asks for the passphrase, if there is one to ask for. */
+  /** Asks for the passphrase if the wallet is encrypted. */
   unlock(): Promise<void>;
 }
 
-/** Where `wallet new` keeps the key unless it is told otherwise. */
+/** Returns the default path of the wallet, which `wallet new` writes. */
 export const defaultWalletFile = (env: Readonly<Record<string, string | undefined>>): string =>
   join(configFolder(env), 'wallet.json');
 
-/** The file of the command line tools of Solana. */
+/** The default key file of Solana's command line tools. */
 const SOLANA_FILE = '~/.config/solana/id.json';
 
 /**
- * The wallet that the settings name, or the one in the usual place. A key is never an argument:
- * other users of the machine see those. Throws `ConfigError` (`invalid_key`).
+ * Opens the wallet of the settings, or else the wallet at the default path. A key is never an
+ * argument, because other users of the machine see arguments. Throws `ConfigError`
+ * (`invalid_key`).
  */
 export function openWallet(place: WalletPlace | undefined, source: PassphraseSource): Wallet {
   if (place !== undefined && 'secretKey' in place)
@@ -56,7 +57,7 @@ function encryptedWallet(
     const passphrase = await readPassphrase(passphrases, file.address);
     return createKeySigner(await decryptWallet(file, passphrase));
   };
-  // A passphrase that was mistyped may be typed again.
+  // After a wrong passphrase, the next call asks again.
   const unlock = () =>
     (unlocking ??= open().catch((error: unknown) => {
       unlocking = undefined;
@@ -72,7 +73,7 @@ function encryptedWallet(
   };
 }
 
-/** The text of a key file, or of an encrypted wallet. Nothing of it is quoted. */
+/** Reads a key file or an encrypted wallet. Errors do not quote its content. */
 export function readKeyFile(path: string): string {
   try {
     return readFileSync(path, 'utf8');

@@ -5,12 +5,12 @@ const KEY = /^[\x21-\x7e]{16,256}$/;
 const BEARER = /^bearer +/i;
 
 /**
- * An `authorize` hook for a list of API keys, sent as `Authorization: Bearer <key>` or
- * `x-api-key: <key>`. Compares digests, each with all of its bytes and with every key, so that time
- * tells nothing of a key.
+ * Creates an `authorize` hook for a list of API keys, sent as `Authorization: Bearer <key>` or
+ * `x-api-key: <key>`. The hook compares all bytes of the digests of all keys, so that the time tells
+ * nothing about a key.
  *
- * Throws `ConfigError` (`invalid_option`) if there is no key, or one is shorter than 16
- * characters or holds other than visible ASCII.
+ * Throws `ConfigError` (`invalid_option`) if there is no key, or if a key is not 16 to 256
+ * characters of visible ASCII.
  *
  * @example
  * const handler = createHandler(local(), { authorize: apiKeys([process.env.API_KEY ?? '']) });
@@ -21,12 +21,12 @@ export function apiKeys(keys: readonly string[]): (request: Request) => boolean 
   if (!keys.every((key: unknown) => typeof key === 'string' && KEY.test(key))) {
     throw refuse('apiKeys', 'must hold keys of 16 to 256 visible ASCII characters.');
   }
-  const known = keys.map(digest);
+  const knownDigests = keys.map(digest);
   return ({ headers }) => {
-    const given = headers.get('x-api-key') ?? bearer(headers.get('authorization'));
-    if (given === undefined || given.length > 256) return false;
-    const asked = digest(given);
-    return known.map((key) => isEqual(key, asked)).includes(true);
+    const sentKey = headers.get('x-api-key') ?? bearer(headers.get('authorization'));
+    if (sentKey === undefined || sentKey.length > 256) return false;
+    const sentDigest = digest(sentKey);
+    return knownDigests.map((known) => isEqual(known, sentDigest)).includes(true);
   };
 }
 
@@ -40,7 +40,7 @@ function digest(key: string): Uint8Array {
   return sha256(new TextEncoder().encode(key));
 }
 
-/** Of two digests, in the same time wherever they differ. */
+/** Compares two digests in constant time. */
 function isEqual(a: Uint8Array, b: Uint8Array): boolean {
   return a.reduce((difference, byte, index) => difference | (byte ^ (b[index] ?? 0)), 0) === 0;
 }

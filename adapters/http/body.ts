@@ -5,7 +5,7 @@ import { RequestRefusal } from './refusal.js';
 const JSON_TYPE = /^application\/json(?:\s*;\s*charset="?utf-8"?)?$/i;
 
 /**
- * The JSON of a request: its type, size and depth bounded before it is parsed. Throws
+ * Reads the JSON of a request, and bounds its type, size and depth before parsing. Throws
  * {@link RequestRefusal}.
  */
 export async function readJsonBody(
@@ -13,7 +13,7 @@ export async function readJsonBody(
   maxBytes: number,
   signal: AbortSignal,
 ): Promise<unknown> {
-  // A form of another page cannot send this type without asking first.
+  // A form on another page cannot send this type without a CORS preflight.
   if (!JSON_TYPE.test(request.headers.get('content-type')?.trim() ?? '')) {
     throw new RequestRefusal(
       'unsupported_media_type',
@@ -32,7 +32,7 @@ export async function readJsonBody(
   try {
     return JSON.parse(text);
   } catch {
-    // The parser's own error quotes the body.
+    // Drop the parser's own error, because it quotes the body.
     throw new RequestRefusal(
       'malformed_request',
       'The body is not JSON. Check it, and send it again.',
@@ -40,7 +40,7 @@ export async function readJsonBody(
   }
 }
 
-/** Counted as it comes: what the headers say of its length is the sender's word. */
+/** Reads a body and counts its bytes: its content-length is only the sender's claim. */
 async function readBytes(
   request: Request,
   maxBytes: number,
@@ -59,7 +59,7 @@ async function readBytes(
       chunks.push(value);
     }
   } catch (error) {
-    // The rest may never come, so the answer does not wait until it is thrown away.
+    // Do not wait for the cancellation, because the rest of the body may never come.
     reader?.cancel().catch(() => undefined);
     throw error;
   }

@@ -5,16 +5,16 @@ import { isAddress } from '../../src/solana/address.js';
 import { RequestRefusal } from './refusal.js';
 import type { Asked } from './route.js';
 
-/** A caller of a service, as it knows its callers. */
+/** A caller, as the service knows it. */
 export interface WebhookCaller {
   /**
-   * The same for all requests of one caller, 1 to 256 characters: it sees and changes only the
-   * webhooks that it registered under this, and its idempotency keys are its own.
+   * 1 to 256 characters, the same for all requests of one caller. The caller sees and changes only
+   * the webhooks that it registered under this id, and its idempotency keys are its own.
    */
   readonly id: string;
   /**
-   * Whose events the endpoints that it registers may hear of; default: those of all wallets. What
-   * it registered before keeps its wallets, so remove that if they are taken from a caller.
+   * Wallets with events that the caller's endpoints may hear of; default: all wallets. Endpoints
+   * keep the wallets that they were registered with, so remove them if you take a wallet away.
    */
   readonly wallets?: readonly string[] | undefined;
 }
@@ -25,33 +25,33 @@ export type CallerOf = (
 
 const MAX_ID = 256;
 /**
- * The user of the registry itself, and of a service whose callers are one. No hook gives this id: a
- * header that is missing is soon an empty one, and would be let in as the operator.
+ * The caller of the registry itself, and of a service without `callerOf`. A hook may not return
+ * this id: a missing header easily becomes an empty string, and would be let in as the operator.
  */
 const OPERATOR: WebhookCaller = { id: '' };
 
 /**
- * A hook that gives anything but a caller lets no request in: all that are taken for one would
- * share what each registers.
+ * Returns the caller of a request. Throws if the hook returns anything but a caller, because callers
+ * that are taken for the same caller would share their webhooks.
  */
 export async function callerBehind(
   { request, signal }: Asked,
   callerOf: CallerOf | undefined,
 ): Promise<WebhookCaller> {
   if (callerOf === undefined) return OPERATOR;
-  const given: unknown = await callerOf(request);
-  // Nothing is registered for a caller that has been told that there was no answer.
+  const caller: unknown = await callerOf(request);
+  // Register nothing after the deadline, because the caller was told that there is no answer.
   throwIfAborted(signal);
-  if (given === undefined)
+  if (caller === undefined)
     throw new RequestRefusal(
       'unauthorized',
       'This service does not know the caller. Send the key that its operator gave you.',
     );
-  if (!isCaller(given))
+  if (!isCaller(caller))
     throw new TypeError(
       'callerOf has to give an id of 1 to 256 characters, and wallets as base58 addresses if it names any.',
     );
-  return given;
+  return caller;
 }
 
 function isCaller(value: unknown): value is WebhookCaller {
@@ -66,7 +66,7 @@ function isCaller(value: unknown): value is WebhookCaller {
 }
 
 /**
- * An idempotency key as a caller's own: what another caller writes under the same key is another
+ * Returns an idempotency key that is the caller's own: the same key from another caller is another
  * purchase.
  */
 export function keyOf({ id }: WebhookCaller, key: string): string {

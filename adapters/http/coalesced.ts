@@ -2,21 +2,18 @@ import type { SwapQuote, SwapRequest } from '../../src/swaps/types.js';
 import type { TokenBalance, Transport } from '../../src/transport.js';
 import { createSharedCalls } from './shared-calls.js';
 
-/**
- * Milliseconds for which an answer is given to all calls that ask the same; 0: each call is made
- * for its caller alone.
- */
+/** Milliseconds for which equal calls share an answer; 0: no call shares. */
 export interface Freshness {
   readonly quoteMs: number;
   readonly balanceMs: number;
 }
 
-/** Of each kind, the largest of some ten kilobytes. */
+/** Answers of each kind that are kept; the largest have some ten kilobytes. */
 const MAX_KEPT = 1_000;
 
 /**
- * A transport whose quotes and balances many callers share: see {@link createSharedCalls}. What
- * decides on money, `buildSwap` and `autoPay`, passes: it reads for itself, past this.
+ * Wraps a transport so that callers share quotes and balances: see {@link createSharedCalls}.
+ * `buildSwap` and `autoPay` decide on money, so they use no shared answer.
  */
 export function coalesced(
   transport: Transport,
@@ -43,7 +40,9 @@ export function coalesced(
       const { wallet, mint } = request;
       const key = JSON.stringify([wallet, typeof mint === 'string' ? [mint] : mint]);
       const ask = async (signal: AbortSignal) =>
-        (await transport.balance(request, { signal })).map((one) => Object.freeze({ ...one }));
+        (await transport.balance(request, { signal })).map((balance) =>
+          Object.freeze({ ...balance }),
+        );
       return [...(await balances(key, ask, options?.signal))];
     },
     buildSwap: (request, options) => transport.buildSwap(request, options),
@@ -70,7 +69,7 @@ function keyOfQuote({
   ]);
 }
 
-/** No caller's copy of it changes another's. */
+/** Returns a frozen copy of a quote, so that no caller changes the quote of other callers. */
 function frozenQuote(quote: SwapQuote): SwapQuote {
   return Object.freeze({
     ...quote,
@@ -83,6 +82,6 @@ function frozenCopy(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return Object.freeze(value.map(frozenCopy));
   return Object.freeze(
-    Object.fromEntries(Object.entries(value).map(([name, one]) => [name, frozenCopy(one)])),
+    Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, frozenCopy(inner)])),
   );
 }

@@ -3,8 +3,8 @@ const EXPOSED_HEADERS = 'retry-after, x-request-id';
 const MAX_AGE_SECONDS = '600';
 
 /**
- * What lets a page of a listed origin read the answer; nothing at all if none is listed. No
- * cookie is ever allowed.
+ * Returns the headers that let a page of a listed origin read the answer; none if no origin is
+ * listed. Cookies are never allowed.
  */
 export function corsHeaders(
   origins: readonly string[],
@@ -20,8 +20,8 @@ export function corsHeaders(
 }
 
 /**
- * The answer to a page's question whether it may call; undefined if the request is none, or of a
- * page that may not.
+ * Returns the answer to a CORS preflight; undefined if the request is no preflight, or its page may
+ * not call.
  */
 export function preflight(
   origins: readonly string[],

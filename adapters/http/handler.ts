@@ -24,15 +24,15 @@ const MAX_URL = 8_192;
 const MAX_HEADERS = 16_384;
 const MAX_WAIT_MS = 24 * 60 * 60_000;
 
-/** What a request comes to; a `Response` is the answer itself. */
+/** Handles a request; a `Response` is the answer itself, any other value becomes its JSON. */
 type HandledCall = (request: Request, url: URL) => Promise<unknown>;
-/** What each method comes to at one path. */
+/** The calls of one path, by method. */
 type MethodTable = ReadonlyMap<string, HandledCall>;
 
 /**
- * The REST interface over any transport, as one function from a `Request` to a `Response`: it never
- * rejects, holds no key, keeps nothing between requests but quotes and balances for a moment, and
- * needs nothing of Node. What it serves is in its own `/openapi.json`.
+ * Creates the REST interface over any transport, as one function from a `Request` to a `Response`.
+ * The function never rejects, holds no key and needs nothing of Node. Between requests it only
+ * keeps quotes and balances, for a moment. Its own `/openapi.json` lists what it serves.
  *
  * Throws `ConfigError` (`invalid_option`) at once if the options are wrong.
  *
@@ -49,7 +49,7 @@ export function createHandler(
   const settings = parseHandlerOptions(options);
   const { quoteCacheMs: quoteMs, balanceCacheMs: balanceMs } = settings;
   const { metrics } = settings;
-  const places = placesOf(
+  const routing = routingOf(
     coalesced(transport, { quoteMs, balanceMs }, systemRuntime.now),
     settings,
   );
@@ -61,7 +61,7 @@ export function createHandler(
       ...corsHeaders(settings.cors, request.headers.get('origin')),
     };
     try {
-      const answer = await answerOf(request, places, settings);
+      const answer = await answerOf(request, routing, settings);
       if (answer instanceof Response) return withHeaders(answer, headers);
       return json(request, 200, 'application/json', answer, headers);
     } catch (error) {
@@ -70,10 +70,11 @@ export function createHandler(
       return json(request, problem.status, PROBLEM_TYPE, problem, { ...headers, ...more });
     }
   };
-  return metrics === undefined ? handle : measured(handle, metrics, places);
+  return metrics === undefined ? handle : measured(handle, metrics, routing);
 }
 
-function placesOf(
+/** Returns the calls of the service by path and method. */
+function routingOf(
   transport: Transport,
   settings: HandlerSettings,
 ): ReadonlyMap<string, MethodTable> {
@@ -83,34 +84,34 @@ function placesOf(
     ...(webhooks === undefined ? [] : webhookRoutes(webhooks, callerOf)),
     ...(metrics === undefined ? [] : [metricsRoute(metrics)]),
   ];
-  const places = new Map<string, Map<string, HandledCall>>();
+  const routing = new Map<string, Map<string, HandledCall>>();
   const serve = (
     { method, path }: { readonly method: string; readonly path: string },
     call: HandledCall,
   ) => {
-    const place = places.get(basePath + path) ?? new Map<string, HandledCall>();
-    // RFC 9110: HEAD is a GET whose answer keeps its body back.
-    for (const one of method === 'GET' ? ['GET', 'HEAD'] : [method]) place.set(one, call);
-    places.set(basePath + path, place);
+    const methods = routing.get(basePath + path) ?? new Map<string, HandledCall>();
+    // RFC 9110: HEAD is a GET with an answer without its body.
+    for (const name of method === 'GET' ? ['GET', 'HEAD'] : [method]) methods.set(name, call);
+    routing.set(basePath + path, methods);
   };
   for (const route of routes)
     serve(route.operation, (request, url) => operate(route, request, url, settings));
   serve(pages.health, async () => ({ status: 'ok' }));
   serve(pages.openapi, async () => openapi);
-  const { webhooks: told, ...served } = document;
-  const openapi = new Written({
-    ...served,
-    ...(webhooks === undefined ? {} : { webhooks: told }),
+  const { webhooks: webhookDocument, ...commonDocument } = document;
+  const openapi = new CachedJson({
+    ...commonDocument,
+    ...(webhooks === undefined ? {} : { webhooks: webhookDocument }),
     servers: [{ url: basePath === '' ? '/' : basePath }],
     paths: Object.fromEntries(
-      Object.entries(document.paths).filter(([path]) => places.has(basePath + path)),
+      Object.entries(document.paths).filter(([path]) => routing.has(basePath + path)),
     ),
   });
-  return places;
+  return routing;
 }
 
-/** An answer that is the same each time, and is put into JSON for the first alone. */
-class Written {
+/** An answer that never changes, so it is written as JSON only once. */
+class CachedJson {
   #text: string | undefined;
 
   constructor(private readonly value: object) {}
@@ -122,7 +123,7 @@ class Written {
 
 async function answerOf(
   request: Request,
-  places: ReadonlyMap<string, MethodTable>,
+  routing: ReadonlyMap<string, MethodTable>,
   settings: HandlerSettings,
 ): Promise<unknown> {
   const size = [...request.headers].reduce(
@@ -136,18 +137,18 @@ async function answerOf(
     );
   }
   const url = addressOf(request.url);
-  const place = places.get(url.pathname);
-  if (place === undefined) throw new RequestRefusal('not_found', NOTHING_HERE);
-  const methods = [...place.keys()];
+  const table = routing.get(url.pathname);
+  if (table === undefined) throw new RequestRefusal('not_found', NOTHING_HERE);
+  const methods = [...table.keys()];
   const allowed = preflight(settings.cors, request, methods);
   if (allowed !== undefined) return allowed;
-  const call = place.get(request.method);
+  const call = table.get(request.method);
   if (call !== undefined) return call(request, url);
   const allow = methods.join(', ');
   throw new RequestRefusal('method_not_allowed', `Use ${allow} here.`, { headers: { allow } });
 }
 
-/** One operation: its caller, what for, and the answer, all within the time for it. */
+/** Admits a request, reads its input and runs its operation, all within one deadline. */
 async function operate(
   route: Route,
   request: Request,
@@ -171,7 +172,7 @@ async function operate(
   }
 }
 
-/** Whether a request may go on; a hook's own `Response` is returned. */
+/** Throws if a request may not go on; returns a hook's own `Response`. */
 async function admit(
   request: Request,
   url: URL,
@@ -194,7 +195,7 @@ async function admit(
   );
   const allowed: unknown = await authorize(request);
   if (allowed instanceof Response) return allowed;
-  // Whatever else a hook gives, a promise in an object or a user, is no yes.
+  // Only `true` admits a request: a hook may return a user, or an object with a promise in it.
   if (allowed === true) return undefined;
   const headers = { 'www-authenticate': 'Bearer' };
   throw new RequestRefusal(
@@ -204,7 +205,7 @@ async function admit(
   );
 }
 
-/** Each as an object of its own: a name may come more than once. */
+/** Returns an object for each entry, because a name may come more than once. */
 function namesAndValues(entries: Iterable<[string, string]>): Record<string, string>[] {
   return [...entries].map(([name, value]) => ({ [name]: value }));
 }
@@ -233,10 +234,7 @@ function refuseSecrets(finding: Finding | undefined): void {
   if (finding !== undefined) throw new RequestRefusal('secret_refused', FOUND[finding]);
 }
 
-/**
- * What the caller hears whose request was stopped. What was handed to the network by then may still
- * land.
- */
+/** Returns the error for a stopped request. A swap that it sent to the network may still land. */
 function ended(
   { passed }: Deadline,
   { operation }: Route,
@@ -251,10 +249,10 @@ function ended(
       `The request did not arrive within ${timeoutMs} ms. Send it again.`,
     );
   }
-  const sent = typeof input === 'object' && input !== null && 'signedSwap' in input;
+  const sendsSwap = typeof input === 'object' && input !== null && 'signedSwap' in input;
   return new TransportError('timeout', `There was no answer within ${timeoutMs} ms. Try again.`, {
     details: { step: operation.path, timeoutMs },
-    ...(sent ? { funds: 'uncertain' as const, retry: 'same' as const } : {}),
+    ...(sendsSwap ? { funds: 'uncertain' as const, retry: 'same' as const } : {}),
     cause,
   });
 }
@@ -271,7 +269,7 @@ function problemFor(error: unknown): {
   };
 }
 
-/** A log that fails must not cost the caller the answer. */
+/** Calls `onError`, and ignores its failure: the caller must still get the answer. */
 function report({ onError }: HandlerSettings, error: unknown, requestId: string): void {
   new Promise<void>((resolve) => resolve(onError(error, requestId))).catch(() => undefined);
 }
@@ -283,7 +281,7 @@ function json(
   body: unknown,
   headers: Readonly<Record<string, string>>,
 ): Response {
-  const text = () => (body instanceof Written ? body.text() : JSON.stringify(body));
+  const text = () => (body instanceof CachedJson ? body.text() : JSON.stringify(body));
   return new Response(method === 'HEAD' ? null : text(), {
     status,
     headers: { 'content-type': type, ...headers },
@@ -291,8 +289,8 @@ function json(
 }
 
 function withHeaders(response: Response, headers: Readonly<Record<string, string>>): Response {
-  const all = new Headers(response.headers);
-  for (const [name, value] of Object.entries(headers)) all.set(name, value);
+  const merged = new Headers(response.headers);
+  for (const [name, value] of Object.entries(headers)) merged.set(name, value);
   const { status, statusText } = response;
-  return new Response(response.body, { status, statusText, headers: all });
+  return new Response(response.body, { status, statusText, headers: merged });
 }

@@ -1,7 +1,7 @@
 import { hex } from '../../src/internal/bytes.js';
 import type { Runtime } from '../../src/internal/runtime.js';
 
-/** On every answer: it is for this caller now, and nothing to run, frame or guess the type of. */
+/** Headers of every answer: nothing may cache it, run it, frame it or guess its type. */
 export const ALWAYS = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -12,11 +12,11 @@ export const ALWAYS = {
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
-/** The caller's own request id if it is fit to be logged, else a new one. */
+/** Returns the caller's own request id if it is safe to log, else a new id. */
 export function requestIdOf(
   headers: Headers,
   { randomBytes }: Pick<Runtime, 'randomBytes'>,
 ): string {
-  const given = headers.get('x-request-id') ?? '';
-  return REQUEST_ID.test(given) ? given : hex.encode(randomBytes(16));
+  const callersId = headers.get('x-request-id') ?? '';
+  return REQUEST_ID.test(callersId) ? callersId : hex.encode(randomBytes(16));
 }

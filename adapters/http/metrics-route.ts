@@ -2,7 +2,7 @@ import { pages } from '../../src/wire/operations.js';
 import { METRICS_TYPE, type Metrics } from './metrics.js';
 import type { Route } from './route.js';
 
-/** Where Prometheus reads what was counted. */
+/** Creates the route from which Prometheus reads the metrics. */
 export function metricsRoute(metrics: Metrics): Route {
   return {
     operation: pages.metrics,
@@ -13,19 +13,22 @@ export function metricsRoute(metrics: Metrics): Route {
   };
 }
 
-/** A handler whose requests are counted, by paths and methods that there are. */
+/**
+ * Wraps a handler so that its requests are counted by path and method. Paths and methods that the
+ * service does not have count as `other`.
+ */
 export function measured(
   handle: (request: Request) => Promise<Response>,
   metrics: Metrics,
-  places: ReadonlyMap<string, ReadonlyMap<string, unknown>>,
+  routing: ReadonlyMap<string, ReadonlyMap<string, unknown>>,
 ): (request: Request) => Promise<Response> {
   return async (request) => {
-    const counted = metrics.request();
+    const countRequest = metrics.request();
     const response = await handle(request);
     const [path = ''] = request.url.replace(/^\w+:\/\/[^/]*/, '').split(/[?#]/);
-    const methods = places.get(path);
+    const methods = routing.get(path);
     const isKnown = methods?.has(request.method) === true;
-    counted(
+    countRequest(
       methods === undefined ? 'other' : path,
       isKnown ? request.method : 'other',
       response.status,

@@ -1,28 +1,28 @@
 import type { PaymentResult } from '../../src/transport.js';
 import type { WebhookDelivery } from '../webhooks/types.js';
 
-/** What a service counts, in the text format of Prometheus. */
+/** Numbers that a service counts, for Prometheus. */
 export interface Metrics {
-  /** All of it as it stands. */
+  /** Returns the current numbers in the text format of Prometheus. */
   text(): string;
   /** Counts a delivery: give it to `createWebhooks` as `onDelivery`. */
   readonly onDelivery: (report: WebhookDelivery) => void;
-  /** @internal Counts a step of a payment, by the state that it came to. */
+  /** @internal Counts a step of a payment, by the state after the step. */
   step(state: PaymentResult['state']): void;
-  /** @internal Counts a request, from now until it has a status. */
+  /** @internal Starts to time a request; the returned function counts it with its status. */
   request(): (route: string, method: string, status: number) => void;
 }
 
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** Upper bounds, in seconds: from what is kept here to what waits for a swap to land. */
+/** Upper bounds in seconds: from a cached answer to an answer that waits for a swap to land. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 type Labels = Readonly<Record<string, string>>;
 
 /**
- * Counts what a service does, for `GET /metrics`. Every label is one of a few words: no caller,
- * wallet, seller or endpoint is one.
+ * Creates the metrics of a service, for `GET /metrics`. Labels have few possible values, and none of
+ * them names a caller, a wallet, a seller or an endpoint.
  *
  * @example
  * const metrics = createMetrics();
@@ -39,7 +39,7 @@ export function createMetrics(now: () => number = () => performance.now()): Metr
     'Time to the answer of an endpoint.',
   );
   let inFlight = 0;
-  const open = (): string =>
+  const inFlightText = (): string =>
     [
       '# HELP exact_change_http_requests_in_flight Requests that wait for their answer.',
       '# TYPE exact_change_http_requests_in_flight gauge',
@@ -47,7 +47,7 @@ export function createMetrics(now: () => number = () => performance.now()): Metr
     ].join('\n');
   return {
     text: () =>
-      `${[requests.text(), durations.text(), open(), steps.text(), deliveries.text(), deliverySeconds.text()].join('\n')}\n`,
+      `${[requests.text(), durations.text(), inFlightText(), steps.text(), deliveries.text(), deliverySeconds.text()].join('\n')}\n`,
     onDelivery({ event, told, ms }) {
       deliveries.add({ event, outcome: told ? 'told' : 'failed' });
       deliverySeconds.record({ event }, ms / 1000);
@@ -65,7 +65,7 @@ export function createMetrics(now: () => number = () => performance.now()): Metr
   };
 }
 
-/** A counter with labels. */
+/** Creates a counter with labels. */
 function counter(name: string, help: string) {
   const counts = new Map<string, number>();
   return {
@@ -82,19 +82,19 @@ function counter(name: string, help: string) {
   };
 }
 
-/** A histogram with labels. */
+/** Creates a histogram with labels. */
 function histogram(name: string, help: string) {
   const series = new Map<string, { readonly counts: number[]; sum: number; count: number }>();
   return {
     record(labels: Labels, seconds: number): void {
       const key = keyOf(labels);
-      const one = series.get(key) ?? { counts: BUCKETS.map(() => 0), sum: 0, count: 0 };
-      series.set(key, one);
+      const totals = series.get(key) ?? { counts: BUCKETS.map(() => 0), sum: 0, count: 0 };
+      series.set(key, totals);
       BUCKETS.forEach((bound, index) => {
-        if (seconds <= bound) one.counts[index] = (one.counts[index] ?? 0) + 1;
+        if (seconds <= bound) totals.counts[index] = (totals.counts[index] ?? 0) + 1;
       });
-      one.sum += seconds;
-      one.count += 1;
+      totals.sum += seconds;
+      totals.count += 1;
     },
     text: () =>
       [
@@ -110,7 +110,7 @@ function histogram(name: string, help: string) {
   };
 }
 
-/** Values are words of ours: a path, a method, a state. None has a quote in it. */
+/** Writes labels. The values need no escaping: a path, a method or a state has no quote in it. */
 function keyOf(labels: Labels): string {
   return Object.entries(labels)
     .map(([name, value]) => `${name}="${value}"`)

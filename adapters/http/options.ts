@@ -4,53 +4,56 @@ import type { CallerOf } from './caller.js';
 import type { Metrics } from './metrics.js';
 
 export interface HandlerOptions {
-  /** What stands before each path, such as `/pay`; default none. */
+  /** Path before each path of the service, such as `/pay`; default none. */
   readonly basePath?: string | undefined;
-  /** Of a request's body, counted as it comes; default 65536. */
+  /** Bytes of a request's body, counted as they come; default 65536. */
   readonly maxBodyBytes?: number | undefined;
   /** Milliseconds for one request, its body included; default 30000. */
   readonly timeoutMs?: number | undefined;
   /**
-   * Which requests may call an operation; absent, all may. `false` is answered with 401, a
-   * `Response` is the answer. It must leave the body unread.
-   * Health and the OpenAPI document are open.
+   * Decides which requests may call an operation; absent, all may. `false` is answered with 401; a
+   * `Response` is the answer itself. The hook must leave the body unread. Health and the OpenAPI
+   * document are open.
    */
   readonly authorize?:
     ((request: Request) => boolean | Response | Promise<boolean | Response>) | undefined;
   /**
-   * Milliseconds that a request has to wait for, asked before `authorize`: above 0, it is answered
-   * with 429. See {@link rateLimit}.
+   * Returns the milliseconds that a request has to wait; called before `authorize`. A request with
+   * more than 0 is answered with 429. See {@link rateLimit}.
    */
   readonly rateLimit?: ((request: Request) => number | Promise<number>) | undefined;
   /**
-   * Milliseconds, up to 5000, for which a quote is given to all callers that ask the same; default
-   * 1000, a fifth of what a client takes for a price of now, so that a key that Jupiter lets ask
-   * once a second is enough for any one pair. 0: each request is asked for alone.
+   * Milliseconds, up to 5000, for which equal requests share a quote; 0: no request shares. Default
+   * 1000, a fifth of the age at which a client quotes again: then a Jupiter key with one request a
+   * second is enough for each pair of tokens.
    */
   readonly quoteCacheMs?: number | undefined;
-  /** The same for balances; default 400, a slot: what is confirmed changes no sooner. */
+  /**
+   * Milliseconds, up to 5000, for which equal requests share balances; 0: no request shares.
+   * Default 400, the time of a slot, because confirmed balances change no sooner.
+   */
   readonly balanceCacheMs?: number | undefined;
   /**
-   * Serves the registration of webhooks below `/api/webhooks`; absent, there is nothing. Where
-   * `authorize` lets strangers in, they register too.
+   * Serves the registration of webhooks below `/api/webhooks`; absent, there are no such paths. Any
+   * caller that `authorize` lets in may register.
    */
   readonly webhooks?: WebhookRegistry | undefined;
   /**
-   * Tells the caller of a request that registers webhooks or has an idempotency key, asked after
-   * `authorize`; undefined is answered with 401. It must leave the body alone. Absent, all that are
-   * let in are one caller: each sees and changes every endpoint, may hear of every wallet, and
-   * shares its keys. That fits a service whose callers are its operator's own.
+   * Tells the caller of a request that registers webhooks or has an idempotency key; called after
+   * `authorize`. Undefined is answered with 401. The hook must leave the body unread. Absent, all
+   * requests come from one caller: each sees and changes every endpoint, may hear of every wallet,
+   * and shares the idempotency keys. That fits a service for its operator's own programs.
    */
   readonly callerOf?: CallerOf | undefined;
-  /** Serves what it counts at `/metrics`, to those that `authorize` lets in; absent, there is nothing. */
+  /** Serves its numbers at `/metrics` to requests that `authorize` lets in; absent, no such path. */
   readonly metrics?: Metrics | undefined;
-  /** Origins whose pages may call, such as `https://app.example.com`; default none. */
+  /** Origins of the pages that may call, such as `https://app.example.com`; default none. */
   readonly cors?: readonly string[] | undefined;
-  /** Hears of every failure that is answered with a status of 500 or above, for the host's log. */
+  /** Called with each failure that is answered with a status of 500 or above, for the host's log. */
   readonly onError?: ((error: unknown, requestId: string) => void) | undefined;
 }
 
-/** Options, checked and complete. */
+/** Checked options, with defaults filled in. */
 export interface HandlerSettings {
   readonly basePath: string;
   readonly maxBodyBytes: number;
@@ -66,7 +69,7 @@ export interface HandlerSettings {
   readonly onError: NonNullable<HandlerOptions['onError']>;
 }
 
-// A client asks for another quote if one is older: run-swap.ts.
+// A client quotes again if a quote is older: run-swap.ts.
 const MAX_CACHE_MS = 5_000;
 
 const NAMES: readonly string[] = [
@@ -86,7 +89,7 @@ const NAMES: readonly string[] = [
 
 /** Checks options and fills in the defaults. Throws `ConfigError` (`invalid_option`). */
 export function parseHandlerOptions(options: HandlerOptions): HandlerSettings {
-  // A misspelt authorize would leave the service open.
+  // Refuse unknown names: a misspelt `authorize` would leave the service open.
   refuseUnknown(options, NAMES);
   return {
     basePath: parseBasePath(options.basePath ?? ''),

@@ -1,19 +1,19 @@
 import { refuse } from '../../src/internal/options.js';
 
 export interface RateLimitOptions {
-  /** Requests of one caller in a minute; as many may come at once. */
+  /** Requests of one caller in a minute; the caller may send all of them at once. */
   readonly perMinute: number;
   /**
-   * What a request counts for, such as the address that a proxy of yours vouches for. What a caller
-   * can make up, an API key that is not yet checked too, is a new caller each time. Default: all
-   * callers are one.
+   * Returns the caller that a request counts for, such as the address that your proxy vouches for.
+   * A caller can invent any other value, such as an API key before it is checked, and be a new
+   * caller each time. Default: all requests come from one caller.
    */
   readonly keyOf?: (request: Request) => string;
-  /** Milliseconds; default `Date.now`. */
+  /** Returns the time in milliseconds; default `Date.now`. */
   readonly now?: () => number;
   /**
-   * Callers that are remembered; default 10000. Beyond, the one that was quiet the longest is
-   * forgotten, and starts anew.
+   * Callers that are remembered; default 10000. Beyond that, the caller that was quiet the longest
+   * is forgotten and starts anew.
    */
   readonly maxCallers?: number;
 }
@@ -27,10 +27,10 @@ const MINUTE_MS = 60_000;
 const MAX_KEY = 256;
 
 /**
- * A `rateLimit` for the handler: a bucket of tokens for each caller, in this process alone. Answers
- * how many milliseconds a request has to wait, 0 if it may pass.
+ * Creates a `rateLimit` hook for the handler: a token bucket for each caller, in this process alone.
+ * The hook returns the milliseconds that a request has to wait, 0 if it may pass.
  *
- * Throws `ConfigError` (`invalid_option`) if a number is not a whole one above 0.
+ * Throws `ConfigError` (`invalid_option`) if `perMinute` or `maxCallers` is no whole number above 0.
  *
  * @example
  * const handler = createHandler(local(), {
@@ -46,7 +46,7 @@ export function rateLimit(options: RateLimitOptions): (request: Request) => numb
     if (!Number.isSafeInteger(value) || value < 1)
       throw refuse(name, 'must be a whole number above 0.');
   }
-  // In the order of last use: a Map keeps that of insertion.
+  // In the order of last use, because each use inserts its bucket anew.
   const buckets = new Map<string, Bucket>();
   return (request) => {
     const key = keyOf(request).slice(0, MAX_KEY);

@@ -1,7 +1,7 @@
 import { serviceProblem, type Problem } from '../../src/wire/problem.js';
 import type { ServiceCode } from '../../src/wire/problems.js';
 
-/** A request that is answered before any of it becomes a call. */
+/** Thrown for a request that is refused before it becomes a call. */
 export class RequestRefusal extends Error {
   readonly problem: Problem;
   readonly headers: Readonly<Record<string, string>>;

@@ -1,31 +1,34 @@
 import type { Operation } from '../../src/wire/operations.js';
 import { readAs, readRequest } from '../../src/wire/read.js';
 
-/** A request that was let in, and until when its answer is of use. */
+/** An admitted request, and a signal that fires when its answer is of no more use. */
 export interface Asked {
   readonly request: Request;
   readonly signal: AbortSignal;
 }
 
-/** An operation, from what a request brought to what is answered. */
+/** An operation, and the function that turns the input of a request into an answer. */
 export interface Route {
   readonly operation: Operation;
-  /** Throws `invalid_option` if the input does not fit, and whatever the work throws. */
-  call(input: unknown, asked: Asked): Promise<unknown>;
+  /** Rejects with `invalid_option` if the input does not fit, or with the error of the work. */
+  call(input: unknown, admitted: Asked): Promise<unknown>;
 }
 
 /**
- * An operation, and the function that does it: it is given what the operation takes, and what it
- * gives is answered if the operation promises that.
+ * Creates the route of an operation. `work` gets the checked input of the operation; its result
+ * becomes the answer if it fits the operation's response.
  */
 export function route<Q, A>(
   operation: Operation<Q, A>,
-  work: (input: Q, asked: Asked) => Promise<A>,
+  work: (input: Q, admitted: Asked) => Promise<A>,
 ): Route {
   return {
     operation,
-    async call(input, asked) {
-      const answer = readAs(operation.response, await work(readRequest(operation, input), asked));
+    async call(input, admitted) {
+      const answer = readAs(
+        operation.response,
+        await work(readRequest(operation, input), admitted),
+      );
       if (!answer.ok) {
         throw new TypeError(
           `The answer to ${operation.method} ${operation.path} is not what it promises: ${answer.path} ${answer.rule}`,

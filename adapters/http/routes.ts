@@ -5,7 +5,7 @@ import type { Metrics } from './metrics.js';
 import { callerBehind, keyOf, type CallerOf } from './caller.js';
 import { route, type Route } from './route.js';
 
-/** What a service serves over its transport. */
+/** Creates the routes of a service over its transport. */
 export function transportRoutes(
   transport: Transport,
   callerOf: CallerOf | undefined,
@@ -14,7 +14,7 @@ export function transportRoutes(
   return [
     route(operations.quote, (input, { signal }) => transport.quote(input, { signal })),
     route(operations.buildSwap, async (input, { signal }) => {
-      if ('quote' in input) return transport.buildSwap(input, { signal }).catch(ofQuote);
+      if ('quote' in input) return transport.buildSwap(input, { signal }).catch(blameQuote);
       const { wallet, ...swap } = input;
       return transport.buildSwap(
         { wallet, quote: await transport.quote(swap, { signal }) },
@@ -23,19 +23,19 @@ export function transportRoutes(
     }),
     route(operations.balance, async (input, { signal }) => {
       const balances = await transport.balance(input, { signal });
-      const [only] = balances;
-      return input.mint?.length === 1 && only !== undefined ? only : balances;
+      const [balance] = balances;
+      return input.mint?.length === 1 && balance !== undefined ? balance : balances;
     }),
     route(operations.parsePayment, (input, { signal }) =>
       transport.parsePayment(input, { signal }),
     ),
-    route(operations.autoPay, async (input, asked) => {
-      const { signal } = asked;
+    route(operations.autoPay, async (input, admitted) => {
+      const { signal } = admitted;
       const { idempotencyKey: key } = input;
       const keyed =
         key === undefined
           ? input
-          : { ...input, idempotencyKey: keyOf(await callerBehind(asked, callerOf), key) };
+          : { ...input, idempotencyKey: keyOf(await callerBehind(admitted, callerOf), key) };
       const result = await transport.autoPay(keyed, { signal });
       metrics?.step(result.state);
       return result;
@@ -44,10 +44,10 @@ export function transportRoutes(
 }
 
 /**
- * Jupiter refuses to build what it did not quote: that is whose quote it is, and no failure of
- * Jupiter's.
+ * Throws `quote_mismatch` if Jupiter refused to build the caller's quote: Jupiter itself has not
+ * failed, because it never made that quote. Throws any other error as it is.
  */
-function ofQuote(error: unknown): never {
+function blameQuote(error: unknown): never {
   if (
     !isExactChangeError(error, 'jupiter_unavailable') ||
     ![400, 422].includes(error.details.status)

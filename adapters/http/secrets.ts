@@ -2,16 +2,16 @@ import { base58, base64, base64url, hex } from '../../src/internal/bytes.js';
 import { publicKeyByTable } from '../../src/solana/ed25519.js';
 
 /**
- * What was found: a field that is named as a key is, a key, or more things of the size of one than
- * are looked into.
+ * Result of a search. `name`: a field has the name of a private key. `key`: there is a private key.
+ * `crowd`: there are more values of the size of a key than the search checks.
  */
 export type Finding = 'name' | 'key' | 'crowd';
 
 const NAMES: ReadonlySet<string> = new Set(['secretkey', 'privatekey', 'walletsecretkey']);
 const SEED_BYTES = 32;
 const KEYPAIR_BYTES = 64;
-// Telling a key from a signature takes a multiplication on the curve. Honest requests hold a few
-// signatures; a body full of them would be work for nothing.
+// It takes a multiplication on the curve to tell a key from a signature. Honest requests hold a few
+// signatures; checking a body full of signatures would be wasted work.
 const MAX_CANDIDATES = 32;
 
 const WORD = /[A-Za-z0-9]{64,}/g;
@@ -48,9 +48,10 @@ const SPELLINGS: readonly {
 ];
 
 /**
- * Looks for private keys in all that one request brings: fields named as one at any depth, and 64
- * bytes in base58, hex, base64 or as a list of numbers, also inside longer text, whose second half
- * is the public key of the first. Keeps and repeats nothing of what it reads.
+ * Creates a search for private keys in the parts of one request. It finds fields with the name of a
+ * key at any depth. It also finds 64 bytes in which the second half is the public key of the first:
+ * in base58, hex, base64 or as a list of numbers, also inside longer text. It keeps and repeats
+ * nothing that it reads.
  */
 export function createSecretSearch(): (value: unknown) => Finding | undefined {
   let candidates = 0;
@@ -96,7 +97,7 @@ function decoded(text: string, decode: Decode): Uint8Array | undefined {
   try {
     return decode(text);
   } catch {
-    // Of that shape, and still another thing.
+    // The text has the shape of this encoding, but does not decode.
     return undefined;
   }
 }

@@ -4,20 +4,17 @@ import { shareWork, type Join } from '../../src/internal/shared-work.js';
 
 export interface SharedCallsOptions {
   /**
-   * Milliseconds for which an answer is given to others too, from when it was asked for: how long
-   * it took says nothing of its age.
+   * Milliseconds for which an answer is shared, counted from the start of its call: the answer may
+   * be as old as that.
    */
   readonly freshMs: number;
-  /** Answers that are kept at most. */
+  /** The most answers that are kept. */
   readonly maxKept: number;
-  /** Milliseconds. */
+  /** Returns the time in milliseconds. */
   readonly now: () => number;
 }
 
-/**
- * The answer to a call, for the caller that asked first; `key` is the same for calls whose answers
- * are.
- */
+/** Makes a call, or shares the answer of an equal call. Equal calls have the same `key`. */
 export type SharedCalls<T> = (
   key: string,
   work: (signal: AbortSignal) => Promise<T>,
@@ -34,15 +31,15 @@ interface Kept<T> {
   readonly answer: T;
 }
 
-// A call that hangs must not take along all that come later.
+// After this, equal calls no longer join: a call that hangs must not hold up all later calls.
 const MAX_JOIN_MS = 5_000;
-// However long an upstream asks for: after this it is asked once more.
+// Longest pause for an upstream, however long it asks for; then it is called once more.
 const MAX_LIMITED_MS = 60_000;
 
 /**
- * Makes one call of equal ones: those that are made while it is under way, and for a short while
- * after. No failure is kept but `rate_limited`, which is answered to all calls until it is over. A
- * caller that gives up leaves the others theirs; with the last of them the call is stopped.
+ * Creates a function that makes one call for all equal calls while it is under way and shortly
+ * after. Of the failures it keeps only `rate_limited`, which answers all calls until it is over. If a
+ * caller aborts, other callers still get the answer. If all callers abort, the call is aborted.
  */
 export function createSharedCalls<T>({
   freshMs,
@@ -54,26 +51,26 @@ export function createSharedCalls<T>({
   const kept = new Map<string, Kept<T>>();
   let limitedUntil = 0;
 
-  // Of a clock that was set back, no age is known.
+  // If the clock was set back, the age is unknown and counts as too old.
   const isWithin = ({ at }: { readonly at: number }, ms: number) => now() >= at && now() - at < ms;
   const forgetOld = () => {
-    for (const [key, one] of kept) {
-      if (kept.size <= maxKept && isWithin(one, freshMs)) return;
+    for (const [key, entry] of kept) {
+      if (kept.size <= maxKept && isWithin(entry, freshMs)) return;
       kept.delete(key);
     }
   };
-  const keep = (key: string, one: Kept<T>) => {
+  const keep = (key: string, entry: Kept<T>) => {
     kept.delete(key);
-    kept.set(key, one);
+    kept.set(key, entry);
     forgetOld();
   };
 
-  /** Nothing of a limit is left if a clock that was set back makes it longer than any. */
+  /** Returns the milliseconds that a limit still lasts; 0 if the clock was set back. */
   const limitedFor = (): number => {
     const wait = limitedUntil - now();
     return wait <= MAX_LIMITED_MS ? wait : 0;
   };
-  // A later answer that asks for less takes nothing back of what an earlier one asked for.
+  // A later answer must not shorten the limit of an earlier answer.
   const limit = (ms: number) => {
     limitedUntil = now() + Math.max(limitedFor(), Math.min(ms, MAX_LIMITED_MS));
   };
@@ -106,11 +103,13 @@ export function createSharedCalls<T>({
   return async (key, work, signal) => {
     throwIfAborted(signal);
     forgetOld();
-    const one = kept.get(key);
-    if (one !== undefined && isWithin(one, freshMs)) return one.answer;
-    const other = underWay.get(key);
+    const entry = kept.get(key);
+    if (entry !== undefined && isWithin(entry, freshMs)) return entry.answer;
+    const equalCall = underWay.get(key);
     const join =
-      other !== undefined && isWithin(other, MAX_JOIN_MS) ? other.join : start(key, work);
+      equalCall !== undefined && isWithin(equalCall, MAX_JOIN_MS)
+        ? equalCall.join
+        : start(key, work);
     return join(signal);
   };
 }

@@ -5,27 +5,27 @@ import { callerBehind, type CallerOf, type WebhookCaller } from './caller.js';
 import { RequestRefusal } from './refusal.js';
 import { route, type Route } from './route.js';
 
-/** What a service serves over its registry. */
+/** Creates the routes of a service over its registry of webhooks. */
 export function webhookRoutes(
   registry: WebhookRegistry,
   callerOf: CallerOf | undefined,
 ): readonly Route[] {
   return [
-    route(webhookOperations.listWebhooks, async (_, asked) => {
-      const { id: caller } = await callerBehind(asked, callerOf);
+    route(webhookOperations.listWebhooks, async (_, admitted) => {
+      const { id: caller } = await callerBehind(admitted, callerOf);
       return registry.list(caller);
     }),
-    route(webhookOperations.registerWebhook, async ({ url, events, wallets }, asked) => {
-      const caller = await callerBehind(asked, callerOf);
+    route(webhookOperations.registerWebhook, async ({ url, events, wallets }, admitted) => {
+      const caller = await callerBehind(admitted, callerOf);
       return registry.register({ url, events, wallets: walletsFor(caller, wallets) }, caller.id);
     }),
-    route(webhookOperations.removeWebhook, async ({ id }, asked) => {
-      const { id: caller } = await callerBehind(asked, callerOf);
+    route(webhookOperations.removeWebhook, async ({ id }, admitted) => {
+      const { id: caller } = await callerBehind(admitted, callerOf);
       if (!(await registry.remove(id, caller))) throw noEndpoint();
       return { removed: true };
     }),
-    route(webhookOperations.rotateWebhook, async ({ id }, asked) => {
-      const { id: caller } = await callerBehind(asked, callerOf);
+    route(webhookOperations.rotateWebhook, async ({ id }, admitted) => {
+      const { id: caller } = await callerBehind(admitted, callerOf);
       const rotated = await registry.rotate(id, caller);
       if (rotated === undefined) throw noEndpoint();
       return rotated;
@@ -34,17 +34,17 @@ export function webhookRoutes(
 }
 
 /**
- * The wallets that an endpoint hears of: those that are asked for, as far as the caller may.
- * Undefined is any.
+ * Returns the wallets with events that an endpoint receives; undefined for all wallets. Throws
+ * `not_allowed` if the caller asks for a wallet that it may not use.
  */
 function walletsFor(
   { wallets: allowed }: WebhookCaller,
-  asked: readonly string[] | undefined,
+  requested: readonly string[] | undefined,
 ): readonly string[] | undefined {
-  if (allowed === undefined) return asked;
-  const wallets = asked ?? allowed;
+  if (allowed === undefined) return requested;
+  const wallets = requested ?? allowed;
   const foreign = wallets.find((wallet) => !allowed.includes(wallet));
-  // To a registry none is as good as any.
+  // Refuse an empty list too, because a registry may take it for all wallets.
   if (foreign === undefined && wallets.length > 0) return wallets;
   const message =
     'This caller may not hear of that wallet. Name those of yours, or leave wallets out for all of them.';

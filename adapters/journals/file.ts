@@ -15,27 +15,27 @@ const COMPACT_FROM = 4 * 1024 * 1024;
 const RECENT = 256;
 
 /**
- * A journal in a file: what is paid, and what counts against the limits, outlives the process, also
- * if that is killed. For all processes of one machine at once, in containers too. Node only. The
- * format is described in `FORMAT.md` beside this file.
+ * Returns a journal in a file. Payments and spending outlive the process, also if it is killed. All
+ * processes of one machine may share the file, in containers too. Node only. `FORMAT.md` beside
+ * this file describes the format.
  *
- * Nothing is opened before the first use. The calls that need it then reject with
- * - `journal_locked`: a process of another machine may have it, or one of a release before files
- *   could be shared.
- * - `journal_damaged`: the file is not what was written, other than a last line that was cut off.
- *   Nothing is spent then.
- * - `journal_unavailable`: the disk failed, or another file was put in its place. Once that is over
- *   the journal goes on.
- * - `invalid_option`: a newer version wrote it, or it has a second path (a hard link, or the file
- *   itself is mounted), which would be another file once it is written anew.
+ * The first call opens the file. A call that needs the file rejects with
+ * - `journal_locked` if a process of another machine may use the file, or a process of a release
+ *   without shared files.
+ * - `journal_damaged` if the file holds bytes that no journal wrote, other than a last line that
+ *   was cut off. Nothing is spent then.
+ * - `journal_unavailable` if the disk failed, or if another file has the path. The journal works
+ *   again once the cause is over.
+ * - `invalid_option` if a newer version wrote the file, or if the file has a second path. A second
+ *   path is a hard link, or a mount of the file itself. After a rewrite, it would lead to another
+ *   file.
  *
- * With `outbox`, events for webhooks are written in one line with what they tell of, and are there
- * again after a crash. The journals of one file in a process share its outbox: once one that keeps
- * events was used, all of them write events. Without `outbox`, what is in the file stays, and
- * events are added only if an endpoint is registered in it.
+ * With `outbox`, the journal writes events for webhooks. An event and the change that it reports
+ * share a line, so a crash loses no event. The journals of one file in a process share its outbox:
+ * after the first use of a journal with `outbox`, all of them write events. Without `outbox`, the
+ * events in the file stay, and new events are added only if the file has a registered endpoint.
  *
- * Throws `ConfigError` (`invalid_option`) if the path is none, or for an option that is not
- * known.
+ * Throws `ConfigError` (`invalid_option`) if the path is no path, or for an unknown option.
  *
  * @example
  * const journal = fileJournal('./payments.jsonl');

@@ -14,29 +14,29 @@ export type { LogJournal as IndexedDbJournal };
 const COMPACT_FROM = 512 * 1024;
 
 /**
- * A journal in the browser's IndexedDB: a reload, a crash of the tab or a second tab in the middle
- * of a payment pays nothing twice, and limits count for all tabs and workers of the origin
- * together. Each write is on the disk before what it tells of leaves. It keeps as many closed
- * attempts as `memoryJournal`.
+ * Returns a journal in the browser's IndexedDB. A reload, a crash of the tab or a second tab in the
+ * middle of a payment pays nothing twice. Limits count for all tabs and workers of the origin
+ * together. A signed transaction leaves only after its record is on the disk. The journal keeps as
+ * many closed attempts as `memoryJournal`.
  *
- * Nothing is opened before the first use. The calls that need it then reject with
- * - `journal_unavailable`: the storage is full or failed; or the page has no IndexedDB or no Web
- *   Locks, as on an origin that is neither https: nor localhost. Nothing is signed then.
- * - `journal_damaged`: the browser has removed it (evicted it, for one), or it is not what was
- *   written. What was spent is not known then, so nothing more is.
- * - `invalid_option`: a newer version of the package has written it.
+ * The first call opens the database. A call that needs the database rejects with
+ * - `journal_unavailable` if the storage is full or failed, or if the page has no IndexedDB or no
+ *   Web Locks. Origins other than https: and localhost have none. Nothing is signed then.
+ * - `journal_damaged` if the browser has removed the database (for example, evicted it), or if it
+ *   holds data that no journal wrote. The spent amounts are unknown then, so nothing more is spent.
+ * - `invalid_option` if a newer version of the package has written the database.
  *
- * Ask the browser to keep it, with `navigator.storage.persist()`, when the user has connected a
- * wallet.
+ * When the user has connected a wallet, ask the browser with `navigator.storage.persist()` to keep
+ * the database.
  *
- * @param name - Of the database, by default `exact-change`.
+ * @param name - Name of the database. Default `exact-change`.
  * @throws `ConfigError` (`invalid_option`).
  *
  * @example
  * const client = createClient({ signer, journal: indexedDbJournal() });
  */
 export function indexedDbJournal(name = 'exact-change'): LogJournal {
-  // From JavaScript it may be anything.
+  // A JavaScript caller may pass anything.
   if (typeof name !== 'string' || name === '')
     throw refuse('name', 'must be the name of a database.');
   return journalOver(
@@ -44,7 +44,7 @@ export function indexedDbJournal(name = 'exact-change'): LogJournal {
       async open() {
         const { indexedDB: factory, navigator } = globalThis as Browser;
         if (factory === undefined) throw missing('indexedDB');
-        // Without them, whether another tab is at a payment cannot be told.
+        // Web Locks show which tabs live, so without them another tab's payment looks orphaned.
         const locks = navigator?.locks;
         if (locks?.query === undefined) throw missing('navigator.locks');
         const witness = witnessOf(witnessName(name));
@@ -58,7 +58,7 @@ export function indexedDbJournal(name = 'exact-change'): LogJournal {
   );
 }
 
-/** What of it is there is not known: this may run anywhere. */
+/** Browser globals. All are optional, because this code may run in any runtime. */
 interface Browser {
   readonly indexedDB?: IDBFactory;
   readonly navigator?: { readonly locks?: Partial<LockManager> & LockManager };
@@ -66,8 +66,8 @@ interface Browser {
 }
 
 /**
- * In localStorage, which browsers evict apart from IndexedDB. If there is none, as in workers,
- * only what is removed while it is in use is missed.
+ * Keeps the database's name in localStorage, which browsers evict apart from IndexedDB. Without
+ * localStorage, as in workers, it notices only a removal while the database is in use.
  */
 function witnessOf(key: string): Witness {
   let last: string | null = null;
@@ -85,7 +85,7 @@ function storageOf(): Storage | undefined {
   try {
     return (globalThis as Browser).localStorage;
   } catch {
-    // Forbidden by the user or by a sandboxed frame.
+    // The user or a sandboxed frame forbids localStorage.
     return undefined;
   }
 }

@@ -26,29 +26,33 @@ import { createSession } from './postgres/session.js';
 
 export type { PostgresClient, PostgresPool };
 
-/** Where the journal is kept, and how long a statement may take. */
+/** The database of the journal, and how long a call may wait for it. */
 export type PostgresJournalOptions = PostgresPlace & {
   /**
-   * The schema that its tables are in; made if it is missing. At most 63 lower-case letters,
-   * digits and underscores. Default `exact_change`.
+   * Schema of the journal's tables; made if it is missing. At most 63 lower-case letters, digits
+   * and underscores. Default `exact_change`.
    */
   readonly schema?: string;
-  /** The most that a call waits for the database, in milliseconds. Default 10000. */
+  /** The longest that a call waits for the database, in milliseconds. Default 10000. */
   readonly timeoutMs?: number;
   /**
-   * Whether events are kept for webhooks, written in one transaction with what they tell of. Needs
-   * the package `pg-boss` 10.4, which wants Node 20 and gets a schema of its own, named after this
-   * one with `_jobs`. A process that delivers keeps one connection, over which the others tell it
-   * of events. Default false: events are kept only once another journal of the schema keeps them,
-   * whenever that begins. So every process that writes needs `pg-boss` then, and gets
-   * `missing_dependency` without.
+   * Whether the journal keeps events for webhooks. It writes each event in one transaction with the
+   * change that the event reports. Default false.
+   *
+   * Needs the package `pg-boss` 10.4, which needs Node 20. `pg-boss` gets its own schema: the name
+   * of this schema with `_jobs`. A process that delivers events keeps one connection, over which
+   * the other processes notify it.
+   *
+   * If false, the journal still writes events once another journal of the schema keeps events.
+   * Every process that writes needs `pg-boss` then; without it, calls reject with
+   * `missing_dependency`.
    */
   readonly outbox?: boolean;
 };
 
 /**
- * A database by its address, or a pool of the package `pg` that the caller keeps, with room for at
- * least two connections.
+ * The address of a database, or the caller's own pool of the package `pg`. The pool needs room for
+ * at least two connections.
  */
 export type PostgresPlace =
   | { readonly connectionString: string; readonly pool?: undefined }
@@ -58,23 +62,21 @@ export type PostgresPlace =
 export interface PostgresJournal extends Journal {
   coordination(owner: Owner): Coordination;
   /**
-   * Waits for the calls under way, and frees what this journal holds: its claims, and its locks,
-   * whatever is still being done under them.
-   * Ends its connections, and leaves a pool of the caller's open.
+   * Waits for the running calls. Releases the claims and locks of this journal, even if work under
+   * them still runs. Ends its connections, but leaves the caller's pool open.
    */
   close(): Promise<void>;
 }
 
 /**
- * A journal in Postgres, for processes and machines that share a wallet: budgets, held balances and
- * locks count for all of them. Its tables are made on first use. One connection of it is kept for
- * locks, so what lies between must keep sessions: PgBouncer in transaction mode does not.
- * Nothing is done, and no connection opened, before the first call; the package `pg` is loaded
- * then.
+ * Returns a journal in Postgres, for processes and machines that share a wallet: caps, holds and
+ * locks count for all of them. The first call loads the package `pg`, opens a connection, and makes
+ * the tables if they are missing. The journal keeps one connection for locks, so a proxy before the
+ * database must keep sessions: PgBouncer in transaction mode does not.
  *
- * Calls reject with `TransportError` (`journal_unavailable`) if the database fails or is silent
- * for longer than `timeoutMs`, and with `ConfigError` (`missing_dependency`) if `pg` is not
- * installed, or `pg-boss` if an outbox is asked for.
+ * Calls reject with `TransportError` (`journal_unavailable`) if the database fails, or does not
+ * answer within `timeoutMs`. They reject with `ConfigError` (`missing_dependency`) if `pg` is not
+ * installed, or if an outbox needs `pg-boss` and it is not installed.
  *
  * @throws `ConfigError` (`invalid_option`).
  *
@@ -100,7 +102,7 @@ export function postgresJournal(options: PostgresJournalOptions): PostgresJourna
     preparing(async () => {
       await prepareTables(direct, tables);
       if (!keepsEvents && !(await hasOutbox(direct, tables))) return;
-      // Before anything is written: a process that cannot tell of a payment must not make it.
+      // Check pg-boss before any write: a process that cannot report a payment must not make it.
       await prepareJobs(direct, jobSchema(schema));
       await prepareEndpoints(direct, tables);
     }),
@@ -142,8 +144,8 @@ export function postgresJournal(options: PostgresJournalOptions): PostgresJourna
       ledger: ledgerOver(balances.of(owner)),
       locks: {
         hold: (names, work, signals) => {
-          const own = names.map((name) => lockName(owner, name));
-          return locks.hold(own, work, signals);
+          const lockNames = names.map((name) => lockName(owner, name));
+          return locks.hold(lockNames, work, signals);
         },
       },
       claims: { take: claims.take, drop: claims.drop, live: claims.live },
@@ -162,10 +164,10 @@ export function postgresJournal(options: PostgresJournalOptions): PostgresJourna
   };
 }
 
-/** What is notified of on a channel, besides the keys of locks: those are numbers. */
+/** The payload that notifies of new jobs. Other payloads on the channel are keys of free locks. */
 const JOBS = 'jobs';
 
-/** What `setTimeout` and Postgres both take. */
+/** The longest time that `setTimeout` and Postgres both take. Milliseconds. */
 const MOST_MS = 2 ** 31 - 1;
 
 function refuse(option: string, rule: string): ConfigError {
@@ -173,7 +175,8 @@ function refuse(option: string, rule: string): ConfigError {
 }
 
 /**
- * How the pool comes about. What is wrong with an address is said without it: it holds a password.
+ * Returns a function that opens the pool. Errors do not quote the address, because it holds a
+ * password.
  */
 function opener(
   { connectionString, pool }: PostgresPlace,
@@ -202,7 +205,7 @@ function borrow(pool: PostgresPool): OpenPool {
   };
 }
 
-/** Work that is done once; if it failed, the next call tries again. */
+/** Runs work once. If it failed, the next call runs it again. */
 function preparing(work: () => Promise<void>): () => Promise<void> {
   let done: Promise<void> | undefined;
   return () => {

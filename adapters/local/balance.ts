@@ -7,13 +7,13 @@ import { decodeMint, decodeTokenAccount } from '../../src/solana/tokens/decode.j
 import type { Address } from '../../src/solana/types.js';
 import type { TokenBalance } from '../../src/transport.js';
 
-/** What balances are read of. */
+/** The node calls that read balances. */
 export type AccountReads = Pick<Rpc, 'accounts' | 'tokenAccounts'>;
 
 const SOL_DECIMALS = 9;
 const MAX_ADDRESSES_A_CALL = 100;
 
-/** Balances of some mints; a mint that is not on chain throws `FundsError` (`unknown_mint`). */
+/** Returns balances of mints. Rejects with `FundsError` (`unknown_mint`) for an unknown mint. */
 export async function balancesOf(
   rpc: AccountReads,
   wallet: Address,
@@ -35,7 +35,7 @@ export async function balancesOf(
   );
 }
 
-/** Native SOL and every associated token account of the wallet. */
+/** Returns native SOL and the balance of every associated token account of the wallet. */
 export async function allBalances(
   rpc: AccountReads,
   wallet: Address,

@@ -5,12 +5,11 @@ import { lazily, type LocalTransport } from './lazily.js';
 export type { LocalTransport } from './lazily.js';
 
 /**
- * A transport in this process: Jupiter for swaps, an RPC node for balances. What `createClient`
- * uses unless it is given another; on its own, what an HTTP service serves. Holds no key and signs
- * nothing.
+ * Returns a transport in this process: Jupiter for swaps, an RPC node for balances. `createClient`
+ * uses it by default, and an HTTP service serves it. It holds no key and signs nothing.
  *
- * With a `journal`, what `autoPay` is handed is put on record before anything of it leaves, and
- * followed until the chain has decided.
+ * With a `journal`, `autoPay` records signed transactions before it sends them, and follows them
+ * until the chain has decided.
  *
  * Throws `ConfigError` (`invalid_option`) at once if the options are wrong.
  *

@@ -10,30 +10,30 @@ const operations = /* @__PURE__ */ part(() => import('./operations.js'));
 /** A transport in this process. */
 export interface LocalTransport extends Transport {
   /**
-   * Takes up what an earlier process left in the journal: its swaps are sent on, its payments
-   * followed. The first `autoPay` does it too; a service that may wait long for that calls it when
-   * it starts. Nothing without a journal. Rejects if the journal does.
+   * Resumes the open attempts that an earlier process left in the journal: sends its swaps again
+   * and follows its payments. The first `autoPay` does the same, so a service with few calls should
+   * call `resume` at its start. Does nothing without a journal. Rejects if the journal fails.
    */
   resume(): Promise<void>;
   /**
-   * Ends what is done in the background, and the connection; what is open stays in the journal,
-   * which stays open too. Without it nothing keeps the process alive either, and what is open is
-   * left for the next one.
+   * Ends the background work and the connection. Open attempts stay in the journal for the next
+   * process, and the journal stays open. A transport that is not closed does not keep the process
+   * alive.
    */
   close(): Promise<void>;
 }
 
-/** The local transport over a client's own settings and connection. */
+/** Returns the local transport over a client's settings and connection. */
 export const localOver: Parts['local'] = (config, rpc, sources) =>
   lazily({ ...config, journal: undefined }, { rpc, sources, wallet: config.signer.address });
 
-/** Loads what does the work, web3.js among it, when it is first needed. */
-export function lazily(settings: LocalSettings, given?: GivenParts): LocalTransport {
+/** Returns a transport that loads its operations, with web3.js, with the first call. */
+export function lazily(settings: LocalSettings, clientParts?: GivenParts): LocalTransport {
   let loading: Promise<LocalOperations> | undefined;
   let closed: Promise<void> | undefined;
   const start = loadOnce(async () => {
     const { createOperations } = await operations();
-    return createOperations(settings, given);
+    return createOperations(settings, clientParts);
   });
   const load = (): Promise<LocalOperations> => {
     if (closed !== undefined) throw transportClosed();

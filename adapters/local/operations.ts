@@ -29,17 +29,17 @@ import type { Transport } from '../../src/transport.js';
 import { checkOrder, checkWallet } from '../check-order.js';
 import { allBalances, balancesOf, type AccountReads } from './balance.js';
 
-// Some quotes are given to a taker only; before one is known, an address of no wallet is given.
-// What is built is built for the wallet.
+// Some providers quote only for a taker. Without a known wallet, the taker is this address, which
+// is no wallet. The swap itself is built for the caller's wallet.
 const NO_WALLET = '1nc1nerator11111111111111111111111111111111';
 
-/** @internal It has the instruction of a swap at hand, and is not distant. */
+/** @internal All operations of a transport. It is local, so it also has `swapInstruction`. */
 export interface LocalOperations extends Required<Omit<Transport, 'distant'>> {
   resume(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What a client has at hand already. */
+/** The parts that a client shares with its transport. */
 export interface GivenParts {
   readonly rpc: Rpc;
   readonly sources: readonly SwapSource[] | undefined;
@@ -47,25 +47,24 @@ export interface GivenParts {
 }
 
 /**
- * @internal The operations of the local transport, loaded with web3.js and the rest when first
- *   needed.
+ * @internal Returns the operations of the local transport. Loaded with web3.js by the first call.
  */
 export async function createOperations(
   settings: LocalSettings,
-  given?: GivenParts,
+  clientParts?: GivenParts,
 ): Promise<LocalOperations> {
   const { network, policy, runtime } = settings;
   const {
     rpc = connectTo(settings),
     sources = swapSources,
     wallet: taker = NO_WALLET,
-  } = given ?? {};
+  } = clientParts ?? {};
   const decoders = decodersOf(sources);
   const provider = firstRoute(
     await Promise.all(sources.map(({ connect }) => connect(settings, taker))),
   );
   const blockhashes = createBlockhashSource(rpc, runtime);
-  // For balances that are asked for alone. What decides on money reads for itself.
+  // Only `balance` uses these batched reads. Decisions about money read accounts by themselves.
   const reads: AccountReads = {
     accounts: batchAccounts(rpc, runtime),
     tokenAccounts: (owner, options) => rpc.tokenAccounts(owner, options),
@@ -73,11 +72,11 @@ export async function createOperations(
   const operations: LocalOperations = {
     quote: (request, options) =>
       quote(provider, parseSwapRequest(request, settings), options?.signal),
-    async buildSwap({ wallet, quote: asked }, options) {
-      checkOrder(wallet, asked);
+    async buildSwap({ wallet, quote: swapQuote }, options) {
+      checkOrder(wallet, swapQuote);
       const order = {
-        bounds: boundsOf(asked),
-        build: (signal?: AbortSignal) => provider.build(asked, wallet, signal),
+        bounds: boundsOf(swapQuote),
+        build: (signal?: AbortSignal) => provider.build(swapQuote, wallet, signal),
         signal: options?.signal,
       };
       const limits = swapLimits(policy);
@@ -89,21 +88,21 @@ export async function createOperations(
       return {
         transaction: base64.encode(assembleTransaction(message, new Map())),
         lastValidBlockHeight: lifetime.lastValidBlockHeight.toString(),
-        quote: asked,
+        quote: swapQuote,
         computeUnitLimit: compute.unitLimit,
         priorityFeeLamports: priorityFee(compute).toString(),
       };
     },
-    async swapInstruction({ wallet, quote: asked }, options) {
-      checkOrder(wallet, asked);
-      return provider.build(asked, wallet, options?.signal);
+    async swapInstruction({ wallet, quote: swapQuote }, options) {
+      checkOrder(wallet, swapQuote);
+      return provider.build(swapQuote, wallet, options?.signal);
     },
     async balance({ wallet, mint }, options) {
       checkWallet(wallet);
       const signal = { signal: options?.signal };
       if (mint === undefined) return allBalances(reads, wallet, signal);
-      const mints = (typeof mint === 'string' ? [mint] : mint).map((one) =>
-        parseMint('mint', one, network),
+      const mints = (typeof mint === 'string' ? [mint] : mint).map((text) =>
+        parseMint('mint', text, network),
       );
       return balancesOf(reads, wallet, mints, signal);
     },
@@ -144,7 +143,7 @@ async function quote(
   } catch (error) {
     if (!isExactChangeError(error, 'no_route')) throw error;
   }
-  // What selling the output would bring is about what it costs: a first guess for sizing the input.
+  // The proceeds of selling the output are about its price: a first guess for the input amount.
   const reverse = await provider.quote(
     { inputMint: outputMint, outputMint: inputMint, slippageBps, amount, swapMode: 'ExactIn' },
     signal,

@@ -1,5 +1,5 @@
 /**
- * MCP clients whose calls of tools pay.
+ * MCP clients that pay for tools.
  *
  * @module exact-change/mcp
  */
@@ -15,13 +15,13 @@ export type { McpLike, ToolCall } from './sender.js';
 
 export interface WrapMcpOptions extends Omit<ClientOptions, 'fetch'> {
   /**
-   * Where the server is: caps and lists for hosts count by it, and a purchase is told from another
-   * by it. Default `http://localhost/mcp`, for a server that this machine runs.
+   * Address of the server: caps and lists for hosts use it, and it is part of what tells purchases
+   * apart. Default `http://localhost/mcp`, for a server on this machine.
    */
   readonly url?: string | undefined;
 }
 
-/** A call of a tool that is under way. */
+/** A tool call that is under way. */
 interface Purchase {
   readonly call: ToolCall;
   readonly options: CallOptions;
@@ -29,18 +29,18 @@ interface Purchase {
   result: unknown;
 }
 
-/** Tells the calls apart that are under way; it does not leave the process. */
+/** Header that tells concurrent calls apart; it does not leave the process. */
 const CALL = 'x-exact-change-call';
 
 /**
- * Makes `callTool` of an MCP client pay tools that ask for it by x402, and gives the client of this
- * library that pays them: with the same caps, journal, swaps and errors as its `fetch`. The result
- * comes as the server gave it; `receiptOf(result)` has the receipt. A call is presented once: a tool
- * that asks again after it was paid throws `payment_rejected`.
+ * Makes `callTool` of an MCP client pay tools that ask for payment by x402. Returns the client of
+ * this library that pays, with the same caps, journal, swaps and errors as its `fetch`. The result
+ * comes as the server gave it; `receiptOf(result)` has the receipt. A call presents its payment
+ * once: if the tool asks again after that, the call throws `payment_rejected`.
  *
- * Takes clients of `@modelcontextprotocol/client` and of `@modelcontextprotocol/sdk`. Of the latter
- * results are not checked against the tool's `outputSchema`: it would take the terms, or a result
- * that was paid for, for an error.
+ * Takes clients of `@modelcontextprotocol/client` and of `@modelcontextprotocol/sdk`. With the
+ * latter, results are not checked against the tool's `outputSchema`: the check would take the terms,
+ * or a paid result, for an error.
  *
  * Throws `ConfigError` (`invalid_option`, `invalid_key`) at once if the options are wrong.
  *
@@ -55,7 +55,7 @@ export function wrapMcp(
 ): Client {
   const { send, optionsOf } = senderOf(mcp);
   const underWay = new Map<string, Purchase>();
-  let made = 0;
+  let callCount = 0;
   const client = createClient({
     ...options,
     fetch: async (input, init) => {
@@ -69,7 +69,7 @@ export function wrapMcp(
   mcp.callTool = async (call, ...rest) => {
     const callOptions = optionsOf(rest);
     const purchase: Purchase = { call, options: callOptions, takes: 'object', result: undefined };
-    const id = String((made += 1));
+    const id = String((callCount += 1));
     underWay.set(id, purchase);
     try {
       const { signal } = callOptions;
@@ -79,7 +79,7 @@ export function wrapMcp(
         body: canonical(call.arguments ?? {}),
         ...(signal === undefined ? {} : { signal }),
       });
-      // Read to its end it counts as delivered.
+      // Read the body to its end, so that the answer counts as delivered.
       await response.arrayBuffer();
       const { result } = purchase;
       if (typeof result === 'object' && result !== null) passOnReceipt(response, result);
@@ -91,7 +91,7 @@ export function wrapMcp(
   return client;
 }
 
-/** One way and back: the call as it would be over HTTP, unpaid or with a payment. */
+/** Sends a call, unpaid or with a payment, and returns the answer as HTTP would have it. */
 async function exchange(
   send: Send,
   purchase: Purchase,
@@ -111,9 +111,9 @@ async function exchange(
       return askedInResult(result);
     },
     (error: unknown) => {
-      const found = askedInError(error);
-      if (found === undefined) throw error;
-      return found;
+      const askedByError = askedInError(error);
+      if (askedByError === undefined) throw error;
+      return askedByError;
     },
   );
   if (asked !== undefined) {
@@ -125,7 +125,7 @@ async function exchange(
   }
   const settlement = settlementIn(purchase.result);
   return new Response('{}', {
-    // A tool that failed is an answer that is no success: the chain decides on its payment.
+    // A failed tool is an answer without success, so the chain decides on its payment.
     status: isFailure(purchase.result) ? 500 : 200,
     ...(settlement && { headers: { 'payment-response': toBase64(settlement) } }),
   });
@@ -135,14 +135,14 @@ function isFailure(result: unknown): boolean {
   return typeof result === 'object' && result !== null && Reflect.get(result, 'isError') === true;
 }
 
-/** A tool has an address, so that each is a purchase of its own. */
+/** Returns the address of a tool, so that calls of different tools are different purchases. */
 function addressOf(url: string, name: string): string {
   const address = new URL(url);
   address.pathname = `${address.pathname.replace(/\/$/, '')}/${encodeURIComponent(name)}`;
   return address.href;
 }
 
-/** JSON whose objects have their keys in order: the same arguments are the same purchase. */
+/** Writes JSON with sorted keys, so that equal arguments are the same purchase. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_, inner: unknown) =>
     typeof inner === 'object' && inner !== null && !Array.isArray(inner)

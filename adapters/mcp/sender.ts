@@ -1,20 +1,20 @@
 import { withKnownType } from './forms.js';
 
-/** `params` of a call of a tool. */
+/** `params` of a tool call. */
 export interface ToolCall {
   readonly name: string;
   readonly arguments?: Readonly<Record<string, unknown>> | undefined;
   readonly _meta?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** What of the options of a call is ours to know; all of them reach the SDK. */
+/** The call options that this adapter reads; all options reach the SDK. */
 export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-/** What of an MCP client is used, of either SDK. */
+/** The members of an MCP client, of either SDK, that are used. */
 export interface McpLike {
-  /** Undefined until it is connected. */
+  /** Undefined until the client is connected. */
   readonly transport?:
     { onmessage?: ((message: never, ...rest: never[]) => void) | undefined } | undefined;
   callTool(call: ToolCall, ...rest: unknown[]): Promise<unknown>;
@@ -27,34 +27,35 @@ export interface McpLike {
 export type Send = (call: ToolCall, options: CallOptions) => Promise<unknown>;
 
 /**
- * How a call is made as it is. The older SDK checks what a tool answers against its output schema,
- * and loses terms that stand in its place; a request with a schema of ours is not checked.
+ * Returns a function that sends a call and does not lose its terms. The older SDK checks an answer
+ * against the tool's output schema, and would lose terms in its place; a request with our own schema
+ * is not checked.
  */
 export function senderOf(mcp: McpLike): {
   readonly send: Send;
-  /** The options among what follows the call in the arguments of `callTool`. */
+  /** Finds the call options in the arguments of `callTool` after the call. */
   optionsOf(rest: readonly unknown[]): CallOptions;
 } {
   if ('getProtocolEra' in mcp) {
     const callTool = mcp.callTool.bind(mcp);
-    let known: McpLike['transport'];
+    let patched: McpLike['transport'];
     return {
       send(call, options) {
-        if (mcp.transport !== known) known = withTerms(mcp.transport);
+        if (mcp.transport !== patched) patched = withTerms(mcp.transport);
         return callTool(call, options);
       },
-      optionsOf: ([first]) => object(first),
+      optionsOf: ([first]) => optionsIn(first),
     };
   }
   return {
     send: (params, options) =>
-      mcp.request({ method: 'tools/call', params: { ...params } }, AS_IT_IS, options),
-    // The schema of the result comes first.
-    optionsOf: ([, second]) => object(second),
+      mcp.request({ method: 'tools/call', params: { ...params } }, ANY_RESULT, options),
+    // The schema of the result comes before the options.
+    optionsOf: ([, second]) => optionsIn(second),
   };
 }
 
-/** Has what asks for payment come in as the SDK knows it. */
+/** Makes a transport pass on terms in a form that the SDK knows. */
 function withTerms(transport: McpLike['transport']): McpLike['transport'] {
   const receive = transport?.onmessage;
   if (transport === undefined || receive === undefined) return undefined;
@@ -64,9 +65,9 @@ function withTerms(transport: McpLike['transport']): McpLike['transport'] {
   return transport;
 }
 
-/** A schema to the older SDK, which takes any result. */
-const AS_IT_IS = { safeParse: (data: unknown) => ({ success: true, data }) };
+/** A schema for the older SDK that accepts any result. */
+const ANY_RESULT = { safeParse: (data: unknown) => ({ success: true, data }) };
 
-function object(value: unknown): CallOptions {
+function optionsIn(value: unknown): CallOptions {
   return typeof value === 'object' && value !== null ? value : {};
 }

@@ -12,9 +12,9 @@ export { clientAddress } from './node/incoming.js';
 export type { FetchHandler } from './fetch-handler.js';
 
 /**
- * Serves a handler in Express, with or without a parser of bodies before it. It answers every
- * request that it is given, what the service does not know with a 404 of its own: mount it below a
- * path, and name that path to the handler, which sees the whole address.
+ * Serves a handler in Express, with or without a body parser before it. It answers every request
+ * that it gets, an unknown path with a 404 of its own. Mount it below a path, and give this path to
+ * the handler as `basePath`, because the handler sees the whole address.
  *
  * @example
  * app.use('/pay', expressHandler(createHandler(local(), { basePath: '/pay' })));
@@ -30,8 +30,8 @@ export function expressHandler(handler: FetchHandler): RequestHandler {
 }
 
 /**
- * What Express went by, which a step before may have changed. Of a whole address, the mounts' paths
- * are cut out after the host.
+ * Returns the target that Express routed on, which earlier middleware may have changed. If the
+ * target is a whole address, Express has cut the mount paths out after its host.
  */
 function routedOn({ baseUrl, url }: Request): string {
   const [host = ''] = /^https?:\/\/[^/?#]*/i.exec(url) ?? [];

@@ -10,19 +10,20 @@ import { answerTo } from './node/exchange.js';
 export { clientAddress } from './node/incoming.js';
 export type { FetchHandler } from './fetch-handler.js';
 
-/** What is used of a request and a reply of Fastify. */
+/** The members of a Fastify request that are used. */
 export interface FastifyLikeRequest {
   readonly raw: IncomingMessage;
   readonly originalUrl: string;
   readonly protocol: string;
   readonly ip: string;
 }
+/** The members of a Fastify reply that are used. */
 export interface FastifyLikeReply {
   readonly raw: ServerResponse;
   hijack(): unknown;
 }
 
-/** What is used of an instance of Fastify 5. */
+/** The members of a Fastify 5 instance that are used. */
 export interface FastifyLike {
   removeAllContentTypeParsers(): void;
   addContentTypeParser(
@@ -40,8 +41,8 @@ export interface FastifyLike {
 }
 
 /**
- * Serves a handler as a plugin of Fastify 5. The prefix under which it is registered is the path
- * that the handler has. Parsers of bodies do not reach what is below it; hooks do.
+ * Serves a handler as a plugin of Fastify 5. Register it under a prefix that is the handler's
+ * `basePath`. Below the prefix, hooks of the app run; its body parsers do not.
  *
  * @example
  * app.register(fastifyHandler(createHandler(local(), { basePath: '/pay' })), { prefix: '/pay' });
@@ -58,9 +59,9 @@ export function fastifyHandler(
       if (response === undefined) reply.hijack();
       return response;
     };
-    // The handler reads bodies by itself, and bounds them.
+    // The handler reads and bounds bodies itself.
     app.removeAllContentTypeParsers();
-    app.addContentTypeParser('*', (_request, _payload, parsed) => parsed(null));
+    app.addContentTypeParser('*', (_request, _payload, onParsed) => onParsed(null));
     app.all('/', answer);
     app.all('/*', answer);
     done();

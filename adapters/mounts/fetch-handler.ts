@@ -1,2 +1,2 @@
-/** What every mount serves, such as the handler of `createHandler`. */
+/** The handler that a mount serves, such as the handler of `createHandler`. */
 export type FetchHandler = (request: Request) => Promise<Response>;

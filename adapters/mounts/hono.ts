@@ -9,8 +9,8 @@ import type { FetchHandler } from './fetch-handler.js';
 export type { FetchHandler } from './fetch-handler.js';
 
 /**
- * Serves a handler in Hono, also if the body was read before. The handler sees the whole
- * address: name the path that it is mounted below to it.
+ * Serves a handler in Hono, even if the body was read before. The handler sees the whole address,
+ * so give it the path of the mount as `basePath`.
  *
  * @example
  * app.all('/pay/*', honoHandler(createHandler(local(), { basePath: '/pay' })));

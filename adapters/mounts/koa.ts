@@ -11,11 +11,11 @@ import { writtenBody } from './node/written-body.js';
 export { clientAddress } from './node/incoming.js';
 export type { FetchHandler } from './fetch-handler.js';
 
-/** What is used of the context of Koa 2 and 3. */
+/** The members of the context of Koa 2 and 3 that are used. */
 export interface KoaContext {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
-  /** A parser of bodies keeps what it made here. */
+  /** A body parser stores its value here. */
   readonly request: { readonly body?: unknown };
   readonly path: string;
   readonly originalUrl: string;
@@ -25,10 +25,10 @@ export interface KoaContext {
 }
 
 /**
- * Serves a handler in Koa, with or without a parser of bodies before it. What is not below its path
- * is left to what comes next.
+ * Serves a handler in Koa, with or without a body parser before it. Requests outside `basePath` go
+ * to the next middleware.
  *
- * @param basePath - The path that the handler has, too. Default: it answers every request.
+ * @param basePath - The same as the `basePath` of the handler. Default: it answers every request.
  *
  * @example
  * app.use(koaHandler(createHandler(local(), { basePath: '/pay' }), '/pay'));
@@ -41,7 +41,7 @@ export function koaHandler(
     const { req, res, path, originalUrl: target, protocol: scheme, ip: address } = context;
     if (basePath !== '' && path !== basePath && !path.startsWith(`${basePath}/`)) return next();
     const body = req.readableDidRead ? writtenBody(context.request.body) : undefined;
-    // What others have set of headers is in the answer, too.
+    // Koa must not answer too. Headers that other middleware has set stay in the answer.
     context.respond = false;
     return exchange(handler, req, res, { target, scheme, address, body });
   };

@@ -7,7 +7,7 @@ import type { FetchHandler } from './fetch-handler.js';
 
 export type { FetchHandler } from './fetch-handler.js';
 
-/** What a `route.ts` exports. */
+/** The exports of a `route.ts`. */
 export type NextRoutes = Readonly<
   Record<'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS', FetchHandler>
 >;
@@ -15,9 +15,9 @@ export type NextRoutes = Readonly<
 const HOST = /^(?:[a-z0-9_.-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?$/i;
 
 /**
- * Serves a handler as the routes of a file such as `app/pay/[...path]/route.ts`. Next.js names every
- * request after `localhost`: the handler sees the host that the caller named. It sees no address of
- * a caller: Next.js passes on what any caller may write.
+ * Serves a handler as the routes of a file such as `app/pay/[...path]/route.ts`. Next.js puts
+ * `localhost` into every address, so the handler gets the host that the caller named instead. There
+ * is no `clientAddress`, because Next.js only passes on headers that any caller can write.
  *
  * @example
  * export const { GET, HEAD, POST, DELETE, OPTIONS } = nextRoutes(
@@ -25,21 +25,21 @@ const HOST = /^(?:[a-z0-9_.-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?$/i;
  * );
  */
 export function nextRoutes(handler: FetchHandler): NextRoutes {
-  const route: FetchHandler = (request) => handler(named(request));
+  const route: FetchHandler = (request) => handler(withCallersHost(request));
   return {
     ...{ GET: route, HEAD: route, POST: route, PUT: route },
     ...{ PATCH: route, DELETE: route, OPTIONS: route },
   };
 }
 
-/** The request under the host and the scheme that its caller used. */
-function named(request: Request): Request {
+/** Returns the request with the host and the scheme that its caller used. */
+function withCallersHost(request: Request): Request {
   const { method, headers, body, signal } = request;
   const url = new URL(request.url);
   const host = headers.get('host');
   if (host !== null && HOST.test(host)) url.host = host;
   const scheme = headers.get('x-forwarded-proto')?.split(',')[0]?.trim();
   if (scheme === 'http' || scheme === 'https') url.protocol = scheme;
-  // By its members: its class is one of Next.js.
+  // Copy the members, because the request is of a class of Next.js.
   return new Request(url, Object.assign({ method, headers, body, signal }, { duplex: 'half' }));
 }

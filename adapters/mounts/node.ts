@@ -1,5 +1,5 @@
 /**
- * What needs Node: a service, in a server of its own or of yours; keys in files; and options in the
+ * Parts that need Node: a service in its own server or in yours, keys in files, and options in the
  * environment.
  *
  * @module exact-change/node
@@ -18,44 +18,44 @@ export type { FetchHandler } from './fetch-handler.js';
 
 export interface ListenerOptions {
   /**
-   * Names that the service is called by, such as `pay.example.com` or, with a port,
-   * `localhost:4021`. What is sent to another is refused: the page of an attacker whose domain
-   * points at this machine is of the attacker's name. Default of a listener: any.
+   * Names of the service, such as `pay.example.com` or, with a port, `localhost:4021`. A request to
+   * any other name is refused, because an attacker's page can use a domain that points at this
+   * machine. Default of a listener: any name.
    */
   readonly hosts?: readonly string[] | undefined;
 }
 
 export interface ServeOptions extends ListenerOptions {
-  /** 0 for one that is free. */
+  /** 0 for any free port. */
   readonly port: number;
   /**
-   * What to listen on; default `127.0.0.1`. On the loopback `hosts` are `localhost`, `127.0.0.1`
-   * and `[::1]` unless given.
+   * Host name or address to listen on; default `127.0.0.1`. On the loopback, the default of `hosts`
+   * is `localhost`, `127.0.0.1` and `[::1]`.
    */
   readonly hostname?: string | undefined;
   /** Milliseconds for the headers of a request to arrive; default 10000. */
   readonly headersTimeoutMs?: number | undefined;
   /**
-   * Milliseconds for all of a request to arrive, no less than its headers have, and as long again
-   * for its answer to be taken; default 15000.
+   * Milliseconds for a whole request to arrive, at least `headersTimeoutMs`. The caller has the same
+   * time to read the answer. Default 15000.
    */
   readonly requestTimeoutMs?: number | undefined;
-  /** Connections at once; those beyond are closed. Default 4096. */
+  /** Connections at the same time; further connections are closed. Default 4096. */
   readonly maxConnections?: number | undefined;
   /**
-   * Hears of a handler that threw, which is answered with 500 and no word of it. That of
-   * `createHandler` never does.
+   * Called with the error of a handler that rejects; the caller gets 500 without details. The
+   * handler of `createHandler` never rejects.
    */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
 export interface Service {
-  /** Where it listens, such as `http://127.0.0.1:4021`. */
+  /** Address of the service, such as `http://127.0.0.1:4021`. */
   readonly url: string;
   readonly port: number;
   /**
-   * Takes no more requests, answers those that have come, and resolves when every connection is
-   * closed: after `graceMs` (default 10000) by force.
+   * Takes no more requests, answers the open requests, and resolves when every connection is
+   * closed. After `graceMs` (default 10000), it closes connections by force.
    */
   close(options?: { readonly graceMs?: number }): Promise<void>;
 }
@@ -74,14 +74,14 @@ const MAX_HEADER_BYTES = 16_384;
 const KEEP_ALIVE_MS = 5_000;
 const MAX_REQUESTS_PER_SOCKET = 1_000;
 /**
- * How often Node looks for connections that are over their time; its own 30 s would let them have
- * four times as much.
+ * Milliseconds between Node's checks for connections that are over their time. With Node's own 30 s,
+ * a connection could have four times its time.
  */
 const CHECK_MS = 1_000;
 
 /**
- * Serves a handler as a listener of `node:http` or `node:https`, whose timeouts and limits are
- * yours to set: see {@link serve}.
+ * Creates a listener for `node:http` or `node:https` that serves a handler. Set the timeouts and
+ * limits of the server yourself: see {@link serve}.
  *
  * Throws `ConfigError` (`invalid_option`) if `hosts` is not a list of names.
  *
@@ -117,11 +117,11 @@ function listener(
 }
 
 /**
- * Serves a handler on a port of its own, in plain HTTP, and withstands callers that are slow on
+ * Serves a handler on a port of its own, in plain HTTP. It withstands callers that are slow on
  * purpose: the time for headers and bodies, their size, and the number of connections are bounded.
  *
- * Throws `ConfigError` (`invalid_option`) at once if the options are wrong; rejects if the
- * port cannot be had.
+ * Throws `ConfigError` (`invalid_option`) at once if the options are wrong; rejects if it cannot
+ * listen on the port.
  *
  * @example
  * const service = await serve(createHandler(local(), { authorize: apiKeys([apiKey]) }), {
@@ -158,15 +158,15 @@ export function serve(handler: FetchHandler, options: ServeOptions): Promise<Ser
 }
 
 /**
- * Node waits without end for a caller that reads nothing, and would keep the connection and the
- * answer as long.
+ * Limits the time to read an answer: Node would wait without end for a caller that reads nothing,
+ * and keep the connection and the answer.
  */
 function boundAnswer(outgoing: ServerResponse, ms: number): void {
   outgoing.once('prefinish', () => {
-    // Its caller has gone in the middle of it.
+    // The caller left before the answer was complete.
     if (outgoing.destroyed) return;
-    const late = setTimeout(() => outgoing.destroy(), ms);
-    outgoing.once('close', () => clearTimeout(late));
+    const timer = setTimeout(() => outgoing.destroy(), ms);
+    outgoing.once('close', () => clearTimeout(timer));
   });
 }
 

@@ -16,11 +16,11 @@ const READINGS: Readings<ClientOptions> = {
 export const envVariables: readonly string[] = Object.keys(READINGS);
 
 /**
- * A client whose options are in the environment: see `.env.example`. What is in `options` counts
- * before it, in `policy` each cap for itself. A variable that is empty counts as absent.
+ * Returns a client with the options of the environment: see `.env.example`. `options` override the
+ * environment; in `policy`, each cap by itself. An empty variable counts as absent.
  *
- * Throws `ConfigError` (`invalid_option`, `invalid_key`), also for a variable whose name begins with
- * `EXACT_CHANGE_` and is not known: a cap that is misspelt would be none.
+ * Throws `ConfigError` (`invalid_option`, `invalid_key`), also for an unknown variable with a name
+ * that begins with `EXACT_CHANGE_`: a misspelt cap would have no effect.
  *
  * @example
  * const client = clientFromEnv();
@@ -33,7 +33,11 @@ export function clientFromEnv(
     ? { ...READINGS, ...Object.fromEntries(WALLETS.map((name) => [name, () => ({})])) }
     : READINGS;
   const { policy, ...rest } = readVariables<ClientOptions>(env, readings).reduce(
-    (all, one) => ({ ...all, ...one, policy: { ...all.policy, ...one.policy } }),
+    (merged, reading) => ({
+      ...merged,
+      ...reading,
+      policy: { ...merged.policy, ...reading.policy },
+    }),
     {},
   );
   return createClient({ ...rest, ...options, policy: { ...policy, ...options.policy } });
@@ -42,5 +46,5 @@ export function clientFromEnv(
 const WALLETS: readonly string[] = ['WALLET_SECRET_KEY', 'EXACT_CHANGE_KEY_FILE'];
 
 function hasWallet({ signer, walletSecretKey, walletSeed }: ClientOptions): boolean {
-  return [signer, walletSecretKey, walletSeed].some((one) => one !== undefined);
+  return [signer, walletSecretKey, walletSeed].some((wallet) => wallet !== undefined);
 }

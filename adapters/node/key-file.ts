@@ -5,11 +5,11 @@ import { createKeySigner } from '../../src/solana/keys.js';
 import type { MessageSigner } from '../../src/solana/signer.js';
 
 /**
- * A signer for a key file of Solana's command line tools, such as `~/.config/solana/id.json`. `~` is
- * the home folder.
+ * Returns a signer for a key file of Solana's command line tools, such as
+ * `~/.config/solana/id.json`. `~` is the home folder.
  *
- * Throws `ConfigError` (`invalid_key`) if the file cannot be read, or has no key; nothing of it is
- * quoted.
+ * Throws `ConfigError` (`invalid_key`) if the file cannot be read, or has no key. The error does
+ * not quote the file.
  *
  * @example
  * const client = createClient({ signer: fromFile('~/.config/solana/id.json') });

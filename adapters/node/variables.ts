@@ -1,19 +1,19 @@
 import type { ClientOptions } from '../../src/config/options.js';
 import { refuse, refuseUnknown } from '../../src/internal/options.js';
 
-/** What a variable says. */
+/** Parsers of variables, by name. Each returns the options that its variable sets. */
 export type Readings<T> = Readonly<Record<string, (text: string) => T>>;
 
-type Said = Pick<
+type VariableOptions = Pick<
   ClientOptions,
   | ('rpcUrl' | 'wsUrl' | 'jupiterUrl' | 'jupiterApiKey' | 'apiUrl' | 'apiKey')
   | ('network' | 'autoSwap' | 'swapFrom' | 'policy')
 >;
 
-const list = (text: string) => text.split(',').map((one) => one.trim());
+const list = (text: string) => text.split(',').map((item) => item.trim());
 
-/** Variables that say the same to a program and to the command. */
-export const clientVariables: Readings<Said> = {
+/** Variables with the same meaning for `clientFromEnv` and for the command. */
+export const clientVariables: Readings<VariableOptions> = {
   SOLANA_RPC_URL: (text) => ({ rpcUrl: list(text) }),
   JUPITER_API_KEY: (jupiterApiKey) => ({ jupiterApiKey }),
   EXACT_CHANGE_NETWORK: (network) => ({ network }),
@@ -27,7 +27,7 @@ export const clientVariables: Readings<Said> = {
   EXACT_CHANGE_MAX_PER_DAY: (maxPerDay) => ({ policy: { maxPerDay } }),
 };
 
-/** Variables of the command alone, which the environment of a program may hold too. */
+/** Variables of the command only. `clientFromEnv` ignores them and does not refuse them. */
 export const commandVariables: readonly string[] = [
   'EXACT_CHANGE_CONFIG',
   'EXACT_CHANGE_PASSPHRASE',
@@ -35,9 +35,9 @@ export const commandVariables: readonly string[] = [
 ];
 
 /**
- * What the environment says, variable by variable. One that is empty counts as absent. Throws
- * `ConfigError` (`invalid_option`) for one that begins with `EXACT_CHANGE_` and is not known: a cap
- * that is misspelt would be none.
+ * Returns the options of each set variable. An empty variable counts as absent. Throws
+ * `ConfigError` (`invalid_option`) for an unknown variable that begins with `EXACT_CHANGE_`: a
+ * misspelt cap would have no effect.
  */
 export function readVariables<T>(
   env: Readonly<Record<string, string | undefined>>,
@@ -46,15 +46,15 @@ export function readVariables<T>(
   const set = Object.entries(env).flatMap(([name, text = '']) =>
     text.trim() === '' ? [] : [[name, text.trim()] as const],
   );
-  const own = set.filter(([name]) => name.startsWith('EXACT_CHANGE_'));
+  const prefixed = set.filter(([name]) => name.startsWith('EXACT_CHANGE_'));
   const names = [...Object.keys(readings), ...commandVariables];
   refuseUnknown(
-    Object.fromEntries(own),
+    Object.fromEntries(prefixed),
     names.filter((name) => name.startsWith('EXACT_CHANGE_')),
   );
   return set.flatMap(([name, text]) => {
-    const said = readings[name]?.(text);
-    return said === undefined ? [] : [said];
+    const options = readings[name]?.(text);
+    return options === undefined ? [] : [options];
   });
 }
 

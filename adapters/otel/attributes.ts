@@ -3,15 +3,15 @@ import type { ClientEvent } from '../../src/events.js';
 import { redact } from '../../src/internal/redact.js';
 import type { Receipt } from '../../src/receipt.js';
 
-/** Longer addresses are a seller's doing, and tell no more. */
+/** Longest URL in an attribute. Characters. */
 const MAX_URL = 1_024;
 
-/** Of the semantic conventions: any other is `_OTHER`, because a caller may make up any. */
+/** Methods of the semantic conventions. Any other is `_OTHER`: callers can make up methods. */
 const METHODS: ReadonlySet<string> = new Set([
   ...['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'QUERY', 'TRACE'],
 ]);
 
-/** A call over HTTP. Of its address neither user nor query, and no key that is known. */
+/** Returns the attributes of an HTTP call. Its URL has no user, no query, and no known key. */
 export function callAttributes({
   url,
   method,
@@ -27,10 +27,10 @@ export function callAttributes({
   };
 }
 
-/** As the name of a span too. */
+/** Returns a method for an attribute or for the name of a span. */
 export const methodOf = (method: string): string => (METHODS.has(method) ? method : '_OTHER');
 
-/** A host with its port, if it names one. */
+/** Returns the attributes of a host, and of its port if it has one. */
 export function placeAttributes(host: string): Attributes {
   const [, name = host, port] = /^(.*?)(?::(\d+))?$/.exec(host) ?? [];
   return {
@@ -39,7 +39,7 @@ export function placeAttributes(host: string): Attributes {
   };
 }
 
-/** An attribute that a failure has, and nothing else. */
+/** Returns the attribute of a failure; empty without a failure. */
 export const errorAttributes = (failed: string | undefined): Attributes =>
   failed === undefined ? {} : { 'error.type': failed };
 

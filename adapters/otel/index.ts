@@ -1,5 +1,5 @@
 /**
- * What a client does, as spans and metrics of OpenTelemetry.
+ * Spans and metrics of OpenTelemetry for a client.
  *
  * @module exact-change/otel
  */
@@ -19,18 +19,18 @@ import { createInstruments } from './instruments.js';
 import { createSpans } from './spans.js';
 
 export interface ObserveOptions {
-  /** Default: the one that is registered with the API. */
+  /** Default: the provider that is registered with the API. */
   readonly tracerProvider?: TracerProvider | undefined;
-  /** Default: the one that is registered with the API. */
+  /** Default: the provider that is registered with the API. */
   readonly meterProvider?: MeterProvider | undefined;
 }
 
 const NAME = 'exact-change';
 
 /**
- * Makes spans and metrics of what a client does: payments, swaps, calls of RPC nodes, steps of the
- * journal. The client that it gives is the same one, whose calls have spans of their own; what is
- * called on the first is counted as well, and its spans are less deep.
+ * Makes spans and metrics of a client's payments, swaps, RPC calls and journal steps. Returns the
+ * client with wrapped calls, so that RPC and journal spans are children of the payment's span.
+ * Calls on the original client are counted as well, but their spans are not nested.
  *
  * Throws `ConfigError` (`invalid_option`) at once if the options are wrong.
  *
@@ -39,12 +39,14 @@ const NAME = 'exact-change';
  */
 export function observe(client: Client, options: ObserveOptions = {}): Client {
   const { tracer, meter } = toolsOf(options);
-  const told = [createSpans(tracer), createInstruments(meter)] as const;
-  const [spans] = told;
+  const observers = [createSpans(tracer), createInstruments(meter)] as const;
+  const [spans] = observers;
   const stops = [
-    client.on('*', (event) => told.forEach((one) => one.step(event))),
-    client.on('rpc.called', (event) => told.forEach((one) => one.rpc(event))),
-    client.on('journal.called', (event) => told.forEach((one) => one.journal(event))),
+    client.on('*', (event) => observers.forEach((observer) => observer.step(event))),
+    client.on('rpc.called', (event) => observers.forEach((observer) => observer.rpc(event))),
+    client.on('journal.called', (event) =>
+      observers.forEach((observer) => observer.journal(event)),
+    ),
   ];
   return {
     ...client,
@@ -59,7 +61,7 @@ export function observe(client: Client, options: ObserveOptions = {}): Client {
 }
 
 /**
- * Makes spans and a metric of the deliveries of webhooks.
+ * Returns a function that makes a span and a metric of each webhook delivery.
  *
  * @example
  * const webhooks = createWebhooks({ journal, onDelivery: observeDeliveries() });

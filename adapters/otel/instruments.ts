@@ -10,15 +10,15 @@ export interface Instruments {
 }
 
 const USD_DECIMALS = 6;
-/** Of the conventions for calls, in seconds. A payment takes longer than a call. */
+/** Buckets of the conventions for calls, in seconds, plus 30 and 60: payments take longer. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** What is begun and not ended is remembered of so many. */
+/** The most begun payments and swaps that are remembered. */
 const MOST_BEGUN = 4_096;
 
 /**
- * Counts what a client tells. Labels are words of ours alone, of which there are few: no host,
- * seller, amount or signature is one.
+ * Returns metrics of a client's events. Label values come from a small fixed set: no host of a
+ * seller, amount or signature is a label.
  */
 export function createInstruments(meter: Meter): Instruments {
   const duration = (name: string, description: string) => {
@@ -42,7 +42,7 @@ export function createInstruments(meter: Meter): Instruments {
   const begin = (name: string, at: number) => {
     if (begun.has(name)) return;
     begun.set(name, at);
-    // A call that its caller gives up says no more of its end.
+    // A call that the caller gives up has no end event, so drop the oldest entry.
     const [oldest] = begun.keys();
     if (begun.size > MOST_BEGUN && oldest !== undefined) begun.delete(oldest);
   };
@@ -86,7 +86,7 @@ export function createInstruments(meter: Meter): Instruments {
           finish(`payment ${id}`, at);
           const { receipt } = event;
           decided.add(1, { 'exact_change.payment.state': receipt.state });
-          // Whole millionths: a double has them exactly.
+          // Micro-dollars are whole numbers, which a double holds exactly.
           if (type === 'payment.settled')
             cost.add(Number(parseUiAmount(receipt.cost.usd ?? '0', USD_DECIMALS) ?? 0n));
           return;

@@ -18,7 +18,7 @@ import {
   rpcAttributes,
 } from './attributes.js';
 
-/** What of one call of the client is under way, or waits for the chain. */
+/** The open spans of one call of the client. */
 interface Call {
   id?: string;
   payment?: Span | undefined;
@@ -26,12 +26,12 @@ interface Call {
   /** The request with the payment. */
   request?: Span | undefined;
   method?: string;
-  /** When the chain began to be waited for. Milliseconds since the epoch. */
+  /** When the wait for the chain began. Milliseconds since the epoch. */
   confirmingSince?: number;
 }
 
 export interface Spans {
-  /** Runs a call of the client, so that the calls that it makes are found in its span. */
+  /** Runs a call of the client, so that spans of RPC and journal calls become its children. */
   within<T>(work: () => Promise<T>): Promise<T>;
   step(event: ClientEvent): void;
   rpc(event: ClientEvent<'rpc.called'>): void;
@@ -39,12 +39,12 @@ export interface Spans {
 }
 
 const CALL = createContextKey('exact-change call');
-/** Calls that wait for the chain. What a client that was closed left open must not pile up. */
+/** The most calls in memory. Calls that a closed client left open must not pile up. */
 const MOST_CALLS = 4_096;
 
-/** Makes spans of what a client tells. */
+/** Returns spans of a client's events. */
 export function createSpans(tracer: Tracer): Spans {
-  /** By the id that all events of a call have. */
+  /** Calls by id; all events of a call have its id. */
   const calls = new Map<string, Call>();
 
   const start = (
@@ -53,18 +53,18 @@ export function createSpans(tracer: Tracer): Spans {
     parent: Span | undefined,
     { attributes, kind = SpanKind.INTERNAL }: { attributes: Attributes; kind?: SpanKind },
   ): Span => {
-    const around = context.active();
+    const active = context.active();
     return tracer.startSpan(
       name,
       { startTime: new Date(at), attributes, kind },
-      parent === undefined ? around : trace.setSpan(around, parent),
+      parent === undefined ? active : trace.setSpan(active, parent),
     );
   };
   const callOf = ({ id }: ClientEvent): Call => {
     const known = calls.get(id);
     if (known !== undefined) return known;
-    const around = callAround();
-    const call = around !== undefined && around.id === undefined ? around : {};
+    const active = activeCall();
+    const call = active !== undefined && active.id === undefined ? active : {};
     call.id = id;
     calls.set(id, call);
     const [oldest] = calls.keys();
@@ -75,7 +75,7 @@ export function createSpans(tracer: Tracer): Spans {
     (call.payment ??= start('exact_change.payment', at, undefined, {
       attributes: { 'exact_change.payment.id': id },
     }));
-  /** Ends what is under way of a call, and forgets it unless the chain is waited for. */
+  /** Ends the open spans of a call, and forgets the call unless it waits for the chain. */
   const endCall = (call: Call, at: number, failed?: string): void => {
     for (const part of ['request', 'swap', 'payment'] as const) end(call[part], at, failed);
     [call.request, call.swap] = [undefined, undefined];
@@ -150,7 +150,7 @@ export function createSpans(tracer: Tracer): Spans {
           'http.response.status_code': status,
           ...receiptAttributes(receipt),
         });
-        // If it could settle at all, the chain has not said so yet.
+        // The chain decides after the answer, if the payment can settle at all.
         call.confirmingSince = at;
         return endCall(call, at);
       }
@@ -166,7 +166,7 @@ export function createSpans(tracer: Tracer): Spans {
         const attributes = receiptAttributes(event.receipt);
         const since = call.confirmingSince ?? at;
         end(start('exact_change.confirmation', since, call.payment, { attributes }), at);
-        // Of a payment that its caller presents, this is the end.
+        // A payment that the caller presents has no answer event, so it ends here.
         delete call.confirmingSince;
         return endCall(call, at);
       }
@@ -180,13 +180,13 @@ export function createSpans(tracer: Tracer): Spans {
     call.swap = undefined;
     if (call.payment === undefined) calls.delete(id);
   };
-  /** A call that has ended, in the span of whatever asked for it. */
+  /** Makes the span of an ended RPC or journal call, as a child of the active swap or payment. */
   const called = (
     name: string,
     { at, ms, failed }: { readonly at: number; readonly ms: number; readonly failed?: string },
     options: { attributes: Attributes; kind?: SpanKind },
   ): void => {
-    const call = callAround();
+    const call = activeCall();
     end(start(name, at - ms, call?.swap ?? call?.payment, options), at, failed);
   };
 
@@ -206,18 +206,18 @@ export function createSpans(tracer: Tracer): Spans {
   };
 }
 
-/** The call that is running, if the context is kept over what is awaited. */
-function callAround(): Call | undefined {
-  // What no other code can have put there.
+/** Returns the running call, if a context manager keeps the context over `await`. */
+function activeCall(): Call | undefined {
+  // Only this module has the key, so the value is a `Call`.
   return context.active().getValue(CALL) as Call | undefined;
 }
 
-/** What ends a span, and of an earlier call there is none. */
+/** Whether an event only ends a span: for a call of an earlier process there is no span to end. */
 function isEnd({ type }: ClientEvent): boolean {
   return /^(?:swap\.(?:confirmed|failed)|payment\.(?:settled|unsettled)|warning)$/.test(type);
 }
 
-/** Ends a span that has not ended; a clock that was set back makes none shorter than nothing. */
+/** Ends a span, unless it has ended. */
 function end(span: Span | undefined, at: number, failed?: string): void {
   if (span?.isRecording() !== true) return;
   if (failed !== undefined) {

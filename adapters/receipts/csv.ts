@@ -2,7 +2,7 @@ import { formatUiAmount } from '../../src/amount.js';
 import type { Receipt } from '../../src/receipt.js';
 import { symbolOf } from '../../src/network.js';
 
-/** Decimals of a mint; undefined if they are not known. */
+/** Returns the decimals of a mint; undefined if unknown. */
 export type DecimalsOf = (mint: string) => number | undefined;
 
 type Column = (receipt: Receipt, decimalsOf: DecimalsOf) => string | number | undefined;
@@ -32,12 +32,13 @@ const COLUMNS: Readonly<Record<string, Column>> = {
   signature: ({ payment }) => payment.signature,
 };
 
-/** The names of the columns. */
+/** The first line: the names of the columns. */
 export const csvHead: string = lineOf(Object.keys(COLUMNS));
 
 /**
- * A receipt as a line of CSV (RFC 4180): times in UTC, amounts in decimals. A cell of a seller's
- * that a spreadsheet would take for a formula has an apostrophe before it.
+ * Returns a receipt as a line of CSV (RFC 4180): times in UTC, amounts in decimals. If a
+ * spreadsheet would read a cell as a formula, the cell begins with an apostrophe: its text may be a
+ * seller's.
  */
 export function csvLine(receipt: Receipt, decimalsOf: DecimalsOf): string {
   return lineOf(Object.values(COLUMNS).map((column) => `${column(receipt, decimalsOf) ?? ''}`));

@@ -3,20 +3,21 @@ import type { Receipt } from '../../src/receipt.js';
 import { symbolOf } from '../../src/network.js';
 import type { DecimalsOf } from './csv.js';
 
-/** Both read the same entries; Beancount wants each account opened before. */
+/** Programs for the entries. They read the same entries, but Beancount first opens each account. */
 export type Ledger = 'hledger' | 'beancount';
 
 const WALLET = 'Assets:Wallet';
-/** What token accounts of the wallet hold for their space, and give back when they are closed. */
+/** Rent of the wallet's token accounts, which returns to the wallet when they are closed. */
 const RENT = 'Assets:Rent';
 const FEES = 'Expenses:Fees';
 const SOL_DECIMALS = 9;
 const MAX_NARRATION = 200;
 
-/** One line of an entry: what an account gets of a token, and what that was paid with. */
+/** One line of an entry: an account and the amount that it gets. */
 interface Posting {
   readonly account: string;
   readonly amount: string;
+  /** Amount of another token that paid for it, in a swap. */
   readonly paidWith?: string;
 }
 
@@ -31,8 +32,9 @@ interface Entry {
 }
 
 /**
- * Receipts as entries of plain-text accounting, each in balance by token to the last base unit: the
- * price, the swap at what it took, network fees, and the rent of token accounts that stay.
+ * Returns receipts as entries of plain-text accounting. Each entry balances by token to the last
+ * base unit. Entries hold the price, the amounts of the swap, network fees, and the rent of new
+ * token accounts.
  */
 export function ledgerText(
   ledger: Ledger,
@@ -42,7 +44,9 @@ export function ledgerText(
   const entries = receipts.flatMap((receipt) => entriesOf(receipt, decimalsOf));
   if (entries.length === 0) return '';
   const [first] = entries.map(({ day }) => day).sort();
-  const accounts = new Set(entries.flatMap(({ postings }) => postings.map((one) => one.account)));
+  const accounts = new Set(
+    entries.flatMap(({ postings }) => postings.map(({ account }) => account)),
+  );
   const opened =
     ledger === 'hledger'
       ? []
@@ -55,10 +59,10 @@ function entriesOf(receipt: Receipt, decimalsOf: DecimalsOf): Entry[] {
   const { host, pathname } = new URL(url);
   const { network, mint } = payment;
   const day = new Date(at).toISOString().slice(0, 10);
-  const token = (of: string, units: string, decimals = decimalsOf(of)): Amount => ({
+  const token = (tokenMint: string, units: string, decimals = decimalsOf(tokenMint)): Amount => ({
     units: BigInt(units),
     decimals: decimals ?? 0,
-    commodity: commodityOf(network, of, decimals),
+    commodity: commodityOf(network, tokenMint, decimals),
   });
   const sol = (units: string): Amount => ({
     ...{ units: BigInt(units), decimals: SOL_DECIMALS, commodity: 'SOL' },
@@ -113,7 +117,7 @@ interface Amount {
 const textOf = ({ units, decimals, commodity }: Amount, sign = ''): string =>
   `${sign}${formatUiAmount(units, decimals)} ${commodity}`;
 
-/** From the wallet to an account. */
+/** Returns the postings of an amount from the wallet to an account. */
 function moved(account: string, amount: Amount): Posting[] {
   if (amount.units === 0n) return [];
   return [
@@ -122,10 +126,10 @@ function moved(account: string, amount: Amount): Posting[] {
   ];
 }
 
-function exchanged(given: Amount, got: Amount): Posting[] {
+function exchanged(taken: Amount, brought: Amount): Posting[] {
   return [
-    { account: WALLET, amount: textOf(got), paidWith: textOf(given) },
-    { account: WALLET, amount: textOf(given, '-') },
+    { account: WALLET, amount: textOf(brought), paidWith: textOf(taken) },
+    { account: WALLET, amount: textOf(taken, '-') },
   ];
 }
 
@@ -139,26 +143,26 @@ function entryText({ day, flag, payee, narration, comments, postings }: Entry): 
 }
 
 /**
- * Letters alone, which both take without quotes. A token that is not pinned goes by its mint, of
- * which the case counts: each letter and digit is two letters.
+ * Returns a commodity name of letters only, which both programs accept without quotes. The name of
+ * an unpinned token encodes its mint: two letters for each character, because case matters.
  */
 function commodityOf(network: string, mint: string, decimals: number | undefined): string {
   const { symbol } = symbolOf(network, mint);
   if (symbol !== undefined && /^[A-Z]{2,24}$/.test(symbol)) return symbol;
-  const letters = Array.from(mint.slice(0, 10), (one) => {
-    const code = one.charCodeAt(0);
+  const letters = Array.from(mint.slice(0, 10), (character) => {
+    const code = character.charCodeAt(0);
     return String.fromCharCode(65 + Math.floor(code / 26), 65 + (code % 26));
   });
   return `${decimals === undefined ? 'U' : 'T'}${letters.join('')}`;
 }
 
-/** Beancount's accounts have neither dots nor colons in a part, and begin with a capital. */
+/** Returns a host as part of an account name: Beancount wants a capital first, and no dots. */
 function accountPart(host: string): string {
   const name = host.replace(/[^A-Za-z0-9]+/g, '-').replace(/^-|-$/g, '');
   return name.charAt(0).toUpperCase() + name.slice(1) || 'Unknown';
 }
 
-/** What a seller chose, without what either program reads as more than text. */
+/** Returns a seller's text without characters that have a meaning to either program. */
 function clean(text: string): string {
   return text.replace(/[^\w ./:%~+&=,@()*'!$-]/g, '?').slice(0, MAX_NARRATION);
 }

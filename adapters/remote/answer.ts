@@ -5,8 +5,8 @@ import { errorOf, PROBLEM_TYPE, unusable } from '../../src/wire/problem.js';
 import { readAs } from '../../src/wire/read.js';
 
 /**
- * What a service answered, if it is what the operation promises. Rejects with the error that its
- * problem stands for, or `invalid_response`.
+ * Returns the answer of a service, if it fits the operation's schema. Rejects with the error of the
+ * service's problem, or with `invalid_response`.
  */
 export async function answerOf<A>(
   { path, response: schema }: Operation<unknown, A>,
@@ -18,7 +18,7 @@ export async function answerOf<A>(
   if (value === undefined) throw unusable('it is not JSON', sent);
   const answer = readAs(schema, value);
   if (answer.ok) return answer.value;
-  // Where it does not fit, and why, may be in the service's own words.
+  // Field and rule may contain text of the service, so they are not in the message.
   throw unusable(`it is not what ${path} promises`, sent, {
     field: answer.path,
     rule: answer.rule,
@@ -32,19 +32,19 @@ async function refusalOf(response: Response, sent: boolean): Promise<ExactChange
   return errorOf(problem, { sent });
 }
 
-/** The problem JSON of an answer, still to be judged; undefined if it is none. */
+/** Returns the problem JSON of an answer, unchecked; undefined if the answer has none. */
 export function problemOf(response: Response): Promise<unknown> {
   return jsonOf(response, PROBLEM_TYPE);
 }
 
 async function jsonOf(response: Response, type: string): Promise<unknown> {
-  const [given = ''] = (response.headers.get('content-type') ?? '').split(';');
-  if (given.trim().toLowerCase() !== type) return undefined;
+  const [contentType = ''] = (response.headers.get('content-type') ?? '').split(';');
+  if (contentType.trim().toLowerCase() !== type) return undefined;
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(await response.arrayBuffer());
     return isDeeper(text, MAX_DEPTH) ? undefined : JSON.parse(text);
   } catch {
-    // Neither parser's error is worth keeping: both quote the text.
+    // Drop the parser's error, because it quotes the service's text.
     return undefined;
   }
 }

@@ -11,10 +11,10 @@ export type { RemoteOptions } from './lazily.js';
 const NAMES: readonly string[] = ['fetch', 'headers', 'timeoutMs', 'maxBodyBytes'];
 
 /**
- * A transport over HTTP: the service at `baseUrl`, which must be https unless it is on this
- * machine. What it answers is a hint, held to the same shapes and turned into the same errors as in
- * this process; its own words are only ever under `untrusted`. Calls that change nothing are tried
- * up to three times. `createClient({ apiUrl })` uses it.
+ * Returns a transport over HTTP to the service at `baseUrl`, which must be https unless it is on
+ * this machine. The client trusts no answer: answers must have the shapes of the local transport,
+ * and failures become the same errors. Text of the service is only under `untrusted`. Calls that
+ * change nothing are tried up to three times. `createClient({ apiUrl })` uses it.
  *
  * Throws `ConfigError` (`invalid_option`) at once if an argument is wrong.
  *
@@ -43,10 +43,10 @@ function parseHeaders(headers: unknown): Readonly<Record<string, string>> {
   )
     throw wrong();
   try {
-    // Its values are strings: seen above.
-    const all = Object.fromEntries(new Headers(headers as Record<string, string>));
-    hideHeaders(all);
-    return Object.freeze(all);
+    // All values are strings, as checked above.
+    const parsed = Object.fromEntries(new Headers(headers as Record<string, string>));
+    hideHeaders(parsed);
+    return Object.freeze(parsed);
   } catch {
     // The runtime's own error repeats the value, which may be a key.
     throw wrong();

@@ -6,31 +6,31 @@ import { transportOf, type Transport } from '../../src/transport.js';
 const operations = /* @__PURE__ */ part(() => import('./operations.js'));
 
 export interface RemoteOptions {
-  /** What sends requests; default: the global fetch, looked up at each call. */
+  /** The `fetch` that sends requests; default: the global `fetch` at the time of each call. */
   readonly fetch?: typeof globalThis.fetch | undefined;
   /**
-   * Sent with each request, such as `{ 'x-api-key': key }`. No redirect is followed, so they reach
-   * the service's own origin alone.
+   * Headers of each request, such as `{ 'x-api-key': key }`. They reach only the service's own
+   * origin, because no redirect is followed.
    */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Milliseconds for one call, further tries included; default 30000. */
+  /** Milliseconds for one call, with all its tries; default 30000. */
   readonly timeoutMs?: number | undefined;
-  /** Of one answer, counted as it comes; default 2097152. */
+  /** The most bytes of one answer, counted while it arrives; default 2097152. */
   readonly maxBodyBytes?: number | undefined;
 }
 
-/** What the remote transport works with. */
+/** The checked options of the remote transport. */
 export interface RemoteSettings extends Required<{
   readonly [K in keyof RemoteOptions]: NonNullable<RemoteOptions[K]>;
 }> {
-  /** Without a slash at its end. */
+  /** The service's URL, without a slash at the end. */
   readonly baseUrl: string;
   readonly runtime: Runtime;
 }
 
 export const MAX_BODY_BYTES = 2 * 1024 * 1024;
 
-/** The service that a client's options name. */
+/** Returns the transport to the service of a client's options (`apiUrl`). */
 export const remoteOver: Parts['remote'] = (baseUrl, { apiKey, fetch, timeouts, runtime }) => {
   const headers: Readonly<Record<string, string>> =
     apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
@@ -45,8 +45,8 @@ export const remoteOver: Parts['remote'] = (baseUrl, { apiKey, fetch, timeouts, 
 };
 
 /**
- * Loads what does the work when it is first needed. There is no `swapInstruction`: the client takes
- * it out of the transaction.
+ * Returns a transport that loads its operations with the first call. It has no `swapInstruction`:
+ * the client reads the instruction from the transaction.
  */
 export function lazily(settings: RemoteSettings): Transport {
   const load = loadOnce(async () => (await operations()).createRemote(settings));

@@ -13,9 +13,7 @@ import { servicePeer } from './peer.js';
 
 const ACCEPTED = `application/json, ${PROBLEM_TYPE}`;
 
-/**
- * @internal The operations of the remote transport, loaded with ky and the wire when first needed.
- */
+/** @internal Returns the operations of the remote transport. Loaded with ky by the first call. */
 export function createRemote(settings: RemoteSettings): Transport {
   const call = createCall(settings);
   return {
@@ -27,7 +25,7 @@ export function createRemote(settings: RemoteSettings): Transport {
     async balance({ wallet, mint }, options) {
       checkWallet(wallet);
       const mints = typeof mint === 'string' ? [mint] : mint;
-      // A query cannot ask for none: it would ask for all.
+      // A query without mints would ask for all balances.
       if (mints?.length === 0) return [];
       const answer = await call(operations.balance, { wallet, mint: mints }, options);
       const balances = Array.isArray(answer) ? answer : [answer];
@@ -55,18 +53,17 @@ function createCall({
   runtime,
 }: RemoteSettings): RemoteCall {
   const common = { fetch, timeoutMs, maxBodyBytes, runtime };
-  const asking = createHttp({ ...common, peer: servicePeer({ sent: false }) });
-  // What is signed is handed over once: whether it arrived, the chain knows better than another
-  // try.
-  const handing = createHttp({ ...common, peer: servicePeer({ sent: true }), attempts: 1 });
+  const readHttp = createHttp({ ...common, peer: servicePeer({ sent: false }) });
+  // Send signed transactions only once: the chain shows if they arrived, another try does not.
+  const sendHttp = createHttp({ ...common, peer: servicePeer({ sent: true }), attempts: 1 });
   return async (operation, request, options) => {
-    const asked = asArriving(request);
-    const sent = 'signedSwap' in asked || 'signedPayment' in asked;
-    readRequest(operation, asked);
-    const { url, init } = requestOf(operation, baseUrl, asked);
-    const late = () => servicePeer({ sent }).late(timeoutMs, 1);
-    return bounded(timeoutMs, late, [options?.signal], async (signal) => {
-      const http = sent ? handing : asking;
+    const body = asArriving(request);
+    const sent = 'signedSwap' in body || 'signedPayment' in body;
+    readRequest(operation, body);
+    const { url, init } = requestOf(operation, baseUrl, body);
+    const timeoutError = () => servicePeer({ sent }).late(timeoutMs, 1);
+    return bounded(timeoutMs, timeoutError, [options?.signal], async (signal) => {
+      const http = sent ? sendHttp : readHttp;
       const response = await http(url, {
         ...init,
         headers: { ...headers, accept: ACCEPTED, ...init.headers },
@@ -77,27 +74,27 @@ function createCall({
   };
 }
 
-/** A request as it comes out at the other end: no bigint, nothing undefined. */
+/** Returns a request as the service will parse it: without bigints and undefined fields. */
 function asArriving(request: object): object {
   try {
     const text = JSON.stringify(request, (_, value: unknown) =>
       typeof value === 'bigint' ? value.toString() : value,
     );
-    // An object goes in, and none that JSON would write as anything else is taken for a request.
+    // Requests are plain objects, so their JSON is an object too.
     return JSON.parse(text) as object;
   } catch {
     throw refuse('request', 'must be what JSON can hold.');
   }
 }
 
-function requestOf({ method, path }: Operation, baseUrl: string, asked: object) {
+function requestOf({ method, path }: Operation, baseUrl: string, body: object) {
   if (method === 'GET')
     return {
-      url: `${baseUrl}${path}?${writeQuery(asked).toString()}`,
+      url: `${baseUrl}${path}?${writeQuery(body).toString()}`,
       init: { method, headers: {} },
     };
   return {
     url: baseUrl + path,
-    init: { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(asked) },
+    init: { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) },
   };
 }

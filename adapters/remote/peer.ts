@@ -4,8 +4,8 @@ import { errorOf, unusable } from '../../src/wire/problem.js';
 import { problemOf } from './answer.js';
 
 /**
- * What the failures of a service become. With `sent` it was handed something signed: if it does
- * not say itself what became of that, it may still land.
+ * Returns the errors for failures of a service. `sent` means that the request had a signed
+ * transaction: unless the service tells the transaction's fate, it may still land.
  */
 export function servicePeer({ sent }: { readonly sent: boolean }): HttpPeer {
   const open = sent ? ({ funds: 'uncertain', retry: 'same' } as const) : {};

@@ -1,6 +1,6 @@
 /**
- * Keys in a cloud: AWS KMS, Google Cloud KMS and Turnkey, called by what you have of them. None of
- * their packages is loaded.
+ * Signers for keys in AWS KMS, Google Cloud KMS and Turnkey. You pass a function that calls your
+ * client of the cloud; this module loads none of their packages.
  *
  * @module exact-change/signers/kms
  */
@@ -12,11 +12,11 @@ import type { MessageSigner } from '../../src/solana/signer.js';
 export type { MessageSigner, SigningIntent } from '../../src/solana/signer.js';
 
 export interface AwsKmsOptions {
-  /** Base58: {@link addressOfPublicKey} of what `GetPublicKey` gives. */
+  /** Base58: {@link addressOfPublicKey} of the key that `GetPublicKey` returns. */
   readonly address: string;
-  /** Of a key of the spec `ECC_NIST_EDWARDS25519`. */
+  /** Id of a key with the spec `ECC_NIST_EDWARDS25519`. */
   readonly keyId: string;
-  /** Sends a `SignCommand` with this input. */
+  /** Sends a `SignCommand` with the input, and returns its output. */
   readonly sign: (input: {
     KeyId: string;
     Message: Uint8Array;
@@ -26,7 +26,7 @@ export interface AwsKmsOptions {
 }
 
 /**
- * A signer for a key of AWS KMS.
+ * Returns a signer for a key of AWS KMS.
  *
  * @example
  * const kms = new KMSClient({});
@@ -43,7 +43,7 @@ export function awsKmsSigner({ address, keyId, sign }: AwsKmsOptions): MessageSi
       const { Signature } = await sign({
         KeyId: keyId,
         Message: message,
-        // A digest would be signed as Ed25519ph, which Solana does not take.
+        // With a digest, KMS signs Ed25519ph, which Solana does not accept.
         MessageType: 'RAW',
         SigningAlgorithm: 'ED25519_SHA_512',
       });
@@ -53,11 +53,11 @@ export function awsKmsSigner({ address, keyId, sign }: AwsKmsOptions): MessageSi
 }
 
 export interface GoogleKmsOptions {
-  /** Base58: {@link addressOfPublicKey} of what `getPublicKey` gives. */
+  /** Base58: {@link addressOfPublicKey} of the key that `getPublicKey` returns. */
   readonly address: string;
-  /** The whole name of a version of a key with the algorithm `EC_SIGN_ED25519`. */
+  /** Full name of a key version with the algorithm `EC_SIGN_ED25519`. */
   readonly name: string;
-  /** Calls `asymmetricSign`, and gives its response: the first of what the client answers. */
+  /** Calls `asymmetricSign`, and returns its response: the first item of the client's answer. */
   readonly sign: (request: {
     name: string;
     data: Uint8Array;
@@ -65,7 +65,7 @@ export interface GoogleKmsOptions {
 }
 
 /**
- * A signer for a key of Google Cloud KMS.
+ * Returns a signer for a key of Google Cloud KMS.
  *
  * @example
  * const kms = new KeyManagementServiceClient();
@@ -80,7 +80,7 @@ export function googleKmsSigner({ address, name, sign }: GoogleKmsOptions): Mess
     address,
     async signMessage(message) {
       const { signature } = await sign({ name, data: message });
-      // Over REST it is base64.
+      // Over REST the signature is base64.
       return typeof signature === 'string'
         ? base64.decode(signature)
         : (signature ?? new Uint8Array());
@@ -89,10 +89,11 @@ export function googleKmsSigner({ address, name, sign }: GoogleKmsOptions): Mess
 }
 
 export interface TurnkeyOptions {
-  /** Base58. Turnkey knows the key by it, unless `signWith` names another way. */
+  /** Base58. */
   readonly address: string;
+  /** Turnkey's name of the key; default `address`. */
   readonly signWith?: string | undefined;
-  /** Calls `signRawPayload`. Its policies for transactions do not see what is signed. */
+  /** Calls `signRawPayload`. Turnkey's transaction policies do not see a raw payload. */
   readonly sign: (parameters: {
     signWith: string;
     payload: string;
@@ -102,7 +103,7 @@ export interface TurnkeyOptions {
 }
 
 /**
- * A signer for a key of Turnkey.
+ * Returns a signer for a key of Turnkey.
  *
  * @example
  * const signer = turnkeySigner({
@@ -124,17 +125,17 @@ export function turnkeySigner({
         encoding: 'PAYLOAD_ENCODING_HEXADECIMAL',
         hashFunction: 'HASH_FUNCTION_NOT_APPLICABLE',
       });
-      // Zeros at the front of each half are left out.
+      // Turnkey leaves out leading zeros of each half.
       return hex.decode(r.padStart(64, '0') + s.padStart(64, '0'));
     },
   };
 }
 
-/** RFC 8410: what stands before the 32 bytes of an Ed25519 public key. */
+/** RFC 8410: the bytes before the 32 bytes of an Ed25519 public key. */
 const SPKI_PREFIX = '302a300506032b6570032100';
 
 /**
- * The address of a public key as clouds give it: in DER, or in PEM.
+ * Returns the address of a public key in DER or PEM, as clouds return it.
  *
  * Throws `ConfigError` (`invalid_option`) if it is no Ed25519 key.
  */

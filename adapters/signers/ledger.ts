@@ -1,5 +1,5 @@
 /**
- * A Ledger device, by the Solana app of `@ledgerhq/hw-app-solana` over any of its transports.
+ * A signer for a Ledger device, through `@ledgerhq/hw-app-solana` over any of its transports.
  *
  * @module exact-change/signers/ledger
  */
@@ -8,21 +8,21 @@ import type { MessageSigner } from '../../src/solana/signer.js';
 
 export type { MessageSigner, SigningIntent } from '../../src/solana/signer.js';
 
-/** What is used of `Solana` of `@ledgerhq/hw-app-solana`. */
+/** The used part of `Solana` of `@ledgerhq/hw-app-solana`. */
 export interface LedgerSolanaApp {
   getAddress(path: string): Promise<{ readonly address: Uint8Array }>;
   signTransaction(path: string, message: Uint8Array): Promise<{ readonly signature: Uint8Array }>;
 }
 
-/** What most wallets call the first account. */
+/** Path of the first account in most wallets. */
 const FIRST_ACCOUNT = "44'/501'/0'";
 
 /**
- * A signer for a key in a Ledger device. The device shows payments in clear. Swaps it signs only if
- * blind signing is on in its Solana app, because no device reads lookup tables. Its owner has
- * `timeouts.signer` to press the button.
+ * Returns a signer for a key in a Ledger device. The device shows payments in clear. It signs swaps
+ * only if blind signing is on in its Solana app, because no device reads lookup tables. Its owner
+ * must press the button within `timeouts.signer`.
  *
- * @param path - Default: the first account.
+ * @param path - Derivation path of the key. Default: the first account.
  *
  * @example
  * const app = new Solana(await TransportNodeHid.create());
@@ -35,7 +35,7 @@ export async function ledgerSigner(
   const { address } = await app.getAddress(path);
   return {
     address: addressOf(Uint8Array.from(address)),
-    // What it calls a transaction is the message alone.
+    // `signTransaction` of the app takes only the message of a transaction.
     signMessage: async (message) => (await app.signTransaction(path, message)).signature,
   };
 }

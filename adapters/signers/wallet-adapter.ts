@@ -1,5 +1,5 @@
 /**
- * Wallets by `@solana/wallet-adapter`, as applications with React have them.
+ * Signers for wallets of `@solana/wallet-adapter`, which React applications use.
  *
  * @module exact-change/wallet-adapter
  */
@@ -9,18 +9,18 @@ import type { VersionedTransaction } from '../../src/solana/versioned.js';
 
 export type { SigningIntent, TransactionSigner } from '../../src/solana/signer.js';
 
-/** What an adapter and `useWallet()` have in common. */
+/** The common part of an adapter and of `useWallet()`. */
 export interface AdaptedWallet {
   readonly publicKey: { toBase58(): string } | null;
   signTransaction?:
     ((transaction: VersionedTransaction) => Promise<VersionedTransaction>) | undefined;
-  /** Of an adapter: null if it takes no transactions but the oldest. */
+  /** Only adapters have it. Null if the wallet takes only legacy transactions. */
   readonly supportedTransactionVersions?: ReadonlySet<unknown> | null | undefined;
 }
 
 /**
- * A signer for a wallet that is connected. It signs for the account that is connected now: make
- * another if the person changes to another.
+ * Returns a signer for a connected wallet. It signs for the currently connected account: make a new
+ * signer if the person changes the account.
  *
  * Throws `ConfigError` (`invalid_option`) if the wallet is not connected, or cannot sign
  * transactions of version 0.
@@ -37,7 +37,7 @@ export function walletAdapterSigner(wallet: AdaptedWallet): TransactionSigner {
     address: publicKey.toBase58(),
     async signTransaction(wire) {
       const { toVersioned } = await import('../../src/solana/versioned.js');
-      // As a method: an adapter keeps its state in itself.
+      // Call it as a method, because an adapter needs its `this`.
       const signed = await wallet.signTransaction?.(toVersioned(wire));
       return signed?.serialize() ?? new Uint8Array();
     },

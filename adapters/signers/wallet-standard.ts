@@ -1,5 +1,5 @@
 /**
- * Wallets of people that speak the Wallet Standard: Phantom, Solflare, Backpack and others.
+ * Signers for wallets of the Wallet Standard, such as Phantom, Solflare and Backpack.
  *
  * @module exact-change/wallet-standard
  */
@@ -10,15 +10,15 @@ import type { TransactionSigner } from '../../src/solana/signer.js';
 
 export type { SigningIntent, TransactionSigner } from '../../src/solana/signer.js';
 
-/** An account of a wallet, as the Wallet Standard has it. */
+/** An account of a wallet, as in the Wallet Standard. */
 export interface StandardAccount {
   /** Base58. */
   readonly address: string;
-  /** Such as `solana:mainnet`. */
+  /** Chains of the account, such as `solana:mainnet`. */
   readonly chains: readonly string[];
 }
 
-/** A wallet, as `getWallets().get()` of `@wallet-standard/app` lists them. */
+/** A wallet from `getWallets().get()` of `@wallet-standard/app`. */
 export interface StandardWallet {
   readonly name: string;
   readonly accounts: readonly StandardAccount[];
@@ -26,9 +26,9 @@ export interface StandardWallet {
 }
 
 export interface ConnectOptions {
-  /** As in the options of a client; default mainnet. */
+  /** Network, as in the options of a client; default mainnet. */
   readonly network?: string | undefined;
-  /** Without asking the person: only what was connected before. */
+  /** Connects without asking the person, if the wallet was connected before. Default false. */
   readonly silent?: boolean | undefined;
 }
 
@@ -41,7 +41,7 @@ interface SignTransaction {
   }): Promise<readonly { readonly signedTransaction: Uint8Array }[]>;
 }
 
-/** The Wallet Standard names chains, and not their genesis hashes. */
+/** Chain names of the Wallet Standard, by network: it uses names and not genesis hashes. */
 const CHAINS: Readonly<Record<string, string>> = {
   [SOLANA_MAINNET]: 'solana:mainnet',
   [SOLANA_DEVNET]: 'solana:devnet',
@@ -49,10 +49,10 @@ const CHAINS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Asks a wallet to connect, and gives the signer of its first account on a network.
+ * Asks a wallet to connect, and returns the signer of its first account on a network.
  *
- * Throws `ConfigError` (`invalid_option`) if the wallet cannot sign transactions of version 0, or
- * has no account there. Rejects with what the wallet says if the person refuses.
+ * Rejects with `ConfigError` (`invalid_option`) if the wallet cannot sign transactions of version
+ * 0, or has no account on the network. Rejects with the wallet's own error if the person refuses.
  *
  * @example
  * const signer = await connectWallet(getWallets().get()[0]);
@@ -76,7 +76,7 @@ export async function connectWallet(
 }
 
 /**
- * A signer for an account of a wallet that is connected.
+ * Returns a signer for an account of a connected wallet.
  *
  * Throws `ConfigError` (`invalid_option`) if the wallet cannot sign transactions of version 0.
  *
@@ -96,8 +96,8 @@ export function walletSigner(wallet: StandardWallet, account: StandardAccount): 
 }
 
 /**
- * `solana:signAndSendTransaction` does not do: the seller's facilitator sends a payment, and a swap
- * must be on record before it leaves.
+ * Returns the signing feature of a wallet. `solana:signAndSendTransaction` does not help: the
+ * seller's facilitator sends a payment, and a swap must be on record before it is sent.
  */
 function signingOf({ features }: StandardWallet): SignTransaction {
   const feature = features['solana:signTransaction'];

@@ -1,4 +1,4 @@
-/** Addresses of four or sixteen bytes, as numbers. */
+/** An IPv4 or IPv6 address as a number. */
 export interface NumericAddress {
   readonly version: 4 | 6;
   readonly bits: bigint;
@@ -6,14 +6,14 @@ export interface NumericAddress {
 
 interface Block {
   readonly first: bigint;
-  /** Bits that are not the block's. */
-  readonly rest: bigint;
+  /** Number of low bits that differ within the block. */
+  readonly hostBits: bigint;
   readonly why: string;
 }
 
 /**
- * What of IPv4 is not the outside: the registry of special addresses (RFC 6890 and later), and
- * where clouds keep what is theirs.
+ * IPv4 blocks that are not public: the registry of special addresses (RFC 6890 and later), and the
+ * internal addresses of cloud platforms.
  */
 const PRIVATE_V4: readonly Block[] = [
   block('0.0.0.0/8', 'this network; systems take 0.0.0.0 for themselves'),
@@ -41,15 +41,14 @@ const PRIVATE_V4: readonly Block[] = [
 ];
 
 /**
- * All of IPv6 that is given out for public use. What is not in it is refused for that: this machine
- * (`::1`), IPv4 in other clothes (`::ffff:0:0/96`, `::/96`, NAT64 at `64:ff9b::/96` and
- * `64:ff9b:1::/48`), discarded (`100::/64`), segment routing (`5f00::/16`), unique local
- * (`fc00::/7`, with the metadata of AWS), link-local (`fe80::/10`), site-local (`fec0::/10`),
- * multicast (`ff00::/8`).
+ * All IPv6 addresses for public use. Addresses outside of it are refused: this machine (`::1`),
+ * embedded IPv4 (`::ffff:0:0/96`, `::/96`, NAT64 at `64:ff9b::/96` and `64:ff9b:1::/48`), discarded
+ * (`100::/64`), segment routing (`5f00::/16`), unique local (`fc00::/7`, with the metadata of AWS),
+ * link-local (`fe80::/10`), site-local (`fec0::/10`), multicast (`ff00::/8`).
  */
 const GLOBAL_V6 = block('2000::/3', 'global unicast (RFC 4291)');
 
-/** What is special within it. */
+/** Blocks within `GLOBAL_V6` that are not public. */
 const PRIVATE_V6: readonly Block[] = [
   block('2001::/23', 'protocol assignments (RFC 2928): Teredo, benchmarks, ORCHID'),
   block('2001:db8::/32', 'documentation'),
@@ -60,20 +59,20 @@ const PRIVATE_V6: readonly Block[] = [
 ];
 
 /**
- * Why an address is not the outside's; undefined if it is. What is no address in numbers is
- * refused.
+ * Returns why an address is not public; undefined if it is public. Text that is no numeric address
+ * counts as not public.
  */
 export function whyNotPublic(text: string): string | undefined {
   const address = readAddress(text);
   if (address === undefined) return 'no IP address';
-  if (address.version === 4) return PRIVATE_V4.find((one) => isWithin(address, one))?.why;
+  if (address.version === 4) return PRIVATE_V4.find((each) => isWithin(address, each))?.why;
   if (!isWithin(address, GLOBAL_V6)) return 'outside of what is global';
-  return PRIVATE_V6.find((one) => isWithin(address, one))?.why;
+  return PRIVATE_V6.find((each) => isWithin(address, each))?.why;
 }
 
 /**
- * Reads an address in its usual form: four decimal numbers, or eight hexadecimal ones with `::` for
- * zeros and IPv4 at the end. No zones, no leading zeros.
+ * Reads an address in its usual form: four decimal numbers, or eight hexadecimal numbers with `::`
+ * for zeros and possibly IPv4 at the end. Zones and leading zeros are refused.
  */
 export function readAddress(text: string): NumericAddress | undefined {
   const bits = text.includes(':') ? readV6(text) : readV4(text);
@@ -100,7 +99,7 @@ function readV6(text: string): bigint | undefined {
   return joined([...head, ...Array<bigint>(missing).fill(0n), ...(tail ?? [])], 16n);
 }
 
-/** The numbers of 16 bits between colons; the last two may be one of IPv4. */
+/** Reads the 16-bit numbers between colons. The last two may be an IPv4 address. */
 function readGroups(text: string, isLast: boolean): bigint[] | undefined {
   if (text === '') return [];
   const parts = text.split(':');
@@ -120,10 +119,10 @@ function joined(parts: readonly bigint[], width: bigint): bigint {
 function block(cidr: string, why: string): Block {
   const [base = '', length = ''] = cidr.split('/');
   const isV6 = base.includes(':');
-  const rest = BigInt((isV6 ? 128 : 32) - Number(length));
-  return { first: (isV6 ? readV6(base) : readV4(base)) ?? 0n, rest, why };
+  const hostBits = BigInt((isV6 ? 128 : 32) - Number(length));
+  return { first: (isV6 ? readV6(base) : readV4(base)) ?? 0n, hostBits, why };
 }
 
-function isWithin({ bits }: NumericAddress, { first, rest }: Block): boolean {
-  return bits >> rest === first >> rest;
+function isWithin({ bits }: NumericAddress, { first, hostBits }: Block): boolean {
+  return bits >> hostBits === first >> hostBits;
 }

@@ -7,14 +7,14 @@ import type { Message } from './message.js';
 import type { Resolve } from './resolve.js';
 import { literalOf, readTarget, type TargetRules } from './target.js';
 
-/** How an endpoint answered. */
+/** The status and the `Retry-After` header of an endpoint's answer. */
 export interface Answer {
   readonly status: number;
   readonly retryAfter: string | undefined;
 }
 
 /**
- * Tells an endpoint something. Rejects if there is no answer: the connection failed, took too
+ * Sends a message to an endpoint. Rejects if there is no answer: the connection failed, took too
  * long, or is not allowed.
  */
 export type Deliver = (message: Message, signal: AbortSignal) => Promise<Answer>;
@@ -22,19 +22,19 @@ export type Deliver = (message: Message, signal: AbortSignal) => Promise<Answer>
 export interface DeliverParts {
   readonly rules: TargetRules;
   readonly resolve: Resolve;
-  /** For one delivery, from the question for its name to the answer. */
+  /** Milliseconds for one delivery, from the DNS lookup to the answer. */
   readonly timeoutMs: number;
 }
 
 /**
- * What an answer says besides its status is read, so that its sender sees it taken, and dropped.
+ * Bytes of an answer's body that are read and dropped, so that the endpoint sees its answer taken.
  */
 const MAX_ANSWER_BYTES = 16_384;
 export const DRAIN_MS = 1_000;
 
 /**
- * Delivers over connections of its own: no proxy of the environment, no redirect, and no address
- * that was not checked for this delivery.
+ * Returns a function that delivers over its own connections. It uses no proxy of the environment,
+ * follows no redirect, and connects only to addresses that it checked for this delivery.
  */
 export function deliverOver({ rules, resolve, timeoutMs }: DeliverParts): Deliver {
   return async (message, signal) => {
@@ -47,7 +47,7 @@ export function deliverOver({ rules, resolve, timeoutMs }: DeliverParts): Delive
       );
       const refused = rules.allowPrivate
         ? undefined
-        : addresses.find((one) => whyNotPublic(one) !== undefined);
+        : addresses.find((address) => whyNotPublic(address) !== undefined);
       if (addresses.length === 0 || refused !== undefined)
         throw new Error('The name of the endpoint does not lead outside, or nowhere.');
       return await post(url, addresses, message, deadline.signal);
@@ -75,10 +75,10 @@ function post(
   const options: RequestOptions & { readonly rejectUnauthorized: boolean } = {
     method: 'POST',
     headers: { ...headers, 'content-length': new TextEncoder().encode(body).length },
-    // A connection for this delivery alone. Those of a pool were checked for another.
+    // A new connection for each delivery: a pooled connection was checked for another delivery.
     agent: false,
     lookup: pinnedTo(addresses),
-    // Also if the environment turns it off.
+    // Set it here, because the environment may turn it off.
     rejectUnauthorized: true,
     signal,
   };
@@ -91,27 +91,27 @@ function post(
       lost(new Error('The connection was closed before there was an answer.')),
     );
     outgoing.on('response', (incoming) => {
-      // Said with its head: what becomes of the rest changes nothing.
-      const said = {
+      // Only the head of the answer counts, so an error in its body changes nothing.
+      const head = {
         status: incoming.statusCode ?? 0,
         retryAfter: incoming.headers['retry-after'],
       };
-      answer = said;
+      answer = head;
       void drained(incoming).then(() => {
         outgoing.destroy();
-        resolve(said);
+        resolve(head);
       });
     });
     outgoing.end(body);
   });
 }
 
-/** Waits for the end of an answer, but not for more than is sensible of one that is not read. */
+/** Resolves at the end of an answer, or after `DRAIN_MS` or `MAX_ANSWER_BYTES`. */
 function drained(incoming: IncomingMessage): Promise<void> {
   return new Promise((resolve) => {
-    const late = setTimeout(resolve, DRAIN_MS);
+    const timer = setTimeout(resolve, DRAIN_MS);
     const done = () => {
-      clearTimeout(late);
+      clearTimeout(timer);
       resolve();
     };
     let left = MAX_ANSWER_BYTES;
@@ -124,8 +124,8 @@ function drained(incoming: IncomingMessage): Promise<void> {
 }
 
 /**
- * Names lead to what was checked, whatever they lead to by now. IPv4 first: before Node 20 only one
- * is tried.
+ * Returns a lookup that always gives the checked addresses, whatever DNS says by now. IPv4 comes
+ * first, because Node before 20 tries only one address.
  */
 function pinnedTo(addresses: readonly string[]): LookupFunction {
   const entries = addresses

@@ -2,17 +2,14 @@ import type { Endpoint } from '../../src/outbox/outbox.js';
 import { SHORTEST_MS } from './schedule.js';
 
 /**
- * What becomes of an endpoint by how it answers. Each is a change of the endpoint as it is by then;
- * undefined leaves it.
+ * Returns the changed record of an endpoint, by its record at that moment; undefined for no change.
  */
 type Change = (endpoint: Endpoint) => Endpoint | undefined;
 
-/**
- * How exactly it is on record when an endpoint accepted something: not one write for each delivery.
- */
+/** Precision of `acceptedAt`: not every delivery writes the endpoint's record. */
 const HOUR_MS = 60 * 60_000;
 
-/** Whether it is to be put on record that an endpoint accepts what it is told. */
+/** Whether `acceptedAt` of an endpoint is old enough to write it again. */
 export function isNews({ acceptedAt }: Endpoint, now: number): boolean {
   return acceptedAt === undefined || now - acceptedAt >= HOUR_MS;
 }
@@ -22,9 +19,9 @@ export function accepting(now: number): Change {
 }
 
 /**
- * Tells an endpoint nothing more. Not if it has a new secret by now, as a caller that rotates
- * wants it to be told again; nor, unless it is gone, if it accepted anything in the time that
- * one event is tried for: then it is the event that it cannot take.
+ * Disables an endpoint, with two exceptions. If the endpoint has a new secret by now, its caller
+ * wants deliveries again. If it accepted any event while this event was tried, only this event is
+ * at fault; an endpoint that answered 410 (`isGone`) is disabled all the same.
  */
 export function disabling(seen: Endpoint, now: number, isGone: boolean): Change {
   return (endpoint) => {

@@ -1,11 +1,11 @@
 import type { Runtime } from '../../src/internal/runtime.js';
 import type { Endpoint, Outbox, WebhookEvent } from '../../src/outbox/outbox.js';
 
-/** The endpoints of an outbox, for the parts that change and that tell them. */
+/** The endpoints of an outbox, with a short cache. */
 export interface Endpoints {
-  /** By their ids, as they were at most a second ago, and after every change of this process. */
+  /** Returns the endpoints by id, at most a second old and with all changes of this process. */
   all(): Promise<EndpointsById>;
-  /** As they are now: what an older answer lacks, another process may have registered since. */
+  /** Returns the current endpoints, also if another process has just registered an endpoint. */
   now(): Promise<EndpointsById>;
   add: Outbox['addEndpoint'];
   change: Outbox['changeEndpoint'];
@@ -26,7 +26,9 @@ export function endpointsOf(outbox: Outbox, runtime: Runtime): Endpoints {
   const read = () => {
     const next = {
       at: runtime.now(),
-      list: outbox.endpoints().then((all) => new Map(all.map((one) => [one.id, one]))),
+      list: outbox
+        .endpoints()
+        .then((endpoints) => new Map(endpoints.map((endpoint) => [endpoint.id, endpoint]))),
     };
     known = next;
     next.list.catch(() => {
@@ -43,7 +45,7 @@ export function endpointsOf(outbox: Outbox, runtime: Runtime): Endpoints {
   };
 }
 
-/** Whether an endpoint is to be told of an event. */
+/** Whether an endpoint wants an event. */
 export function wants(
   { disabledAt, events, wallets }: Endpoint,
   { type, data }: WebhookEvent,

@@ -13,16 +13,16 @@ import {
 } from './shapes.js';
 
 /**
- * The largest body that Standard Webhooks recommend to send; with it, all that a receiver has to
- * hash before it knows the sender.
+ * Largest body of a message, as Standard Webhooks recommend. So a receiver hashes no more than this
+ * before it knows the sender.
  */
 export const MAX_BODY_BYTES = 20_000;
 
 export function isEventName(name: unknown): name is WebhookEventName {
-  return webhookEvents.some((one) => one === name);
+  return webhookEvents.some((event) => event === name);
 }
 
-/** Whether a value is an event, as far as its receiver relies on it. */
+/** Whether a value has all fields of an event that its receiver relies on. */
 export function isEvent(value: unknown): value is WebhookEvent {
   if (!isRecord(value)) return false;
   const { id, type, timestamp, data } = value;

@@ -2,10 +2,10 @@ import { isExactChangeError, TransportError } from '../../src/errors.js';
 import { bounded } from '../../src/internal/abort.js';
 import type { Outbox } from '../../src/outbox/outbox.js';
 
-/** For one call of an outbox. */
+/** Milliseconds for one call of an outbox. */
 const TIMEOUT_MS = 15_000;
 
-/** An outbox that fails, or does not answer, rejects with `journal_unavailable`. */
+/** Wraps an outbox: calls reject with `journal_unavailable` if it fails or does not answer. */
 export function guardOutbox(outbox: Outbox): Outbox {
   return {
     take: (options) => call('take', () => outbox.take(options)),
@@ -20,10 +20,10 @@ export function guardOutbox(outbox: Outbox): Outbox {
 }
 
 async function call<T>(step: string, work: () => Promise<T>): Promise<T> {
-  const late = () => new Error(`The outbox did not answer within ${TIMEOUT_MS} ms.`);
+  const timeoutError = () => new Error(`The outbox did not answer within ${TIMEOUT_MS} ms.`);
   try {
-    // In an async function: an outbox may throw at once.
-    return await bounded(TIMEOUT_MS, late, [], async () => work());
+    // The async function turns a synchronous throw of the outbox into a rejection.
+    return await bounded(TIMEOUT_MS, timeoutError, [], async () => work());
   } catch (cause) {
     if (isExactChangeError(cause)) throw cause;
     throw new TransportError(

@@ -12,25 +12,25 @@ import { createWorker } from './worker.js';
 
 const MINUTE_MS = 60_000;
 
-/** Which endpoint is told what, and the telling. */
+/** Registers endpoints, and delivers events to them. */
 export interface Webhooks extends WebhookRegistry {
   /**
-   * Begins to deliver what waits, and what the journal adds from now on. Several processes on one
-   * journal may. It does not keep the process alive: only a delivery under way does. Throws
-   * `ConfigError` (`client_closed`) after `close`.
+   * Begins to deliver the waiting events of the journal, and all events that it adds from now on.
+   * Several processes may do so on one journal. Only a running delivery keeps the process alive.
+   * Throws `ConfigError` (`client_closed`) after `close`.
    */
   start(): void;
   /**
-   * Takes no more, waits up to 10 s for deliveries under way, and cuts off the rest: those are made
-   * again by the process that delivers next. Close the journal after it.
+   * Takes no more events, and waits up to 10 s for running deliveries. Then it cuts them off, and
+   * the next process that delivers makes them again. Close the journal after it.
    */
   close(): Promise<void>;
 }
 
 /**
- * Tells what a journal writes to the endpoints that want to know, over HTTPS, signed as Standard
- * Webhooks: each event at least once, in no order, again after 5 s, 5 min, 30 min, 2, 5, 10, 14, 20
- * and 24 h if it fails. Node only.
+ * Delivers the events of a journal to registered endpoints, over HTTPS, signed as Standard
+ * Webhooks. Each event is delivered at least once, in no fixed order. A failed delivery is tried
+ * again after 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 h. Node only.
  *
  * Throws `ConfigError` (`invalid_option`) if the options are wrong, or the journal keeps no
  * outbox.
@@ -52,7 +52,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
   });
 }
 
-/** The same with a clock, chance and a way to deliver of one's own. */
+/** `createWebhooks` with a given clock, randomness and delivery. */
 export function webhooksOver(
   settings: WebhooksSettings,
   parts: { readonly runtime: Runtime; readonly deliver: Deliver },
@@ -62,7 +62,7 @@ export function webhooksOver(
   const outbox = guardOutbox(settings.outbox);
   const shared = { ...parts, outbox, endpoints: endpointsOf(outbox, parts.runtime) };
   const worker = createWorker({ ...shared, ...work });
-  const forget = tellOfDropped(outbox, parts.runtime, onError);
+  const forget = reportDropped(outbox, parts.runtime, onError);
   let isClosed = false;
   return {
     ...registryOf({ ...shared, rules }),
@@ -84,26 +84,26 @@ export function webhooksOver(
 }
 
 /**
- * Also of what is dropped before anything is delivered: at once, and then at most once a minute,
- * each time of all since.
+ * Reports jobs that a full outbox dropped, also before `start`. It reports the first drop at once,
+ * and then at most once a minute. A report has the count since the last report.
  */
-function tellOfDropped(
+function reportDropped(
   outbox: Outbox,
   { now }: Runtime,
   onError: WebhooksSettings['onError'],
 ): () => void {
   let count = 0;
-  let toldAt = -Infinity;
-  return outbox.onDropped((more) => {
-    count += more;
-    if (Math.abs(now() - toldAt) < MINUTE_MS) return;
+  let reportedAt = -Infinity;
+  return outbox.onDropped((dropped) => {
+    count += dropped;
+    if (Math.abs(now() - reportedAt) < MINUTE_MS) return;
     const message = `The outbox is full, and ${count} of what waited longest in it were dropped untold. Call start(), and see which endpoints accept nothing.`;
-    [count, toldAt] = [0, now()];
+    [count, reportedAt] = [0, now()];
     const error = new TransportError('journal_unavailable', message, {
       details: { step: 'outbox full' },
       retry: 'never',
     });
-    // A log that fails must not stop what it tells of.
+    // An `onError` that throws must not stop the outbox.
     new Promise<void>((resolve) => resolve(onError(error))).catch(() => undefined);
   });
 }

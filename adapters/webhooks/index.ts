@@ -1,5 +1,5 @@
 /**
- * Tells events to endpoints.
+ * Delivers events to endpoints.
  *
  * @module exact-change/webhooks
  */

@@ -2,48 +2,49 @@ import type { OutboxJob, TakeOptions } from '../../src/outbox/outbox.js';
 import { LATE_MS, openEndpoints } from './open-endpoints.js';
 import { createPaces } from './paces.js';
 
-/** A job that is to be delivered, and until when no other process is given it. */
+/** A job to deliver, and its lease: until then, no other process gets the job. */
 export interface Leased {
   readonly job: OutboxJob;
   readonly endpoint: string;
-  /** The caller that has its endpoint. */
+  /** The caller that registered the endpoint. */
   readonly caller: string;
-  /** Milliseconds since the epoch. */
+  /** End of the lease. Milliseconds since the epoch. */
   readonly until: number;
 }
 
 export interface LaneLimits {
   /**
-   * Deliveries at once to one caller's endpoints; and of all callers, those that have just begun.
+   * The most deliveries at once to one caller's endpoints. It also limits how many deliveries of
+   * all callers may have just begun.
    */
   readonly concurrency: number;
-  /** Of those, to one endpoint: one that is slow leaves room for the others. */
+  /** The most deliveries at once to one endpoint: a slow endpoint leaves room for the others. */
   readonly perEndpoint: number;
-  /** Of a lease, that a delivery which begins must still have. */
+  /** Milliseconds that a lease must still have when its delivery begins. */
   readonly neededMs: number;
 }
 
 /**
- * Jobs that run, and jobs that wait for their endpoint or caller to have room. Of callers comes
- * first which has the fewest under way, and then which has used the least time.
+ * Running jobs, and jobs that wait until their endpoint and caller have room. The caller with the
+ * fewest running deliveries comes first, then the caller that has used the least time.
  */
 export interface Lanes {
   readonly waiting: number;
   /**
-   * Callers that nothing is to be asked for, as something waits for them here: what is asked for is
-   * another's.
+   * Returns the callers and endpoints to leave out of the next `take`, because enough of their jobs
+   * wait here. So the next jobs belong to other callers.
    */
   without(now: number): NonNullable<TakeOptions['without']>;
   add(leased: Leased): void;
-  /** One that may run now, and counts as running until it has ended. */
+  /** Returns a job that may begin now. It counts as running until `end`. */
   next(now: number): Leased | undefined;
   /**
-   * One that is to be cut off: it takes long, for a caller with more under way than another for
-   * which something waits.
+   * Returns a running job to cut off: it takes long, and its caller has more running deliveries
+   * than a caller with a waiting job.
    */
   excess(now: number): Leased | undefined;
   end(leased: Leased, now: number): void;
-  /** All that wait, which wait no longer. */
+  /** Removes and returns every waiting job. */
   clear(): readonly Leased[];
 }
 
@@ -51,62 +52,64 @@ interface Running extends Leased {
   readonly since: number;
 }
 
-/** What one caller has here. */
+/** The jobs of one caller. */
 interface Share {
   readonly caller: string;
-  /** By the job's id: one whose lease was over is given again. */
+  /** Running jobs by id: the outbox gives a job again once its lease is over. */
   readonly running: Map<string, Running>;
-  /** By endpoint, none of them empty. */
+  /** Waiting jobs by endpoint; no queue is empty. */
   readonly waiting: Map<string, Leased[]>;
+  /** Number of waiting jobs. */
   size: number;
   /**
-   * Milliseconds that its deliveries took; for one that had nothing to do, no less than another had
-   * by then.
+   * Milliseconds that the caller's deliveries took. A caller that was idle starts with the least
+   * that another caller has used by then.
    */
   used: number;
-  /** Which of all deliveries was the last of it to begin. */
+  /** Number of the caller's last begun delivery, counted over all callers. */
   turn: number;
 }
 
 /**
- * A delivery that has been under way for longer waits for its receiver, and leaves its place to one
- * that begins.
+ * Milliseconds for which a delivery counts as just begun. After that it only waits for its
+ * receiver, so another delivery may begin.
  */
 const BEGINNING_MS = 250;
 /**
- * Of those there may be so many times more, of all callers; beyond, what takes longer than a second
- * gives way.
+ * The most running deliveries of all callers, as a multiple of `concurrency`. If all are in use,
+ * deliveries that take longer than `GIVES_WAY_MS` give way.
  */
 const UNDER_WAY = 8;
 const GIVES_WAY_MS = 1_000;
 /**
- * What may wait here, for each delivery that may be under way at once: for a quick endpoint, and
- * for a caller.
+ * Jobs that may wait here for a quick endpoint, as a multiple of `perEndpoint`; and for a caller,
+ * as a multiple of `concurrency`.
  */
 const WAITING_PER_PLACE = 16;
 const WAITING_PER_CALLER = 2;
-/** An endpoint that takes longer has nothing taken for it while something waits. */
+/** While a job waits for an endpoint that takes longer, no more of its jobs are taken. */
 const SLOW_MS = 100;
+
 export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits): Lanes {
   const shares = new Map<string, Share>();
   const running = new Map<string, Running>();
-  const took = createPaces();
+  const paces = createPaces();
   let waiting = 0;
   let turns = 0;
 
   const shareOf = (caller: string): Share => {
-    const before = shares.get(caller);
-    if (before !== undefined) return before;
-    // What was not used is not saved up: it would keep all others waiting for as long.
+    const known = shares.get(caller);
+    if (known !== undefined) return known;
+    // An idle caller saves up no time, or it would keep all other callers waiting for as long.
     let least = Infinity;
     for (const { used } of shares.values()) least = Math.min(least, used);
-    const used = Math.max(took.usedBy(caller), Number.isFinite(least) ? least : 0);
+    const used = Math.max(paces.usedBy(caller), Number.isFinite(least) ? least : 0);
     const share = { caller, running: new Map(), waiting: new Map(), size: 0, used, turn: 0 };
     shares.set(caller, share);
     return share;
   };
-  const dropEmpty = ({ caller, running: own, size }: Share): void => {
-    if (own.size === 0 && size === 0) shares.delete(caller);
+  const dropEmpty = ({ caller, running: callerRuns, size }: Share): void => {
+    if (callerRuns.size === 0 && size === 0) shares.delete(caller);
   };
   const remove = (share: Share, endpoint: string): Leased | undefined => {
     const queue = share.waiting.get(endpoint);
@@ -118,19 +121,19 @@ export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits):
     return leased;
   };
   /**
-   * How long an endpoint takes, its slowest delivery that runs included; undefined if nothing is
-   * known.
+   * Returns the milliseconds that an endpoint takes, by past and running deliveries; undefined if
+   * nothing is known.
    */
   const paceOf = (share: Share, endpoint: string, now: number): number | undefined => {
-    const known = took.of(share.caller, endpoint);
-    const ages = [...share.running.values()].flatMap((one) =>
-      one.endpoint === endpoint ? now - one.since : [],
+    const known = paces.of(share.caller, endpoint);
+    const ages = [...share.running.values()].flatMap((run) =>
+      run.endpoint === endpoint ? now - run.since : [],
     );
     return known === undefined && Math.max(0, ...ages) < LATE_MS
       ? undefined
       : Math.max(known ?? 0, ...ages);
   };
-  /** The endpoints of a share that may begin something, as far as the share goes. */
+  /** Returns the endpoints of a caller to which the caller's own limits allow a delivery. */
   const openOf = (share: Share, now: number): string[] => {
     if (share.size === 0 || share.running.size >= concurrency) return [];
     return openEndpoints({
@@ -141,34 +144,34 @@ export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits):
       perEndpoint,
     });
   };
-  /** The process that is given it next delivers it. */
-  const removeOver = (share: Share, now: number): void => {
+  /** Removes jobs with too short a lease: the process that takes them next delivers them. */
+  const removeExpired = (share: Share, now: number): void => {
     for (const [endpoint, queue] of share.waiting) {
       while (queue[0] !== undefined && queue[0].until - now < neededMs) remove(share, endpoint);
     }
     dropEmpty(share);
   };
-  /** The lower of two comes first, in the first of these that differs. */
-  const rankOf = ({ caller, running: own, used, turn }: Share) => [
-    own.size,
-    took.isLate(caller, GIVES_WAY_MS) ? 1 : 0,
+  /** Returns ranks to compare two callers by: the first rank that differs decides, lower first. */
+  const rankOf = ({ caller, running: callerRuns, used, turn }: Share) => [
+    callerRuns.size,
+    paces.isLate(caller, GIVES_WAY_MS) ? 1 : 0,
     used,
     turn,
   ];
-  const comesBefore = (one: Share, other: Share): boolean => {
+  const comesBefore = (share: Share, other: Share): boolean => {
     const ranks = rankOf(other);
-    const difference = rankOf(one)
+    const difference = rankOf(share)
       .map((rank, index) => rank - (ranks[index] ?? 0))
       .find((by) => by !== 0);
     return (difference ?? 0) < 0;
   };
-  /** The caller that has its turn, with what may begin of its jobs. */
+  /** Returns the caller that is next, with its endpoints to which a delivery may begin. */
   const foremost = (
     now: number,
   ): { readonly share: Share; readonly open: readonly string[] } | undefined => {
     let best: { readonly share: Share; readonly open: readonly string[] } | undefined;
     for (const share of shares.values()) {
-      removeOver(share, now);
+      removeExpired(share, now);
       if (share.size === 0 || (best !== undefined && !comesBefore(share, best.share))) continue;
       const open = openOf(share, now);
       if (open.length > 0) best = { share, open };
@@ -195,14 +198,14 @@ export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits):
           const isQuick = (paceOf(share, endpoint, now) ?? Infinity) < SLOW_MS;
           if (!isQuick || queue.length >= perEndpoint * WAITING_PER_PLACE) endpoints.push(endpoint);
         }
-        // What may begin comes first; more of it may be asked for then.
+        // If a job of the caller may begin, `next` takes it first; then more may be taken.
         const isNext = openOf(share, now).length > 0;
         if (!isNext && share.size < concurrency * WAITING_PER_CALLER) continue;
         callers.push(share.caller);
-        // An endpoint that answers in time does not wait for what the caller has besides.
+        // A quick endpoint must not wait for the caller's other endpoints.
         if (isNext) continue;
         but.push(
-          ...took
+          ...paces
             .quickerThan(share.caller, LATE_MS)
             .filter((endpoint) => !share.waiting.has(endpoint)),
         );
@@ -214,7 +217,7 @@ export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits):
       if (running.has(job.id)) return;
       const share = shareOf(caller);
       const queue = share.waiting.get(endpoint) ?? [];
-      const at = queue.findIndex((one) => one.job.id === job.id);
+      const at = queue.findIndex((queued) => queued.job.id === job.id);
       if (at >= 0) return void queue.splice(at, 1, leased);
       share.waiting.set(endpoint, queue);
       queue.push(leased);
@@ -228,10 +231,10 @@ export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits):
       if (share === undefined || endpoint === undefined) return undefined;
       const leased = remove(share, endpoint);
       if (leased === undefined) return undefined;
-      // Its other endpoints come before it the next time.
-      const rest = share.waiting.get(endpoint);
+      // Move the endpoint to the end, so that the caller's other endpoints come first next time.
+      const queue = share.waiting.get(endpoint);
       share.waiting.delete(endpoint);
-      if (rest !== undefined) share.waiting.set(endpoint, rest);
+      if (queue !== undefined) share.waiting.set(endpoint, queue);
       const run = { ...leased, since: now };
       running.set(leased.job.id, run);
       share.running.set(leased.job.id, run);
@@ -243,10 +246,11 @@ export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits):
       const { share } = foremost(now) ?? {};
       if (share === undefined) return undefined;
       let most: Running | undefined;
-      // Of two that are as slow, one more would only put the one in the place of the other.
-      let least = share.running.size + (took.isLate(share.caller, GIVES_WAY_MS) ? 2 : 1);
-      // In the order in which they began: of the caller with the most, the one that has taken
-      // longest.
+      // If the next caller is slow too, the other caller must have 2 more running deliveries: with
+      // 1 more, the two would only swap places.
+      let least = share.running.size + (paces.isLate(share.caller, GIVES_WAY_MS) ? 2 : 1);
+      // Jobs are in the order of their begin. So this finds the oldest job of the caller with the
+      // most running deliveries.
       for (const run of running.values()) {
         const size = shares.get(run.caller)?.running.size ?? 0;
         if (now - run.since < GIVES_WAY_MS || size < least) continue;
@@ -260,18 +264,18 @@ export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits):
       running.delete(job.id);
       share.running.delete(job.id);
       share.used += Math.max(1, now - since);
-      took.note(caller, endpoint, now - since, share.used);
+      paces.note(caller, endpoint, now - since, share.used);
       dropEmpty(share);
     },
     clear() {
-      const all = [...shares.values()].flatMap((share) => [...share.waiting.values()].flat());
+      const removed = [...shares.values()].flatMap((share) => [...share.waiting.values()].flat());
       for (const share of shares.values()) {
         share.waiting.clear();
         share.size = 0;
         dropEmpty(share);
       }
       waiting = 0;
-      return all;
+      return removed;
     },
   };
 }

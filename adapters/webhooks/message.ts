@@ -1,7 +1,7 @@
 import type { Endpoint, WebhookEvent } from '../../src/outbox/outbox.js';
 import { signatureOf } from './signature.js';
 
-/** One delivery, ready to be sent. */
+/** The signed request of one delivery. */
 export interface Message {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -9,8 +9,8 @@ export interface Message {
 }
 
 /**
- * What an endpoint is told of an event, signed now: each try has a time of its own, and all have
- * the event's id.
+ * Returns the message of an event for an endpoint, signed now. Each try has its own time, and all
+ * tries have the event's id.
  */
 export function messageOf({ url, secrets }: Endpoint, event: WebhookEvent, now: number): Message {
   const { type, timestamp, data } = event;

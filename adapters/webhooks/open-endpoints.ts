@@ -1,20 +1,20 @@
 /**
- * Endpoints that take longer share half of their caller's places, however many they are: one that
- * answers in time waits for none of them.
+ * Endpoints that take longer than this are late. Milliseconds. All late endpoints of a caller share
+ * half of its places. So an endpoint that answers in time waits for none of them.
  */
 export const LATE_MS = 2_000;
 /**
- * Of a caller's places, those that its endpoints may have together of which nothing is known yet,
- * and those that are late.
+ * Parts of a caller's places: for its late endpoints together, and for its late endpoints together
+ * with endpoints of unknown pace.
  */
 const UNPROVEN = 3 / 4;
 const LATE = 1 / 2;
 
-/** What one caller's endpoints have at the moment. */
+/** The current deliveries of one caller's endpoints. */
 interface EndpointsOfCaller {
-  /** The endpoint of each delivery under way. */
+  /** The endpoint of each running delivery. */
   readonly running: readonly string[];
-  /** Endpoints that something waits for. */
+  /** Endpoints with waiting jobs. */
   readonly waiting: readonly string[];
   /** Milliseconds that an endpoint takes; undefined if nothing is known. */
   readonly paceOf: (endpoint: string) => number | undefined;
@@ -22,7 +22,7 @@ interface EndpointsOfCaller {
   readonly perEndpoint: number;
 }
 
-/** Those of the waiting endpoints to which a delivery may begin. */
+/** Returns the waiting endpoints to which a delivery may begin. */
 export function openEndpoints({
   running,
   waiting,
@@ -37,14 +37,14 @@ export function openEndpoints({
   );
   const isLate = (endpoint: string) => (paces.get(endpoint) ?? 0) >= LATE_MS;
   const isUnproven = (endpoint: string) => paces.get(endpoint) === undefined || isLate(endpoint);
-  const haveAll = (part: number, is: (endpoint: string) => boolean) =>
-    [...counts].reduce((sum, [endpoint, count]) => sum + (is(endpoint) ? count : 0), 0) >=
+  const isPartFull = (part: number, isIn: (endpoint: string) => boolean) =>
+    [...counts].reduce((sum, [endpoint, count]) => sum + (isIn(endpoint) ? count : 0), 0) >=
     Math.max(1, Math.floor(concurrency * part));
-  const [noneForLate, noneForUnproven] = [haveAll(LATE, isLate), haveAll(UNPROVEN, isUnproven)];
+  const [isLateFull, isUnprovenFull] = [isPartFull(LATE, isLate), isPartFull(UNPROVEN, isUnproven)];
   return waiting.filter(
     (endpoint) =>
       (counts.get(endpoint) ?? 0) < perEndpoint &&
-      !(noneForLate && isLate(endpoint)) &&
-      !(noneForUnproven && isUnproven(endpoint)),
+      !(isLateFull && isLate(endpoint)) &&
+      !(isUnprovenFull && isUnproven(endpoint)),
   );
 }

@@ -7,34 +7,38 @@ import type { WebhookDelivery } from './types.js';
 
 export interface WebhooksOptions {
   /**
-   * What is written into it is told: one that keeps an outbox, such as
-   * `fileJournal(path, { outbox: true })`. Clients take the same one.
+   * The journal with the events to deliver. It must keep an outbox, such as
+   * `fileJournal(path, { outbox: true })`, and be the journal of the clients.
    */
   readonly journal: Journal;
   /** Ports of endpoints; default `[443]`. */
   readonly ports?: readonly number[] | undefined;
   /**
-   * For tests: loopback and private addresses, `http:` and every port. Never where others register.
+   * For tests: allows loopback and private addresses, `http:` and every port. Never set it if other
+   * parties may register endpoints. Default false.
    */
   readonly allowPrivateTargets?: boolean | undefined;
-  /** Milliseconds for one delivery, from the name to the answer; default 20000. */
+  /** Milliseconds for one delivery, from the DNS lookup to the answer; default 20000. */
   readonly timeoutMs?: number | undefined;
   /**
-   * Deliveries at once to the endpoints of one caller; default 16. Of those, endpoints that take
-   * longer than 2 s share half, with those that are new three quarters. To all callers as many may
-   * have just begun, and eight times as many be under way.
+   * The most deliveries at once to the endpoints of one caller; default 16. Endpoints that take
+   * longer than 2 s share half of these places; together with new endpoints, three quarters. Of all
+   * callers, as many deliveries may have just begun, and eight times as many may run.
    */
   readonly concurrency?: number | undefined;
-  /** Of those, to one endpoint; default 4, or half of `concurrency` if that is less. */
+  /**
+   * The most deliveries at once to one endpoint; default 4, or half of `concurrency` if that is
+   * less.
+   */
   readonly perEndpoint?: number | undefined;
   /**
-   * Hears of each endpoint that is told nothing more (`service_unavailable`, with the last answer's
-   * status), and of an outbox that fails, or has dropped something as it was full
-   * (`journal_unavailable`). No secret, address or word of a receiver is in it, other than in what
-   * Node says of a connection (`cause`).
+   * Called with an error for each event or endpoint that is given up: `service_unavailable`, with
+   * the last answer's status. Also called for an outbox that fails, or is full and drops jobs:
+   * `journal_unavailable`. The error holds no secret, address or text of a receiver, except in
+   * Node's error of a connection (`cause`).
    */
   readonly onError?: ((error: unknown) => void) | undefined;
-  /** Hears of each delivery of this process once it has ended, and its end is on record. */
+  /** Called for each delivery of this process, once its end is on record. */
   readonly onDelivery?: ((delivery: WebhookDelivery) => void) | undefined;
 }
 

@@ -1,53 +1,61 @@
-/** How long endpoints take, by caller: as the last delivery, or half of what was said before. */
+/**
+ * Remembers how long endpoints take, by caller. A pace is the time of the last delivery, but at
+ * least half of the previous pace.
+ */
 export interface Paces {
-  /** Milliseconds; undefined if nothing was delivered. */
+  /** Returns the pace of an endpoint in milliseconds; undefined before its first delivery. */
   of(caller: string, endpoint: string): number | undefined;
   note(caller: string, endpoint: string, ms: number, used: number): void;
-  /** What was noted last of all the time that a caller's deliveries took. */
+  /** Returns the last noted `used`: milliseconds that all deliveries of a caller took. */
   usedBy(caller: string): number;
-  /** Of a caller, the endpoints that take less. */
+  /** Returns the endpoints of a caller with a pace below `ms`. */
   quickerThan(caller: string, ms: number): string[];
   /**
-   * Whether a caller's last deliveries took as long, to whichever of its endpoints: one that is
-   * registered anew makes no difference.
+   * Whether the pace of a caller over all its endpoints is at least `ms`. So a caller does not
+   * become quick by registering an endpoint again.
    */
   isLate(caller: string, ms: number): boolean;
 }
 
-/** Of how many callers, and endpoints of each, it is remembered. */
+/** The most callers, and endpoints of each caller, that are remembered. */
 const CALLERS = 1_000;
 const ENDPOINTS = 200;
 
 export function createPaces(): Paces {
-  const all = new Map<
+  const callers = new Map<
     string,
     { readonly pace: number; readonly used: number; readonly endpoints: Map<string, number> }
   >();
   return {
-    of: (caller, endpoint) => all.get(caller)?.endpoints.get(endpoint),
+    of: (caller, endpoint) => callers.get(caller)?.endpoints.get(endpoint),
     note(caller, endpoint, ms, used) {
-      const { pace = 0, endpoints = new Map<string, number>() } = all.get(caller) ?? {};
+      const { pace = 0, endpoints = new Map<string, number>() } = callers.get(caller) ?? {};
       remember(
         endpoints,
         endpoint,
         Math.max(ms, Math.floor((endpoints.get(endpoint) ?? 0) / 2)),
         ENDPOINTS,
       );
-      remember(all, caller, { pace: Math.max(ms, Math.floor(pace / 2)), used, endpoints }, CALLERS);
+      remember(
+        callers,
+        caller,
+        { pace: Math.max(ms, Math.floor(pace / 2)), used, endpoints },
+        CALLERS,
+      );
     },
-    usedBy: (caller) => all.get(caller)?.used ?? 0,
+    usedBy: (caller) => callers.get(caller)?.used ?? 0,
     quickerThan: (caller, ms) =>
-      [...(all.get(caller)?.endpoints ?? [])].flatMap(([endpoint, pace]) =>
+      [...(callers.get(caller)?.endpoints ?? [])].flatMap(([endpoint, pace]) =>
         pace < ms ? endpoint : [],
       ),
-    isLate: (caller, ms) => (all.get(caller)?.pace ?? 0) >= ms,
+    isLate: (caller, ms) => (callers.get(caller)?.pace ?? 0) >= ms,
   };
 }
 
-/** Beyond the most, that goes which was changed longest ago. */
-function remember<T>(all: Map<string, T>, key: string, value: T, most: number): void {
-  all.delete(key);
-  all.set(key, value);
-  const [first] = all.keys();
-  if (all.size > most && first !== undefined) all.delete(first);
+/** Sets an entry. If the map then exceeds `most`, removes the entry that was set longest ago. */
+function remember<T>(map: Map<string, T>, key: string, value: T, most: number): void {
+  map.delete(key);
+  map.set(key, value);
+  const [oldest] = map.keys();
+  if (map.size > most && oldest !== undefined) map.delete(oldest);
 }

@@ -35,12 +35,12 @@ const ID_BYTES = 16;
 const KEY_BYTES = 32;
 const OVERLAP_MS = 24 * 60 * 60_000;
 /**
- * Signing along; a caller that rotates more often than that in a day has a receiver that is quicker
- * than the overlap.
+ * The most old secrets that still sign. The receiver of a caller that rotates more often in a day
+ * learns new secrets faster than the overlap ends.
  */
 const MAX_OLD_SECRETS = 3;
 
-/** Which endpoint is told what, in an outbox. */
+/** Returns the registry of endpoints in an outbox. */
 export function registryOf({ outbox, endpoints, runtime, rules }: RegistryParts): WebhookRegistry {
   const newSecret = (): EndpointSecret => ({ secret: secretOf(runtime.randomBytes(KEY_BYTES)) });
   return {
@@ -54,7 +54,7 @@ export function registryOf({ outbox, endpoints, runtime, rules }: RegistryParts)
     },
     async list(caller = '') {
       readCaller(caller);
-      return (await outbox.endpoints()).filter((one) => one.caller === caller).map(shown);
+      return (await outbox.endpoints()).filter((endpoint) => endpoint.caller === caller).map(shown);
     },
     async rotate(id, caller = '') {
       readCaller(caller);
@@ -69,9 +69,12 @@ export function registryOf({ outbox, endpoints, runtime, rules }: RegistryParts)
     },
     async remove(id, caller = '') {
       readCaller(caller);
-      const all = await outbox.endpoints();
-      // Its caller never changes.
-      return all.some((one) => one.id === id && one.caller === caller) && endpoints.remove(id);
+      const registered = await outbox.endpoints();
+      // The caller of an endpoint never changes, so check and removal need no transaction.
+      return (
+        registered.some((endpoint) => endpoint.id === id && endpoint.caller === caller) &&
+        endpoints.remove(id)
+      );
     },
   };
 }
@@ -83,7 +86,7 @@ function overlapping({ secrets }: Endpoint, now: number): EndpointSecret[] {
     .slice(0, MAX_OLD_SECRETS);
 }
 
-/** Without its secrets, and without its caller. */
+/** Returns an endpoint without its secrets and its caller. */
 function shown({ id, url, events, wallets, createdAt, disabledAt }: Endpoint): WebhookEndpoint {
   return {
     id,
@@ -111,7 +114,7 @@ function readRequest(
   const common = { url: href, events: unique(events) };
   if (request.wallets === undefined) return common;
   const wallets = unique(
-    readList('wallets', request.wallets, (option, one) => readAddress(option, one)),
+    readList('wallets', request.wallets, (option, wallet) => readAddress(option, wallet)),
   );
   if (wallets.length === 0 || wallets.length > MAX_WALLETS)
     throw refuse('wallets', `must name 1 to ${MAX_WALLETS} wallets. Leave it out for all.`);

@@ -3,8 +3,8 @@ const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
 /**
- * How long after the failure before each try is made; the schedule of Standard Webhooks. As many
- * tries as entries.
+ * Delay of each try after the previous failure, as in the schedule of Standard Webhooks. There are
+ * as many tries as entries.
  */
 export const SCHEDULE_MS = [
   0,
@@ -20,24 +20,19 @@ export const SCHEDULE_MS = [
 ] as const;
 
 const LONGEST_ASKED_MS = 24 * HOUR_MS;
-/**
- * Part of a delay by which it may be shorter or longer, so that what failed together does not come
- * back together.
- */
+/** Part of a delay by which it varies, so that failures of one moment do not retry together. */
 const JITTER = 0.1;
 
-/** From the first failure of an event to its last, at least. */
+/** The shortest time from the first failure of an event to its last. Milliseconds. */
 export const SHORTEST_MS =
   SCHEDULE_MS.reduce<number>((sum, delay) => sum + delay, 0) * (1 - JITTER);
 
-/**
- * What a receiver answers with that wants to be told again, and may say when (RFC 6585, RFC 9110).
- */
+/** Statuses that ask for a later try, possibly with `Retry-After` (RFC 6585, RFC 9110). */
 const ASKS_TO_WAIT: readonly number[] = [429, 503];
 
 /**
- * When an event that failed is told again, in milliseconds since the epoch; undefined after the
- * last try. `failures` counts this one, `random` is from 0 to 1.
+ * Returns the time of the next try, in milliseconds since the epoch; undefined after the last try.
+ * `failures` includes the latest failure, `random` is from 0 to 1.
  */
 export function nextTry(
   failures: number,
@@ -52,7 +47,7 @@ export function nextTry(
 }
 
 /**
- * Milliseconds that an answer asks to be left alone; 0 if it does not ask. `Retry-After` is
+ * Returns the milliseconds that an answer asks to wait; 0 if it does not ask. `Retry-After` is
  * seconds or a date.
  */
 export function askedWait(status: number, retryAfter: string | undefined, now: number): number {
@@ -63,8 +58,8 @@ export function askedWait(status: number, retryAfter: string | undefined, now: n
   return Number.isNaN(date) ? 0 : Math.max(0, date - now);
 }
 
-/** How long to leave an outbox alone that has failed so many times in a row. */
+/** Returns the milliseconds to wait after an outbox has failed `failures` times in a row. */
 export function restAfter(failures: number, random: number): number {
-  const rest = Math.min(SECOND_MS * 2 ** (failures - 1), MINUTE_MS);
-  return Math.round(rest * (1 - JITTER + 2 * JITTER * random));
+  const pause = Math.min(SECOND_MS * 2 ** (failures - 1), MINUTE_MS);
+  return Math.round(pause * (1 - JITTER + 2 * JITTER * random));
 }

@@ -1,10 +1,10 @@
 import type { WebhookEventName } from '../../src/outbox/outbox.js';
 
-/** What a text of a message looks like: its checks and its description go by the same. */
+/** The form of a text in a message. The checks and the API description both use it. */
 export interface Shape {
-  /** In characters of UTF-16. */
+  /** UTF-16 code units. */
   readonly maxLength: number;
-  /** Of the whole text, in what every dialect of expressions has. */
+  /** Matches the whole text. It uses only syntax that every dialect of expressions has. */
   readonly pattern?: RegExp;
 }
 
@@ -13,16 +13,16 @@ export type Fields = Readonly<Record<string, Shape>>;
 const TEXT: Shape = { maxLength: 8_192 };
 const AMOUNT: Shape = { maxLength: 40, pattern: /^(?:0|[1-9][0-9]*)$/ };
 /**
- * Not the list of this version: a newer sender has codes that an older receiver does not know, and
- * may still be told.
+ * An error code in general, not the list of this version: an older receiver must accept new codes
+ * of a newer sender.
  */
 const CODE: Shape = { maxLength: 64, pattern: /^[a-z][a-z0-9_]*$/ };
 
 /** The headers of a message. */
 export const headerShapes = {
-  /** The event's id: it is signed beside the body, with dots between, so it has none. */
+  /** The event's id. It has no dots, because the signed text joins id, time and body with dots. */
   'webhook-id': { maxLength: 256, pattern: /^[A-Za-z0-9_-]+$/ },
-  /** One spelling for each second: the signature is over the number. */
+  /** Seconds without leading zeros, because the signature is over the number. */
   'webhook-timestamp': { maxLength: 12, pattern: /^(?:0|[1-9][0-9]*)$/ },
   'webhook-signature': {
     maxLength: 16 * 520,
@@ -41,7 +41,7 @@ const ABOUT: Fields = { id: TEXT, wallet: TEXT, network: TEXT, url: TEXT, method
 const PRICE: Fields = { mint: TEXT, amount: AMOUNT, payTo: TEXT };
 const MINTS: Fields = { signature: TEXT, inputMint: TEXT, outputMint: TEXT, provider: TEXT };
 
-/** What an event of each kind must say; more is left in it. */
+/** Required fields of each kind of event. Further fields are kept. */
 export const neededShapes: { readonly [N in WebhookEventName]: Fields } = {
   'swap.confirmed': {
     ...ABOUT,
@@ -62,7 +62,7 @@ export const neededShapes: { readonly [N in WebhookEventName]: Fields } = {
   },
 };
 
-/** What it may say, in this form if it does. */
+/** Optional fields of each kind of event, and their form. */
 export const allowedShapes: { readonly [N in WebhookEventName]?: Fields } = {
   'payment.failed': { payerSignature: TEXT },
 };

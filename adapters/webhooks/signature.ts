@@ -7,21 +7,21 @@ const MAX_KEY_BYTES = 64;
 const MAX_SECRET = 128;
 
 /**
- * What signs a message: the HMAC of its id, its second and its body, as Standard Webhooks have it
- * (version `v1`).
+ * Returns the signature of a message: the HMAC of its id, time in seconds and body, as in Standard
+ * Webhooks (version `v1`).
  */
 export function signatureOf(secret: string, id: string, seconds: number, body: string): string {
   return new Webhook(secret).sign(id, new Date(seconds * 1000), body);
 }
 
-/** A secret as its owner is shown it. */
+/** Returns a key as the secret that callers see: `whsec_` and base64. */
 export function secretOf(key: Uint8Array): string {
   return PREFIX + base64.encode(key);
 }
 
 /**
- * Whether it is a secret that Standard Webhooks allow: 24 to 64 bytes in base64, with or without
- * its prefix.
+ * Whether a value is a secret that Standard Webhooks allow: 24 to 64 bytes in base64, with or
+ * without the prefix.
  */
 export function isSecret(secret: unknown): secret is string {
   if (typeof secret !== 'string' || secret.length > MAX_SECRET) return false;
@@ -35,7 +35,7 @@ export function isSecret(secret: unknown): secret is string {
   }
 }
 
-/** Of two signatures, in the same time wherever they differ. */
+/** Whether two signatures are equal. It takes the same time wherever they differ. */
 export function isSame(a: string, b: string): boolean {
   if (a.length !== b.length) return false;
   let difference = 0;

@@ -1,9 +1,9 @@
 import { refuse } from '../../src/internal/options.js';
 import { readAddress, whyNotPublic } from './addresses.js';
 
-/** Where events may be told. */
+/** Rules for the addresses of endpoints. */
 export interface TargetRules {
-  /** Loopback, private addresses, `http:` and every port: for tests. */
+  /** Allows loopback, private addresses, `http:` and every port, for tests. */
   readonly allowPrivate: boolean;
   readonly ports: readonly number[];
 }
@@ -11,7 +11,7 @@ export interface TargetRules {
 const MAX_URL = 2_048;
 const LABEL = /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/;
 
-/** Ends of names that no machine outside is called by. */
+/** Last labels of host names that are never public, and why. */
 const PRIVATE_NAMES: readonly (readonly [end: string, why: string])[] = [
   ['localhost', 'this machine (RFC 6761)'],
   ['local', 'the network at hand (RFC 6762)'],
@@ -31,13 +31,13 @@ const PRIVATE_NAMES: readonly (readonly [end: string, why: string])[] = [
 ];
 
 /**
- * Reads the address of an endpoint. What its name leads to is checked where it is connected to.
+ * Reads the URL of an endpoint. Each delivery checks the addresses that its host name resolves to.
  * Throws `ConfigError` (`invalid_option`, `url`).
  */
 export function readTarget(text: unknown, { allowPrivate, ports }: TargetRules): URL {
   if (typeof text !== 'string' || text.length > MAX_URL)
     throw refuse('url', `must be an address of at most ${MAX_URL} characters.`);
-  // URL would leave some of these out, or take them for a slash.
+  // `URL` would drop some of these characters, or treat them as a slash.
   if (/[\s\p{Cc}\\]/u.test(text))
     throw refuse('url', 'must not hold spaces, control characters or backslashes.');
   const url = parse(text);
@@ -46,7 +46,7 @@ export function readTarget(text: unknown, { allowPrivate, ports }: TargetRules):
     !(url.protocol === 'https:' || (allowPrivate && url.protocol === 'http:'))
   )
     throw refuse('url', 'must be an absolute https: address.');
-  // With any number of slashes: URL puts in what is missing.
+  // Match any number of slashes, because `URL` adds missing slashes.
   if (/^[a-z]+:\/*[^/?#]*@/i.test(text))
     throw refuse(
       'url',
@@ -61,15 +61,15 @@ export function readTarget(text: unknown, { allowPrivate, ports }: TargetRules):
   return url;
 }
 
-/** The address in numbers that a URL names, if it does. */
+/** Returns the numeric address of a URL's host; undefined if the host is a name. */
 export function literalOf({ hostname }: URL): string | undefined {
   const text = hostname.replace(/^\[(.*)\]$/, '$1');
   return readAddress(text) === undefined ? undefined : text;
 }
 
 /**
- * `URL` has made one form of every notation: decimal, octal and hexadecimal numbers, full-width
- * letters, escapes.
+ * Returns why a host is not public; undefined if it may be. `URL` has already normalized every
+ * notation: decimal, octal and hexadecimal numbers, full-width letters, escapes.
  */
 function whyNotPublicHost(hostname: string): string | undefined {
   if (hostname.startsWith('[') || readAddress(hostname) !== undefined)

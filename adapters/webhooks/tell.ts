@@ -5,7 +5,7 @@ import type { Deliver } from './deliver.js';
 import { messageOf } from './message.js';
 import { askedWait } from './schedule.js';
 
-/** What became of one delivery. `status` is 0 if there was no answer. */
+/** The result of one delivery. `status` is 0 if there was no answer. */
 export type TellingResult = { readonly told: true; readonly status: number } | Failure;
 
 export interface Failure {
@@ -15,12 +15,12 @@ export interface Failure {
   readonly cause?: unknown;
 }
 
-/** The status of an endpoint that wants nothing more, ever. */
+/** The status of an endpoint that never wants an event again. */
 export const GONE = 410;
 export const DISABLED = 'It is told nothing more. Repair it and rotate its secret, or remove it.';
 export const SKIPPED = 'It is told what comes after it. See why it does not accept this one.';
 
-/** One delivery, now. */
+/** Delivers an event to an endpoint, once and now. Never rejects. */
 export async function tell(
   deliver: Deliver,
   endpoint: Endpoint,
@@ -38,7 +38,10 @@ export async function tell(
   }
 }
 
-/** Neither its address, which may hold a token, nor anything that it said. */
+/**
+ * Returns the error for an event that is given up. It holds neither the endpoint's address, which
+ * may contain a token, nor text of its answers.
+ */
 export function givenUp(
   { event, endpoint = '' }: OutboxJob,
   tries: number,

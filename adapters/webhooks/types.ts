@@ -1,16 +1,16 @@
 import type { WebhookEventName } from '../../src/outbox/outbox.js';
 
-/** Where events are to be told. */
+/** An endpoint to register. */
 export interface WebhookRequest {
   /** An absolute `https:` address. */
   readonly url: string;
-  /** Which events; at least one. */
+  /** Events to deliver; at least one. */
   readonly events: readonly WebhookEventName[];
-  /** Only events of these wallets; default: of any. */
+  /** Deliver only events of these wallets; default: events of all wallets. */
   readonly wallets?: readonly string[] | undefined;
 }
 
-/** An endpoint that is registered. */
+/** A registered endpoint. */
 export interface WebhookEndpoint {
   readonly id: string;
   readonly url: string;
@@ -18,50 +18,52 @@ export interface WebhookEndpoint {
   readonly wallets?: readonly string[];
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
-  /** Told nothing more since then; milliseconds since the epoch. */
+  /** When deliveries to the endpoint were stopped; milliseconds since the epoch. */
   readonly disabledAt?: number;
 }
 
-/** An endpoint, and the secret that its messages are signed with, which is shown this once. */
+/** An endpoint, and the secret that signs its messages. The secret is shown only this once. */
 export interface NewWebhookEndpoint extends WebhookEndpoint {
-  /** `whsec_` and base64, as Standard Webhooks have it. */
+  /** `whsec_` and base64, as in Standard Webhooks. */
   readonly secret: string;
 }
 
-/** How one delivery went. No address, secret or word of a receiver is in it. */
+/** The result of one delivery. It holds no address, secret or text of a receiver. */
 export interface WebhookDelivery {
   readonly event: WebhookEventName;
   readonly eventId: string;
-  /** Its id. */
+  /** Id of the endpoint. */
   readonly endpoint: string;
-  /** How often it had failed before. */
+  /** How often this event had failed at the endpoint before. */
   readonly failures: number;
-  /** When it ended; milliseconds since the epoch. */
+  /** When the delivery ended; milliseconds since the epoch. */
   readonly at: number;
+  /** How long the delivery took, in milliseconds. */
   readonly ms: number;
+  /** Whether the endpoint accepted the event (2xx). */
   readonly told: boolean;
-  /** Of the answer; 0 if there was none. */
+  /** Status of the answer; 0 if there was no answer. */
   readonly status: number;
-  /** When it is made again; milliseconds since the epoch. Absent: never. */
+  /** When the next try is due; milliseconds since the epoch. Absent if there is no next try. */
   readonly nextAt?: number;
 }
 
 /**
- * Which endpoint is told what. `caller` asks, as the service knows its callers: each sees and
- * changes only what the same one registered. Without, no caller is told apart.
+ * Registers endpoints. `caller` is the service's name for the caller: each caller sees and changes
+ * only its own endpoints. Without `caller`, all endpoints belong to one caller.
  */
 export interface WebhookRegistry {
   /**
-   * Rejects with `ConfigError` (`invalid_option`) if the address may not be told, or a name is
-   * unknown.
+   * Registers an endpoint. Rejects with `ConfigError` (`invalid_option`) if its address is not
+   * allowed, or an event is unknown.
    */
   register(request: WebhookRequest, caller?: string): Promise<NewWebhookEndpoint>;
   list(caller?: string): Promise<WebhookEndpoint[]>;
   /**
-   * A new secret; the one before signs along for a day. Undefined if there is no such endpoint.
-   * It is told again if it was disabled.
+   * Gives an endpoint a new secret; the old secret also signs for a day. Undefined if there is no
+   * such endpoint. A disabled endpoint gets deliveries again.
    */
   rotate(id: string, caller?: string): Promise<NewWebhookEndpoint | undefined>;
-  /** Whether there was one. */
+  /** Removes an endpoint. Resolves to whether it existed. */
   remove(id: string, caller?: string): Promise<boolean>;
 }

@@ -15,17 +15,17 @@ export type { WebhookDetails, WebhookEvent, WebhookEventName } from '../../src/o
 
 /** A message as it came, and the secrets of its possible senders. */
 export interface VerifyOptions {
-  /** What `register` gave: `whsec_` and base64. Or `secrets`. */
+  /** The secret of the endpoint, from `register`: `whsec_` and base64. Give this or `secrets`. */
   readonly secret?: string | undefined;
-  /** Several, while one takes the place of another. */
+  /** Several secrets, while a new secret replaces an old secret. */
   readonly secrets?: readonly string[] | undefined;
-  /** Of the request: a `Headers`, or a record such as `request.headers` of Node and Express. */
+  /** Headers of the request: a `Headers`, or a record such as `request.headers` of Node. */
   readonly headers: { get(name: string): string | null } | Readonly<Record<string, unknown>>;
-  /** The body as it came, before it was parsed: its text or its bytes. */
+  /** The unparsed body of the request, as text or bytes. */
   readonly body: string | Uint8Array | ArrayBuffer;
-  /** How far the message's time may be from ours, before or after, in seconds; default 300. */
+  /** Seconds by which the message's time may differ from `now`, either way; default 300. */
   readonly toleranceSeconds?: number | undefined;
-  /** Milliseconds since the epoch; default the system's clock. */
+  /** Milliseconds since the epoch; default: the system's clock. */
   readonly now?: number | undefined;
 }
 
@@ -39,17 +39,17 @@ const NAMES: readonly string[] = [
 ];
 const MAX_SECRETS = 10;
 const MAX_TOLERANCE_SECONDS = 86_400;
-// What has no UTF-8 would be signed as if it were another character.
+// A lone surrogate has no UTF-8, so it would be signed as another character.
 const HALF_CHARACTER = /\p{Surrogate}/u;
 
 /**
- * Checks that a webhook is from a sender that knows its secret, that it is of now, and reads it.
- * Answer 2xx only when it has returned, and you have the event on record: by its `id`, which is the
- * same if it is told again. Needs nothing of Node: from `exact-change/webhooks/verify` it runs
- * anywhere.
+ * Checks that the sender of a webhook knows the secret and that the message is recent, and returns
+ * the event. Answer 2xx only after you have put the event on record by its `id`. A repeated
+ * delivery has the same `id`. `exact-change/webhooks/verify` has this function without Node's
+ * modules, for any runtime.
  *
- * Throws `TransportError` (`invalid_response`, `details.service` is `webhook`) if the message is
- * not to be trusted, or of no known kind: answer that with 400.
+ * Throws `TransportError` (`invalid_response`, `details.service` is `webhook`) if the message
+ * cannot be trusted, or its kind is unknown: answer it with 400.
  * Throws `ConfigError` (`invalid_option`) if the options are wrong.
  *
  * @example
@@ -64,8 +64,8 @@ export function verifyWebhook(options: VerifyOptions): WebhookEvent {
   const timestamp = headers('webhook-timestamp');
   if (!hasShape(timestamp, headerShapes['webhook-timestamp']))
     throw unverified('webhook-timestamp is no time in seconds');
-  const given = headers('webhook-signature');
-  if (!hasShape(given, headerShapes['webhook-signature']))
+  const signatureList = headers('webhook-signature');
+  if (!hasShape(signatureList, headerShapes['webhook-signature']))
     throw unverified('webhook-signature is no list of signatures');
 
   const seconds = Number(timestamp);
@@ -76,8 +76,8 @@ export function verifyWebhook(options: VerifyOptions): WebhookEvent {
     throw unverified('webhook-timestamp is in the future: set the clocks of both sides');
 
   const text = textOf(body);
-  const signatures = given.split(' ');
-  // All with all, so that time tells nothing of which.
+  const signatures = signatureList.split(' ');
+  // Compare every pair, so that the time does not show which secret or signature matched.
   const known = secrets.flatMap((secret) => {
     const expected = signatureOf(secret, id, seconds, text);
     return signatures.map((signature) => isSame(signature, expected));
@@ -109,18 +109,18 @@ function readOptions(options: VerifyOptions) {
 function readSecrets({ secret, secrets }: VerifyOptions): readonly string[] {
   if ((secret === undefined) === (secrets === undefined))
     throw refuse('secret', 'must be given, or else secrets.');
-  const all: unknown = secrets ?? [secret];
+  const list: unknown = secrets ?? [secret];
   const option = secrets === undefined ? 'secret' : 'secrets';
-  if (!Array.isArray(all) || all.length < 1 || all.length > MAX_SECRETS)
+  if (!Array.isArray(list) || list.length < 1 || list.length > MAX_SECRETS)
     throw refuse(option, `must be a list of 1 to ${MAX_SECRETS} secrets.`);
-  return all.map((one: unknown) => {
-    if (!isSecret(one))
+  return list.map((item: unknown) => {
+    if (!isSecret(item))
       throw refuse(option, 'must be whsec_ and the base64 of 24 to 64 bytes, as register gave it.');
-    return one;
+    return item;
   });
 }
 
-/** Reads one header; what is missing, or there twice, is refused. */
+/** Returns a function that reads a header. It throws if the header is missing or there twice. */
 function readHeaders(headers: unknown): (name: string) => string {
   if (!isRecord(headers))
     throw refuse('headers', 'must be a Headers or a record of names and values.');
@@ -159,7 +159,7 @@ function textOf(body: string | Uint8Array): string {
     return body;
   }
   try {
-    // A mark at its start is signed like the rest.
+    // Keep a byte order mark at the start: the signature covers it.
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body);
   } catch {
     throw unverified('the body is no UTF-8');

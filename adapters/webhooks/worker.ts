@@ -20,31 +20,29 @@ export interface WorkerParts {
   readonly onDelivery: (delivery: WebhookDelivery) => void;
 }
 
-/** Takes what is due out of an outbox and delivers it. */
+/** Takes due jobs out of an outbox and delivers them. */
 export interface Worker {
   start(): void;
   close(): Promise<void>;
 }
 
-/**
- * Others may have added something: how often to look, at least and with as much again by chance.
- */
+/** Milliseconds between looks at the outbox, plus up to as much again by chance. */
 const LOOK_MS = 1_000;
-/** No rest is that long: if one seems to be, the clock was set back. */
+/** Longer than any pause: a longer pause means that the clock was set back. */
 const LONGEST_MS = 120_000;
-/** How long a job may wait here for its endpoint, and how long its end may take to be written. */
+/** Milliseconds that a job may wait for its endpoint, and that the write of its end may take. */
 const WAIT_MS = 60_000;
 const WRITE_MS = 20_000;
-/** How often to see whether there is room again, besides when a delivery ends. */
+/** Milliseconds between checks for free places; the end of a delivery also checks. */
 const FULL_MS = 50;
 const TAKEN_PER_PLACE = 4;
-/** Jobs that are made or taken before anything else of the process has its turn. */
+/** Jobs that are made or taken before other work of the process has its turn. */
 const WORK_PER_TURN = 500;
-/** When a delivery is made again that was cut off for the sake of another caller's. */
+/** Milliseconds until a delivery is tried again that gave way to another caller's delivery. */
 const GAVE_WAY_MS = 5_000;
 /**
- * For deliveries under way when it closes; then they are cut off, and made again by the process
- * that delivers next.
+ * Milliseconds that `close` waits for running deliveries. Then it cuts them off, and the next
+ * process that delivers makes them again.
  */
 const CLOSE_MS = 10_000;
 
@@ -61,11 +59,11 @@ export function createWorker(parts: WorkerParts): Worker {
   let added = false;
   let hasNews = false;
   let interrupt = (): void => undefined;
-  /** Nothing is asked for before then, unless something happens. */
+  /** The outbox is not asked before this time, unless there is news. */
   let quietUntil = 0;
-  /** Callers that nothing was asked for the last time. */
+  /** The `without` of the last `take`, as JSON. */
   let leftOut = '';
-  /** When a job of ours is due again, as far as is known. */
+  /** When the next job that this process wrote is due, as far as known. */
   let due = Infinity;
   let failures = 0;
   let work = 0;
@@ -82,7 +80,7 @@ export function createWorker(parts: WorkerParts): Worker {
       launch();
       const now = runtime.now();
       const without = lanes.without(now);
-      // One that was left out may be told something now.
+      // A caller that was left out of the last `take` may have room now.
       if (failures === 0 && (added || JSON.stringify(without) !== leftOut)) quietUntil = 0;
       added = false;
       const isQuiet = now < quietUntil && quietUntil - now <= LONGEST_MS;
@@ -91,7 +89,7 @@ export function createWorker(parts: WorkerParts): Worker {
     }
   }
 
-  /** Until something happens, or for so long; it does not keep the process alive. */
+  /** Waits for `ms` or until there is news. It does not keep the process alive. */
   async function nap(ms: number): Promise<void> {
     if (hasNews || isClosing()) return;
     const controller = new AbortController();
@@ -119,8 +117,8 @@ export function createWorker(parts: WorkerParts): Worker {
       }
       if (events.length > 0) await fanOut(events);
       failures = 0;
-      // What was taken is told, or left out the next time: whatever comes after it may be
-      // another's.
+      // After a `take` with jobs, ask again at once: the next jobs may be for other callers, as
+      // callers with enough waiting jobs are left out.
       quietUntil = jobs.length > 0 ? 0 : Math.min(due, runtime.now() + LOOK_MS * (1 + random()));
       await pause(jobs.length);
     } catch (error) {
@@ -128,7 +126,7 @@ export function createWorker(parts: WorkerParts): Worker {
     }
   }
 
-  /** Lets all else of the process have its turn, once so much was done. */
+  /** Lets other work of the process have its turn, once `WORK_PER_TURN` jobs were handled. */
   async function pause(count: number): Promise<void> {
     work += count;
     if (work < WORK_PER_TURN) return;
@@ -142,17 +140,17 @@ export function createWorker(parts: WorkerParts): Worker {
     report(error);
   }
 
-  /** Each event becomes a job for each endpoint that wants it, all in one step. */
+  /** Replaces each event by a job for each endpoint that wants it, in one step. */
   async function fanOut(jobs: readonly OutboxJob[]): Promise<void> {
-    // Read after the jobs: an endpoint that was registered before an event is told of it, by
-    // whichever process it was.
-    const all = [...(await endpoints.now()).values()];
-    const together = Math.max(1, Math.floor(WORK_PER_TURN / (all.length + 1)));
+    // Read the endpoints after the jobs: an endpoint that any process registered before an event
+    // must get the event.
+    const list = [...(await endpoints.now()).values()];
+    const together = Math.max(1, Math.floor(WORK_PER_TURN / (list.length + 1)));
     for (let at = 0; at < jobs.length; at += together) {
       await Promise.all(
         jobs.slice(at, at + together).map((job) => {
           const { event } = job;
-          const wanting = all.filter((one) => wants(one, event));
+          const wanting = list.filter((endpoint) => wants(endpoint, event));
           return end(
             job,
             wanting.map(({ id, caller }) => ({
@@ -165,7 +163,7 @@ export function createWorker(parts: WorkerParts): Worker {
           );
         }),
       );
-      await pause(together * (all.length + 1));
+      await pause(together * (list.length + 1));
     }
   }
 
@@ -187,8 +185,8 @@ export function createWorker(parts: WorkerParts): Worker {
   }
 
   /**
-   * One delivery and what follows of it. It never rejects: what could not be written is given again
-   * when its lease is over.
+   * Makes one delivery and writes its result. Never rejects: if the write fails, the outbox gives
+   * the job again after its lease.
    */
   async function runOne({ job, endpoint }: Leased, stopped: AbortSignal): Promise<void> {
     try {
@@ -201,7 +199,7 @@ export function createWorker(parts: WorkerParts): Worker {
       const at = runtime.now();
       const next = outcome.told ? [] : await afterFailure(job, target, outcome, stopped);
       await end(job, next);
-      // What was cut off by this process says nothing of the endpoint.
+      // A delivery that this process cut off says nothing about the endpoint.
       if (!stopped.aborted) {
         const { told, status } = outcome;
         const { event, failures: before } = job;
@@ -213,14 +211,14 @@ export function createWorker(parts: WorkerParts): Worker {
         );
       }
       const now = runtime.now();
-      // After the job: what is known of the endpoint is of less weight.
+      // Write the job first: the record of the endpoint matters less.
       if (outcome.told && isNews(target, now)) await endpoints.change(endpoint, accepting(now));
     } catch (error) {
       failed(error);
     }
   }
 
-  /** What is to be in the place of a job that was not delivered. */
+  /** Returns the jobs that replace a failed job. */
   async function afterFailure(
     job: OutboxJob,
     endpoint: Endpoint,
@@ -228,12 +226,12 @@ export function createWorker(parts: WorkerParts): Worker {
     stopped: AbortSignal,
   ): Promise<NextJob[]> {
     const now = runtime.now();
-    // We stopped it: it may have arrived, and it is told again.
-    if (stopped.aborted) return [again(job, isClosing() ? now : now + GAVE_WAY_MS)];
+    // This process cut the delivery off. It may have arrived; deliver it again all the same.
+    if (stopped.aborted) return [retryOf(job, isClosing() ? now : now + GAVE_WAY_MS)];
     const tries = job.failures + 1;
     const { status, askedMs } = outcome;
     const dueAt = status === GONE ? undefined : nextTry(tries, now, random(), askedMs);
-    if (dueAt !== undefined) return [{ ...again(job, dueAt), failures: tries }];
+    if (dueAt !== undefined) return [{ ...retryOf(job, dueAt), failures: tries }];
     const disabled = await endpoints.change(endpoint.id, disabling(endpoint, now, status === GONE));
     report(givenUp(job, tries, outcome, disabled === undefined ? SKIPPED : DISABLED));
     return [];
@@ -252,17 +250,17 @@ export function createWorker(parts: WorkerParts): Worker {
     wake();
     await working;
     const ended = new AbortController();
-    const late = runtime.sleep(CLOSE_MS, ended.signal).then(
+    const cutOff = runtime.sleep(CLOSE_MS, ended.signal).then(
       () => runs.forEach((run) => run.stop.abort()),
       () => undefined,
     );
-    // What only waited here waits on in the outbox, for any process.
+    // Give waiting jobs back to the outbox, so that any process can take them.
     const givenBack = lanes
       .clear()
-      .map(({ job }) => end(job, [again(job, job.dueAt)]).catch(report));
+      .map(({ job }) => end(job, [retryOf(job, job.dueAt)]).catch(report));
     await Promise.all([...[...runs.values()].map(({ done }) => done), ...givenBack]);
     ended.abort();
-    await late;
+    await cutOff;
   }
 
   let forget = (): void => undefined;
@@ -276,7 +274,7 @@ export function createWorker(parts: WorkerParts): Worker {
       working = loop();
     },
     close() {
-      // Set before anything is awaited: the loop looks at it.
+      // Set `closed` synchronously, because the loop checks it.
       closed ??= Promise.resolve().then(() => stop(forget));
       wake();
       return closed;
@@ -284,16 +282,16 @@ export function createWorker(parts: WorkerParts): Worker {
   };
 }
 
-/** A log that fails must not stop what it tells of. */
+/** Calls a hook of the caller. An error of the hook must not stop the worker. */
 function inform(log: () => void): void {
   new Promise<void>((resolve) => resolve(log())).catch(() => undefined);
 }
 
-function again({ id: _, ...job }: OutboxJob, dueAt: number): NextJob {
+function retryOf({ id: _, ...job }: OutboxJob, dueAt: number): NextJob {
   return { ...job, dueAt };
 }
 
-/** An endpoint that is told something. */
+/** Returns an endpoint unless it is disabled. */
 function asTarget(endpoint: Endpoint | undefined): Endpoint | undefined {
   return endpoint?.disabledAt === undefined ? endpoint : undefined;
 }

@@ -10,10 +10,10 @@ const PUBLIC_RPC: Readonly<Record<string, string>> = {
   [SOLANA_TESTNET]: 'https://api.testnet.solana.com',
 };
 
-// jupiter.md 1.1: hosts that are gone, which old examples still name.
-const DEAD_JUPITER_HOSTS = ['lite-api.jup.ag', 'quote-api.jup.ag'];
+// jupiter.md 1.1: hosts that Jupiter shut down, and that old examples still name.
+const OLD_JUPITER_HOSTS = ['lite-api.jup.ag', 'quote-api.jup.ag'];
 
-/** The base address of a service. Throws `ConfigError` (`invalid_option`). */
+/** Reads the base address of a service. Throws `ConfigError` (`invalid_option`). */
 export function parseServiceUrl(option: string, text: unknown): string {
   const { protocol, hostname, href } = parseBase(option, text);
   if (protocol !== 'https:' && !isLoopback(hostname))
@@ -21,7 +21,7 @@ export function parseServiceUrl(option: string, text: unknown): string {
   return href.replace(/\/+$/, '');
 }
 
-/** A service instead of a transport. Throws `ConfigError` (`invalid_option`). */
+/** Reads a service's address; it excludes a transport. Throws `ConfigError` (`invalid_option`). */
 export function parseApiUrl({ apiUrl, transport }: ClientOptions): string | undefined {
   if (apiUrl === undefined) return undefined;
   if (transport !== undefined)
@@ -29,16 +29,16 @@ export function parseApiUrl({ apiUrl, transport }: ClientOptions): string | unde
   return parseServiceUrl('apiUrl', apiUrl);
 }
 
-/** Where Jupiter is asked. Throws `ConfigError` (`invalid_option`). */
+/** Reads the address of Jupiter's API. Throws `ConfigError` (`invalid_option`). */
 export function parseJupiterUrl(text: unknown): string {
   const url = parseBase('jupiterUrl', text);
-  if (DEAD_JUPITER_HOSTS.includes(url.hostname))
+  if (OLD_JUPITER_HOSTS.includes(url.hostname))
     throw refuse('jupiterUrl', `names ${url.hostname}, which is gone. Use https://api.jup.ag.`);
   return url.href.replace(/\/+$/, '');
 }
 
 /**
- * The nodes of a network, none beside a connection of the caller's. Throws `ConfigError`
+ * Reads the addresses of the RPC nodes; none if the caller gives a connection. Throws `ConfigError`
  * (`invalid_option`).
  */
 export function parseRpcUrls(
@@ -50,34 +50,34 @@ export function parseRpcUrls(
       throw refuse('connection', 'and rpcUrl exclude each other. Give one.');
     return [];
   }
-  const given = rpcUrl ?? PUBLIC_RPC[network];
+  const nodes = rpcUrl ?? PUBLIC_RPC[network];
   const urls: readonly unknown[] =
-    given === undefined ? [] : Array.isArray(given) ? given : [given];
+    nodes === undefined ? [] : Array.isArray(nodes) ? nodes : [nodes];
   if (urls.length === 0)
     throw refuse('rpcUrl', 'must name at least one RPC node for this network.');
-  const all = urls.map((url) => parseUrl('rpcUrl', url, ['http:', 'https:']));
-  const places = all.map(placeOf);
-  // Each node is a witness of its own of what landed: one that is named twice is none of itself.
-  return all.filter((_, index) => places.indexOf(places[index] ?? '') === index);
+  const addresses = urls.map((url) => parseUrl('rpcUrl', url, ['http:', 'https:']));
+  const places = addresses.map(normalised);
+  // Each node is a separate witness of what landed, so a node that is named twice counts once.
+  return addresses.filter((_, index) => places.indexOf(places[index] ?? '') === index);
 }
 
-/** The same for two spellings of one address, as far as one can be seen to be the other. */
-function placeOf(address: string): string {
+/** Returns equal text for two spellings of one address, as far as the spelling shows that. */
+function normalised(address: string): string {
   const { protocol, hostname, port, pathname, search } = new URL(address);
   return [protocol, hostname.replace(/\.$/, ''), port, pathname.replace(/\/+$/, ''), search].join(
     ' ',
   );
 }
 
-/** Addresses whose calls may be paid ahead. Throws `ConfigError` (`invalid_option`). */
+/** Reads the addresses of calls that may be paid ahead. Throws `ConfigError` (`invalid_option`). */
 export function parsePresign(value: unknown): readonly string[] | 'stated' {
   if (typeof value === 'boolean') return value ? 'stated' : [];
   if (!Array.isArray(value)) throw refuse('presign', 'must be true, false or a list of addresses.');
-  const all: readonly unknown[] = value;
-  return all.map((one) => parseBase('presign', one).href);
+  const addresses: readonly unknown[] = value;
+  return addresses.map((address) => parseBase('presign', address).href);
 }
 
-/** An address that paths are added to. */
+/** Reads an address that paths are added to. */
 function parseBase(option: string, text: unknown): URL {
   const url = new URL(parseUrl(option, text, ['http:', 'https:']));
   if (url.search !== '' || url.hash !== '')
@@ -86,7 +86,7 @@ function parseBase(option: string, text: unknown): URL {
 }
 
 /**
- * An address of one of these protocols, without a password. Throws `ConfigError`
+ * Reads an address with one of the protocols, and without a password. Throws `ConfigError`
  * (`invalid_option`).
  */
 export function parseUrl(option: string, text: unknown, protocols: readonly string[]): string {
@@ -94,15 +94,15 @@ export function parseUrl(option: string, text: unknown, protocols: readonly stri
   try {
     if (typeof text === 'string') url = new URL(text);
   } catch {
-    // refused below: the text may hold a key of a provider, so neither it nor the parser's message
-    // is repeated
+    // refused below: the text may hold a provider's key, so the error repeats neither the text nor
+    // the parser's message
   }
   if (url === undefined || !protocols.includes(url.protocol))
     throw refuse(
       option,
-      `must be an address that starts with ${protocols.map((one) => `${one}//`).join(' or ')}.`,
+      `must be an address that starts with ${protocols.map((name) => `${name}//`).join(' or ')}.`,
     );
-  // fetch refuses such an address at each call, in words that repeat it.
+  // fetch refuses such an address at each call, and its error repeats the password.
   if (url.username !== '' || url.password !== '')
     throw refuse(option, 'must hold no user name or password: fetch takes no such address.');
   hideAddress(url.href);

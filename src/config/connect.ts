@@ -3,7 +3,7 @@ import { connectRpc } from '../solana/rpc/connection.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
 import type { LocalSettings } from './options.js';
 
-/** The RPC node, or nodes, that the options name. */
+/** Connects to the RPC nodes that the options name. */
 export function connectTo(
   settings: Pick<
     LocalSettings,

@@ -7,8 +7,9 @@ import {
 import type { Address } from '../solana/types.js';
 
 /**
- * Has a signer of kit sign wire bytes: by the method that lets it change them, if it has that. What
- * comes back is judged as with each signer that is not ours; it is empty if the signer gave nothing.
+ * Signs wire bytes by a signer of kit: by the method that may change the bytes, if the signer has
+ * it. The result is empty if the signer gave nothing. The caller judges the result, as with any
+ * foreign signer.
  */
 export async function signByKit(
   signer: KitSigner,
@@ -36,7 +37,7 @@ async function signMessage(
   address: Address,
   messageBytes: Uint8Array,
 ): Promise<Signed> {
-  const unsigned = messageSigners(messageBytes).map((one) => [one, null] as const);
+  const unsigned = messageSigners(messageBytes).map((required) => [required, null] as const);
   const transaction = { messageBytes, signatures: Object.fromEntries(unsigned) };
   if ('modifyAndSignTransactions' in signer) {
     const [signed] = await signer.modifyAndSignTransactions([transaction]);

@@ -12,11 +12,11 @@ export interface Timeouts {
   readonly rpc?: number;
   /** One call of Jupiter; default 10000. */
   readonly jupiter?: number;
-  /** One call of the service at `apiUrl`, further tries included, or of a relayer; default 30000. */
+  /** One call of the service at `apiUrl`, with its retries, or of a relayer; default 30000. */
   readonly service?: number;
   /** Reading the body of a 402; default 10000. */
   readonly terms?: number;
-  /** The paid request, in which a facilitator settles; default 120000. */
+  /** The paid request, during which a facilitator settles; default 120000. */
   readonly payment?: number;
   /** One answer of the signer, or of `policy.approve`, which may ask a person; default 120000. */
   readonly signer?: number;
@@ -24,43 +24,43 @@ export interface Timeouts {
   readonly journal?: number;
 }
 
-/** A service that signs as fee payer of swaps, in the words of Kora's JSON-RPC. */
+/** A service that signs as fee payer of swaps, by the JSON-RPC of Kora. */
 export interface RelayerOptions {
-  /** Where its JSON-RPC is asked. */
+  /** Address of the relayer's JSON-RPC. */
   readonly url: string;
-  /** Its key, if it asks for one: sent to it alone, as `x-api-key`. */
+  /** The relayer's key, if it needs one: sent only to the relayer, as `x-api-key`. */
   readonly apiKey?: string | undefined;
-  /** US dollars as decimal text that it may take for one swap; default `"0.50"`. */
+  /** US dollars as decimal text that the relayer may take for one swap; default `"0.50"`. */
   readonly maxFee?: string | undefined;
 }
 
-/** Options of `createClient`. Wrong ones throw `ConfigError` at construction. */
+/** Options of `createClient`. Wrong options throw `ConfigError` at construction. */
 export interface ClientOptions {
   /**
    * The paying wallet: the 64 bytes of its keypair, as base58, the text of a JSON array, or bytes.
-   * Never leaves this process.
+   * The key never leaves this process.
    */
   readonly walletSecretKey?: string | Uint8Array | readonly number[] | undefined;
   /**
-   * Instead of it: the 32 bytes that the keypair is derived from. As bytes alone, for as text a
-   * seed looks like an address.
+   * Instead of `walletSecretKey`: the 32 bytes that the keypair is derived from. Only as bytes,
+   * because a seed as text looks like an address.
    */
   readonly walletSeed?: Uint8Array | undefined;
-  /** Instead of a key: what signs for the wallet; also a signer of kit or a web3.js `Keypair`. */
+  /** Instead of a key: a signer for the wallet; also a signer of kit or a web3.js `Keypair`. */
   readonly signer?: Signer | KitSigner | KeypairObject | undefined;
   /**
    * Base address of a service that quotes and builds swaps and reads balances: the transport is
-   * then `remote(apiUrl)`. What it answers is judged in this process, against prices of
-   * `jupiterUrl` and over `rpcUrl`. Default: Jupiter and the RPC node, in this process.
+   * then `remote(apiUrl)`. The client judges the service's answers in this process, against prices
+   * of `jupiterUrl` and over `rpcUrl`. Default: Jupiter and the RPC node, in this process.
    */
   readonly apiUrl?: string | undefined;
   /**
-   * The service's key, if it asks for one: sent to `apiUrl` alone, as `Authorization: Bearer`.
+   * The service's key, if it needs one: sent only to `apiUrl`, as `Authorization: Bearer`.
    */
   readonly apiKey?: string | undefined;
-  /** Instead of `apiUrl`: where quotes and swaps come from. */
+  /** Instead of `apiUrl`: the source of quotes and swaps. */
   readonly transport?: Transport | undefined;
-  /** RPC nodes: the first is primary, the others fail over. Default: the network's public node. */
+  /** RPC nodes: the first is primary, the rest fail over. Default: the network's public node. */
   readonly rpcUrl?: string | readonly string[] | undefined;
   /** WebSocket address of the primary node; default: derived as web3.js does. */
   readonly wsUrl?: string | undefined;
@@ -72,14 +72,14 @@ export interface ClientOptions {
   /** `mainnet` (the default), `devnet`, `testnet`, or a CAIP-2 id. */
   readonly network?: string | undefined;
   /**
-   * Pay with the first request if the terms of its address are known from a call before, which
-   * saves a round trip. Addresses: for calls to these and to all below them, by terms of up to five
-   * minutes ago. `true`: for each GET or HEAD whose 402 says by `Cache-Control: max-age` how long
-   * its terms hold. Terms that changed cost such a call up to two minutes: what was sent is decided
-   * first. Default: never.
+   * Pays with the first request if the terms of its address are known from an earlier call, which
+   * saves a round trip. Addresses: for calls to them and to paths below them, by terms that are at
+   * most five minutes old. `true`: for each GET or HEAD if its 402 said by `Cache-Control: max-age`
+   * how long its terms hold. If the terms have changed, such a call takes up to two minutes longer,
+   * because the chain first decides the payment that was sent. Default: never.
    */
   readonly presign?: boolean | readonly string[] | undefined;
-  /** Swap a held token when the asked-for one is short; default false. */
+  /** Swaps a held token if the payment's token is short; default false. */
   readonly autoSwap?: boolean | undefined;
   /** Mints or pinned symbols to swap from, in order; default: any held token. */
   readonly swapFrom?: readonly string[] | undefined;
@@ -89,43 +89,43 @@ export interface ClientOptions {
    */
   readonly relayer?: RelayerOptions | undefined;
   readonly policy?: PolicyOptions | undefined;
-  /** Default: one in memory for each wallet in the process. */
+  /** Default: a journal in memory for each wallet in the process. */
   readonly journal?: Journal | undefined;
   /**
    * Milliseconds for which a repeated call of a spent purchase is answered `already_spent` instead
-   * of paying anew; default 60000.
+   * of paying again; default 60000.
    */
   readonly retryWindow?: number | undefined;
   /**
-   * How often a GET or HEAD is sent again after a 503 (its `Retry-After` of up to 10 s is waited
-   * for) or a lost connection. Only before a payment header was sent, never after; from 0 (off) to
-   * 10, default 2.
+   * How often a GET or HEAD is sent again after a 503 or a lost connection; from 0 (off) to 10,
+   * default 2. The client waits for a `Retry-After` of up to 10 s. It sends again only before a
+   * payment header was sent, never after.
    */
   readonly retries?: number | undefined;
-  /** What sends requests; default: the global fetch, looked up at each call. */
+  /** Sends the requests of the client; default: the global fetch, looked up at each call. */
   readonly fetch?: typeof globalThis.fetch | undefined;
   readonly timeouts?: Timeouts | undefined;
   /**
-   * Is told each step of each call, a line of text each, as `console`. Default: standard error if
-   * the environment has `DEBUG=exact-change`, else none.
+   * Gets a line of text for each step of each call, such as `console`. Default: standard error if
+   * the environment has `DEBUG=exact-change`, otherwise none.
    */
   readonly logger?: Logger | undefined;
 }
 
-/** Options of `local()`: those of `createClient` that need no wallet. */
+/** Options of `local()`: the options of `createClient` that need no wallet. */
 export interface LocalOptions extends Omit<
   Pick<ClientOptions, (typeof LOCAL_NAMES)[number]>,
   'journal'
 > {
   /**
-   * Keeps what `autoPay` is handed on record: swaps before they are sent, payments before their
-   * header is given, and what the chain made of them. The caps of `policy` then count it, by
-   * wallet. Default: nothing is kept, and no cap over time counts.
+   * Keeps swaps and payments that `autoPay` receives on record: swaps before they are sent,
+   * payments before their header is given, and what the chain made of them. The caps of `policy`
+   * then count them, by wallet. Default: no record, and no cap over time counts.
    */
   readonly journal?: Journal | undefined;
 }
 
-/** What the local transport works with. */
+/** The settings of a local transport. */
 export interface LocalSettings {
   readonly rpcUrls: readonly string[];
   readonly wsUrl: string | undefined;
@@ -157,12 +157,12 @@ export interface Config extends LocalSettings {
   readonly transport: Transport | undefined;
   readonly autoSwap: boolean;
   readonly relayer: RelayerConfig | undefined;
-  /** Addresses whose calls are paid ahead, or all that their sellers allow it for. */
+  /** Addresses of calls that are paid ahead; `stated`: every address if its seller allows that. */
   readonly presign: readonly string[] | 'stated';
   readonly retryWindow: number;
 }
 
-/** With what the client does before it meets a price. */
+/** The configuration of a client, with its settings for unpaid requests. */
 export interface ClientConfig extends Config {
   readonly retries: number;
   readonly logger: Logger | undefined;

@@ -43,7 +43,7 @@ const CLIENT_NAMES: readonly (keyof ClientOptions)[] = [
   'logger',
 ];
 
-/** What a service has for one call, which may lead to several of Jupiter and a node. */
+/** Milliseconds for a call of a service, which may call Jupiter and a node several times. */
 export const SERVICE_MS = 30_000;
 
 const TRANSPORT_METHODS = ['quote', 'buildSwap', 'balance', 'parsePayment', 'autoPay'] as const;
@@ -88,7 +88,7 @@ function parseRelayer(options: RelayerOptions | undefined): RelayerConfig | unde
   };
 }
 
-/** As {@link parseOptions}, for the transport alone. */
+/** As {@link parseOptions}, for a local transport. */
 export function parseLocalOptions(
   options: LocalOptions,
   runtime: Runtime = systemRuntime,
@@ -120,8 +120,8 @@ function parseSettings(options: LocalOptions, runtime: Runtime): LocalSettings {
 }
 
 /**
- * A fetch to call bare: browsers refuse theirs as a member of another object. Throws `ConfigError`
- * (`invalid_option`).
+ * Returns a fetch that is called bare, because browsers refuse their fetch as a member of an
+ * object. Throws `ConfigError` (`invalid_option`).
  */
 export function parseFetch(fetch: unknown): typeof globalThis.fetch | undefined {
   if (fetch === undefined) return undefined;
@@ -130,11 +130,11 @@ export function parseFetch(fetch: unknown): typeof globalThis.fetch | undefined 
 }
 
 /**
- * The global fetch, looked up at each call: others may wrap it. Throws `ConfigError`
- * (`missing_dependency`) if the runtime has none.
+ * Returns the global fetch, looked up at each call, because other code may wrap it. Throws
+ * `ConfigError` (`missing_dependency`) if the runtime has none.
  */
 export function globalFetch(): typeof globalThis.fetch {
-  // Typed as always there; Node before 18 has neither.
+  // The types say that both exist, but Node before 18 has neither.
   const { fetch, Request } = globalThis as { fetch?: unknown; Request?: unknown };
   if (typeof fetch === 'function' && typeof Request === 'function')
     return (...args) => globalThis.fetch(...args);
@@ -145,7 +145,7 @@ export function globalFetch(): typeof globalThis.fetch {
   );
 }
 
-/** A deadline. Throws `ConfigError` (`invalid_option`). */
+/** Reads a deadline. Throws `ConfigError` (`invalid_option`). */
 export function parseMs(option: string, value: unknown): number {
   if (typeof value !== 'number' || !Number.isFinite(value) || value < 0 || value > 2 ** 31 - 1)
     throw refuse(option, 'must be milliseconds, from 0 to 2147483647.');
@@ -173,9 +173,9 @@ function parseServiceKey({ apiUrl, apiKey }: ClientOptions): string | undefined 
 
 function parseApiKey(option: string, key: unknown): string | undefined {
   if (key !== undefined && typeof key !== 'string') throw refuse(option, 'must be a string.');
-  // An empty key header is answered with 401, no header at all is served.
+  // Treat an empty key as absent: an empty key header gets a 401, a request without it is served.
   const trimmed = key?.trim();
-  // A header with anything else is refused at each call, in words that repeat it.
+  // fetch refuses such a header at each call, and its error repeats the key.
   if (trimmed !== undefined && !/^[\x21-\x7e]*$/.test(trimmed))
     throw refuse(option, 'must be visible ASCII, without spaces.');
   if (trimmed === undefined || trimmed === '') return undefined;
@@ -212,7 +212,7 @@ function parseTimeouts(timeouts: Timeouts): Required<Timeouts> {
   };
 }
 
-/** An object of the caller's that has what will be called on it. */
+/** Checks that an object of the caller has the methods that the client calls. */
 function parsePort<T extends object>(
   option: string,
   port: T | undefined,

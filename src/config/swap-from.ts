@@ -1,7 +1,7 @@
 import { refuse } from '../internal/options.js';
 import { readMint } from '../policy/read.js';
 
-/** Mints to swap from, in order. Throws `ConfigError` (`invalid_option`). */
+/** Reads the mints to swap from, in order. Throws `ConfigError` (`invalid_option`). */
 export function parseSwapFrom(mints: unknown, network: string): readonly string[] | undefined {
   if (mints === undefined) return undefined;
   if (!Array.isArray(mints))

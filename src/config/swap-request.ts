@@ -4,7 +4,7 @@ import type { Policy } from '../policy/policy.js';
 import { readMint } from '../policy/read.js';
 import type { SwapMode, SwapRequest } from '../swaps/types.js';
 
-/** A swap request whose mints are addresses and whose amount, mode and slippage are set. */
+/** A swap request with addresses as its mints, and with its amount, mode and slippage set. */
 export interface ResolvedRequest extends SwapRequest {
   readonly amount: string;
   readonly swapMode: SwapMode;
@@ -48,7 +48,7 @@ export function parseSwapRequest(
   };
 }
 
-/** A mint's address from an address or pinned symbol. Throws `ConfigError` (`invalid_option`). */
+/** Reads a mint by its address or pinned symbol. Throws `ConfigError` (`invalid_option`). */
 export function parseMint(option: string, mint: unknown, network: string): string {
   return readMint(option, mint, network);
 }

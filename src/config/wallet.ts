@@ -8,16 +8,16 @@ import { part } from '../internal/load-once.js';
 const kitSigner = /* @__PURE__ */ part(() => import('./kit-signer.js'));
 
 /**
- * The wallet that pays, given in one of three ways. Throws `ConfigError` (`invalid_option`,
- * `invalid_key`).
+ * Returns the signer of the paying wallet, which the options give in one of three ways. Throws
+ * `ConfigError` (`invalid_option`, `invalid_key`).
  */
 export function parseSigner(options: ClientOptions): Signer {
   const { walletSeed, signer, walletSecretKey } = options;
-  const [one, other] = (['walletSeed', 'signer', 'walletSecretKey'] as const).filter(
+  const [first, second] = (['walletSeed', 'signer', 'walletSecretKey'] as const).filter(
     (name) => options[name] !== undefined,
   );
-  if (one !== undefined && other !== undefined)
-    throw refuse(one, `and ${other} exclude each other. Give one.`);
+  if (first !== undefined && second !== undefined)
+    throw refuse(first, `and ${second} exclude each other. Give one.`);
   if (walletSeed !== undefined) return createSeedSigner(walletSeed);
   if (signer !== undefined) return readSigner(signer);
   if (walletSecretKey === undefined || walletSecretKey === '')
@@ -26,8 +26,8 @@ export function parseSigner(options: ClientOptions): Signer {
 }
 
 function readSigner(signer: NonNullable<ClientOptions['signer']>): Signer {
-  const given: unknown = signer;
-  if (typeof given === 'object' && given !== null) {
+  const value: unknown = signer;
+  if (typeof value === 'object' && value !== null) {
     if ('secretKey' in signer) return createKeySigner(signer.secretKey);
     const { address } = signer;
     if (isAddress(address)) {

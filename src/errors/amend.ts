@@ -1,31 +1,31 @@
 import { ExactChangeError, type Funds, type Moved } from '../errors.js';
 
 /**
- * The same error with what became known further out: transactions of ours that had landed before it
- * (`funds` then says so), and the response that led to it. Everything else stays.
+ * Returns a copy of an error with facts that its thrower did not know: our transactions that had
+ * landed before it (`funds` then says so), and the response that led to it.
  */
 export function amendError(
   error: ExactChangeError,
   { moved = [], response }: { readonly moved?: readonly Moved[]; readonly response?: Response },
 ): ExactChangeError {
-  const all = [
-    ...moved.filter((one) => !error.moved.some((known) => known.signature === one.signature)),
+  const allMoved = [
+    ...moved.filter((added) => !error.moved.some((known) => known.signature === added.signature)),
     ...error.moved,
   ];
-  const landed: Funds = all.some((one) => one.kind === 'payment')
+  const landed: Funds = allMoved.some((transaction) => transaction.kind === 'payment')
     ? 'spent'
-    : all.length > 0
+    : allMoved.length > 0
       ? 'swapped'
       : error.funds;
-  // What landed is known; what may still land outweighs it.
-  const open = error.funds === 'uncertain' || error.funds === 'spent';
+  // A transaction that may still land outweighs transactions that landed.
+  const keepsFunds = error.funds === 'uncertain' || error.funds === 'spent';
   const seen = error.response ?? response;
   const { code, details, retry, cause, untrusted } = error;
-  // A copy, because one failure may be shared by calls of which only some have moved anything.
+  // Copy, because several calls may share a failure, and only some of them moved anything.
   const copy = new ExactChangeError(code, error.message, {
     details,
-    funds: open ? error.funds : landed,
-    moved: all,
+    funds: keepsFunds ? error.funds : landed,
+    moved: allMoved,
     retry,
     ...(cause === undefined ? {} : { cause }),
     ...(untrusted === undefined ? {} : { untrusted }),

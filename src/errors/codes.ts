@@ -1,11 +1,11 @@
 /**
- * What repeating the call can do: `never` helps nothing without a change, `same` presents the same
- * signed bytes again, `fresh` starts over.
+ * What a repeated call does. `never`: it fails again without a change. `same`: it presents the same
+ * signed bytes again. `fresh`: it starts over.
  */
 export type Retry = 'never' | 'same' | 'fresh';
 
 /**
- * Why one entry of `accepts` was not paid. `untrusted` holds the seller's own strings, capped and
+ * Why an entry of `accepts` was not paid. `untrusted` holds the seller's own strings, capped and
  * cleaned.
  */
 export interface OfferRefusal {
@@ -18,7 +18,7 @@ export interface OfferRefusal {
 type None = Readonly<Record<string, never>>;
 
 /**
- * The numbers that come with each code. All JSON-safe; amounts are decimal strings of base units.
+ * Details of an error, by its code. JSON-safe; amounts are decimal strings of base units.
  */
 export interface ErrorDetails {
   // ConfigError: the caller's own arguments
@@ -50,16 +50,16 @@ export interface ErrorDetails {
     readonly unit: string;
   };
   price_unknown: { readonly mint: string };
-  /** `list`: the rule that refuses, such as `deny.hosts`; `value`: what it refuses. */
+  /** `list`: the rule that refuses, such as `deny.hosts`; `value`: the refused value. */
   not_allowed: { readonly list: string; readonly value: string };
   /**
-   * `refused`: the hook said no, failed, or did not answer in time. `changed`: what would be signed
-   * is no longer what was approved.
+   * `refused`: the hook said no, failed, or did not answer in time. `changed`: the payment to sign
+   * is no longer the approved payment.
    */
   approval_refused: { readonly reason: 'refused' | 'changed' };
   fees_over_limit: { readonly lamports: string; readonly limitLamports: string };
   // FundsError: the wallet or the payee cannot take part
-  /** `link`: a `solana:` link to send the wallet what is missing; never one of a service. */
+  /** `link`: a `solana:` link to send the wallet the missing amount; never from a service. */
   insufficient_funds: {
     readonly mint: string;
     readonly required: string;
@@ -89,11 +89,11 @@ export interface ErrorDetails {
   transaction_too_large: { readonly bytes: number };
   simulation_failed: { readonly reason: string };
   self_check_failed: { readonly reason: string };
-  /** `rule`: why what the wallet signed is refused, if it changed what it was given. */
+  /** `rule`: the rule that the signed bytes break, if the wallet changed the bytes. */
   signing_failed: { readonly address: string; readonly rule?: string };
   /**
-   * `feeLamports`: what all tries of this swap that landed cost. Fees are no tokens: `funds` is
-   * `untouched`.
+   * `feeLamports`: network fees of all tries of this swap that landed. Fees are no tokens, so
+   * `funds` is `untouched`.
    */
   swap_failed: {
     readonly signature: string;
@@ -109,7 +109,7 @@ export interface ErrorDetails {
     readonly status: number;
   };
   payment_uncertain: { readonly payerSignature: string; readonly lastValidBlockHeight: string };
-  /** Without a signature while the other call has not signed yet. */
+  /** No signature while the other call has not signed yet. */
   payment_in_progress: { readonly payerSignature?: string };
   already_spent: { readonly payerSignature: string; readonly signature?: string };
   // TransportError: a node, a service or a journal did not answer properly
@@ -121,7 +121,7 @@ export interface ErrorDetails {
   rpc_unavailable: { readonly method: string };
   rpc_wrong_network: { readonly expected: string; readonly actual: string };
   jupiter_unavailable: { readonly status: number };
-  /** `status`: the last answer's; 0 if there was none. */
+  /** `status`: status of the last answer; 0 if there was none. */
   service_unavailable: { readonly status: number };
   rate_limited: { readonly retryAfterMs: number };
   timeout: { readonly step: string; readonly timeoutMs: number };
@@ -135,8 +135,7 @@ export type Group =
   'Config' | 'Protocol' | 'Policy' | 'Funds' | 'Quote' | 'Transaction' | 'Settlement' | 'Transport';
 
 /**
- * Every code, the class that carries it, and what repeating the call can do unless the thrower
- * knows better.
+ * The class of each code, and its `retry` unless the thrower sets another value.
  */
 export const CODES = {
   invalid_option: ['Config', 'never'],

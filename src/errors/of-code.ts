@@ -24,7 +24,7 @@ const CLASSES: { readonly [G in Group]: { readonly prototype: ExactChangeError }
 };
 
 /**
- * An error of the class that carries its code, for codes that are only known when the program runs.
+ * Creates an error of the class of its code, for codes that are only known when the program runs.
  */
 export function errorOfCode<C extends ErrorCode>(
   code: C,

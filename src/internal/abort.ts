@@ -1,44 +1,44 @@
 interface Group {
-  readonly all: Set<() => void>;
+  readonly callbacks: Set<() => void>;
   readonly stop: () => void;
 }
 
-/** What waits for a signal, by signal. */
-const waiting = new WeakMap<AbortSignal, Group>();
+/** Callbacks that wait for a signal, by signal. */
+const groups = new WeakMap<AbortSignal, Group>();
 
 /**
- * Calls `then` once when the signal fires; returns how to call that off. All share one listener:
- * Node prints a warning if a signal has more than ten, and a client that closes ends a hundred
- * calls. A signal that has fired already calls nothing.
+ * Calls `callback` once when the signal fires; returns a function that cancels this. All callbacks
+ * share one listener: Node prints a warning if a signal has more than ten, and a client that closes
+ * ends a hundred calls. If the signal has fired already, nothing is called.
  */
-export function onAbort(signal: AbortSignal, then: () => void): () => void {
-  const { all, stop } = waiting.get(signal) ?? startGroup(signal);
-  // The same function may wait twice.
-  const own = () => then();
-  all.add(own);
+export function onAbort(signal: AbortSignal, callback: () => void): () => void {
+  const { callbacks, stop } = groups.get(signal) ?? startGroup(signal);
+  // Wrap the callback, because the same function may wait twice.
+  const entry = () => callback();
+  callbacks.add(entry);
   return () => {
-    all.delete(own);
-    if (all.size > 0 || waiting.get(signal)?.all !== all) return;
-    waiting.delete(signal);
+    callbacks.delete(entry);
+    if (callbacks.size > 0 || groups.get(signal)?.callbacks !== callbacks) return;
+    groups.delete(signal);
     stop();
   };
 }
 
-/** On its own: the listener would keep the first that waits, if it could see that one. */
+/** A separate function, because a listener inside `onAbort` would keep the first callback alive. */
 function startGroup(signal: AbortSignal): Group {
-  const all = new Set<() => void>();
+  const callbacks = new Set<() => void>();
   const fire = () => {
-    // A set that shrinks while it is walked leaves out what is gone.
-    for (const one of all) one();
+    // The loop leaves out callbacks that a callback before them cancels.
+    for (const callback of callbacks) callback();
   };
   signal.addEventListener('abort', fire, { once: true });
-  const group = { all, stop: () => signal.removeEventListener('abort', fire) };
-  waiting.set(signal, group);
+  const group = { callbacks, stop: () => signal.removeEventListener('abort', fire) };
+  groups.set(signal, group);
   return group;
 }
 
 /**
- * Rejects a step that the caller no longer wants. Node 16 has no
+ * Throws the signal's reason if it has fired. Node 16 has no
  * `AbortSignal.prototype.throwIfAborted`.
  */
 export function throwIfAborted(signal: AbortSignal | undefined): void {
@@ -46,8 +46,8 @@ export function throwIfAborted(signal: AbortSignal | undefined): void {
 }
 
 /**
- * The outcome of work, or the signal's reason if that comes first. The work itself goes on, for
- * others or on its own.
+ * Settles as the work does, or rejects with the signal's reason if that comes first. The work
+ * itself goes on, for other callers or for none.
  */
 export function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return work;
@@ -58,17 +58,17 @@ export function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefine
   });
 }
 
-/** A signal that follows the caller's and fires on its own when time is up. */
+/** A signal that follows the caller's signal, and fires by itself when time is up. */
 export interface Deadline {
   readonly signal: AbortSignal;
-  /** Whether it was time, not the caller, that ended it. */
+  /** Whether time ran out before the caller aborted. */
   readonly passed: boolean;
   /**
-   * Stops the clock. The caller's signal is followed on for as long as it is of use: to any holder
-   * of this deadline's signal, as a fetch does while a body flows, or one of `users`.
+   * Stops the clock. The deadline follows the caller's signal only while something refers to its
+   * own signal or to one of `users`: fetch keeps the signal while a body flows.
    */
   stop(...users: readonly (object | null)[]): void;
-  /** Stops the clock and lets go of the caller's signal. */
+  /** Stops the clock, and follows the caller's signal no longer. */
   end(): void;
 }
 
@@ -91,25 +91,25 @@ export function startDeadline(ms: number, caller: AbortSignal | undefined): Dead
   };
 }
 
-/** A signal that follows a caller's in its place. */
+/** A signal that takes the place of a caller's signal, and follows it. */
 export interface Following {
   readonly signal: AbortSignal;
-  /** Follows on only for as long as something refers to the signal itself, or to one of `users`. */
+  /** Follows on only while something refers to the signal itself, or to one of `users`. */
   stop(...users: readonly (object | null)[]): void;
-  /** Lets go of the caller's signal. */
+  /** Follows the caller's signal no longer. */
   end(): void;
 }
 
 /**
- * Starts to follow a caller's signal: fetch listens to each that it gets until its garbage is
- * collected, and Node warns of those it finds too many.
+ * Starts to follow a caller's signal. fetch gets the new signal: it listens to a signal until its
+ * garbage is collected, and Node warns if a signal has many listeners.
  */
 export function followSignal(caller: AbortSignal): Following {
   const { controller, stop, end } = follow(caller, () => undefined);
   return { signal: controller.signal, stop, end };
 }
 
-/** @param done - Called when the caller's signal fires, or is followed no longer as it was. */
+/** @param done - Called when the caller's signal fires, and by `stop` and `end`. */
 function follow(
   caller: AbortSignal | undefined,
   done: () => void,
@@ -138,20 +138,20 @@ function follow(
 }
 
 /**
- * Controllers of stopped deadlines, by the objects that they are of use to: with the last of those,
- * each goes too.
+ * Controllers of stopped deadlines, by the objects that use them: a controller is collected with
+ * its last user.
  */
 const controllers = new WeakMap<object, AbortController>();
 let collected: FinalizationRegistry<() => void> | undefined;
 
-/** A caller's signal may outlive a million calls, so it must not keep what each of them left. */
+/** Follows weakly, because a caller's signal may outlive a million calls and must not keep them. */
 function followWeakly(
   caller: AbortSignal,
   controller: AbortController,
   users: readonly (object | null)[],
 ): () => void {
   const { signal } = controller;
-  // Some runtimes of workers have neither; there the caller's signal keeps what follows it.
+  // Some worker runtimes have neither class; there the caller's signal keeps its followers.
   if (typeof WeakRef === 'undefined' || typeof FinalizationRegistry === 'undefined') {
     return onAbort(caller, () => controller.abort(caller.reason));
   }
@@ -165,7 +165,7 @@ function registry(): FinalizationRegistry<() => void> {
   return (collected ??= new FinalizationRegistry((forget) => forget()));
 }
 
-/** On its own, as the registry is: a closure keeps all that the closures beside it use. */
+/** A separate function, as `registry` is: a closure keeps all that the closures beside it use. */
 function abortThrough(weak: WeakRef<AbortSignal>, caller: AbortSignal): () => void {
   return () => {
     const signal = weak.deref();
@@ -173,12 +173,12 @@ function abortThrough(weak: WeakRef<AbortSignal>, caller: AbortSignal): () => vo
   };
 }
 
-/** Longest delay that timers take; longer ones fire at once. */
+/** Longest delay that timers take; a longer delay fires at once. */
 const MAX_TIMER_MS = 0x7fff_ffff;
 
 /**
- * Runs `task` under a signal that fires when one of `parents` does, or with `timedOut()` after
- * `ms`. Settles right then, whatever the task makes of its signal, and leaves neither a timer nor a
+ * Runs `task` under a signal that fires when one of `parents` fires, or with `timedOut()` after
+ * `ms`. Rejects at that moment, even if the task ignores its signal. Leaves neither a timer nor a
  * listener behind.
  */
 export function bounded<T>(
@@ -212,27 +212,26 @@ export function bounded<T>(
       (error: unknown) => {
         release();
         reject(error);
-        // Of several things that it does at once, one has failed: the others would go on without a
-        // deadline.
+        // Abort what the task still does in parallel, because it would go on without a deadline.
         controller.abort(error);
       },
     );
   });
 }
 
-const marked = new WeakSet<AbortSignal>();
+const lowPriority = new WeakSet<AbortSignal>();
 
 /**
- * As {@link followSignal}, for work that gives way to other work, as that under a `TaskSignal` of
- * the web does by its `priority`: what strangers cause by the tokens that they name must not
- * stand in front of a purchase that has no part in it.
+ * As {@link followSignal}, for work that gives way to other work, like the `priority` of a
+ * `TaskSignal` on the web. A seller causes work by the tokens that it names, and that work must not
+ * delay a purchase from another seller.
  */
 export function startLowPriority(caller: AbortSignal): Following {
   const following = followSignal(caller);
-  marked.add(following.signal);
+  lowPriority.add(following.signal);
   return following;
 }
 
 export function isLowPriority(signal: AbortSignal | undefined): boolean {
-  return signal !== undefined && marked.has(signal);
+  return signal !== undefined && lowPriority.has(signal);
 }

@@ -1,11 +1,11 @@
 import type { Runtime } from './runtime.js';
 
-/** The longest that a retry waits, whatever it is asked to. */
+/** The longest wait before a retry, even if the answer asks for more. */
 export const MAX_WAIT_MS = 10_000;
 
 /**
- * Milliseconds that the answer asks us to wait: `Retry-After` (seconds or a date), or Jupiter's
- * `x-ratelimit-reset` (unix seconds).
+ * Returns the milliseconds that an answer asks us to wait: `Retry-After` (seconds or a date), or
+ * Jupiter's `x-ratelimit-reset` (unix seconds). Undefined if it asks for no wait.
  */
 export function askedWait(headers: Headers, now: number): number | undefined {
   const after = headers.get('retry-after')?.trim();
@@ -17,7 +17,8 @@ export function askedWait(headers: Headers, now: number): number | undefined {
 }
 
 /**
- * Up to a quarter more, so that clients that were turned away together do not come back together.
+ * Adds up to a quarter to a wait, so that clients that were refused together do not come back
+ * together.
  */
 export function withJitter(ms: number, { randomBytes }: Pick<Runtime, 'randomBytes'>): number {
   const [random = 0] = randomBytes(1);

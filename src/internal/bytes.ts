@@ -1,4 +1,4 @@
-/** Bytes as text and back. `decode` throws a TypeError on all but what `encode` writes. */
+/** Turns bytes into text and back. `decode` throws a TypeError for text that is not its own. */
 export interface Coder {
   encode(bytes: Uint8Array): string;
   decode(text: string): Uint8Array<ArrayBuffer>;
@@ -14,7 +14,7 @@ export const hex: Coder = {
 
 const NONE = 255;
 const PAD = 0x3d; // =
-/** What each digit of an alphabet stands for, by its character code. */
+/** Returns the value of each digit of an alphabet, by its character code. */
 const valuesOf = (alphabet: string): Uint8Array => {
   const values = new Uint8Array(128).fill(NONE);
   for (let value = 0; value < alphabet.length; value += 1)
@@ -26,10 +26,10 @@ const ALPHANUMERIC = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345
 
 /** With padding, in the standard alphabet. */
 export const base64: Coder = base64Of(`${ALPHANUMERIC}+/`);
-/** With padding, in the alphabet for addresses. */
+/** With padding, in the URL-safe alphabet. */
 export const base64url: Coder = base64Of(`${ALPHANUMERIC}-_`);
 
-// Not atob and btoa: those of Node are slower, and take what no encoder writes.
+// Not `atob` and `btoa`: in Node they are slower, and they accept text that no encoder writes.
 function base64Of(alphabet: string): Coder {
   const values = valuesOf(alphabet);
   return {
@@ -53,7 +53,7 @@ function base64Of(alphabet: string): Coder {
         bits = (bits << 6) | value;
         if ((at & 3) !== 0) bytes[to++] = bits >> (6 - 2 * (at & 3));
       }
-      // The last digit has bits to spare, which are zero.
+      // The spare bits of the last digit must be zero.
       if (isWrong || (bits & ((1 << ((length * 6) % 8)) - 1)) !== 0)
         throw new TypeError('Not base64.');
       return bytes;
@@ -79,9 +79,9 @@ export const base58: Coder = {
       );
     let text = '';
     for (const part of parts)
-      for (let rest = part, count = 0; count < 4; count += 1, rest = Math.floor(rest / 58))
-        text = BASE58.charAt(rest % 58) + text;
-    return '1'.repeat(zerosAt(bytes)) + text.replace(/^1+/, '');
+      for (let left = part, count = 0; count < 4; count += 1, left = Math.floor(left / 58))
+        text = BASE58.charAt(left % 58) + text;
+    return '1'.repeat(leadingZeros(bytes)) + text.replace(/^1+/, '');
   },
   decode(text) {
     const digits = new Uint8Array(text.length);
@@ -91,21 +91,21 @@ export const base58: Coder = {
     const parts: number[] = [];
     for (let at = (digits.length % 4) - 4; at < digits.length; at += 4) {
       let four = 0;
-      for (let one = at; one < at + 4; one += 1) four = 58 * four + (digits[one] ?? 0);
+      for (let index = at; index < at + 4; index += 1) four = 58 * four + (digits[index] ?? 0);
       addTo(parts, DIGITS_END, BYTES_END, four);
     }
     const value = new Uint8Array(3 * parts.length);
     parts.forEach((part, index) =>
       value.set([part >> 16, part >> 8, part], value.length - 3 * index - 3),
     );
-    const zeros = zerosAt(digits);
-    const bytes = new Uint8Array(zeros + value.length - zerosAt(value));
-    bytes.set(value.subarray(zerosAt(value)), zeros);
+    const zeros = leadingZeros(digits);
+    const bytes = new Uint8Array(zeros + value.length - leadingZeros(value));
+    bytes.set(value.subarray(leadingZeros(value)), zeros);
     return bytes;
   },
 };
 
-/** Multiplies a number, its lowest part first, and adds to it. */
+/** Multiplies a number by `factor` and adds `value`; the number's lowest part comes first. */
 function addTo(parts: number[], factor: number, end: number, value: number): void {
   let carry = value;
   for (let at = 0; at < parts.length; at += 1) {
@@ -116,8 +116,8 @@ function addTo(parts: number[], factor: number, end: number, value: number): voi
   for (; carry > 0; carry = Math.floor(carry / end)) parts.push(carry % end);
 }
 
-/** How many zeros a number begins with. */
-function zerosAt(values: Uint8Array): number {
+/** Returns the number of zeros at the start. */
+function leadingZeros(values: Uint8Array): number {
   const first = values.findIndex((value) => value !== 0);
   return first < 0 ? values.length : first;
 }

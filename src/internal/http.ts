@@ -5,27 +5,27 @@ import { bounded } from './abort.js';
 import { asOwn } from './own-request.js';
 import type { Runtime } from './runtime.js';
 
-/** What slows requests down before they leave, and learns from the answers. */
+/** Delays requests before they leave, and learns from the answers. */
 export interface RequestLimiter {
   /** Resolves when the next request may leave; rejects with the signal's reason. */
   take(signal?: AbortSignal): Promise<void>;
   observe(status: number, headers: Headers): void;
 }
 
-/** What the failures of a peer become, in words that say what to do about them. */
+/** Makes the errors for failures of a peer, in words that say what to do about them. */
 export interface HttpPeer {
-  /** An answer to the last try, 429, 421 or 5xx. */
+  /** The last try was answered with 429, 421 or 5xx. */
   failing(
     response: Response,
     seen: { readonly attempts: number; readonly retryAfterMs: number },
   ): Promise<Error> | Error;
-  /** No answer, in all tries. */
+  /** No try was answered. */
   lost(cause: unknown, attempts: number): Error;
-  /** No answer in time. */
+  /** The last try was not answered in time. */
   late(timeoutMs: number, attempts: number): Error;
-  /** An answer longer than any honest one. */
+  /** The answer is longer than any honest answer. */
   tooLong(limitBytes: number): Error;
-  /** Whether such an answer says itself that another try changes nothing. */
+  /** Whether a 429, 421 or 5xx says by itself that another try changes nothing. */
   isLasting?(response: Response): Promise<boolean>;
 }
 
@@ -37,25 +37,25 @@ export interface HttpOptions {
   readonly timeoutMs: number;
   readonly runtime: Runtime;
   readonly limiter?: RequestLimiter | undefined;
-  /** Tries of one request; default 3. 1 for a request that changes something. */
+  /** Tries of a request; default 3. Use 1 for a request that changes something. */
   readonly attempts?: number;
-  /** Of an answer; default 2 MiB. */
+  /** Most bytes of an answer's body; default 2 MiB. */
   readonly maxBodyBytes?: number;
 }
 
 const ATTEMPTS = 3;
 const MAX_BODY_BYTES = 2 * 1024 * 1024;
 
-const mayPass = (status: number): boolean => status === 429 || status === 421 || status >= 500;
+const isRetryable = (status: number): boolean => status === 429 || status === 421 || status >= 500;
 
 /**
- * A fetch for a peer whose answers are small: each attempt has a deadline and a bounded body, and a
- * 429, 421, 5xx or lost connection is tried again. Other statuses are returned. Throws what the
- * peer's failures become, or the reason of the caller's signal.
+ * Creates a fetch for a peer with small answers. Each try has a deadline and a bounded body. A 429,
+ * 421, 5xx or lost connection is tried again; other statuses are returned. Throws the error that
+ * the peer makes of a failure, or the reason of the caller's signal.
  */
 export function createHttp(options: HttpOptions): typeof fetch {
   const { peer, runtime, attempts = ATTEMPTS } = options;
-  const isPassing = async (error: Error): Promise<boolean> => {
+  const mayPass = async (error: Error): Promise<boolean> => {
     if (isHTTPError(error)) return (await peer.isLasting?.(error.response.clone())) !== true;
     return error instanceof LostError || error instanceof DeadlineError;
   };
@@ -63,38 +63,38 @@ export function createHttp(options: HttpOptions): typeof fetch {
     const url = typeof input === 'string' ? input : input instanceof URL ? input.href : input.url;
     const signal = init?.signal ?? undefined;
     if (signal?.aborted === true) throw signal.reason;
-    // Most first tries are answered, and what manages others costs half as much as a request.
+    // Use ky only for retries: it costs half as much as a request, and most first tries succeed.
     let first: Promise<Response> | undefined = send(url, init, options);
     const isAnswered = await first.then(
-      ({ status }) => !mayPass(status),
+      ({ status }) => !isRetryable(status),
       () => false,
     );
     if (isAnswered) return first;
     const next = () => {
-      const one = first ?? send(url, init, options);
+      const response = first ?? send(url, init, options);
       first = undefined;
-      return one;
+      return response;
     };
     try {
       return await ky(url, {
         method: init?.method ?? 'GET',
-        // The deadline below covers the body too, and ky's way of combining signals is missing in
-        // older runtimes.
+        // The deadline in `send` covers the body too, and ky combines signals in a way that older
+        // runtimes lack.
         timeout: false,
         fetch: next,
         retry: {
           limit: attempts - 1,
           methods: ['get', 'post'],
-          shouldRetry: ({ error }) => isPassing(error),
+          shouldRetry: ({ error }) => mayPass(error),
           delay: () => 0,
         },
         hooks: {
           beforeRetry: [({ error, retryCount }) => wait(error, retryCount - 1, runtime, signal)],
         },
-        throwHttpErrors: mayPass,
+        throwHttpErrors: isRetryable,
       });
     } catch (error) {
-      throw await final(error, signal, { ...options, attempts });
+      throw await finalError(error, signal, { ...options, attempts });
     }
   };
 }
@@ -117,11 +117,11 @@ async function send(
   } = options;
   const signal = init?.signal ?? undefined;
   await limiter?.take(signal);
-  const late = () => new DeadlineError('The deadline passed.');
-  return bounded(timeoutMs, late, [signal], async (inner) => {
-    // A redirect would carry what the request holds, a key above all, to another host. Runtimes of
-    // the Workers kind have no `error` for it.
-    const response = await lost(() =>
+  const timedOut = () => new DeadlineError('The deadline passed.');
+  return bounded(timeoutMs, timedOut, [signal], async (inner) => {
+    // A redirect would carry the request's key and content to another host. Worker runtimes do not
+    // know `redirect: 'error'`.
+    const response = await orLost(() =>
       request(url, asOwn({ ...init, redirect: 'manual', signal: inner })),
     );
     if (isRedirect(response))
@@ -135,12 +135,13 @@ async function send(
   });
 }
 
-/** A browser does not tell the status of a redirect that it did not follow. */
+/** Whether a response is a redirect; a browser hides the status if it did not follow it. */
 function isRedirect({ status, type }: Response): boolean {
   return type === 'opaqueredirect' || (status >= 300 && status < 400);
 }
 
-async function lost<T>(work: () => Promise<T>): Promise<T> {
+/** Rejects with `LostError` if the work fails. */
+async function orLost<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (cause) {
@@ -148,18 +149,18 @@ async function lost<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The whole body, unless it is larger than any honest answer. */
+/** Reads the whole body; rejects if it is larger than any honest answer. */
 async function readBody(
   response: Response,
   maxBodyBytes: number,
   peer: HttpPeer,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const reader = response.body?.getReader();
-  if (reader === undefined) return new Uint8Array(await lost(() => response.arrayBuffer()));
+  if (reader === undefined) return new Uint8Array(await orLost(() => response.arrayBuffer()));
   const chunks: Uint8Array[] = [];
   let length = 0;
   for (;;) {
-    const { done, value } = await lost(() => reader.read());
+    const { done, value } = await orLost(() => reader.read());
     if (done) break;
     length += value.length;
     if (length > maxBodyBytes) {
@@ -184,13 +185,13 @@ async function wait(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const response = isHTTPError(error) ? error.response : undefined;
-  const asked = response === undefined ? undefined : askedWait(response.headers, runtime.now());
-  const first = response?.status === 429 ? 1_000 : 250;
-  const ms = Math.min(asked ?? first * 2 ** attempt, MAX_WAIT_MS);
+  const askedMs = response === undefined ? undefined : askedWait(response.headers, runtime.now());
+  const firstMs = response?.status === 429 ? 1_000 : 250;
+  const ms = Math.min(askedMs ?? firstMs * 2 ** attempt, MAX_WAIT_MS);
   await runtime.sleep(withJitter(ms, runtime), signal);
 }
 
-async function final(
+async function finalError(
   error: unknown,
   signal: AbortSignal | undefined,
   { peer, timeoutMs, runtime, attempts }: HttpOptions & { readonly attempts: number },

@@ -4,33 +4,34 @@ import { onAbort, startDeadline } from './abort.js';
 /** The largest request body that is kept to be sent again. */
 export const BODY_LIMIT_BYTES = 1024 * 1024;
 
-/** How long a body may still flow once the answer is there. */
+/** How long a body may still flow once the answer has come. */
 const BODY_WAIT_MS = 10_000;
 
-/** A request body that can be sent again, but for one that is too large, or breaks off. */
+/** A request body that can be sent again, unless it is too large or breaks off. */
 export interface KeptBody {
   /**
-   * All of it. Rejects with `ProtocolError` (`body_not_replayable`), or the reason of the signal.
+   * Resolves to the whole body. Rejects with `ProtocolError` (`body_not_replayable`), or the reason
+   * of the signal.
    */
   bytes(signal: AbortSignal | undefined): Promise<Uint8Array<ArrayBuffer>>;
-  /** What fetch is given for it the second time. Rejects as `bytes` does. */
+  /** Resolves to the body for the second request. Rejects as `bytes` does. */
   again(signal: AbortSignal | undefined): Promise<BodyInit>;
-  /** Reads no further and forgets what was read. */
+  /** Reads no further, and forgets the bytes that were read. */
   drop(): void;
 }
 
-/** One that is in memory: its caller can change no more of what is kept. */
+/** A body that is in memory, as a copy that the caller cannot change. */
 export interface CopiedBody extends KeptBody {
   /**
-   * What fetch is given for it the first time: the caller's own, as long as that one has had no
-   * turn to change it. fetch copies what it gets at once.
+   * Returns the body for the first request: the caller's own, until the caller has had a turn to
+   * change it. fetch copies a body at once.
    */
   first(): BodyInit;
 }
 
-/** One that is read beside the request that sends it. */
+/** A body that is read beside the request that sends it. */
 export interface ReadBody extends KeptBody {
-  /** Undefined if it is too large or broke off. Never rejects. */
+  /** Resolves to undefined if the body is too large or broke off. Never rejects. */
   readonly whole: Promise<Uint8Array<ArrayBuffer> | undefined>;
 }
 
@@ -39,33 +40,33 @@ export function isOneShot(body: BodyInit): boolean {
 }
 
 /**
- * Keeps a copy of a body, and reads it only if it is asked for. Undefined for a stream, a form, and
- * whatever fetch makes text of.
+ * Keeps a copy of a body, and reads it only on demand. Undefined for a stream, a form, and any
+ * value that fetch turns into text.
  */
 export function keepCopy(body: BodyInit): CopiedBody | undefined {
   const copy = copyOfBody(body);
   const held = heldOf(copy);
   if (held === undefined) return undefined;
-  let own: BodyInit | undefined = body;
-  void Promise.resolve().then(() => (own = undefined));
-  // What was handed out may be read at any time, so its memory is not written to again; nor is one
-  // that is too large to be copied, and the caller's own.
+  let original: BodyInit | undefined = body;
+  void Promise.resolve().then(() => (original = undefined));
+  // Memory that was handed out may be read at any time, so it is not written to again. A body that
+  // is too large to copy is the caller's own memory.
   let isHandedOut = copy === body;
-  let isOver = false;
+  let isDropped = false;
   const use = () => {
-    if (isOver) throw notReplayable();
+    if (isDropped) throw notReplayable();
     isHandedOut = true;
     return copy;
   };
   const bytes = async () => {
     use();
     const [size, read] = held;
-    const all = size > BODY_LIMIT_BYTES ? undefined : await read();
-    if (all === undefined || all.length > BODY_LIMIT_BYTES) throw notReplayable();
-    return all;
+    const content = size > BODY_LIMIT_BYTES ? undefined : await read();
+    if (content === undefined || content.length > BODY_LIMIT_BYTES) throw notReplayable();
+    return content;
   };
   return {
-    first: () => own ?? use(),
+    first: () => original ?? use(),
     bytes,
     again: async () => {
       await bytes();
@@ -73,13 +74,13 @@ export function keepCopy(body: BodyInit): CopiedBody | undefined {
     },
     drop() {
       if (isHandedOut) return;
-      isHandedOut = isOver = true;
+      isHandedOut = isDropped = true;
       spare = bytesOf(copy)?.buffer;
     },
   };
 }
 
-/** At least so many bytes, and how they are read. */
+/** The least size of a body in bytes, and a function that reads it. */
 type Held = readonly [
   size: number,
   read: () => Uint8Array<ArrayBuffer> | Promise<Uint8Array<ArrayBuffer>>,
@@ -92,13 +93,13 @@ function heldOf(body: BodyInit): Held | undefined {
   }
   const bytes = bytesOf(body);
   if (bytes !== undefined) return [bytes.length, () => bytes];
-  // Node 16 has no global one.
+  // Node 16 has no global Blob.
   return typeof Blob !== 'undefined' && body instanceof Blob
     ? [body.size, async () => new Uint8Array(await body.arrayBuffer())]
     : undefined;
 }
 
-/** Undefined for what is no bytes, and for shared memory, which fetch does not take. */
+/** Returns the bytes of a buffer or a view; undefined for shared memory, which fetch refuses. */
 function bytesOf(body: BodyInit): Uint8Array<ArrayBuffer> | undefined {
   if (body instanceof ArrayBuffer) return new Uint8Array(body);
   return ArrayBuffer.isView(body) && body.buffer instanceof ArrayBuffer
@@ -106,16 +107,16 @@ function bytesOf(body: BodyInit): Uint8Array<ArrayBuffer> | undefined {
     : undefined;
 }
 
-/** With a body that its caller can change no more, if it is one that is kept as it is. */
+/** Returns an init with a copy of its body, so that the caller cannot change the body. */
 export function holdBody(init: RequestInit): RequestInit {
   const { body } = init;
   return body === undefined || body === null ? init : { ...init, body: copyOfBody(body) };
 }
 
-/** What the last body was copied to: new memory takes longer to get than to write to. */
+/** Memory of the last copy, to be used again: new memory takes longer to get than to write to. */
 let spare: ArrayBuffer | undefined;
 
-/** Of a stream or a form there is no copy. */
+/** Copies bytes up to the limit, and parameters; returns any other body as it is. */
 function copyOfBody(body: BodyInit): BodyInit {
   if (body instanceof URLSearchParams) return new URLSearchParams(body);
   const bytes = bytesOf(body);
@@ -160,7 +161,7 @@ function keepRead(whole: ReadBody['whole'], drop: () => void): ReadBody {
 }
 
 /**
- * Reads the body of `copy` up to the limit; beyond it, nothing is kept and nothing more is read.
+ * Reads the body of `copy` up to the limit; beyond the limit, keeps nothing and reads no further.
  * Undefined if there is no body.
  */
 export function keepBody(copy: Request): ReadBody | undefined {
@@ -168,13 +169,13 @@ export function keepBody(copy: Request): ReadBody | undefined {
   return isStream(copy.body) ? keepStream(copy.body) : keepWhole(copy);
 }
 
-/** As {@link keepBody}, for a branch of a stream. */
+/** As {@link keepBody}, for a branch of a split stream. */
 export function keepStream(stream: ReadableStream<Uint8Array>): ReadBody {
   const reader = stream.getReader();
   let dropped = false;
   const drop = () => {
     dropped = true;
-    // A source that fails to cancel has nothing more to give.
+    // Ignore a failed cancel: such a source gives nothing more.
     reader.cancel().catch(() => undefined);
   };
   const read = async (): Promise<Uint8Array<ArrayBuffer> | undefined> => {
@@ -192,14 +193,14 @@ export function keepStream(stream: ReadableStream<Uint8Array>): ReadBody {
     }
   };
   const whole = read().then(
-    (all) => (dropped ? undefined : all),
-    // A body that breaks off fails the request itself; here it is only not there to be sent again.
+    (bytes) => (dropped ? undefined : bytes),
+    // A body that breaks off fails the request itself; here it only cannot be sent again.
     () => undefined,
   );
   return keepRead(whole, drop);
 }
 
-/** Firefox shows no `Request.body`; what it takes as a body is in memory already. */
+/** Reads a body without a stream: Firefox has no `Request.body`, and its bodies are in memory. */
 function keepWhole(copy: Request): ReadBody {
   const read = async (): Promise<Uint8Array<ArrayBuffer> | undefined> => {
     const bytes = new Uint8Array(await copy.arrayBuffer());
@@ -216,11 +217,11 @@ function isStream(body: unknown): body is ReadableStream<Uint8Array> {
 }
 
 function join(chunks: readonly Uint8Array[], size: number): Uint8Array<ArrayBuffer> {
-  const all = new Uint8Array(size);
+  const joined = new Uint8Array(size);
   let at = 0;
   for (const chunk of chunks) {
-    all.set(chunk, at);
+    joined.set(chunk, at);
     at += chunk.byteLength;
   }
-  return all;
+  return joined;
 }

@@ -1,8 +1,8 @@
 import { ConfigError, type Funds } from '../errors.js';
 
 /**
- * Loads once for all that need it. What could not be loaded, as in a page that was offline, is
- * loaded anew by the next.
+ * Returns a function that loads once for all its callers. After a failed load, as in a page that
+ * was offline, the next call loads again.
  */
 export function loadOnce<T>(load: () => Promise<T>): () => Promise<T> {
   let loading: Promise<T> | undefined;
@@ -14,13 +14,13 @@ export function loadOnce<T>(load: () => Promise<T>): () => Promise<T> {
 }
 
 /**
- * Code of this library that is loaded once, when it is first needed: an `import()` takes the loader
- * of a runtime its time at each call. Rejects with `ConfigError` (`missing_dependency`), for each
- * runtime has an error of its own for that.
+ * Loads code of this library once, when it is first needed, because each `import()` takes the
+ * runtime's loader time. Rejects with `ConfigError` (`missing_dependency`), because each runtime
+ * has an error of its own for a failed import.
  *
- * A bundler keeps all that a module loads by it, unless the call is said to be pure.
+ * Mark the call as pure, or a bundler keeps all code that a module loads by it.
  *
- * @returns What loads it; `funds` is what may have happened to the caller's money before.
+ * @returns A function that loads the code; `funds` is the state of the caller's money before.
  */
 export function part<T>(load: () => Promise<T>): (funds?: Funds) => Promise<T> {
   const code = loadOnce(load);

@@ -1,21 +1,21 @@
 import { ConfigError } from '../errors.js';
 
-/** The error for an option of the caller's; `rule` completes the sentence. */
+/** Returns the error for an option of the caller; `rule` completes the sentence. */
 export function refuse(option: string, rule: string): ConfigError {
   return new ConfigError('invalid_option', `Option ${option} ${rule}`, { details: { option } });
 }
 
-/** Throws `ConfigError` (`invalid_option`) for a list or a Map too: neither has fields. */
+/** Throws `ConfigError` (`invalid_option`) unless a value has fields: a list or a Map has none. */
 export function requireObject(value: unknown, option: string): asserts value is object {
   if (typeof value !== 'object' || value === null || Symbol.iterator in value)
     throw refuse(option, 'must be an object.');
 }
 
 /**
- * A misspelt option, a cap above all, would silently be none. Throws `ConfigError`
- * (`invalid_option`).
+ * Throws `ConfigError` (`invalid_option`) for an unknown option, because a misspelt option, such as
+ * a cap, would silently have no effect.
  *
- * @param path - Of the object that the options are in, if it is itself an option: `policy`.
+ * @param path - Name of the option that holds these options, such as `policy`.
  */
 export function refuseUnknown(options: unknown, names: readonly string[], path?: string): void {
   const prefix = path === undefined ? '' : `${path}.`;
@@ -31,7 +31,7 @@ export function refuseUnknown(options: unknown, names: readonly string[], path?:
   );
 }
 
-/** A slip of the finger is two letters at most; in a short name, one. */
+/** Returns the nearest known name. A slip changes two letters at most; in a short name, one. */
 function nearest(name: string, names: readonly string[]): string | undefined {
   const distances = names.map((known) => ({
     known,
@@ -44,7 +44,7 @@ function nearest(name: string, names: readonly string[]): string | undefined {
 }
 
 /**
- * How many letters have to be put in, taken out or changed to make one word of the other
+ * Returns the number of letters to insert, remove or change to turn one word into the other
  * (Levenshtein).
  */
 function editDistance(from: string, to: string): number {

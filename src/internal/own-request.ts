@@ -1,10 +1,10 @@
-/** How requests of the library itself are told from its caller's, across copies of the package. */
+/** Marks requests of the library itself, for every copy of the package. */
 const OWN: unique symbol = Symbol.for('exact-change.own-request');
 
 /**
- * Marks a request to a node, to Jupiter or to a service, by a member of its init that no fetch
- * reads. It may go out by a fetch that pays, above all the global one; but a service of ours is not
- * to be paid for being asked.
+ * Marks a request to a node, to Jupiter or to a service, by a field of its init that no fetch
+ * reads. The request may go out by a fetch that pays, such as the global fetch, which must not pay
+ * for it.
  */
 export function asOwn(init: RequestInit): RequestInit {
   return Object.assign(init, { [OWN]: true });

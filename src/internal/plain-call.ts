@@ -5,44 +5,44 @@ export type Fetch = typeof globalThis.fetch;
 
 export type Input = RequestInfo | URL;
 
-/** A call taken apart: what it asks for, its body, and how it goes out unpaid. */
+/** The parts of a call: its target, its body, and a function that sends it unpaid. */
 export interface CallParts {
   readonly url: string;
   readonly method: string;
   hasHeader(name: string): boolean;
   readonly headers: Headers;
   readonly body: KeptBody | undefined;
-  /** What else a request has that goes out again. */
+  /** The other fields of the init, for a request that goes out again. */
   readonly passed: RequestInit;
   isRefused(): boolean;
   send(fetch: Fetch): Promise<Response>;
 }
 
-// Of others the case counts.
+// fetch turns only these methods into upper case.
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS'];
-// Against the address of a page, another may be meant later.
+// A relative address could mean another URL later, because a page may change its own address.
 const ABSOLUTE = /^https?:\/\//i;
 
 /**
- * Most calls: an address, and a plain init or none. Nothing is made of them before a payment is
- * asked for. Undefined for all others.
+ * Takes apart the usual call: an address with a plain init, or without an init. Makes no `Request`
+ * before a payment is asked for. Undefined for any other call.
  *
- * @param own - The init as it was, which its caller can change no more, but for its body.
+ * @param initCopy - The init as a copy that the caller cannot change, except for its body.
  */
 export function takePlain(
   input: Input,
   init: RequestInit | undefined,
-  own: RequestInit,
+  initCopy: RequestInit,
 ): CallParts | undefined {
   const address = typeof input === 'string' ? input : input instanceof URL ? input.href : '';
   if (!ABSOLUTE.test(address) || (init !== undefined && !isPlain(init))) return undefined;
-  const body = own.body ?? undefined;
+  const body = initCopy.body ?? undefined;
   const kept = body === undefined ? undefined : keepCopy(body);
   if (body !== undefined && kept === undefined) return undefined;
-  const { hasHeader, headers } = holdHeaders(own.headers);
-  const method = own.method ?? 'GET';
+  const { hasHeader, headers } = holdHeaders(initCopy.headers);
+  const method = initCopy.method ?? 'GET';
   const upper = method.toUpperCase();
-  const { body: _body, method: _method, headers: _headers, ...passed } = own;
+  const { body: _body, method: _method, headers: _headers, ...passed } = initCopy;
   let href: string | undefined;
   return {
     get url() {
@@ -57,28 +57,29 @@ export function takePlain(
     passed,
     isRefused() {
       try {
-        return new Request(address, { ...own, signal: null }).bodyUsed;
+        return new Request(address, { ...initCopy, signal: null }).bodyUsed;
       } catch {
         return true;
       }
     },
-    send: (fetch) => fetch(input, kept === undefined ? own : { ...own, body: kept.first() }),
+    send: (fetch) =>
+      fetch(input, kept === undefined ? initCopy : { ...initCopy, body: kept.first() }),
   };
 }
 
-/** Those in an object are held as they are: most have to be looked through for a name alone. */
-function holdHeaders(given: HeadersInit | undefined): {
+/** Makes `Headers` of a plain object only on demand: mostly, only its names are read. */
+function holdHeaders(init: HeadersInit | undefined): {
   hasHeader(name: string): boolean;
   headers(): Headers;
 } {
-  if (given !== undefined && !isPlain(given)) {
-    const copy = new Headers(given);
+  if (init !== undefined && !isPlain(init)) {
+    const copy = new Headers(init);
     return { hasHeader: (name) => copy.has(name), headers: () => copy };
   }
-  const entries = Object.entries(given ?? {});
-  let made: Headers | undefined;
+  const entries = Object.entries(init ?? {});
+  let built: Headers | undefined;
   return {
     hasHeader: (wanted) => entries.some(([name]) => name.toLowerCase() === wanted),
-    headers: () => (made ??= new Headers(entries)),
+    headers: () => (built ??= new Headers(entries)),
   };
 }

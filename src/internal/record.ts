@@ -6,7 +6,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Whether a value is an object whose fields are all its own, so that it can be copied. */
+/** Whether a value is an object that inherits no fields, so that it can be copied. */
 export function isPlain(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   const prototype: unknown = Reflect.getPrototypeOf(value);

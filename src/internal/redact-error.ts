@@ -1,27 +1,27 @@
 import { hasSecrets, redact } from './redact.js';
 
-/** Further in nothing is read: a list of causes may have no end. */
+/** Depth of causes that is read, because a chain of causes may have no end. */
 const DEEPEST = 16;
-/** Objects in one error, and errors in one list. */
+/** Most objects that are read of an error, and most errors of a list. */
 const MOST_PARTS = 1_000;
 const MOST_ERRORS = 64;
-/** What an error shows of itself, if it has it: some are not its own, and some not to be listed. */
+/** Fields that are read by name: an error may inherit them, or hide them from a listing. */
 const NAMED = ['name', 'message', 'stack', 'code', 'cause', 'errors'];
 
-/** Tells errors of ours. What they say is clean, and their causes were made so before. */
+/** Marks errors of this library. Their text and their causes are clean already. */
 export const BRAND: unique symbol = Symbol.for('exact-change.error');
 
 /**
- * An error of others, or a copy without the secrets that it shows: of its name, message, stack,
- * code, cause and errors. What cannot be looked into, such as an object of a class, may show one:
- * the copy is without it. Changes nothing of the error, and never throws.
+ * Returns a foreign error as it is if it shows no secret. Otherwise returns a copy of its name,
+ * message, stack, code, cause and errors, without the secrets. The copy leaves out values that
+ * cannot be read, such as objects of a class. Does not change the error, and never throws.
  */
 export function redactError(error: unknown): unknown {
   if (!hasSecrets()) return error;
   try {
     return redacted(error, new Map(), 0);
   } catch {
-    // Reading it ran code of others, of a getter or a proxy.
+    // To read the error may run foreign code that throws, in a getter or a proxy.
     return undefined;
   }
 }
@@ -39,17 +39,17 @@ function copyOf(error: object, copies: Map<object, Error>, depth: number): Error
     (part): unknown => Reflect.get(error, part),
   );
   const copy = new Error(typeof message === 'string' ? redact(message) : '');
-  // First: it may be a cause of its own.
+  // Note the copy before its fields, because an error may be its own cause.
   copies.set(error, copy);
   const inner = (part: unknown) => redacted(part, copies, depth + 1);
-  const all: Readonly<Record<string, unknown>> = {
+  const fields: Readonly<Record<string, unknown>> = {
     name: typeof name === 'string' ? redact(name) : undefined,
     stack: typeof stack === 'string' ? redact(stack) : undefined,
     code: inner(code),
     cause: inner(cause),
     errors: Array.isArray(errors) ? errors.slice(0, MOST_ERRORS).map(inner) : undefined,
   };
-  for (const [part, value] of Object.entries(all))
+  for (const [part, value] of Object.entries(fields))
     if (value !== undefined)
       Object.defineProperty(copy, part, {
         value,
@@ -60,7 +60,7 @@ function copyOf(error: object, copies: Map<object, Error>, depth: number): Error
   return copy;
 }
 
-/** Whether all that a value shows can be read, and none of it is a secret. */
+/** Whether every part that a value shows can be read, and no part shows a secret. */
 function isClean(value: unknown, seen: Set<object>, depth: number): boolean {
   if (typeof value === 'string') return redact(value) === value;
   if (typeof value !== 'object' || value === null || BRAND in value || seen.has(value)) return true;
@@ -78,7 +78,7 @@ function isClean(value: unknown, seen: Set<object>, depth: number): boolean {
   );
 }
 
-/** Of any realm. */
+/** Whether a value is an error, also of another realm. */
 function isError(value: unknown): value is object {
   return (
     value instanceof Error ||

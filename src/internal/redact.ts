@@ -1,44 +1,44 @@
 import { base64 } from './bytes.js';
 
-/** What stands in place of a secret. */
+/** The text in place of a secret. */
 const HIDDEN = '[hidden]';
-/** Shorter ones are no keys, and hiding them would eat ordinary words. */
+/** Shorter text is no key, and to hide it would hide ordinary words. */
 const SHORTEST_KEY = 6;
-/** A part of an address is mostly no secret, but providers put their keys there. */
+/** Most parts of an address are no secret, but some providers put their keys there. */
 const SHORTEST_PART = 8;
-/** Letters alone, in the case of a word: long enough to be a key they are no word. */
+/** Only letters, in the case of a word: it counts as a word unless it is as long as a key. */
 const WORD = /^(?:[A-Z]?[a-z]+|[A-Z]+)$/;
 const SHORTEST_LETTERS = 20;
-/** Of a process that makes a client for each of its own customers, the newest. */
+/** Number of secrets that are kept, the newest: a process may make a client for each customer. */
 const MOST = 4_096;
-/** More of a text of others than is ever shown: how long it is, they decide. */
+/** Characters that are read of a foreign text, which may have any length: more than are shown. */
 const READ_LIMIT = 12_800;
 const HEADERS_WITHOUT_KEYS = /^(?:accept(?:-.*)?|content-type|user-agent)$/i;
 
-/** Each secret, the newest last, with its spellings as {@link plainOf} has them. */
+/** Each secret, the newest last, with its spellings in the form that {@link plainOf} gives. */
 const known = new Map<string, readonly string[]>();
-/** The spellings by how they begin, so that a text is read once however many there are. */
+/** Spellings by their beginning, so that a text is read once for any number of spellings. */
 const byBeginning = new Map<string, Set<string>>();
-/** Of all spellings that there were. */
+/** Length of the longest spelling that there ever was. */
 let longest = 0;
 
 /**
- * Hides a key, or the value of a header with one, from all text of others that errors show from now
- * on: a server may repeat the key that it was sent.
+ * Hides a key, or the value of a header with a key, from foreign text that errors show from now on:
+ * a server may repeat the key that it was sent.
  */
 export function hideKey(key: string): void {
   for (const word of key.split(/\s+/)) remember(word, SHORTEST_KEY);
 }
 
-/** Hides what headers hold that a caller adds to its requests. */
+/** Hides the values of headers that a caller adds to its requests. */
 export function hideHeaders(headers: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(headers))
     if (!HEADERS_WITHOUT_KEYS.test(name)) hideKey(value);
 }
 
 /**
- * Hides what of an address may be a key: its user and password, the parts of its path, and its
- * query. Nothing of what is no address.
+ * Hides the parts of an address that may be a key: user and password, the parts of its path, and
+ * its query. Does nothing for text that is no address.
  */
 export function hideAddress(address: string): void {
   const parsed = parse(address);
@@ -47,7 +47,7 @@ export function hideAddress(address: string): void {
   const pairs = search.slice(1).split('&');
   const values = pairs.map((pair) => pair.replace(/^[^=]*=/, ''));
   for (const word of [username, password]) remember(word, SHORTEST_KEY);
-  // As HTTP Basic has them.
+  // HTTP Basic joins user and password.
   if (password !== '') remember(`${decoded(username)}:${decoded(password)}`, SHORTEST_KEY);
   for (const word of [...pathname.split('/'), ...values]) remember(word, SHORTEST_PART);
 }
@@ -58,9 +58,8 @@ export function hasSecrets(): boolean {
 }
 
 /**
- * Text of others without the secrets that we know, in the spellings that a server may repeat them
- * in, and cut to what is read of it. Only for what is shown: a secret may be a part of a word that
- * decides.
+ * Returns foreign text without known secrets, in any spelling that a server may repeat, and cut to
+ * `READ_LIMIT`. Only for text that is shown: a secret may be a part of a word that code compares.
  */
 export function redact(text: string): string {
   if (!hasSecrets()) return text.slice(0, READ_LIMIT);
@@ -79,7 +78,7 @@ export function redact(text: string): string {
   return shown.join('');
 }
 
-/** How long the longest secret is that stands at a place. */
+/** Returns the length of the longest secret at a place; 0 if there is none. */
 function longestAt(text: string, at: number): number {
   let length = 0;
   for (const spelling of byBeginning.get(beginningOf(text, at)) ?? [])
@@ -101,29 +100,29 @@ function remember(word: string, shortest: number): void {
 }
 
 function learn(secret: string): readonly string[] {
-  const all = [...new Set(spellings(secret).map((one) => plainOf(one, one.length).text))].filter(
-    (one) => one.length >= SHORTEST_KEY,
-  );
-  for (const spelling of all) {
+  const learned = [
+    ...new Set(spellings(secret).map((spelling) => plainOf(spelling, spelling.length).text)),
+  ].filter((spelling) => spelling.length >= SHORTEST_KEY);
+  for (const spelling of learned) {
     longest = Math.max(longest, spelling.length);
     const beginning = beginningOf(spelling);
     byBeginning.set(beginning, (byBeginning.get(beginning) ?? new Set()).add(spelling));
   }
-  return all;
+  return learned;
 }
 
 function forget(secret: string): void {
-  const gone = known.get(secret) ?? [];
+  const forgotten = known.get(secret) ?? [];
   known.delete(secret);
-  for (const spelling of gone) {
+  for (const spelling of forgotten) {
     const beginning = beginningOf(spelling);
-    const others = byBeginning.get(beginning);
-    others?.delete(spelling);
-    if (others?.size === 0) byBeginning.delete(beginning);
+    const sharing = byBeginning.get(beginning);
+    sharing?.delete(spelling);
+    if (sharing?.size === 0) byBeginning.delete(beginning);
   }
 }
 
-/** As it is, percent-encoded or not, and in base64 wherever it begins in what is encoded. */
+/** Returns a secret as it is, percent-encoded or not, and in base64 at each offset. */
 function spellings(secret: string): string[] {
   const plain = decoded(secret);
   return [secret, plain, encodeURIComponent(plain), ...[secret, plain].flatMap(inBase64)];
@@ -135,26 +134,29 @@ function inBase64(secret: string): string[] {
     const encoded = base64
       .encode(Uint8Array.of(...new Uint8Array(before), ...bytes))
       .replace(/=+$/, '');
-    // The characters at either end depend on what stands beside it.
+    // Cut the characters at either end that depend on the text beside the secret.
     const end = (before + bytes.length) % 3 === 0 ? encoded.length : encoded.length - 1;
-    const own = encoded.slice(before === 0 ? 0 : before + 1, end);
-    return [own, own.replace(/\+/g, '-').replace(/\//g, '_')];
+    const inner = encoded.slice(before === 0 ? 0 : before + 1, end);
+    return [inner, inner.replace(/\+/g, '-').replace(/\//g, '_')];
   });
 }
 
-/** A text as it is compared. */
+/** A text in the form that is compared. */
 interface Plain {
   readonly text: string;
-  /** Where each of its characters stands in what it was made of. */
+  /** Place of each character in the original text. */
   readonly places: readonly number[];
   /**
-   * How many of them stand before the limit. What follows is there for a secret that begins before
-   * it.
+   * Number of characters before the limit. The characters behind it are there for a secret that
+   * begins before it.
    */
   readonly within: number;
 }
 
-/** Percent-encoding has no case of its own, and JSON may escape a slash, more than once. */
+/**
+ * Returns a text in lower case, with its slashes unescaped: percent-encoding ignores case, and JSON
+ * may escape a slash more than once.
+ */
 function plainOf(text: string, limit = READ_LIMIT): Plain {
   const characters: string[] = [];
   const places: number[] = [];
@@ -168,7 +170,7 @@ function plainOf(text: string, limit = READ_LIMIT): Plain {
     const character = text.charAt(at);
     const place = character === '/' ? at - escapes : at;
     if (place < at) characters.length = places.length = characters.length - escapes;
-    // Some letters have no one other: the places would no longer fit.
+    // Keep a letter if its lower case has two characters, because the places would not fit then.
     characters.push(character.toLowerCase().length === 1 ? character.toLowerCase() : character);
     places.push(place);
     if (place < limit) within = characters.length;

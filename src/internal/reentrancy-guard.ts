@@ -4,24 +4,24 @@ import { isPlain } from './record.js';
 type Fetch = typeof globalThis.fetch;
 
 /**
- * The way of requests through a fetch of the caller's, which may call the global fetch that pays,
- * at once or later.
+ * Sends requests through the caller's fetch. It may call the global fetch that pays, at once or
+ * later, and such requests must not be paid.
  */
 export interface ReentrancyGuard {
-  /** Sends a request through the caller's fetch, recognisable. */
+  /** Sends a request through the caller's fetch, with a mark. */
   readonly send: Fetch;
-  /** Whether a request was sent through here, and has come round to the global fetch. */
+  /** Whether a request was sent through this guard, and has come back to the global fetch. */
   isReturning(init: RequestInit | null | undefined): boolean;
 }
 
-// No process has so many requests under way at once, unless each is the making of the one before.
+// No process has so many requests under way at once, unless each request causes the next.
 const MOST_PENDING = 1_000;
 
 /**
- * Requests are told by a member of their init that no fetch reads, or by coming while the caller's
- * fetch is still being called.
+ * Creates a guard. It recognises a request by a field of its init that no fetch reads, or by its
+ * time: it comes while the caller's fetch is being called.
  */
-export function createReentrancyGuard(given: Fetch): ReentrancyGuard {
+export function createReentrancyGuard(callerFetch: Fetch): ReentrancyGuard {
   const mark = Symbol('exact-change.passing');
   let pending = 0;
   let calling = false;
@@ -31,7 +31,7 @@ export function createReentrancyGuard(given: Fetch): ReentrancyGuard {
       pending += 1;
       try {
         calling = true;
-        const answer = given(
+        const answer = callerFetch(
           input,
           isPlain(init ?? {}) ? Object.assign({ ...init }, { [mark]: true }) : init,
         );

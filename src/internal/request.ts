@@ -3,29 +3,29 @@ import { holdBody, isOneShot, keepBody, keepStream, type KeptBody } from './kept
 import { takePlain, type CallParts, type Fetch, type Input } from './plain-call.js';
 import { isPlain } from './record.js';
 
-// What fetch itself drops when a redirect leaves the origin.
+// Headers that fetch itself drops when a redirect leaves the origin.
 const CREDENTIAL_HEADERS = ['authorization', 'cookie', 'host', 'proxy-authorization'] as const;
 
 /**
- * One call of fetch, held so that it can be sent unpaid and then paid: the same method, headers and
- * bytes.
+ * A call of fetch, held so that it can be sent unpaid and then paid: with the same method, headers
+ * and bytes.
  */
 export interface Call {
   readonly url: string;
   readonly method: string;
   readonly headers: Headers;
   readonly signal: AbortSignal | undefined;
-  /** The caller pays already: the answer is the caller's business. */
+  /** Whether the caller pays by itself: then the answer goes to the caller as it is. */
   readonly paysItself: boolean;
-  /** The value of a header, its name in lower case. Without one, headers are not looked through. */
+  /** Returns the value of a header by its name in lower case. */
   header(name: string): string | undefined;
   /** Sends the call as the caller made it. */
   sendUnpaid(): Promise<Response>;
-  /** Whether it is fetch that refuses the arguments, and not the network that fails. */
+  /** Whether fetch refuses the arguments; otherwise a failure is the network's. */
   isRefused(): boolean;
   /**
-   * Sends it with a payment header to the URL that asked for payment, without following redirects.
-   * Throws `body_not_replayable` before anything leaves.
+   * Sends the call with a payment header to the URL that asked for payment, without following
+   * redirects. Throws `body_not_replayable` before anything leaves.
    */
   sendPaid(
     url: string,
@@ -37,15 +37,15 @@ export interface Call {
    * or the reason of the caller's signal.
    */
   replayable(): Promise<Uint8Array<ArrayBuffer> | undefined>;
-  /** Drops what was kept of the body. */
+  /** Drops the kept body. */
   forget(): void;
 }
 
 /**
  * Takes a call apart without changing what plain fetch would do with it. Undefined if plain fetch
- * would refuse it, as far as that is seen at once.
+ * would refuse the call, as far as that shows at once.
  *
- * @param paymentHeaders - Names in lower case: a call with one of them pays by itself.
+ * @param paymentHeaders - Names in lower case: a call with such a header pays by itself.
  */
 export function captureCall(
   fetch: Fetch,
@@ -53,22 +53,23 @@ export function captureCall(
   init: RequestInit | undefined,
   paymentHeaders: readonly string[],
 ): Call | undefined {
-  let own: RequestInit;
+  let initCopy: RequestInit;
   let parts: CallParts;
   try {
-    own = holdInit(init);
-    // It may go out more than once, and a payment may come before it.
+    initCopy = holdInit(init);
+    // Copy the URL, because the call may go out again after a payment.
     const held = input instanceof URL ? new URL(input) : input;
-    parts = takePlain(held, init, own) ?? takeApart(held, holdBody(own));
+    parts = takePlain(held, init, initCopy) ?? takeApart(held, holdBody(initCopy));
   } catch {
     return undefined;
   }
-  // A signal of null takes back the request's own.
+  // A signal of null in the init removes the request's own signal.
   const signal =
-    (own.signal === undefined && isRequest(input) ? input.signal : own.signal) ?? undefined;
+    (initCopy.signal === undefined && isRequest(input) ? input.signal : initCopy.signal) ??
+    undefined;
   if (signal !== undefined && !isSignal(signal)) return undefined;
   const paysItself = paymentHeaders.some((name) => parts.hasHeader(name));
-  // A runtime keeps more in its Requests than they show, such as the dispatcher of a proxy.
+  // A runtime's own Request keeps more than it shows, such as the dispatcher of a proxy.
   const keepsMore = isNative(input);
   return {
     get url() {
@@ -82,16 +83,16 @@ export function captureCall(
     paysItself,
     header: (name) => (parts.hasHeader(name) ? (parts.headers.get(name) ?? undefined) : undefined),
     async sendUnpaid() {
-      if (!paysItself && (signal === undefined || own.signal === undefined))
+      if (!paysItself && (signal === undefined || initCopy.signal === undefined))
         return parts.send(fetch);
       const following =
-        signal === undefined || own.signal === undefined ? undefined : followSignal(signal);
+        signal === undefined || initCopy.signal === undefined ? undefined : followSignal(signal);
       try {
-        const more = {
+        const extra = {
           ...(paysItself ? unfollowed(parts) : {}),
           ...(following === undefined ? {} : { signal: following.signal }),
         };
-        const response = await parts.send(withInit(fetch, more));
+        const response = await parts.send(withInit(fetch, extra));
         following?.stop(response);
         return response;
       } catch (error) {
@@ -111,8 +112,7 @@ export function captureCall(
         method: parts.method,
         headers: paid,
         ...(body === undefined ? {} : { body }),
-        // A payment header must not travel to where a redirect points, nor an old answer come from
-        // a cache.
+        // A redirect must not carry the payment header to another address, and no cache may answer.
         redirect: 'manual',
         cache: 'no-store',
         signal: paidSignal,
@@ -124,40 +124,40 @@ export function captureCall(
 }
 
 /**
- * The caller's own arguments go out wherever the body can be read twice; only a stream is split,
- * and a form, whose boundary is drawn anew each time, goes out as its bytes. Throws if the
- * arguments make no request.
+ * Takes apart any call that is not plain. The caller's own arguments go out if the body can be read
+ * twice. A stream is split. A form goes out as bytes, because fetch draws a new boundary each time.
+ * Throws if the arguments make no request.
  */
-function takeApart(input: Input, own: RequestInit): CallParts {
-  const given = own.body ?? undefined;
-  if (given === undefined) {
+function takeApart(input: Input, init: RequestInit): CallParts {
+  const initBody = init.body ?? undefined;
+  if (initBody === undefined) {
     const request = makeRequest(
       isRequest(input) && input.body !== null ? input.clone() : input,
-      own,
+      init,
     );
-    return partsOf(request, own, keepBody(request), (fetch) => fetch(input, own));
+    return partsOf(request, init, keepBody(request), (fetch) => fetch(input, init));
   }
-  const request = makeRequest(input, own);
-  if (isOneShot(given) && request.body !== null) {
-    const [mine, theirs] = request.body.tee();
-    return partsOf(request, own, keepStream(mine), (fetch) =>
-      fetch(input, { ...own, body: theirs }),
+  const request = makeRequest(input, init);
+  if (isOneShot(initBody) && request.body !== null) {
+    const [kept, sent] = request.body.tee();
+    return partsOf(request, init, keepStream(kept), (fetch) =>
+      fetch(input, { ...init, body: sent }),
     );
   }
   const body = keepBody(request);
-  if (body === undefined || Object.prototype.toString.call(given) !== '[object FormData]')
-    return partsOf(request, own, body, (fetch) => fetch(input, own));
-  return partsOf(request, own, body, async (fetch) => {
+  if (body === undefined || Object.prototype.toString.call(initBody) !== '[object FormData]')
+    return partsOf(request, init, body, (fetch) => fetch(input, init));
+  return partsOf(request, init, body, async (fetch) => {
     const bytes = await body.whole;
     return bytes === undefined
-      ? fetch(input, own)
-      : fetch(input, { ...own, headers: request.headers, body: bytes });
+      ? fetch(input, init)
+      : fetch(input, { ...init, headers: request.headers, body: bytes });
   });
 }
 
 function partsOf(
   request: Request,
-  own: RequestInit,
+  init: RequestInit,
   body: KeptBody | undefined,
   send: CallParts['send'],
 ): CallParts {
@@ -168,28 +168,28 @@ function partsOf(
     hasHeader: (name) => headers.has(name),
     headers,
     body,
-    passed: passedOn(request, own),
+    passed: passedOn(request, init),
     isRefused: () => false,
     send,
   };
 }
 
-/** Throws as fetch would. A request of another implementation of fetch is read by its members. */
-function makeRequest(input: Input, own: RequestInit): Request {
-  if (!isRequest(input) || isNative(input)) return new Request(input, { ...own, signal: null });
-  return new Request(input.url, { ...readInit(input), ...own, signal: null });
+/** Throws as fetch would. A Request of another implementation of fetch is read by its fields. */
+function makeRequest(input: Input, init: RequestInit): Request {
+  if (!isRequest(input) || isNative(input)) return new Request(input, { ...init, signal: null });
+  return new Request(input.url, { ...readInit(input), ...init, signal: null });
 }
 
 function isRequest(input: unknown): input is Request {
   return typeof input === 'object' && input !== null && 'headers' in input && 'signal' in input;
 }
 
-// Typed as boolean: to the compiler there is but one class Request.
+// Typed as boolean, because the compiler knows only one class Request.
 function isNative(input: Input): boolean {
   return input instanceof Request;
 }
 
-/** By shape: older runtimes take those of another implementation. */
+/** Checks the shape only, because older runtimes take signals of another implementation. */
 function isSignal(signal: unknown): signal is AbortSignal {
   return (
     typeof signal === 'object' &&
@@ -200,16 +200,16 @@ function isSignal(signal: unknown): signal is AbortSignal {
 }
 
 /**
- * A payment header of the caller's must not travel to where a redirect points either. A Request
- * forgets some of its own if it is given more.
+ * Returns an init that follows no redirect, because it would carry the caller's payment header to
+ * another address. Repeats all fields: a Request loses some of its own if an init sets others.
  */
 function unfollowed({ passed }: CallParts): RequestInit {
   return { ...passed, redirect: passed.redirect === 'error' ? 'error' : 'manual' };
 }
 
 /**
- * All of them: if msw has patched the class, a copy lacks those that the runtime has set itself,
- * such as the type of a body.
+ * Copies all headers. If msw has patched the class, a plain copy lacks headers that the runtime set
+ * itself, such as the type of a body.
  */
 function copyOf(headers: Headers): Headers {
   const copy = new Headers(headers);
@@ -219,11 +219,11 @@ function copyOf(headers: Headers): Headers {
   return copy;
 }
 
-function withInit(fetch: Fetch, more: RequestInit): Fetch {
-  return (input, init) => fetch(input, { ...readInit(init), ...more });
+function withInit(fetch: Fetch, extra: RequestInit): Fetch {
+  return (input, init) => fetch(input, { ...readInit(init), ...extra });
 }
 
-// fetch reads these by name, so also from a prototype: a Request may serve as init.
+// fetch reads these fields by name, also from a prototype, because a Request may serve as init.
 const INIT_MEMBERS = [
   'method',
   'headers',
@@ -241,8 +241,8 @@ const INIT_MEMBERS = [
 ];
 
 /**
- * A plain copy of init, with what a runtime's own fetch takes beyond the standard (dispatcher,
- * next, cf ...). Throws if fetch takes no such init.
+ * Returns a plain copy of an init, with fields that a runtime's fetch takes beyond the standard
+ * (dispatcher, next, cf ...). Throws if fetch takes no such init.
  */
 function readInit(init: object | null | undefined): RequestInit {
   const copy: Record<string, unknown> = { ...init };
@@ -254,14 +254,14 @@ function readInit(init: object | null | undefined): RequestInit {
   return copy;
 }
 
-/** As {@link readInit}, with headers that its caller can change no more. */
+/** As {@link readInit}, with headers that the caller cannot change. */
 function holdInit(init: RequestInit | null | undefined): RequestInit {
-  const own = readInit(init);
-  if (own.headers !== undefined) own.headers = copyOfHeaders(own.headers);
-  return own;
+  const copy = readInit(init);
+  if (copy.headers !== undefined) copy.headers = copyOfHeaders(copy.headers);
+  return copy;
 }
 
-/** In the form that they have, whose names are sent as they are spelt. */
+/** Copies headers in their own form, so that names go out as they are spelt. */
 function copyOfHeaders(headers: HeadersInit): HeadersInit {
   if (headers instanceof Headers) return new Headers(headers);
   return Symbol.iterator in headers
@@ -269,10 +269,10 @@ function copyOfHeaders(headers: HeadersInit): HeadersInit {
     : { ...headers };
 }
 
-function passedOn(request: Request, own: RequestInit): RequestInit {
+function passedOn(request: Request, init: RequestInit): RequestInit {
   const { credentials, referrer, referrerPolicy, integrity, keepalive, mode, redirect } = request;
-  const { body: _body, method: _method, headers: _headers, ...rest } = own;
-  // A page's navigation is no mode that a script may ask for.
+  const { body: _body, method: _method, headers: _headers, ...otherFields } = init;
+  // A script may not ask for the mode of a page's navigation.
   const sent = mode === 'navigate' ? {} : { mode };
   return {
     credentials,
@@ -282,6 +282,6 @@ function passedOn(request: Request, own: RequestInit): RequestInit {
     keepalive,
     redirect,
     ...sent,
-    ...rest,
+    ...otherFields,
   };
 }

@@ -1,21 +1,21 @@
-/** What a person reads of a rule. */
+/** The texts of a rule, for people. */
 export interface RuleText {
   readonly id: string;
-  /** What it refuses, as the end of a sentence such as "The swap was refused: ...". */
+  /** What the rule refuses, as the end of a sentence such as "The swap was refused: ...". */
   readonly refuses: string;
-  /** What could be done to the wallet without it, as a sentence. */
+  /** The harm to the wallet that the rule prevents, as a sentence. */
   readonly why: string;
 }
 
 /**
- * One thing that is refused before it is signed, or before it leaves. Ids are stable: tests,
+ * A rule that refuses a subject before it is signed, or before it leaves. Ids are stable: tests,
  * documentation and `error.details.rule` use them.
  */
 export interface Rule<Subject> extends RuleText {
   readonly passes: (subject: Subject) => boolean;
 }
 
-/** The first rule that the subject breaks. */
+/** Returns the first rule that the subject breaks. */
 export function brokenBy<Subject>(
   rules: readonly Rule<Subject>[],
   subject: Subject,

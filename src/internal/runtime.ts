@@ -1,20 +1,20 @@
 import { crypto } from '@noble/hashes/crypto';
 import { onAbort } from './abort.js';
 
-/** Everything impure that the core needs, injected so that tests own time and chance. */
+/** Everything impure that the core needs, injected so that tests control time and chance. */
 export interface Runtime {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Resolves after `ms`; rejects with the signal's reason when aborted. */
+  /** Resolves after `ms`; rejects with the signal's reason when the signal fires. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** As `sleep`, for background work: if the runtime can, it does not keep the process alive. */
+  /** As `sleep`, for background work: does not keep the process alive, if the runtime can do so. */
   idle(ms: number, signal?: AbortSignal): Promise<void>;
   randomBytes(length: number): Uint8Array;
 }
 
 /**
- * Milliseconds since a moment of a clock; of one that was set back meanwhile it is not known how
- * many, so that what is kept counts as old.
+ * Returns the milliseconds since a moment. Infinity if the clock was set back since then, so that
+ * cached values count as old.
  */
 export function sinceThen(runtime: Pick<Runtime, 'now'>, at: number): number {
   const passed = runtime.now() - at;
@@ -29,7 +29,7 @@ function wait(ms: number, signal: AbortSignal | undefined, background: boolean):
       forget();
       resolve();
     }, ms);
-    // Node's timers are objects that can step aside; a browser's are numbers.
+    // Node's timers are objects with `unref`; a browser's timers are numbers.
     if (background && typeof timer === 'object') timer.unref();
     if (signal === undefined) return;
     forget = onAbort(signal, () => {
@@ -41,17 +41,16 @@ function wait(ms: number, signal: AbortSignal | undefined, background: boolean):
 
 /** The runtime's own clock, timers and randomness. */
 export const systemRuntime: Runtime = {
-  // The clock itself, as it is at each look.
+  // A getter, because a test may replace the global clock later.
   get now() {
     return Date.now;
   },
   sleep: (ms, signal) => wait(ms, signal, false),
   idle: (ms, signal) => wait(ms, signal, true),
-  // Node 16 and 18 have no global crypto.
   randomBytes,
 };
 
-/** From the runtime's own source. Node 16 and 18 have it, but no global crypto. */
+/** Returns bytes of the runtime's own random source; Node 16 and 18 have no global crypto. */
 export function randomBytes(length: number): Uint8Array<ArrayBuffer> {
   return (crypto as Crypto).getRandomValues(new Uint8Array(length)); // Declared as any.
 }

@@ -1,8 +1,8 @@
-// FIPS 180-4. The constants are computed as it defines them, which is shorter than its tables.
+// FIPS 180-4. Computes the constants by their definition, which is shorter than tables of them.
 
 const MASK = 2n ** 64n - 1n;
 
-/** SHA-512 and SHA-256 begin with the same fractions of roots, of 64 bits and of 32. */
+/** SHA-512 and SHA-256 start from the same fractions of roots, with 64 bits and with 32 bits. */
 interface Constants {
   readonly initial: readonly bigint[];
   readonly rounds: readonly bigint[];
@@ -33,7 +33,7 @@ function primes(count: number): number[] {
   return found;
 }
 
-/** The first 64 bits of the fraction of a root. */
+/** Returns the first 64 bits of the fraction of a root. */
 function rootFraction(number: number, degree: bigint): bigint {
   const value = BigInt(number) << (64n * degree);
   let root = 0n;
@@ -42,7 +42,7 @@ function rootFraction(number: number, degree: bigint): bigint {
   return root & MASK;
 }
 
-/** The message in whole blocks: with a one bit after it, and its length in bits at the end. */
+/** Returns a message in whole blocks: with a 1 bit after it, and its length in bits at the end. */
 function padded(message: Uint8Array, blockBytes: 64 | 128): DataView {
   const bytes = new Uint8Array(
     Math.ceil((message.length + 1 + blockBytes / 8) / blockBytes) * blockBytes,
@@ -54,8 +54,8 @@ function padded(message: Uint8Array, blockBytes: 64 | 128): DataView {
   return view;
 }
 
-/** A word turned right by some bits. */
-const turned = (word: number, bits: number): number => (word >>> bits) | (word << (32 - bits));
+/** Rotates a word to the right. */
+const rotated = (word: number, bits: number): number => (word >>> bits) | (word << (32 - bits));
 
 export function sha256(message: Uint8Array): Uint8Array<ArrayBuffer> {
   const { initial, rounds } = narrow();
@@ -68,8 +68,8 @@ export function sha256(message: Uint8Array): Uint8Array<ArrayBuffer> {
       const early = w[t - 15] ?? 0;
       const late = w[t - 2] ?? 0;
       w[t] =
-        (turned(early, 7) ^ turned(early, 18) ^ (early >>> 3)) +
-        (turned(late, 17) ^ turned(late, 19) ^ (late >>> 10)) +
+        (rotated(early, 7) ^ rotated(early, 18) ^ (early >>> 3)) +
+        (rotated(late, 17) ^ rotated(late, 19) ^ (late >>> 10)) +
         (w[t - 16] ?? 0) +
         (w[t - 7] ?? 0);
     }
@@ -77,21 +77,21 @@ export function sha256(message: Uint8Array): Uint8Array<ArrayBuffer> {
     for (let t = 0; t < 64; t += 1) {
       const choice = (e & f) ^ (~e & g);
       const majority = (a & b) ^ (a & c) ^ (b & c);
-      const one =
+      const t1 =
         h +
-        (turned(e, 6) ^ turned(e, 11) ^ turned(e, 25)) +
+        (rotated(e, 6) ^ rotated(e, 11) ^ rotated(e, 25)) +
         choice +
         (rounds[t] ?? 0) +
         (w[t] ?? 0);
-      const two = (turned(a, 2) ^ turned(a, 13) ^ turned(a, 22)) + majority;
+      const t2 = (rotated(a, 2) ^ rotated(a, 13) ^ rotated(a, 22)) + majority;
       h = g;
       g = f;
       f = e;
-      e = (d + one) | 0;
+      e = (d + t1) | 0;
       d = c;
       c = b;
       b = a;
-      a = (one + two) | 0;
+      a = (t1 + t2) | 0;
     }
     [a, b, c, d, e, f, g, h].forEach((word, index) => (state[index] = (state[index] ?? 0) + word));
   }
@@ -100,7 +100,7 @@ export function sha256(message: Uint8Array): Uint8Array<ArrayBuffer> {
   return new Uint8Array(digest.buffer);
 }
 
-/** The same on words of 64 bits: slow, for keys and what they sign. */
+/** As `sha256`, with words of 64 bits: slow, so only for keys and signatures. */
 export function sha512(message: Uint8Array): Uint8Array<ArrayBuffer> {
   const { initial, rounds } = wide();
   const data = padded(message, 128);
@@ -112,8 +112,8 @@ export function sha512(message: Uint8Array): Uint8Array<ArrayBuffer> {
       const early = w[t - 15] ?? 0n;
       const late = w[t - 2] ?? 0n;
       w[t] =
-        (turned64(early, 1n) ^ turned64(early, 8n) ^ (early >> 7n)) +
-        (turned64(late, 19n) ^ turned64(late, 61n) ^ (late >> 6n)) +
+        (rotated64(early, 1n) ^ rotated64(early, 8n) ^ (early >> 7n)) +
+        (rotated64(late, 19n) ^ rotated64(late, 61n) ^ (late >> 6n)) +
         (w[t - 16] ?? 0n) +
         (w[t - 7] ?? 0n);
     }
@@ -121,14 +121,14 @@ export function sha512(message: Uint8Array): Uint8Array<ArrayBuffer> {
     for (let t = 0; t < 80; t += 1) {
       const choice = (e & f) ^ (~e & g);
       const majority = (a & b) ^ (a & c) ^ (b & c);
-      const one =
+      const t1 =
         h +
-        (turned64(e, 14n) ^ turned64(e, 18n) ^ turned64(e, 41n)) +
+        (rotated64(e, 14n) ^ rotated64(e, 18n) ^ rotated64(e, 41n)) +
         choice +
         (rounds[t] ?? 0n) +
         (w[t] ?? 0n);
-      const two = (turned64(a, 28n) ^ turned64(a, 34n) ^ turned64(a, 39n)) + majority;
-      [h, g, f, e, d, c, b, a] = [g, f, e, (d + one) & MASK, c, b, a, (one + two) & MASK];
+      const t2 = (rotated64(a, 28n) ^ rotated64(a, 34n) ^ rotated64(a, 39n)) + majority;
+      [h, g, f, e, d, c, b, a] = [g, f, e, (d + t1) & MASK, c, b, a, (t1 + t2) & MASK];
     }
     [a, b, c, d, e, f, g, h].forEach((word, index) => (state[index] = (state[index] ?? 0n) + word));
   }
@@ -137,5 +137,5 @@ export function sha512(message: Uint8Array): Uint8Array<ArrayBuffer> {
   return new Uint8Array(digest.buffer);
 }
 
-const turned64 = (word: bigint, bits: bigint): bigint =>
+const rotated64 = (word: bigint, bits: bigint): bigint =>
   (word >> bits) | ((word << (64n - bits)) & MASK);

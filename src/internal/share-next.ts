@@ -1,15 +1,15 @@
 /**
- * Runs work once at a time. All that call while it runs share the next run, so that what each of
- * them hears was found out after it had asked.
+ * Runs work once at a time. All calls during a run share the next run, so that each result is newer
+ * than its call.
  */
 export function shareNext<T>(work: () => Promise<T>): () => Promise<T> {
   let running: Promise<unknown> = Promise.resolve();
   let next: Promise<T> | undefined;
   const run = (): Promise<T> => {
     next = undefined;
-    const mine = work();
-    running = mine;
-    return mine;
+    const current = work();
+    running = current;
+    return current;
   };
   return () => (next ??= running.then(run, run));
 }

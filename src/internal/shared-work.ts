@@ -1,15 +1,15 @@
 import { untilAborted } from './abort.js';
 
 /**
- * Waits for work that others may wait for too: for its outcome, or rejects with the reason of one's
- * own signal.
+ * Waits for shared work: settles as the work does, or rejects with the reason of the caller's own
+ * signal.
  */
 export type Join<T> = (signal: AbortSignal | undefined) => Promise<T>;
 
 /**
- * Work that several callers wait for, each for as long as it likes. When the last of them has gone
- * before it is done, its signal fires with that one's reason and `abandoned` is called: no caller
- * may join any more.
+ * Starts work that several callers wait for, each for as long as it likes. If the last caller
+ * leaves before the work is done, `abandoned` is called, and the work's signal fires with that
+ * caller's reason. No caller may join any more then.
  */
 export function shareWork<T>(
   work: (signal: AbortSignal) => Promise<T>,
@@ -22,7 +22,7 @@ export function shareWork<T>(
   const end = () => {
     done = true;
   };
-  // Before a caller that joins hears of it.
+  // Subscribe before any caller joins, so that `done` is set before a caller gets the outcome.
   outcome.then(end, end);
   return async (signal) => {
     waiting += 1;

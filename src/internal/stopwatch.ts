@@ -1,8 +1,8 @@
 import type { Runtime } from './runtime.js';
 
 /**
- * Milliseconds since this was called, by a clock that is looked at often: what it is set back by is
- * left out.
+ * Starts a stopwatch; the returned function gives the milliseconds since then. It leaves out the
+ * time by which the clock is set back, if it is called often.
  */
 export function stopwatch(runtime: Pick<Runtime, 'now'>): () => number {
   let last = runtime.now();

@@ -1,13 +1,13 @@
 /**
- * Resolves when a call may go on; undefined if it may at once. Calls go on in the order in which
- * they asked.
+ * Resolves when a call may go on; undefined if it may go on at once. Calls go on in the order in
+ * which they asked.
  */
 export type NextTurn = () => Promise<void> | undefined;
 
-/** What a call does in its turn takes about a millisecond. */
+/** Number of calls in a turn; the work of a call takes about a millisecond. */
 const CALLS = 32;
 
-/** What a runtime may have. */
+/** Globals that a runtime may have. */
 interface Host {
   readonly setImmediate?: (go: () => void) => unknown;
   readonly MessageChannel?: typeof MessageChannel;
@@ -15,12 +15,12 @@ interface Host {
 }
 
 const host: Host = globalThis;
-// As they are now: those that a test puts in their place later may never fire.
+// Keep the timers of now, because the fake timers of a test may never fire.
 const [immediate, Channel, timeout] = [host.setImmediate, host.MessageChannel, host.setTimeout];
 
 /**
- * Once around the event loop. By a timer only if there is no other way: Node runs all that are due
- * before it reads sockets again, and a hidden page one in a second.
+ * Calls `go` after one round of the event loop. Uses a timer only if there is no other way: Node
+ * runs all due timers before it reads sockets again, and a hidden page runs one timer in a second.
  */
 function goAround(go: () => void): void {
   if (immediate !== undefined) immediate(go);
@@ -35,8 +35,8 @@ function goAround(go: () => void): void {
 }
 
 /**
- * Lets so many calls go on, and then the event loop once around: the answers to a thousand calls
- * come at once, and worked off in one go they would keep the process from all else for seconds.
+ * Creates turns: a number of calls go on, then the event loop runs once. The answers to a thousand
+ * calls may come at once, and without turns they would block the process for seconds.
  */
 export function createTurns(): NextTurn {
   const waiting: (() => void)[] = [];
@@ -45,9 +45,9 @@ export function createTurns(): NextTurn {
   let turn = 0;
   let twice = 0;
   const endTurn = (): void => {
-    const own = turn;
+    const ending = turn;
     goAround(() => {
-      if (own === turn) return begin();
+      if (ending === turn) return begin();
       if (waiting.length === 0 || twice === turn) return;
       twice = turn;
       endTurn();
@@ -62,8 +62,8 @@ export function createTurns(): NextTurn {
     for (const go of first) go();
   };
   return () => {
-    // Each that waits ends the turn as well, and each turn is ended twice: a worker drops what a
-    // request of its has scheduled if that is cancelled.
+    // Each waiting call ends the turn too, and each turn ends twice: a worker drops the callbacks
+    // of a request that is cancelled.
     if (isAround || room === 0) endTurn();
     isAround = false;
     if (room === 0) return new Promise((resolve) => waiting.push(resolve));

@@ -1,69 +1,70 @@
-/** A balance as it was last known. */
+/** The last known balance of an account. */
 export interface Known {
   readonly amount: bigint;
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** As of which it was read, if that is known. */
+  /** The slot as of which the balance was read, if it is known. */
   readonly slot?: number | undefined;
 }
 
 interface Seen extends Known {
   /**
-   * How many holds had been made on the account when it was read and those that were open may have
-   * been in it or not; 0 if they were not.
+   * Number of holds that had been made on the account when it was read. The reading may already
+   * lack the amounts of these holds. 0 if it lacks none of them.
    */
   readonly doubtful: number;
 }
 
-/** What an attempt will take of the account. */
+/** An amount of the account that an attempt will take. */
 interface Held {
   readonly id: string;
   readonly amount: bigint;
-  /** How many holds were made on the account before it. */
+  /** Number of holds that were made on the account before this hold. */
   readonly ordinal: number;
 }
 
-/** What an attempt took. */
+/** An amount of the account that an attempt took. */
 interface Spent {
   readonly id: string;
   readonly amount: bigint;
-  /** Where the chain shows it. */
+  /** The slot in which the chain shows the transaction; undefined if the chain has not decided. */
   readonly slot?: number | undefined;
 }
 
-/** What the chain showed of an account, and the slot as of which it did. */
+/** The amount of an account that the chain showed, and the slot as of which it did. */
 export interface Reading {
   readonly amount: bigint;
   readonly slot: number;
 }
 
 /**
- * One account: what it was last seen to hold, and what is promised to payments in flight. Plain
- * data; each change makes a new one.
+ * The balance of one account, and the holds of attempts in flight. Plain data; each change makes a
+ * new object.
  */
 export interface AccountBalance {
   readonly known?: Seen | undefined;
-  /** What was read last, whatever is known to have left since. */
+  /** The last reading from the chain; amounts that left since then are not subtracted. */
   readonly reading?: Reading | undefined;
+  /** Number of holds that were ever made on the account. */
   readonly made: number;
   readonly holds: readonly Held[];
-  /** What left last, oldest first. */
+  /** The amounts that left last, oldest first. */
   readonly spent: readonly Spent[];
 }
 
-// More than leave while one balance is read.
+// More amounts than can leave while a balance is read.
 const REMEMBERED = 32;
 
 export const emptyBalance: AccountBalance = { made: 0, holds: [], spent: [] };
 
-/** What lists of holds add up to: a list never changes, and that of a busy account is long. */
+/** Sums of lists of holds: a list never changes, and the list of a busy account is long. */
 const sums = new WeakMap<readonly Held[], bigint>();
 
 export function heldOf({ holds }: AccountBalance): bigint {
-  return sums.get(holds) ?? noteSum(holds, added(holds));
+  return sums.get(holds) ?? noteSum(holds, sumOf(holds));
 }
 
-function added(holds: readonly Held[]): bigint {
+function sumOf(holds: readonly Held[]): bigint {
   return holds.reduce((sum, { amount }) => sum + amount, 0n);
 }
 
@@ -72,13 +73,13 @@ function noteSum(holds: readonly Held[], sum: bigint): bigint {
   return sum;
 }
 
-/** Which balances are taken for true: those seen from then on, and until then. Ms since the epoch. */
+/** Time range of readings that still count as true. Milliseconds since the epoch. */
 export interface Fresh {
   readonly from: number;
   readonly to: number;
 }
 
-/** What can be spent: the balance less what is promised, undefined if it was not seen lately. */
+/** Returns the balance less all holds; undefined if it was not read within `fresh`. */
 export function availableIn(balance: AccountBalance, { from, to }: Fresh): bigint | undefined {
   const { known } = balance;
   if (known === undefined || known.at < from || known.at > to) return undefined;
@@ -87,19 +88,19 @@ export function availableIn(balance: AccountBalance, { from, to }: Fresh): bigin
 }
 
 /**
- * Takes down a balance as the chain shows it. Payments in flight are in it or not, which cannot be
- * told: if they explain the difference to what was known, they count as not, because their end
- * takes them off. If nothing explains it, their end forgets the balance, unless slots tell.
+ * Records a balance as the chain shows it. A held amount may have left before the reading, or not.
+ * If holds explain the difference to the expected amount, none counts as left, because the end of
+ * each hold subtracts it. If they do not, the end of a hold forgets the balance, unless slots tell.
  *
- * @param moved - What is known to have come in, or gone out, since the last time.
+ * @param moved - Amount that is known to have come in since the last reading; negative if it left.
  */
 export function see(
   before: AccountBalance,
   { amount, at, slot }: Known,
   moved = 0n,
 ): AccountBalance {
-  const isNews = slot !== undefined && slot >= (before.reading?.slot ?? 0);
-  const balance = isNews ? { ...before, reading: { amount, slot } } : before;
+  const isNewest = slot !== undefined && slot >= (before.reading?.slot ?? 0);
+  const balance = isNewest ? { ...before, reading: { amount, slot } } : before;
   const { known } = balance;
   const held = heldOf(balance);
   const expected = known === undefined ? undefined : known.amount + moved;
@@ -111,12 +112,13 @@ export function see(
   ) {
     return { ...balance, known: { ...known, amount: expected, at } };
   }
-  // It may have been read before a payment that is known to have left.
+  // A reading may be older than amounts that are known to have left.
   const missed =
     slot === undefined
       ? 0n
       : balance.spent.reduce(
-          (sum, one) => (one.slot !== undefined && one.slot > slot ? sum + one.amount : sum),
+          (sum, spent) =>
+            spent.slot !== undefined && spent.slot > slot ? sum + spent.amount : sum,
           0n,
         );
   const left = amount > missed ? amount - missed : 0n;
@@ -129,72 +131,73 @@ export function forget(balance: AccountBalance): AccountBalance {
 }
 
 /**
- * Promises an amount to an attempt; nothing if it has its promise, or the chain shows that it
- * lately spent it.
+ * Holds an amount for an attempt. Does nothing if the attempt has its hold, or if the chain shows
+ * that it spent the amount lately.
  */
 export function hold(balance: AccountBalance, id: string, amount: bigint): AccountBalance {
-  const gone = balance.spent.find((one) => one.id === id);
-  // Spent only because its client closed: whether it has left is open again, and so is what there
-  // is.
-  if (gone !== undefined && gone.slot === undefined)
+  const spent = balance.spent.find((entry) => entry.id === id);
+  // Without a slot, the hold ended only because its client closed. The amount may not have left, so
+  // the balance is unknown again.
+  if (spent !== undefined && spent.slot === undefined)
     return hold(
-      forget({ ...balance, spent: balance.spent.filter((one) => one !== gone) }),
+      forget({ ...balance, spent: balance.spent.filter((entry) => entry !== spent) }),
       id,
       amount,
     );
-  if (gone !== undefined || isHeld(balance, id)) return balance;
+  if (spent !== undefined || isHeld(balance, id)) return balance;
   const holds = [...balance.holds, { id, amount, ordinal: balance.made }];
   noteSum(holds, heldOf(balance) + amount);
   return { ...balance, made: balance.made + 1, holds };
 }
 
-/** The tokens stayed. */
+/** Ends a hold if the tokens stayed. */
 export function release(balance: AccountBalance, id: string): AccountBalance {
-  return isHeld(balance, id) ? { ...balance, holds: without(balance, id) } : balance;
+  return isHeld(balance, id) ? { ...balance, holds: holdsWithout(balance, id) } : balance;
 }
 
 /**
- * The tokens left: they are gone from the known balance too.
+ * Ends a hold if the tokens left, and subtracts them from the known balance.
  *
- * @param slot - Where they did, as the chain shows it.
+ * @param slot - The slot in which they left, as the chain shows it.
  */
 export function spend(balance: AccountBalance, id: string, slot?: number): AccountBalance {
-  const held = balance.holds.find((one) => one.id === id);
+  const held = balance.holds.find((entry) => entry.id === id);
   if (held === undefined) return balance;
   const { amount, ordinal } = held;
   const after = {
     ...balance,
-    holds: without(balance, id),
+    holds: holdsWithout(balance, id),
     spent: [...balance.spent, { id, amount, slot }].slice(-REMEMBERED),
   };
   const { known } = after;
   if (known === undefined) return after;
-  const left = {
+  const reduced = {
     ...after,
     known: { ...known, amount: known.amount > amount ? known.amount - amount : 0n },
   };
-  if (ordinal >= known.doubtful) return left;
+  // The balance was read before the tokens could leave.
+  if (ordinal >= known.doubtful) return reduced;
   if (slot === undefined || known.slot === undefined) return forget(after);
-  return slot > known.slot ? left : after;
+  return slot > known.slot ? reduced : after;
 }
 
-/** Whether an attempt lately spent what it was promised. */
+/** Whether an attempt lately spent its hold. */
 function isSpent({ spent }: AccountBalance, id: string): boolean {
-  return spent.some((one) => one.id === id);
+  return spent.some((entry) => entry.id === id);
 }
 
-/** Whether an attempt has its promise. */
+/** Whether an attempt has a hold. */
 function isHeld({ holds }: AccountBalance, id: string): boolean {
-  return holds.some((one) => one.id === id);
+  return holds.some((held) => held.id === id);
 }
 
-function without(balance: AccountBalance, id: string): readonly Held[] {
-  const holds = balance.holds.filter((one) => one.id !== id);
-  noteSum(holds, heldOf(balance) - added(balance.holds.filter((one) => one.id === id)));
+function holdsWithout(balance: AccountBalance, id: string): readonly Held[] {
+  const holds = balance.holds.filter((held) => held.id !== id);
+  noteSum(holds, heldOf(balance) - sumOf(balance.holds.filter((held) => held.id === id)));
   return holds;
 }
 
-/** What happens to a balance. */
+/** A change of a balance. */
 export type BalanceChange =
   | { readonly see: Known; readonly moved: bigint }
   | { readonly forget: true }
@@ -210,15 +213,18 @@ export function changed(balance: AccountBalance, change: BalanceChange): Account
   return release(balance, change.release);
 }
 
-/** What taking an amount for an attempt comes to; `isNew` if it is to be held for it. */
+/**
+ * Decides whether an attempt may take an amount; undefined if not. `isNew` if the amount is free to
+ * be held; otherwise the attempt has its hold already.
+ */
 export function taking(
   balance: AccountBalance,
   id: string,
   amount: bigint,
   fresh: Fresh,
 ): { readonly before: Reading | undefined; readonly isNew: boolean } | undefined {
-  const isThere = !isSpent(balance, id) && (availableIn(balance, fresh) ?? 0n) >= amount;
+  const isFree = !isSpent(balance, id) && (availableIn(balance, fresh) ?? 0n) >= amount;
   const before = balance.reading;
-  if (isThere) return { before, isNew: true };
+  if (isFree) return { before, isNew: true };
   return isHeld(balance, id) ? { before, isNew: false } : undefined;
 }

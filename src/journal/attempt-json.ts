@@ -18,8 +18,8 @@ const AMOUNTS = ['inAmount', 'outAmount', 'feeLamports'] as const;
 const AMOUNT = /^[0-9]+$/;
 
 /**
- * Whether parsed JSON is an attempt, in all that a journal itself looks at. An amount below zero
- * would be credit.
+ * Whether parsed JSON is an attempt. Checks each field that a journal itself reads. No amount may
+ * be negative, because it would be credit.
  */
 export function isAttempt(value: unknown): value is Attempt {
   if (!isRecord(value)) return false;
@@ -55,8 +55,8 @@ export function isAttempt(value: unknown): value is Attempt {
 }
 
 /**
- * An attempt as its JSON has it: what is undefined is absent, and the caller's object is not kept.
- * Throws `TypeError` if it is none.
+ * Copies an attempt as its JSON has it: without undefined fields, and without objects of the
+ * caller. Throws `TypeError` if the value is no attempt.
  */
 export function copyOf(attempt: Attempt): Attempt {
   const copy = jsonOf(attempt);
@@ -66,7 +66,7 @@ export function copyOf(attempt: Attempt): Attempt {
   );
 }
 
-/** What parsing its JSON would give: text, numbers, flags, and lists and fields of such. */
+/** Returns what parsing the value's JSON would give: text, numbers, flags, lists and fields. */
 function jsonOf(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(jsonOf);
@@ -77,8 +77,8 @@ function jsonOf(value: unknown): unknown {
 }
 
 /**
- * What is told of a swap. What it moved is what the chain showed, also if that looks like
- * nonsense: no payment may fail over it.
+ * Whether a value is a signed swap. Amounts may be any text: the chain showed them, and no payment
+ * may fail because they look odd.
  */
 function isSwap(value: unknown): boolean {
   if (!isRecord(value)) return false;

@@ -3,7 +3,7 @@ import { costIn, countedAt } from './counting.js';
 import { createLargeMap } from './large.js';
 import type { Attempt, Owner } from './types.js';
 
-/** What caps tell payments apart by. */
+/** The fields of a payment by which caps tell payments apart. */
 export interface CapScope extends Owner {
   readonly host: string;
   readonly payTo: string;
@@ -11,20 +11,20 @@ export interface CapScope extends Owner {
 }
 
 /**
- * What the fingerprints begin with of attempts that another program signed, and handed over: a
- * service sees their bytes, and no request.
+ * Prefix of fingerprints of payments that another program signed and handed over: a service sees
+ * their bytes, and no request.
  */
 export const FROM_SERVICE = 'auto-pay ';
 
 /**
- * Whether an attempt is known by the bytes that were handed over. Its answer goes from the seller
- * to the program that signed it: it is not asked for here.
+ * Whether another program signed the attempt and handed over its bytes. The seller answers that
+ * program, so this process does not wait for the answer.
  */
 export function isFromService({ fingerprint }: Pick<Attempt, 'fingerprint'>): boolean {
   return fingerprint.startsWith(FROM_SERVICE);
 }
 
-/** Nothing more will happen to it: what is left of it is a receipt, or what its swaps cost. */
+/** Whether nothing more can happen to an attempt: only its receipt or its costs remain. */
 export function isClosed({ state, delivered, fingerprint }: Attempt): boolean {
   return (
     state === 'unsettled' ||
@@ -39,13 +39,14 @@ export function isOf({ wallet, network }: Owner, owner: Owner): boolean {
 
 export const ownerName = ({ wallet, network }: Owner): string => `${network} ${wallet}`;
 
-// With their lengths, as any text may be in them: made for each write, so not as JSON.
+// Lengths keep the parts apart, because each part may hold any text. JSON would be slower, and each
+// write makes a name.
 export const placeName = ({ host, payTo, mint }: Omit<CapScope, keyof Owner>): string =>
   `${host.length} ${payTo.length} ${host}${payTo}${mint}`;
 
 /**
- * Whether a repeated call without a key may have to do with it: what was delivered is over, however
- * often the same is bought.
+ * Whether a repeated call without a key can find an attempt. A delivered attempt is over, however
+ * often the caller repeats the purchase, unless it resigns an earlier attempt.
  */
 export function isFoundByRequest({ delivered, resigns }: Attempt): boolean {
   return !delivered || resigns !== undefined;
@@ -55,7 +56,7 @@ export const requestName = (fingerprint: string): string => `request ${fingerpri
 
 export const keyName = (idempotencyKey: string): string => `key ${idempotencyKey}`;
 
-/** What a repeated call finds an attempt by. */
+/** Returns the names by which a repeated call finds an attempt. */
 export function namesOf(attempt: Attempt): string[] {
   const { fingerprint, idempotencyKey } = attempt;
   return [
@@ -64,15 +65,15 @@ export function namesOf(attempt: Attempt): string[] {
   ];
 }
 
-/** An attempt, with what the store needs of it at each step. */
+/** An attempt, with values that the store needs at each step. */
 export interface Entry {
   readonly attempt: Attempt;
-  /** What it takes of caps as it stands, by unit. */
+  /** What the attempt takes of caps in its present state, by unit. */
   readonly cost: Cost;
   readonly names: readonly string[];
   readonly owner: string;
   readonly place: string;
-  /** When it counts as spent. Milliseconds since the epoch. */
+  /** When the attempt counts as spent. Milliseconds since the epoch. */
   readonly at: number;
 }
 
@@ -87,20 +88,20 @@ export function entryOf(attempt: Attempt): Entry {
   };
 }
 
-/** Whether one attempt in the place of another changes no sum, and is found by the same. */
+/** Whether replacing `before` by `after` changes no sum and no name. */
 export function takesTheSame(before: Entry, after: Entry): boolean {
   return (
     before.at === after.at &&
     before.owner === after.owner &&
     before.place === after.place &&
     before.names.length === after.names.length &&
-    before.names.every((name, at) => after.names[at] === name) &&
+    before.names.every((name, index) => after.names[index] === name) &&
     before.cost.size === after.cost.size &&
     [...after.cost].every(([unit, value]) => before.cost.get(unit) === value)
   );
 }
 
-/** Ids by names: mostly one by each, of which there are many. */
+/** Ids by name. There are many names, and most have one id. */
 interface NameIndex {
   add(names: readonly string[], id: string): void;
   remove(names: readonly string[], id: string): void;
@@ -108,7 +109,7 @@ interface NameIndex {
 }
 
 export function createNameIndex(): NameIndex {
-  // A set for each takes five times as much.
+  // A single id is kept as text, because a set for each name takes five times the memory.
   const index = createLargeMap<string | Set<string>>();
   return {
     add(names, id) {

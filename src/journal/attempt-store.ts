@@ -19,52 +19,53 @@ import { attemptStates, isOpen, mayFollow, openStates } from './states.js';
 import type { Archive, AttemptStore, Made } from './store-types.js';
 import type { Attempt, Owner } from './types.js';
 
-/** Closed attempts are kept as long as there are no more than this, and the ids of as many. */
+/** Number of closed attempts that are kept, and of ids of dropped attempts. */
 const MOST_CLOSED = 10_000;
-/** The last of them as they are; of older ones no bytes that no call will present again. */
+/** Number of closed attempts that keep all their bytes; older attempts lose unneeded bytes. */
 const MOST_WHOLE = 1_000;
 
 interface Open extends Entry {
   readonly made: number;
 }
 
-/** An attempt that the chain has decided, or that came to nothing: few are looked at again. */
+/** An attempt that the chain has decided, or that ended unpaid: it is rarely read again. */
 interface Over {
   readonly made: number;
-  readonly at: number; // What is too old for a question is not parsed.
-  /** Its JSON, but for the newest: an object takes three times as much. */
+  readonly at: number; // Lets a listing skip old attempts without parsing them.
+  /** JSON, or the object for the newest attempts: an object takes three times the memory. */
   readonly kept: string | Attempt;
 }
 
-/** @param archive - With one, closed attempts stay until their content was taken. */
+/** @param archive - If given, closed attempts stay until the archive took them by `content()`. */
 export function createAttemptStore(archive?: Archive): AttemptStore {
   const open = new Map<string, Open>();
   const over = createLargeMap<Over>();
-  /** Of those, the ones that nothing more happens to, in the order in which that came about. */
+  /** Ids of closed attempts in `over`, in the order in which they closed: new, then older. */
   const [whole, lean] = [new Set<string>(), createLargeSet()];
+  /** Ids of closed attempts that the store dropped, or that the archive has. */
   const past = createLargeSet(archive?.past);
   const keys = createSpentKeys();
-  // What is open counts whatever the time is, but for what is in no window any more: see `lapsed`.
+  // Open attempts are summed apart, because they count at any time until `lapsed` returns them.
   const [spending, pending] = [createSpending(), createSpending()];
-  // Ids by what a repeated call is found by: its fingerprint, or its key.
+  // Ids by the names that a repeated call looks up: its fingerprint, or its key.
   const index = createNameIndex();
-  /** What is open, the oldest first, and what was. */
+  /** Times of open attempts, oldest first, and stale times of attempts that changed. */
   const ages = createHeap<{ readonly id: string; readonly at: number }>((a, b) => a.at < b.at);
   let made = 0;
 
   const attemptOf = ({ kept }: Over): Attempt =>
-    typeof kept === 'string' ? (JSON.parse(kept) as Attempt) : kept; // Written from one.
+    typeof kept === 'string' ? (JSON.parse(kept) as Attempt) : kept; // The JSON of an attempt.
   const get = (id: string): Attempt | undefined => {
-    const there = open.get(id)?.attempt;
-    if (there !== undefined) return there;
-    const gone = over.get(id);
-    return gone === undefined ? undefined : attemptOf(gone);
+    const openAttempt = open.get(id)?.attempt;
+    if (openAttempt !== undefined) return openAttempt;
+    const ended = over.get(id);
+    return ended === undefined ? undefined : attemptOf(ended);
   };
   const sumsOf = (attempt: Attempt) => (isOpen(attempt) ? pending : spending);
   const madeOf = (id: string): number | undefined => (open.get(id) ?? over.get(id))?.made;
 
   const forget = (id: string, names: readonly string[]): void => {
-    for (const all of [open, over, whole, lean]) all.delete(id);
+    for (const attempts of [open, over, whole, lean]) attempts.delete(id);
     index.remove(names, id);
   };
   const remove = (id: string): void => {
@@ -74,15 +75,15 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
     forget(id, names);
     sumsOf(attempt).subtract(attempt, at, cost);
   };
-  /** Makes room: of what is closed for longest, its bytes go first, then all but its key. */
+  /** Makes room: attempts that closed first lose their bytes, and later all but their keys. */
   const prune = (): void => {
     for (const id of whole) {
       if (whole.size <= (archive?.recent ?? MOST_WHOLE)) break;
-      const one = over.get(id);
+      const ended = over.get(id);
       whole.delete(id);
       lean.add(id);
-      if (one !== undefined && archive === undefined)
-        over.set(id, { ...one, kept: JSON.stringify(leanOf(attemptOf(one))) });
+      if (ended !== undefined && archive === undefined)
+        over.set(id, { ...ended, kept: JSON.stringify(leanOf(attemptOf(ended))) });
     }
     if (archive !== undefined) return;
     for (let id = lean.first(); id !== undefined; id = lean.first()) {
@@ -104,35 +105,35 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
   };
   const keep = (attempt: Attempt): void => {
     const { id } = attempt;
-    const one = entryOf(attempt);
+    const entry = entryOf(attempt);
     const before = open.get(id);
-    if (before !== undefined && isOpen(attempt) && takesTheSame(before, one))
-      return void open.set(id, { ...one, made: before.made });
+    if (before !== undefined && isOpen(attempt) && takesTheSame(before, entry))
+      return void open.set(id, { ...entry, made: before.made });
     const number = madeOf(id) ?? made++;
     remove(id);
-    index.add(one.names, id);
-    sumsOf(attempt).add(attempt, one.at, one.cost);
+    index.add(entry.names, id);
+    sumsOf(attempt).add(attempt, entry.at, entry.cost);
     if (isOpen(attempt)) {
-      open.set(id, { ...one, made: number });
-      // Twice, both would stand, and the heap would be searched for what is gone at each look.
-      if (before?.at !== one.at) ages.add({ id, at: one.at });
+      open.set(id, { ...entry, made: number });
+      // Never add a time twice: both would be current, so each look would search the whole heap.
+      if (before?.at !== entry.at) ages.add({ id, at: entry.at });
       return;
     }
-    const isNew = archive === undefined && isClosed(attempt);
-    const kept = isNew ? attempt : JSON.stringify(attempt);
+    const staysObject = archive === undefined && isClosed(attempt);
+    const kept = staysObject ? attempt : JSON.stringify(attempt);
     over.set(id, { made: number, at: attempt.at, kept });
     if (!isClosed(attempt)) return;
     whole.add(id);
     prune();
   };
 
-  /** What is open and counts no more in a window that begins then: mostly nothing. */
+  /** Returns open attempts that no longer count in a window that begins at `since`: mostly none. */
   const lapsed = (since: number): readonly Open[] => {
-    const stands = ({ id, at }: { readonly id: string; readonly at: number }) =>
+    const isCurrent = ({ id, at }: { readonly id: string; readonly at: number }) =>
       open.get(id)?.at === at;
-    // At most half of it is gone, so that each costs the same.
-    if (ages.size > 2 * open.size) ages.keep(stands);
-    for (let one = ages.first(); one !== undefined && !stands(one); one = ages.first())
+    // Clean up only if over half of the times are stale, so that the cost of each time is constant.
+    if (ages.size > 2 * open.size) ages.keep(isCurrent);
+    for (let age = ages.first(); age !== undefined && !isCurrent(age); age = ages.first())
       ages.removeFirst();
     if ((ages.first()?.at ?? Infinity) > since - UNDECIDED_MS) return [];
     return [...open.values()].filter(
@@ -152,28 +153,32 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
     const sums = caps.map((cap) => used(attempt, cap, attempt.at));
     return firstFull(caps, sums, attempt, before);
   };
-  const named = (owner: Owner, one: string): Attempt[] =>
+  const withName = (owner: Owner, name: string): Attempt[] =>
     index
-      .find(one)
+      .find(name)
       .map((id) => [id, madeOf(id) ?? 0] as const)
       .sort(([, a], [, b]) => a - b)
       .flatMap(([id]) => get(id) ?? [])
       .filter((attempt) => isOf(attempt, owner));
-  const bearing = (owner: Owner, key: string): Attempt[] => {
+  const withKey = (owner: Owner, key: string): Attempt[] => {
     const spent = keys
       .find(owner, key)
-      .flatMap((one) =>
-        typeof one === 'string' ? ofBrief(owner, key, one) : (archive?.recall(one) ?? []),
+      .flatMap((purchase) =>
+        typeof purchase === 'string'
+          ? ofBrief(owner, key, purchase)
+          : (archive?.recall(purchase) ?? []),
       );
-    return [...spent, ...named(owner, keyName(key))];
+    return [...spent, ...withName(owner, keyName(key))];
   };
 
   return {
     refusal(attempt, caps) {
       const { id, idempotencyKey, resigns } = attempt;
       if (get(id) !== undefined) throw new TypeError(`An attempt with the id ${id} is there.`);
-      const bearers = idempotencyKey === undefined ? [] : bearing(attempt, idempotencyKey);
-      const taken = bearers.find((one) => attemptStates[one.state].counts && one.id !== resigns);
+      const earlier = idempotencyKey === undefined ? [] : withKey(attempt, idempotencyKey);
+      const taken = earlier.find(
+        (other) => attemptStates[other.state].counts && other.id !== resigns,
+      );
       return taken === undefined ? blocked(attempt, caps) : { taken };
     },
     replacing(attempt, caps = []) {
@@ -199,23 +204,23 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
     remove,
     similar: (owner, fingerprint, idempotencyKey) =>
       idempotencyKey === undefined
-        ? named(owner, requestName(fingerprint))
-        : bearing(owner, idempotencyKey),
+        ? withName(owner, requestName(fingerprint))
+        : withKey(owner, idempotencyKey),
     *attempts(owner, { state, since = -Infinity } = {}) {
       const isAnOpenState = state !== undefined && openStates.includes(state);
       const old = isAnOpenState ? [] : [...over].filter(([, { at }]) => at >= since);
-      const ids = [...open, ...old].map(([id, one]) => [id, one.made] as const);
+      const ids = [...open, ...old].map(([id, kept]) => [id, kept.made] as const);
       for (const [id] of ids.sort(([, a], [, b]) => a - b)) {
-        const one = get(id);
-        if (one === undefined || !(owner === undefined || isOf(one, owner))) continue;
-        if ((state ?? one.state) === one.state && one.at >= since) yield one;
+        const attempt = get(id);
+        if (attempt === undefined || !(owner === undefined || isOf(attempt, owner))) continue;
+        if ((state ?? attempt.state) === attempt.state && attempt.at >= since) yield attempt;
       }
     },
     owners() {
-      const all = [...open.values()].map(({ owner, attempt: { wallet, network } }) => {
+      const byName = [...open.values()].map(({ owner, attempt: { wallet, network } }) => {
         return [owner, { wallet, network }] as const;
       });
-      return [...new Map(all).values()];
+      return [...new Map(byName).values()];
     },
     used: (owner, caps, now) => caps.map((cap) => used(owner, cap, now)),
     get,
@@ -223,16 +228,16 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
     count: (number) => void (made = number),
     spend: keys.add,
     content() {
-      const all = [...open, ...over].flatMap(([id, one]) => {
+      const all = [...open, ...over].flatMap(([id, kept]) => {
         const attempt = get(id);
-        return attempt === undefined ? [] : [{ made: one.made, attempt }];
+        return attempt === undefined ? [] : [{ made: kept.made, attempt }];
       });
       const inOrder = all.sort((a, b) => a.made - b.made);
-      const isOver = ({ attempt: { id } }: Made) => archive !== undefined && lean.has(id);
+      const isForArchive = ({ attempt: { id } }: Made) => archive !== undefined && lean.has(id);
       return {
         made,
-        kept: inOrder.filter((one) => !isOver(one)),
-        closed: inOrder.filter(isOver),
+        kept: inOrder.filter((entry) => !isForArchive(entry)),
+        closed: inOrder.filter(isForArchive),
         keys: keys.content(),
       };
     },

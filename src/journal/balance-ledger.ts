@@ -12,72 +12,72 @@ import {
 } from './account-balance.js';
 
 /**
- * What a wallet's accounts hold, less what is promised to payments and swaps in flight. Accounts
- * are token account addresses, and the wallet's own for lamports.
+ * Balances of a wallet's accounts, less the holds of payments and swaps in flight. An account is
+ * the address of a token account, or the wallet's own address for lamports.
  */
 export interface Ledger {
   /**
-   * What can be spent of an account; undefined if its balance was not seen lately and has to be
-   * read.
+   * Resolves to the amount that can be spent; undefined if the balance was not read within `fresh`
+   * and has to be read.
    */
   available(account: string, fresh: Fresh): Promise<bigint | undefined>;
-  /** What is promised to attempts in flight. */
+  /** Resolves to the sum of holds of attempts in flight. */
   held(account: string): Promise<bigint>;
   /**
-   * Takes down a balance as the chain shows it; `moved` is what is known to have come in, or gone
-   * out, since the last time.
+   * Records a balance as the chain shows it; `moved` is the amount that is known to have come in
+   * since the last reading, negative if it left.
    */
   see(account: string, known: Known, moved?: bigint): Promise<void>;
   forget(account: string): Promise<void>;
   /**
-   * Holds an amount for an attempt if it is there, as one step; undefined unless the attempt has
-   * its hold.
+   * Holds an amount for an attempt if the amount is free, as one step; undefined if the attempt has
+   * no hold then.
    */
   take(account: string, id: string, amount: bigint, fresh: Fresh): Promise<Taken | undefined>;
   /**
-   * Holds an amount for an attempt that has signed it already; nothing if it is held, or the
-   * chain shows that it was spent.
+   * Holds an amount for an attempt that has signed already. Does nothing if the amount is held, or
+   * if the chain shows that it was spent.
    */
   hold(account: string, id: string, amount: bigint): Promise<void>;
-  /** Ends a hold: the tokens left, in `slot` if the chain shows it. Without a hold, nothing. */
+  /** Ends a hold, if there is one: the tokens left, in `slot` if the chain shows it. */
   spend(account: string, id: string, slot?: number): Promise<void>;
-  /** Ends a hold: the tokens stayed. Without a hold, nothing. */
+  /** Ends a hold, if there is one: the tokens stayed. */
   release(account: string, id: string): Promise<void>;
 }
 
 /** An amount that is held for an attempt. */
 export interface Taken {
   /**
-   * What the chain showed of the account last, before the attempt takes from it; undefined if it
-   * was not read.
+   * The account's last reading from the chain, before the attempt takes from it; undefined if it
+   * was never read.
    */
   readonly before: Reading | undefined;
 }
 
-/** What is to happen to a balance, if anything, and what it leads to. */
+/** A change of a balance, if there is any, and the result of the step. */
 export interface BalanceStep<T> {
   readonly change?: BalanceChange | undefined;
   readonly result: T;
 }
 
 /**
- * Where balances are kept. A step is taken at the balance as it stands, and no other call changes
- * that meanwhile.
+ * Keeps balances. A step decides on the current balance, and no other call changes the balance
+ * meanwhile.
  */
 export interface BalanceStore {
   read(account: string): Promise<AccountBalance>;
   step<T>(account: string, decide: (balance: AccountBalance) => BalanceStep<T>): Promise<T>;
 }
 
-/** A ledger over balances, wherever they are kept. */
+/** Creates a ledger over a store of balances. */
 export function ledgerOver({ read, step }: BalanceStore): Ledger {
-  const make = (account: string, change: BalanceChange) =>
+  const apply = (account: string, change: BalanceChange) =>
     step(account, () => ({ change, result: undefined }));
   return {
     available: async (account, fresh) => availableIn(await read(account), fresh),
     held: async (account) => heldOf(await read(account)),
-    see: (account, known, moved = 0n) => make(account, { see: known, moved }),
-    forget: (account) => make(account, { forget: true }),
+    see: (account, known, moved = 0n) => apply(account, { see: known, moved }),
+    forget: (account) => apply(account, { forget: true }),
     take: (account, id, amount, fresh) =>
       step(account, (balance) => {
         const taken = taking(balance, id, amount, fresh);
@@ -86,13 +86,13 @@ export function ledgerOver({ read, step }: BalanceStore): Ledger {
           result: taken && { before: taken.before },
         };
       }),
-    hold: (account, id, amount) => make(account, { hold: id, amount }),
-    spend: (account, id, slot) => make(account, { spend: id, slot }),
-    release: (account, id) => make(account, { release: id }),
+    hold: (account, id, amount) => apply(account, { hold: id, amount }),
+    spend: (account, id, slot) => apply(account, { spend: id, slot }),
+    release: (account, id) => apply(account, { release: id }),
   };
 }
 
-/** A ledger in memory: no await between a read and its write makes each change one step. */
+/** Creates a ledger in memory: each change is one step, as no await parts a read from its write. */
 export function createLedger(): Ledger {
   const balances = new Map<string, AccountBalance>();
   const balanceOf = (account: string) => balances.get(account) ?? emptyBalance;

@@ -4,25 +4,25 @@ import { attemptStates } from './states.js';
 import type { Attempt, CapBlock } from './types.js';
 
 /**
- * How much longer than its window an undecided attempt counts, in milliseconds: far more than any
- * blockhash lives.
+ * Milliseconds that an undecided attempt counts beyond the window of a cap: far longer than any
+ * blockhash is valid.
  */
 export const UNDECIDED_MS = 24 * 60 * 60 * 1000;
 
-/** What an attempt takes of caps as it stands, by unit. */
+/** Returns what an attempt takes of caps in its present state, by unit. */
 export function costIn(attempt: Attempt): Cost {
   return costOf(attempt, attemptStates[attempt.state].counts);
 }
 
-/** When it counts as spent. Milliseconds since the epoch. */
+/** Returns the time at which an attempt counts as spent. Milliseconds since the epoch. */
 export function countedAt({ at, leftAt }: Attempt): number {
   return leftAt ?? at;
 }
 
 /**
- * Whether an undecided attempt counts in a window that begins after it: what is only reserved is
- * yet to be spent, however long it has waited; and what was signed may leave later than it was
- * signed.
+ * Whether an undecided attempt counts in a window that begins after it. A reservation always does,
+ * because it is still to be spent. A signed attempt counts a day longer, because its tokens may
+ * leave later than it was signed.
  *
  * @param since - When the window begins. Milliseconds since the epoch.
  */
@@ -32,28 +32,28 @@ export function countsLonger(attempt: Attempt, since: number): boolean {
 }
 
 /**
- * Whether an attempt has to stay on record for its swaps: one may still land, or they have cost
+ * Whether an attempt has to stay on record for its swaps: a swap may still land, or swaps have cost
  * something.
  */
 export function keepsSwap({ swap, swapped }: Attempt): boolean {
   return swapped !== undefined || (swap !== undefined && swap.outcome === undefined);
 }
 
-/** Whether a journal may forget an attempt: it signed no payment, and has no swap to be kept. */
+/** Whether a journal may forget an attempt: it signed no payment, and no swap needs its record. */
 export function mayRelease(attempt: Attempt): boolean {
   return attemptStates[attempt.state].release && !keepsSwap(attempt);
 }
 
 /**
- * Whether an attempt ends without a payment: its writer may have read it before a swap was written
- * into it.
+ * Whether a write ends an attempt without a payment. Its writer may have read the attempt before a
+ * swap was recorded in it.
  */
 export function mayDropSwap({ state }: Attempt): boolean {
   return state === 'abandoned' || state === 'unpaid';
 }
 
 /**
- * Whether such an end would drop a swap that may still land.
+ * Whether a write that ends an attempt without a payment would drop a swap that may still land.
  *
  * @param before - The attempt as it is on record.
  */
@@ -67,11 +67,11 @@ export function dropsSwap(before: Attempt, after: Attempt): boolean {
 }
 
 /**
- * The first cap that lacks room for an attempt.
+ * Returns the first cap that lacks room for an attempt.
  *
- * @param used - Of each cap, `before` among it.
- * @param before - The attempt as it is on record; an attempt that takes no more than that is never
- *   refused.
+ * @param used - Used amount of each cap, with the cost of `before`.
+ * @param before - The attempt as it is on record; an attempt that takes no more than `before` is
+ *   never refused.
  */
 export function firstFull(
   caps: readonly Cap[],
@@ -79,16 +79,16 @@ export function firstFull(
   attempt: Attempt,
   before: Attempt | undefined,
 ): CapBlock | undefined {
-  const takesOf = (one: Attempt) => {
-    const cost = costIn(one);
-    return (cap: Cap) => (counts(cap, one) ? (cost.get(cap.unit) ?? 0n) : 0n);
+  const takesOf = (counted: Attempt) => {
+    const cost = costIn(counted);
+    return (cap: Cap) => (counts(cap, counted) ? (cost.get(cap.unit) ?? 0n) : 0n);
   };
   const takes = takesOf(attempt);
   const took = before === undefined ? () => 0n : takesOf(before);
   for (const [index, cap] of caps.entries()) {
-    const [taking, own] = [takes(cap), took(cap)];
-    const others = (used[index] ?? 0n) - own;
-    if (taking > own && others + taking > cap.limit) return { cap, used: others };
+    const [taking, taken] = [takes(cap), took(cap)];
+    const usedByOthers = (used[index] ?? 0n) - taken;
+    if (taking > taken && usedByOthers + taking > cap.limit) return { cap, used: usedByOthers };
   }
   return undefined;
 }

@@ -1,59 +1,59 @@
 /**
- * Things of which the first is always at hand. To add or remove one costs the logarithm of how many
- * there are.
+ * A binary heap: the first item is always at hand. To add or to remove an item takes logarithmic
+ * time.
  */
 export interface Heap<T> {
-  add(one: T): void;
+  add(item: T): void;
   first(): T | undefined;
   removeFirst(): void;
   readonly size: number;
-  /** Removes all others. */
-  keep(isKept: (one: T) => boolean): void;
+  /** Removes all items that `isKept` rejects. */
+  keep(isKept: (item: T) => boolean): void;
 }
 
 /** @param isBefore - A strict order. */
-export function createHeap<T>(isBefore: (one: T, other: T) => boolean): Heap<T> {
-  // Each stands before the two at twice its place and one, and at twice its place and two.
-  const all: T[] = [];
-  /** Whether what is at the one place goes before what is at the other. */
-  const goesBefore = (one: number, other: number): boolean => {
-    const [a, b] = [all[one], all[other]];
+export function createHeap<T>(isBefore: (a: T, b: T) => boolean): Heap<T> {
+  // The item at index i comes before the items at indexes 2i + 1 and 2i + 2.
+  const items: T[] = [];
+  /** Whether the item at index `i` comes before the item at index `j`. */
+  const goesBefore = (i: number, j: number): boolean => {
+    const [a, b] = [items[i], items[j]];
     return a !== undefined && b !== undefined && isBefore(a, b);
   };
-  const swap = (one: number, other: number): void => {
-    const [a, b] = [all[one], all[other]];
+  const swap = (i: number, j: number): void => {
+    const [a, b] = [items[i], items[j]];
     if (a === undefined || b === undefined) return;
-    [all[one], all[other]] = [b, a];
+    [items[i], items[j]] = [b, a];
   };
-  const add = (one: T): void => {
-    let at = all.push(one) - 1;
-    while (at > 0) {
-      const above = (at - 1) >>> 1;
-      if (!goesBefore(at, above)) return;
-      swap(at, above);
-      at = above;
+  const add = (item: T): void => {
+    let index = items.push(item) - 1;
+    while (index > 0) {
+      const parent = (index - 1) >>> 1;
+      if (!goesBefore(index, parent)) return;
+      swap(index, parent);
+      index = parent;
     }
   };
   return {
     add,
     get size() {
-      return all.length;
+      return items.length;
     },
     keep(isKept) {
-      const kept = all.filter(isKept);
-      all.length = 0;
-      for (const one of kept) add(one);
+      const kept = items.filter(isKept);
+      items.length = 0;
+      for (const item of kept) add(item);
     },
-    first: () => all[0],
+    first: () => items[0],
     removeFirst() {
-      swap(0, all.length - 1);
-      all.pop();
-      for (let at = 0; ;) {
-        const [left, right] = [2 * at + 1, 2 * at + 2];
-        const below = goesBefore(right, left) ? right : left;
-        if (!goesBefore(below, at)) return;
-        swap(at, below);
-        at = below;
+      swap(0, items.length - 1);
+      items.pop();
+      for (let index = 0; ;) {
+        const [left, right] = [2 * index + 1, 2 * index + 2];
+        const child = goesBefore(right, left) ? right : left;
+        if (!goesBefore(child, index)) return;
+        swap(index, child);
+        index = child;
       }
     },
   };

@@ -1,6 +1,6 @@
 /**
- * What may have many entries. A `Map` that is full, or full of what was removed, is made anew at
- * once: with ten thousand entries that takes a millisecond in which nothing else is done.
+ * A map for many entries. A plain `Map` rebuilds itself when it is full, or full of removed
+ * entries. With ten thousand entries, that blocks the process for a millisecond.
  */
 export interface LargeMap<V> {
   readonly size: number;
@@ -8,20 +8,20 @@ export interface LargeMap<V> {
   has(key: string): boolean;
   set(key: string, value: V): void;
   delete(key: string): void;
-  /** In no order. */
+  /** Yields the entries in no order. */
   [Symbol.iterator](): Iterator<readonly [string, V]>;
 }
 
-/** As many as make a part of tens of thousands small. */
+/** Number of parts: enough that each part of tens of thousands of entries is small. */
 const PARTS = 64;
-/** Of a key: the end of an id, or of what a caller counts, is where it differs most. */
+/** Number of last characters that are hashed: ids and counters differ most at their end. */
 const LAST = 6;
 
-/** In parts, each of which is made anew at its own time. */
+/** Creates a map in parts, each of which rebuilds itself at its own time. */
 export function createLargeMap<V>(): LargeMap<V> {
   const parts: (Map<string, V> | undefined)[] = [];
   let size = 0;
-  const placeOf = (key: string): number => {
+  const partOf = (key: string): number => {
     let hash = 0;
     for (let at = Math.max(0, key.length - LAST); at < key.length; at += 1)
       hash = (31 * hash + key.charCodeAt(at)) | 0;
@@ -31,16 +31,16 @@ export function createLargeMap<V>(): LargeMap<V> {
     get size() {
       return size;
     },
-    get: (key) => parts[placeOf(key)]?.get(key),
-    has: (key) => parts[placeOf(key)]?.has(key) === true,
+    get: (key) => parts[partOf(key)]?.get(key),
+    has: (key) => parts[partOf(key)]?.has(key) === true,
     set(key, value) {
-      const part = (parts[placeOf(key)] ??= new Map<string, V>());
+      const part = (parts[partOf(key)] ??= new Map<string, V>());
       const before = part.size;
       part.set(key, value);
       size += part.size - before;
     },
     delete(key) {
-      if (parts[placeOf(key)]?.delete(key) === true) size -= 1;
+      if (parts[partOf(key)]?.delete(key) === true) size -= 1;
     },
     *[Symbol.iterator]() {
       for (const part of parts) yield* part ?? [];
@@ -48,60 +48,60 @@ export function createLargeMap<V>(): LargeMap<V> {
   };
 }
 
-/** The same of a `Set`, in the order in which things were added. */
+/** A set for many items, which iterates in insertion order. */
 interface LargeSet {
   readonly size: number;
-  has(one: string): boolean;
-  add(one: string): void;
-  delete(one: string): void;
-  /** The one that was added first. */
+  has(item: string): boolean;
+  add(item: string): void;
+  delete(item: string): void;
+  /** Returns the item that was added first. */
   first(): string | undefined;
   [Symbol.iterator](): Iterator<string>;
 }
 
-/** So many places that nothing is at any more are no matter. */
+/** Number of empty places that may stay in the list. */
 const FEW = 1_000;
 
-export function createLargeSet(given: Iterable<string> = []): LargeSet {
+export function createLargeSet(items: Iterable<string> = []): LargeSet {
   const places = createLargeMap<number>();
-  let all: (string | undefined)[] = [];
-  /** The place of the first in the list, and where in the list the first is that is there. */
+  let list: (string | undefined)[] = [];
+  /** The place of the list's first entry, and the index of its first entry that is not empty. */
   let [from, next] = [0, 0];
 
-  const add = (one: string): void => {
-    if (!places.has(one)) places.set(one, from + all.push(one) - 1);
+  const add = (item: string): void => {
+    if (!places.has(item)) places.set(item, from + list.push(item) - 1);
   };
-  /** Drops what nothing is at: in front of the others, or else between them. */
+  /** Removes empty entries at the start of the list, then, if many are left, all empty entries. */
   const tidy = (): void => {
-    while (next < all.length && all[next] === undefined) next += 1;
-    if (next > FEW && 2 * next > all.length) {
-      all = all.slice(next);
+    while (next < list.length && list[next] === undefined) next += 1;
+    if (next > FEW && 2 * next > list.length) {
+      list = list.slice(next);
       [from, next] = [from + next, 0];
     }
-    if (all.length <= 2 * places.size + 2 * FEW) return;
-    all = all.filter((one) => one !== undefined);
+    if (list.length <= 2 * places.size + 2 * FEW) return;
+    list = list.filter((item) => item !== undefined);
     [from, next] = [0, 0];
-    for (const [place, one] of all.entries()) if (one !== undefined) places.set(one, place);
+    for (const [place, item] of list.entries()) if (item !== undefined) places.set(item, place);
   };
-  for (const one of given) add(one);
+  for (const item of items) add(item);
   return {
     get size() {
       return places.size;
     },
     has: places.has,
     add,
-    delete(one) {
-      const place = places.get(one);
+    delete(item) {
+      const place = places.get(item);
       if (place === undefined) return;
-      places.delete(one);
-      all[place - from] = undefined;
+      places.delete(item);
+      list[place - from] = undefined;
       tidy();
     },
-    first: () => all[next],
+    first: () => list[next],
     *[Symbol.iterator]() {
-      for (let at = next; at < all.length; at += 1) {
-        const one = all[at];
-        if (one !== undefined) yield one;
+      for (let at = next; at < list.length; at += 1) {
+        const item = list[at];
+        if (item !== undefined) yield item;
       }
     },
   };

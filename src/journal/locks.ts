@@ -4,10 +4,10 @@ import { startDeadline, untilAborted } from '../internal/abort.js';
 /** Named locks, first come first served. */
 export interface Locks {
   /**
-   * Runs `work` while holding all `names`. They are taken in one order everywhere, so that no two
-   * holders wait for each other.
-   * A call that waits for one leaves the queue when one of `signals` fires, with its reason; work
-   * that has begun is not stopped.
+   * Runs `work` while it holds all `names`. Every call takes names in the same order, so that no
+   * two holders wait for each other.
+   * When one of `signals` fires, a waiting call leaves the queue and rejects with the signal's
+   * reason. Work that has begun is not stopped.
    */
   hold<T>(
     names: readonly string[],
@@ -31,12 +31,12 @@ export function createLocks(): Locks {
       release();
       if (tails.get(name) === tail) tails.delete(name);
     };
-    // Mostly it is free, and nothing has to be listened to.
+    // Listen to the signals only if the lock is not free, which is rare.
     const turn =
       before === undefined && !signals.some((signal) => signal?.aborted === true)
         ? undefined
         : signals.reduce<Promise<void>>(untilAborted, before ?? Promise.resolve());
-    // The next still waits for the one before: only this place falls out of the queue.
+    // The next call still waits for the call before: only this call leaves the queue.
     await turn?.catch((reason: unknown) => {
       release();
       void tail.then(free);
@@ -57,11 +57,11 @@ export function createLocks(): Locks {
   };
 }
 
-// A signer that is a person, a swap that lands late, and others before us.
+// Time for a person to sign, for a swap to land late, and for the calls ahead in the queue.
 const LOCK_WAIT_MS = 15 * 60_000;
 
 /**
- * Locks that other processes may hold: they are waited for no longer than any work under them can
+ * Wraps locks that other processes may hold: a call waits no longer than work under a lock can
  * take.
  */
 export function locksWithTimeout(locks: Locks): Locks {
@@ -82,7 +82,7 @@ export function locksWithTimeout(locks: Locks): Locks {
   };
 }
 
-/** What was waited for in vain. */
+/** Returns the error of a wait that ran out of time. */
 export function late(step: string, timeoutMs: number): TransportError {
   return new TransportError(
     'timeout',

@@ -5,26 +5,26 @@ import { createAttemptStore } from './attempt-store.js';
 import type { Attempt, Journal } from './types.js';
 
 /**
- * A journal in memory: right for one process, forgotten when it ends. It keeps the last 10,000
- * attempts that are over. Of all before, it knows what they took of caps, and for a day at least
- * which keys are spent.
+ * Creates a journal in memory, for one process; it is lost when the process ends. It keeps the last
+ * 10,000 closed attempts. Of older attempts, it keeps what they took of caps, and spent keys for a
+ * day at least.
  *
- * @param outbox - Told of all that changes, if events are kept.
+ * @param outbox - Gets each change of an attempt, if events are kept.
  */
 export function memoryJournal(outbox?: MemoryOutbox): Journal {
   const store = createAttemptStore();
-  const replace = (given: Attempt, caps?: readonly Cap[]) => {
-    const attempt = copyOf(given);
+  const replace = (input: Attempt, caps?: readonly Cap[]) => {
+    const attempt = copyOf(input);
     const before = store.replacing(attempt, caps);
     if (before === undefined || 'cap' in before) return before;
     store.keep(attempt);
     outbox?.tell(before, attempt);
     return undefined;
   };
-  // The store knows no promises: in one process that makes each call one step.
+  // The store is synchronous, so each call is one step in this process.
   return {
-    reserve: async (given, caps) => {
-      const attempt = copyOf(given);
+    reserve: async (input, caps) => {
+      const attempt = copyOf(input);
       const refusal = store.refusal(attempt, caps);
       if (refusal === undefined) store.keep(attempt);
       return refusal;
@@ -40,7 +40,7 @@ export function memoryJournal(outbox?: MemoryOutbox): Journal {
     similar: async (owner, fingerprint, idempotencyKey) =>
       store.similar(owner, fingerprint, idempotencyKey).map(copyOf),
     async *attempts(owner, filter) {
-      // An application may write to the receipts that it lists.
+      // Copy, because an application may write to the receipts that it lists.
       for (const attempt of store.attempts(owner, filter)) yield copyOf(attempt);
     },
     async *owners() {

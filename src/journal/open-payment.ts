@@ -6,22 +6,22 @@ type SignedAttempt = Attempt & {
   readonly receipt: Receipt;
 };
 
-/** A payment that is signed, as this process knows it. */
+/** A signed payment, as this process knows it. */
 export interface OpenPayment {
   attempt: SignedAttempt;
-  /** What was signed, if this process did: the payment's header carries it too. */
+  /** The signed message, if this process signed it: the payment's header carries it too. */
   readonly message?: Uint8Array;
-  /** Taken from the journal, so others may know more of it by now. */
+  /** Whether it comes from the journal, so that other processes may know more of it by now. */
   readonly isForeign?: boolean;
-  /** The last write of it, done or under way; never rejects. */
+  /** The last write of the attempt, done or under way; never rejects. */
   lastWrite?: Promise<unknown>;
   /** The transaction id that the seller claimed last, and whether it is this payment's. */
   claim?: { readonly id: string; readonly isProven: boolean };
 }
 
 /**
- * Writes an attempt as it stands after a change, and makes the change once that is written. One
- * write after the other: two at once may land in the wrong order, and the older one would stand.
+ * Writes a changed attempt, and changes it in memory once it is written. Each write waits for the
+ * write before, because two at once may land in the wrong order.
  */
 export function saveAttempt(
   { journal }: { readonly journal: Pick<Journal, 'put'> },
@@ -31,7 +31,7 @@ export function saveAttempt(
 ): Promise<void> {
   const write = (open.lastWrite ?? Promise.resolve()).then(async () => {
     await journal.put(change(open.attempt), along);
-    // To what it is by now: others may have changed it while it was written.
+    // Change the attempt of now, because other calls may have changed it during the write.
     open.attempt = change(open.attempt);
   });
   open.lastWrite = write.catch(() => undefined);

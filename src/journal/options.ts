@@ -1,17 +1,17 @@
 import { refuse, refuseUnknown } from '../internal/options.js';
 
-/** What a journal for one process is made with. */
+/** Options of a journal for one process. */
 export interface JournalOptions {
   /**
-   * Whether events are kept for webhooks, written in one step with what they tell of. Default
-   * false.
+   * Whether the journal keeps events for webhooks. It writes an event in one step with the change
+   * that the event reports. Default false.
    */
   readonly outbox?: boolean | undefined;
 }
 
 /**
- * Whether a journal keeps events. Throws `ConfigError` (`invalid_option`), also for a name that is
- * not known.
+ * Whether a journal keeps events. Throws `ConfigError` (`invalid_option`), also for an unknown
+ * option.
  */
 export function wantsOutbox(options: JournalOptions): boolean {
   refuseUnknown(options, ['outbox']);

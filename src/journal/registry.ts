@@ -6,43 +6,42 @@ import { memoryJournal } from './memory.js';
 import type { OpenPayment } from './open-payment.js';
 import type { Along, Coordination, Journal } from './types.js';
 
-/** What all clients of one wallet in this process share. */
+/** State that all clients of one wallet in this process share. */
 export interface Wallet {
-  /** For journals that bring none of their own. */
+  /** For journals without a coordination of their own. */
   readonly coordination: Coordination;
   readonly journal: Journal;
-  /** What payments that wait for a swap need, by output mint: one swap serves them all. */
+  /** Base units that payments in wait for a swap need, by output mint: one swap serves them all. */
   readonly waiting: Map<string, bigint>;
   /**
-   * Calls that are choosing what to pay: a call that swaps waits until they have said what they
-   * need.
+   * Calls that are choosing what to pay: a call that swaps waits until the need of each call is
+   * known.
    */
   readonly arriving: Set<Promise<void>>;
   /**
-   * Signed payments that are followed until the chain decides, by attempt id, each with the
-   * contexts that follow it.
+   * Signed payments by attempt id, until the chain decides. Each has the contexts that monitor it.
    */
   readonly monitored: Map<
     string,
     { readonly open: OpenPayment; readonly monitors: Map<object, Promise<void>> }
   >;
-  /** What the next call waits for: calls that have ended and are letting go of their attempts. */
+  /** Calls that have ended and still release their claims: the next call waits for them. */
   readonly releasing: Set<Promise<void>>;
-  /** Claims that calls have let go of, and that a journal may still have. */
+  /** Claims that calls have released, and that a journal may still have. */
   readonly letGo: LetGo;
   /**
-   * Idempotency keys of purchases that a call in this process is making right now, from before they
-   * are written anywhere.
+   * Idempotency keys of purchases that calls in this process are making now, even if no purchase is
+   * written yet.
    */
   readonly keys: Set<string>;
 }
 
-/** What the process keeps, also across copies of the package. */
+/** State of the process, for all copies of the package. */
 interface Shared {
   readonly wallets: Map<string, Wallet>;
   /**
-   * How far is counted on each blockhash, for all wallets: also what is planned for the same one
-   * twice is told apart by it.
+   * The last count on each blockhash, for all wallets: it tells apart payments of a wallet even if
+   * they are planned in separate states.
    */
   readonly counts: Map<string, number>;
 }
@@ -54,11 +53,11 @@ interface Registry {
 }
 
 function shared(): Shared {
-  const place: Registry = globalThis as Registry; // The global object has room for anything.
-  return (place[SHARED] ??= { wallets: new Map(), counts: new Map() });
+  const globals: Registry = globalThis as Registry; // Any key may be set on the global object.
+  return (globals[SHARED] ??= { wallets: new Map(), counts: new Map() });
 }
 
-/** State that is not shared but for the counts: for planning on behalf of others. */
+/** Creates state that shares only the counts: a service plans with it for wallets of callers. */
 export function newWallet(): Wallet {
   return {
     coordination: createCoordination(shared().counts),
@@ -73,7 +72,7 @@ export function newWallet(): Wallet {
 }
 
 /**
- * The shared state of a wallet on a network: one for the process, also across copies of the
+ * Returns the shared state of a wallet on a network: one for the process and all copies of the
  * package.
  */
 export function walletOf(address: string, network: string): Wallet {
@@ -84,7 +83,7 @@ export function walletOf(address: string, network: string): Wallet {
   return wallet;
 }
 
-/** The shared state of a wallet that a client in this process has; undefined if none has. */
+/** Returns the shared state of a wallet; undefined if no client in this process uses the wallet. */
 export function knownWallet(address: string, network: string): Wallet | undefined {
   return shared().wallets.get(nameOf(address, network));
 }
@@ -94,8 +93,8 @@ function nameOf(address: string, network: string): string {
 }
 
 /**
- * Announces a call that is choosing what to pay. Returns how to say that it is known what it needs,
- * or that it needs nothing.
+ * Announces a call that is choosing what to pay. Returns a function to call once the call's need is
+ * known, or once it needs nothing.
  */
 export function announce({ arriving }: Wallet): () => void {
   let arrived = (): void => undefined;
@@ -107,15 +106,15 @@ export function announce({ arriving }: Wallet): () => void {
   };
 }
 
-// Payments without a nonce of their own differ by a number. Counting from a random start tells
-// processes apart that know nothing of each other.
+// Payments without a nonce of their own differ by a count. It starts at random, because processes
+// that do not know each other must not use the same counts.
 const SPREAD = 500;
 const MAX_NAMES = 2_048;
 
 /**
- * What the payers of one process share, in memory.
+ * Creates the coordination of the payers of one process, in memory.
  *
- * @param counts - How far is counted under each name, oldest first.
+ * @param counts - The last count under each name, oldest name first.
  */
 export function createCoordination(counts: Map<string, number> = new Map()): Coordination {
   const claimed = new Set<string>();
@@ -129,8 +128,7 @@ export function createCoordination(counts: Map<string, number> = new Map()): Coo
     },
     next(name) {
       const last = counts.get(name) ?? start();
-      // Names are blockhashes: each was valid when it came, and a chain has some 150 valid ones at
-      // a time.
+      // Names are blockhashes, and about 150 blockhashes are valid at a time, so old names may go.
       for (const oldest of counts.keys()) {
         if (counts.size < MAX_NAMES || counts.has(name)) break;
         counts.delete(oldest);
@@ -147,8 +145,8 @@ function start(): number {
 }
 
 /**
- * A journal without coordination, and the coordination of its process: what goes along with a write
- * is done there, right before the write or after it.
+ * Wraps a journal without coordination: changes that go along with a write are made in the
+ * coordination of its process, right before the write or after it.
  */
 export function alongWith(
   journal: Journal,
@@ -161,12 +159,13 @@ export function alongWith(
     isDone: (result: T) => boolean,
   ): Promise<T> => {
     if (claim.length > 0) await claims.take(claim);
-    // Ended twice is ended, and a hold that is never ended would keep its tokens for ever.
+    // End holds before the write: to end one twice is harmless, but a hold that never ends would
+    // keep its tokens for ever.
     if (spend !== undefined) await ledger.spend(spend.account, id, spend.slot);
     for (const account of free) await ledger.release(account, id);
     const result = await work();
-    const left = isDone(result) ? drop : claim;
-    if (left.length > 0) await claims.drop(left);
+    const released = isDone(result) ? drop : claim;
+    if (released.length > 0) await claims.drop(released);
     return result;
   };
   return {

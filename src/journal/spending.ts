@@ -5,20 +5,20 @@ import { DAY_MS, HOUR_MS } from '../policy/periods.js';
 import { ownerName, placeName, type CapScope } from './attempt-names.js';
 import type { Owner } from './types.js';
 
-/** What left at a place over time, by unit. */
+/** Amounts that left in one scope over time, by unit. */
 export interface SpentAt extends CapScope {
   readonly spent: Readonly<Record<string, readonly SpentPeriod[]>>;
 }
 
-/** What the attempts of all owners took, as sums: no attempt has to be kept for it. */
+/** Sums of the costs of all owners' attempts, so that no attempt has to be kept for them. */
 export interface Spending {
   add(place: CapScope, at: number, cost: Cost): void;
-  /** Takes back what was added at the same place and time. */
+  /** Takes back a cost that was added at the same place and time. */
   subtract(place: CapScope, at: number, cost: Cost): void;
   /**
-   * What counts in a cap's window that begins after a moment.
+   * Returns the amount that counts in a cap's window that begins after a moment.
    *
-   * @param owner - By {@link ownerName}.
+   * @param owner - The name that {@link ownerName} gives.
    */
   since(owner: string, cap: Cap, moment: number): bigint;
   content(): SpentAt[];
@@ -27,30 +27,31 @@ export interface Spending {
 
 type Sums = Map<string, SpentSums>;
 
-interface OwnSpending {
-  /** Of all places together. */
-  readonly all: Sums;
+interface OwnerSpending {
+  /** Sums over all places. */
+  readonly total: Sums;
   readonly places: Map<string, { readonly place: CapScope; readonly sums: Sums }>;
   /** Names of places by host, with and without its port. */
   readonly hosts: Map<string, Set<string>>;
 }
 
 export function createSpending(): Spending {
-  const owners = new Map<string, OwnSpending>();
+  const owners = new Map<string, OwnerSpending>();
 
-  const ownOf = (owner: Owner): OwnSpending =>
+  const spendingOf = (owner: Owner): OwnerSpending =>
     entry(owners, ownerName(owner), () => ({
-      all: new Map(),
+      total: new Map(),
       places: new Map(),
       hosts: new Map(),
     }));
-  const sumsAt = (own: OwnSpending, name: string, at: CapScope): Sums => {
-    const known = own.places.get(name);
+  const sumsAt = (spending: OwnerSpending, name: string, place: CapScope): Sums => {
+    const known = spending.places.get(name);
     if (known !== undefined) return known.sums;
-    const { wallet, network, host, payTo, mint } = at;
-    for (const one of hostsOf(at)) entry(own.hosts, one, () => new Set()).add(name);
+    const { wallet, network, host, payTo, mint } = place;
+    for (const hostName of hostsOf(place))
+      entry(spending.hosts, hostName, () => new Set()).add(name);
     const sums: Sums = new Map();
-    own.places.set(name, { place: { wallet, network, host, payTo, mint }, sums });
+    spending.places.set(name, { place: { wallet, network, host, payTo, mint }, sums });
     return sums;
   };
   const subtractFrom = (sums: Sums, at: number, cost: Cost): void => {
@@ -65,36 +66,36 @@ export function createSpending(): Spending {
   return {
     add(place, at, cost) {
       if (cost.size === 0) return;
-      const own = ownOf(place);
-      for (const sums of [own.all, sumsAt(own, placeName(place), place)])
+      const spending = spendingOf(place);
+      for (const sums of [spending.total, sumsAt(spending, placeName(place), place)])
         for (const [unit, value] of cost) sumOf(sums, unit).add(at, value);
     },
     subtract(place, at, cost) {
       if (cost.size === 0) return;
-      const [own, name] = [ownOf(place), placeName(place)];
-      const sums = sumsAt(own, name, place);
-      subtractFrom(own.all, at, cost);
+      const [spending, name] = [spendingOf(place), placeName(place)];
+      const sums = sumsAt(spending, name, place);
+      subtractFrom(spending.total, at, cost);
       subtractFrom(sums, at, cost);
       if (sums.size > 0) return;
-      own.places.delete(name);
+      spending.places.delete(name);
       for (const host of hostsOf(place)) {
-        const names = own.hosts.get(host);
+        const names = spending.hosts.get(host);
         names?.delete(name);
-        if (names?.size === 0) own.hosts.delete(host);
+        if (names?.size === 0) spending.hosts.delete(host);
       }
     },
     since(owner, cap, moment) {
       const { unit, host, payTo, mint } = cap;
-      const own = owners.get(owner);
-      if (own === undefined) return 0n;
+      const spending = owners.get(owner);
+      if (spending === undefined) return 0n;
       if (host === undefined && payTo === undefined && (mint === undefined || mint === unit))
-        return own.all.get(unit)?.since(moment) ?? 0n;
-      const names = host === undefined ? own.places.keys() : (own.hosts.get(host) ?? []);
+        return spending.total.get(unit)?.since(moment) ?? 0n;
+      const names = host === undefined ? spending.places.keys() : (spending.hosts.get(host) ?? []);
       let sum = 0n;
       for (const name of names) {
-        const at = own.places.get(name);
-        if (at !== undefined && counts(cap, at.place))
-          sum += at.sums.get(unit)?.since(moment) ?? 0n;
+        const known = spending.places.get(name);
+        if (known !== undefined && counts(cap, known.place))
+          sum += known.sums.get(unit)?.since(moment) ?? 0n;
       }
       return sum;
     },
@@ -105,10 +106,10 @@ export function createSpending(): Spending {
           return { ...place, spent: Object.fromEntries(spent) };
         }),
       ),
-    restore(given) {
-      const own = ownOf(given);
-      for (const sums of [own.all, sumsAt(own, placeName(given), given)])
-        for (const [unit, periods] of Object.entries(given.spent))
+    restore(saved) {
+      const spending = spendingOf(saved);
+      for (const sums of [spending.total, sumsAt(spending, placeName(saved), saved)])
+        for (const [unit, periods] of Object.entries(saved.spent))
           for (const period of periods) sumOf(sums, unit).restore(period);
     },
   };
@@ -127,8 +128,8 @@ function entry<V>(map: Map<string, V>, key: string, make: () => V): V {
 const MINUTE_MS = 60 * 1000;
 
 /**
- * How long the periods are that have been over for so long, in milliseconds, the oldest first. Each
- * length is a multiple of the next.
+ * Lengths of periods by the least age of their end, in milliseconds, the oldest first. Each length
+ * is a multiple of the next.
  */
 const LENGTHS: readonly (readonly [age: number, length: number])[] = [
   [64 * DAY_MS, 8 * DAY_MS],
@@ -138,10 +139,10 @@ const LENGTHS: readonly (readonly [age: number, length: number])[] = [
 ];
 const SHORTEST_MS = 1000;
 
-/** Periods are put together when there are so many, or twice as many as were left last time. */
+/** Periods are merged when there are more than this, and twice as many as the last merge left. */
 const FEWEST = 128;
 
-/** What left after one moment, up to another. Milliseconds since the epoch. */
+/** The amount that left after `after` and until `until`. Milliseconds since the epoch. */
 export interface SpentPeriod {
   readonly after: number;
   readonly until: number;
@@ -149,29 +150,29 @@ export interface SpentPeriod {
 }
 
 /**
- * What leaves of one unit over time, as sums of periods: the older, the longer. What has left
- * counts until its whole period is out of a window: up to a period longer, never shorter.
+ * Sums of amounts of one unit, by period: the older the period, the longer. An amount counts until
+ * its whole period is out of a window: up to a period longer, never shorter.
  */
 export interface SpentSums {
   readonly isEmpty: boolean;
   add(at: number, value: bigint): void;
-  /** Takes back what was added at the same time. */
+  /** Takes back an amount that was added at the same time. */
   subtract(at: number, value: bigint): void;
-  /** What counts in a window that begins after this moment. */
+  /** Returns the amount that counts in a window that begins after this moment. */
   since(moment: number): bigint;
-  /** The oldest first. */
+  /** Returns the periods, the oldest first. */
   periods(): SpentPeriod[];
-  /** Adds a period as it was. */
+  /** Adds a period that `periods` returned. */
   restore(period: SpentPeriod): void;
 }
 
 export function createSpentSums(): SpentSums {
-  // Apart, numbers take half of what they take in objects.
+  // Three lists, because numbers in objects take twice the memory.
   let [afters, untils, values]: [number[], number[], bigint[]] = [[], [], []];
   let total = 0n;
   let most = FEWEST;
 
-  /** The place of the first period that fits; all before do not. */
+  /** Returns the place of the first period that fits; no period before it fits. */
   const placeOf = (fits: (until: number) => boolean): number => {
     let [low, high] = [0, untils.length];
     while (low < high) {
@@ -181,7 +182,7 @@ export function createSpentSums(): SpentSums {
     }
     return low;
   };
-  /** Adds to the period that a moment is in; to a new one if there is none. */
+  /** Adds to the period of a moment, or to a new period if the moment has none. */
   const change = (at: number, by: bigint, { after, until } = shortest(at)): void => {
     total += by;
     const place = placeOf((end) => end >= at);
@@ -189,7 +190,7 @@ export function createSpentSums(): SpentSums {
       values[place] = (values[place] ?? 0n) + by;
       return;
     }
-    // In the order of both ends, so that none overlap.
+    // Cut the new period at its neighbours, so that periods never overlap.
     const from = Math.max(after, untils[place - 1] ?? after);
     const to = Math.min(until, afters[place] ?? until);
     afters.splice(place, 0, from);
@@ -208,16 +209,16 @@ export function createSpentSums(): SpentSums {
     for (const { after, until, value } of finer) {
       const length = lengthAt(until, now);
       const end = Math.ceil(until / length) * length;
-      // After a clock was set back it may be longer already.
+      // A period may be longer already, if the clock was set back.
       const isLonger = until - after > length;
       change(until, value, isLonger ? { after, until } : { after: end - length, until: end });
     }
     most = Math.max(FEWEST, 2 * untils.length);
   };
   const sum = (from: number, to: number): bigint => {
-    let all = 0n;
-    for (let place = from; place < to; place += 1) all += values[place] ?? 0n;
-    return all;
+    let result = 0n;
+    for (let place = from; place < to; place += 1) result += values[place] ?? 0n;
+    return result;
   };
 
   return {
@@ -231,11 +232,11 @@ export function createSpentSums(): SpentSums {
     subtract: (at, value) => change(at, -value),
     since(moment) {
       const place = placeOf((until) => until > moment);
-      // Most windows begin near one of the ends.
+      // Sum the shorter side, because most windows begin near an end of the list.
       return place < untils.length / 2 ? total - sum(0, place) : sum(place, untils.length);
     },
     periods,
-    // Whole seconds, as all that is added to it.
+    // Round to whole seconds, as `add` does.
     restore: ({ after, until, value }) =>
       change(until, value, { after: shortest(after + 1).after, until: shortest(until).until }),
   };
@@ -246,7 +247,7 @@ function shortest(at: number): { readonly after: number; readonly until: number 
   return { after: until - SHORTEST_MS, until };
 }
 
-/** Of the period that a moment is put in: whole periods alone are old enough, so none overlap. */
+/** Returns the length of a moment's period. A whole period must be old enough: none overlap. */
 function lengthAt(moment: number, now: number): number {
   const fitting = LENGTHS.find(([age, length]) => now - Math.ceil(moment / length) * length >= age);
   return fitting?.[1] ?? SHORTEST_MS;

@@ -4,13 +4,16 @@ import { ownerName } from './attempt-names.js';
 import { createLargeMap, type LargeMap } from './large.js';
 import type { Attempt, Owner } from './types.js';
 
-/** Keys are remembered for a day, and longer while they are no more than this, or twice as many. */
+/** Keys are remembered for a day at least, and longer while they are fewer than this. */
 const FEWEST = 10_000;
 
-/** A purchase under a key: the attempt in brief, or where it can be read. */
+/** A purchase under a key: the attempt in brief, or its place in the archive. */
 export type Remembered = string | number;
 
-/** A key, and when its purchase was over. Milliseconds since the epoch. */
+/**
+ * A key and its purchase. `at`: when the purchase was over, or when its generation of keys began.
+ * Milliseconds since the epoch.
+ */
 export interface SpentKey {
   readonly owner: Owner;
   readonly key: string;
@@ -20,11 +23,11 @@ export interface SpentKey {
 
 /** Keys of purchases that are over, which must not be paid again. */
 export interface SpentKeys {
-  /** @param at - When it was over. Milliseconds since the epoch. */
-  add(owner: Owner, key: string, one: Remembered, at: number): void;
-  /** In the order in which they were added. */
+  /** @param at - When the purchase was over. Milliseconds since the epoch. */
+  add(owner: Owner, key: string, purchase: Remembered, at: number): void;
+  /** Returns the purchases under a key, in the order in which they were added. */
   find(owner: Owner, key: string): readonly Remembered[];
-  /** All, those first that are older by a day. */
+  /** Returns all keys, the older generation first. */
   content(): SpentKey[];
 }
 
@@ -34,10 +37,10 @@ interface Generation {
 }
 
 export function createSpentKeys(): SpentKeys {
-  // Short names for owners, as their keys may be many.
+  // Number the owners, because a short prefix saves memory if there are many keys.
   const owners: Owner[] = [];
   const numbers = new Map<string, number>();
-  /** The last two of them, the older first. */
+  /** The last two generations, the older first. */
   let generations: readonly Generation[] = [];
 
   const numberOf = ({ wallet, network }: Owner): number => {
@@ -50,7 +53,7 @@ export function createSpentKeys(): SpentKeys {
     typeof found === 'object' ? found : [found];
 
   return {
-    add(owner, key, one, at) {
+    add(owner, key, purchase, at) {
       let last = generations[generations.length - 1];
       if (last === undefined || (at - last.at >= DAY_MS && last.keys.size >= FEWEST)) {
         last = { at, keys: createLargeMap() };
@@ -58,7 +61,7 @@ export function createSpentKeys(): SpentKeys {
       }
       const name = `${numberOf(owner)} ${key}`;
       const before = last.keys.get(name);
-      last.keys.set(name, before === undefined ? one : [...listOf(before), one]);
+      last.keys.set(name, before === undefined ? purchase : [...listOf(before), purchase]);
     },
     find(owner, key) {
       const name = `${numberOf(owner)} ${key}`;
@@ -77,14 +80,14 @@ export function createSpentKeys(): SpentKeys {
   };
 }
 
-/** Whether an attempt, once it is over, has to be found by its key. */
+/** Whether an attempt must still be found by its key once it is over. */
 export function isSpentKey(attempt: Attempt): attempt is Attempt & { idempotencyKey: string } {
   return attempt.state === 'settled' && attempt.idempotencyKey !== undefined;
 }
 
 /**
- * What has to be remembered of a delivered purchase under a key: for what it was, and what shows
- * that it is paid. It cannot be presented again. Undefined if nothing shows it.
+ * Returns a delivered purchase in brief, to remember by its key: what was bought, and what proves
+ * the payment. The brief cannot present the payment again. Undefined without a receipt.
  */
 export function briefOf({ receipt, ...attempt }: Attempt): string | undefined {
   if (receipt === undefined) return undefined;
@@ -101,7 +104,7 @@ type Brief = readonly [
   ...(readonly [uiAmount: string, swap: NonNullable<Receipt['swap']> | null]),
 ];
 
-/** The attempt again, as far as it is remembered. */
+/** Returns the attempt of a brief, as far as the brief remembers it. */
 export function ofBrief(
   { wallet, network }: Owner,
   idempotencyKey: string,
@@ -132,10 +135,10 @@ export function ofBrief(
   };
 }
 
-/** Without what could be presented or sent again, if no call will. */
+/** Returns an attempt without the bytes that no call will present or send again. */
 export function leanOf(attempt: Attempt): Attempt {
   const { swap, payment, ...rest } = attempt;
-  // A repeat under the same key presents what is delivered too.
+  // Keep the bytes: a repeated call under the same key presents a delivered payment again.
   if (isSpentKey(attempt)) return attempt;
   return {
     ...rest,

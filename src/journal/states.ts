@@ -1,13 +1,13 @@
 /**
- * The life of an attempt to pay, as data, which the journals hold to. What each state means, and
- * what follows a crash or an equal call, stands in `scripts/state-texts.ts`: the documentation
- * shows both, and the tests walk them.
+ * States of an attempt, and the rules that every journal enforces. `scripts/state-texts.ts` says
+ * what each state means, and what follows a crash or an equal call. The documentation shows both,
+ * and tests check them.
  *
- * - `counts`: its price counts against the caps. What its swaps take counts in every state.
- * - `next`: what a journal lets follow.
- * - `decided`: the chain has spoken. What comes later from a process that does not know that is
- *   dropped; in any other state it is refused.
- * - `release`: a journal may forget it.
+ * - `counts`: the price counts against the caps. The cost of swaps counts in every state.
+ * - `next`: states that a journal lets follow.
+ * - `decided`: the chain has decided. A journal then ignores a write of a state that may not
+ *   follow, because its process does not know the decision. In any other state it refuses it.
+ * - `release`: a journal may forget the attempt.
  */
 export const attemptStates = {
   reserved: {
@@ -50,7 +50,7 @@ export const attemptStates = {
 
 export type AttemptState = keyof typeof attemptStates;
 
-/** States that something is still to follow: a payment to sign, or the chain's word. */
+/** States of attempts that are not over: a payment, a swap or the chain still has to decide. */
 export const openStates: readonly AttemptState[] = ['reserved', 'abandoned', 'signed'];
 
 export function isOpen({ state }: { readonly state: AttemptState }): boolean {

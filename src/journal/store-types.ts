@@ -3,70 +3,71 @@ import type { Spending } from './spending.js';
 import type { Remembered, SpentKeys } from './spent-keys.js';
 import type { Attempt, AttemptFilter, CapBlock, KeyTaken, Owner } from './types.js';
 
-/** An attempt, and how many were made before it. */
+/** An attempt, and the number of attempts that were made before it. */
 export interface Made {
   readonly made: number;
   readonly attempt: Attempt;
 }
 
-/** All that a store knows, but for what is spent. */
+/** The content of a store, without the sums of what is spent. */
 export interface StoreContent {
-  /** How many attempts were made. */
+  /** Number of attempts that were ever made. */
   readonly made: number;
-  /** Those that stay, and those that are to go into an archive: in the order they were made. */
+  /** Attempts that stay in the store, in the order in which they were made. */
   readonly kept: readonly Made[];
+  /** Attempts that go into an archive, in the order in which they were made. */
   readonly closed: readonly Made[];
   readonly keys: ReturnType<SpentKeys['content']>;
 }
 
-/** Where a store that keeps all attempts puts those that are closed. */
+/** Keeps the closed attempts of a store that drops none. */
 export interface Archive {
-  /** The attempt that stands there. */
+  /** Returns the attempt at a place in the archive. */
   recall(place: number): Attempt;
-  /** Ids of some that were closed last, the oldest first. */
+  /** Ids of attempts that closed last, the oldest first. */
   readonly past: readonly string[];
-  /** So many stay, of those that were closed last: a call may still be at them. */
+  /** Number of newly closed attempts that stay in the store: a call may still work on them. */
   readonly recent: number;
 }
 
 /**
- * The attempts of a journal: those that something may still happen to, and the last of the others;
- * of all that there ever were, what they took of caps, and which keys are spent.
- * It knows nothing of promises. It says what may happen, and changes only by `keep` and `remove`.
- * What it is given belongs to it, and what it gives too.
+ * The attempts of a journal: open attempts, and the attempts that closed last. Of all attempts that
+ * were ever made, it knows what they took of caps, and which keys are spent.
+ * It is synchronous. It says what may happen, and changes only by `keep` and `remove`.
+ * It does not copy: the objects that it is given and that it returns belong to it.
  */
 export interface AttemptStore {
-  /** As the journal's: why an attempt cannot be made. Throws `TypeError` if its id is there. */
+  /** As the journal's `reserve`: why an attempt cannot be made. `TypeError` if its id is used. */
   refusal(attempt: Attempt, caps: readonly Cap[]): CapBlock | KeyTaken | undefined;
   /**
-   * As the journal's `put`, and with caps its `raise`: what the attempt would replace; undefined if
-   * that is left as it is. Throws if the attempt must not go on.
+   * As the journal's `put`, or with caps its `raise`: the attempt that would be replaced; undefined
+   * if it stays as it is. Throws if the attempt must not go on.
    */
   replacing(attempt: Attempt, caps?: readonly Cap[]): Attempt | CapBlock | undefined;
-  /** The attempt of an id if it may be released. */
+  /** Returns the attempt of an id if it may be released. */
   releasable(id: string): Attempt | undefined;
-  /** Takes down an attempt as it is from now on; no rule is asked. */
+  /** Records an attempt in its new state, without any check. */
   keep(attempt: Attempt): void;
-  /** Takes down that an attempt was released. */
+  /** Records that an attempt was released. */
   remove(id: string): void;
   similar(owner: Owner, fingerprint: string, idempotencyKey: string | undefined): Attempt[];
   /**
-   * In the order they were made; without an owner, those of all. What is over may be gone by the
-   * time that it is read.
+   * Yields attempts in the order in which they were made; without an owner, of all owners. Leaves
+   * out an attempt that the store drops meanwhile.
    */
   attempts(owner: Owner | undefined, filter?: AttemptFilter): Iterable<Attempt>;
   owners(): Owner[];
   used(owner: Owner, caps: readonly Cap[], now: number): bigint[];
   get(id: string): Attempt | undefined;
-  /** How many attempts were made before it. */
+  /** Returns the number of attempts that were made before the attempt of an id. */
   madeBefore(id: string): number;
-  /** So many attempts were made before the next one that is kept. */
+  /** Sets the number of attempts that were made before the next new attempt. */
   count(made: number): void;
-  /** A purchase under a key was over at a time: in brief, or where it stands. */
-  spend(owner: Owner, key: string, one: Remembered, at: number): void;
+  /** Records when a purchase under a key was over. */
+  spend(owner: Owner, key: string, purchase: Remembered, at: number): void;
   content(): StoreContent;
-  /** Ids of some that were closed last, the oldest first. */
+  /** Yields ids of attempts that closed last, the oldest first. */
   past(): Iterable<string>;
-  /** What left, as far as the chain has said so. */
+  /** Sums of the costs of attempts that are no longer open. */
   readonly spending: Spending;
 }

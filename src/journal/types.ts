@@ -8,18 +8,18 @@ import type { Ledger, Taken } from './balance-ledger.js';
 import type { Locks } from './locks.js';
 import type { AttemptState } from './states.js';
 
-/** A signed payment, with all that presenting it again or finding it on chain needs. */
+/** A signed payment, with the data to present it again and to find it on chain. */
 export interface SignedPayment {
   readonly header: { readonly name: string; readonly value: string };
-  /** Base58, ours. */
+  /** Our own signature, base58. */
   readonly payerSignature: string;
-  /** The token account it leaves from. */
+  /** The token account that the payment leaves from. */
   readonly source: string;
-  /** What its memo says, if it has one: how to find it among the account's transactions. */
+  /** Text of the payment's memo: it finds the payment among the account's transactions. */
   readonly memo?: string;
-  /** What the source held before it was signed, as of a slot: base units as a decimal string. */
+  /** Base units in `source` before the payment was signed, as a decimal string, as of a slot. */
   readonly before?: { readonly amount: string; readonly slot: number };
-  /** It cannot have landed before this slot. */
+  /** The payment cannot have landed before this slot. */
   readonly slot: number;
   readonly blockhash: string;
   /** The blockhash was valid as of this slot. */
@@ -27,13 +27,13 @@ export interface SignedPayment {
   /** Decimal string. */
   readonly lastValidBlockHeight: string;
   /**
-   * The header carries a payment id that the seller asked for: it knows the same bytes again, and
-   * answers them as it did the first time.
+   * Whether the header carries a payment id that the seller asked for. The seller then recognises
+   * the same bytes, and answers as it did the first time.
    */
   readonly hasPaymentId?: boolean;
 }
 
-/** A swap that an attempt signed: bytes first, outcome later. */
+/** A swap that an attempt signed; its outcome is added later. */
 export interface SignedSwap {
   readonly signature: string;
   /** Base64 of the signed transaction. */
@@ -41,12 +41,12 @@ export interface SignedSwap {
   readonly inputMint: string;
   readonly outputMint: string;
   readonly provider: string;
-  /** The wallet's own token accounts that it takes from and brings to. */
+  /** The wallet's own token accounts that the swap takes from and brings to. */
   readonly source: string;
   readonly output: string;
   /**
-   * What it takes from held so much before it was signed, as of a slot: base units, or lamports if
-   * it sells SOL. Decimal string.
+   * Balance of `source` before the swap was signed, as of a slot: base units, or the wallet's
+   * lamports if the swap sells SOL. Decimal string.
    */
   readonly before?: { readonly amount: string; readonly slot: number };
   readonly blockhash: string;
@@ -54,11 +54,12 @@ export interface SignedSwap {
   readonly blockhashSlot: number;
   /** Decimal string. */
   readonly lastValidBlockHeight: string;
-  /** What it was to take and bring: what is told of it if no node gives what it did. */
+  /** Quoted amounts, which are reported if no node gives the amounts that the swap moved. */
   readonly quoted: SwapAmounts;
   /**
-   * A relayer paid its lamports: what it took of a token, in base units as a decimal string, and our
-   * own signature (base58), as `signature` is the relayer's. Absent: the wallet paid them.
+   * Set if a relayer paid the swap's lamports: its fee in base units of a token as a decimal
+   * string, and our own signature (base58), because `signature` is the relayer's. Absent: the
+   * wallet paid.
    */
   readonly relay?: {
     readonly payerSignature: string;
@@ -69,26 +70,26 @@ export interface SignedSwap {
   readonly outcome?: SwapOutcome;
 }
 
-/** What a swap takes and brings. Decimal strings of base units. */
+/** Amounts that a swap takes and brings. Decimal strings of base units. */
 export interface SwapAmounts {
   readonly inAmount: string;
   readonly outAmount: string;
   readonly feeLamports: string;
 }
 
-/** What became of a swap. */
+/** The outcome of a swap. */
 export type SwapOutcome =
   /**
-   * `rentLamports`: of token accounts that it made and that stay; absent if no node gave what it
-   * did. Decimal string.
+   * `rentLamports`: rent of token accounts that the swap opened and that stay open; absent if no
+   * node gave it. Decimal string.
    */
   | ({ readonly state: 'confirmed'; readonly rentLamports?: string } & SwapAmounts)
-  /** `feeLamports`: what it cost if it landed and failed. Decimal string. */
+  /** `feeLamports`: network fee of a swap that landed and failed. Decimal string. */
   | { readonly state: 'failed'; readonly code: ErrorCode; readonly feeLamports?: string };
 
 /**
- * One attempt to pay, from its reservation to the chain's word. JSON-safe; amounts are decimal
- * strings of base units.
+ * One attempt to pay, from its reservation until the chain has decided. JSON-safe; amounts are
+ * decimal strings of base units.
  */
 export interface Attempt {
   readonly id: string;
@@ -96,24 +97,25 @@ export interface Attempt {
   readonly network: string;
   readonly state: AttemptState;
   /**
-   * What was bought reached the caller: a success that was read to its end, or that nothing read.
+   * Whether the purchase reached the caller: the answer is a success, and was read to its end or
+   * not at all.
    */
   readonly delivered: boolean;
   /**
-   * When a repeated call was first about to be told that this is spent, and when it had been.
-   * Milliseconds since the epoch.
+   * When a repeated call was first about to report that the payment is spent (`tellingAt`), and
+   * when it had reported that (`toldAt`). Milliseconds since the epoch.
    */
   readonly tellingAt?: number;
   readonly toldAt?: number;
   readonly url: string;
   readonly method: string;
   readonly host: string;
-  /** The same for equal requests: method, URL and body. */
+  /** Equal for requests with the same method, URL and body. */
   readonly fingerprint: string;
   readonly idempotencyKey?: string;
   /**
-   * The attempt at the same purchase that this one was signed after, if the caller's policy
-   * allows that (`resign`).
+   * Id of the earlier attempt at the same purchase, if the caller's policy allows to sign again
+   * after it (`resign`).
    */
   readonly resigns?: string;
   /** Milliseconds since the epoch. */
@@ -124,85 +126,85 @@ export interface Attempt {
   /** Millionths of a dollar as a decimal string; absent if the mint has no price. */
   readonly microUsd?: string;
   /**
-   * When the chain had shown what left, which caps over time count from then. Absent: from `at`.
-   * Milliseconds since the epoch.
+   * When the chain had shown what left: caps over time count the attempt from then. Absent: from
+   * `at`. Milliseconds since the epoch.
    */
   readonly leftAt?: number;
-  /** What its swaps took, as the chain showed it. */
+  /** Cost of the attempt's swaps, as the chain showed it. */
   readonly swapped?: SwapCost;
-  /** What a swap takes at most that was about to be signed, or was signed and is not decided. */
+  /** The most that a swap takes that was about to be signed, or is signed and not decided. */
   readonly swapping?: SwapCost;
   /** The swap that was signed last. */
   readonly swap?: SignedSwap;
   readonly payment?: SignedPayment;
   /**
-   * Why the seller's word does not say what became of the payment, once it is known that it does
-   * not.
+   * Why the seller's answer does not show what became of the payment. Absent while that is not
+   * known.
    */
   readonly doubt?: ErrorCode;
   /** Absent until a payment is signed. */
   readonly receipt?: Receipt;
 }
 
-/** Whose attempts: one wallet on one network. */
+/** The owner of attempts: one wallet on one network. */
 export interface Owner {
   readonly wallet: string;
   /** CAIP-2. */
   readonly network: string;
 }
 
-/** A cap that has no room. */
+/** A cap without room. */
 export interface CapBlock {
   readonly cap: Cap;
   /** In the cap's unit. */
   readonly used: bigint;
 }
 
-/** An earlier attempt bears the key, and has not come to nothing. */
+/** An earlier attempt with the same key is reserved, signed or settled. */
 export interface KeyTaken {
   readonly taken: Attempt;
 }
 
-/** Tokens that an attempt is to hold. */
+/** Tokens of an account that are to be held for an attempt. */
 export interface Hold {
   readonly account: string;
-  /** Of when the balance has to be that they are taken from. */
+  /** The time range in which the account's balance must have been read. */
   readonly fresh: Fresh;
-  /** A lock under which nothing may be taken from it. */
+  /** Name of a lock: while it is held, nothing may be taken from the account. */
   readonly unless: string;
 }
 
-/** What happens in one step with the write of an attempt, or not at all. */
+/** Changes that happen in one step with the write of an attempt, or not at all. */
 export interface Along {
-  /** What this process claims from then on, and what no longer: see {@link Claims}. */
+  /** Attempt ids that the writer claims, and ids that it no longer claims: see {@link Claims}. */
   readonly claim?: readonly string[];
   readonly drop?: readonly string[];
-  /** Ends its hold on an account: the tokens left, in `slot` as the chain shows it. */
+  /** Ends the attempt's hold on an account: the tokens left, in `slot` as the chain shows it. */
   readonly spend?: { readonly account: string; readonly slot: number };
-  /** Ends its holds on accounts: the tokens stayed. */
+  /** Ends the attempt's holds on accounts: the tokens stayed. */
   readonly free?: readonly string[];
 }
 
-/** Which attempts to list; all that is given must hold. */
+/** Conditions on the attempts to list; an attempt must meet all of them. */
 export interface AttemptFilter {
   readonly state?: AttemptState;
-  /** Made then or later; milliseconds since the epoch. */
+  /** Only attempts that were made at this time or later; milliseconds since the epoch. */
   readonly since?: number;
 }
 
 /**
- * Where attempts and what they cost are kept. A write has happened when its promise resolves. If
- * the journal is durable, it outlives the process; and that of a signed payment or swap, which may
- * leave then, a loss of power too.
+ * Keeps attempts and their costs. A write has happened when its promise resolves. If the journal is
+ * durable, a write outlives the process. The write of a signed payment or swap also outlives a loss
+ * of power, because the bytes may leave right after it.
  */
 export interface Journal {
   /**
    * Writes a new attempt if its key is free and every cap that counts it has room: checked and
-   * written as one step. Otherwise writes nothing and says why. The key is free if all that bear
-   * it are unsettled or abandoned, or are the one that the attempt `resigns`.
+   * written as one step. Otherwise writes nothing and says why. The key is free if every attempt
+   * with it is unsettled, unpaid or abandoned, or is the attempt that the new attempt `resigns`.
    *
-   * @param hold - What to hold for it in the same step, if it is there. Resolves to what was taken;
-   *   to undefined if it was not, and the attempt was written all the same.
+   * @param hold - Tokens to hold in the same step, if they are free. Resolves to what was taken; to
+   *   undefined if the tokens were not free, and the attempt was written all the same.
    */
   reserve(
     attempt: Attempt,
@@ -211,79 +213,76 @@ export interface Journal {
     hold?: Hold,
   ): Promise<CapBlock | KeyTaken | Taken | undefined>;
   /**
-   * Replaces an attempt as a whole: what the next state lacks, its key too, is gone. If
-   * `mayFollow` says that the state cannot follow, a decided attempt stays as it is. Rejects if
-   * another one is, or was released: another process took it for an orphan, and it must not go on;
-   * and if `dropsSwap` says that it would end an attempt as if a swap that it has signed since
-   * were not there.
+   * Replaces an attempt as a whole: fields that the new record lacks are removed, also the key.
+   * If `mayFollow` forbids the new state, a decided attempt stays as it is; for any other attempt
+   * the write rejects. It also rejects if the attempt was released: another process took it for
+   * orphaned, so it must not go on. And it rejects if `dropsSwap` says that the write would drop a
+   * swap that was signed since.
    */
   put(attempt: Attempt, along?: Along): Promise<void>;
   /**
-   * As {@link Journal.put}, if each cap of these has room for what the attempt takes of it more
-   * than before: checked and written as one step.
-   * Otherwise nothing is written, and the cap without room comes back.
+   * As {@link Journal.put}, if each of `caps` has room for what the attempt takes more than before:
+   * checked and written as one step. Otherwise writes nothing, and resolves to the cap without
+   * room.
    */
   raise(attempt: Attempt, caps: readonly Cap[]): Promise<CapBlock | undefined>;
   /**
-   * Forgets an attempt that signed no payment, of which no swap may still land, and whose swaps
-   * cost nothing; its price counts no more. Nothing for any other, but for what goes `along`.
+   * Forgets an attempt that signed no payment, if no swap of it may still land and its swaps cost
+   * nothing; its price counts no more. For any other attempt, only makes the changes `along`.
    */
   release(id: string, along?: Along): Promise<void>;
   /**
-   * Attempts under the same key, if one is given; else those at the same request that a repeated
-   * call may have to do with: whose answer was not delivered, or that were signed after another
-   * (`resigns`). In the order they were made.
+   * Resolves to the attempts under the key, if there is a key. Otherwise to the attempts at the
+   * same request that were not delivered, or that were signed after an earlier attempt (`resigns`).
+   * In the order in which they were made.
    */
   similar(
     owner: Owner,
     fingerprint: string,
     idempotencyKey: string | undefined,
   ): Promise<Attempt[]>;
-  /** An owner's attempts in the order they were made. */
+  /** Yields an owner's attempts in the order in which they were made. */
   attempts(owner: Owner, filter?: AttemptFilter): AsyncIterable<Attempt>;
   /**
-   * Whose attempts are still open (`reserved`, `abandoned` or `signed`), each owner once: what a
-   * service that pays for many takes up when it starts. Without it, each is taken up when its
-   * wallet is asked for.
+   * Yields each owner of open attempts (`reserved`, `abandoned` or `signed`) once: a service that
+   * pays for many wallets reconciles them when it starts. Without this method, it reconciles a
+   * wallet when a call names the wallet.
    */
   owners?(): AsyncIterable<Owner>;
   /**
-   * What is spent or reserved of each cap at a time, in the cap's unit. What has left counts as long
-   * as the cap's window at least; a journal that keeps sums may count it somewhat longer, such as
-   * 15 minutes for a window of a day. What is only reserved counts however long ago that was: it is
-   * yet to be spent. What is signed and not decided counts a day longer than its window: it may
-   * leave later than it was signed.
+   * Resolves to the used amount of each cap at a time, in the cap's unit. An amount that left
+   * counts for the cap's window at least; a journal that keeps sums may count it somewhat longer,
+   * such as 15 minutes for a window of a day. A reservation counts however old it is, because it is
+   * still to be spent. A signed attempt that is not decided counts a day longer than the window,
+   * because its tokens may leave later than it was signed.
    */
   used(owner: Owner, caps: readonly Cap[], now: number): Promise<bigint[]>;
   /**
-   * What keeps payers in several processes out of each other's way. A journal that has it sees to
-   * what is given `along` with a write. One without it is for the payers of one process, and is
-   * given nothing along: see `alongWith`.
+   * Coordinates payers in several processes. A journal with this method makes the changes that go
+   * `along` with a write. A journal without it serves the payers of one process, and gets no
+   * changes along: see `alongWith`.
    */
   coordination?(owner: Owner): Coordination;
-  /**
-   * What is to be told to the outside of what it writes: there if the journal was made to keep
-   * one.
-   */
+  /** Events that the journal's writes cause, if the journal was made to keep them. */
   readonly outbox?: Outbox;
 }
 
-/** What the payers of one wallet share, besides its attempts. */
+/** State that the payers of one wallet share, besides its attempts. */
 export interface Coordination {
   readonly ledger: Ledger;
   readonly locks: Locks;
   readonly claims: Claims;
   /**
-   * Counts up under a name, from 1 or more, never twice the same: what tells apart payments that
-   * carry no nonce of their own.
+   * Counts up under a name, from 1 or more, and never gives a number twice. The number tells apart
+   * payments without a nonce of their own.
    */
   next(name: string): Promise<number>;
 }
 
-/** Which attempts a call is at. A claim ends with its process, however that ends. */
+/** Marks the attempts that calls work on. A claim ends with its process, however that ends. */
 export interface Claims {
   take(ids: readonly string[]): Promise<void>;
   drop(ids: readonly string[]): Promise<void>;
-  /** Those of some attempts that are claimed. */
+  /** Resolves to the ids that are claimed. */
   live(ids: readonly string[]): Promise<ReadonlySet<string>>;
 }

@@ -2,7 +2,7 @@ import { webhookEvents, type Endpoint, type OutboxJob } from './outbox.js';
 
 const NAMES: readonly unknown[] = webhookEvents;
 
-/** Whether parsed JSON is a job, in all that an outbox itself looks at. */
+/** Whether parsed JSON is a job. Checks each field that an outbox itself reads. */
 export function isOutboxJob(value: unknown): value is OutboxJob {
   if (!isRecord(value)) return false;
   const { id, event, endpoint, caller, failures, dueAt } = value;
@@ -38,7 +38,8 @@ export function isEndpoint(value: unknown): value is Endpoint {
 }
 
 /**
- * A job as its JSON has it: the caller's object is not kept. Throws `TypeError` if it is none.
+ * Copies a job as its JSON has it, without objects of the caller. Throws `TypeError` if the value
+ * is no job.
  */
 export function copyOfJob(job: OutboxJob): OutboxJob {
   const copy: unknown = JSON.parse(JSON.stringify(job));
@@ -49,8 +50,8 @@ export function copyOfJob(job: OutboxJob): OutboxJob {
 }
 
 /**
- * An endpoint as its JSON has it: the caller's object is not kept. Throws `TypeError` if it is
- * none.
+ * Copies an endpoint as its JSON has it, without objects of the caller. Throws `TypeError` if the
+ * value is no endpoint.
  */
 export function copyOfEndpoint(endpoint: Endpoint): Endpoint {
   const copy: unknown = JSON.parse(JSON.stringify(endpoint));

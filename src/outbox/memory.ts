@@ -5,9 +5,9 @@ import type { Outbox } from './outbox.js';
 import { announce, createOutboxListeners, outboxOver } from './port.js';
 import { createOutboxStore, type OutboxRecord } from './store.js';
 
-/** An outbox that is forgotten when its process ends. */
+/** An outbox in memory, which is lost when its process ends. */
 export interface MemoryOutbox {
-  /** Adds what a change of an attempt tells the outside. */
+  /** Adds the events of a change of an attempt. */
   tell(before: Attempt | undefined, after: Attempt | undefined): void;
   readonly port: Outbox;
 }

@@ -5,7 +5,7 @@ import type { Attempt } from '../journal/types.js';
 import type { NextJob, WebhookDetails, WebhookEvent, WebhookEventName } from './outbox.js';
 
 const MAX_URL = 2_048;
-// Methods are a word; a caller's own may be anything that `fetch` lets through.
+// A method is a short word, but `fetch` lets a caller use any token.
 const MAX_METHOD = 64;
 const MAX_ID_PART = 100;
 
@@ -13,10 +13,11 @@ const MAX_ID_PART = 100;
 const UNPAID: readonly AttemptState[] = ['abandoned', 'unpaid'];
 
 /**
- * What a change of an attempt tells the outside. `before` is what was on record, undefined if it
- * is new; `after` what is on record from now on, undefined if it was released. Each reserved
- * attempt ends in one `payment.settled` or `payment.failed`, and each of its swaps that the chain
- * has decided in one `swap.confirmed` or `swap.failed`, because what leads to them is written once.
+ * Returns the events of a change of an attempt. `before` is the attempt on record, undefined if it
+ * is new; `after` is the attempt from now on, undefined if it was released. Each reserved attempt
+ * ends in one `payment.settled` or `payment.failed` event. Each of its swaps that the chain has
+ * decided ends in one `swap.confirmed` or `swap.failed` event. No event comes twice, because the
+ * change that causes it is written once.
  *
  * @param now - Milliseconds since the epoch.
  */
@@ -29,7 +30,7 @@ export function eventsOf(
   return [...ofSwap(before, after, now), ...ofPayment(before, after, now)];
 }
 
-/** The same, as jobs that are due at once. */
+/** As {@link eventsOf}, as jobs that are due at once. */
 export function jobsOf(
   before: Attempt | undefined,
   after: Attempt | undefined,
@@ -63,25 +64,30 @@ function ofSwap(before: Attempt, after: Attempt | undefined, now: number): Webho
 }
 
 function ofPayment(before: Attempt, after: Attempt | undefined, now: number): WebhookEvent[] {
-  const one = after ?? before;
-  const base = { ...aboutOf(one), mint: one.mint, amount: one.amount, payTo: one.payTo };
+  const attempt = after ?? before;
+  const base = {
+    ...aboutOf(attempt),
+    mint: attempt.mint,
+    amount: attempt.amount,
+    payTo: attempt.payTo,
+  };
   const failed = (details: WebhookDetails['payment.failed']) => [
-    eventOf('payment.failed', idOf(one, 'payment.failed'), details, now),
+    eventOf('payment.failed', idOf(attempt, 'payment.failed'), details, now),
   ];
   if (before.state === 'reserved')
     return after === undefined || UNPAID.includes(after.state) ? failed(base) : [];
-  // What is signed has its payment on record.
-  const { payment, receipt, doubt } = one;
+  // A signed attempt always has its payment.
+  const { payment, receipt, doubt } = attempt;
   if (before.state !== 'signed' || after === undefined || payment === undefined) return [];
   const { payerSignature, lastValidBlockHeight } = payment;
   if (after.state === 'unsettled') return failed({ ...base, payerSignature });
   if (after.state === 'settled') {
-    // Found on chain, it has a signature there.
+    // A payment that was found on chain has a signature there.
     const signature = receipt?.payment.signature ?? '';
     return [
       eventOf(
         'payment.settled',
-        idOf(one, 'payment.settled'),
+        idOf(attempt, 'payment.settled'),
         { ...base, payerSignature, signature },
         now,
       ),
@@ -89,7 +95,7 @@ function ofPayment(before: Attempt, after: Attempt | undefined, now: number): We
   }
   if (doubt === undefined || before.doubt !== undefined) return [];
   const details = { ...base, payerSignature, lastValidBlockHeight, code: doubt };
-  return [eventOf('payment.uncertain', idOf(one, 'payment.uncertain'), details, now)];
+  return [eventOf('payment.uncertain', idOf(attempt, 'payment.uncertain'), details, now)];
 }
 
 function eventOf<N extends WebhookEventName>(
@@ -107,8 +113,8 @@ function eventOf<N extends WebhookEventName>(
 }
 
 /**
- * The same from each process, and however often: its receiver can tell that it was told before.
- * Standard Webhooks sign it between dots.
+ * Returns the id of an event. It is the same from each process and at each delivery, so that the
+ * receiver recognises a repeat. It has no dots, because Standard Webhooks sign it between dots.
  */
 function idOf({ id }: Attempt, type: WebhookEventName, signature?: string): string {
   return [id, type.replace('.', '_'), ...(signature === undefined ? [] : [signature])]
@@ -116,7 +122,7 @@ function idOf({ id }: Attempt, type: WebhookEventName, signature?: string): stri
     .join('_');
 }
 
-/** As it is, if that is short and plain. */
+/** Returns text as it is if it is short and plain, otherwise its hash. */
 function plain(text: string): string {
   return /^[A-Za-z0-9_-]+$/.test(text) && text.length <= MAX_ID_PART
     ? text
@@ -124,11 +130,11 @@ function plain(text: string): string {
 }
 
 function aboutOf({ id, wallet, network, url, method }: Attempt) {
-  return { id, wallet, network, url: placeOf(url), method: method.slice(0, MAX_METHOD) };
+  return { id, wallet, network, url: publicPart(url), method: method.slice(0, MAX_METHOD) };
 }
 
-/** An address without what may hold a secret: user, query and fragment. */
-function placeOf(address: string): string {
+/** Returns an address without the parts that may hold a secret: user, query and fragment. */
+function publicPart(address: string): string {
   try {
     const { origin, pathname } = new URL(address);
     return `${origin}${pathname}`.slice(0, MAX_URL);

@@ -4,22 +4,22 @@ import type { WebhookEventName } from '../wire/webhook-events.js';
 export { webhookEvents } from '../wire/webhook-events.js';
 export type { WebhookEventName } from '../wire/webhook-events.js';
 
-/** Whose attempt an event is of. */
+/** The attempt that an event is about. */
 interface About {
-  /** The attempt's id: the same on all events of one purchase. */
+  /** Id of the attempt: the same on all events of one purchase. */
   readonly id: string;
-  /** Base58: the payer. */
+  /** The payer, base58. */
   readonly wallet: string;
   /** CAIP-2. */
   readonly network: string;
-  /** What was bought: an address without its query, which may hold secrets. */
+  /** Address of the paid request, without its query, which may hold secrets. */
   readonly url: string;
   readonly method: string;
 }
 
 /**
- * What each event says. JSON-safe; amounts are decimal strings of base units. Nothing in it is a
- * seller's or a service's word.
+ * Details of each event. JSON-safe; amounts are decimal strings of base units. No detail is a claim
+ * of a seller or a service.
  */
 export interface WebhookDetails {
   'swap.confirmed': About & {
@@ -31,7 +31,7 @@ export interface WebhookDetails {
     readonly provider: string;
     readonly feeLamports: string;
   };
-  /** It landed and failed, or never can land. */
+  /** The swap landed and failed, or can never land. */
   'swap.failed': About & {
     readonly signature: string;
     readonly inputMint: string;
@@ -43,8 +43,8 @@ export interface WebhookDetails {
   'payment.settled': About &
     Price & { readonly payerSignature: string; readonly signature: string };
   /**
-   * Nothing was paid, and nothing can be any more: no payment was signed, or the one that was can
-   * never land.
+   * Nothing was paid, and nothing can be paid any more: no payment was signed, or the signed
+   * payment can never land.
    */
   'payment.failed': About & Price & { readonly payerSignature?: string };
   /**
@@ -66,88 +66,84 @@ interface Price {
 }
 
 /**
- * One event: the body of a webhook, and the `id` of its message, which is the same each time it is
- * told.
+ * An event: the body of a webhook, and the `id` of its message, which is the same at each delivery.
  */
 export type WebhookEvent<N extends WebhookEventName = WebhookEventName> = {
   [Name in N]: {
     readonly id: string;
     readonly type: Name;
-    /** When it was put on record, ISO 8601. */
+    /** When the event was put on record, ISO 8601. */
     readonly timestamp: string;
     readonly data: WebhookDetails[Name];
   };
 }[N];
 
-/** Something to be told: an event to every endpoint that wants it, or to one. */
+/** An event to deliver: to one endpoint, or to every endpoint that wants it. */
 export interface OutboxJob {
-  /** Of the job, not of the event. */
+  /** Id of the job; one event may cause several jobs. */
   readonly id: string;
   readonly event: WebhookEvent;
-  /**
-   * The endpoint's id. Without: the event is yet to be handed to the endpoints, each by a job of
-   * its own.
-   */
+  /** Id of the endpoint. Absent: the event must still be split into a job for each endpoint. */
   readonly endpoint?: string;
-  /** Whose endpoint it is, as the endpoint says. Callers take turns. */
+  /** The `caller` of the endpoint. Callers take turns. */
   readonly caller?: string;
-  /** Deliveries that failed. */
+  /** Number of failed deliveries. */
   readonly failures: number;
-  /** Not before; milliseconds since the epoch. */
+  /** The earliest time of the delivery; milliseconds since the epoch. */
   readonly dueAt: number;
 }
 
-/** A job to be put into an outbox, which names it. */
+/** A job to add to an outbox, which gives it an id. */
 export type NextJob = Omit<OutboxJob, 'id'>;
 
-/** A secret that signs what an endpoint is told. */
+/** A secret that signs deliveries to an endpoint. */
 export interface EndpointSecret {
   /** `whsec_` and base64, as Standard Webhooks have it. */
   readonly secret: string;
   /**
-   * Signs until then, beside the one that took its place. Milliseconds since the epoch; absent: it
-   * is the one in use.
+   * The secret signs until this time, beside the secret that replaced it. Milliseconds since the
+   * epoch; absent: it is the current secret.
    */
   readonly until?: number;
 }
 
-/** Where events are told. It holds secrets: an outbox keeps it, nothing shows it. */
+/** A receiver of events. It holds secrets: an outbox keeps it, and nothing shows it. */
 export interface Endpoint {
   readonly id: string;
   readonly url: string;
   readonly events: readonly WebhookEventName[];
-  /** Only events of these wallets; absent: of any. */
+  /** Only events of these wallets; absent: events of any wallet. */
   readonly wallets?: readonly string[];
-  /** The caller that registered it, as the service knows its callers; empty if it does not. */
+  /** The caller that registered the endpoint; empty if the service does not know its callers. */
   readonly caller: string;
   readonly secrets: readonly EndpointSecret[];
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
   /**
-   * When it last accepted something, written down at most once an hour. Milliseconds since the
-   * epoch.
+   * When the endpoint last accepted a delivery, recorded at most once an hour. Milliseconds since
+   * the epoch.
    */
   readonly acceptedAt?: number;
   /**
-   * Told nothing more: it said that it is gone, or accepted nothing for as long as is tried.
-   * Milliseconds since the epoch.
+   * When deliveries ended: the endpoint said that it is gone, or accepted nothing for as long as
+   * deliveries are tried. Milliseconds since the epoch.
    */
   readonly disabledAt?: number;
 }
 
-/** A question for jobs. */
+/** Options of {@link Outbox.take}. */
 export interface TakeOptions {
   readonly limit: number;
-  /** Milliseconds for which no other process is given them. */
+  /** Milliseconds for which no other process gets the jobs. */
   readonly leaseMs: number;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** The most for one endpoint, and for all of a caller's. */
+  /** The most jobs for one endpoint, and for all endpoints of a caller. */
   readonly perEndpoint?: number;
   readonly perCaller?: number;
-  /** The callers for which none are wanted now. */
+  /** Callers and endpoints that get no jobs now. */
   readonly without?: {
-    /** Callers, with all of their endpoints `but` those. */
+    /** Callers, with all of their endpoints except the endpoints in `but`. */
     readonly callers?: readonly string[];
     readonly but?: readonly string[];
     readonly endpoints?: readonly string[];
@@ -155,58 +151,58 @@ export interface TakeOptions {
 }
 
 /**
- * How many jobs an outbox keeps: those for the endpoints of one caller, those that tell of one
- * wallet and are yet to be handed out, and all together. Beyond, those go that were put there
- * first: of the caller or wallet with too many, or with the most.
+ * The most jobs that an outbox keeps. `ofOne`: jobs for the endpoints of one caller, or events of
+ * one wallet that are not split yet. `inAll`: all jobs. Beyond that, the oldest jobs are dropped:
+ * of the caller or wallet with too many jobs, or with the most.
  */
 export const MOST_JOBS = { ofOne: 10_000, inAll: 50_000 } as const;
 
 /**
- * What waits to be told, and to which endpoint. Its events are written by the journal, in one step
- * with the attempt that they are about. A write has happened, durably if the journal is durable,
- * when its promise resolves.
+ * Jobs that wait for delivery, and the endpoints. The journal writes an event in one step with the
+ * attempt that it is about. A write has happened, durably if the journal is durable, when its
+ * promise resolves.
  */
 export interface Outbox {
   /**
-   * Jobs that are due: one of each caller in turn, of each those that have waited longest first. No
-   * other process is given them for `leaseMs`, or until this process ends; one that is not finished
-   * by then is given again.
+   * Resolves to jobs that are due. Callers take turns, and of each caller the jobs that have waited
+   * longest come first. No other process gets the jobs for `leaseMs`, or until this process ends; a
+   * job that is not finished by then is given again.
    */
   take(options: TakeOptions): Promise<OutboxJob[]>;
   /**
-   * Ends a job that was taken and puts others in its place, in one step. Nothing if it has been
+   * Ends a job that was taken and adds the `next` jobs, in one step. Does nothing if the job has
    * ended meanwhile.
    */
   finish(job: OutboxJob, next: readonly NextJob[]): Promise<void>;
-  /** What waits in it now, taken or not: to be looked at. Absent: it cannot be listed. */
+  /** Resolves to all jobs, taken or not, for inspection. Absent: jobs cannot be listed. */
   waiting?(): Promise<OutboxJob[]>;
-  /** All of them, in the order in which they were made. */
+  /** Resolves to all endpoints, in the order in which they were made. */
   endpoints(): Promise<Endpoint[]>;
   /**
-   * Adds an endpoint, in one step. Whether it did: not if its caller has as many as `most`, or
-   * one of its id is there.
+   * Adds an endpoint, in one step. Resolves to false if its caller has `most` endpoints already, or
+   * if an endpoint with its id exists.
    */
   addEndpoint(endpoint: Endpoint, most: number): Promise<boolean>;
   /**
-   * Changes an endpoint in one step: what `change` is given is on record until what it returns is.
-   * It does nothing else, and may be called again; its undefined leaves the endpoint as it is.
-   * Resolves to the endpoint as changed, undefined if it was left or there is none of that id,
-   * which stays.
+   * Changes an endpoint in one step: no other write comes between the endpoint that `change` gets
+   * and the endpoint that it returns. `change` may be called again, so it does nothing else; if it
+   * returns undefined, the endpoint stays as it is. Resolves to the changed endpoint; undefined if
+   * it stayed, or if no endpoint has the id. The id never changes.
    */
   changeEndpoint(
     id: string,
     change: (endpoint: Endpoint) => Endpoint | undefined,
   ): Promise<Endpoint | undefined>;
-  /** Whether there was one. Jobs for it stay until they are taken. */
+  /** Resolves to whether there was an endpoint. Jobs for it stay until they are taken. */
   removeEndpoint(id: string): Promise<boolean>;
   /**
-   * Calls when this process may have added a job; the delivery asks again then. What others add is
-   * found by asking. Returns how to stop.
+   * Calls the listener when this process may have added a job, so that the delivery takes jobs
+   * again. Only `take` finds jobs of other processes. Returns a function that stops listening.
    */
   onAdded(listener: () => void): () => void;
   /**
-   * Calls if this process has dropped jobs, as it held more than it may, with their number.
-   * Returns how to stop.
+   * Calls the listener with the number of jobs that this process dropped, because there were too
+   * many. Returns a function that stops listening.
    */
   onDropped(listener: (count: number) => void): () => void;
 }

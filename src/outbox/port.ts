@@ -1,12 +1,12 @@
 import type { Outbox } from './outbox.js';
 import type { OutboxStep, OutboxStore } from './store.js';
 
-/** Takes a step at a store as it stands, and resolves once that is kept. */
+/** Takes a step at the store's present state, and resolves once its records are kept. */
 export type OutboxRun = <T>(decide: (store: OutboxStore) => OutboxStep<T>) => Promise<T>;
 
 /**
- * A function that is called when something happened. One that throws must not fail the write that
- * it hears of, which has happened.
+ * Functions that are called after a write. A listener that throws must not fail the write, because
+ * it has happened.
  */
 export interface Listeners<T> {
   add(listener: (news: T) => void): () => void;
@@ -14,16 +14,16 @@ export interface Listeners<T> {
 }
 
 export function createListeners<T = void>(): Listeners<T> {
-  // Wrapped: one that is added twice is called twice, and each ends for itself.
-  const all = new Set<{ readonly listener: (news: T) => void }>();
+  // Wrap each listener: if it is added twice, it is called twice, and each addition ends by itself.
+  const entries = new Set<{ readonly listener: (news: T) => void }>();
   return {
     add(listener) {
-      const one = { listener };
-      all.add(one);
-      return () => void all.delete(one);
+      const entry = { listener };
+      entries.add(entry);
+      return () => void entries.delete(entry);
     },
     call(news) {
-      for (const { listener } of [...all]) {
+      for (const { listener } of [...entries]) {
         try {
           listener(news);
         } catch {
@@ -34,11 +34,11 @@ export function createListeners<T = void>(): Listeners<T> {
   };
 }
 
-/** What is to be called when something happens to an outbox. */
+/** The listeners of an outbox. */
 export interface OutboxListeners {
-  /** Of jobs that may have been added. */
+  /** Called when jobs may have been added. */
   readonly added: Listeners<void>;
-  /** Of how many were dropped. */
+  /** Called with the number of dropped jobs. */
   readonly dropped: Listeners<number>;
 }
 
@@ -47,9 +47,9 @@ export function createOutboxListeners(): OutboxListeners {
 }
 
 /**
- * Tells of what was written of an outbox, once that is kept.
+ * Calls the listeners of records that have been kept.
  *
- * @param trimmed - What went as there was too much.
+ * @param trimmed - Records of jobs that were dropped, because there were too many.
  */
 export function announce(
   { added, dropped }: OutboxListeners,
@@ -60,7 +60,7 @@ export function announce(
   if (records.some((record) => 'job' in record)) added.call();
 }
 
-/** An outbox over a store, wherever what happens to it is written down. */
+/** Creates an outbox over a store; `run` keeps the records of each step. */
 export function outboxOver(run: OutboxRun, { added, dropped }: OutboxListeners): Outbox {
   return {
     take: (options) => run((store) => store.taking(options)),

@@ -11,7 +11,7 @@ import {
 } from './outbox.js';
 import { createTurns, laneOf, type Turn } from './turns.js';
 
-/** One thing that happened to an outbox. */
+/** A change of an outbox. */
 export type OutboxRecord =
   | { readonly job: OutboxJob }
   /** The id of the job that was ended. */
@@ -22,40 +22,41 @@ export type OutboxRecord =
   /** The id of the endpoint that was removed. */
   | { readonly endpointGone: string };
 
-/** What is to happen to an outbox, and what it leads to. */
+/** Records of a step that are to be written, and the result of the step. */
 export interface OutboxStep<T> {
   readonly records: readonly OutboxRecord[];
   readonly result: T;
-  /** Takes back what was done ahead, if the records are not written. */
+  /** Takes back changes that the step made ahead, if its records are not written. */
   undo?(): void;
 }
 
 /**
- * Whether a journal whose outbox was not asked for adds to it all the same: there are endpoints,
- * which the next process that opens it tells.
+ * Whether a journal adds events even if no outbox was asked for: there are endpoints, and the next
+ * process that opens the journal delivers to them.
  */
 export function hasReaders(store: OutboxStore): boolean {
   return store.endpoints().some(({ disabledAt }) => disabledAt === undefined);
 }
 
-/** Whether one more endpoint may be added to those that there are. */
+/** Whether an endpoint may be added to the existing endpoints. */
 export function hasPlaceFor(
   { id, caller }: Endpoint,
-  all: readonly Endpoint[],
+  existing: readonly Endpoint[],
   most: number,
 ): boolean {
   return (
-    all.every((one) => one.id !== id) && all.filter((one) => one.caller === caller).length < most
+    existing.every((endpoint) => endpoint.id !== id) &&
+    existing.filter((endpoint) => endpoint.caller === caller).length < most
   );
 }
 
 /**
- * The jobs and endpoints of a journal that has them all at hand. It knows nothing of promises. It
- * says what may happen, and changes only by `apply`.
- * What it is given it copies; what it gives belongs to it.
+ * The jobs and endpoints of a journal that keeps them all in memory. It is synchronous. It says
+ * what may happen, and changes only by `apply`.
+ * It copies the objects that it is given; the objects that it returns belong to it.
  */
 export interface OutboxStore {
-  /** Names jobs that are to be added. */
+  /** Gives ids to jobs that are to be added. */
   adding(next: readonly NextJob[]): OutboxRecord[];
   taking(options: TakeOptions): OutboxStep<OutboxJob[]>;
   finishing(id: string, next: readonly NextJob[]): OutboxStep<void>;
@@ -67,114 +68,114 @@ export interface OutboxStore {
     change: (endpoint: Endpoint) => Endpoint | undefined,
   ): OutboxStep<Endpoint | undefined>;
   removingEndpoint(id: string): OutboxStep<boolean>;
-  /** What has to go, as there is too much of it. */
+  /** Returns records that drop jobs, if there are too many. */
   trimming(): OutboxRecord[];
   apply(record: OutboxRecord): void;
-  /** Lets jobs that were taken be taken again. */
+  /** Lets taken jobs be taken again. */
   giveBack(ids: readonly string[]): void;
-  /** All that is known, but for what was taken. */
+  /** Returns all jobs and endpoints, without the leases. */
   content(): OutboxRecord[];
 }
 
-/** A job that is on record, in the lane that it waits in while it is not taken. */
+/** A job on record, with the lane that it waits in while it is not taken. */
 type Kept = Turn & { readonly job: OutboxJob };
 
 export function createOutboxStore(): OutboxStore {
   const jobs = new Map<string, Kept>();
-  /** The same by owner, each in the order in which they were added. */
+  /** Ids of jobs by owner, in the order in which the jobs were added. */
   const owned = new Map<string, Set<string>>();
-  /** Owners that may have too many. */
+  /** Owners that may have too many jobs. */
   const full = new Set<string>();
   const endpoints = new Map<string, Endpoint>();
-  /** Until when jobs that were taken are one process's alone. Milliseconds since the epoch. */
+  /** When the lease of each taken job ends, by id. Milliseconds since the epoch. */
   const leases = new Map<string, number>();
   const ends = createHeap<{ readonly id: string; readonly until: number }>(
-    (one, other) => one.until < other.until,
+    (a, b) => a.until < b.until,
   );
   const turns = createTurns((turn) => jobs.get(turn.id) === turn && !leases.has(turn.id));
-  // No id is given twice, also by stores that follow each other on one file, or share it.
+  // A random part, because other stores of the same file must not give the same id.
   const name = hex.encode(randomBytes(8));
   let made = 0;
   let added = 0;
 
   const keep = (job: OutboxJob): void => {
-    const one = { ...laneOf(job), id: job.id, dueAt: job.dueAt, ordinal: (added += 1), job };
-    jobs.set(job.id, one);
-    const own = (owned.get(one.owner) ?? new Set()).add(job.id);
-    owned.set(one.owner, own);
-    if (own.size > MOST_JOBS.ofOne) full.add(one.owner);
-    turns.add(one);
+    const kept = { ...laneOf(job), id: job.id, dueAt: job.dueAt, ordinal: (added += 1), job };
+    jobs.set(job.id, kept);
+    const ownIds = (owned.get(kept.owner) ?? new Set()).add(job.id);
+    owned.set(kept.owner, ownIds);
+    if (ownIds.size > MOST_JOBS.ofOne) full.add(kept.owner);
+    turns.add(kept);
   };
-  const named = (next: NextJob): OutboxRecord => ({
+  const withId = (next: NextJob): OutboxRecord => ({
     job: copyOfJob({ ...next, id: `${name}-${(made += 1)}` }),
   });
   const end = (id: string): void => {
-    const one = jobs.get(id);
-    if (one === undefined) return;
+    const kept = jobs.get(id);
+    if (kept === undefined) return;
     jobs.delete(id);
-    const own = owned.get(one.owner);
-    own?.delete(id);
-    if (own?.size === 0) owned.delete(one.owner);
-    // What is taken is in no lane.
-    if (!leases.delete(id)) turns.forget(one);
+    const ownIds = owned.get(kept.owner);
+    ownIds?.delete(id);
+    if (ownIds?.size === 0) owned.delete(kept.owner);
+    // A taken job is in no lane.
+    if (!leases.delete(id)) turns.forget(kept);
   };
   const lease = (id: string, until: number): void => {
-    const one = jobs.get(id);
-    if (one === undefined) return;
-    if (!leases.has(id)) turns.forget(one);
+    const kept = jobs.get(id);
+    if (kept === undefined) return;
+    if (!leases.has(id)) turns.forget(kept);
     leases.set(id, until);
     ends.add({ id, until });
   };
   const giveBack = (ids: readonly string[]): void => {
     for (const id of ids) {
-      const one = jobs.get(id);
-      if (!leases.delete(id) || one === undefined) continue;
-      // Its last turn may still be in the lane.
-      const again = { ...one };
+      const kept = jobs.get(id);
+      if (!leases.delete(id) || kept === undefined) continue;
+      // Add a new object, because the old turn may still be in the lane.
+      const again = { ...kept };
       jobs.set(id, again);
       turns.add(again);
     }
   };
-  /** Ends leases that are over; returns them. */
-  const freeLate = (now: number) => {
-    const late: { readonly id: string; readonly until: number }[] = [];
+  /** Ends expired leases and returns them. */
+  const endExpired = (now: number) => {
+    const expired: { readonly id: string; readonly until: number }[] = [];
     for (let next = ends.first(); next !== undefined && next.until <= now; next = ends.first()) {
       ends.removeFirst();
       if (leases.get(next.id) !== next.until) continue;
       giveBack([next.id]);
-      late.push(next);
+      expired.push(next);
     }
-    return late;
+    return expired;
   };
 
   return {
-    adding: (next) => next.map(named),
+    adding: (next) => next.map(withId),
     taking(options) {
       const { leaseMs, now } = options;
-      const late = freeLate(now);
+      const expired = endExpired(now);
       const until = now + leaseMs;
       const ids = turns.take(options).map(({ id }) => id);
-      // They have left their lanes: no other call of this process may take them meanwhile.
+      // The jobs have left their lanes, and no other call of this process may take them meanwhile.
       for (const id of ids) leases.set(id, until);
       return {
         records: ids.length === 0 ? [] : [{ taken: [until, ...ids] }],
         result: ids.flatMap((id) => jobs.get(id)?.job ?? []),
         undo() {
           giveBack(ids);
-          for (const one of late) lease(one.id, one.until);
+          for (const ended of expired) lease(ended.id, ended.until);
         },
       };
     },
     finishing: (id, next) => ({
-      records: jobs.has(id) ? [{ jobDone: id }, ...next.map(named)] : [],
+      records: jobs.has(id) ? [{ jobDone: id }, ...next.map(withId)] : [],
       result: undefined,
     }),
     waiting: () => [...jobs.values()].map(({ job }) => job),
     endpoints: () => [...endpoints.values()],
-    addingEndpoint(given, most) {
-      const endpoint = copyOfEndpoint(given);
-      const has = hasPlaceFor(endpoint, [...endpoints.values()], most);
-      return { records: has ? [{ endpoint }] : [], result: has };
+    addingEndpoint(input, most) {
+      const endpoint = copyOfEndpoint(input);
+      const hasPlace = hasPlaceFor(endpoint, [...endpoints.values()], most);
+      return { records: hasPlace ? [{ endpoint }] : [], result: hasPlace };
     },
     changingEndpoint(id, change) {
       const before = endpoints.get(id);
@@ -189,19 +190,19 @@ export function createOutboxStore(): OutboxStore {
     }),
     trimming() {
       if (full.size === 0 && jobs.size <= MOST_JOBS.inAll) return [];
-      const left = new Map([...owned].map(([owner, ids]) => [owner, ids.size] as const));
+      const counts = new Map([...owned].map(([owner, ids]) => [owner, ids.size] as const));
       const oldest = new Map([...owned].map(([owner, ids]) => [owner, ids.values()] as const));
-      const gone: OutboxRecord[] = [];
+      const dropped: OutboxRecord[] = [];
       const drop = (owner: string): void => {
         const next = oldest.get(owner)?.next();
-        left.set(owner, (left.get(owner) ?? 0) - 1);
-        if (next?.done === false) gone.push({ jobDone: next.value });
+        counts.set(owner, (counts.get(owner) ?? 0) - 1);
+        if (next?.done === false) dropped.push({ jobDone: next.value });
       };
-      for (const owner of full) while ((left.get(owner) ?? 0) > MOST_JOBS.ofOne) drop(owner);
+      for (const owner of full) while ((counts.get(owner) ?? 0) > MOST_JOBS.ofOne) drop(owner);
       full.clear();
-      while (jobs.size - gone.length > MOST_JOBS.inAll)
-        drop([...left].reduce((most, one) => (one[1] > most[1] ? one : most))[0]);
-      return gone;
+      while (jobs.size - dropped.length > MOST_JOBS.inAll)
+        drop([...counts].reduce((most, count) => (count[1] > most[1] ? count : most))[0]);
+      return dropped;
     },
     apply(record) {
       if ('job' in record) keep(record.job);

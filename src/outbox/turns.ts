@@ -2,12 +2,13 @@ import { createHeap, type Heap } from '../journal/heap.js';
 import type { OutboxJob, TakeOptions } from './outbox.js';
 
 /**
- * The caller that a job is for: callers take turns, and of each those endpoints that are asked for.
+ * The lane of a job: its owner and its endpoint. Owners take turns, and each owner gives jobs of
+ * endpoints that are not left out.
  */
 export interface Lane {
-  /** A caller; for an event that is yet to be handed out, its wallet. */
+  /** The job's caller; for an event that is not split yet, its wallet. */
   readonly owner: string;
-  /** An endpoint; empty for such an event. */
+  /** The job's endpoint; empty for an event that is not split yet. */
   readonly place: string;
 }
 
@@ -15,17 +16,17 @@ export interface Lane {
 export interface Turn extends Lane {
   readonly id: string;
   readonly dueAt: number;
-  /** Of what is due at the same time, the lower comes first. */
+  /** Of jobs that are due at the same time, the lowest ordinal comes first. */
   readonly ordinal: number;
 }
 
 /**
- * Jobs that wait. What a question costs grows with how many jobs it brings and with how many
- * callers and endpoints wait, not with how many jobs do.
+ * Jobs that wait. The cost of `take` grows with the jobs that it returns, and with the callers and
+ * endpoints that wait. It does not grow with the jobs that wait.
  */
 export interface Turns {
   add(turn: Turn): void;
-  /** One that is in its lane waits no more. */
+  /** Notes that a job in a lane waits no more. */
   forget(lane: Lane): void;
   take(options: Omit<TakeOptions, 'leaseMs'>): Turn[];
 }
@@ -33,8 +34,8 @@ export interface Turns {
 interface Queue extends Lane {
   readonly jobs: Heap<Turn>;
   isReady: boolean;
-  /** How many of its jobs wait no more, at most. */
-  gone: number;
+  /** The most jobs of the queue that may wait no more. */
+  stale: number;
 }
 
 export function laneOf({
@@ -47,17 +48,17 @@ export function laneOf({
     : { owner: ofCaller(caller), place: endpoint };
 }
 
-/** Whose turn it is if an event waits to be handed out. */
+/** Returns the owner of an event that is not split yet. */
 function ofWallet(wallet: string): string {
   return `wallet ${wallet}`;
 }
 
-/** Whose turn it is if a job is for an endpoint of a caller. */
+/** Returns the owner of a job for an endpoint of a caller. */
 export function ofCaller(caller: string): string {
   return `caller ${caller}`;
 }
 
-/** Tells whether a lane is asked for. */
+/** Returns a function that says whether a lane is left out. */
 function leftOutBy({
   callers = [],
   but = [],
@@ -68,19 +69,19 @@ function leftOutBy({
 }
 
 /**
- * @param waits - Whether a job still waits: one that was ended or taken stays here until its turn
- *   comes.
+ * @param waits - Whether a job still waits: a job that was ended or taken stays in its queue until
+ *   its turn comes.
  */
 export function createTurns(waits: (turn: Turn) => boolean): Turns {
   const queues = new Map<string, Queue>();
   /**
-   * Those that have something due, by owner. Owners stand in the order of their turns: a Map keeps
-   * that of insertion.
+   * Queues with a due job, by owner. A Map keeps the order of insertion, and the owners are in the
+   * order of their turns.
    */
   const ready = new Map<string, Set<Queue>>();
-  /** All others that have something, by when it is due. */
+  /** All other queues with a job, by the time at which their first job is due. */
   const later = createHeap<{ readonly queue: Queue; readonly dueAt: number }>(
-    (one, other) => one.dueAt < other.dueAt,
+    (a, b) => a.dueAt < b.dueAt,
   );
   const nameOf = ({ owner, place }: Lane) => JSON.stringify([owner, place]);
 
@@ -91,7 +92,7 @@ export function createTurns(waits: (turn: Turn) => boolean): Turns {
     }
     return undefined;
   };
-  /** Whether a queue was empty. Another may be in its place already. */
+  /** Removes a queue if it is empty, and returns whether it is. A new queue may have its name. */
   const removeEmpty = (queue: Queue): boolean => {
     if (queue.jobs.size > 0) return false;
     if (queues.get(nameOf(queue)) === queue) queues.delete(nameOf(queue));
@@ -106,24 +107,24 @@ export function createTurns(waits: (turn: Turn) => boolean): Turns {
       ready.set(queue.owner, (ready.get(queue.owner) ?? new Set()).add(queue));
     }
   };
-  /** Lets a queue rest until something of it is due. */
-  const rest = (queue: Queue, dueAt: number | undefined): void => {
+  /** Takes a queue out of `ready` until a job of it is due. */
+  const sleep = (queue: Queue, dueAt: number | undefined): void => {
     queue.isReady = false;
-    const own = ready.get(queue.owner);
-    own?.delete(queue);
-    if (own?.size === 0) ready.delete(queue.owner);
+    const readyQueues = ready.get(queue.owner);
+    readyQueues?.delete(queue);
+    if (readyQueues?.size === 0) ready.delete(queue.owner);
     if (!removeEmpty(queue) && dueAt !== undefined) later.add({ queue, dueAt });
   };
-  /** What an owner gives in its turn: of all that may be given, what is due first. */
+  /** Returns the job that an owner gives in its turn: of its jobs that may go, the first due. */
   const give = (
-    own: Set<Queue>,
+    readyQueues: Set<Queue>,
     now: number,
     mayGive: (queue: Queue) => boolean,
   ): Turn | undefined => {
     let best: { readonly turn: Turn; readonly queue: Queue } | undefined;
-    for (const queue of own) {
+    for (const queue of readyQueues) {
       const turn = first(queue);
-      if (turn === undefined || turn.dueAt > now) rest(queue, turn?.dueAt);
+      if (turn === undefined || turn.dueAt > now) sleep(queue, turn?.dueAt);
       else if ((best === undefined || isBefore(turn, best.turn)) && mayGive(queue))
         best = { turn, queue };
     }
@@ -139,7 +140,7 @@ export function createTurns(waits: (turn: Turn) => boolean): Turns {
         place: turn.place,
         jobs: createHeap(isBefore),
         isReady: false,
-        gone: 0,
+        stale: 0,
       };
       queues.set(name, queue);
       const before = queue.jobs.first();
@@ -150,11 +151,10 @@ export function createTurns(waits: (turn: Turn) => boolean): Turns {
     forget(lane) {
       const queue = queues.get(nameOf(lane));
       if (queue === undefined) return;
-      queue.gone += 1;
-      // Seldom enough that it costs each job the same; often enough that there are never more gone
-      // than waiting.
-      if (queue.gone * 2 <= queue.jobs.size) return;
-      queue.gone = 0;
+      queue.stale += 1;
+      // Clean up only if over half of the jobs may be stale, so that the cost of each is constant.
+      if (queue.stale * 2 <= queue.jobs.size) return;
+      queue.stale = 0;
       queue.jobs.keep(waits);
       if (!queue.isReady) removeEmpty(queue);
     },
@@ -162,28 +162,28 @@ export function createTurns(waits: (turn: Turn) => boolean): Turns {
       wake(now);
       const isLeftOut = leftOutBy(without);
       const given = new Map<Queue | string, number>();
-      const count = (one: Queue | string) => given.get(one) ?? 0;
+      const count = (key: Queue | string) => given.get(key) ?? 0;
       const taken: Turn[] = [];
       const mayGive = (queue: Queue) =>
         queue.place === '' ||
         (count(queue) < perEndpoint && count(queue.owner) < perCaller && !isLeftOut(queue));
-      // A caller that gives goes to the end, where this comes by again; one that has nothing to
-      // give is passed once.
-      for (const [owner, own] of ready) {
+      // An owner that gives a job goes to the end, and this loop reaches it again. An owner that
+      // has no job to give is reached once.
+      for (const [owner, readyQueues] of ready) {
         if (taken.length >= limit) break;
-        const turn = give(own, now, mayGive);
+        const turn = give(readyQueues, now, mayGive);
         if (turn === undefined) continue;
         taken.push(turn);
-        for (const one of [owner, queues.get(nameOf(turn)) ?? owner])
-          given.set(one, count(one) + 1);
+        for (const key of [owner, queues.get(nameOf(turn)) ?? owner])
+          given.set(key, count(key) + 1);
         ready.delete(owner);
-        ready.set(owner, own);
+        ready.set(owner, readyQueues);
       }
       return taken;
     },
   };
 }
 
-function isBefore(one: Turn, other: Turn): boolean {
-  return one.dueAt === other.dueAt ? one.ordinal < other.ordinal : one.dueAt < other.dueAt;
+function isBefore(a: Turn, b: Turn): boolean {
+  return a.dueAt === b.dueAt ? a.ordinal < b.ordinal : a.dueAt < b.dueAt;
 }

@@ -13,6 +13,12 @@ export interface StepTimer {
   onStep(step: EventDetails['journal.called']): void;
 }
 
+/**
+ * What is being taken at each journal, for all clients of this process that are on it: one may end
+ * what another is still taking.
+ */
+const takesOf = /* @__PURE__ */ new WeakMap<Journal, LateTakes>();
+
 type TimedCall = <T>(step: string, work: () => Promise<T>) => Promise<T>;
 
 /** Puts a time limit on the calls of the caller's journal and of its coordination, if any. */
@@ -23,7 +29,8 @@ export function timedJournal(
   timer: StepTimer,
 ): KeptBy {
   const coordination = journal.coordination?.(owner);
-  const takes = createLateTakes();
+  const takes = takesOf.get(journal) ?? createLateTakes();
+  takesOf.set(journal, takes);
   return {
     journal: journalWithTimeouts(journal, timeoutMs, timer, takes, coordination?.ledger),
     coordination:

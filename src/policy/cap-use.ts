@@ -7,28 +7,28 @@ import { USD, USD_OF_FEES, USD_OF_SWAPS } from './units.js';
 export interface CapUse {
   /** The rule of the policy: `maxPerDay`, `maxPerHost['api.example.com']`, `limits[2]`. */
   readonly cap: string;
-  /** What it counts alone, if it does not count all. */
+  /** The only host, payee or mint that the cap counts; absent if it counts all. */
   readonly host?: string;
   readonly payee?: string;
   readonly mint?: string;
-  /** In the unit: dollars as decimal text, base units, or how many. */
+  /** In the cap's unit: dollars as decimal text, base units, or a count. */
   readonly limit: string;
-  /** Spent or reserved, in the unit. */
+  /** Spent or reserved, in the cap's unit. */
   readonly used: string;
-  /** Of a cap in dollars, what `used` is made of: dollars as decimal text. */
+  /** The parts of `used` if the cap is in dollars: dollars as decimal text. */
   readonly parts?: CostParts;
-  /** `USD`; `payments`; `swaps`; `lamports`; or the mint whose base units count. */
+  /** `USD`; `payments`; `swaps`; `lamports`; or a mint, for its base units. */
   readonly unit: string;
-  /** Milliseconds; absent if it counts all that the journal knows of. */
+  /** Milliseconds; absent if the cap counts everything that the journal knows of. */
   readonly windowMs?: number;
 }
 
-/** The parts of what is used of a cap in dollars, each as a cap of its own. */
+/** Returns caps that count only the swaps, and only the fees, of a cap in dollars. */
 export function partsOf(cap: Cap): readonly Cap[] {
   return cap.unit === USD ? [USD_OF_SWAPS, USD_OF_FEES].map((unit) => ({ ...cap, unit })) : [];
 }
 
-/** How much of a cap is used, for people; `parts` in the order of {@link partsOf}. */
+/** Returns how much of a cap is used, for people; `parts` in the order of {@link partsOf}. */
 export function capUse(cap: Cap, used: bigint, parts: readonly bigint[]): CapUse {
   const { name, unit, limit, windowMs, host, payTo, mint } = cap;
   return {
@@ -45,20 +45,20 @@ export function capUse(cap: Cap, used: bigint, parts: readonly bigint[]): CapUse
 }
 
 /**
- * All caps over time; if there is one for each host or payee, those of the hosts and payees
+ * Returns all caps over time. A cap for each host or payee is returned for the hosts and payees
  * among the spends.
  */
 export function capsSeen(
   { caps }: Pick<CapRules, 'caps'>,
   spends: Iterable<Spend>,
 ): readonly Cap[] {
-  const all = [...spends];
+  const spendList = [...spends];
   return caps.flatMap((cap) => {
     if (cap.host !== '*' && cap.payTo !== '*') return [cap];
-    // Neither hosts nor addresses hold a space.
-    const own = all
+    // A space separates the names, because neither hosts nor addresses hold a space.
+    const named = spendList
       .flatMap((spend) => countingOf([cap], spend))
-      .map((one) => [`${one.host} ${one.payTo}`, one] as const);
-    return [...new Map(own).values()];
+      .map((found) => [`${found.host} ${found.payTo}`, found] as const);
+    return [...new Map(named).values()];
   });
 }

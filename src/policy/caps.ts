@@ -3,60 +3,61 @@ import { plainHost, portless } from './hosts.js';
 
 /**
  * A limit on what leaves the wallet for payments, in a rolling window or for ever. A cap that names
- * a host, payee or mint counts what leaves for payments to that host, to that payee, or in that
- * mint.
+ * a host, payee or mint counts only what leaves for payments to that host, to that payee, or in
+ * that mint.
  */
 export interface Cap {
-  /** The rule of the policy that it comes from. */
+  /** The rule of the policy that the cap comes from. */
   readonly name: string;
   /**
-   * `USD`: millionths of a dollar; `payments` and `swaps`: how many; `lamports`: of network fees
-   * and rent; else the mint whose base units count.
+   * `USD`: millionths of a dollar; `payments` and `swaps`: a count; `lamports`: network fees and
+   * rent; otherwise a mint: its base units.
    */
   readonly unit: string;
-  /** In the unit. */
+  /** In the cap's unit. */
   readonly limit: bigint;
   /** Milliseconds. Absent: for ever. */
   readonly windowMs?: number | undefined;
-  /** As an address shows it; without a port, all its ports. */
+  /** A host as an address shows it; without a port, it stands for all its ports. */
   readonly host?: string | undefined;
   readonly payTo?: string | undefined;
   /**
-   * Of the payment. A cap in base units of this same mint counts all that leaves of it, whatever it
-   * pays for.
+   * The mint of the payment. If `unit` is the same mint, the cap counts all base units of it that
+   * leave, for payments in any mint.
    */
   readonly mint?: string | undefined;
 }
 
-/** The part of a policy that bounds what leaves. Dollars are millionths of a dollar. */
+/** The part of a policy that limits what leaves the wallet. Dollars are millionths of a dollar. */
 export interface CapRules {
   readonly maxPerPayment: bigint;
   readonly maxAmount: ReadonlyMap<string, bigint>;
-  /** The limits on single payments; as {@link CapRules.caps}, with a window of 0. */
+  /** The limits on single payments: as {@link CapRules.caps}, but with a window of 0. */
   readonly perPayment: readonly Cap[];
   /**
-   * The caps over time. One for each host or payee names it `*`, and is no cap before it names one.
+   * The caps over time. `*` as the host or payee stands for a cap for each host or payee: it counts
+   * only once a spend's host or payee takes its place.
    */
   readonly caps: readonly Cap[];
 }
 
-/** What a cap looks at in an attempt. */
+/** The fields of an attempt that caps read. */
 export interface Spend extends Expense {
   readonly host: string;
   readonly payTo: string;
 }
 
 /**
- * What a spend takes of a cap, in its unit: its price, and all that its swaps take. 0 if the cap
- * does not count it.
+ * Returns what a spend takes of a cap, in the cap's unit: its price, and all that its swaps take. 0
+ * if the cap does not count the spend.
  */
 export function takenOf(cap: Cap, spend: Spend): bigint {
   return counts(cap, spend) ? (costOf(spend, true).get(cap.unit) ?? 0n) : 0n;
 }
 
 /**
- * Whether a cap counts a spend. One that names a host without a port counts all its ports, so that
- * no seller leaves it by moving.
+ * Whether a cap counts a spend. A cap that names a host without a port counts all its ports, so
+ * that a seller cannot leave it by a change of port.
  */
 export function counts(
   cap: Cap,
@@ -69,22 +70,25 @@ export function counts(
 }
 
 /**
- * The caps over time that count a spend; if there is one for each host or payee, that of its
- * own.
+ * Returns the caps over time that count a spend. A cap for each host or payee is returned with the
+ * host or payee of the spend.
  */
 export function capsFor({ caps }: Pick<CapRules, 'caps'>, spend: Spend): readonly Cap[] {
   return countingOf(caps, spend);
 }
 
-/** Those of some caps that count a spend; one for each host or payee as that of its own. */
+/** As {@link capsFor}, out of any caps. */
 export function countingOf(caps: readonly Cap[], spend: Spend): Cap[] {
   const isAbout = (cap: Cap) =>
     cap.mint === undefined || cap.mint === spend.mint || takenOf(cap, spend) > 0n;
-  return caps.map((cap) => ownOf(cap, spend)).filter((cap) => counts(cap, spend) && isAbout(cap));
+  return caps.map((cap) => named(cap, spend)).filter((cap) => counts(cap, spend) && isAbout(cap));
 }
 
-/** One for each host has it without a port, so that no seller leaves its cap by moving. */
-function ownOf(cap: Cap, spend: Spend): Cap {
+/**
+ * Puts a spend's host and payee in the place of `*`. The host has no port, so that a seller cannot
+ * leave the cap by a change of port.
+ */
+function named(cap: Cap, spend: Spend): Cap {
   const { host, payTo } = cap;
   if (host !== '*' && payTo !== '*') return cap;
   return {

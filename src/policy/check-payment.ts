@@ -6,8 +6,8 @@ import type { Kind, List, ListRules } from './lists.js';
 import { USD } from './units.js';
 
 /**
- * The cap on a single payment that one is over, with all that its swaps take; `unpriced` if no cap
- * can hold. Undefined if it may go on; `refusals.ts` has the words.
+ * Returns the cap on a single payment that a spend exceeds, with all that its swaps take;
+ * `unpriced` if no cap can hold. Undefined if the payment may go on. `refusals.ts` has the words.
  */
 export function overOf(
   { maxAmount, maxPerPayment, perPayment }: Omit<CapRules, 'caps'>,
@@ -26,7 +26,7 @@ export function overOf(
     : 'unpriced';
 }
 
-/** What lists look at in an offer. */
+/** The fields of an offer that lists check. */
 export interface OfferFacts {
   readonly payTo: string;
   readonly mint: string;
@@ -45,7 +45,7 @@ export function valuesOf({ payTo, mint, network, scheme }: OfferFacts): Values {
   };
 }
 
-/** Whether the lists refuse a host, before anything that it asks for is looked at. */
+/** Whether the lists refuse a host, before the client reads what the host asks for. */
 export function isRefusedPlace(policy: ListRules, host: string): boolean {
   return refusing(policy, { hosts: plainHost(host) }) !== undefined;
 }
@@ -55,7 +55,7 @@ export function isRefusedOffer(policy: ListRules, offer: OfferFacts): boolean {
   return refusing(policy, valuesOf(offer)) !== undefined;
 }
 
-/** The first list that refuses one of some values; hosts are as {@link plainHost} gives them. */
+/** Returns the first list that refuses a value; a host is in the form of {@link plainHost}. */
 export function refusing({ lists }: ListRules, values: Values): List | undefined {
   return lists.find(({ allows, kind, entries }) => {
     const value = values[kind];

@@ -3,41 +3,40 @@ import type { CostParts } from '../receipt.js';
 import { LAMPORTS, PAYMENTS, SWAPS, USD, USD_OF_FEES, USD_OF_SWAPS } from './units.js';
 
 /**
- * What leaves a wallet, or is counted, by unit: `USD` and its parts in millionths of a dollar,
- * counts, lamports, base units of a mint.
+ * A cost by unit: `USD` and its parts in millionths of a dollar, counts, lamports, base units of a
+ * mint.
  */
 export type Cost = ReadonlyMap<string, bigint>;
 
-/** What the swaps of an attempt take. It stays counted whatever becomes of the payment. */
+/** The cost of an attempt's swaps. It counts even if the payment never lands. */
 export interface SwapCost {
-  /** How many swaps were signed. */
+  /** Number of signed swaps. */
   readonly swaps: number;
   /**
-   * Millionths of a dollar: what goes in beyond what comes back in a pinned token. Into a token
-   * that is not pinned the whole input counts, for what was bought may be worth nothing.
+   * Millionths of a dollar: the value that goes in, less the value that comes back in a pinned
+   * token. A token that is not pinned may be worth nothing, so its whole input counts.
    */
   readonly lossMicroUsd: string;
-  /** Millionths of a dollar of {@link SwapCost.lamports}; 0 if SOL has no price. */
+  /** {@link SwapCost.lamports} in millionths of a dollar; 0 if SOL has no price. */
   readonly feeMicroUsd: string;
-  /** Network fees, and rent of token accounts that stay. */
+  /** Network fees, and rent of token accounts that stay open. */
   readonly lamports: string;
   /** Base units that go in, by mint. */
   readonly inputs: Readonly<Record<string, string>>;
   /**
-   * Millionths of a dollar of the price that the inputs above have bought already, and that must
-   * not count twice.
+   * Millionths of a dollar of the payment's price that the inputs above have bought already: they
+   * must not count twice.
    */
   readonly boughtMicroUsd: string;
   /**
-   * Of a bound: what it was reckoned with, so that what the chain shows later counts by the same
-   * prices.
+   * Prices that a bound was computed with, so that the amounts on chain count by the same prices.
    */
   readonly prices?: SwapPrices;
 }
 
 /**
- * What 2^64 base units of what a swap takes and brings were worth when it was signed: millionths of
- * a dollar as decimal strings.
+ * Values of 2^64 base units of a swap's input and output when it was signed: millionths of a dollar
+ * as decimal strings.
  */
 export interface SwapPrices {
   /** Rounded up; absent if the token had no price. */
@@ -56,8 +55,8 @@ export const noSwapCost: SwapCost = {
 };
 
 /**
- * What an attempt to pay takes of a wallet: its price, and what its swaps took or may take. Amounts
- * are decimal strings.
+ * The parts of an attempt's cost: its price, and what its swaps took or may take. Amounts are
+ * decimal strings.
  */
 export interface Expense {
   readonly mint: string;
@@ -65,16 +64,16 @@ export interface Expense {
   readonly amount: string;
   /** The price in millionths of a dollar; absent if the mint has no price. */
   readonly microUsd?: string;
-  /** What swaps took, as the chain shows it. */
+  /** Cost of swaps, as the chain shows it. */
   readonly swapped?: SwapCost;
-  /** What a swap takes at most that is about to be signed, or may still land. */
+  /** The most that a swap takes that is about to be signed, or may still land. */
   readonly swapping?: SwapCost;
 }
 
 /**
- * The one definition of what an attempt costs: its price, unless it never left; what swaps took
- * beyond what they brought in a pinned token; network fees and rent. A price that was bought with a
- * counted input is in it already.
+ * Returns the cost of an attempt; no other code defines it. It is the price, unless the price never
+ * left; the loss in swaps; network fees and rent. A price that was bought with a counted input is
+ * in that input already.
  *
  * @param isPaid - Whether the price has left, or may leave.
  */
@@ -98,7 +97,7 @@ export function costOf(
   add(USD, (price > bought ? price - bought : 0n) + loss + fees);
   add(USD_OF_SWAPS, loss);
   add(USD_OF_FEES, fees);
-  // What is for no payment costs 0.
+  // An attempt without a payment, such as a top-up, has an amount of 0.
   add(PAYMENTS, isPaid && unitsOf(amount) > 0n ? 1n : 0n);
   add(SWAPS, BigInt(swaps.swaps));
   add(LAMPORTS, unitsOf(swaps.lamports));
@@ -108,7 +107,7 @@ export function costOf(
 }
 
 export function plusSwap(a: SwapCost, b: SwapCost): SwapCost {
-  const sum = (one: string, other: string) => (unitsOf(one) + unitsOf(other)).toString();
+  const sum = (x: string, y: string) => (unitsOf(x) + unitsOf(y)).toString();
   const inputs = { ...a.inputs };
   for (const [mint, units] of Object.entries(b.inputs))
     inputs[mint] = sum(inputs[mint] ?? '0', units);
@@ -122,7 +121,7 @@ export function plusSwap(a: SwapCost, b: SwapCost): SwapCost {
   };
 }
 
-/** Whether parsed JSON is the cost of swaps, in all that sums look at. */
+/** Whether parsed JSON is a cost of swaps. Checks each field that sums read. */
 export function isSwapCost(value: unknown): value is SwapCost {
   if (typeof value !== 'object' || value === null) return false;
   const { swaps, inputs, prices, ...rest }: Partial<Record<keyof SwapCost, unknown>> = value;
@@ -144,7 +143,7 @@ function isSwapPrices(value: unknown): value is SwapPrices {
   return isUnits(input) && isUnits(output);
 }
 
-/** A negative number would be credit, and BigInt takes more than decimals. */
+/** Reads only digits: a negative number would be credit, and BigInt takes more than decimals. */
 function unitsOf(text: string): bigint {
   if (!isUnits(text)) throw new RangeError('What is spent must be decimal digits.');
   return BigInt(text);
@@ -154,23 +153,23 @@ function isUnits(value: unknown): value is string {
   return typeof value === 'string' && /^[0-9]+$/.test(value);
 }
 
-/** A value in the words of its unit: dollars, or as it is. */
+/** Returns a value as text: dollars as decimal text, any other unit as it is. */
 export function inUnit(unit: string, value: bigint): string {
   return unit === USD ? formatUsd(value) : value.toString();
 }
 
 const WORDS: readonly string[] = [USD, PAYMENTS, SWAPS, LAMPORTS];
 
-/** The same with the unit itself. */
+/** As {@link inUnit}, with the name of the unit. */
 export function sayIn(unit: string, value: bigint): string {
   return `${inUnit(unit, value)} ${WORDS.includes(unit) ? unit : 'base units'}`;
 }
 
-/** What dollars are made of: all of them, and those of swaps and of fees. */
-export function costParts(all: bigint, [swaps = 0n, fees = 0n]: readonly bigint[]): CostParts {
-  const rest = all - swaps - fees;
+/** Splits a total in dollars into payments, swaps and fees, given its swaps and fees. */
+export function costParts(total: bigint, [swaps = 0n, fees = 0n]: readonly bigint[]): CostParts {
+  const prices = total - swaps - fees;
   return {
-    payments: formatUsd(rest > 0n ? rest : 0n),
+    payments: formatUsd(prices > 0n ? prices : 0n),
     swaps: formatUsd(swaps),
     fees: formatUsd(fees),
   };

@@ -1,24 +1,24 @@
 import { refuse } from '../internal/options.js';
 
-/** A host as `URL` gives it, without the trailing dot that names the same place. */
+/** Returns a host, as `URL` gives it, without its trailing dot: with it, the host is the same. */
 export function plainHost(host: string): string {
   return host.replace(/\.(?=:[0-9]+$|$)/, '');
 }
 
-/** A host as `URL` gives it, without dot and port. */
+/** Returns a host, as `URL` gives it, without its trailing dot and its port. */
 export function portless(host: string): string {
   return plainHost(host).replace(/:[0-9]+$/, '');
 }
 
 /**
- * Letters, digits, dots and a port; or an IPv6 address. Neither wildcards nor anything that is more
- * than a host.
+ * Letters, digits, dots and a port; or an IPv6 address. No wildcard, and no other part of an
+ * address.
  */
 const HOST =
   /^(?:[\p{L}\p{N}\p{M}_-]+(?:\.[\p{L}\p{N}\p{M}_-]+)*\.?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?$/iu;
 
 /**
- * A host as the caller names it, in the form in which addresses show it. Throws `ConfigError`
+ * Reads a host that the caller names, into the form that addresses show. Throws `ConfigError`
  * (`invalid_option`).
  */
 export function readHost(option: string, host: unknown): string {
@@ -32,13 +32,13 @@ export function readHost(option: string, host: unknown): string {
 }
 
 /**
- * As {@link readHost}, for a list: `*.example.com` is `.example.com`. Throws `ConfigError`
+ * As {@link readHost}, for a list: `*.example.com` becomes `.example.com`. Throws `ConfigError`
  * (`invalid_option`).
  */
 export function readListedHost(option: string, host: unknown): string {
   const text = typeof host === 'string' ? host : '';
-  // An address does not show the port of its scheme: such an entry would allow more, or deny less,
-  // than it says.
+  // An address does not show the default port of its scheme, so such an entry would allow more, or
+  // deny less, than it says.
   if (/:0*(?:80|443)$/.test(text))
     throw refuse(
       option,

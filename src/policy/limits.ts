@@ -6,7 +6,7 @@ import { PERIODS, type Period } from './periods.js';
 import { readAddress, readList, readMint, readUnits, readUsd } from './read.js';
 
 /**
- * One more cap. Exactly one of `usd`, `amount`, `payments`, `swaps` and `lamports` says how much.
+ * A further cap. Exactly one of `usd`, `amount`, `payments`, `swaps` and `lamports` sets its limit.
  *
  * @example
  * const limits: LimitOptions[] = [
@@ -19,30 +19,30 @@ import { readAddress, readList, readMint, readUnits, readUsd } from './read.js';
 export interface LimitOptions {
   /** US dollars as decimal text. */
   readonly usd?: string;
-  /** Base units of `mint`: of payments in it, and of swaps out of it. */
+  /** Base units of `mint`, for payments in the mint and for swaps out of it. */
   readonly amount?: bigint | string;
-  /** How many payments; not for each `payment`. */
+  /** Number of payments; not with a `per` of `payment`. */
   readonly payments?: number;
-  /** How many swaps for payments, those that failed too; not for each `payment`. */
+  /** Number of swaps for payments, with failed swaps; not with a `per` of `payment`. */
   readonly swaps?: number;
   /** Lamports of network fees and rent. */
   readonly lamports?: bigint | string;
   /**
    * `minute`, `hour` and `day` are the last 60 seconds, 60 minutes and 24 hours, at any instant;
-   * `total` is all that the journal knows of.
+   * `total` is everything that the journal knows of.
    */
   readonly per: Period;
   /**
-   * Its address or pinned symbol. With `amount`: the mint that is counted; else only payments in
-   * this mint count, with their swaps.
+   * A mint's address or pinned symbol. With `amount`: the mint that is counted. Otherwise only
+   * payments in this mint count, with their swaps.
    */
   readonly mint?: string;
   /**
-   * For payments to this host alone, named as in `maxPerHost`; `'*'`: for each host by itself, all
-   * its ports together.
+   * Counts only payments to this host, named as in `maxPerHost`; `'*'`: a cap for each host, with
+   * all its ports together.
    */
   readonly host?: string;
-  /** For payments to this address alone; `'*'`: for each payee by itself. */
+  /** Counts only payments to this address; `'*'`: a cap for each payee. */
   readonly payee?: string;
 }
 
@@ -50,8 +50,8 @@ const MEASURES = ['usd', 'amount', 'payments', 'swaps', 'lamports'] as const;
 const FIELDS = [...MEASURES, 'per', 'mint', 'host', 'payee'];
 
 /**
- * Checks the limits. One for each host or payee names it `*`; one on single payments has a window
- * of 0. Throws `ConfigError` (`invalid_option`).
+ * Reads the limits as caps. A cap for each host or payee has `*` in its place; a cap on single
+ * payments has a window of 0. Throws `ConfigError` (`invalid_option`).
  */
 export function readLimits(limits: readonly LimitOptions[], network: string): readonly Cap[] {
   return readList('policy.limits', limits, (option, limit) => readLimit(option, limit, network));
@@ -60,8 +60,8 @@ export function readLimits(limits: readonly LimitOptions[], network: string): re
 function readLimit(option: string, limit: LimitOptions, network: string): Cap {
   refuseUnknown(limit, FIELDS, option);
   const { per, mint, host, payee } = limit;
-  const [measure, ...more] = MEASURES.filter((name) => limit[name] !== undefined);
-  if (measure === undefined || more.length > 0)
+  const [measure, ...excess] = MEASURES.filter((name) => limit[name] !== undefined);
+  if (measure === undefined || excess.length > 0)
     throw refuse(option, `must have exactly one of ${MEASURES.join(', ')}.`);
   const period = PERIODS.find(([known]) => known === per);
   if (period === undefined)
@@ -69,19 +69,19 @@ function readLimit(option: string, limit: LimitOptions, network: string): Cap {
   const isCount = measure === 'payments' || measure === 'swaps';
   if (isCount && per === 'payment')
     throw refuse(`${option}.per`, `must be longer than one payment, to count ${measure}.`);
-  // An amount without its mint is refused here too.
-  const only =
+  // `readMint` also refuses an amount without a mint.
+  const mintAddress =
     mint === undefined && measure !== 'amount'
       ? undefined
       : readMint(`${option}.mint`, mint, network);
   return {
     name: option.replace('policy.', ''),
-    unit: unitOf(measure, only),
+    unit: unitOf(measure, mintAddress),
     limit: readMeasure(`${option}.${measure}`, limit, measure),
     windowMs: period[1],
     host: host === undefined || host === '*' ? host : readHost(`${option}.host`, host),
     payTo: payee === undefined || payee === '*' ? payee : readAddress(`${option}.payee`, payee),
-    mint: only,
+    mint: mintAddress,
   };
 }
 

@@ -4,18 +4,18 @@ import { readListedHost } from './hosts.js';
 import { readAddress, readList, readMint } from './read.js';
 
 /**
- * Which payments are allowed, or denied. Each list that is given is held to; an empty one names
- * nothing.
+ * Lists of payments that are allowed, or denied. Each list that is present applies; an empty list
+ * names nothing.
  */
 export interface ListOptions {
   /**
-   * Such as `api.example.com`, as in `maxPerHost`; `*.example.com` names its subdomains, and not
-   * itself.
+   * Hosts such as `api.example.com`, as in `maxPerHost`; `*.example.com` names the subdomains of
+   * `example.com`, and not `example.com` itself.
    */
   readonly hosts?: readonly string[];
   /** Wallets that are paid, base58. */
   readonly payees?: readonly string[];
-  /** Addresses or pinned symbols. */
+  /** Mint addresses or pinned symbols. */
   readonly mints?: readonly string[];
   /** CAIP-2 ids or names of Solana clusters. */
   readonly networks?: readonly string[];
@@ -25,18 +25,18 @@ export interface ListOptions {
 
 export type Kind = keyof ListOptions;
 
-/** A list, its entries in the form that they are compared in. */
+/** A list, with its entries in the form that is compared. */
 export interface List {
-  /** Such as `deny.hosts`. */
+  /** The rule of the policy, such as `deny.hosts`. */
   readonly name: string;
   readonly allows: boolean;
   readonly kind: Kind;
   readonly entries: readonly string[];
 }
 
-/** The part of a policy that names what may be paid. */
+/** The part of a policy that names allowed and denied payments. */
 export interface ListRules {
-  /** What denies comes first. */
+  /** Lists that deny come first. */
   readonly lists: readonly List[];
 }
 
@@ -69,9 +69,9 @@ export function readLists(
   if (lists === undefined) return [];
   refuseUnknown(lists, KINDS, `policy.${side}`);
   return KINDS.flatMap((kind) => {
-    const [name, given] = [`${side}.${kind}`, lists[kind]];
-    if (given === undefined) return [];
-    const entries = readList(`policy.${name}`, given, (option, entry) =>
+    const [name, list] = [`${side}.${kind}`, lists[kind]];
+    if (list === undefined) return [];
+    const entries = readList(`policy.${name}`, list, (option, entry) =>
       READ[kind](option, entry, network),
     );
     return [{ name, allows: side === 'allow', kind, entries }];

@@ -4,14 +4,14 @@ import { periodOf } from './periods.js';
 import { inUnit, sayIn } from './cost.js';
 
 /**
- * The refusal of a spend that a cap over time has no room for; `used` and `taken` in the cap's
- * unit.
+ * Returns the refusal of a spend if a cap over time has no room for it; `used` and `taken` in the
+ * cap's unit.
  */
 export function overBudget(cap: Cap, used: bigint, taken: bigint): PolicyError<'budget_exhausted'> {
   const { name, unit, limit, windowMs } = cap;
   const period = windowMs === undefined ? 'so far' : `in the last ${periodOf(windowMs)}`;
-  // Waiting brings room only if what is spent leaves the window, and if this spend fits by
-  // itself.
+  // Waiting helps only if spent amounts can leave the window, and if this spend fits into an empty
+  // window.
   const waits = windowMs !== undefined && taken <= limit;
   const next = waits ? 'Wait, or raise it.' : 'Raise it to allow the payment.';
   return new PolicyError(

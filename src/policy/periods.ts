@@ -4,7 +4,7 @@ export type Period = 'payment' | 'minute' | 'hour' | 'day' | 'total';
 export const HOUR_MS = 60 * 60 * 1000;
 export const DAY_MS = 24 * HOUR_MS;
 
-/** In milliseconds; 0 for a single payment, undefined for ever. */
+/** The window of each period in milliseconds; 0 for a single payment, undefined for ever. */
 export const PERIODS: readonly (readonly [name: Period, windowMs: number | undefined])[] = [
   ['payment', 0],
   ['minute', 60 * 1000],
@@ -13,7 +13,7 @@ export const PERIODS: readonly (readonly [name: Period, windowMs: number | undef
   ['total', undefined],
 ];
 
-/** The name of a window, for people. */
+/** Returns the name of a window, for people. */
 export function periodOf(windowMs: number): string {
   return PERIODS.find(([, ms]) => ms === windowMs)?.[0] ?? `${windowMs} ms`;
 }

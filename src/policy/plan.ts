@@ -5,15 +5,15 @@ import type { SwapQuote } from '../swaps/types.js';
 import type { CapUse } from './cap-use.js';
 
 /**
- * What paying for a call would take, or the swap of a top-up. JSON-safe; amounts are decimal strings
- * of base units.
+ * The planned payment for a call, or the planned swap of a top-up. JSON-safe; amounts are decimal
+ * strings of base units.
  */
 export interface Plan {
   readonly url: string;
   readonly method: string;
-  /** Of the unpaid answer; 0 for a top-up, which has `top-up:` and its mint as its `url`. */
+  /** Status of the unpaid answer. 0 for a top-up: its `url` is `top-up:` and its mint. */
   readonly status: number;
-  /** What would be paid; absent if the call asks for no payment, and for a top-up. */
+  /** The payment to make; absent if the call asks for no payment, and for a top-up. */
   readonly payment?: {
     readonly x402Version: X402Version;
     readonly network: string;
@@ -21,20 +21,20 @@ export interface Plan {
     readonly amount: string;
     readonly decimals: number;
     readonly uiAmount: string;
-    /** Of a pinned mint alone: other tokens may call themselves anything. */
+    /** Present only if the mint is pinned: any other token may call itself anything. */
     readonly symbol?: string;
     readonly payTo: string;
     readonly feePayer: string;
     /** US dollars as decimal text; absent if the mint has no price. */
     readonly usd?: string;
-    /** What the wallet can spend of the mint now. */
+    /** Base units of the mint that the wallet can spend now. */
     readonly available: string;
   };
   /** The swap that would come first, if the wallet holds too little. */
   readonly swap?: Omit<SwapQuote, 'raw'>;
   /**
-   * What may pay the swap's fees and rents, as the wallet has too little SOL or just enough: it
-   * takes so much of a token at most, to the account of `payTo`. Base units.
+   * The relayer that may pay the swap's fees and rents, because the wallet has too little SOL or
+   * just enough. It takes at most `maxAmount` base units of a token, to the account of `payTo`.
    */
   readonly relayer?: {
     readonly feePayer: string;
@@ -45,16 +45,17 @@ export interface Plan {
   /** Lamports of SOL that would be wrapped first, for a payment in wrapped SOL. */
   readonly wrap?: string;
   /**
-   * What it takes at most, as caps count it; absent if the call asks for no payment. A swap that
-   * lands and fails costs its network fee besides, before it is tried again.
+   * The most that the plan takes, as caps count it; absent if the call asks for no payment. A swap
+   * that lands and fails also costs its network fee, before it is tried again.
    */
   readonly cost?: Receipt['cost'];
   /** The entries of `accepts` that would not be paid, and why. */
   readonly refused: readonly OfferRefusal[];
   /**
-   * The most lamports that the swap's network fee may take; the payment's own is the facilitator's.
+   * The most lamports that the swap's network fee may take; the facilitator pays the fee of the
+   * payment itself.
    */
   readonly maxFeeLamports: string;
-  /** The rolling caps as they stand before it. */
+  /** The rolling caps before the payment. */
   readonly caps: readonly CapUse[];
 }

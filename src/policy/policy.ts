@@ -11,21 +11,21 @@ import { readTopUp, type TopUp, type TopUpOptions } from './top-up.js';
 
 /**
  * The caller's rules about money. Dollars are decimal text such as `"0.25"`, with at most six
- * decimals. Caps count all that leaves the wallet for payments: prices, what swaps take beyond what
- * they bring in a pinned token, network fees and rent.
+ * decimals. Caps count everything that leaves the wallet for payments: prices, the value that swaps
+ * take less the value that they bring in a pinned token, network fees and rent.
  */
 export interface PolicyOptions {
-  /** US dollars that one payment may cost, its swap included. Default `"1.00"`. */
+  /** US dollars that one payment may cost, with its swap. Default `"1.00"`. */
   readonly maxPerPayment?: string;
   /** US dollars in any 60 minutes. */
   readonly maxPerHour?: string;
   /** US dollars in any 24 hours. Default `"10.00"`. */
   readonly maxPerDay?: string;
-  /** US dollars in all that the journal knows of. */
+  /** US dollars in total, for everything that the journal knows of. */
   readonly maxTotal?: string;
   /**
-   * US dollars in any 24 hours for each host, such as `{ 'api.example.com': '1.00' }`. Without a
-   * port it stands for all ports.
+   * US dollars in any 24 hours for each host, such as `{ 'api.example.com': '1.00' }`. A host
+   * without a port stands for all its ports.
    */
   readonly maxPerHost?: Readonly<Record<string, string>>;
   /**
@@ -38,31 +38,31 @@ export interface PolicyOptions {
    * be paid only with such a cap.
    */
   readonly maxAmount?: Readonly<Record<string, bigint | string>>;
-  /** More caps. All caps hold, each by itself. */
+  /** Further caps. All caps hold, each by itself. */
   readonly limits?: readonly LimitOptions[];
-  /** What alone may be paid: each list that is given has to name it. */
+  /** Allows only payments that each of its lists names. */
   readonly allow?: ListOptions;
-  /** What may not be paid, also if `allow` names it. */
+  /** Denies payments that one of its lists names, also if `allow` names them. */
   readonly deny?: ListOptions;
-  /** Asked before anything is signed, with what would be signed. Only `true` lets it go on. */
+  /** Called with the plan before anything is signed. Only `true` lets the payment go on. */
   readonly approve?: (plan: Plan) => boolean | Promise<boolean>;
   /**
-   * How many more payments may be signed for a call whose paid request was answered with 402, if
-   * that answer shows that nothing was settled: for no higher price, and to the same payee. Default
-   * 0. Until the chain decides, both count against every cap.
+   * Number of further payments that may be signed if the paid request was answered with 402, and
+   * the answer shows that nothing was settled. A further payment has the same payee and no higher
+   * price. Default 0. Until the chain decides, both payments count against every cap.
    */
   readonly resign?: 0 | 1;
   /**
-   * Base units that one swap may take, by mint or pinned symbol: a bound that no quote can move.
+   * Base units that one swap may take, by mint or pinned symbol: a bound that no quote can raise.
    */
   readonly maxInAmount?: Readonly<Record<string, bigint | string>>;
   /**
-   * US dollars that a swap gets at least, so that small calls do not each cost a swap. Default
+   * US dollars that a swap brings at least, so that small calls do not each cost a swap. Default
    * `"0.05"`.
    */
   readonly minSwap?: string;
   /**
-   * Keeps a float of a dollar token by swaps between calls, within these rules. Needs `autoSwap`.
+   * Keeps a float of a dollar token by swaps between calls, within this policy. Needs `autoSwap`.
    */
   readonly topUp?: TopUpOptions;
   /** Basis points; default 50. */
@@ -71,8 +71,8 @@ export interface PolicyOptions {
   readonly maxPriceImpactBps?: number;
   /**
    * Basis points that a swap for a payment may cost besides slippage; default 100. Dollar tokens
-   * count at par, others at their selling price. A token without a price is swapped only within its
-   * `maxInAmount`.
+   * count at par, other tokens at their selling price. A token without a price is swapped only
+   * within its `maxInAmount`.
    */
   readonly maxSwapLossBps?: number;
   /** Lamports for the network and priority fee of one swap; default 250000. */
@@ -81,7 +81,7 @@ export interface PolicyOptions {
   readonly maxRentLamports?: bigint | string;
 }
 
-/** The rules, checked. Dollars are millionths of a dollar. */
+/** The checked policy. Dollars are millionths of a dollar. */
 export interface Policy extends CapRules, ListRules {
   readonly approve: ((plan: Plan) => boolean | Promise<boolean>) | undefined;
   readonly resign: 0 | 1;
@@ -118,14 +118,14 @@ const NAMES: readonly (keyof PolicyOptions)[] = [
   'maxRentLamports',
 ];
 
-/** Checks the rules and fills in the defaults. Throws `ConfigError` (`invalid_option`). */
+/** Checks the policy and fills in the defaults. Throws `ConfigError` (`invalid_option`). */
 export function parsePolicy(options: PolicyOptions, network: string): Policy {
   refuseUnknown(options, NAMES, 'policy');
-  const { approve, resign = 0, limits: given = [] } = options;
+  const { approve, resign = 0, limits: limitOptions = [] } = options;
   if (approve !== undefined && typeof approve !== 'function')
     throw refuse('policy.approve', 'must be a function.');
   if (![0, 1].includes(resign)) throw refuse('policy.resign', 'must be 0 or 1.');
-  const limits = readLimits(given, network);
+  const limits = readLimits(limitOptions, network);
   const lamports = (
     name: 'maxFeeLamports' | 'maxRentLamports' | 'maxLamportsPerDay',
     preset: bigint,
@@ -184,8 +184,8 @@ function dollarCaps(name: string, usd: string | undefined, windowMs: number | un
     : [{ name, unit: USD, limit: readUsd(`policy.${name}`, usd), windowMs }];
 }
 
-function hostCaps(given: PolicyOptions['maxPerHost']): Cap[] {
-  const limits = readTable('maxPerHost', given, (option, host, usd) => [
+function hostCaps(maxPerHost: PolicyOptions['maxPerHost']): Cap[] {
+  const limits = readTable('maxPerHost', maxPerHost, (option, host, usd) => [
     readHost(option, host),
     readUsd(option, usd),
   ]);
@@ -199,18 +199,18 @@ function hostCaps(given: PolicyOptions['maxPerHost']): Cap[] {
 }
 
 /**
- * Caps by name, each name read as the caps know it. Two names of one thing would silently lose one
- * cap.
+ * Reads caps by name, each name in the form that caps use. Throws for two spellings of the same
+ * name, because one cap would be lost silently.
  */
 function readTable<V>(
   name: 'maxPerHost' | 'maxAmount' | 'maxInAmount',
-  given: Readonly<Record<string, V>> | undefined,
+  table: Readonly<Record<string, V>> | undefined,
   read: (option: string, key: string, value: V) => [string, bigint],
 ): ReadonlyMap<string, bigint> {
   const caps = new Map<string, bigint>();
-  if (given === undefined) return caps;
-  requireObject(given, `policy.${name}`);
-  for (const [key, value] of Object.entries(given)) {
+  if (table === undefined) return caps;
+  requireObject(table, `policy.${name}`);
+  for (const [key, value] of Object.entries(table)) {
     const option = `policy.${name}['${key}']`;
     const [known, cap] = read(option, key, value);
     if (caps.has(known)) throw refuse(option, 'is there already under another spelling. Give one.');

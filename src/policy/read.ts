@@ -4,7 +4,7 @@ import { pinnedMint } from '../network.js';
 import { isAddress } from '../solana/address.js';
 import type { Address } from '../solana/types.js';
 
-/** The entries of a list, each read under its own name. */
+/** Reads the entries of a list, each under its own name, such as `hosts[0]`. */
 export function readList<E, T>(
   option: string,
   list: readonly E[],
@@ -15,7 +15,7 @@ export function readList<E, T>(
   return Object.freeze(Array.from(list, (entry: E, index) => read(`${option}[${index}]`, entry)));
 }
 
-/** Dollar text as millionths of a dollar. */
+/** Reads dollar text as millionths of a dollar. */
 export function readUsd(option: string, text: unknown): bigint {
   const value = parseUiAmount(text, USD_DECIMALS);
   if (value === undefined)
@@ -26,7 +26,7 @@ export function readUsd(option: string, text: unknown): bigint {
   return value;
 }
 
-/** Base units, or lamports. */
+/** Reads base units or lamports; `what` names them in the error. */
 export function readUnits(option: string, amount: unknown, what: string): bigint {
   const value =
     typeof amount === 'bigint' || typeof amount === 'string' ? toAmount(amount) : undefined;
@@ -39,7 +39,7 @@ export function readAddress(option: string, address: unknown, what = 'a base58 a
   return address;
 }
 
-/** A mint by its address or pinned symbol. */
+/** Reads a mint by its address or pinned symbol. */
 export function readMint(option: string, mint: unknown, network: string): Address {
   const pinned = typeof mint === 'string' ? pinnedMint(network, mint)?.mint : undefined;
   return readAddress(option, pinned ?? mint, 'a mint address or a pinned symbol such as "USDC"');

@@ -7,8 +7,8 @@ import type { List, ListRules } from './lists.js';
 import { USD, USD_OF_FEES, USD_OF_SWAPS } from './units.js';
 
 /**
- * The caps on a single payment, with all that its swaps take. Returns the refusal
- * (`amount_over_limit`, `price_unknown`), or undefined if it may go on.
+ * Checks a spend, with all that its swaps take, against the caps on a single payment. Returns the
+ * refusal (`amount_over_limit`, `price_unknown`), or undefined if the payment may go on.
  */
 export function checkPayment(
   policy: Omit<CapRules, 'caps'>,
@@ -33,7 +33,7 @@ export function checkPayment(
   );
 }
 
-/** A cost with what it is made of, as the beginning of a sentence. */
+/** Returns a cost with its parts, as the beginning of a sentence. */
 function describeCost(
   { swapped, swapping, host }: Spend,
   cost: Cost,
@@ -56,7 +56,7 @@ function describeCost(
 }
 
 /**
- * Whether the lists let a host be paid, before anything that it asks for is looked at. Returns the
+ * Checks a host against the lists, before the client reads what the host asks for. Returns the
  * refusal (`not_allowed`), or undefined.
  */
 export function checkPlace(
@@ -67,7 +67,7 @@ export function checkPlace(
   return refusedBy(refusing(policy, { hosts }), hosts);
 }
 
-/** Whether the lists let an offer be paid. Returns the refusal (`not_allowed`), or undefined. */
+/** Checks an offer against the lists. Returns the refusal (`not_allowed`), or undefined. */
 export function checkOffer(
   policy: ListRules,
   offer: OfferFacts,

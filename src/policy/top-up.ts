@@ -3,7 +3,7 @@ import { refuse, refuseUnknown } from '../internal/options.js';
 import { pinnedMint, type PinnedMint } from '../network.js';
 
 /**
- * Keeps a float of a dollar token, so that calls find it there and wait for no swap.
+ * Keeps a float of a dollar token, so that calls need not wait for a swap.
  *
  * @example
  * const topUp: TopUpOptions = { token: 'USDC', below: '0.50', to: '2.00' };
@@ -11,9 +11,12 @@ import { pinnedMint, type PinnedMint } from '../network.js';
 export interface TopUpOptions {
   /** A pinned dollar token, by its symbol or mint. */
   readonly token: string;
-  /** If the wallet can spend less than this, a swap starts once a call has been paid. */
+  /**
+   * Decimal text of the token: if the wallet can spend less, a swap starts once a call has been
+   * paid.
+   */
   readonly below: string;
-  /** What it brings the wallet to. Decimal text of the token, as `below`. */
+  /** Decimal text of the token: the amount that the swap fills the float up to. */
   readonly to: string;
 }
 
@@ -23,7 +26,7 @@ export interface TopUp extends PinnedMint {
   readonly to: bigint;
 }
 
-/** Throws `ConfigError` (`invalid_option`). */
+/** Checks the options of a top-up. Throws `ConfigError` (`invalid_option`). */
 export function readTopUp(options: TopUpOptions | undefined, network: string): TopUp | undefined {
   if (options === undefined) return undefined;
   refuseUnknown(options, ['token', 'below', 'to'], 'policy.topUp');

@@ -1,10 +1,10 @@
-/** Units of caps and costs; others are mints, and count their base units. */
+/** Units of caps and costs. Any other unit is a mint, and counts its base units. */
 export const USD = 'USD';
-/** Of the dollars: what swaps took beyond what they brought. */
+/** The part of `USD` that swaps lost: the value that they took, less the value they brought. */
 export const USD_OF_SWAPS = 'USD of swaps';
-/** Of the dollars: network fees and rent. */
+/** The part of `USD` for network fees and rent. */
 export const USD_OF_FEES = 'USD of fees';
 export const PAYMENTS = 'payments';
 export const SWAPS = 'swaps';
-/** Network fees and rent. */
+/** Lamports of network fees and rent. */
 export const LAMPORTS = 'lamports';

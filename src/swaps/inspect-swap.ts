@@ -13,7 +13,7 @@ import type { SwapCall, SwapDecoder } from './provider.js';
 import type { SwapLimits } from './transaction/finish.js';
 import { prepareSwap, type SwapBounds } from './transaction/prepare.js';
 
-/** What an inspection works with. */
+/** Dependencies of an inspection. */
 export interface InspectionDeps {
   readonly rpc: Rpc;
   readonly runtime: Runtime;
@@ -23,12 +23,12 @@ export interface InspectionDeps {
   readonly decoders: readonly SwapDecoder[];
 }
 
-/** What the swap may do, and of which wallet. */
+/** The wallet, and the bounds of its swap. */
 export type InspectionBounds = Omit<SwapTerms, 'maxPriorityFee' | 'decoders'>;
 
 /**
- * Judges a foreign transaction as it is, and composes its swap anew if nothing holds it to its
- * bounds when it lands.
+ * Judges a foreign transaction as it is. If it has no guard that enforces the bounds when it lands,
+ * composes its swap anew.
  */
 export async function inspectWith(
   deps: InspectionDeps,
@@ -41,9 +41,11 @@ export async function inspectWith(
     decoders: deps.decoders,
     maxPriorityFee: deps.limits.maxPriorityFeeLamports,
   };
-  const found = await inspectTransaction(deps.rpc, transaction, terms, { signal });
-  const recomposed = found.guarded ? undefined : await recompose(deps, transaction, bounds, signal);
-  return { ...verdictOf(found, deps.network, deps.decoders), recomposed };
+  const findings = await inspectTransaction(deps.rpc, transaction, terms, { signal });
+  const recomposed = findings.guarded
+    ? undefined
+    : await recompose(deps, transaction, bounds, signal);
+  return { ...verdictOf(findings, deps.network, deps.decoders), recomposed };
 }
 
 async function recompose(
@@ -70,16 +72,13 @@ async function recompose(
       lastValidBlockHeight: lifetime.lastValidBlockHeight.toString(),
     };
   } catch (error) {
-    // What the swap itself is refused for is in the verdict; a node that does not answer is not.
+    // Only a failed node rejects: the verdict says why a swap is refused, not that a node failed.
     if (!isExactChangeError(error) || error.name === 'TransportError') throw error;
     return undefined;
   }
 }
 
-/**
- * The guard holds it to what the instruction itself promises, if that is better than what was
- * asked for.
- */
+/** Returns the stricter of the caller's bounds and the instruction's own, for the guard to enforce. */
 function tightened<Bounds extends SwapBounds>(bounds: Bounds, call: SwapCall | undefined): Bounds {
   if (call === undefined) return bounds;
   return {

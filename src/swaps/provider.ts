@@ -4,21 +4,21 @@ import type { Rule } from './firewall/rule.js';
 import type { SwapMode, SwapQuote } from './types.js';
 
 /**
- * Where swaps come from: what asks for them, and what reads the instruction that it gives. Jupiter
- * is one; another is a folder beside it and a place in the list of `sources.ts`. Whatever it says,
- * the rest of the transaction is composed here, and bounded by rules that no source may loosen.
+ * A source of swaps: the provider that quotes and builds them, and the decoder of its instructions.
+ * A new source is a folder beside `jupiter/` and an entry in `sources.ts`. This library composes the
+ * rest of the transaction, and no source may loosen the rules for it.
  */
 export interface SwapSource {
   readonly decoder: SwapDecoder;
   /**
-   * Loads what asks it.
+   * Loads the provider of this source.
    *
-   * @param taker - For which wallet prices are asked as long as none is known.
+   * @param taker - Wallet to quote for; a placeholder if the client has no wallet.
    */
   readonly connect: (settings: SourceSettings, taker: Address) => Promise<SwapProvider>;
 }
 
-/** What sources are configured by; each takes what is its own. */
+/** Settings of all sources; each source reads its own. */
 export interface SourceSettings {
   readonly jupiterUrl: string;
   readonly jupiterApiKey: string | undefined;
@@ -28,7 +28,7 @@ export interface SourceSettings {
   readonly runtime: Runtime;
 }
 
-/** A swap that a provider is asked for: addresses resolved, amounts checked. */
+/** A swap to quote: its addresses are resolved and its amount is checked. */
 export interface QuoteIntent {
   readonly inputMint: Address;
   readonly outputMint: Address;
@@ -36,14 +36,15 @@ export interface QuoteIntent {
   readonly swapMode: SwapMode;
   readonly slippageBps: number;
   /**
-   * Fewer accounts make a smaller transaction and a worse price; only set after one was too large.
+   * Accounts that the route may use. Fewer accounts make a smaller transaction and a worse price,
+   * so this is only set after a transaction was too large.
    */
   readonly maxAccounts?: number;
 }
 
 /**
  * What a provider contributes to the transaction: one instruction of its program, and the lookup
- * tables it likes. We compose the rest.
+ * tables that it suggests. This library composes the rest.
  */
 export interface SwapBuild {
   readonly instruction: Instruction;
@@ -51,69 +52,70 @@ export interface SwapBuild {
 }
 
 /**
- * Asks one service for swaps; its answers are hints. Rejects with `QuoteError` (`no_route`), or
- * `TransportError` (`jupiter_unavailable`, `rate_limited`, `timeout`, `invalid_response`); a 429 is
- * never `no_route`.
+ * Quotes and builds swaps with one service; the service's answers are hints. Rejects with
+ * `QuoteError` (`no_route`), or `TransportError` (`jupiter_unavailable`, `rate_limited`, `timeout`,
+ * `invalid_response`); a 429 is never `no_route`.
  */
 export interface SwapProvider {
   readonly id: string;
   readonly supportsExactOut: boolean;
   /**
-   * A quote for exactly this intent. An `ExactOut` intent is refused with `no_route` if
+   * Returns a quote for exactly this intent. Rejects an `ExactOut` intent with `no_route` if
    * {@link supportsExactOut} is false.
    */
   quote(intent: QuoteIntent, signal?: AbortSignal): Promise<SwapQuote>;
-  /** Throws `quote_mismatch` for a quote that is not its own. */
+  /** Builds the swap of a quote. Rejects with `quote_mismatch` for a quote of another provider. */
   build(quote: SwapQuote, wallet: Address, signal?: AbortSignal): Promise<SwapBuild>;
 }
 
-/** Reads the swap instructions of one program: what it does not understand is refused. Pure. */
+/** Reads the swap instructions of one program. Pure. */
 export interface SwapDecoder {
   readonly id: string;
-  /** Its name, as people know it. */
+  /** The program's name, as people know it. */
   readonly name: string;
   readonly programId: Address;
-  /** What must hold of its instructions besides what must of every swap; checked before that. */
+  /** Rules for this program's instructions alone; they run before the rules on the decoded swap. */
   readonly rules: readonly Rule<Instruction>[];
-  /** Undefined if anything of it is not understood. */
+  /** Returns undefined if it does not understand every part of the instruction. */
   decode(instruction: Instruction): SwapCall | undefined;
   /**
-   * The account for the SOL of one swap, if an instruction makes it for this wallet, in the one
-   * form that is known.
+   * Returns the temporary SOL account that the instruction makes for this wallet, if it has the one
+   * known form. This account holds the SOL of one swap.
    */
   temporaryOf?(instruction: Instruction, wallet: Address): Address | undefined;
-  /** The name of an error of the program, if it says what to do. */
+  /** Returns the name of a program error; undefined if the name would not help a caller. */
   errorName(code: number): string | undefined;
   /**
-   * Whether a transaction failed because the price moved, by the error that a simulation or the
-   * chain gave as its reason: a new quote may do.
+   * Whether a transaction failed because the price moved, so that a new quote may succeed.
+   *
+   * @param reason - Error text of the simulation or of the chain.
    */
   isPriceMoved(reason: string): boolean;
 }
 
-/** A swap instruction, read. */
+/** A decoded swap instruction. */
 export interface SwapCall {
   readonly user: Address;
   readonly source: Address;
   readonly destination: Address;
-  /** An account that gets the output instead. */
+  /** An account that gets the output instead of `destination`. */
   readonly destinationOverride: Address | undefined;
-  /** Undefined if the form does not name it: the source account is of one mint only. */
+  /** Undefined if the form does not name it; the source account has only one mint. */
   readonly sourceMint: Address | undefined;
   readonly destinationMint: Address;
-  /** Undefined if the form does not say for which side its token programs are, as is the other. */
+  /** Like `destinationProgram`, undefined if the form does not tell the side of a token program. */
   readonly sourceProgram: Address | undefined;
   readonly destinationProgram: Address | undefined;
-  /** The token programs of such a form. */
+  /** Token programs of a form that does not tell their side; else empty. */
   readonly eitherProgram: readonly Address[];
   readonly feeAccount: Address | undefined;
   /** Base units: exact for `ExactIn`, quoted for `ExactOut`. */
   readonly inAmount: bigint;
   /** Base units: quoted for `ExactIn`, exact for `ExactOut`. */
   readonly outAmount: bigint;
-  /** The most that the instruction can take. */
+  /** Base units: the most that the instruction can take. */
   readonly maxIn: bigint;
-  /** The least that it pays out. */
+  /** Base units: the least that the instruction pays out. */
   readonly minOut: bigint;
   readonly slippageBps: number;
   readonly platformFeeBps: number;

@@ -4,7 +4,7 @@ import { part } from '../internal/load-once.js';
 
 const jupiter = /* @__PURE__ */ part(() => import('./jupiter/connect.js'));
 
-/** Where swaps come from, in the order in which they are asked. */
+/** Sources of swaps, in the order in which they are asked. */
 export const swapSources: readonly SwapSource[] = [
   {
     decoder: jupiterDecoder,
@@ -12,7 +12,7 @@ export const swapSources: readonly SwapSource[] = [
   },
 ];
 
-/** What reads the instructions of each. */
+/** The decoder of each source. */
 export const swapDecoders = decodersOf(swapSources);
 
 export function decodersOf(sources: readonly SwapSource[] = swapSources): readonly SwapDecoder[] {

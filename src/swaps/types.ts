@@ -2,7 +2,7 @@ import type { Address } from '../solana/types.js';
 
 export type SwapMode = 'ExactIn' | 'ExactOut';
 
-/** What to swap. */
+/** A swap to quote, with its amount in base units. */
 export interface SwapRequest {
   /** A mint, or a pinned symbol (`"SOL"`, `"USDC"`). SOL means native SOL. */
   readonly inputMint: string;
@@ -10,25 +10,25 @@ export interface SwapRequest {
   /** Base units: of the input for `ExactIn`, of the output for `ExactOut`. */
   readonly amount: bigint | string;
   readonly uiAmount?: undefined;
-  /** Default `ExactIn`. `ExactOut` falls back to an input whose least output covers `amount`. */
+  /** Default `ExactIn`. `ExactOut` falls back to an input with a least output that covers `amount`. */
   readonly swapMode?: SwapMode;
   /** Basis points; default 50. */
   readonly slippageBps?: number;
   /**
-   * Accounts that the route may use: fewer make a smaller transaction and a worse price. Default:
-   * as many as the provider likes.
+   * Accounts that the route may use: fewer accounts make a smaller transaction and a worse price.
+   * Default: the provider decides.
    */
   readonly maxAccounts?: number;
 }
 
-/** What to swap, its amount as people write it: decimal text, as in `"0.25"`. */
+/** A swap to quote, with its amount as people write it: decimal text, as in `"0.25"`. */
 export interface UiSwapRequest extends Omit<SwapRequest, 'amount' | 'uiAmount'> {
   readonly amount?: undefined;
-  /** Of the input for `ExactIn`, of the output for `ExactOut`. */
+  /** Amount of the input for `ExactIn`, of the output for `ExactOut`. */
   readonly uiAmount: string;
 }
 
-/** A quote in our words. Amounts are decimal strings of base units. */
+/** A quote in the terms of this library. Amounts are decimal strings of base units. */
 export interface SwapQuote {
   readonly inputMint: Address;
   readonly outputMint: Address;
@@ -46,13 +46,13 @@ export interface SwapQuote {
   /** Basis points; null if the provider did not say. */
   readonly priceImpactBps: number | null;
   readonly platformFeeBps: 0;
-  /** Names of the venues, in order. A service's text: show it, do not act on it. */
+  /** Names of the venues, in order. The text is the service's: show it, do not act on it. */
   readonly route: readonly string[];
-  /** Id of the provider that quoted and has to build it. */
+  /** Id of the provider that made the quote and must build its swap. */
   readonly provider: string;
   /** Milliseconds since the epoch. */
   readonly quotedAt: number;
-  /** The provider's own quote, verbatim: what it needs to build the swap. */
+  /** The provider's own quote, verbatim; the provider needs it to build the swap. */
   readonly raw: unknown;
 }
 
@@ -64,6 +64,6 @@ export interface SwapTransaction {
   readonly lastValidBlockHeight: string;
   readonly quote: SwapQuote;
   readonly computeUnitLimit: number;
-  /** Decimal string of lamports: what the compute-unit price costs at that limit. */
+  /** Decimal string of lamports: the cost of the compute-unit price at `computeUnitLimit`. */
   readonly priorityFeeLamports: string;
 }

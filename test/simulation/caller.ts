@@ -19,7 +19,8 @@ export async function buy(world: World, machine: Machine, part: Buy): Promise<vo
   const kept: Kept = { header: undefined };
   const name = `item ${part.item}${part.key ? ' with its key' : ''}`;
   await clock.wait(part.at);
-  for (let count = 0; count < part.tries; count += 1) {
+  const stopping = part.stops?.times ?? 0;
+  for (let count = 0; count < stopping + part.tries; count += 1) {
     let clients = machine.clients();
     while (clients === undefined) {
       await clock.wait(1_000);
@@ -27,17 +28,24 @@ export async function buy(world: World, machine: Machine, part: Buy): Promise<vo
     }
     const client = clients[part.client % clients.length];
     if (client === undefined) return;
+    const stops = count < stopping ? part.stops : undefined;
     const ended = machine.ended().then(() => 'the process ended');
-    const said = await world.work.during(Promise.race([attempt(world, client, part, kept), ended]));
+    const trying = attempt(world, client, { ...part, stops }, kept);
+    let said = await world.work.during(Promise.race([trying, ended]));
     trace(`${name}: ${said}`);
+    // What is not read was delivered as long as its process goes on.
+    if (said === 'kept')
+      said = await Promise.race([clock.wait(part.gap).then(() => 'done'), ended]);
     if (!part.key && (said === 'done' || said === 'already_spent')) return;
     // Its process had all of the answer before it ended: what it repeats after that is another
     // purchase.
     if (!part.key && said === 'the process ended' && machine.arrived.has(itemOf(urlOf(part))))
       return;
-    await clock.wait(part.gap);
+    if (said !== STOPPED) await clock.wait(part.gap);
   }
 }
+
+const STOPPED = 'the caller stops it';
 
 /**
  * What a caller that sends its payment by itself keeps, whatever becomes of the process: a second
@@ -52,8 +60,18 @@ async function attempt(world: World, client: Client, part: Buy, kept: Kept): Pro
   const stop = new AbortController();
   if (part.abort !== undefined)
     clock.after(part.abort, () => stop.abort(new Error('the caller gives up')));
-  const signal = part.abort === undefined ? world.signal : stop.signal;
+  const isStopped = part.abort !== undefined || part.stops !== undefined;
+  const signal = isStopped ? stop.signal : world.signal;
   const [url, { method }] = [urlOf(part), part];
+  const ids = new Set<string>();
+  const forget = client.on('*', (event) => {
+    if ('url' in event && itemOf(event.url) === String(part.item)) ids.add(event.id);
+    if (event.type !== part.stops?.step || !ids.has(event.id)) return;
+    const abort = () => stop.abort(new Error(STOPPED));
+    if (part.stops.ms === 0) abort();
+    else clock.after(part.stops.ms, abort);
+  });
+  let isPaying = false;
   const init = {
     method,
     ...(method === 'POST' ? { body: 'please' } : {}),
@@ -64,6 +82,7 @@ async function attempt(world: World, client: Client, part: Buy, kept: Kept): Pro
       traffic.begins(method, url);
       await client.plan(url, init);
     }
+    isPaying = true;
     if (part.own) {
       const header = (kept.header ??= await payFor(world, client, part, signal));
       if (header === undefined) return 'no terms';
@@ -72,53 +91,80 @@ async function attempt(world: World, client: Client, part: Buy, kept: Kept): Pro
         ...init,
         headers: { [header.name]: header.value },
       });
-      const isWhole = await read(response, part.reader);
-      return response.status === 200 && isWhole ? 'done' : `status ${response.status}`;
+      return whatCame(response, await read(world, response, part.reader));
     }
     traffic.begins(method, url);
     const response = await client.fetch(url, {
       ...init,
       ...(part.key ? { idempotencyKey: `key ${part.item}` } : {}),
     });
-    const isWhole = await read(response, part.reader);
-    return response.status === 200 && isWhole
-      ? 'done'
-      : `status ${response.status}${isWhole ? '' : ', read in part'}`;
+    return whatCame(response, await read(world, response, part.reader));
   } catch (error) {
     world.shows(textOf(error));
+    if (isPaying && isExactChangeError(error))
+      world.thrown.push({ item: String(part.item), at: clock.now(), ids, error });
     return isExactChangeError(error)
       ? error.code
       : error instanceof Error
         ? error.message
         : String(error);
+  } finally {
+    forget();
   }
 }
 
-/** Whether the body was read to its end. Rejects if it breaks off. */
-export async function read(response: Response, reader: Reader): Promise<boolean> {
+/** How much of a body was read; what is `kept` may be read later. */
+type Read = 'whole' | 'part' | 'kept';
+
+function whatCame({ status }: Response, read: Read): string {
+  if (status !== 200 || read === 'part') return `status ${status}, body ${read}`;
+  return read === 'whole' ? 'done' : 'kept';
+}
+
+/** How long a reader that is late lets a body lie. */
+const LATE_MS = 100_000;
+
+/** Rejects if the body breaks off. */
+export async function read(
+  { clock, kept }: World,
+  response: Response,
+  reader: Reader,
+): Promise<Read> {
   switch (reader) {
+    case 'never':
+      kept.push(async () => response.body?.cancel());
+      return 'kept';
+    case 'late':
+      await clock.wait(LATE_MS);
+      await response.text();
+      return 'whole';
     case 'text':
       await response.text();
-      return true;
+      return 'whole';
     case 'json':
       await response.json();
-      return true;
+      return 'whole';
     case 'bytes':
       await response.arrayBuffer();
-      return true;
+      return 'whole';
     case 'clone':
       await response.clone().text();
       await response.text();
-      return true;
+      return 'whole';
     case 'stream':
+    case 'stalls':
     case 'half': {
       const stream = response.body?.getReader();
       for (;;) {
         const part = await stream?.read();
-        if (part === undefined || part.done) return true;
+        if (part === undefined || part.done) return 'whole';
         if (reader === 'stream') continue;
+        if (reader === 'stalls') {
+          kept.push(async () => stream?.cancel());
+          return 'kept';
+        }
         await stream?.cancel();
-        return false;
+        return 'part';
       }
     }
   }

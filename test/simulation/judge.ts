@@ -6,6 +6,7 @@ import { accountOf, WALLET } from './places.js';
 import { itemOf, type Limit, type Part, type Plan } from './plan.js';
 import { limitOf, measure, outsOf, shown, FINE, type Out } from './truth.js';
 import type { Traffic } from './traffic.js';
+import { fundsAgree } from './told.js';
 import type { World } from './world.js';
 
 /** A promise that the chain shows to be broken. */
@@ -14,6 +15,8 @@ export interface Broken {
     | 'paid once'
     | 'within caps'
     | 'spent tells all'
+    | 'spent tells no more'
+    | 'errors tell of funds'
     | 'all is decided'
     | 'receipts are true'
     | 'only known instructions'
@@ -41,6 +44,7 @@ export function judge(
   machine: Machine,
   said: readonly Said[],
   attempts: readonly Attempt[],
+  left: readonly string[],
 ): Broken[] {
   const { plan, ledger, tokens } = world;
   const outs = outsOf(ledger.all(), machine, tokens);
@@ -48,7 +52,10 @@ export function judge(
     ...onceEach(plan, outs),
     ...withinCaps(plan, machine, outs),
     ...said.flatMap((one) => tellsAll(plan, outs, one)),
+    ...countsNoMore(plan, outs, said[said.length - 1]),
     ...decided(plan, attempts, outs),
+    ...fundsAgree(world, outs),
+    ...left.map((one) => ({ promise: 'all is decided' as const, how: `${one} is left` })),
     ...(plan.isService ? [] : sentSafely(world.traffic)),
     ...stays(world, machine),
     ...wasPaid(world, outs),
@@ -138,12 +145,14 @@ function mayBeDropped({ parts }: Plan): boolean {
 const MOST_STRANGE = 3;
 /** Half a minute to choose, and what is asked before of earlier payments for the same. */
 const MOST_CHOOSING_MS = 60_000;
+/** Steps of the journal come before that, and each of them may take its time. */
+const MOST_ASKING_MS = 60_000;
 
 /**
  * Calls ask Jupiter about few tokens that are their sellers' own, and choose in time. What a wallet
  * holds, it may sell.
  */
-function endsSoon({ tokens, ledger, work: { spells, choices } }: World): Broken[] {
+function endsSoon({ plan, tokens, ledger, work: { spells, choices } }: World): Broken[] {
   const strange = new Set(
     tokens
       .filter(
@@ -154,6 +163,7 @@ function endsSoon({ tokens, ledger, work: { spells, choices } }: World): Broken[
       .map(({ mint }) => mint),
   );
   const longest = Math.max(0, ...choices);
+  const isLate = plan.parts.some(({ kind }) => kind === 'port');
   return [
     ...spells.flatMap(({ calls, prices, mints }): Broken[] => {
       const asked = [...mints].filter((mint) => strange.has(mint)).length;
@@ -167,7 +177,7 @@ function endsSoon({ tokens, ledger, work: { spells, choices } }: World): Broken[
         },
       ];
     }),
-    ...(longest > MOST_CHOOSING_MS
+    ...(longest > MOST_CHOOSING_MS + (isLate ? MOST_ASKING_MS : 0)
       ? [{ promise: 'answers in time' as const, how: `choosing took ${seconds(longest)} s` }]
       : []),
   ];
@@ -279,6 +289,26 @@ function tellsAll(plan: Plan, outs: readonly Out[], { from, to, uses }: Said): B
     if (told >= truth) return [];
     const how = `${cap} is ${shown(unit, told)} at ${seconds(to.at)}, and ${shown(unit, truth)} had left by ${seconds(from.at)}`;
     return [{ promise: 'spent tells all' as const, how }];
+  });
+}
+
+/**
+ * What was only reserved, or never landed, counts no more in the end. What swaps take in dollars is
+ * counted with care, and may be less in truth.
+ */
+function countsNoMore(plan: Plan, outs: readonly Out[], said: Said | undefined): Broken[] {
+  if (said === undefined || mayBeDropped(plan)) return [];
+  const isSwapped = outs.some(({ swaps }) => swaps > 0n);
+  return said.uses.flatMap(({ cap, unit, used, host }) => {
+    const all = outs.filter((out) => host === undefined || out.host === host);
+    const left = (out: Out) => (unit === 'lamports' ? out.gross : measure(out, unit, true));
+    const truth = all.reduce((sum, out) => sum + left(out), 0n);
+    const told = unit === 'USD' ? microOf(used) * FINE : BigInt(used);
+    // Rounded up a few times, at what a market takes for it.
+    const most = unit === 'USD' ? (truth * 102n) / 100n + BigInt(3 * all.length) * FINE : truth;
+    if (told <= most || (unit === 'USD' && isSwapped)) return [];
+    const how = `${cap} is ${shown(unit, told)} in the end, and ${shown(unit, truth)} had left`;
+    return [{ promise: 'spent tells no more' as const, how }];
   });
 }
 

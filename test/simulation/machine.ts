@@ -13,6 +13,7 @@ import { processState } from '../helpers/process-state.js';
 import { JUPITER_KEY } from './keys.js';
 import { NETWORK, signAsWallet, WALLET } from './places.js';
 import { hostOf, isSeller, itemOf, policyOf } from './plan.js';
+import { through } from './ports.js';
 import { addressOf } from './wire.js';
 import { JUPITER_URL, NODE_URLS, type World } from './world.js';
 import type { Served } from './seller.js';
@@ -39,6 +40,8 @@ export interface Machine {
   start(): void;
   /** Ends it at once, or at one of its next calls to the outside. */
   kill(calls: number, power: boolean, ended: () => void): void;
+  /** Whether one of its next calls ends it. */
+  isDying(): boolean;
   /** Signs for a caller that uses the service. */
   sign(
     message: Uint8Array,
@@ -56,6 +59,9 @@ export interface Machine {
    * Paths of addresses whose paid answer was read to its end by a process that had not ended yet.
    */
   readonly arrived: ReadonlySet<string>;
+  /** Of all attempts that were told of. */
+  readonly ids: ReadonlySet<string>;
+  /** As it is, with nothing wrong with it. */
   journal(): Journal;
 }
 
@@ -70,6 +76,8 @@ export function createMachine(world: World): Machine {
   const swapsOf = new Map<string, { attempt: string; host: string }>();
   const paymentsOf = new Map<string, string>();
   const arrived = new Set<string>();
+  const ids = new Set<string>();
+  const closings = plan.parts.filter((part) => part.kind === 'close');
   let disk = new MemoryDisk();
   let kept: Journal = memoryJournal();
   let life = 0;
@@ -135,7 +143,9 @@ export function createMachine(world: World): Machine {
     if (isSeller(url)) world.traffic.comes(method, url, headers);
     const watched = (response: Response) =>
       response.ok && paymentIn(headers) !== undefined
-        ? atItsEnd(response, () => void (of === life && isUp && arrived.add(itemOf(url))))
+        ? atItsEnd(response, init.signal, () => {
+            if (!hasEnded(of)) arrived.add(itemOf(url));
+          })
         : response;
     const served: Served = await world.serve(url, {
       method,
@@ -191,7 +201,7 @@ export function createMachine(world: World): Machine {
         jupiterApiKey: JUPITER_KEY,
         network: NETWORK,
         policy: policyOf(plan),
-        journal: plan.isDurable ? standingStill(kept, () => standing(of)) : kept,
+        journal: through(kept, world.strike, () => standing(of)),
       },
       fetch: (input: RequestInfo | URL, init?: RequestInit) => request(of, input, init),
     };
@@ -205,14 +215,12 @@ export function createMachine(world: World): Machine {
       address: WALLET,
       async signMessage(message: Uint8Array, intent: SigningIntent) {
         await outside(of);
-        return sign(message, intent);
+        return world.strike('signer', () => sign(message, intent));
       },
     };
     const presign = plan.presigns && [0, 1, 2].map((seller) => `https://${hostOf(seller)}/`);
-    clients = Array.from({ length: plan.clients }, () =>
-      createClient({ ...common, signer, autoSwap: plan.autoSwap, presign }),
-    );
-    for (const client of clients) {
+    const make = (): Client => {
+      const client = createClient({ ...common, signer, autoSwap: plan.autoSwap, presign });
       client.on('*', (event) => {
         trace(
           `${event.type} ${event.id}${'signature' in event ? ` ${event.signature}` : ''}${'code' in event ? ` ${event.code}` : ''}`,
@@ -221,14 +229,27 @@ export function createMachine(world: World): Machine {
         if (event.type === 'payment.required') world.work.looks(event.id);
         if (event.type === 'payment.chosen' || event.type === 'payment.failed')
           world.work.chose(event.id);
-        if (event.type === 'payment.required') hosts.set(event.id, new URL(event.url).host);
+        if ('url' in event) hosts.set(event.id, new URL(event.url).host);
         if (event.type === 'swap.signed')
           swapsOf.set(event.signature, { attempt: event.id, host: hosts.get(event.id) ?? '' });
         if (event.type === 'payment.signed') paymentsOf.set(event.payerSignature, event.id);
+        ids.add(event.id);
+        const closing = closings.find(
+          ({ step, at }) => step === event.type && at <= clock.now() && clients.includes(client),
+        );
+        if (closing === undefined) return;
+        closings.splice(closings.indexOf(closing), 1);
+        trace(`client ${clients.indexOf(client)} is closed`);
+        const closed = client.close();
+        const replace = () => void clients.splice(clients.indexOf(client), 1, make());
+        if (closing.waits) void closed.then(() => hasEnded(of) || replace());
+        else replace();
       });
       // Loads what a client loads with its first payment.
       client.spent().catch(() => undefined);
-    }
+      return client;
+    };
+    clients = Array.from({ length: plan.clients }, make);
   }
 
   return {
@@ -259,28 +280,10 @@ export function createMachine(world: World): Machine {
       if (calls === 0) stop();
       else dying = { calls, end: stop };
     },
-    ...{ signed, swapsOf, paymentsOf, arrived },
+    isDying: () => dying !== undefined,
+    ...{ signed, swapsOf, paymentsOf, arrived, ids },
     journal: () => kept,
   };
-}
-
-/** The same, but for results of a process that has ended: they never come. */
-function standingStill<T extends object>(whole: T, standing: () => Promise<void>): T {
-  const still = (value: unknown): unknown => {
-    if (value instanceof Promise)
-      return value.then(
-        (result: unknown) => standing().then(() => result),
-        (error: unknown) => standing().then(() => Promise.reject(error)),
-      );
-    return typeof value === 'object' && value !== null ? standingStill(value, standing) : value;
-  };
-  return new Proxy(whole, {
-    get(of, name) {
-      const value: unknown = Reflect.get(of, name);
-      if (typeof value !== 'function') return still(value);
-      return (...given: unknown[]) => still(Reflect.apply(value, of, given));
-    },
-  });
 }
 
 /** What fetch says of a connection that failed. */
@@ -295,14 +298,19 @@ function redirected({ href }: URL): PropertyDescriptorMap {
   return { url: { value: href }, redirected: { value: true } };
 }
 
-/** The same response, which tells once its body was read to its end. */
-function atItsEnd({ body, status, headers }: Response, end: () => void): Response {
+/** The same response, which tells once its body was read to its end, and breaks off at a signal. */
+function atItsEnd(
+  { body, status, headers }: Response,
+  signal: AbortSignal | null | undefined,
+  end: () => void,
+): Response {
   const reader = body?.getReader();
   if (reader === undefined) {
     end();
     return new Response(null, { status, headers });
   }
   const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    if (signal?.aborted === true) throw signal.reason;
     const { done, value } = await reader.read();
     if (!done) return controller.enqueue(value);
     end();

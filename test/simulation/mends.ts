@@ -291,4 +291,94 @@ export const mends: readonly Mend[] = [
       },
     ],
   },
+  {
+    name: 'unread-is-uncertain',
+    breaks: 'errors tell of funds',
+    changes: [
+      {
+        file: 'src/payments/reconcile/find-earlier.ts',
+        now: '    .catch(unread);\n',
+        before: ';\n',
+      },
+    ],
+  },
+  {
+    name: 'what-swaps-moved-is-told',
+    breaks: 'errors tell of funds',
+    changes: [
+      {
+        file: 'src/payments/pay.ts',
+        now: '      moved,\n      ...(unpaid',
+        before: '      ...(unpaid',
+      },
+    ],
+  },
+  {
+    name: 'unwritten-is-undone',
+    breaks: 'all is decided',
+    changes: [
+      {
+        file: 'src/payments/execute/reservation.ts',
+        now: 'if (!isReserved && !isUnwritten) return;',
+        before: 'if (!isReserved) return;',
+      },
+    ],
+  },
+  {
+    name: 'late-takes-are-ended',
+    breaks: 'all is decided',
+    changes: [
+      {
+        file: 'src/payments/late-takes.ts',
+        now: '      after(id, end);\n      return end();',
+        before: '      return end();',
+      },
+    ],
+  },
+  {
+    name: 'refused-signatures-are-undone',
+    breaks: 'spent tells no more',
+    changes: [
+      {
+        file: 'src/payments/pay.ts',
+        now: '    await reservation.rollBack(facts.source, error);\n',
+        before:
+          "    if (!isExactChangeError(error, 'signing_failed')) await reservation.rollBack(facts.source, error);\n",
+      },
+    ],
+  },
+  {
+    name: 'calls-wait-for-those-that-gave-up',
+    breaks: 'paid once',
+    changes: [
+      {
+        file: 'src/payments/execute/release-claim.ts',
+        now: '  wallet.releasing.add(over);\n',
+        before: '',
+      },
+    ],
+  },
+  {
+    name: 'closed-clients-undo',
+    breaks: 'all is decided',
+    changes: [
+      {
+        file: 'src/payments/execute/reservation.ts',
+        now: '      if (isUnwritten) resumeWithNextCall(context);\n',
+        before:
+          '      if (context.closing.signal.aborted) return;\n      if (isUnwritten) resumeWithNextCall(context);\n',
+      },
+    ],
+  },
+  {
+    name: 'kept-bodies-are-not-delivered',
+    breaks: 'paid once',
+    changes: [
+      {
+        file: 'src/payments/execute/present.ts',
+        now: 'delivered: delivered && !isAwaited',
+        before: 'delivered',
+      },
+    ],
+  },
 ];

@@ -1,11 +1,13 @@
 import type { PolicyOptions } from '../../src/policy/policy.js';
 import type { LimitOptions } from '../../src/policy/limits.js';
+import type { StepName } from '../../src/events.js';
 import type { NodeState } from './node.js';
 import { PYUSD, SOL, USDC, USDT } from './places.js';
 import { createRandom, type Random } from './random.js';
 
-/** How a caller reads the body of an answer. */
-export type Reader = 'text' | 'json' | 'bytes' | 'stream' | 'clone' | 'half';
+/** How a caller reads the body of an answer. One that `stalls` keeps it, half read. */
+export type Reader =
+  'text' | 'json' | 'bytes' | 'stream' | 'clone' | 'half' | 'late' | 'stalls' | 'never';
 
 export type Answer =
   | 'bare'
@@ -56,6 +58,9 @@ export type Part =
       readonly plans: boolean;
       /** The caller gives up a try after so long. */
       readonly abort: number | undefined;
+      /** Or so long after a step of each of its first tries, and calls again at once. */
+      readonly stops:
+        { readonly step: StepName; readonly ms: number; readonly times: number } | undefined;
     }
   | {
       readonly kind: 'kill';
@@ -103,6 +108,29 @@ export type Part =
       readonly delay: number;
     }
   | { readonly kind: 'sends'; readonly share: number }
+  /**
+   * A step of the journal (or all of them, or of its claims or ledger), or the signer. What `fails`
+   * is not done; what `is lost` is done, and fails.
+   */
+  | {
+      readonly kind: 'port';
+      readonly step: string;
+      readonly what: 'fails' | 'is lost' | 'comes late' | 'answers late';
+      readonly share: number;
+      readonly ms: number;
+      readonly at: number;
+      readonly until: number;
+    }
+  /**
+   * A client is closed at a step of its own, from some time on, and another takes its place: at
+   * once, or when that is done.
+   */
+  | {
+      readonly kind: 'close';
+      readonly at: number;
+      readonly step: StepName;
+      readonly waits: boolean;
+    }
   /** What was signed for one item is handed to the service under the key of another too. */
   | { readonly kind: 'theft'; readonly item: number; readonly under: number };
 
@@ -133,6 +161,8 @@ export interface Plan {
   readonly resign: 0 | 1;
   /** Whether calls are paid ahead, at all sellers. */
   readonly presigns: boolean;
+  /** Whether another process ends what is open, once nothing is wrong any more. */
+  readonly endsAnew: boolean;
   /** Base units by mint; lamports of the wallet under `lamports`. */
   readonly funds: Readonly<Record<string, bigint>>;
   /** Millionths of a dollar that each seller asks for. */
@@ -249,6 +279,36 @@ export function planOf(seed: number): Plan {
     }),
   );
   swarm('sends', 0.2, (own) => parts.push({ kind: 'sends', share: own.pick([0.3, 0.9, 1]) }));
+  swarm('journal', 0.35, (own) => {
+    for (let count = own.int(1, 3); count > 0; count -= 1)
+      parts.push({
+        kind: 'port',
+        step: own.pick(JOURNAL_STEPS),
+        what: own.pick(['fails', 'is lost', 'comes late', 'answers late']),
+        share: own.pick([0.1, 0.4, 1]),
+        ms: own.pick([500, 5_000, 12_000, 40_000]),
+        ...span(own),
+      });
+  });
+  swarm('signer', isService ? 0 : 0.15, (own) =>
+    parts.push({
+      kind: 'port',
+      step: 'signer',
+      what: own.pick(['fails', 'is lost', 'comes late', 'answers late', 'answers late']),
+      share: own.pick([0.3, 1]),
+      ms: own.pick([5_000, 60_000, 130_000, 300_000]),
+      ...span(own),
+    }),
+  );
+  swarm('close', isService ? 0 : 0.2, (own) => {
+    for (let count = own.int(1, 4); count > 0; count -= 1)
+      parts.push({
+        kind: 'close',
+        at: time(own),
+        step: own.pick(STEPS),
+        waits: own.chance(0.5),
+      });
+  });
   swarm('fork', 0.15, (own) =>
     parts.push({ kind: 'fork', at: time(own), slots: own.int(2, 25), again: own.chance(0.5) }),
   );
@@ -299,7 +359,13 @@ export function planOf(seed: number): Plan {
       parts.push({ kind: 'answer', seller: usual, what: 'again', share: 0.5 }),
     );
   const crowd = buying.chance(0.3);
+  const stopping = random.fork('stopping');
+  const stops = stopping.chance(isService ? 0 : 0.3);
+  const reading = random.fork('reading');
+  const lingers = reading.chance(0.25);
   const patience = buying.pick([1, 3, 3, 6]);
+  const lingering = (usual: Reader): Reader =>
+    lingers && reading.chance(0.6) ? reading.pick<Reader>(['late', 'stalls', 'never']) : usual;
   for (
     let item = buying.pick(isService ? [1, 2, 4, 8, 16, 24] : [1, 2, 4, 4, 8, 16]);
     item > 0;
@@ -314,11 +380,21 @@ export function planOf(seed: number): Plan {
       item,
       client: buying.int(0, clients - 1),
       key,
-      reader: buying.pick<Reader>(['text', 'text', 'json', 'bytes', 'stream', 'clone', 'half']),
+      reader: lingering(
+        buying.pick<Reader>(['text', 'text', 'json', 'bytes', 'stream', 'clone', 'half']),
+      ),
       tries: buying.int(1, patience),
       gap: buying.pick([100, 5_000, 30_000, 90_000]),
       method: buying.chance(0.5) ? 'GET' : 'POST',
       abort: buying.chance(0.1) ? buying.int(50, 5_000) : undefined,
+      stops:
+        stops && stopping.chance(0.6)
+          ? {
+              step: stopping.pick(STEPS),
+              ms: stopping.pick([0, 0, 100, 400, 2_000]),
+              times: stopping.int(1, 4),
+            }
+          : undefined,
       own: !key && ways.chance(byThemselves),
       plans: ways.chance(0.25),
     };
@@ -345,6 +421,7 @@ export function planOf(seed: number): Plan {
     hasSignal: ways.chance(0.3),
     autoSwap: money.chance(0.8),
     resign: money.chance(0.15) ? 1 : 0,
+    endsAnew: random.fork('end').chance(0.5),
     funds: {
       lamports: BigInt(money.pick([5_000_000, 60_000_000, 400_000_000])),
       [USDC]: scarce ? amount(0.5) : amount(20),
@@ -357,6 +434,29 @@ export function planOf(seed: number): Plan {
     parts,
   };
 }
+
+/** What may go wrong with a journal; more often what decides whether something is signed. */
+const JOURNAL_STEPS = [
+  ...['reserve', 'put', 'put', 'put', 'raise', 'release', 'similar', 'attempts.next', 'used'],
+  ...['claims.take', 'claims.drop', 'claims.drop', 'claims.drop', 'claims.live', 'ledger'],
+  ...['ledger.hold', 'journal'],
+];
+
+const STEPS: readonly StepName[] = [
+  'payment.required',
+  'payment.chosen',
+  'balance.checked',
+  'swap.quoted',
+  'swap.signed',
+  'swap.confirmed',
+  'payment.signed',
+  'payment.signed',
+  'payment.sent',
+  'payment.sent',
+  'payment.answered',
+  'payment.uncertain',
+  'payment.settled',
+];
 
 const FORMS: readonly Terms[] = [
   'version 1',

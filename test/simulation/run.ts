@@ -5,7 +5,7 @@ import { buyByService } from './service-caller.js';
 import { judge, type Broken, type Said } from './judge.js';
 import type { Landed } from './ledger.js';
 import { createMachine, type Machine } from './machine.js';
-import { NETWORK, WALLET } from './places.js';
+import { accountOf, NETWORK, WALLET } from './places.js';
 import type { Plan } from './plan.js';
 import { createWorld, type World } from './world.js';
 
@@ -88,7 +88,10 @@ async function live(world: World): Promise<Broken[]> {
   isOver = true;
 
   world.heal();
-  if (machine.clients() !== undefined && plan.isDurable) machine.kill(0, false, restart(0));
+  for (const letGo of world.kept)
+    await Promise.race([letGo().catch(() => undefined), clock.wait(MINUTE)]);
+  const isEnded = plan.isDurable && (plan.endsAnew || machine.isDying());
+  if (machine.clients() !== undefined && isEnded) machine.kill(0, false, restart(0));
   while (machine.clients() === undefined) await clock.wait(1_000);
   for (const rest of HEALING) {
     await Promise.race([resume(machine), clock.wait(MINUTE)]);
@@ -102,11 +105,27 @@ async function live(world: World): Promise<Broken[]> {
     trace(`on the chain: ${one.id} ${one.slot} ${JSON.stringify(one.error)}`);
   for (const { receipt } of attempts) world.shows(JSON.stringify(receipt ?? {}));
   for (const { id, state, url } of attempts) trace(`in the journal: ${id} ${state} ${url}`);
+  const left = await leftOf(world, machine);
   await Promise.race([
     Promise.all([...(machine.clients() ?? []), machine.service()].map(async (one) => one?.close())),
     clock.wait(MINUTE),
   ]);
-  return judge(world, machine, said, attempts);
+  return judge(world, machine, said, attempts, left);
+}
+
+/** Claims and holds that are left in the journal, if they are kept there. */
+async function leftOf({ tokens }: World, { ids, journal }: Machine): Promise<string[]> {
+  const shared = journal().coordination?.({ wallet: WALLET, network: NETWORK });
+  if (shared === undefined) return [];
+  const claims = await shared.claims.live([...ids].flatMap((id) => [id, `body of ${id}`]));
+  const accounts = [WALLET, ...tokens.map((one) => accountOf(WALLET, one.mint, one.program))];
+  const holds = await Promise.all(
+    accounts.map(async (account) => ({ account, held: await shared.ledger.held(account) })),
+  );
+  return [
+    ...[...claims].map((claim) => `the claim ${claim}`),
+    ...holds.flatMap(({ account, held }) => (held > 0n ? [`${held} of ${account}`] : [])),
+  ];
 }
 
 async function resume(machine: Machine): Promise<void> {

@@ -130,7 +130,7 @@ async function follow(
   if (header !== undefined) {
     const paid = await ask(world, part, { [header.name]: header.value });
     if (paid === undefined) return 'the answer was lost';
-    await read(paid, part.reader);
+    await read(world, paid, part.reader);
     return `status ${paid.status}`;
   }
   if (state === 'swap_submitted') {

@@ -1,3 +1,4 @@
+import type { Clock } from './clock.js';
 import { addressOf, readWire } from './wire.js';
 
 /**
@@ -27,13 +28,14 @@ export interface Showing {
    * for the first.
    */
   readonly hasId: boolean;
+  readonly at: number;
 }
 
 /** A redirect adds a query, and its target is a place of its own. */
 const placeOf = (method: string, { pathname, search }: URL): string =>
   `${method} ${pathname}${search}`;
 
-export function createTraffic(): Traffic {
+export function createTraffic({ now }: Pick<Clock, 'now'>): Traffic {
   const calls = new Map<string, number>();
   const handed = new Map<string, number>();
   const asked = new Map<string, number>();
@@ -48,7 +50,8 @@ export function createTraffic(): Traffic {
       const header = paymentIn(headers);
       if (header === undefined) return add(asked, placeOf(method, url));
       const { signature, hasId } = readHeader(header);
-      shown.set(signature, [...(shown.get(signature) ?? []), { method, host: url.host, hasId }]);
+      const showing = { method, host: url.host, hasId, at: now() };
+      shown.set(signature, [...(shown.get(signature) ?? []), showing]);
     },
   };
 }

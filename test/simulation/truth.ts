@@ -15,6 +15,8 @@ export interface Out {
   readonly worth: bigint;
   /** Network fees and rent. */
   readonly lamports: bigint;
+  /** The same, without the rent that accounts gave back. */
+  readonly gross: bigint;
   readonly swaps: bigint;
   readonly payments: bigint;
 }
@@ -52,9 +54,10 @@ export function outsOf(all: readonly Landed[], machine: Machine, tokens: readonl
 function taken(
   { message, before, after, fee }: Landed,
   tokens: readonly Token[],
-): Pick<Out, 'worth' | 'lamports'> {
+): Pick<Out, 'worth' | 'lamports' | 'gross'> {
   let worth = 0n;
   let rent = 0n;
+  let made = 0n;
   message.keys.forEach((address, index) => {
     const [had, has] = [before[index], after[index]];
     if (address === WALLET) {
@@ -67,10 +70,16 @@ function taken(
     const known = tokens.find(({ mint }) => mint === token.mint);
     const unit = 10n ** BigInt(known?.decimals ?? 0);
     worth += ((less - more) * (known?.worth ?? 0n) * FINE) / unit;
-    rent += restOf(has) - restOf(had);
+    const kept = restOf(has) - restOf(had);
+    rent += kept;
+    if (kept > 0n) made += kept;
   });
   const own = message.signers[0] === WALLET ? fee : 0n;
-  return { worth: worth > 0n ? worth : 0n, lamports: own + (rent > 0n ? rent : 0n) };
+  return {
+    worth: worth > 0n ? worth : 0n,
+    lamports: own + (rent > 0n ? rent : 0n),
+    gross: own + made,
+  };
 }
 
 function lamportsOf(account: Account | undefined): bigint {

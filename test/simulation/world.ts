@@ -1,4 +1,4 @@
-import type { ParsedOffer } from '../../src/index.js';
+import type { ExactChangeError, ParsedOffer } from '../../src/index.js';
 import { leakIn, NODE_KEYS } from './keys.js';
 import { mintAccount, tokenAccount, wallet } from './accounts.js';
 import { createClock, type Clock } from './clock.js';
@@ -17,6 +17,7 @@ import {
   WALLET,
 } from './places.js';
 import { hostOf, type Part, type Plan } from './plan.js';
+import { strikeBy, type Strike, type Trouble } from './ports.js';
 import { createRandom, type Random } from './random.js';
 import { createSeller, type Seller, type Served } from './seller.js';
 import { createStranger } from './stranger.js';
@@ -38,6 +39,8 @@ export interface World {
     url: URL,
     init: { readonly method: string; readonly headers: Headers; readonly body: string },
   ): Promise<Served>;
+  /** Calls a step of the process's journal, or its signer. */
+  readonly strike: Strike;
   /** Something that goes wrong after so long, unless the world has healed by then. */
   upset(ms: number, call: () => void): void;
   /** Nothing is wrong from now on. */
@@ -54,8 +57,21 @@ export interface World {
   readonly leaks: readonly string[];
   /** What a service says is paid. */
   readonly settled: ParsedOffer[];
+  /** What calls that pay have thrown. */
+  readonly thrown: Thrown[];
+  /** Bodies that are kept, and not read to their end: how to let go of each. */
+  readonly kept: (() => Promise<void>)[];
   trace(line: string): void;
   readonly lines: readonly string[];
+}
+
+/** An error of a call that pays, and what it was for. */
+export interface Thrown {
+  readonly item: string;
+  readonly at: number;
+  /** Of the attempts of this call. */
+  readonly ids: ReadonlySet<string>;
+  readonly error: ExactChangeError;
 }
 
 export const NODE_URLS: readonly string[] = NODE_KEYS.map(
@@ -94,6 +110,7 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
     }),
   );
   const stranger = createStranger(ledger, tokens, random.fork('stranger'));
+  const troubles = new Set<Trouble>();
   let losing = 0;
   let isHealed = false;
   const upset = (ms: number, call: () => void) => clock.after(ms, () => !isHealed && call());
@@ -117,6 +134,10 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
       };
       upset(part.at, () => set(part.share));
       upset(part.until, () => set(0));
+    }
+    if (part.kind === 'port') {
+      upset(part.at, () => void troubles.add(part));
+      upset(part.until, () => void troubles.delete(part));
     }
     if (part.kind === 'sends') losing = part.share;
     if (part.kind === 'jump') upset(part.at, () => clock.jump(part.ms));
@@ -147,13 +168,16 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
       lines,
       leaks,
       settled: [],
-      traffic: createTraffic(),
+      thrown: [],
+      kept: [],
+      traffic: createTraffic(clock),
       work,
     },
     shows(text) {
       const leak = leakIn(text);
       if (leak !== undefined) leaks.push(leak);
     },
+    strike: strikeBy(troubles, random.fork('ports'), trace),
     misfits: () => sellers.flatMap(({ misfits }) => misfits),
     signal: plan.hasSignal ? new AbortController().signal : undefined,
     install: clock.install,
@@ -201,6 +225,7 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
         stealing: 0,
       } satisfies Partial<MarketState>);
       losing = 0;
+      troubles.clear();
     },
   };
 }

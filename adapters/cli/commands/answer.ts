@@ -3,17 +3,18 @@ import type { FileHandle } from 'node:fs/promises';
 import { cleanForTerminal } from '../clean.js';
 import type { Terminal } from '../terminal.js';
 
-/** Where an answer goes. */
+/** The output for an answer: standard output or a file. */
 export interface Sink {
   write(text: string): Promise<void>;
-  /** The body, to its end. */
+  /** Writes the whole body. */
   pipe(response: Response): Promise<undefined>;
 }
 
-/** A terminal gets clean text; anything else, the bytes as they come. */
+/** Returns a sink to standard output. A terminal gets clean text; a pipe or file, the raw bytes. */
 export function intoStdout({ stdout }: Terminal): Sink {
   const write = async (chunk: string | Uint8Array): Promise<void> => {
-    // What reads us may have ended. The answer is read on: it counts as delivered then.
+    // If the reader of standard output has ended, still read the answer, so that it counts as
+    // delivered.
     if (stdout.destroyed || stdout.write(chunk)) return;
     await Promise.race([once(stdout, 'drain'), once(stdout, 'close')]);
   };
@@ -30,7 +31,7 @@ export function intoStdout({ stdout }: Terminal): Sink {
   };
 }
 
-/** A file is emptied when the answer is there, and not before. */
+/** Returns a sink to a file. It empties the file only when the answer begins. */
 export function intoFile(file: FileHandle): Sink {
   let begun: Promise<void> | undefined;
   const write = async (chunk: string | Uint8Array): Promise<void> => {
@@ -53,13 +54,13 @@ async function* chunksOf(body: ReadableStream<Uint8Array> | null): AsyncIterable
     yield part.value;
 }
 
-/** The status and headers of an answer, as `curl -i` shows them. */
+/** Returns the status and headers of an answer, as `curl -i` shows them. */
 export function headText({ status, statusText, headers }: Response): string {
   const lines = [...headers].map(([name, value]) => `${name}: ${value}`);
   return `${[`HTTP/1.1 ${status} ${statusText}`.trim(), ...lines].join('\n')}\n\n`;
 }
 
-/** The body for JSON: as text, or in base64 if it is none. */
+/** Returns the body for JSON output: as text, or as base64 if it is not UTF-8. */
 export async function bodyJson(response: Response): Promise<object> {
   const bytes = new Uint8Array(await response.arrayBuffer());
   try {

@@ -3,7 +3,7 @@ import type { Command } from '../report.js';
 import { tableText } from '../table.js';
 import { mintOf } from '../tokens.js';
 
-/** What the wallet holds: of some tokens, or all. */
+/** Shows the wallet's balances: of the given tokens, or of all. */
 export const balanceCommand: Command<object> = (invocation) =>
   withClient(
     invocation,

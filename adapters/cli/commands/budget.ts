@@ -6,7 +6,7 @@ import type { Terminal } from '../terminal.js';
 
 const NEARLY = 0.8;
 
-/** Each cap over time, and how much of it is used. */
+/** Shows each cap over time, and how much of it is used. */
 export const budgetCommand: Command<object> = (invocation) =>
   withClient(
     invocation,

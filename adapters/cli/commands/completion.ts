@@ -1,9 +1,9 @@
 import type { Command as Program } from 'commander';
 
-/** What may follow each command, by its path: `''`, `wallet`, `wallet new`. */
+/** Words that may follow each command, by the command's path: `''`, `wallet`, `wallet new`. */
 type Words = ReadonlyMap<string, readonly string[]>;
 
-/** A script for bash that completes commands and their options. */
+/** Returns a bash script that completes commands and their options. */
 export function completionScript(program: Program): string {
   const words = wordsOf(program);
   const paths = [...words.keys()].filter((path) => path !== '');
@@ -11,8 +11,8 @@ export function completionScript(program: Program): string {
     const at = Math.max(path.lastIndexOf(' '), 0);
     return `      '${path.slice(0, at)} ${path.slice(at).trim()}') path='${path}' ;;`;
   });
-  const cases = [...words].map(([path, all]) => `    '${path}') echo '${all.join(' ')}' ;;`);
-  // The path of commands is made of those words of the line that name one.
+  const cases = [...words].map(([path, next]) => `    '${path}') echo '${next.join(' ')}' ;;`);
+  // The script skips words that are no command, so options do not break the path.
   return `_exact_change_words() {
   local path='' word
   for word in "$@"; do
@@ -35,10 +35,10 @@ function wordsOf(program: Program): Words {
   const global = program.options.map(({ long }) => long ?? '');
   const words = new Map<string, readonly string[]>();
   const visit = (command: Program, path: readonly string[]): void => {
-    const own = command === program ? [] : command.options.map(({ long }) => long ?? '');
-    const below = command.commands.map((one) => one.name());
-    words.set(path.join(' '), [...below, ...own, ...global]);
-    for (const one of command.commands) visit(one, [...path, one.name()]);
+    const options = command === program ? [] : command.options.map(({ long }) => long ?? '');
+    const subcommands = command.commands.map((subcommand) => subcommand.name());
+    words.set(path.join(' '), [...subcommands, ...options, ...global]);
+    for (const subcommand of command.commands) visit(subcommand, [...path, subcommand.name()]);
   };
   visit(program, []);
   return words;

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { refuse } from '../../../src/internal/options.js';
 
-/** The options that describe a request, as curl has them. */
+/** The options of a request, named as in curl. */
 export interface RequestFlags {
   readonly request?: string;
   readonly header?: readonly string[];
@@ -10,7 +10,7 @@ export interface RequestFlags {
   readonly location?: boolean;
 }
 
-/** A URL as people write it: `https` unless it says otherwise. */
+/** Parses a URL. Without a scheme, it is `https`. */
 export function readUrl(text: string): URL {
   const url = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`;
   try {
@@ -20,7 +20,7 @@ export function readUrl(text: string): URL {
   }
 }
 
-/** The request of a command line. */
+/** Returns the request of a command line. */
 export function readRequest(flags: RequestFlags): RequestInit {
   const headers = new Headers((flags.header ?? []).map(readHeader));
   const parts = [
@@ -45,7 +45,7 @@ function readHeader(text: string): [string, string] {
   return [name, value];
 }
 
-/** `@file` is what is in a file, `@-` what comes in. Of a file, `-d` leaves out the line breaks. */
+/** Reads data: `@file` is a file, `@-` standard input. `-d` drops the line breaks of a file. */
 function readData(text: string, withoutBreaks: boolean): Buffer {
   if (!text.startsWith('@')) return Buffer.from(text);
   const path = text.slice(1);

@@ -10,10 +10,10 @@ import type { Settings } from '../settings.js';
 import { tableText } from '../table.js';
 import type { Terminal } from '../terminal.js';
 
-/** For the fee of a few swaps, and the rent of an account. */
+/** Enough for the fees of a few swaps and the rent of an account. */
 const ENOUGH_LAMPORTS = 5_000_000n;
 
-/** Looks at all that a payment needs, and says what to do about what is amiss. */
+/** Checks all that a payment needs, and says how to fix each problem. */
 export const doctorCommand: Command<object> = (invocation) =>
   withClient(
     invocation,
@@ -22,7 +22,7 @@ export const doctorCommand: Command<object> = (invocation) =>
       const { settings, network, client } = opened;
       const urls = parseRpcUrls({ rpcUrl: settings.rpcUrl }, network);
       const [primary = ''] = urls;
-      const found = await Promise.all([
+      const results = await Promise.all([
         ...urls.map((url) => checkNode(url, network, client.address)),
         attempt('jupiter', 'Correct jupiterUrl or JUPITER_API_KEY.', () => checkJupiter(opened)),
         attempt('SOL', 'See what is said of the node.', () => checkSol(opened)),
@@ -32,7 +32,7 @@ export const doctorCommand: Command<object> = (invocation) =>
         attempt('journal', 'See docs/journals-and-recovery.md.', () => checkJournal(opened)),
       ]);
       const runtime = ok('runtime', `Node ${process.versions.node}`);
-      const findings = [runtime, ...checkFiles(opened), ...found.flat()];
+      const findings = [runtime, ...checkFiles(opened), ...results.flat()];
       const isWell = findings.every(({ state }) => state !== 'fail');
       return {
         ...(isWell ? {} : { exit: 'failed' as const }),
@@ -42,7 +42,7 @@ export const doctorCommand: Command<object> = (invocation) =>
     },
   );
 
-/** A check that cannot be made is a finding too. */
+/** Runs a check. If the check itself fails, that is a finding too. */
 async function attempt(
   check: string,
   next: string,
@@ -81,7 +81,7 @@ function checkConfig({ configFile, ...settings }: Settings, readable: string): F
 }
 
 function isOpenToOthers(path: string): boolean {
-  // Windows has no such bits.
+  // Windows has no permission bits.
   return process.platform !== 'win32' && (statSync(path).mode & 0o077) !== 0;
 }
 

@@ -29,14 +29,14 @@ export interface FetchFlags extends RequestFlags {
   readonly repeatable?: boolean;
 }
 
-/** A paid call: the answer on standard output, all else on standard error. */
+/** Makes a paid call. The answer goes to standard output, all else to standard error. */
 export const fetchCommand: Command<FetchFlags> = async (invocation) => {
   const { terminal, flags, args } = invocation;
   const [address = ''] = args;
   const isSilent = flags.silent === true || flags.json === true;
   const interruption = createInterruption(terminal);
   const { signal, abort } = interruption;
-  // Before anything is paid: an answer that cannot be written is lost.
+  // Open the file before any payment: an answer that cannot be written is lost.
   const file = flags.output === undefined ? undefined : await open(flags.output, 'a');
   const call = {
     ...{ url: readUrl(address), sink: file === undefined ? intoStdout(terminal) : intoFile(file) },
@@ -95,7 +95,7 @@ async function pay(
   } catch (error) {
     const receipt = response === undefined ? undefined : receiptOf(response);
     if (receipt !== undefined) return withoutAnswer(error, receipt);
-    // What the library says of its own failures knows more.
+    // An error of the library knows more than the interruption.
     return (
       (isExactChangeError(error) ? undefined : interruption.openReport()) ?? failureReport(error)
     );
@@ -124,7 +124,7 @@ function answered(
   };
 }
 
-/** The answer broke off, or was left: it is paid all the same. */
+/** Returns the report of a paid call with an incomplete answer. */
 function withoutAnswer(error: unknown, receipt: Receipt): Report {
   const { json, notes = [] } = failureReport(error);
   return {

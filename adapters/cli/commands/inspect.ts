@@ -24,9 +24,9 @@ export interface InspectFlags {
   readonly address?: string;
 }
 
-/** The verdict of the firewall on a swap transaction that another party built. */
+/** Shows the firewall's verdict on a swap transaction that another party built. */
 export const inspectCommand: Command<InspectFlags> = async ({ terminal, flags, args }) => {
-  const [given = '-'] = args;
+  const [source = '-'] = args;
   const settings = readSettings(flags, terminal.env);
   const { rpcUrl, wsUrl, network = SOLANA_MAINNET } = settings;
   const cluster = namedNetwork(network) ?? SOLANA_MAINNET;
@@ -54,7 +54,7 @@ export const inspectCommand: Command<InspectFlags> = async ({ terminal, flags, a
       inUnits('--max-in', inputMint, flags.maxIn),
       inUnits('--min-out', outputMint, flags.minOut),
     ]);
-    const verdict = await inspectSwap(readTransaction(given), {
+    const verdict = await inspectSwap(readTransaction(source), {
       ...{ ...node, wallet, inputMint, outputMint, maxInAmount, minOutAmount },
     });
     return {
@@ -67,10 +67,10 @@ export const inspectCommand: Command<InspectFlags> = async ({ terminal, flags, a
   }
 };
 
-/** Base64, the path of a file with it, or `-` for what comes in. */
-function readTransaction(given: string): string {
-  const isText = given.length > 100 && /^[A-Za-z0-9+/=]+$/.test(given);
-  return isText ? given : readFileSync(given === '-' ? 0 : given, 'utf8').trim();
+/** Returns a transaction in base64. `source` is base64, the path of a file, or `-` for stdin. */
+function readTransaction(source: string): string {
+  const isText = source.length > 100 && /^[A-Za-z0-9+/=]+$/.test(source);
+  return isText ? source : readFileSync(source === '-' ? 0 : source, 'utf8').trim();
 }
 
 function verdictText(terminal: Terminal, verdict: SwapVerdict): string {

@@ -11,7 +11,7 @@ export interface McpFlags {
   readonly allowPrivate?: boolean;
 }
 
-/** The tools for a model's host, on standard input and output, until the host ends it. */
+/** Serves the tools to a model's host, on standard input and output, until the host ends it. */
 export const mcpCommand: Command<McpFlags> = (invocation) => {
   const { terminal, flags } = invocation;
   const { askAbove, allowPrivate: privateHosts = false } = flags;
@@ -22,7 +22,7 @@ export const mcpCommand: Command<McpFlags> = (invocation) => {
     invocation,
     () => ({ policy: { approve: approvals.approve } }),
     async ({ client, wallet, network }) => {
-      // A host shows no question for it later.
+      // Unlock now: once the server runs, the host cannot show a question for the passphrase.
       await wallet.unlock();
       const onerror = (error: Error): void => terminal.say(`exact-change: ${error.message}`);
       const ended = new Promise<void>((resolve) => {

@@ -13,7 +13,7 @@ export interface PayFlags {
   readonly yes?: boolean;
 }
 
-/** Makes the payment for terms that another program was answered with, and prints its header. */
+/** Makes the payment for a 402 that another program got, and prints the payment's header. */
 export const payCommand: Command<PayFlags> = async (invocation) => {
   const { terminal, flags, args } = invocation;
   const [file = '-'] = args;
@@ -35,7 +35,7 @@ export const payCommand: Command<PayFlags> = async (invocation) => {
         client.on('*', interruption.listener);
         const { header, receipt } = await client.pay(terms, { url, signal });
         return {
-          // The header can be presented from now on.
+          // From now on the header can be presented, so the payment may land.
           funds: 'uncertain',
           json: { header, receipt },
           text: `${header.name}: ${header.value}`,
@@ -53,7 +53,7 @@ export const payCommand: Command<PayFlags> = async (invocation) => {
   }
 };
 
-/** A 402 as `curl -i` shows it, its body alone, or the value of its header. */
+/** Reads a 402: as `curl -i` shows it, its body alone, or the value of its header. */
 function readTerms(text: string, url: string): PaymentRequired {
   const [, head, body] = /^HTTP\/[\d.]+ +\d+[^\n]*\n([^]*?)\r?\n\r?\n([^]*)$/.exec(text) ?? [];
   const parts =

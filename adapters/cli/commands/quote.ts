@@ -3,7 +3,7 @@ import type { Command } from '../report.js';
 import { amountWriter } from '../../amounts.js';
 import { quoteText, readSwapRequest, withoutRaw, type SwapFlags } from './swap-request.js';
 
-/** A price of a swap. Nothing is signed. */
+/** Shows the price of a swap. Signs nothing. */
 export const quoteCommand: Command<SwapFlags> = (invocation) =>
   withClient(
     invocation,

@@ -22,10 +22,10 @@ export interface ReceiptsFlags {
   readonly state?: Receipt['state'];
 }
 
-/** As many as a screen shows. */
+/** Receipts that fit a screen. */
 const ON_SCREEN = 20;
 
-/** The receipts of the wallet, in a table, as CSV or JSON, or summed up. */
+/** Shows the receipts of the wallet: in a table, as CSV or JSON, or summed up. */
 export const receiptsCommand: Command<ReceiptsFlags> = (invocation) =>
   withClient(
     invocation,
@@ -33,9 +33,10 @@ export const receiptsCommand: Command<ReceiptsFlags> = (invocation) =>
     async ({ client, network }) => {
       const { terminal, flags } = invocation;
       const { csv, ledger, chart, last, json } = flags;
-      const all: Receipt[] = [];
-      for await (const receipt of client.receipts(filterOf(flags, network))) all.push(receipt);
-      const receipts = last === undefined ? all : all.slice(Math.max(0, all.length - last));
+      const matching: Receipt[] = [];
+      for await (const receipt of client.receipts(filterOf(flags, network))) matching.push(receipt);
+      const receipts =
+        last === undefined ? matching : matching.slice(Math.max(0, matching.length - last));
       if (chart !== undefined) {
         const spends = receipts.flatMap((receipt) => spendOf(receipt) ?? []);
         const spending = spendingBy(chart, spends);
@@ -74,7 +75,7 @@ function filterOf(flags: ReceiptsFlags, network: string): ReceiptFilter {
   };
 }
 
-/** Receipts in a table, the newest last. */
+/** Returns a table of receipts, in the given order. */
 export function receiptsTable(terminal: Terminal, receipts: readonly Receipt[]): string {
   const rows = receipts.map(({ at, state, payment, cost, method, url, swap }) => [
     new Date(at).toISOString().slice(0, 16).replace('T', ' '),

@@ -8,7 +8,7 @@ export interface ResumeFlags {
   readonly wait?: boolean;
 }
 
-/** Lets the chain decide what earlier commands left open, and waits for it. */
+/** Reconciles the open payments of earlier commands with the chain, and waits for decisions. */
 export const resumeCommand: Command<ResumeFlags> = (invocation) =>
   withClient(
     invocation,
@@ -22,26 +22,29 @@ export const resumeCommand: Command<ResumeFlags> = (invocation) =>
       return {
         ...(open.length === 0 ? {} : { exit: 'uncertain' as const, funds: 'uncertain' as const }),
         json: { changed, open },
-        text: changed.map((one) => formatReceipt(one)).join('\n\n'),
+        text: changed.map((receipt) => formatReceipt(receipt)).join('\n\n'),
         notes: [
           ...(changed.length === 0 && open.length === 0 ? ['Nothing is open.'] : []),
-          ...open.map((one) => `Still open: ${formatReceipt(one)}`),
+          ...open.map((receipt) => `Still open: ${formatReceipt(receipt)}`),
         ],
       };
     },
   );
 
-/** Until nothing is open, if it is to wait: a payment is decided when it expires, at the latest. */
+/**
+ * Returns the receipts that changed. If `waits`, it resolves once no payment is open. A payment is
+ * decided when it expires, at the latest.
+ */
 async function resumed(client: Client, waits: boolean): Promise<(Receipt | FreedReceipt)[]> {
-  let heard = (): void => undefined;
-  // From before the chain is asked, so that no decision is missed.
-  let decision = new Promise<void>((resolve) => (heard = resolve));
+  let onDecision = (): void => undefined;
+  // Listen before asking the chain, so that no decision is missed.
+  let decision = new Promise<void>((resolve) => (onDecision = resolve));
   for (const name of ['payment.settled', 'payment.unsettled'] as const)
-    client.on(name, () => heard());
+    client.on(name, () => onDecision());
   const changed = await client.resume();
   while (waits && (await openReceipts(client)).length > 0) {
     await decision;
-    decision = new Promise<void>((resolve) => (heard = resolve));
+    decision = new Promise<void>((resolve) => (onDecision = resolve));
     changed.push(...(await client.resume()));
   }
   return changed;

@@ -24,8 +24,9 @@ export interface ServeFlags {
 }
 
 /**
- * The REST service with webhooks, on the journal of all commands, until Ctrl-C. It holds no key.
- * With a page for people, on this machine alone: nothing in between is encrypted.
+ * Runs the REST service with webhooks, on the journal of all commands, until Ctrl-C. The service
+ * holds no key. With `--ui` it also serves a page, only on this machine, because its connections
+ * are not encrypted.
  */
 export const serveCommand: Command<ServeFlags> = async ({ terminal, flags }) => {
   const { hostname } = flags;
@@ -58,7 +59,7 @@ export const serveCommand: Command<ServeFlags> = async ({ terminal, flags }) => 
     webhooks.start();
     const page = ui?.link(service.url);
     tell(terminal, flags.json === true, { url: service.url, source, page });
-    // What an earlier run left open goes on meanwhile.
+    // Reconcile the open payments of an earlier run in the background.
     transport.resume().catch(onError);
     await new Promise((resolve) => process.once('SIGINT', resolve).once('SIGTERM', resolve));
   } finally {
@@ -78,7 +79,7 @@ export const serveCommand: Command<ServeFlags> = async ({ terminal, flags }) => 
   }
 };
 
-/** Of the wallet of the settings; a service needs none. */
+/** Returns the address of the settings' wallet; undefined without one, as a service needs none. */
 function addressOf({ wallet }: Settings, terminal: Terminal): string | undefined {
   try {
     return openWallet(wallet, { terminal, fd: undefined }).signer.address;
@@ -87,14 +88,15 @@ function addressOf({ wallet }: Settings, terminal: Terminal): string | undefined
   }
 }
 
-interface Told {
+interface Started {
   readonly url: string;
+  /** Path or variable of the service key. */
   readonly source: string;
-  /** Opens the page, once. */
+  /** A link that opens the page, once. */
   readonly page: string | undefined;
 }
 
-function tell(terminal: Terminal, isJson: boolean, { url, source, page }: Told): void {
+function tell(terminal: Terminal, isJson: boolean, { url, source, page }: Started): void {
   if (isJson) {
     const ui = page === undefined ? {} : { ui: page };
     return terminal.print(jsonText({ ok: true, funds: 'untouched', url, source, ...ui }));
@@ -104,7 +106,7 @@ function tell(terminal: Terminal, isJson: boolean, { url, source, page }: Told):
   if (page !== undefined) terminal.say(`Open the page, once and within ten minutes: ${page}`);
 }
 
-/** The key that callers have to send: the setting, or one that is made once and kept. */
+/** Returns the key that callers must send: the setting, or a key that is made once and kept. */
 async function serviceKey(
   { serviceKey: key }: Settings,
   env: Terminal['env'],

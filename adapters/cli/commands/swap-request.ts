@@ -8,7 +8,7 @@ export interface SwapFlags {
   readonly yes?: boolean;
 }
 
-/** The swap that a command line asks for. */
+/** Returns the swap request of a command line. */
 export function readSwapRequest(
   [input = '', output = '']: readonly string[],
   { amount, exactOut, slippageBps }: SwapFlags,
@@ -23,12 +23,12 @@ export function readSwapRequest(
   };
 }
 
-/** What is shown of a quote. The provider's own copy is not. */
+/** Returns a quote without the provider's own copy (`raw`), for output. */
 export function withoutRaw({ raw: _raw, ...quote }: SwapQuote): Omit<SwapQuote, 'raw'> {
   return quote;
 }
 
-/** A quote in lines for a person. */
+/** Returns a quote as lines for a person. */
 export function quoteText(
   quote: SwapQuote,
   write: (mint: string, units: string) => string,

@@ -8,7 +8,7 @@ import { askYes, type Terminal } from '../terminal.js';
 import { amountWriter } from '../../amounts.js';
 import { quoteText, readSwapRequest, type SwapFlags } from './swap-request.js';
 
-/** Swaps without any payment: the person's own order, which counts against no cap. */
+/** Swaps without a payment. The person orders this swap, so it counts against no cap. */
 export const swapCommand: Command<SwapFlags> = async (invocation) => {
   const { terminal, flags, args } = invocation;
   const interruption = createInterruption(terminal);

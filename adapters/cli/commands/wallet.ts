@@ -22,20 +22,20 @@ export interface ImportFlags extends NewWalletFlags {
   readonly from?: string;
 }
 
-/** Makes a key and keeps it encrypted. */
+/** Makes a key and writes it to an encrypted wallet. */
 export const newWallet: Command<NewWalletFlags> = (invocation) => {
   const seed = randomBytes(32);
   return keep(invocation, keypairOf(seed));
 };
 
-/** Keeps a key that is there already. It is asked for, read from a file, or comes in. */
+/** Writes an existing key to an encrypted wallet. The key comes from a question, file or stdin. */
 export const importWallet: Command<ImportFlags> = async (invocation) => {
   const { terminal, flags, args } = invocation;
   if (args.length > 0) throw keyAsArgument();
   return keep(invocation, bytesOf(await givenKey(flags, terminal)));
 };
 
-/** The wallet that commands use, without its key. */
+/** Shows the wallet that commands use, without its key. */
 export const showWallet: Command<object> = async ({ terminal, flags }) => {
   const settings = readSettings(flags, terminal.env);
   const { signer, source, isEncrypted } = openWallet(settings.wallet, {
@@ -90,17 +90,17 @@ function isThere(path: string): ConfigError {
   );
 }
 
-/** All 64 bytes: the seed, and the public key. */
+/** Returns the 64 bytes of a key pair: the seed, then the public key. */
 function keypairOf(seed: Uint8Array): Uint8Array {
   const { address } = createSeedSigner(seed);
   return Uint8Array.of(...seed, ...base58.decode(address));
 }
 
-/** A key file or its text, as 64 bytes. Throws `ConfigError` (`invalid_key`). */
+/** Parses the text of a key file into 64 bytes. Throws `ConfigError` (`invalid_key`). */
 function bytesOf(text: string): Uint8Array {
   const trimmed = text.trim();
   createKeySigner(trimmed);
   return trimmed.startsWith('[')
-    ? Uint8Array.from(JSON.parse(trimmed) as number[]) // Read by the signer above.
+    ? Uint8Array.from(JSON.parse(trimmed) as number[]) // `createKeySigner` has checked the text.
     : base58.decode(trimmed);
 }

@@ -3,7 +3,7 @@ import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../../src/network.js';
 import { ok, warn, type Finding } from './finding.js';
 import { askNode } from './rpc.js';
 
-/** Accounts of the wallet that payments and swaps do not use, because another key may empty them. */
+/** Finds accounts of the wallet that payments do not use, because another key may empty them. */
 export async function checkAccounts(url: string, wallet: string): Promise<Finding[]> {
   const answers = await Promise.all(
     [TOKEN_PROGRAM, TOKEN_2022_PROGRAM].map((programId) =>
@@ -28,15 +28,15 @@ interface ParsedAccount {
 
 function accountsIn(result: unknown): ParsedAccount[] {
   const list = isRecord(result) && Array.isArray(result['value']) ? result['value'] : [];
-  return list.flatMap((one: unknown) => {
-    const info = at(one, 'account', 'data', 'parsed', 'info');
-    const address = at(one, 'pubkey');
+  return list.flatMap((entry: unknown) => {
+    const info = at(entry, 'account', 'data', 'parsed', 'info');
+    const address = at(entry, 'pubkey');
     return isRecord(info) && typeof address === 'string' ? [{ address, info }] : [];
   });
 }
 
 function at(value: unknown, ...path: readonly string[]): unknown {
-  return path.reduce<unknown>((one, name) => (isRecord(one) ? one[name] : undefined), value);
+  return path.reduce<unknown>((field, name) => (isRecord(field) ? field[name] : undefined), value);
 }
 
 function flaw(info: Record<string, unknown>, wallet: string): string | undefined {

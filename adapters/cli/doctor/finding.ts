@@ -1,10 +1,10 @@
-/** What a check found out. */
+/** The result of a check. */
 export interface Finding {
   readonly check: string;
-  /** `warn`: payments work, and something is to be known. */
+  /** `warn`: payments work, but there is a problem to know about. */
   readonly state: 'ok' | 'warn' | 'fail';
   readonly says: string;
-  /** What to do about it. */
+  /** How to fix the problem. */
   readonly next?: string;
 }
 

@@ -5,14 +5,14 @@ import { compileMessage, SIGNATURE_BYTES } from '../../../src/solana/transaction
 import { fail, ok, warn, type Finding } from './finding.js';
 import { askNode } from './rpc.js';
 
-/** Calls at once, of which a node for more than a try refuses none: a swap with its payment. */
+/** Calls at once for a swap with its payment. A node for real use refuses none of them. */
 const BURST = 20;
 const SLOW_MS = 500;
 const CLOCK_MS = 30_000;
-/** Of the base58 genesis hash, in the CAIP-2 id of a cluster. */
+/** Characters of the base58 genesis hash that the CAIP-2 id of a cluster has. */
 const GENESIS_LENGTH = 32;
 
-/** Whether a node serves the network, how fast, within which limits, and what swaps need of it. */
+/** Checks a node: its network, speed, rate limits, simulation and clock. */
 export async function checkNode(url: string, network: string, wallet: string): Promise<Finding[]> {
   const name = `node ${new URL(url).host}`;
   try {
@@ -34,8 +34,8 @@ export async function checkNode(url: string, network: string, wallet: string): P
 }
 
 async function checkLimits(name: string, url: string): Promise<Finding> {
-  const asked = Array.from({ length: BURST }, () => askNode(url, 'getSlot'));
-  const refused = (await Promise.all(asked)).filter(({ status }) => status === 429).length;
+  const calls = Array.from({ length: BURST }, () => askNode(url, 'getSlot'));
+  const refused = (await Promise.all(calls)).filter(({ status }) => status === 429).length;
   return refused === 0
     ? ok(name, `takes ${BURST} calls at once`)
     : warn(
@@ -45,9 +45,9 @@ async function checkLimits(name: string, url: string): Promise<Finding> {
       );
 }
 
-/** Swaps are refused unless a simulation shows what programs call inside. */
+/** Checks that a simulation shows inner instructions: without them, swaps are refused. */
 async function checkSimulation(name: string, url: string, wallet: string): Promise<Finding> {
-  const blockhash = '11111111111111111111111111111111'; // The node puts in its own.
+  const blockhash = '11111111111111111111111111111111'; // The node replaces it.
   const instruction = { program: MEMO_PROGRAM, accounts: [], data: new Uint8Array([0x2e]) };
   const message = compileMessage({ feePayer: wallet, instructions: [instruction], blockhash });
   const bytes = Uint8Array.of(1, ...new Uint8Array(SIGNATURE_BYTES), ...message);
@@ -58,7 +58,7 @@ async function checkSimulation(name: string, url: string, wallet: string): Promi
   const value = isRecord(result) ? result['value'] : undefined;
   if (isRecord(value) && Array.isArray(value['innerInstructions']))
     return ok(name, 'shows what programs call in a simulation, which swaps need');
-  // Of a wallet without SOL there is nothing to simulate.
+  // A node cannot simulate a transaction of a wallet without SOL, so this may be the cause.
   return warn(
     name,
     'does not show what programs call in a simulation, which swaps need',

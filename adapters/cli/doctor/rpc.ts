@@ -3,18 +3,18 @@ import { cleanLine } from '../clean.js';
 
 const TIMEOUT_MS = 10_000;
 
-/** What a node answered, and when, by its own clock and by ours. */
+/** A node's answer, its duration, and the difference of the clocks. */
 export interface NodeAnswer {
   readonly status: number;
   readonly result: unknown;
   readonly tookMs: number;
-  /** Milliseconds that the node's clock is ahead; undefined if it does not say. */
+  /** Milliseconds by which the node's clock is ahead; undefined without a `date` header. */
   readonly aheadMs: number | undefined;
 }
 
 /**
- * One JSON-RPC call as a node answers it, without the second tries of the client: they would hide
- * its limits. Rejects if it does not answer in JSON.
+ * Makes one JSON-RPC call, without the retries of the client, because they would hide the node's
+ * rate limits. Rejects if the answer is not JSON.
  */
 export async function askNode(
   url: string,

@@ -4,7 +4,7 @@ import type { SwapApproval } from 'exact-change/ai';
 import { isRecord } from '../../../src/internal/record.js';
 import { amountText } from '../../../src/token-text.js';
 
-/** What a person is asked: how much of what goes where. No text of a seller is in it. */
+/** The order that a person is asked about: amount, token and payee. It holds no seller's text. */
 export interface Order {
   readonly kind: 'payment' | 'swap';
   /** Host and method of the call; tokens of the swap. */
@@ -32,7 +32,10 @@ function orderOfPlan({ url, method, payment, cost }: Plan): Order | undefined {
   };
 }
 
-/** A swap is asked about whatever it is worth: what it loses is in the caps, and not in its price. */
+/**
+ * Returns the order of a swap. It has no `usd`, so the person is asked about every swap: a swap's
+ * loss counts in the caps, and its worth does not.
+ */
 function orderOfSwap(quote: Omit<SwapQuote, 'raw'>): Order {
   const { inputMint, outputMint, maxInAmount, minOutAmount } = quote;
   return {
@@ -41,13 +44,13 @@ function orderOfSwap(quote: Omit<SwapQuote, 'raw'>): Order {
   };
 }
 
-/** Whether an order costs no more than a model may spend unasked. */
+/** Whether an order is a payment that costs no more than `askAbove`. */
 function isBelow({ kind, usd }: Order, askAbove: string): boolean {
   const [cost, limit] = [microUsd(usd), microUsd(askAbove)];
   return kind === 'payment' && cost !== undefined && limit !== undefined && cost <= limit;
 }
 
-/** Whether what was approved covers what would be signed now: the same, and for no more. */
+/** Whether an approved order covers the current order: same payee and token, and no higher cost. */
 function covers(approved: Order, now: Order): boolean {
   const [most, usd] = [microUsd(approved.usd), microUsd(now.usd)];
   const isWithinUsd =
@@ -61,7 +64,7 @@ function isSame(approved: Order, now: Order): boolean {
   return (['kind', 'what', 'mint', 'payTo'] as const).every((name) => approved[name] === now[name]);
 }
 
-/** The question, in our words. */
+/** Returns the question to the person about an order. */
 export function questionOf(order: Order, network: string): string {
   const amount = amountText(network, order.mint, BigInt(order.amount));
   if (order.kind === 'swap') {
@@ -76,16 +79,16 @@ export function questionOf(order: Order, network: string): string {
   return `Pay ${amount} to ${order.payTo} for ${order.what} (${inAll})?`;
 }
 
-/** Decides on the orders of the calls of a model. */
+/** Decides on the orders in calls of a model. */
 export interface Approvals {
   /** Dollars that a payment may cost unasked. */
   readonly askAbove: string;
   readonly approve: (plan: Plan) => Promise<boolean>;
-  /** What the person approved binds the swap, and not the quote that was asked for since. */
+  /** Decides on a swap. The amounts that the person approved bound it, not the current quote. */
   readonly approveSwap: (quote: Omit<SwapQuote, 'raw'>) => Promise<SwapApproval>;
   /**
-   * Makes a call. Orders in it are approved that the person has approved, or that cost no more than
-   * may be spent unasked; the last that was not comes back.
+   * Makes a call. An order in it is approved if the person approved it, or if it costs no more than
+   * `askAbove`. Resolves to the result and the last refused order.
    */
   during<T>(
     approved: Order | undefined,
@@ -94,7 +97,7 @@ export interface Approvals {
 }
 
 export function createApprovals(askAbove: string): Approvals {
-  // The policy of a client is asked for all calls, and each has an answer of its own.
+  // All calls share the `approve` of the client's policy, so the store tells which call asks.
   const calls = new AsyncLocalStorage<{
     approved: Order | undefined;
     refused: Order | undefined;

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Order } from './approval.js';
 
-/** What is sealed: an order, for one call of a model, once. */
+/** An order that is sealed for one call of a model, for one use. */
 interface Sealed {
   readonly order: Order;
   readonly call: string;
@@ -13,12 +13,12 @@ interface Sealed {
 const VALID_MS = 10 * 60_000;
 
 /**
- * Seals what a person is asked, because it goes through the host and back; each is good for one
- * call and once, as long as this process runs.
+ * Seals orders, because an order goes through the host and back while the person is asked. A seal
+ * is valid for one call, for one use, and only in this process.
  */
 export function createSeals(now: () => number): {
   seal(order: Order, call: string): string;
-  /** The order, if it is ours, for this call, not too old, and not used yet. It is then. */
+  /** Returns the order and uses up the seal; undefined if it is not valid for this call. */
   open(state: string, call: string): Order | undefined;
 } {
   const key = randomBytes(32);
@@ -39,9 +39,9 @@ export function createSeals(now: () => number): {
     },
     open(state, call) {
       const [text = '', tag = ''] = state.split('.');
-      const [given, right] = [Buffer.from(tag, 'base64url'), tagOf(text)];
-      if (given.length !== right.length || !timingSafeEqual(given, right)) return undefined;
-      // Sealed by us, so it is what we wrote.
+      const [actual, expected] = [Buffer.from(tag, 'base64url'), tagOf(text)];
+      if (actual.length !== expected.length || !timingSafeEqual(actual, expected)) return undefined;
+      // The tag is valid, so `seal` wrote this JSON.
       const sealed = JSON.parse(Buffer.from(text, 'base64url').toString()) as Sealed;
       if (sealed.call !== call || sealed.until < now()) return undefined;
       return unused.delete(sealed.nonce) ? sealed.order : undefined;

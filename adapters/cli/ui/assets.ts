@@ -12,7 +12,7 @@ const TYPES = {
   'style.css': 'text/css; charset=utf-8',
 } as const;
 
-/** The files of the page by name, as the build puts them beside the command. */
+/** Reads the files of the page, by name. The build puts them beside the command. */
 export async function readAssets(
   folder = new URL('./ui/', import.meta.url),
 ): Promise<ReadonlyMap<string, Asset>> {

@@ -1,14 +1,17 @@
-/** Tells pages that something changed, as server-sent events. */
+/** Notifies pages of changes, as server-sent events. */
 export interface Changes {
-  /** A stream of events until its reader goes; undefined if there are too many. */
+  /** Returns a stream of events until its reader leaves; undefined if too many are open. */
   stream(signal: AbortSignal): ReadableStream<Uint8Array> | undefined;
-  /** Ends all streams; there are none after it. */
+  /** Ends all streams, and refuses new streams. */
   close(): void;
 }
 
 const MOST_STREAMS = 32;
 const LOOK_MS = 500;
-/** So that a reader that is gone is found, and nothing in between takes the stream for idle. */
+/**
+ * Looks between two beats. A beat finds readers that have left, and keeps proxies from closing the
+ * stream as idle.
+ */
 const BEAT_LOOKS = 30;
 
 const text = new TextEncoder();
@@ -16,8 +19,8 @@ const CHANGE = text.encode('event: change\ndata: {}\n\n');
 const BEAT = text.encode(': still here\n\n');
 
 /**
- * @param look - What changes with what pages show, such as the size of a file. Asked twice a second
- *   while there are readers.
+ * @param look - Returns text that changes if the pages' data changes, such as the size of a file.
+ *   Called twice a second while there are readers.
  */
 export function createChanges(look: () => Promise<string>): Changes {
   const ends = new Map<ReadableStreamDefaultController<Uint8Array>, () => void>();
@@ -28,7 +31,7 @@ export function createChanges(look: () => Promise<string>): Changes {
 
   const send = (part: Uint8Array): void => {
     for (const [controller, end] of ends) {
-      // One that does not read has enough to read.
+      // A reader with a full queue does not read: it needs no more events, and a beat ends it.
       if ((controller.desiredSize ?? 0) > 0) controller.enqueue(part);
       else if (part === BEAT) end();
     }
@@ -64,11 +67,11 @@ export function createChanges(look: () => Promise<string>): Changes {
             };
             ends.set(controller, end);
             signal.addEventListener('abort', end, { once: true });
-            // What was read before may be old by now.
+            // The page may have read its data before the stream began, so let it read again.
             controller.enqueue(CHANGE);
             watch();
           },
-          // Its reader is gone: it is closed already.
+          // The reader has left, so the stream is already closed.
           cancel: () => void forget(),
         },
         { highWaterMark: 8 },

@@ -4,7 +4,7 @@ import type { JournalView } from './journal-view.js';
 import type { Sessions } from './sessions.js';
 import type { Overview } from './shown.js';
 
-/** Where the page is. */
+/** Path of the page. */
 export const PLACE = '/ui/';
 
 export interface DashboardParts {
@@ -12,18 +12,18 @@ export interface DashboardParts {
   readonly view: JournalView;
   readonly sessions: Sessions;
   readonly changes: Changes;
-  /** That of the service: whether a request may call. */
+  /** The `authorize` of the service: whether a request has a valid key. */
   readonly authorize: (request: Request) => boolean;
-  /** All of an overview that the journal's view does not have. */
+  /** Returns the part of an overview that does not come from the journal's view. */
   readonly more: (
     wallet: string | undefined,
   ) => Promise<Pick<Overview, 'caps' | 'endpoints' | 'deliveries'>>;
-  /** The wallet of the settings, which stands first. */
+  /** The wallet of the settings; the first in the list. */
   readonly own: string | undefined;
   readonly onError: (error: unknown) => void;
 }
 
-/** No script or style but our files, no other origin, no frame, and no text that becomes HTML. */
+/** Allows only the page's own scripts and styles: no other origin, no frame, no text as HTML. */
 const CSP = [
   "default-src 'none'",
   ...["script-src 'self'", "style-src 'self'", "connect-src 'self'", 'img-src data:'],
@@ -42,8 +42,8 @@ const HEADERS = {
 } as const;
 
 /**
- * The page, and what it asks for: reads alone, each for a caller of the service or a session that
- * one has opened. Undefined of a request that is for the service.
+ * Returns a handler for the page and its data. The data is read-only, and needs the service's key
+ * or a session. The handler returns undefined for a request to the service.
  */
 export function createDashboard(
   parts: DashboardParts,
@@ -57,7 +57,7 @@ export function createDashboard(
       return problem(405, 'method_not_allowed', 'This page only reads.');
     const asset = assets.get(name === '' ? 'index.html' : name);
     if (asset !== undefined) return respond(asset.body, { 'content-type': asset.type });
-    // Browsers tell if a page of another origin asks.
+    // Browsers say in this header if a page of another origin sends the request.
     const site = request.headers.get('sec-fetch-site') ?? 'none';
     if (site !== 'same-origin' && site !== 'none')
       return problem(403, 'foreign_origin', 'This is for its own page alone.');
@@ -89,7 +89,7 @@ async function read(
   { signal }: Request,
   { view, changes, own, more }: DashboardParts,
 ): Promise<Response> {
-  const given = (key: string) => query.get(key) || undefined;
+  const param = (key: string) => query.get(key) || undefined;
   if (name === 'changes') {
     const stream = changes.stream(signal);
     return stream === undefined
@@ -100,14 +100,14 @@ async function read(
     return problem(404, 'not_found', 'There is nothing here.');
   await view.refresh();
   if (name === 'receipts') {
-    const from = Number(given('from') ?? 0);
-    const wanted = { wallet: given('wallet'), state: given('state'), text: given('text') };
+    const from = Number(param('from') ?? 0);
+    const wanted = { wallet: param('wallet'), state: param('state'), text: param('text') };
     return Number.isSafeInteger(from) && from >= 0
       ? json(view.receipts({ ...wanted, from }))
       : problem(400, 'invalid_request', 'from must be a whole number.');
   }
   const wallets = [...new Set([...(own === undefined ? [] : [own]), ...view.wallets()])];
-  const wallet = given('wallet') ?? wallets[0];
+  const wallet = param('wallet') ?? wallets[0];
   if (wallet !== undefined && !wallets.includes(wallet))
     return problem(400, 'invalid_request', 'wallet must be one of the wallets of the journal.');
   return json({

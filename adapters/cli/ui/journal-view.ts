@@ -10,42 +10,41 @@ import {
 import { openRow, receiptRow, swapRow } from './rows.js';
 import type { OpenRow, Overview, ReceiptPage, ReceiptRow, SwapRow } from './shown.js';
 
-/** Which receipts; all that is given must hold. */
+/** A filter of receipts. A receipt must match every given field. */
 export interface ReceiptQuery {
   readonly wallet?: string | undefined;
   readonly state?: string | undefined;
-  /** A part of an address, a payee, a transaction or an id, in any case. */
+  /** A part of the URL, the payee, the transaction or the id, in any case. */
   readonly text?: string | undefined;
-  /** How many of the newest are left out. */
+  /** How many of the newest receipts to skip. */
   readonly from: number;
 }
 
-/** What an overview has of one wallet, or of all. */
+/** The sums of an overview, of one wallet or of all. */
 export type Sums = Omit<Overview, 'wallets' | 'wallet' | 'caps' | 'endpoints' | 'deliveries'>;
 
-/**
- * What a journal says, at hand for pages: read once, and from then on only what may have changed.
- */
+/** The content of a journal in memory, for pages. After the first read, it reads only changes. */
 export interface JournalView {
-  /** Takes in what was written since. */
+  /** Reads the attempts that may have changed since the last read. */
   refresh(): Promise<void>;
   wallets(): readonly string[];
   receipts(query: ReceiptQuery): ReceiptPage;
   sums(wallet?: string): Sums;
 }
 
-/** What is read: the attempts of all wallets, as a journal in a file has them. */
+/** The attempts of all wallets, as a journal in a file returns them. */
 export interface Attempts {
   attempts(owner: undefined, filter?: AttemptFilter): AsyncIterable<Attempt>;
 }
 
-/** Of a receipt, what questions look at; the rest is JSON, which takes a third of an object. */
+/** A receipt with the fields that queries need. The row is JSON: a third of an object's memory. */
 interface Kept {
   readonly wallet: string;
   readonly state: Receipt['state'];
-  /** In lower case. */
+  /** Text to search in, in lower case. */
   readonly words: string;
   readonly spend: Spend | undefined;
+  /** JSON of a `ReceiptRow`. */
   readonly row: string;
 }
 
@@ -62,17 +61,17 @@ interface Open {
 }
 
 export const PAGE_SIZE = 50;
-/** A page is for people: older receipts stay in the journal. */
+/** The most receipts in memory, as a person pages no further. The journal keeps older receipts. */
 const MOST_KEPT = 100_000;
 const MOST_SHOWN = 100;
 const MOST_DAYS = 30;
 const DAY_MS = 86_400_000;
-/** Clocks of a machine are set back by less. */
+/** Milliseconds to read before the newest attempt, because the clock may have been set back. */
 const SLACK_MS = 10_000;
 const USD_DECIMALS = 6;
 
 /**
- * @param stamp - What is another once the journal was written, such as the length of its file.
+ * @param stamp - Returns text that changes with each write of the journal, such as its file size.
  * @param now - Milliseconds since the epoch.
  */
 export function createJournalView(
@@ -115,35 +114,35 @@ export function createJournalView(
     trim(swaps);
     seen = current;
   };
-  const of = <T extends { readonly wallet: string }>(all: Iterable<T>, wallet?: string): T[] =>
-    [...all].filter((one) => wallet === undefined || one.wallet === wallet);
+  const of = <T extends { readonly wallet: string }>(items: Iterable<T>, wallet?: string): T[] =>
+    [...items].filter((item) => wallet === undefined || item.wallet === wallet);
 
   return {
-    // After one that is under way: that may have begun before what is asked about.
+    // Read again after a running read, because that may have begun before the last write.
     refresh: () => (reading = reading.catch(() => undefined).then(read)),
     wallets: () => [...wallets],
     receipts({ wallet, state, text = '', from }) {
       const words = text.trim().toLowerCase();
       const found = of(receipts.values(), wallet).filter(
-        (one) => (state === undefined || one.state === state) && one.words.includes(words),
+        (kept) => (state === undefined || kept.state === state) && kept.words.includes(words),
       );
       const rows = found.reverse().slice(from, from + PAGE_SIZE);
-      // Written by `keptOf`.
+      // `keptOf` wrote this JSON.
       return {
         rows: rows.map(({ row }) => JSON.parse(row) as ReceiptRow),
         ...{ total: found.length, from },
       };
     },
     sums(wallet) {
-      const mine = of(receipts.values(), wallet);
-      const spends = mine.flatMap(({ spend }) => spend ?? []);
+      const ofReceipts = of(receipts.values(), wallet);
+      const spends = ofReceipts.flatMap(({ spend }) => spend ?? []);
       const by = (group: Group) => spendingBy(group, spends);
       const days = lastDays(by('day'), now());
       const ofSwaps = of(swaps.values(), wallet);
       const ofOpen = of(open.values(), wallet).flatMap(({ row }) => row ?? []);
       const rows = ofSwaps.slice(-MOST_SHOWN).map(({ row }) => row);
       return {
-        ...{ receipts: mine.length, days, inDays: together('days', days) },
+        ...{ receipts: ofReceipts.length, days, inDays: together('days', days) },
         ...{ hosts: topOf(by('host')), tokens: topOf(by('token')) },
         ...{ open: ofOpen.slice(-MOST_SHOWN).reverse(), openCount: ofOpen.length },
         ...{ swaps: rows.reverse(), swapCount: ofSwaps.length },
@@ -168,24 +167,24 @@ function keptOf(wallet: string, receipt: Receipt): Kept {
   };
 }
 
-/** Drops what was made first. */
-function trim(all: Map<string, unknown>): void {
-  for (const id of all.keys()) {
-    if (all.size <= MOST_KEPT) return;
-    all.delete(id);
+/** Drops the oldest entries beyond `MOST_KEPT`. */
+function trim(entries: Map<string, unknown>): void {
+  for (const id of entries.keys()) {
+    if (entries.size <= MOST_KEPT) return;
+    entries.delete(id);
   }
 }
 
 const TOP = 8;
 
-/** Those that cost most, and all others in one. */
+/** Returns the groups with the highest cost, and all other groups as one. */
 function topOf(rows: readonly Spending[]): Spending[] {
   if (rows.length <= TOP) return [...rows];
-  const rest = rows.slice(TOP - 1);
-  return [...rows.slice(0, TOP - 1), together(`${rest.length} others`, rest)];
+  const others = rows.slice(TOP - 1);
+  return [...rows.slice(0, TOP - 1), together(`${others.length} others`, others)];
 }
 
-/** Each of the last days, those without a payment too. */
+/** Returns the spending of each of the last days, also of days without a payment. */
 function lastDays(rows: readonly Spending[], now: number): Spending[] {
   const known = new Map(rows.map((row) => [row.group, row]));
   return Array.from({ length: MOST_DAYS }, (_, index) => {

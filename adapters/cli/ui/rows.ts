@@ -5,7 +5,7 @@ import type { OpenRow, ReceiptRow, SwapRow } from './shown.js';
 
 const USD_DECIMALS = 6;
 
-/** The row of a receipt. */
+/** Returns the row of a receipt. */
 export function receiptRow(receipt: Receipt): ReceiptRow {
   const { id, at, state, method, url, payment, cost, swap, settlement, timings } = receipt;
   const { network, uiAmount, symbol, mint, payTo, payer, payerSignature, signature } = payment;
@@ -41,7 +41,7 @@ export function receiptRow(receipt: Receipt): ReceiptRow {
   };
 }
 
-/** The row of an attempt that is not decided. */
+/** Returns the row of an undecided attempt; undefined if the attempt is decided. */
 export function openRow(attempt: Attempt): OpenRow | undefined {
   const { id, at, state, method, url, network, mint, amount, payment, doubt } = attempt;
   if (state !== 'reserved' && state !== 'abandoned' && state !== 'signed') return undefined;
@@ -53,7 +53,7 @@ export function openRow(attempt: Attempt): OpenRow | undefined {
   };
 }
 
-/** The row of the swap that an attempt made last. */
+/** Returns the row of an attempt's last swap; undefined if it has none. */
 export function swapRow({ at, network, swap, swapped }: Attempt): SwapRow | undefined {
   if (swap === undefined) return undefined;
   const { signature, inputMint, outputMint, provider, quoted, outcome } = swap;
@@ -83,7 +83,7 @@ function stepsText(timings: Receipt['timings']): string {
     .join(', ');
 }
 
-/** Without query and fragment, which a row has no room for. */
+/** Returns host and path of a URL. A row has no room for query and fragment. */
 function placeOf(address: string): { readonly host: string; readonly path: string } {
   try {
     const { host, pathname } = new URL(address);

@@ -1,16 +1,16 @@
 import { createHash, randomBytes } from 'node:crypto';
 
 /**
- * Which browsers may look. The terminal shows a code, once; a page hands it in for a token, which
- * it sends as the service's callers send their keys. A token is no cookie: a browser sends those to
- * every port of a machine, and what listens on another one may be another user's.
+ * The sessions of browsers. The terminal shows a code, and the page exchanges the code for a token.
+ * The page sends the token as a bearer token, not as a cookie: a browser sends cookies to every
+ * port of a machine, and another user's process may listen on another port.
  */
 export interface Sessions {
-  /** A code that opens one session, within ten minutes. */
+  /** Returns a code that opens one session, within ten minutes. */
   newCode(): string;
-  /** Opens a session by a code, which is used up. Undefined if there is no such code. */
+  /** Uses up a code and returns a session's token; undefined if the code is not valid. */
   redeem(code: string): string | undefined;
-  /** Opens a session for a caller that is known. */
+  /** Opens a session for a caller with a valid key, and returns its token. */
   open(): string;
   has(token: string): boolean;
 }
@@ -22,18 +22,18 @@ const BYTES = 32;
 
 /** @param now - Milliseconds since the epoch. */
 export function createSessions(now: () => number): Sessions {
-  // By digest, so that the time of a look tells nothing of what is there. Until when each counts.
+  // End of validity by digest of the secret: with digests, the time of a lookup reveals no secret.
   const codes = new Map<string, number>();
   const tokens = new Map<string, number>();
-  const add = (all: Map<string, number>, ms: number): string => {
+  const add = (secrets: Map<string, number>, ms: number): string => {
     const secret = randomBytes(BYTES).toString('base64url');
-    all.set(digest(secret), now() + ms);
-    const [oldest] = all.keys();
-    if (all.size > MOST_SESSIONS && oldest !== undefined) all.delete(oldest);
+    secrets.set(digest(secret), now() + ms);
+    const [oldest] = secrets.keys();
+    if (secrets.size > MOST_SESSIONS && oldest !== undefined) secrets.delete(oldest);
     return secret;
   };
-  const isIn = (all: Map<string, number>, secret: string): boolean =>
-    (all.get(digest(secret)) ?? -Infinity) > now();
+  const isIn = (secrets: Map<string, number>, secret: string): boolean =>
+    (secrets.get(digest(secret)) ?? -Infinity) > now();
   const open = () => add(tokens, SESSION_MS);
   return {
     newCode: () => add(codes, CODE_MS),

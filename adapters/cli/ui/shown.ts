@@ -2,9 +2,9 @@ import type { CapUse, Receipt } from 'exact-change';
 import type { WebhookDelivery, WebhookEventName } from 'exact-change/webhooks';
 import type { Spending } from '../spending.js';
 
-/** What the page is told. JSON; every text in it may be a seller's, and is shown as text alone. */
+/** The JSON that the page gets. A text may be a seller's, so the page shows it as text only. */
 
-/** A call that was paid for. */
+/** A paid call. */
 export interface ReceiptRow {
   readonly id: string;
   /** Milliseconds since the epoch. */
@@ -14,23 +14,24 @@ export interface ReceiptRow {
   readonly host: string;
   readonly path: string;
   readonly price: string;
-  /** All that left, in dollars as decimal text. */
+  /** Full cost in dollars, as decimal text. */
   readonly usd?: string;
   readonly hasSwap: boolean;
   readonly details: readonly (readonly [name: string, text: string])[];
-  /** Where an explorer shows the payment. */
+  /** Link to the payment in an explorer. */
   readonly link?: string;
 }
 
 /** A page of receipts, the newest first. */
 export interface ReceiptPage {
   readonly rows: readonly ReceiptRow[];
-  /** How many fit the question, and which of them stand first here. */
+  /** Number of receipts that match the query. */
   readonly total: number;
+  /** Index of the first row among them. */
   readonly from: number;
 }
 
-/** A payment that is not decided. */
+/** An undecided payment. */
 export interface OpenRow {
   readonly id: string;
   readonly at: number;
@@ -39,9 +40,9 @@ export interface OpenRow {
   readonly host: string;
   readonly path: string;
   readonly price: string;
-  /** The block height after which it can no longer land. */
+  /** Block height after which the payment can no longer land. */
   readonly until?: string;
-  /** A code of an error: why the seller's word does not say what became of it. */
+  /** Error code that says why the seller's answer does not tell the payment's fate. */
   readonly doubt?: string;
 }
 
@@ -53,7 +54,7 @@ export interface SwapRow {
   readonly gave: string;
   readonly got: string;
   readonly provider: string;
-  /** What it took beyond what it brought, in dollars as decimal text. */
+  /** Value of the taken tokens minus the brought tokens, in dollars as decimal text. */
   readonly loss: string;
   readonly fees: string;
   readonly link: string;
@@ -61,38 +62,39 @@ export interface SwapRow {
 
 export interface EndpointRow {
   readonly id: string;
-  /** Without its path, which may hold a token. */
+  /** Origin of the endpoint's URL, without the path, which may hold a token. */
   readonly place: string;
   readonly events: readonly WebhookEventName[];
   readonly createdAt: number;
   readonly acceptedAt?: number;
   readonly disabledAt?: number;
-  /** Events that it is yet to be told, and how often the one that failed most has. */
+  /** Number of events that wait for delivery. */
   readonly waiting: number;
+  /** Highest number of failures of a waiting event. */
   readonly failures: number;
-  /** When the next is told. */
+  /** When the next delivery is due; milliseconds since the epoch. */
   readonly nextAt?: number;
 }
 
 export interface Overview {
-  /** Wallets with attempts, and the one of the settings. */
+  /** Wallets with attempts, and the wallet of the settings. */
   readonly wallets: readonly string[];
-  /** The one that the rest is about. */
+  /** The wallet that the other fields are about. */
   readonly wallet?: string;
   readonly caps: readonly CapUse[];
   readonly receipts: number;
   readonly days: readonly Spending[];
-  /** In all of these days. */
+  /** Sum of all `days`. */
   readonly inDays: Spending;
   readonly hosts: readonly Spending[];
   readonly tokens: readonly Spending[];
-  /** The newest first of these and of swaps; what is counted or summed up is all. */
+  /** The newest open payments and swaps, newest first. Counts and sums include all of them. */
   readonly open: readonly OpenRow[];
   readonly openCount: number;
   readonly swaps: readonly SwapRow[];
   readonly swapCount: number;
   readonly swapLoss: string;
   readonly endpoints: readonly EndpointRow[];
-  /** Those of this process, the newest first. */
+  /** Deliveries of this process, the newest first. */
   readonly deliveries: readonly WebhookDelivery[];
 }

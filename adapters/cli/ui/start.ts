@@ -11,9 +11,9 @@ import type { EndpointRow } from './shown.js';
 
 export interface UiOptions {
   readonly journal: FileJournal;
-  /** Of the file. */
+  /** Path of the journal's file. */
   readonly path: string;
-  /** What caps are reckoned by: those of the settings. */
+  /** Client options of the settings, to compute the caps. */
   readonly client: Omit<ClientOptions, 'signer' | 'walletSecretKey' | 'walletSeed'>;
   /** The wallet of the settings, if there is one. */
   readonly wallet: string | undefined;
@@ -21,12 +21,12 @@ export interface UiOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** The page of a service that runs. */
+/** The page of a running service. */
 export interface Ui {
-  /** Undefined of a request that is for the service. */
+  /** Answers a request for the page. Returns undefined for a request to the service. */
   readonly handle: (request: Request) => Promise<Response> | undefined;
   readonly onDelivery: (delivery: WebhookDelivery) => void;
-  /** An address that opens it once, at a service's own. */
+  /** Returns a link that opens the page once, at the service's URL. */
   link(service: string): string;
   close(): Promise<void>;
 }
@@ -42,7 +42,7 @@ export async function startUi(options: UiOptions): Promise<Ui> {
   const stamp = () => stampOf(path);
   const changes = createChanges(stamp);
   const view = createJournalView(journal, stamp, now);
-  // A journal of years takes a moment: less of it is left when the page asks.
+  // Begin to read the journal now, because a large journal takes a moment.
   view.refresh().catch(onError);
   return {
     handle: createDashboard({
@@ -58,7 +58,7 @@ export async function startUi(options: UiOptions): Promise<Ui> {
       deliveries.push(delivery);
       if (deliveries.length > MOST_DELIVERIES) deliveries.shift();
     },
-    // After the #, a browser sends it nowhere, and the page takes it out of its history.
+    // A browser sends the part after `#` nowhere, and the page removes it from the history.
     link: (service) => `${service}${PLACE}#${sessions.newCode()}`,
     async close() {
       changes.close();
@@ -67,13 +67,13 @@ export async function startUi(options: UiOptions): Promise<Ui> {
   };
 }
 
-/** Another file in its place, or another length, is news. */
+/** Returns text that changes if the file grows or is replaced. */
 async function stampOf(path: string): Promise<string> {
   const { ino, size } = await stat(path).catch(() => ({ ino: 0, size: 0 }));
   return `${ino}:${size}`;
 }
 
-/** What is used of the caps of a wallet, by a client of its own that can sign nothing. */
+/** Returns a reader of the caps' use of each wallet. It uses clients that cannot sign. */
 function capsReader({ client: options, journal }: UiOptions) {
   const clients = new Map<string, Client>();
   const clientOf = (address: string): Client => {
@@ -99,14 +99,14 @@ async function endpointRows({ outbox }: FileJournal): Promise<EndpointRow[]> {
   if (outbox === undefined) return [];
   const [endpoints, jobs = []] = await Promise.all([outbox.endpoints(), outbox.waiting?.()]);
   return endpoints.map(({ id, url, events, createdAt, acceptedAt, disabledAt }) => {
-    const own = jobs.filter(({ endpoint }) => endpoint === id);
+    const waiting = jobs.filter(({ endpoint }) => endpoint === id);
     return {
       ...{ id, place: new URL(url).origin, events, createdAt },
       ...(acceptedAt === undefined ? {} : { acceptedAt }),
       ...(disabledAt === undefined ? {} : { disabledAt }),
-      waiting: own.length,
-      failures: Math.max(0, ...own.map(({ failures }) => failures)),
-      ...(own.length === 0 ? {} : { nextAt: Math.min(...own.map(({ dueAt }) => dueAt)) }),
+      waiting: waiting.length,
+      failures: Math.max(0, ...waiting.map(({ failures }) => failures)),
+      ...(waiting.length === 0 ? {} : { nextAt: Math.min(...waiting.map(({ dueAt }) => dueAt)) }),
     };
   });
 }

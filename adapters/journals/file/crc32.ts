@@ -1,6 +1,6 @@
 import * as zlib from 'node:zlib';
 
-/** Node has it from 20.15 and 22.2 on. */
+/** Node has `crc32` from 20.15 and 22.2 on. */
 const native = 'crc32' in zlib && typeof zlib.crc32 === 'function' ? zlib.crc32 : undefined;
 
 const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
@@ -9,12 +9,12 @@ const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   return crc;
 });
 
-/** CRC-32 as in zlib. `before` is that of the bytes that come before. */
+/** Returns the CRC-32 of zlib. `before` is the CRC-32 of the preceding bytes. */
 export function crc32(bytes: Uint8Array, before = 0): number {
   return native === undefined ? plainCrc32(bytes, before) : native(bytes, before);
 }
 
-/** The same on any system. */
+/** `crc32` without the help of zlib. */
 export function plainCrc32(bytes: Uint8Array, before = 0): number {
   let crc = ~before;
   for (const byte of bytes) crc = (crc >>> 8) ^ (TABLE[(crc ^ byte) & 0xff] ?? 0);

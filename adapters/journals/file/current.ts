@@ -6,62 +6,62 @@ import { readRecords, type FileRecord } from '../log/records.js';
 import { createScanner, Damage, type Scanner } from './scan.js';
 import { createState, type State } from '../log/state.js';
 
-/** A file that is open, and what it says as far as it was read. */
+/** An open file, and the state that its lines give as far as they were read. */
 export interface Current {
   readonly file: OpenFile;
   readonly id: FileId;
   readonly scanner: Scanner;
   readonly state: State;
-  /** Bytes that it began with. */
+  /** Bytes that the file had when it got its name. */
   readonly whole: number;
-  /** What is wrong with it. */
+  /** Set once the file is found damaged. */
   damage?: Damage;
 }
 
-/** What a line says that counts. */
+/** The writer's process id and the records of a line that counts. */
 export interface Said {
   readonly by: string;
   readonly records: readonly FileRecord[];
 }
 
-/** Reads a file to its end, part by part. Rejects with {@link Damage}, or as the disk does. */
+/** Reads a file to its end, part by part. Rejects with {@link Damage}, or with a disk error. */
 export async function readCurrent(file: OpenFile, archive: Archive): Promise<Current> {
   const header = readHeader(file);
   if (header?.version !== VERSION) throw new Damage(0);
   const scanner = createScanner(header.length, header.whole);
   const { whole } = header;
   const current: Current = { file, id: file.id(), scanner, state: createState(archive), whole };
-  while (!takeIn(current)) await setImmediate();
+  while (!readPart(current)) await setImmediate();
   return current;
 }
 
 /**
- * Takes in what the file says since it was read last. Throws {@link Damage}, or as the disk does.
+ * Applies the lines that were added since the last read. Throws {@link Damage}, or a disk error.
  *
- * @param heard - Is told of each line that was taken in, also if a later one fails.
+ * @param onLine - Called with each applied line, also if a later line fails.
  */
-export function catchUp(current: Current, heard: (said: Said) => void): void {
+export function catchUp(current: Current, onLine: (line: Said) => void): void {
   const { file, scanner } = current;
   if (current.damage !== undefined) throw current.damage;
   const size = file.size();
   if (size === scanner.seen) return;
-  // Cut off by another program.
+  // Another program cut the file off.
   if (size < scanner.size) throw (current.damage = new Damage(size));
-  while (!takeIn(current, heard));
+  while (!readPart(current, onLine));
 }
 
 /**
- * The next part of a file; whether it was the last. Once a file is damaged it stays that: what it
- * said then is not known.
+ * Applies the lines of the next part of a file, and returns whether that was the last part. A
+ * damaged file stays damaged, because its state is unknown from then on.
  */
-function takeIn(current: Current, heard?: (said: Said) => void): boolean {
+function readPart(current: Current, onLine?: (line: Said) => void): boolean {
   try {
     const { lines, isLast } = current.scanner.next(current.file);
     for (const { at, value } of lines) {
-      const said = readRecords(value);
-      if (said === undefined) throw new Damage(at);
-      current.state.apply(said.by, said.records);
-      heard?.(said);
+      const line = readRecords(value);
+      if (line === undefined) throw new Damage(at);
+      current.state.apply(line.by, line.records);
+      onLine?.(line);
     }
     return isLast;
   } catch (error) {

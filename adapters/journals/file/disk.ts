@@ -2,50 +2,50 @@ import * as fs from 'node:fs';
 import { platform } from 'node:process';
 import { promisify } from 'node:util';
 
-/** Which file it is, whatever it is called. */
+/** Identifies a file by its inode, whatever its names are. */
 export interface FileId {
   readonly device: bigint;
   readonly inode: bigint;
 }
 
 /**
- * An open file. What takes microseconds is done at once: between a look at the end of the file and
- * a write there, no other work of this process comes in. Only a sync waits for the disk.
+ * An open file. All calls but `sync` are synchronous. So no other work of this process comes
+ * between a read at the end of the file and a write there.
  */
 export interface OpenFile {
   id(): FileId;
-  /** How many names it has. */
+  /** Returns the number of names (hard links) of the file. */
   names(): number;
   size(): number;
-  /** Reads from a position on; returns how many bytes there were. */
+  /** Reads bytes from a position on, and returns how many bytes it read. */
   read(into: Uint8Array, position: number): number;
   /**
-   * Writes at the end, wherever that is by then, as one piece that no other process's piece comes
-   * into; returns how many bytes the disk took.
+   * Writes at the current end of the file as one piece: no write of another process can split it.
+   * Returns how many bytes the disk took.
    */
   append(bytes: Uint8Array): number;
   truncate(length: number): void;
-  /** Resolves once what was written is on the disk itself. */
+  /** Resolves once all written bytes are on the disk itself. */
   sync(): Promise<void>;
   close(): void;
 }
 
-/** What the journal asks of a file system. Throws, or rejects, as `node:fs` does. */
+/** The file system calls of the journal. They throw, or reject, as `node:fs` does. */
 export interface Disk {
-  /** From now on for its owner's eyes only. Throws `ENOENT` if it is not there. */
+  /** Opens a file, and makes it private to its owner. Throws `ENOENT` if there is no such file. */
   open(path: string): OpenFile;
-  /** A new file, for its owner's eyes only. Throws `EEXIST` if one is there. */
+  /** Makes a new file, private to its owner. Throws `EEXIST` if the path is taken. */
   create(path: string): OpenFile;
   /**
-   * Gives a file another name, if that name is free: `EEXIST` if it is not. `EXDEV` if the
-   * file is mounted at `from`.
+   * Gives a file a second name. Throws `EEXIST` if the name is taken, and `EXDEV` if the file is
+   * mounted at `from`.
    */
   link(from: string, to: string): void;
-  /** Gives a file another name, in place of the file that had it. */
+  /** Renames a file. It replaces the file that had the new name. */
   rename(from: string, to: string): void;
   unlink(path: string): void;
   identify(path: string): FileId;
-  /** The names in a directory. */
+  /** Returns the names in a directory. */
   list(path: string): readonly string[];
   realpath(path: string): string;
   /** Resolves once the names in a directory are on the disk itself. */
@@ -76,7 +76,7 @@ export const nodeDisk: Disk = onPlatform(platform, {
   },
 });
 
-/** A disk as a platform has it: Windows cannot sync a directory, and writes its names by itself. */
+/** Adapts a disk to a platform: Windows cannot sync a directory, and saves its names by itself. */
 export function onPlatform(name: string, disk: Disk): Disk {
   if (name !== 'win32') return disk;
   return {
@@ -88,9 +88,7 @@ export function onPlatform(name: string, disk: Disk): Disk {
   };
 }
 
-/**
- * The file may be older than this release, or from a copy: what it holds is secret all the same.
- */
+/** Sets the mode of a file to 0600. An older release or a copy may have left it readable. */
 function madePrivate(file: number): number {
   try {
     const { mode } = fs.fstatSync(file);
@@ -119,7 +117,7 @@ function idOf({ dev, ino }: { readonly dev: bigint; readonly ino: bigint }): Fil
   return { device: dev, inode: ino };
 }
 
-/** Whether an error of a disk has one of some codes, such as `ENOENT`. */
+/** Whether a disk error has one of the given codes, such as `ENOENT`. */
 export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
   return (
     typeof error === 'object' &&
@@ -129,7 +127,7 @@ export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
   );
 }
 
-/** Removes a file that may be gone already. */
+/** Removes a file, if it exists. */
 export function removeFile(disk: Disk, path: string): void {
   try {
     disk.unlink(path);

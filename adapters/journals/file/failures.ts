@@ -7,7 +7,7 @@ import {
 import type { ProcessId } from '../log/process-id.js';
 import { Damage } from './scan.js';
 
-/** What keeps a journal from being used, as it is told to callers. */
+/** Returns the error that callers get if a journal cannot be used. */
 export function unavailable(path: string, cause: unknown): ExactChangeError {
   if (isExactChangeError(cause)) return cause;
   if (cause instanceof Damage) return damaged(cause.path ?? path, cause.offset);
@@ -22,7 +22,7 @@ export function unavailable(path: string, cause: unknown): ExactChangeError {
   );
 }
 
-/** What a step throws that is refused: but for damage, as it is. */
+/** Returns the error for a decision that threw: the thrown value, unless it is damage. */
 export function reasonFor(path: string, reason: unknown): unknown {
   return reason instanceof Damage ? unavailable(path, reason) : reason;
 }
@@ -44,7 +44,7 @@ export function closedError(): TransportError<'journal_unavailable'> {
   );
 }
 
-/** The refusal of a file that a process may have of which nothing can be seen from here. */
+/** Returns the refusal of a file that an invisible process (of another machine) may use. */
 export function lockedBy(
   path: string,
   { pid, sign }: Pick<ProcessId, 'pid' | 'sign'>,

@@ -8,19 +8,19 @@ const DIGITS = 16;
 const LONGEST = 4 * 1024;
 const NEWLINE = 0x0a;
 
-/** What the first line of a file says. */
+/** The content of the first line of a file. */
 export interface Header {
   readonly version: unknown;
-  /** Bytes of it: where the next line begins. */
+  /** Bytes of the header: the next line begins there. */
   readonly length: number;
-  /** How many bytes of the file were on the disk before it got its name. */
+  /** Bytes of the file that were on the disk before it got its name. */
   readonly whole: number;
 }
 
 /**
- * `<CRC-32 of the JSON's bytes> <JSON>` and a line feed, of one length always.
+ * Returns `<CRC-32 of the JSON's bytes> <JSON>` and a line feed. The length is always the same.
  *
- * @param content - Bytes that follow, and are on the disk before the file gets its name.
+ * @param content - Bytes after the header that are on the disk before the file gets its name.
  */
 export function encodeHeader(content = 0): Buffer {
   const whole = String(content).padStart(DIGITS, '0');
@@ -28,7 +28,7 @@ export function encodeHeader(content = 0): Buffer {
   return Buffer.from(`${crc32(json).toString(16).padStart(8, '0')} ${json.toString()}\n`);
 }
 
-/** Undefined if it is damaged. */
+/** Returns the header of a file; undefined if it is damaged. */
 export function readHeader(file: OpenFile): Header | undefined {
   const bytes = Buffer.alloc(LONGEST);
   const end = bytes.subarray(0, file.read(bytes, 0)).indexOf(NEWLINE);
@@ -39,7 +39,7 @@ export function readHeader(file: OpenFile): Header | undefined {
   return { version: value['version'], length, whole: length + Number(value['whole'] ?? 0) };
 }
 
-/** What a line of a checksum and JSON says, as version 1 has them; undefined if it is damaged. */
+/** Parses a line of version 1 (a checksum and JSON); undefined if the line is damaged. */
 export function decodeHeader(line: Buffer): unknown {
   const json = line.subarray('00000000 '.length);
   if (`${crc32(json).toString(16).padStart(8, '0')} ` !== line.toString('latin1', 0, 9))

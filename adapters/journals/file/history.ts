@@ -9,22 +9,22 @@ import { encodeLine, readLine } from './line.js';
 import { Damage } from './scan.js';
 
 const CHUNK = 256 * 1024;
-/** An attempt is rarely longer. */
+/** Bytes. An attempt is rarely longer. */
 const LINE = 8 * 1024;
 const NEWLINE = 0x0a;
-/** How a line begins that has an attempt: with how many were made before it. */
+/** The beginning of a line that holds an attempt: the number of attempts made before it. */
 const MADE = /^\n[0-9a-f]{8} [0-9]+ [0-9]+ \[([0-9]+),/;
 const HEAD = 64;
-/** So many attempts are read before other work has its turn. */
+/** Attempts that are read before other work has its turn. */
 const TURN = 64;
 
-/** Where the closed attempts are that a journal has no more: a file beside it. */
+/** The file beside a journal that keeps the closed attempts which the journal dropped. */
 export interface History {
-  /** The attempt whose line begins at a place. */
+  /** Returns the attempt whose line begins at a place. */
   recall(place: number): Attempt;
   /**
-   * Writes attempts after so many bytes, in place of what may follow there, and resolves once they
-   * are on the disk: to where each of them is, and how long it is then.
+   * Writes attempts at `length`, over any bytes that follow there. Once the attempts are on the
+   * disk, it resolves to the place of each attempt and to the new length.
    */
   append(
     length: number,
@@ -32,23 +32,24 @@ export interface History {
     now: number,
   ): Promise<{ readonly places: readonly number[]; readonly length: number }>;
   /**
-   * The attempts among so many bytes, in the order they were made; without an owner, those of all.
+   * Yields the attempts of the first `length` bytes, in the order they were made; without an owner,
+   * the attempts of all owners.
    *
-   * @param since - Those that were written before it may be left out.
+   * @param since - Attempts that were written before this time may be left out.
    */
   attempts(length: number, owner: Owner | undefined, since: number): AsyncIterable<Made>;
   close(): void;
 }
 
-/** What ends the lines that were written together. */
+/** The last line of a batch: attempts that were written together. */
 interface Batch {
-  /** Where they begin. */
+  /** Byte at which the batch begins. */
   readonly from: number;
-  /** When they were written. Milliseconds since the epoch. */
+  /** When the batch was written. Milliseconds since the epoch. */
   readonly at: number;
 }
 
-/** @param path - Of the history. */
+/** @param path - The path of the history file. */
 export function historyAt(path: string, disk: Disk): History {
   let file: OpenFile | undefined;
   const open = (): OpenFile => (file ??= disk.open(path));
@@ -57,7 +58,7 @@ export function historyAt(path: string, disk: Disk): History {
     const bytes = Buffer.allocUnsafe(most);
     return bytes.subarray(0, open().read(bytes, place));
   };
-  /** What the line says that begins at a place, and where it ends. */
+  /** Returns the JSON of the line that begins at a place, and where the line ends. */
   const lineAt = (
     place: number,
     most = LINE,
@@ -75,7 +76,7 @@ export function historyAt(path: string, disk: Disk): History {
     if (typeof made !== 'number' || !isAttempt(attempt)) throw new Damage(place, path);
     return { made, attempt };
   };
-  /** Where the first batch begins that was not written before a time. */
+  /** Returns where the first batch begins that was written at or after a time. */
   const beginOf = (length: number, since: number): number => {
     let begin = length;
     while (begin > 0) {
@@ -102,7 +103,7 @@ export function historyAt(path: string, disk: Disk): History {
       }
       const to = open();
       if (to.size() < length) throw new Damage(to.size(), path);
-      // What a process that ended has written, and no journal knows of.
+      // A process that ended wrote these bytes, and no journal refers to them.
       if (to.size() > length) to.truncate(length);
       const places: number[] = [];
       let end = length;
@@ -136,14 +137,14 @@ export function historyAt(path: string, disk: Disk): History {
           from = next === -1 ? bytes.length : next;
         }
         at += from;
-        // A line may be longer than what was read.
+        // A line may be longer than the chunk, so read more if no line was whole.
         chunk = from === 0 ? 2 * chunk : CHUNK;
         await setImmediate();
       }
       for (const [index, { place }] of found.sort((a, b) => a.made - b.made).entries()) {
         if (index % TURN === TURN - 1) await setImmediate();
-        const one = madeAt(place);
-        if (owner === undefined || isOf(one.attempt, owner)) yield one;
+        const made = madeAt(place);
+        if (owner === undefined || isOf(made.attempt, owner)) yield made;
       }
     },
     close: () => file?.close(),

@@ -8,9 +8,9 @@ import { shareLog } from './shared.js';
 
 export type { LogJournal as FileJournal };
 
-/** A journal in the file at a path, on any disk. */
+/** Returns a journal in the file at a path, on any disk. */
 export function journalAt(path: string, parts: LogParts, options: JournalOptions = {}): LogJournal {
-  // From JavaScript it may be anything.
+  // A JavaScript caller may pass anything.
   if (typeof path !== 'string' || path === '' || path.includes('\0'))
     throw new ConfigError('invalid_option', 'fileJournal needs the path of a file.', {
       details: { option: 'path' },

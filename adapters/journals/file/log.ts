@@ -14,25 +14,25 @@ import { writeAnew } from './rewrite.js';
 import { createSyncs } from './syncs.js';
 import { tailOf } from './tail.js';
 
-/** A file that processes share: what each of them writes, all read in the same order. */
+/** A log in a file that processes share: all of them read all lines in the same order. */
 export interface FileLog extends JournalLog {
   readonly history: History;
 }
 
-/** What a log runs on. */
+/** The disk, processes and sizes that a log works with. */
 export interface LogParts {
   readonly disk: Disk;
   readonly processes: Processes;
-  /** From how many bytes on a file may be worth writing anew. */
+  /** Bytes from which on a file may be worth a rewrite. */
   readonly compactFrom: number;
-  /** So many attempts stay in it then, of those that were closed last. */
+  /** How many of the last closed attempts stay in a rewritten file. */
   readonly recent: number;
 }
 
 const FIRST_WAIT_MS = 1;
 const LONGEST_WAIT_MS = 50;
 
-/** What a decision throws is the caller's to know. */
+/** Wraps the error that a decision threw: the caller gets that error as it is. */
 class Refusal extends Error {
   constructor(readonly reason: unknown) {
     super('refused');
@@ -40,10 +40,11 @@ class Refusal extends Error {
 }
 
 /**
- * Opens, or makes, the journal at a path.
+ * Opens the journal at a path, or makes it.
  *
- * Rejects with `journal_locked` if a process may have it that nothing can be seen of,
- * `journal_damaged`, `invalid_option` for the file of a newer version, or as the disk does.
+ * Rejects with `journal_locked` if an invisible process may use the file, and with
+ * `invalid_option` for the file of a newer version. Also rejects with `journal_damaged`, or with a
+ * disk error.
  */
 export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
   const { disk, processes, compactFrom, recent } = parts;
@@ -60,20 +61,20 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
     });
   const syncs = createSyncs(tail, () => disk.syncDirectory(directory), rewrite);
   const underWay = new Set<Promise<unknown>>();
-  /** Looks at other processes: one that is about to begin serves all that ask for it. */
+  /** Checks of other processes, by process id. A check that has yet to begin serves all callers. */
   const judges = new Map<string, () => Promise<Verdict>>();
-  /** What is to be written before anything else. */
+  /** Records to write before any other. */
   let leftover: readonly FileRecord[] = [];
   let checkAt = Math.max(compactFrom, 2 * tail.whole);
   let isClosed = false;
   let changing: Promise<void> | undefined;
   let [rewriting, replacing]: (Promise<void> | undefined)[] = [];
 
-  /** Takes a step, at once. Undefined if another file is taking the place of this one. */
+  /** Takes a step synchronously. Returns undefined if another file is replacing this file. */
   function take<T>(decide: Decide<T>): Step<T> | undefined {
     for (;;) {
       tail.read();
-      // Another process may have replaced it a moment ago: then it has said so before.
+      // If another process has just replaced the file, it sealed this file before: read the seal.
       const isReplaced = tail.isReplaced();
       if (isReplaced) tail.read();
       if (tail.state.sealedBy !== undefined) return undefined;
@@ -106,8 +107,8 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
         await changing;
         const step = take(decide);
         if (step !== undefined) {
-          if (step.inverse !== undefined) await kept(step.inverse);
-          if (step.records.length > 0) written(step.records);
+          if (step.inverse !== undefined) await syncOrRevert(step.inverse);
+          if (step.records.length > 0) afterWrite(step.records);
           return step.result;
         }
         changing ??= change().finally(() => (changing = undefined));
@@ -122,16 +123,16 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
     underWay.add(done);
     return done;
   }
-  /** In the background, as far as it can be. */
+  /** Writes records in the background, and ignores a failure. */
   function note(records: readonly FileRecord[]): void {
     perform(() => ({ records, result: undefined })).catch(() => undefined);
   }
 
-  async function kept(inverse: readonly FileRecord[]): Promise<void> {
+  async function syncOrRevert(inverse: readonly FileRecord[]): Promise<void> {
     try {
       await syncs.sync();
     } catch (error) {
-      // What failed must not stay.
+      // The caller is told that the step failed, so its records must not stay.
       later(inverse);
       throw error;
     }
@@ -140,36 +141,36 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
     leftover = [...leftover, ...records];
     note([]);
   }
-  function written(records: readonly FileRecord[]): void {
-    const trimmed = records.some((one) => 'job' in one) ? tail.state.outbox.trimming() : [];
+  function afterWrite(records: readonly FileRecord[]): void {
+    const trimmed = records.some((record) => 'job' in record) ? tail.state.outbox.trimming() : [];
     if (trimmed.length > 0) note(trimmed);
     announce(listeners, records, trimmed);
     if (tail.size < checkAt || isClosed) return;
-    // If that fails, or another process is at it, it is tried again a little later.
+    // If the rewrite fails, or another process does it, try again once the file has grown more.
     checkAt = tail.size + compactFrom / 4;
     rewrite().catch(() => undefined);
   }
 
-  /** Goes over to the file that takes the place of this one, or finds that none does. */
+  /** Waits for the file that replaces this file and goes over to it, unless the rewrite failed. */
   async function change(): Promise<void> {
     for (let wait = FIRST_WAIT_MS; ; wait = Math.min(2 * wait, LONGEST_WAIT_MS)) {
       const { sealedBy } = tail.state;
       if (sealedBy === undefined) return;
       if (sealedBy === me && replacing !== undefined) return replacing.catch(() => undefined);
       if (tail.isReplaced()) return goOver(disk.open(path));
-      // What was to take its place failed.
+      // The rewrite of this process failed.
       if (sealedBy === me) tail.append([{ sealed: false }]);
-      // If its writer has ended it is written no more; unless it was, a moment ago.
-      else if ((await verdictOn(sealedBy)) === 'ended' && !tail.isReplaced()) bury(sealedBy);
+      // The writer has ended, so no file will come, unless it came a moment ago.
+      else if ((await verdictOn(sealedBy)) === 'ended' && !tail.isReplaced()) freeEnded(sealedBy);
       else await systemRuntime.sleep(wait);
       tail.read();
     }
   }
   async function goOver(file: OpenFile): Promise<void> {
-    const last = await tail.goOver(file);
+    const previous = await tail.goOver(file);
     checkAt = Math.max(compactFrom, 2 * tail.whole);
     await syncs.over();
-    last.close();
+    previous.close();
   }
 
   function verdictOn(id: string): Promise<Verdict> {
@@ -181,31 +182,31 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
     judges.set(id, shared);
     return shared();
   }
-  /** Takes from a process that has ended what it left. */
-  function bury(id: string): void {
+  /** Frees the claims, locks and jobs of a process that has ended. */
+  function freeEnded(id: string): void {
     const seat = tail.state.seats.get(id);
     if (seat === undefined || !tail.append([{ gone: id }])) return;
     processes.clear(seat, directory).catch(() => undefined);
   }
-  /** A disk that fails is no reason to take it for alive. */
-  function tryToBury(id: string): void {
+  /** Calls `freeEnded`, and ignores a disk error: the process has ended all the same. */
+  function tryToFreeEnded(id: string): void {
     try {
-      if (!tail.isReplaced()) bury(id);
+      if (!tail.isReplaced()) freeEnded(id);
     } catch {
-      // It is found again.
+      // A later look finds the ended process again.
     }
   }
   async function living(ids: Iterable<string>): Promise<ReadonlySet<string>> {
     const alive = new Set<string>();
     for (const id of new Set(ids)) {
       if ((await verdictOn(id)) !== 'ended') alive.add(id);
-      // What it sealed is seen to by the next step.
-      else if (tail.state.sealedBy === undefined) tryToBury(id);
+      // If the file is sealed, the next step deals with the seal first.
+      else if (tail.state.sealedBy === undefined) tryToFreeEnded(id);
     }
     return alive;
   }
 
-  /** Writes the file anew, if no other process does. */
+  /** Rewrites the file, unless another process does. */
   function rewrite(): Promise<void> {
     return (rewriting ??= rewriteOnce().finally(() => (rewriting = undefined)));
   }
@@ -242,7 +243,7 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
       await Promise.allSettled([...underWay]);
       await rewriting?.catch(() => undefined);
       try {
-        if (tail.state.seats.has(me)) await perform(() => leave(me));
+        if (tail.state.seats.has(me)) await perform(() => endOf(me));
       } finally {
         await syncs.over();
         tail.file.close();
@@ -255,7 +256,7 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
     for (const seat of tail.state.seats.values())
       if ((await processes.judge(seat, directory)) === 'unknown') throw lockedBy(path, seat);
     await living(tail.state.seats.keys());
-    // What it leaves in the directory is found by its name if it is ended.
+    // The seat names the sign of this process, so that others can remove the sign after a crash.
     await perform(({ seats }) => ({
       records: seats.has(me) ? [] : [{ seat: life.process }],
       result: undefined,
@@ -267,6 +268,6 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
   }
 }
 
-function leave(gone: string): Step<undefined> {
-  return { records: [{ gone }], result: undefined };
+function endOf(id: string): Step<undefined> {
+  return { records: [{ gone: id }], result: undefined };
 }

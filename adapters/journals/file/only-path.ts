@@ -4,20 +4,20 @@ import { hasCode, removeFile, type Disk, type OpenFile } from './disk.js';
 import { encodeHeader } from './header.js';
 
 /**
- * Opens the file at a path, or makes it. Another file takes its place when it is written anew: what
- * has a second path would be two files then, and is refused.
+ * Opens the file at a path, or makes it. Rejects if the file has a second path: a rewrite puts a
+ * new file at this path, and the second path would still lead to the old file.
  *
- * @param own - A name for this process that no other has.
+ * @param id - The id of this process.
  */
-export async function openOrCreate(path: string, own: string, disk: Disk): Promise<OpenFile> {
-  const draft = `${path}.${own}`;
+export async function openOrCreate(path: string, id: string, disk: Disk): Promise<OpenFile> {
+  const draft = `${path}.${id}`;
   let file: OpenFile;
   try {
     file = disk.open(path);
   } catch (error) {
     if (!hasCode(error, 'ENOENT')) throw error;
     await create(path, draft, disk);
-    return openOrCreate(path, own, disk);
+    return openOrCreate(path, id, disk);
   }
   try {
     if (file.names() > 1) removeDrafts(path, file, disk);
@@ -27,7 +27,7 @@ export async function openOrCreate(path: string, own: string, disk: Disk): Promi
         path,
         `It has ${names} names (hard links): remove all but one, and back it up by copying it.`,
       );
-    // No file can get a name beside a place at which it is mounted. Renaming would fail there too.
+    // A file that is mounted at the path cannot get a link beside it, and cannot be renamed.
     disk.link(path, draft);
     removeFile(disk, draft);
     return file;
@@ -39,7 +39,7 @@ export async function openOrCreate(path: string, own: string, disk: Disk): Promi
   }
 }
 
-/** Names that a process gave it for a moment, and may have ended before it took them away. */
+/** Removes the draft names that a process gave the file and left behind when it ended. */
 function removeDrafts(path: string, file: OpenFile, disk: Disk): void {
   const { inode } = file.id();
   const prefix = `${basename(path)}.`;
@@ -51,7 +51,7 @@ function removeDrafts(path: string, file: OpenFile, disk: Disk): void {
 }
 
 async function create(path: string, draft: string, disk: Disk): Promise<void> {
-  // Whole before it has its name: a file without a header is damage.
+  // Write the header before the file gets its name: a file without a header is damage.
   const file = disk.create(draft);
   try {
     file.append(encodeHeader());

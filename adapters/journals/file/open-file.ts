@@ -9,10 +9,10 @@ import type { Processes } from './processes.js';
 import { Damage } from './scan.js';
 import { convert } from './version1.js';
 
-/** Another process that brings a file to this version is soon done. */
+/** Another process that converts the file is soon done. Milliseconds. */
 const WAIT_MS = 20;
 
-/** Opens the file at a path, or makes it; one of version 1 is brought to this version first. */
+/** Opens the file at a path, or makes it. Converts a file of version 1 first. */
 export async function openFile(
   path: string,
   parts: { readonly disk: Disk; readonly processes: Processes },

@@ -10,27 +10,27 @@ import { isLocal, volumeOf } from './volume.js';
 
 const isSocket = ({ sign }: ProcessId) => sign.endsWith('.sock');
 
-/** A process that can be seen to live. */
+/** This process, and the sign by which other processes see that it lives. */
 export interface Life {
   readonly process: ProcessId;
   end(): Promise<void>;
 }
 
-/** `unknown`: it may live where nothing can be seen of it. */
+/** `unknown`: the process may live on another machine or in another container. */
 export type Verdict = 'lives' | 'ended' | 'unknown';
 
-/** What the journal asks of the operating system. */
+/** The questions of the journal to the operating system. */
 export interface Processes {
-  /** Lets other processes that see a directory see that this one lives. */
+  /** Puts a sign into a directory, by which other processes see that this process lives. */
   live(directory: string): Promise<Life>;
   judge(process: ProcessId, directory: string): Promise<Verdict>;
-  /** Removes what a process that has ended left in a directory. */
+  /** Removes the sign of a process that has ended. */
   clear(process: ProcessId, directory: string): Promise<void>;
 }
 
 export const nodeProcesses: Processes = processesOn(platform);
 
-/** The processes of this machine, by the rules of a system. */
+/** Returns the processes of this machine, by the rules of a platform. */
 export function processesOn(system: NodeJS.Platform): Processes {
   return {
     async live(directory) {
@@ -60,11 +60,12 @@ export function processesOn(system: NodeJS.Platform): Processes {
       const [boot, volume] = await Promise.all([bootOf(), volumeOf(directory)]);
       const answer = await (isSocket(other) ? knock : look)(directory, other.sign);
       if (answer === 'accepts') return 'lives';
-      // It removed it; or a person did that knows it to be gone; or this is a copy of its journal.
+      // The process removed its sign; or a person did, because the process has ended; or this is a
+      // copy of its journal.
       if (answer === 'gone') return 'ended';
       if (!isSocket(other) || !isOfOneKernel(other, kernelOf(boot, system), volume))
         return mayRun(other, boot);
-      // A full queue is told from an ended process by Linux alone.
+      // Only on Linux does a refusal prove an end: elsewhere, a full queue refuses as well.
       if (answer === 'refuses' && system !== 'linux') return mayRun(other, boot);
       return answer === 'unknown' ? 'lives' : 'ended';
     },
@@ -73,9 +74,8 @@ export function processesOn(system: NodeJS.Platform): Processes {
 }
 
 /**
- * Whether the kernel that is asked here is the one on which a process listens, or has taken the
- * disk over from it. Two ids of a kernel prove nothing on a file system that one kernel has to
- * itself: some containers are given ids of their own.
+ * Whether this kernel is the kernel of another process, or has taken over its disk. On a local file
+ * system, different kernel ids prove nothing: some containers have kernel ids of their own.
  */
 function isOfOneKernel(other: ProcessId, kernel: string | undefined, volume: string): boolean {
   const isComparable =
@@ -83,7 +83,7 @@ function isOfOneKernel(other: ProcessId, kernel: string | undefined, volume: str
   return isComparable && (kernel === other.kernel || isLocal(volume));
 }
 
-/** By its id, which means something only in its own namespace. */
+/** Judges a process by its pid, which means something only in its own namespace. */
 async function mayRun(
   { pid: other, start, host }: ProcessId,
   boot: string | undefined,
@@ -101,21 +101,21 @@ function exists(other: number): boolean {
     kill(other, 0);
     return true;
   } catch (error) {
-    // It is there, and another user's.
+    // The process exists, and belongs to another user.
     return !hasCode(error, 'ESRCH');
   }
 }
 
 /**
- * Linux alone tells, in proc(5): field 3 is the state, field 22 the start in clock ticks since this
- * boot.
+ * Returns start and end of a process, as in proc(5). `ticks` is the start in clock ticks since this
+ * boot (field 22). `ended` is by the state (field 3). Undefined on other systems than Linux.
  */
 async function statusOf(
   other: number,
 ): Promise<{ readonly ticks: string; readonly ended: boolean } | undefined> {
   try {
     const text = await readFile(`/proc/${other}/stat`, 'utf8');
-    // The second field is the program's name in brackets, and may hold anything.
+    // The second field is the program's name in parentheses, and may hold any character.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
     const [state, ticks] = [fields[0], fields[19]];
     return state === undefined || ticks === undefined
@@ -132,8 +132,8 @@ async function bootOf(): Promise<string | undefined> {
 }
 
 /**
- * Containers share a kernel whatever their names are. Without an id of this boot, the kernel of a
- * Linux is not known.
+ * Returns the id of this kernel: the boot id, because containers with different host names share a
+ * kernel. On Linux without a boot id, the kernel is unknown.
  */
 function kernelOf(boot: string | undefined, system: NodeJS.Platform): string | undefined {
   return boot ?? (system === 'linux' ? undefined : hostname());

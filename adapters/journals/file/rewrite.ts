@@ -10,20 +10,21 @@ import { REWRITING, type State } from '../log/state.js';
 import type { Tail } from './tail.js';
 
 /**
- * How often what came meanwhile is written behind, before nothing more may come: if that is written
- * faster than it can be copied, each time would be longer than the one before.
+ * Rounds that copy newly written lines before the old file is sealed. The number is fixed: if lines
+ * come faster than they can be copied, each round would be longer than the round before.
  */
 const ROUNDS = 2;
 /**
- * How long lines are made before other work has its turn: for as long as that took the last time,
- * within these bounds, or a busy process would add lines faster than they are copied. Milliseconds.
+ * Bounds on the time for which lines are encoded before other work has its turn. Milliseconds. A
+ * turn is as long as the last turn of the other work. Otherwise a busy process would add lines
+ * faster than they are copied.
  */
 const [SHORT_TURN_MS, LONG_TURN_MS] = [10, 100];
 
 /**
- * Writes a file anew, without what is over, and gives it the path. To be done by one process at a
- * time. What fails before the new file has the name leaves the old one as it is.
- * Resolves to the new file, which has all that counts in the old one, and nothing more can.
+ * Writes a new file without finished records, and gives it the path. Only one process at a time may
+ * call it. If it fails before the new file has the path, the old file stays as it is.
+ * Resolves to the new file. It has all that counts in the old file, which is sealed.
  */
 export async function writeAnew(
   path: string,
@@ -35,13 +36,16 @@ export async function writeAnew(
   const draft = `${path}.compact`;
   const now = systemRuntime.now();
   const snapshot = snapshotOf(tail.state, now);
-  const gone = new Set(snapshot.closed.map(({ attempt }) => attempt.id));
+  const archived = new Set(snapshot.closed.map(({ attempt }) => attempt.id));
   tail.collect(true);
-  /** What came since, but for attempts that the history has: no more happens to them. */
+  /** Returns the new lines, without the attempts of the history: their states are final. */
   const collected = (): Says[] =>
     tail
       .collected()
-      .map(([by, ...all]) => [by, ...all.filter((one) => !('put' in one && gone.has(one.put.id)))]);
+      .map(([by, ...records]) => [
+        by,
+        ...records.filter((record) => !('put' in record && archived.has(record.put.id))),
+      ]);
   let file: OpenFile | undefined;
   let isSealed = false;
   try {
@@ -50,17 +54,17 @@ export async function writeAnew(
     file = disk.create(draft);
     const writer = createWriter(file);
     await writer.write(linesOf(snapshot, places, length));
-    for (let round = 1, rest = collected(); ; round += 1) {
-      await writer.write(rest, isSealed);
+    for (let round = 1, added = collected(); ; round += 1) {
+      await writer.write(added, isSealed);
       await file.sync();
       tail.read();
-      rest = collected();
-      if (isSealed && rest.length === 0) break;
-      if (!isSealed && (rest.length === 0 || round >= ROUNDS)) {
+      added = collected();
+      if (isSealed && added.length === 0) break;
+      if (!isSealed && (added.length === 0 || round >= ROUNDS)) {
         if (tail.state.locks.get(REWRITING) !== me) throw takenOver();
         isSealed = tail.append([{ sealed: true }]);
-        rest = [...rest, ...collected()];
-        if (isSealed && rest.length === 0) break;
+        added = [...added, ...collected()];
+        if (isSealed && added.length === 0) break;
       }
     }
     if (tail.state.sealedBy !== me) throw takenOver();
@@ -74,12 +78,12 @@ export async function writeAnew(
   }
 }
 
-/** This process was taken for ended, as its sign was taken away. */
+/** The error if another process took this process for ended, because its sign is missing. */
 function takenOver(): Error {
   return new Error('Another process may write the file anew by now.');
 }
 
-/** A file with what a state says, under another name. */
+/** Writes the records of a state into a new file at `draft`. */
 export async function writeState(
   draft: string,
   state: State,
@@ -96,9 +100,9 @@ export async function writeState(
   return file;
 }
 
-/** Writes lines into a new file, each after the one before. */
+/** Returns a writer of lines into a new file. */
 function createWriter(file: OpenFile): {
-  /** @param isUrgent - All processes wait for it. */
+  /** @param isUrgent - Whether all processes wait for these lines: it then makes no pauses. */
   write(lines: readonly Says[], isUrgent?: boolean): Promise<void>;
 } {
   const put = (bytes: Buffer): void => {
@@ -110,20 +114,20 @@ function createWriter(file: OpenFile): {
     async write(lines, isUrgent = false) {
       if (lines.length === 0) return;
       const parts: Buffer[] = [];
-      let mine = stopwatch(systemRuntime);
+      let turnTime = stopwatch(systemRuntime);
       let turn = SHORT_TURN_MS;
       for (const line of lines) {
         const bytes = encodeLine(end, JSON.stringify(line));
         end += bytes.length;
         parts.push(bytes);
-        if (isUrgent || mine() < turn) continue;
-        const others = stopwatch(systemRuntime);
+        if (isUrgent || turnTime() < turn) continue;
+        const pauseTime = stopwatch(systemRuntime);
         await setImmediate();
-        turn = Math.min(LONG_TURN_MS, Math.max(SHORT_TURN_MS, others()));
-        mine = stopwatch(systemRuntime);
+        turn = Math.min(LONG_TURN_MS, Math.max(SHORT_TURN_MS, pauseTime()));
+        turnTime = stopwatch(systemRuntime);
       }
       const bytes = Buffer.concat(parts);
-      // It says how much was on the disk before the file got its name.
+      // The header holds the number of bytes that are on the disk before the file gets its name.
       if (isFirst) put(encodeHeader(bytes.length));
       isFirst = false;
       put(bytes);

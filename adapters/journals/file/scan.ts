@@ -2,11 +2,11 @@ import { isRecord } from '../../../src/internal/record.js';
 import type { OpenFile } from './disk.js';
 import { readLine, type Line } from './line.js';
 
-/** The file is not what was written. */
+/** The file holds bytes that no journal wrote. */
 export class Damage extends Error {
   override readonly name = 'Damage';
 
-  /** @param offset - Where it is not: bytes from its start. */
+  /** @param offset - Where the damage begins: bytes from the start of the file. */
   constructor(
     readonly offset: number,
     readonly path?: string,
@@ -15,30 +15,30 @@ export class Damage extends Error {
   }
 }
 
-/** Reads the lines of a file that count, as far as it goes by then, and again as it grows. */
+/** Reads the lines of a growing file that count. */
 export interface Scanner {
-  /** Where the last line that counts ends. */
+  /** Byte at which the last line that counts ends. */
   readonly end: number;
-  /** How long the file was when it was looked at last. */
+  /** Bytes of the file at the last look. */
   readonly size: number;
-  /** How much of that was taken in: not half a line at its end. */
+  /** Bytes that were read, without half a line at the end. */
   readonly seen: number;
   /**
-   * The lines that count in the next part of the file, each once. Throws {@link Damage}, or as the
-   * disk does: then nothing was taken in.
+   * Returns the lines that count in the next part of the file, each once. Throws {@link Damage} or
+   * a disk error; then `seen` stays.
    */
   next(file: OpenFile): Part;
-  /** Takes down that a line that counts, of so many bytes, was written at the end of the file. */
+  /** Passes over a line of this process: `length` bytes that count, at the end of the file. */
   skip(length: number): void;
 }
 
 export interface Part {
   readonly lines: readonly Counted[];
-  /** Whether there was no more. */
+  /** Whether the part goes to the end of the file. */
   readonly isLast: boolean;
 }
 
-/** A line that counts: where it begins, and what it says. */
+/** A line that counts: the byte at which it begins, and its JSON. */
 export interface Counted {
   readonly at: number;
   readonly value: unknown;
@@ -48,13 +48,13 @@ const CHUNK = 256 * 1024;
 const NEWLINE = 0x0a;
 
 /**
- * @param start - Where the first line begins.
- * @param synced - How many bytes are known to be on the disk.
+ * @param start - Byte at which the first line begins.
+ * @param synced - Bytes that are known to be on the disk.
  */
 export function createScanner(start: number, synced: number): Scanner {
-  // What is at the end may be half a line: it is looked at again.
+  // `at` stays before half a line at the end of the file, so that it is read again.
   let [end, at, size, chunk] = [start, start, start, CHUNK];
-  /** Where something never came to the disk, if nothing was written since that counts. */
+  /** Byte at which the first hole begins, if no line after it counts. */
   let hole: number | undefined;
 
   const read = (file: OpenFile): Buffer => {
@@ -69,14 +69,14 @@ export function createScanner(start: number, synced: number): Scanner {
     return bytes.subarray(0, length);
   };
 
-  /** A line, if it counts: its writer knew of all that counts before it. */
+  /** Returns a line if it counts: its writer had read all lines that count before it. */
   const judge = (place: number, { after, json, length }: Line): Counted[] => {
-    // What was known to be on the disk cannot have got lost.
+    // A hole within bytes that were synced is damage: a power failure cannot lose them.
     if (hole !== undefined && syncedIn(parse(json, place)) > hole) throw new Damage(hole);
-    // Its writer lost the race to the one before it.
+    // The line lost the race: another writer's line came first.
     if (after < end) return [];
     if (after > end) {
-      // Its writer knew a line that is not there any more.
+      // The writer had read a line that is missing now; only a hole explains that.
       if (hole === undefined) throw new Damage(end);
       return [];
     }
@@ -111,16 +111,16 @@ export function createScanner(start: number, synced: number): Scanner {
           from += line.length;
           if (line.length === piece.length) continue;
         }
-        // What follows a line without a line feed is a hole.
-        const other = typeof line === 'object' ? (isLast ? 'open' : 'hole') : line;
-        // Nothing is missing of what was on the disk before the file got its name.
-        if (other === 'damage' || at + from < synced) throw new Damage(at + from);
-        if (other === 'open') break;
-        if (other === 'hole') hole ??= at + from;
+        // Bytes after a whole line without a line feed are a hole.
+        const noLine = typeof line === 'object' ? (isLast ? 'open' : 'hole') : line;
+        // The first `synced` bytes were on the disk before the file got its name: no holes there.
+        if (noLine === 'damage' || at + from < synced) throw new Damage(at + from);
+        if (noLine === 'open') break;
+        if (noLine === 'hole') hole ??= at + from;
         from = next;
       }
       at += from;
-      // A line may be longer than what was read.
+      // A line may be longer than the chunk, so read more if no line was whole.
       chunk = from === 0 && !isAll ? 2 * chunk : CHUNK;
       return { lines: found, isLast: isAll };
     },
@@ -131,7 +131,7 @@ export function createScanner(start: number, synced: number): Scanner {
   };
 }
 
-/** How much of the file its writer knew to be on the disk; 0 if it does not say. */
+/** Returns the bytes that a line says are on the disk; 0 if it has no `synced` record. */
 function syncedIn(line: unknown): number {
   const records: readonly unknown[] = Array.isArray(line) ? line : [];
   const marks = records.map((record) => (isRecord(record) ? record['synced'] : undefined));

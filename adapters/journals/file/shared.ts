@@ -7,7 +7,7 @@ import { openLog, type FileLog, type LogParts } from './log.js';
 interface Entry {
   readonly log: Promise<FileLog>;
   users: number;
-  /** Set once the last user has left: the log can be opened again after it. */
+  /** Set once the last user has left. The log can be opened again once it resolves. */
   closing?: Promise<void>;
 }
 
@@ -17,30 +17,34 @@ interface OpenFiles {
   [LOGS]?: Map<string, Entry> | undefined;
 }
 
-// One for the process: ES modules and CommonJS are two copies of this file, and would lock each
-// other out.
+// One map for the process: the ES module and the CommonJS copy of this file would otherwise lock
+// each other out.
 function logs(): Map<string, Entry> {
   const place: typeof globalThis & OpenFiles = globalThis;
   return (place[LOGS] ??= new Map<string, Entry>());
 }
 
 /**
- * The log of a file for this process: one, by whatever path and from whatever copy of the package
- * it is asked for. The last to leave closes the file.
+ * Returns the log of a file. This process has one log for a file, also if callers use different
+ * paths or copies of the package. The last user that leaves closes the file.
  */
 export async function shareLog(path: string, parts: LogParts): Promise<Share> {
   const real = realPath(path, parts.disk);
-  const all = logs();
-  for (let before = all.get(real)?.closing; before !== undefined; before = all.get(real)?.closing)
-    await before.catch(() => undefined);
-  const entry: Entry = all.get(real) ?? { log: openLog(real, parts), users: 0 };
-  all.set(real, entry);
+  const open = logs();
+  for (
+    let closing = open.get(real)?.closing;
+    closing !== undefined;
+    closing = open.get(real)?.closing
+  )
+    await closing.catch(() => undefined);
+  const entry: Entry = open.get(real) ?? { log: openLog(real, parts), users: 0 };
+  open.set(real, entry);
   entry.users += 1;
   const remove = () => {
-    if (all.get(real) === entry) all.delete(real);
+    if (open.get(real) === entry) open.delete(real);
   };
   const log = await entry.log.catch((error: unknown) => {
-    // What kept it from opening may pass.
+    // Forget the entry, so that the next call tries to open the file again.
     remove();
     throw error;
   });
@@ -54,7 +58,7 @@ export async function shareLog(path: string, parts: LogParts): Promise<Share> {
   };
 }
 
-/** Where the file really is, or will be. */
+/** Returns the path without symbolic links, also if the file does not exist yet. */
 function realPath(path: string, disk: Disk): string {
   try {
     return disk.realpath(path);

@@ -4,29 +4,27 @@ import { join } from 'node:path';
 import { hasCode } from './disk.js';
 
 /**
- * Bytes: what `sun_path` holds on every system, without the zero at its end (macOS has 104, Linux
- * 108). A longer path is cut off silently.
+ * Bytes that `sun_path` holds on every system, without the zero at its end (macOS has 104, Linux
+ * 108). Systems cut off a longer path silently.
  */
 const LONGEST_ADDRESS = 103;
 const OWNER_ONLY = 0o600;
 
 /**
- * A socket in a directory, on which this process listens. The kernel refuses connections to it once
- * the process has ended.
+ * A socket in a directory, on which this process listens. Once the process has ended, the kernel
+ * refuses connections to the socket.
  */
 export interface LifeSocket {
   close(): Promise<void>;
 }
 
-/**
- * Undefined if this system, or this file system, has no sockets that a process can reach by a path.
- */
+/** Listens on a socket. Undefined if the system or file system has no sockets with a path. */
 export async function listenIn(directory: string, name: string): Promise<LifeSocket | undefined> {
   const path = join(directory, name);
   const server = createServer((connection) => void connection.destroy());
   const listen = (address: string) =>
     new Promise<void>((resolve, reject) => {
-      // It stays: what fails later, such as taking a connection, must not end the process.
+      // Keep this listener: a later error, such as a failed accept, must not end the process.
       server.on('error', reject);
       // Exclusive: a worker of a cluster would hand its socket to the primary, which outlives it.
       server.listen({ path: address, exclusive: true }, resolve);
@@ -38,10 +36,9 @@ export async function listenIn(directory: string, name: string): Promise<LifeSoc
   try {
     await atAddress(directory, name, listen);
     server.unref();
-    // Only after listening can its mode be set. Until then the worst that another user can do is
-    // connect.
+    // The mode can be set only after `listen`. Until then, another user can connect, and no more.
     await chmod(path, OWNER_ONLY);
-    // A file system may take a socket and not lead back to it: a refusal would prove nothing.
+    // On some file systems the socket cannot be reached by its path: a refusal would prove nothing.
     if ((await knock(directory, name)) !== 'accepts') throw new Error('It cannot be reached.');
     return { close };
   } catch {
@@ -51,9 +48,9 @@ export async function listenIn(directory: string, name: string): Promise<LifeSoc
 }
 
 /**
- * What the kernel says of a socket. `accepts`: a process listens on it. `refuses`: none does; on
- * other systems than Linux also, if more wait for that process than it has room for. `gone`: it is
- * not there. `unknown`: nothing for certain.
+ * The kernel's answer for a socket. `accepts`: a process listens. `refuses`: no process listens; on
+ * other systems than Linux, the process may also have a full queue. `gone`: there is no socket.
+ * `unknown`: nothing is certain.
  */
 export type Answer = 'accepts' | 'refuses' | 'gone' | 'unknown';
 
@@ -72,21 +69,21 @@ export async function knock(directory: string, name: string): Promise<Answer> {
     return 'accepts';
   } catch (error) {
     if (hasCode(error, 'ECONNREFUSED')) return 'refuses';
-    // The address may be missing although the socket is there: without /proc, a long path has none.
+    // Without /proc a long path has no address, so ENOENT does not prove that the socket is gone.
     return hasCode(error, 'ENOENT') && (await inodeOf(join(directory, name))) === undefined
       ? 'gone'
       : 'unknown';
   }
 }
 
-/** Whether there is anything under a name in a directory. */
+/** Returns `gone` if a directory has no file of a name, else `unknown`. */
 export async function look(directory: string, name: string): Promise<Answer> {
   return (await inodeOf(join(directory, name))) === undefined ? 'gone' : 'unknown';
 }
 
 /**
- * Works with an address of a socket that is short enough: its path, or else one by way of its open
- * directory, which Linux has.
+ * Calls `work` with an address of the socket that is short enough: its path, or on Linux an address
+ * through the open directory.
  */
 async function atAddress(
   directory: string,

@@ -2,17 +2,17 @@ import { shareNext } from '../../../src/internal/share-next.js';
 import type { OpenFile } from './disk.js';
 import type { Tail } from './tail.js';
 
-/** What makes sure that a file is on the disk itself. */
+/** Brings the bytes and the name of a file to the disk itself. */
 export interface Syncs {
-  /** Resolves once all that was written by now is there. One sync serves all that wait for it. */
+  /** Resolves once all bytes written so far are on the disk. One sync serves all waiting calls. */
   sync(): Promise<void>;
-  /** The same for the name of the file: until then a power failure could bring back the last one. */
+  /** Syncs the name of the file: before, a power failure could bring back the previous file. */
   names(): Promise<void>;
-  /** Resolves once no file is being synced that has been left. */
+  /** Resolves once the running sync has ended, so that its file can be closed. */
   over(): Promise<void>;
 }
 
-/** @param rewrite - Writes the file anew, if that can be done. */
+/** @param rewrite - Rewrites the file, if possible. */
 export function createSyncs(
   tail: Pick<Tail, 'file' | 'end' | 'synced'>,
   syncNames: () => Promise<void>,
@@ -20,7 +20,7 @@ export function createSyncs(
 ): Syncs {
   /** The file whose name is on the disk. */
   let named: OpenFile | undefined;
-  /** One whose sync failed: what was written before may be lost, whatever the next one says. */
+  /** The file of a failed sync: its earlier writes may be lost, even if a later sync succeeds. */
   let broken: OpenFile | undefined;
   let syncing: Promise<void> = Promise.resolve();
 
@@ -29,9 +29,9 @@ export function createSyncs(
     await syncNames();
     named = file;
   };
-  const once = async (): Promise<void> => {
+  const syncOnce = async (): Promise<void> => {
     if (broken === tail.file) await rewrite();
-    // Meanwhile another file may take its place: the one before is closed then.
+    // A rewrite may replace the file meanwhile, so sync names until the current file has its name.
     while (named !== tail.file) await names();
     const { file, end } = tail;
     if (broken === file) throw new Error('An earlier write did not get to the disk.');
@@ -45,7 +45,7 @@ export function createSyncs(
   };
 
   return {
-    sync: shareNext(once),
+    sync: shareNext(syncOnce),
     names,
     over: () => syncing.catch(() => undefined),
   };

@@ -8,37 +8,39 @@ import { Damage } from './scan.js';
 import type { Says } from '../log/snapshot.js';
 import type { State } from '../log/state.js';
 
-/** The end of a file, as one of the processes that write there follows it. */
+/** Follows the end of a file for this process, and writes there. */
 export interface Tail {
   readonly state: State;
   readonly file: OpenFile;
-  /** Bytes of the file, and those that it began with. */
+  /** Bytes of the file. */
   readonly size: number;
+  /** Bytes that the file had when it got its name. */
   readonly whole: number;
-  /** Takes in what others wrote. Throws {@link Damage}, or as the disk does. */
+  /** Applies the lines of other processes. Throws {@link Damage}, or a disk error. */
   read(): void;
   /**
-   * Writes a line after the last one that was read; whether it counts: not if another was written
-   * meanwhile, which is read then.
+   * Writes a line after the last line that was read, and returns whether it counts. It does not
+   * count if another process wrote a line meanwhile; that line is read then.
    */
   append(records: readonly FileRecord[]): boolean;
   /** Whether another file has the path. */
   isReplaced(): boolean;
-  /** Whether from now on what counts is collected. */
+  /** Starts or stops the collection of lines that count. */
   collect(isOn: boolean): void;
-  /** What was collected since it was asked last. */
+  /** Returns the lines that were collected since the last call. */
   collected(): Says[];
-  /** Notes that all of a file that was written by now is on the disk. */
+  /** Notes that the first `end` bytes of a file are on the disk. */
   synced(file: OpenFile, end: number): void;
+  /** Byte at which the last line that counts ends. */
   readonly end: number;
-  /** Goes over to another file, once that is read. Returns the one before. */
+  /** Reads another file and goes over to it. Returns the previous file. */
   goOver(file: OpenFile): Promise<OpenFile>;
 }
 
-/** How often a look at a file is tried. */
+/** How often a failing read is tried. */
 const LOOKS = 3;
 
-/** @param me - The process that writes. */
+/** @param me - This process. */
 export async function tailOf(
   path: string,
   first: OpenFile,
@@ -47,19 +49,19 @@ export async function tailOf(
   archive: Omit<Archive, 'past'>,
 ): Promise<Tail> {
   let current: Current = await readCurrent(first, { ...archive, past: [] });
-  /** How much of it is known to be on the disk, if that is yet to be said. */
-  let known = 0;
+  /** Bytes known to be on the disk that no `synced` record tells yet; 0 if there are none. */
+  let unsaidSynced = 0;
   let collecting: Says[] | undefined;
 
   const collect = (by: string, records: readonly FileRecord[]): void => {
-    // Where things are in this file means nothing in another.
-    const rest = records.filter((record) => !('synced' in record) && !('sealed' in record));
-    if (rest.length > 0) collecting?.push([by, ...rest]);
+    // `synced` and `sealed` are about this file only, so the next file does not get them.
+    const lasting = records.filter((record) => !('synced' in record) && !('sealed' in record));
+    if (lasting.length > 0) collecting?.push([by, ...lasting]);
   };
-  const read = (heard: (by: string) => void = () => undefined): void =>
+  const read = (onLine: (by: string) => void = () => undefined): void =>
     catchUp(current, ({ by, records }) => {
       collect(by, records);
-      heard(by);
+      onLine(by);
     });
 
   return {
@@ -81,26 +83,26 @@ export async function tailOf(
     read: () => read(),
     append(records) {
       const { file, scanner, state } = current;
-      const all: readonly FileRecord[] = [
-        // Another process took it for ended, as its sign was taken away.
+      const allRecords: readonly FileRecord[] = [
+        // Without a seat, another process took this process for ended: take a seat again.
         ...(state.seats.has(me.id) || 'seat' in (records[0] ?? {}) ? [] : [{ seat: me }]),
-        ...(known > 0 ? [{ synced: known }] : []),
+        ...(unsaidSynced > 0 ? [{ synced: unsaidSynced }] : []),
         ...records,
       ];
-      const line = encodeLine(scanner.end, JSON.stringify([me.id, ...all]));
+      const line = encodeLine(scanner.end, JSON.stringify([me.id, ...allRecords]));
       const { size, seen } = scanner;
       if (file.append(line) < line.length) throw new Error('ENOSPC: there is no room for a line.');
-      // Nothing else was written: it is where it was meant to be.
-      const isNext = seen === size && again(() => file.size()) === size + line.length;
+      // If the file grew by this line alone, the line directly follows the last line that counts.
+      const isNext = seen === size && withRetries(() => file.size()) === size + line.length;
       if (!isNext) {
         let isRead = false;
-        again(() => read((by) => (isRead ||= by === me.id)));
+        withRetries(() => read((by) => (isRead ||= by === me.id)));
         return isRead;
       }
       scanner.skip(line.length);
-      state.apply(me.id, all);
-      collect(me.id, all);
-      known = 0;
+      state.apply(me.id, allRecords);
+      collect(me.id, allRecords);
+      unsaidSynced = 0;
       return true;
     },
     isReplaced() {
@@ -114,21 +116,21 @@ export async function tailOf(
       return found;
     },
     synced(file, end) {
-      if (file === current.file) known = end;
+      if (file === current.file) unsaidSynced = end;
     },
     async goOver(file) {
-      const { file: last, state } = current;
-      // A list: a generator would hold the state that it comes from, and that the one before.
+      const { file: previous, state } = current;
+      // A list, not a generator: a generator would keep every earlier state in memory.
       const past = [...state.attempts.past()];
       current = await readCurrent(file, { ...archive, past });
-      [known, collecting] = [0, undefined];
-      return last;
+      [unsaidSynced, collecting] = [0, undefined];
+      return previous;
     },
   };
 }
 
-/** A look that fails is no answer: the line may count. */
-function again<T>(look: () => T): T {
+/** Retries a failing read: after an error it is unknown if the written line counts. */
+function withRetries<T>(look: () => T): T {
   for (let looks = 1; ; looks += 1) {
     try {
       return look();

@@ -17,12 +17,12 @@ import { createState, type State } from '../log/state.js';
 
 const NEWLINE = 0x0a;
 const JSON_AT = '00000000 '.length;
-/** The least that a file system writes or fails to write at once. */
+/** The smallest piece that a file system writes, or fails to write, at once. */
 const SECTOR = Buffer.alloc(512);
 
 /**
- * Brings a file of version 1 to this version, under the lock of that one. False if another process
- * is at it: the file may be of this version by now.
+ * Converts a file of version 1 to this version, under the lock of version 1. Resolves to false if
+ * another process is converting it: the file may be of this version by now.
  */
 export async function convert(
   path: string,
@@ -32,15 +32,15 @@ export async function convert(
 ): Promise<boolean> {
   const lock = `${path}.lock`;
   const draft = `${lock}.${me.id}`;
-  const own = disk.create(draft);
+  const lockFile = disk.create(draft);
   try {
-    // As version 1 reads it: it finds out by the socket whether its holder lives.
-    own.append(Buffer.from(JSON.stringify({ ...me, socket: me.sign, isConverting: true })));
-    await own.sync();
+    // `socket` is for version 1: it connects there to find out if the holder of the lock lives.
+    lockFile.append(Buffer.from(JSON.stringify({ ...me, socket: me.sign, isConverting: true })));
+    await lockFile.sync();
     if (!(await lockAs(draft, path, disk, processes))) return false;
     const file = disk.open(path);
     try {
-      // Another process may have done it meanwhile.
+      // Another process may have converted the file meanwhile.
       if (readHeader(file)?.version !== 1) return true;
       const next = await writeState(`${path}.compact`, readAll(file), history, disk);
       next.close();
@@ -52,12 +52,12 @@ export async function convert(
     }
     return true;
   } finally {
-    own.close();
+    lockFile.close();
     removeFile(disk, draft);
   }
 }
 
-/** As version 1 has it: a holder that has ended has one successor. */
+/** Takes the lock as version 1 does: only one process can follow a holder that has ended. */
 async function lockAs(
   draft: string,
   path: string,
@@ -70,7 +70,7 @@ async function lockAs(
   if (holder === undefined) return false;
   const { id, pid, socket, isConverting } = holder;
   const seat: unknown = { ...holder, sign: socket };
-  // Without a socket nothing is known of it.
+  // Without a socket, nothing is known of the holder, so it counts as alive.
   const isOver = isProcessId(seat) && (await processes.judge(seat, dirname(path))) === 'ended';
   if (!isOver && isConverting === true) return false;
   if (!isOver) throw lockedBy(path, { pid: Number(pid ?? 0), sign: basename(lock) });
@@ -118,7 +118,7 @@ function allOf(file: OpenFile): Buffer {
   return bytes.subarray(0, file.read(bytes, 0));
 }
 
-/** What a file says. Throws {@link Damage}. */
+/** Reads all lines of a file into a state. Throws {@link Damage}. */
 function readAll(file: OpenFile): State {
   const bytes = allOf(file);
   const state = createState({ recall: (place) => failAt(place), past: [], recent: 0 });
@@ -129,7 +129,7 @@ function readAll(file: OpenFile): State {
     if (value === undefined && (end === -1 || end === bytes.length - 1) && isTorn(line, end === -1))
       return state;
     const records = Array.isArray(value)
-      ? value.flatMap((one) => recordsOf(one, state, at))
+      ? value.flatMap((record) => recordsOf(record, state, at))
       : failAt(at);
     state.apply('', records);
     at = end + 1;
@@ -138,11 +138,12 @@ function readAll(file: OpenFile): State {
 }
 
 /**
- * Whether the last line, which does not read, was cut off while it was written: it has no end, or a
- * hole that never reached the disk. A line that is whole up to some place was promised to a caller.
+ * Whether the unreadable last line was cut off while it was written: it has no end, or a hole that
+ * never reached the disk. If the CRC fits a part of the line, the line was once whole: it is
+ * damaged and not torn.
  */
-function isTorn(line: Buffer, open: boolean): boolean {
-  if (!open) return line.includes(SECTOR);
+function isTorn(line: Buffer, hasNoEnd: boolean): boolean {
+  if (!hasNoEnd) return line.includes(SECTOR);
   const crc = Number.parseInt(line.toString('latin1', 0, JSON_AT - 1), 16);
   let sum = 0;
   for (let end = JSON_AT; end < line.length - 1; end += 1) {
@@ -152,7 +153,10 @@ function isTorn(line: Buffer, open: boolean): boolean {
   return true;
 }
 
-/** The same in this version; what attempts took that are not there any more is taken down at once. */
+/**
+ * Returns a record of version 1 in this version. Spending of attempts that the file no longer has
+ * goes directly into `attempts.spending`.
+ */
 function recordsOf(value: unknown, { attempts }: State, at: number): FileRecord[] {
   if (!isRecord(value) || Object.keys(value).length !== 1) return failAt(at);
   const { put, release, carry, widest, job, jobDone, endpoint, endpointGone } = value;

@@ -1,6 +1,6 @@
 import * as files from 'node:fs/promises';
 
-/** Magic numbers of statfs(2): file systems that one kernel has to itself, and mounts once. */
+/** Magic numbers of statfs(2) of local file systems: a single kernel uses them, and mounts once. */
 const LOCAL = new Set([
   0xef53, // ext2, ext3, ext4
   0x58465342, // XFS
@@ -12,15 +12,16 @@ const LOCAL = new Set([
   0x01021994, // tmpfs
 ]);
 
-/** Node has it from 18.15 on. */
+/** Node has `statfs` from 18.15 on. */
 const { statfs }: { readonly statfs?: typeof files.statfs } = files;
 
 const LOCAL_PREFIX = 'local';
 
 /**
- * Where a directory is, so that two processes of one kernel that say the same find the same sockets
- * in it: the kind of a local file system, or else the number of its device. A network file system
- * that is mounted twice has two, and refuses in one what listens in the other.
+ * Returns the volume of a directory: the kind of a local file system, or else its device number.
+ * Two processes of one kernel with the same volume reach the same sockets in the directory. A
+ * network file system that is mounted twice has two device numbers: a socket of one mount refuses
+ * connections through the other.
  */
 export async function volumeOf(directory: string): Promise<string> {
   const [stats, system] = await Promise.all([
@@ -33,8 +34,8 @@ export async function volumeOf(directory: string): Promise<string> {
 }
 
 /**
- * Whether one kernel at a time has it: if another one has it now, all processes of the first have
- * ended.
+ * Whether only one kernel at a time can use the volume: if another kernel uses it now, all
+ * processes of the previous kernel have ended.
  */
 export function isLocal(volume: string): boolean {
   return volume.startsWith(LOCAL_PREFIX);

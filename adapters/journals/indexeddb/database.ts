@@ -1,35 +1,36 @@
 import { newerVersion, evicted } from './failures.js';
 
-/** A row of the log: what was written together, and how many rows came before it. */
+/** A row of the log: records that were written together. */
 export interface Row {
+  /** Number of the row; the first row has 1. */
   readonly n: number;
   /** JSON: the id of the tab that wrote it, then records, as in a line of a journal's file. */
   readonly text: string;
   /**
-   * What came before it was removed, and is in the rows from here on: of how many characters they
-   * are.
+   * Set on the first row of a rewrite, which replaced all earlier rows: the characters of the rows
+   * that the rewrite wrote.
    */
   readonly anew?: number;
 }
 
-/** What a transaction leaves behind. */
+/** The rows that a transaction writes. */
 export interface Change {
   readonly rows: readonly Row[];
-  /** Whether they take the place of all others. */
+  /** Whether the rows replace all earlier rows. */
   readonly isAnew: boolean;
 }
 
-/** The database of a journal: its transactions take their turns, in all tabs of the origin. */
+/** The database of a journal. Its transactions run one by one, in all tabs of the origin. */
 export interface Database {
   /**
-   * Reads the rows after one, and writes what `decide` makes of them at once: as one step that is
-   * on the disk when this resolves, or has not happened if it rejects.
+   * Reads the rows after row `after`, and writes the rows that `decide` returns, in one
+   * transaction. When this resolves, the rows are on the disk; if it rejects, nothing was written.
    */
   step(after: number, decide: (rows: readonly Row[]) => Change): Promise<void>;
   close(): void;
 }
 
-/** Keeps the name that a database was given when it was made, apart from it. */
+/** Keeps the random name of a database outside of it, so that an eviction is noticed. */
 export interface Witness {
   recall(): string | null;
   keep(name: string): void;
@@ -38,21 +39,21 @@ export interface Witness {
 const VERSION = 1;
 const [LOG, ABOUT, NAME] = ['log', 'about', 'name'];
 
-/** @param own - A name that no other database has, for one that is made. */
+/** @param newName - A unique name for the database, if it has to be made. */
 export async function openDatabase(
   factory: IDBFactory,
   path: string,
-  own: string,
+  newName: string,
   witness: Witness,
 ): Promise<Database> {
   let open: Promise<IDBDatabase> | undefined;
   const connect = async (): Promise<IDBDatabase> => {
-    const database = await opened(factory, path, own);
+    const database = await opened(factory, path, newName);
     const lose = () => {
       open = undefined;
       database.close();
     };
-    // A connection that stays would keep a newer version of the package from ever opening.
+    // Close the connection: otherwise a newer version of the package could never open the database.
     database.onversionchange = lose;
     database.onclose = lose;
     const name = await nameOf(database);
@@ -71,7 +72,7 @@ export async function openDatabase(
       throw error;
     });
   };
-  /** Undefined if the connection was lost by now. */
+  /** Begins a transaction. Undefined if the connection was lost by now. */
   const begin = (database: IDBDatabase): IDBTransaction | undefined => {
     try {
       return database.transaction(LOG, 'readwrite', { durability: 'strict' });
@@ -87,11 +88,11 @@ export async function openDatabase(
       const transaction = begin(await connected()) ?? begin(await connected());
       if (transaction === undefined) throw new Error('The connection was closed again and again.');
       const log = transaction.objectStore(LOG);
-      const news = log.getAll(IDBKeyRange.lowerBound(after, true));
+      const newRows = log.getAll(IDBKeyRange.lowerBound(after, true));
       let failure: unknown;
-      news.onsuccess = () => {
+      newRows.onsuccess = () => {
         try {
-          const { rows, isAnew } = decide(news.result as readonly Row[]);
+          const { rows, isAnew } = decide(newRows.result as readonly Row[]);
           if (isAnew) log.clear();
           for (const row of rows) log.add(row);
         } catch (error) {
@@ -115,12 +116,12 @@ export async function openDatabase(
   };
 }
 
-function opened(factory: IDBFactory, path: string, own: string): Promise<IDBDatabase> {
+function opened(factory: IDBFactory, path: string, newName: string): Promise<IDBDatabase> {
   const request = factory.open(path, VERSION);
   request.onupgradeneeded = () => {
     const { result } = request;
     result.createObjectStore(LOG, { keyPath: 'n' });
-    result.createObjectStore(ABOUT).add(own, NAME);
+    result.createObjectStore(ABOUT).add(newName, NAME);
   };
   return new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);
@@ -138,7 +139,7 @@ async function nameOf(database: IDBDatabase): Promise<string> {
   return String(name.result);
 }
 
-/** Once it is complete: the success of a request is no promise. */
+/** Resolves once the transaction is complete: a successful request alone may still be undone. */
 function ended(transaction: IDBTransaction): Promise<void> {
   return new Promise((resolve, reject) => {
     transaction.oncomplete = () => resolve();

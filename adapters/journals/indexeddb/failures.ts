@@ -6,10 +6,10 @@ import {
   type ExactChangeError,
 } from '../../../src/errors.js';
 
-/** What keeps a journal from being used, as it is told to callers. */
+/** Returns the error that callers get if a journal cannot be used. */
 export function unavailable(name: string, cause: unknown): ExactChangeError {
   if (isExactChangeError(cause)) return cause;
-  // A DOMException says in its name what happened: QuotaExceededError, for one.
+  // The name of a DOMException tells the cause, for example QuotaExceededError.
   const why = cause instanceof Error ? ` (${cause.name}: ${cleanText(cause.message)})` : '';
   return new TransportError(
     'journal_unavailable',
@@ -19,7 +19,7 @@ export function unavailable(name: string, cause: unknown): ExactChangeError {
   );
 }
 
-/** The refusal of a page or a runtime that lacks what keeps tabs apart. */
+/** Returns the refusal of a page or runtime that lacks IndexedDB or Web Locks. */
 export function missing(what: 'indexedDB' | 'navigator.locks'): TransportError {
   return new TransportError(
     'journal_unavailable',
@@ -36,7 +36,7 @@ export function closedError(): TransportError<'journal_unavailable'> {
   );
 }
 
-/** The refusal to begin anew where a journal was. */
+/** Returns the refusal to begin an empty journal after the browser removed the old journal. */
 export function evicted(name: string): TransportError<'journal_damaged'> {
   return new TransportError(
     'journal_damaged',
@@ -62,7 +62,7 @@ export function newerVersion(name: string): ConfigError<'invalid_option'> {
   );
 }
 
-/** Where the name of a journal's database is kept apart from it. */
+/** Returns the localStorage key that keeps the random name of a journal's database. */
 export function witnessName(name: string): string {
   return `exact-change journal ${name}`;
 }

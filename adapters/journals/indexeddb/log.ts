@@ -9,27 +9,27 @@ import { openDatabase, type Row, type Witness } from './database.js';
 import { closedError, damaged, unavailable } from './failures.js';
 import { joinTabs } from './tabs.js';
 
-/** What a log runs on. */
+/** The browser objects and sizes that a log works with. */
 export interface LogParts {
   readonly factory: IDBFactory;
   readonly locks: LockManager;
   readonly witness: Witness;
-  /** From how many characters on it may be worth writing anew. */
+  /** Characters from which on the log may be worth a rewrite. */
   readonly compactFrom: number;
 }
 
-/** A step that waits for its turn, and how its caller is told. */
+/** A step that waits for its turn. */
 interface Waiting {
-  /** Takes the step: what it writes. Nothing is told yet. */
+  /** Takes the step and returns its records. The caller gets no result yet. */
   take(state: State): readonly FileRecord[];
-  /** It is kept. */
+  /** Settles the caller's promise, once the records are written. */
   tell(): void;
   fail(error: unknown): void;
 }
 
 /**
- * Opens, or makes, the log of a journal. What the tabs of the origin write, all of them read in the
- * same order: its transactions are one after the other.
+ * Opens the log of a journal, or makes it. All tabs of the origin read all rows in the same order,
+ * because its transactions run one after the other.
  */
 export async function openLog(path: string, parts: LogParts): Promise<JournalLog> {
   const { factory, locks, witness, compactFrom } = parts;
@@ -40,10 +40,10 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
     throw error;
   });
   let state = createState();
-  /** The last row that was taken in, the characters of all, and of those that it began with. */
+  /** The last row that was read; the characters of all rows, and of the last rewrite's rows. */
   let [last, size, whole] = [0, 0, 0];
   let waiting: Waiting[] = [];
-  /** What is to be written before anything else. */
+  /** Records to write before any other. */
   let leftover: readonly FileRecord[] = [];
   let turns: Promise<void> | undefined;
   let isClosed = false;
@@ -55,52 +55,52 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
   const read = (rows: readonly Row[]): void => {
     for (const { n, text, anew } of rows) {
       if (anew !== undefined) reset(anew);
-      const said = readRecords(parsed(text));
-      if (said === undefined) throw damaged(path, n);
-      state.apply(said.by, said.records);
+      const line = readRecords(parsed(text));
+      if (line === undefined) throw damaged(path, n);
+      state.apply(line.by, line.records);
       [last, size] = [n, size + text.length];
     }
   };
 
-  /** Takes all steps that wait in one transaction. */
+  /** Takes all waiting steps in one transaction. */
   const turn = async (): Promise<void> => {
-    const [now, before] = [waiting, leftover];
+    const [steps, before] = [waiting, leftover];
     [waiting, leftover] = [[], []];
     try {
       await database.step(last, (rows) => {
         read(rows);
         const records = [...before];
         state.apply(me, before);
-        for (const one of now) records.push(...one.take(state));
+        for (const step of steps) records.push(...step.take(state));
         if (records.length === 0) return { rows: [], isAnew: false };
         const row = { n: last + 1, text: JSON.stringify([me, ...records]) };
         [last, size] = [row.n, size + row.text.length];
         return { rows: [row], isAnew: false };
       });
     } catch (error) {
-      // What it says by now is not what is kept: it is read from the beginning.
+      // The state has records that were not written, so read the log from the beginning.
       reset();
       leftover = [...before, ...leftover];
       const reason = unavailable(path, error);
-      for (const one of now) one.fail(reason);
+      for (const step of steps) step.fail(reason);
       return;
     }
-    for (const one of now) one.tell();
+    for (const step of steps) step.tell();
     if (size >= Math.max(compactFrom, 2 * whole)) await writeAnew();
   };
-  /** Puts what the log says by now in its place, in one step. If that fails, it is tried later. */
+  /** Replaces all rows by a snapshot, in one transaction. A failed rewrite is tried again later. */
   const writeAnew = async (): Promise<void> => {
     try {
       await database.step(last, (rows) => {
         read(rows);
-        const said = linesOf(snapshotOf(state, systemRuntime.now()), [], 0);
-        const texts = said.map((one) => JSON.stringify(one));
+        const lines = linesOf(snapshotOf(state, systemRuntime.now()), [], 0);
+        const texts = lines.map((line) => JSON.stringify(line));
         const anew = texts.reduce((sum, text) => sum + text.length, 0);
-        const all = texts.map((text, index): Row => ({ n: last + 1 + index, text }));
-        // This tab reads it as the others do.
+        const newRows = texts.map((text, index): Row => ({ n: last + 1 + index, text }));
+        // `last` stays, so this tab reads the new rows with its next step, as the other tabs do.
         return {
           isAnew: true,
-          rows: all.map((row, index) => (index === 0 ? { ...row, anew } : row)),
+          rows: newRows.map((row, index) => (index === 0 ? { ...row, anew } : row)),
         };
       });
     } catch {
@@ -111,9 +111,9 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
     while (waiting.length > 0) await turn();
     turns = undefined;
   };
-  const wait = (one: Waiting): void => {
-    waiting.push(one);
-    // Those that are called at once share a transaction.
+  const wait = (step: Waiting): void => {
+    waiting.push(step);
+    // Begin in a microtask, so that synchronous calls share a transaction.
     turns ??= Promise.resolve().then(takeTurns);
   };
   const perform = <T>(decide: Decide<T>): Promise<T> =>
@@ -145,14 +145,14 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
     leftover = [...leftover, ...records];
     perform(() => ({ records: [], result: undefined })).catch(() => undefined);
   };
-  /** Takes from tabs that have ended what they left. */
-  const bury = (ended: readonly string[]): void => {
+  /** Frees the claims and locks of tabs that have ended. */
+  const freeEnded = (ended: readonly string[]): void => {
     perform(({ claims, locks: locked }) => {
       const holders = new Set([
         ...locked.values(),
         ...[...claims.values()].flatMap((by) => [...by]),
       ]);
-      const records = ended.flatMap((gone) => (holders.has(gone) ? [{ gone }] : []));
+      const records = ended.flatMap((id) => (holders.has(id) ? [{ gone: id }] : []));
       return { records, result: undefined };
     }).catch(() => undefined);
   };
@@ -162,12 +162,12 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
     run: (decide) => (isClosed ? Promise.reject(closedError()) : perform(decide)),
     later,
     async living(ids) {
-      const all = new Set(ids);
-      const alive = await tabs.living(all).catch((error: unknown) => {
+      const tabIds = new Set(ids);
+      const alive = await tabs.living(tabIds).catch((error: unknown) => {
         throw unavailable(path, error);
       });
-      const ended = [...all].filter((id) => !alive.has(id));
-      if (ended.length > 0) bury(ended);
+      const ended = [...tabIds].filter((id) => !alive.has(id));
+      if (ended.length > 0) freeEnded(ended);
       return alive;
     },
     history: { attempts: () => [] },

@@ -1,15 +1,15 @@
 /**
- * Which tabs have a journal open: each holds a Web Lock, which the browser frees when the tab ends,
- * however that happens.
+ * Tells which tabs have a journal open. Each tab holds a Web Lock, which the browser frees when the
+ * tab ends, also after a crash.
  */
 export interface Tabs {
-  /** Those of some that are there. */
+  /** Returns the ids of the given tabs that live. */
   living(ids: ReadonlySet<string>): Promise<ReadonlySet<string>>;
-  /** This one is there no more. */
+  /** Frees the Web Lock of this tab. */
   leave(): void;
 }
 
-/** Resolves once this tab can be seen. */
+/** Resolves once the other tabs can see this tab. */
 export async function joinTabs(locks: LockManager, path: string, me: string): Promise<Tabs> {
   const prefix = `exact-change ${path} `;
   let leave = (): void => undefined;

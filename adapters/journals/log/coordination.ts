@@ -8,26 +8,26 @@ import type { JournalLog, Step } from './port.js';
 import { accountName, type State } from './state.js';
 import { balanceRecords, dropRecords, lockName } from './steps.js';
 
-/** Runs steps at a log. */
+/** Runs a step at a log. */
 export type Run = <T>(decide: (state: State, log: JournalLog) => Step<T>) => Promise<T>;
 
-/** What the payers of all processes share, by owner. */
+/** Balances, locks, claims and counters that the processes share, by owner. */
 export interface LogCoordination {
   of(owner: Owner): Coordination;
-  /** Notes what is claimed, or claimed no longer, along with a write. */
+  /** Notes the claims that a write took or released. */
   claims(along: Along): void;
-  /** Frees all that was locked and claimed. Work that has begun is not stopped. Never rejects. */
+  /** Releases all locks and claims. Does not stop the work that runs under them. Never rejects. */
   close(): Promise<void>;
 }
 
 const FIRST_WAIT_MS = 2;
 const LONGEST_WAIT_MS = 50;
-/** How often a holder of a lock is looked at, which may have ended without a word. */
+/** How often a waiting call checks if the holder of a lock still lives. Milliseconds. */
 const LOOK_MS = 250;
 
-/** What a log does besides steps. */
+/** The calls of a log that are no steps. */
 export type Besides = Pick<JournalLog, 'living' | 'later'> & {
-  /** What calls get once it is closed. */
+  /** Returns the error for calls after the journal was closed. */
   closedError(): Error;
 };
 
@@ -35,10 +35,10 @@ export function coordinationOver(
   run: Run,
   { living, later, closedError }: Besides,
 ): LogCoordination {
-  // Within the process all calls wait for a lock in one place, and the file is asked for it once.
+  // The calls of this process queue here, so that only one of them asks the file for the lock.
   const queue = createLocks();
   const closing = new AbortController();
-  /** Of this journal: another one of the process has the same name in the file. */
+  /** Locks and claims of this journal; in the file, all journals of a process share one id. */
   const [held, claimed] = [new Set<string>(), new Set<string>()];
 
   const take = async (name: string, signals: readonly (AbortSignal | undefined)[]) => {
@@ -66,14 +66,14 @@ export function coordinationOver(
   };
 
   const locksOf = (owner: Owner): Locks => ({
-    hold(names, work, given = []) {
-      const signals = [...given, closing.signal];
-      const own = names.map((name) => lockName(owner, name));
+    hold(names, work, callSignals = []) {
+      const signals = [...callSignals, closing.signal];
+      const lockNames = names.map((name) => lockName(owner, name));
       const locked = async () => {
         const taken: string[] = [];
         try {
-          // In the order of the names, as in every other process.
-          for (const name of [...new Set(own)].sort()) {
+          // Every process takes locks in the order of the names, so none waits in a circle.
+          for (const name of [...new Set(lockNames)].sort()) {
             await take(name, signals);
             taken.push(name);
             held.add(name);
@@ -83,7 +83,7 @@ export function coordinationOver(
           if (taken.length > 0) await free(taken);
         }
       };
-      return queue.hold(own, locked, signals);
+      return queue.hold(lockNames, locked, signals);
     },
   });
 
@@ -106,7 +106,9 @@ export function coordinationOver(
         result: ids.map((id) => [id, [...(all.get(id) ?? [])]] as const),
       }));
       const alive = await living(found.flatMap(([, holders]) => holders));
-      return new Set(found.flatMap(([id, by]) => (by.some((one) => alive.has(one)) ? id : [])));
+      return new Set(
+        found.flatMap(([id, holders]) => (holders.some((by) => alive.has(by)) ? id : [])),
+      );
     },
   };
 
@@ -130,9 +132,9 @@ export function coordinationOver(
       claims,
       next: (name) =>
         run(({ counts }) => {
-          const own = lockName(owner, name);
-          const number = (counts.get(own) ?? 0) + 1;
-          return { records: [{ count: [own, number] }], result: number };
+          const countName = lockName(owner, name);
+          const number = (counts.get(countName) ?? 0) + 1;
+          return { records: [{ count: [countName, number] }], result: number };
         }),
     }),
     claims: note,

@@ -23,31 +23,32 @@ import { alongRecords, holdStep, inverseOf, isSigned, toldRecords } from './step
 
 /** A journal over a log. */
 export interface LogJournal extends Journal {
-  /** As the port has it; without an owner, the attempts of all. */
+  /** As in `Journal`; without an owner, yields the attempts of all owners. */
   attempts(owner: Owner | undefined, filter?: AttemptFilter): AsyncIterable<Attempt>;
   coordination(owner: Owner): Coordination;
   /**
-   * Frees what this journal holds: its claims, and its locks, whatever is still being done under
-   * them. Lets go of where it is kept once all that was begun is written.
+   * Releases the claims and locks of this journal, even if work under them still runs. Closes the
+   * file or database once all running writes are done.
    */
   close(): Promise<void>;
 }
 
-/** A log, and how to let go of it. */
+/** A log that journals of this process may share. */
 export interface Share {
   readonly log: JournalLog;
+  /** Gives up this share; the last user closes the log. */
   leave(): Promise<void>;
 }
 
-/** Where a journal is kept. */
+/** Opens a file or database that holds a journal, and makes its errors. */
 export interface Place {
   open(): Promise<Share>;
-  /** What keeps it from being used, as callers are told. */
+  /** Returns the error for callers if the journal cannot be used. */
   unavailable(cause: unknown): ExactChangeError;
   closedError(): ExactChangeError;
 }
 
-/** A journal over the log at a place, opened with the first call. */
+/** Returns a journal over the log at a place. The first call opens the log. */
 export function journalOver(
   { open: openShare, unavailable, closedError }: Place,
   keepsEvents: boolean,
@@ -89,7 +90,7 @@ export function journalOver(
         () => undefined,
       ),
   });
-  /** Takes a step that claims or lets go of something. */
+  /** Runs a step that takes or releases claims. */
   const runAlong = async <T>(
     along: Along,
     decide: (state: State, log: JournalLog) => Step<T>,
@@ -102,28 +103,28 @@ export function journalOver(
   };
 
   const replace = async (
-    given: Attempt,
+    original: Attempt,
     along: Along,
     caps?: readonly Cap[],
   ): Promise<CapBlock | undefined> => {
-    const attempt = copyOf(given);
+    const attempt = copyOf(original);
     return runAlong(along, (state, { me, keepsEvents: keeps }) => {
       const before = state.attempts.replacing(attempt, caps);
       if (before !== undefined && 'cap' in before) return { records: [], result: before };
-      const others = alongRecords(state, me, attempt, along);
-      if (before === undefined) return { records: others, result: undefined };
-      const told = toldRecords(state, keeps, before, attempt);
+      const extras = alongRecords(state, me, attempt, along);
+      if (before === undefined) return { records: extras, result: undefined };
+      const events = toldRecords(state, keeps, before, attempt);
       return {
-        records: [{ put: attempt }, ...told, ...others],
+        records: [{ put: attempt }, ...events, ...extras],
         result: undefined,
-        inverse: isSigned(before, attempt) ? inverseOf({ put: before }, told) : undefined,
+        inverse: isSigned(before, attempt) ? inverseOf({ put: before }, events) : undefined,
       };
     });
   };
 
   return {
-    async reserve(given, caps, along = {}, hold) {
-      const attempt = copyOf(given);
+    async reserve(original, caps, along = {}, hold) {
+      const attempt = copyOf(original);
       return runAlong(along, (state, { me }): Step<CapBlock | KeyTaken | Taken | undefined> => {
         const refusal = state.attempts.refusal(attempt, caps);
         if (refusal !== undefined) return { records: [], result: refusal };
@@ -142,10 +143,10 @@ export function journalOver(
     release: (id, along = {}) =>
       runAlong(along, (state, { me, keepsEvents: keeps }) => {
         const before = state.attempts.releasable(id);
-        const others = alongRecords(state, me, before ?? { id }, along);
-        if (before === undefined) return { records: others, result: undefined };
-        const told = toldRecords(state, keeps, before, undefined);
-        return { records: [{ release: id }, ...told, ...others], result: undefined };
+        const extras = alongRecords(state, me, before ?? { id }, along);
+        if (before === undefined) return { records: extras, result: undefined };
+        const events = toldRecords(state, keeps, before, undefined);
+        return { records: [{ release: id }, ...events, ...extras], result: undefined };
       }),
     similar: (owner, fingerprint, idempotencyKey) =>
       run(({ attempts }) => ({
@@ -153,16 +154,20 @@ export function journalOver(
         result: attempts.similar(owner, fingerprint, idempotencyKey),
       })),
     async *attempts(owner, filter = {}) {
-      const { here, length, history } = await run((state, log) => ({
+      const { recent, length, history } = await run((state, log) => ({
         records: [],
-        result: { here: madeIn(state, owner, filter), length: state.history, history: log.history },
+        result: {
+          recent: madeIn(state, owner, filter),
+          length: state.history,
+          history: log.history,
+        },
       }));
       const { state, since = -Infinity } = filter;
-      // What is open is not in the history.
+      // The history has closed attempts only.
       const isOpen = state !== undefined && openStates.includes(state);
       const old = isOpen ? [] : history.attempts(length, owner, since);
       try {
-        for await (const { attempt } of inOrder(old, here))
+        for await (const { attempt } of inOrder(old, recent))
           if ((state ?? attempt.state) === attempt.state && attempt.at >= since) yield attempt;
       } catch (error) {
         throw unavailable(error);
@@ -179,8 +184,8 @@ export function journalOver(
         (decide) =>
           run(({ outbox }) => {
             const step = decide(outbox);
-            // The secret of an endpoint is shown once: it must be there whatever happens.
-            const isLasting = step.records.some((one) => 'endpoint' in one);
+            // The caller sees the secret of an endpoint only once, so the endpoint must be synced.
+            const isLasting = step.records.some((record) => 'endpoint' in record);
             return { ...step, inverse: isLasting ? [] : undefined };
           }),
         listeners,
@@ -193,7 +198,7 @@ export function journalOver(
   };
 
   async function leave(): Promise<void> {
-    // What could not be opened needs no closing.
+    // A log that could not be opened needs no closing.
     const opened = await share?.catch(() => undefined);
     await (opened === undefined ? undefined : coordination.close());
     isClosed = true;
@@ -206,15 +211,15 @@ function madeIn({ attempts }: State, owner: Owner | undefined, filter: AttemptFi
   return found.map((attempt) => ({ made: attempts.madeBefore(attempt.id), attempt }));
 }
 
-/** Two lists in one, each of which is in the order in which attempts were made. */
+/** Merges two lists, each in the order in which its attempts were made. */
 async function* inOrder(
   old: AsyncIterable<Made> | Iterable<Made>,
-  rest: readonly Made[],
+  recent: readonly Made[],
 ): AsyncIterable<Made> {
   let next = 0;
-  for await (const one of old) {
-    for (; (rest[next]?.made ?? Infinity) < one.made; next += 1) yield rest[next] ?? one;
-    yield one;
+  for await (const made of old) {
+    for (; (recent[next]?.made ?? Infinity) < made.made; next += 1) yield recent[next] ?? made;
+    yield made;
   }
-  yield* rest.slice(next);
+  yield* recent.slice(next);
 }

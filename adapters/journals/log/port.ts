@@ -4,44 +4,48 @@ import type { OutboxListeners } from '../../../src/outbox/port.js';
 import type { FileRecord } from './records.js';
 import type { State } from './state.js';
 
-/** What is to be written, and what it leads to. Nothing changes before it is written. */
+/** Records to write, and the caller's result. The state changes only once they are written. */
 export interface Step<T> {
   readonly records: readonly FileRecord[];
   readonly result: T;
-  /** Takes back what was done ahead, if it is not written. */
+  /** Undoes changes that the decision already made in memory, if the records are not written. */
   undo?(): void;
-  /** Its caller is told only once it is on the disk: what takes it back if it does not get there. */
+  /**
+   * If set, the step resolves only once its records are on the disk. If they do not get there,
+   * these records revert the step.
+   */
   readonly inverse?: readonly FileRecord[] | undefined;
 }
 
 export type Decide<T> = (state: State) => Step<T>;
 
-/** What processes share: what each of them writes, all read in the same order. */
+/** A log that processes share: all of them read all records in the same order. */
 export interface JournalLog {
   /** The id of this process. */
   readonly me: string;
-  /** Takes a step at what the log says, as the next that happens; resolves once it is written. */
+  /** Decides on the current state, and resolves once the records of the step are written. */
   run<T>(decide: Decide<T>): Promise<T>;
-  /** Writes records as soon as that can be done. */
+  /** Writes records as soon as possible. */
   later(records: readonly FileRecord[]): void;
-  /** Those of some processes that live. What others leave is taken from them. */
+  /** Returns the ids of the processes that live, and frees the claims and locks of ended ones. */
   living(ids: Iterable<string>): Promise<ReadonlySet<string>>;
-  /** Closed attempts that are no longer in it. */
+  /** Closed attempts that the log no longer has. */
   readonly history: Past;
-  /** Whether events are kept, whatever journal writes what they tell of. */
+  /** Whether changes add events to the outbox, whatever journal of this process writes them. */
   keepsEvents: boolean;
-  /** What hears of changes to the outbox. */
+  /** Listeners to changes of the outbox. */
   readonly listeners: OutboxListeners;
-  /** After all that was begun. */
+  /** Resolves once all running steps are done and the log is closed. */
   close(): Promise<void>;
 }
 
-/** Where the closed attempts are that a journal has no more. */
+/** The store of closed attempts that a journal no longer has. */
 export interface Past {
   /**
-   * Those among so many bytes, in the order they were made; without an owner, those of all.
+   * Yields the attempts of the first `length` bytes, in the order they were made; without an owner,
+   * the attempts of all owners.
    *
-   * @param since - Those that were written before it may be left out.
+   * @param since - Attempts that were written before this time may be left out.
    */
   attempts(
     length: number,

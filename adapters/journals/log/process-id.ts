@@ -1,31 +1,31 @@
 import { isRecord } from '../../../src/internal/record.js';
 
-/** A process, so that no other is taken for it. */
+/** Identifies a process beyond doubt, also after its pid is used again. */
 export interface ProcessId {
   /** 32 hex digits, random. */
   readonly id: string;
   readonly pid: number;
-  /** When it started, if the system tells: process ids are used again. */
+  /** When the process started, if the system tells: systems use pids again. */
   readonly start?: string;
   /**
-   * Where its id means something: the host and, if the system tells, the process namespace (each
+   * Where the pid is valid: the host and, if the system tells, the process namespace (each
    * container has its own).
    */
   readonly host: string;
-  /** The kernel that it runs on, since that was started, if the system tells. */
+  /** The id of the running kernel, if the system tells; each boot has a new id. */
   readonly kernel?: string;
-  /** The file system of the directory, as this kernel knows it. */
+  /** The volume of the directory, as this kernel knows it. */
   readonly volume?: string;
   /**
-   * What of it is in the directory until it ends: a socket on which it listens, or a plain file if
-   * there can be none.
+   * Name of the process's file in the directory, until it ends: a socket on which it listens, or a
+   * plain file if sockets do not work there.
    */
   readonly sign: string;
 }
 
 const SIGN = /^\.[0-9a-f]{32}\.(sock|seat)$/;
 
-/** Whether parsed JSON is a process. Its sign is removed when it has ended: no other file is. */
+/** Whether parsed JSON is a process id. `SIGN` matters: the file of that name is later removed. */
 export function isProcessId(value: unknown): value is ProcessId {
   if (!isRecord(value)) return false;
   const { id, pid: number, start, host, kernel, volume, sign } = value;

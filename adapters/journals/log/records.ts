@@ -7,54 +7,54 @@ import { isEndpoint, isOutboxJob } from '../../../src/outbox/json.js';
 import type { OutboxRecord } from '../../../src/outbox/store.js';
 import { isProcessId, type ProcessId } from './process-id.js';
 
-/** One thing that happened. FORMAT.md says it for other languages. */
+/** A change of the journal's state. FORMAT.md describes the records for other languages. */
 export type FileRecord =
   | { readonly put: Attempt }
   /** The id of the attempt that was released. */
   | { readonly release: string }
-  /** Ids that the writer claims, and no longer. */
+  /** Attempt ids that the writer claims, and ids whose claim it releases. */
   | { readonly claim: readonly string[] }
   | { readonly drop: readonly string[] }
-  /** Names that the writer has locked, and no longer. */
+  /** Names that the writer locks and unlocks. */
   | { readonly lock: string }
   | { readonly unlock: string }
-  /** How far is counted under a name. */
+  /** The current number of the counter of a name. */
   | { readonly count: readonly [name: string, number: number] }
   /** A change of a balance, with decimal strings. */
   | { readonly balance: readonly [...Account, change: object] }
-  /** Which process the writer is, before it says anything else. */
+  /** The process of the writer; its first record. */
   | { readonly seat: ProcessId }
-  /** A process has ended, with all that it claimed, locked and took. */
+  /** The id of a process that has ended: its claims, locks and jobs are free. */
   | { readonly gone: string }
-  /** So many bytes of the file are on the disk. */
+  /** Bytes of the file that are on the disk. */
   | { readonly synced: number }
-  /** Nothing more counts in this file: another takes its place; or it does not, after all. */
+  /** True if no more lines count, because a new file replaces this file. False takes it back. */
   | { readonly sealed: boolean }
   | OutboxRecord
   | Snapshot;
 
 type Account = readonly [wallet: string, network: string, account: string];
 
-/** What a file that was written anew begins with. */
+/** Records at the beginning of a rewritten file. */
 type Snapshot =
-  /** How many attempts were made before the next one in the file. */
+  /** Number of attempts that were made before the next attempt of the file. */
   | { readonly made: number }
-  /** What attempts took, by place, unit and period. */
+  /** Sums that attempts took, by seller, unit and period. */
   | { readonly spent: SpentJson }
-  /** Keys of purchases that are over, each in brief or where it stands in the history. */
+  /** Keys of finished purchases, each with a brief or with the attempt's place in the history. */
   | { readonly keys: KeysJson }
-  /** A balance as it stands, with decimal strings. */
+  /** The current balance of an account, with decimal strings. */
   | { readonly book: readonly [...Account, balance: object] }
   /** Bytes of the history. */
   | { readonly history: number };
 
 export interface KeysJson extends Owner {
-  /** Each with its attempt, and about when that was over: milliseconds since the epoch. */
+  /** Each key with its attempt, and about when that ended: milliseconds since the epoch. */
   readonly keys: readonly (readonly [key: string, one: Remembered, at: number])[];
 }
 
 export interface SpentJson extends Omit<SpentAt, 'spent'> {
-  /** The ends of each period, and what left in it. */
+  /** Start, end and spent amount of each period, by unit. */
   readonly spent: Readonly<Record<string, readonly (readonly [number, number, string])[]>>;
 }
 
@@ -65,19 +65,19 @@ const isOwner = (value: unknown): value is Owner =>
   isRecord(value) && isText(value['wallet']) && isText(value['network']);
 const isAmount = (value: unknown): boolean => isText(value) && /^[0-9]+$/.test(value);
 const isSlot = (value: unknown): boolean => value === undefined || isNumber(value);
-const isListOf = (value: unknown, isOne: (one: Readonly<Record<string, unknown>>) => boolean) =>
-  Array.isArray(value) && value.every((one) => isRecord(one) && isOne(one));
+const isListOf = (value: unknown, isItem: (item: Readonly<Record<string, unknown>>) => boolean) =>
+  Array.isArray(value) && value.every((item) => isRecord(item) && isItem(item));
 const isOfAccount = (
   value: unknown,
-  isSaid: (said: Readonly<Record<string, unknown>>) => boolean,
+  isContent: (content: Readonly<Record<string, unknown>>) => boolean,
 ) =>
   Array.isArray(value) &&
   value.length === 4 &&
   isTexts(value.slice(0, 3)) &&
   isRecord(value[3]) &&
-  isSaid(value[3]);
+  isContent(value[3]);
 
-/** Whether each record says what its one name says that it does. */
+/** Checks the value of a record, by the record's name. */
 const checks: Readonly<Record<string, (value: unknown) => boolean>> = {
   put: isAttempt,
   release: isText,
@@ -103,7 +103,7 @@ const checks: Readonly<Record<string, (value: unknown) => boolean>> = {
   history: isNumber,
 };
 
-/** The records of a line, and its writer's id; undefined if it says what is not known here. */
+/** Returns the records of a line and its writer's id; undefined if a record is unknown. */
 export function readRecords(
   value: unknown,
 ): { readonly by: string; readonly records: readonly FileRecord[] } | undefined {
@@ -114,9 +114,9 @@ export function readRecords(
 
 function isFileRecord(value: unknown): value is FileRecord {
   if (!isRecord(value)) return false;
-  const [[name, said] = [''], ...others] = Object.entries(value);
+  const [[name, content] = [''], ...others] = Object.entries(value);
   const isKnown = Object.prototype.hasOwnProperty.call(checks, name);
-  return others.length === 0 && isKnown && checks[name]?.(said) === true;
+  return others.length === 0 && isKnown && checks[name]?.(content) === true;
 }
 
 function isChange(change: Readonly<Record<string, unknown>>): boolean {
@@ -140,26 +140,29 @@ function isBalance(balance: Readonly<Record<string, unknown>>): boolean {
     isNumber(made) &&
     isListOf(
       holds,
-      (one) => isText(one['id']) && isAmount(one['amount']) && isNumber(one['ordinal']),
+      (hold) => isText(hold['id']) && isAmount(hold['amount']) && isNumber(hold['ordinal']),
     ) &&
-    isListOf(spent, (one) => isText(one['id']) && isAmount(one['amount']) && isSlot(one['slot']))
+    isListOf(
+      spent,
+      (entry) => isText(entry['id']) && isAmount(entry['amount']) && isSlot(entry['slot']),
+    )
   );
 }
 
 function isPlaces(value: unknown): boolean {
-  const isPlace = (one: unknown) =>
-    Array.isArray(one) &&
-    isText(one[0]) &&
-    (isNumber(one[1]) || isText(one[1])) &&
-    isNumber(one[2]);
+  const isPlace = (entry: unknown) =>
+    Array.isArray(entry) &&
+    isText(entry[0]) &&
+    (isNumber(entry[1]) || isText(entry[1])) &&
+    isNumber(entry[2]);
   return Array.isArray(value) && value.every(isPlace);
 }
 
 function isSpent(value: unknown): boolean {
   if (!isOwner(value) || !isRecord(value) || !isRecord(value['spent'])) return false;
   const { host, payTo, mint, spent } = value;
-  const isPeriod = (one: unknown) =>
-    Array.isArray(one) && isNumber(one[0]) && isNumber(one[1]) && isAmount(one[2]);
+  const isPeriod = (period: unknown) =>
+    Array.isArray(period) && isNumber(period[0]) && isNumber(period[1]) && isAmount(period[2]);
   return (
     isTexts([host, payTo, mint]) &&
     Object.values(spent).every((periods) => Array.isArray(periods) && periods.every(isPeriod))
@@ -169,7 +172,10 @@ function isSpent(value: unknown): boolean {
 export function spentJson({ spent, ...place }: SpentAt): SpentJson {
   const units = Object.entries(spent).map(
     ([unit, periods]) =>
-      [unit, periods.map((one) => [one.after, one.until, one.value.toString()] as const)] as const,
+      [
+        unit,
+        periods.map(({ after, until, value }) => [after, until, value.toString()] as const),
+      ] as const,
   );
   return { ...place, spent: Object.fromEntries(units) };
 }

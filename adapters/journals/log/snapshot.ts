@@ -15,30 +15,30 @@ import { withTexts } from '../balance-json.js';
 import { spentJson, type FileRecord } from './records.js';
 import { accountOf, REWRITING, type State } from './state.js';
 
-/** What a line says: the id of a process, empty if it is no matter which, and records. */
+/** The content of a line: the id of the writer (empty if it does not matter) and records. */
 export type Says = readonly [by: string, ...records: FileRecord[]];
 
-/** What a file has to say that is written anew, as of one moment. */
+/** The content of a rewritten file, as of one moment. */
 export interface Snapshot extends StoreContent {
   readonly spent: readonly SpentAt[];
   readonly others: readonly Says[];
 }
 
-/** A balance that nothing holds is read anew after a while. */
+/** Age at which a balance without holds is left out: by then it must be read again anyway. */
 const FORGOTTEN_MS = 10 * 60 * 1000;
-/** Of the names that are counted under, so many are kept: more blockhashes are never valid. */
+/** Counters that are kept, the newest: more blockhashes are never valid at a time. */
 const COUNTS = 512;
-/** Long enough that a line costs little, short enough that none takes long. */
+/** Enough records that a line costs little, and few enough that no line takes long. */
 const RECORDS_A_LINE = 100;
 
-/** Takes down what is to be written, at once. */
+/** Takes the snapshot of a state, synchronously. */
 export function snapshotOf(state: State, now: number): Snapshot {
   const { attempts, outbox, balances, claims, locks, counts, seats, taken } = state;
   const { spending } = attempts;
   const content = attempts.content();
   const decided = content.kept.filter(({ attempt }) => !isOpen(attempt));
   const kept = decided.map(({ attempt }) => entryOf(attempt));
-  // What attempts took that the file has is not to be in its sums too.
+  // The file keeps these attempts, so its sums must not count them as well.
   for (const { attempt, at, cost } of kept) spending.subtract(attempt, at, cost);
   const spent = spending.content();
   for (const { attempt, at, cost } of kept) spending.add(attempt, at, cost);
@@ -69,10 +69,10 @@ export function snapshotOf(state: State, now: number): Snapshot {
 }
 
 /**
- * The lines of a file.
+ * Returns the lines of a rewritten file.
  *
- * @param places - Where each closed attempt is in the history.
- * @param history - How long that is.
+ * @param places - The place of each closed attempt in the history.
+ * @param history - Bytes of the history.
  */
 export function linesOf(
   { made, kept, closed, keys, spent, others }: Snapshot,
@@ -86,9 +86,9 @@ export function linesOf(
   });
   const records: FileRecord[] = [
     { history },
-    ...spent.map((one) => ({ spent: spentJson(one) })),
+    ...spent.map((sums) => ({ spent: spentJson(sums) })),
     ...keyRecords([...keys, ...newKeys]),
-    ...kept.flatMap((one) => [{ made: one.made }, { put: one.attempt }]),
+    ...kept.flatMap(({ made: before, attempt }) => [{ made: before }, { put: attempt }]),
     { made },
   ];
   return [...inLines(records), ...others.flatMap(([by, ...all]) => inLines(all, by))];
@@ -101,10 +101,10 @@ function inLines(records: readonly FileRecord[], by = ''): Says[] {
   return lines;
 }
 
-/** Keys in their order, those of an owner that follow each other in one record. */
-function keyRecords(all: readonly SpentKey[]): FileRecord[] {
+/** Returns records of keys in their order. Successive keys of an owner share a record. */
+function keyRecords(spentKeys: readonly SpentKey[]): FileRecord[] {
   const records: (Owner & { readonly keys: [string, Remembered, number][] })[] = [];
-  for (const { owner, key, one, at } of all) {
+  for (const { owner, key, one, at } of spentKeys) {
     let last = records[records.length - 1];
     const isFull = last === undefined || last.keys.length >= RECORDS_A_LINE;
     if (last === undefined || isFull || ownerName(last) !== ownerName(owner))

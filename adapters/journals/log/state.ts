@@ -11,44 +11,44 @@ import { balanceFrom, changeFrom } from '../balance-json.js';
 import type { ProcessId } from './process-id.js';
 import { spentOf, type FileRecord } from './records.js';
 
-/** What a file says, to each process that reads it the same. */
+/** The state that the lines of a file give. It is the same for each process that reads them. */
 export interface State {
   readonly attempts: AttemptStore;
   readonly outbox: OutboxStore;
-  /** Of accounts, by {@link accountName}. */
+  /** Balances of accounts, by {@link accountName}. */
   readonly balances: ReadonlyMap<string, AccountBalance>;
-  /** Ids that are claimed, each by some processes. */
+  /** Process ids of the claimers, by claimed id. */
   readonly claims: ReadonlyMap<string, ReadonlySet<string>>;
-  /** Names that are locked, each by a process. */
+  /** Process id of the holder, by lock name. */
   readonly locks: ReadonlyMap<string, string>;
-  /** How far is counted under each name, oldest first. */
+  /** The current number of each counter, by name; the oldest counter first. */
   readonly counts: ReadonlyMap<string, number>;
-  /** The processes that have seats and may live. */
+  /** Processes that use the file and may live, by id. */
   readonly seats: ReadonlyMap<string, ProcessId>;
-  /** Jobs that each process has taken, and until when. Milliseconds since the epoch. */
+  /** Jobs that each process took: job id and end of the lease, in milliseconds since the epoch. */
   readonly taken: ReadonlyMap<string, ReadonlyMap<string, number>>;
   /** Bytes of the history. */
   readonly history: number;
-  /** The process that has said that nothing more counts in this file. */
+  /** Id of the process that sealed the file: no more lines count, because a new file comes. */
   readonly sealedBy: string | undefined;
   apply(by: string, records: readonly FileRecord[]): void;
 }
 
 const MOST_COUNTS = 2_048;
 
-/** The name of the lock on writing the file anew: no other is without an owner. */
+/** The name of the lock on a rewrite of the file. All other lock names begin with an owner. */
 export const REWRITING = 'rewriting';
 
 export function accountName({ wallet, network }: Owner, account: string): string {
   return JSON.stringify([wallet, network, account]);
 }
 
-/** What {@link accountName} was given. */
+/** Returns wallet, network and account of an {@link accountName}. */
 export function accountOf(name: string): readonly [string, string, string] {
   return JSON.parse(name) as [string, string, string];
 }
 
-/** @param archive - Without one, the last closed attempts stay as in memory. */
+/** @param archive - Without an archive, the last closed attempts stay, as in a memory journal. */
 export function createState(archive?: Archive): State {
   const attempts = createAttemptStore(archive);
   const outbox = createOutboxStore();
@@ -66,26 +66,26 @@ export function createState(archive?: Archive): State {
     holders?.delete(by);
     if (holders?.size === 0) claims.delete(id);
   };
-  const end = (gone: string): void => {
-    seats.delete(gone);
-    for (const id of [...claims.keys()]) drop(id, gone);
-    for (const [name, by] of locks) if (by === gone) locks.delete(name);
-    outbox.giveBack([...(taken.get(gone)?.keys() ?? [])]);
-    taken.delete(gone);
-    if (sealedBy === gone) sealedBy = undefined;
+  const endProcess = (process: string): void => {
+    seats.delete(process);
+    for (const id of [...claims.keys()]) drop(id, process);
+    for (const [name, by] of locks) if (by === process) locks.delete(name);
+    outbox.giveBack([...(taken.get(process)?.keys() ?? [])]);
+    taken.delete(process);
+    if (sealedBy === process) sealedBy = undefined;
   };
   const count = (name: string, number: number): void => {
-    // Names are blockhashes: some 150 are valid at a time.
+    // Names are blockhashes; about 150 are valid at a time.
     const [oldest] = counts.keys();
     if (counts.size >= MOST_COUNTS && !counts.has(name) && oldest !== undefined)
       counts.delete(oldest);
     counts.set(name, number);
   };
   const take = (by: string, until: number, ids: readonly string[]): void => {
-    const own = taken.get(by) ?? new Map<string, number>();
+    const jobs = taken.get(by) ?? new Map<string, number>();
     for (const id of ids) {
       endJob(id);
-      taken.set(by, own.set(id, until));
+      taken.set(by, jobs.set(id, until));
     }
   };
   const endJob = (id: string): void => {
@@ -106,7 +106,7 @@ export function createState(archive?: Archive): State {
       const name = accountName({ wallet, network }, account);
       balances.set(name, changed(balances.get(name) ?? emptyBalance, changeFrom(change)));
     } else if ('seat' in record) seats.set(by, record.seat);
-    else if ('gone' in record) end(record.gone);
+    else if ('gone' in record) endProcess(record.gone);
     else if ('sealed' in record) sealedBy = record.sealed ? by : undefined;
     else if ('made' in record) attempts.count(record.made);
     else if ('spent' in record) attempts.spending.restore(spentOf(record.spent));

@@ -17,7 +17,7 @@ export function lockName({ wallet, network }: Owner, name: string): string {
   return JSON.stringify([wallet, network, name]);
 }
 
-/** What changes a balance, if it changes anything. */
+/** Returns the record of a balance change; empty if the change has no effect. */
 export function balanceRecords(
   { balances }: State,
   owner: Owner,
@@ -30,44 +30,48 @@ export function balanceRecords(
   return [{ balance: [...accountOf(name), withTexts(change)] }];
 }
 
-/** What a process no longer claims, of what it does. */
+/** Returns the record that releases the claims of a process; empty if it has none of the ids. */
 export function dropRecords({ claims }: State, me: string, ids: readonly string[]): FileRecord[] {
-  const own = ids.filter((id) => claims.get(id)?.has(me) === true);
-  return own.length === 0 ? [] : [{ drop: own }];
+  const claimed = ids.filter((id) => claims.get(id)?.has(me) === true);
+  return claimed.length === 0 ? [] : [{ drop: claimed }];
 }
 
-/** What goes along with the write of an attempt. */
+/** Returns the records of claims and balances that go along with the write of an attempt. */
 export function alongRecords(
   state: State,
   me: string,
   { id, ...owner }: Pick<Attempt, 'id'> & Partial<Owner>,
   { claim = [], drop = [], spend, free = [] }: Along,
 ): FileRecord[] {
-  const ends: readonly (readonly [string, BalanceChange])[] = [
+  const holdEnds: readonly (readonly [string, BalanceChange])[] = [
     ...(spend === undefined ? [] : [[spend.account, { spend: id, slot: spend.slot }] as const]),
     ...free.map((account) => [account, { release: id }] as const),
   ];
   return [
     ...(claim.length === 0 ? [] : [{ claim }]),
     ...dropRecords(state, me, drop),
-    ...ends.flatMap(([account, change]) =>
-      ownersOf(state, owner, account).flatMap((one) => balanceRecords(state, one, account, change)),
+    ...holdEnds.flatMap(([account, change]) =>
+      ownersOf(state, owner, account).flatMap((accountOwner) =>
+        balanceRecords(state, accountOwner, account, change),
+      ),
     ),
   ];
 }
 
-/** Whose an account is; of an attempt that is gone it is not known. */
+/** Returns the owner of an account; if unknown (the attempt is gone), all owners with a balance. */
 function ownersOf(
   { balances }: State,
   { wallet, network }: Partial<Owner>,
   account: string,
 ): Owner[] {
   if (wallet !== undefined && network !== undefined) return [{ wallet, network }];
-  const all = [...balances.keys()].map(accountOf);
-  return all.flatMap((one) => (one[2] === account ? [{ wallet: one[0], network: one[1] }] : []));
+  const accounts = [...balances.keys()].map(accountOf);
+  return accounts.flatMap((entry) =>
+    entry[2] === account ? [{ wallet: entry[0], network: entry[1] }] : [],
+  );
 }
 
-/** Holds tokens for an attempt, if they are there and may be taken. */
+/** Holds tokens of an account for an attempt, if the known balance allows it. */
 export function holdStep(
   state: State,
   attempt: Attempt,
@@ -85,7 +89,7 @@ export function holdStep(
   );
 }
 
-/** What is to be told of a change of an attempt, if events are kept or there is one to be told. */
+/** Returns the events of a change of an attempt, if events are kept or an endpoint exists. */
 export function toldRecords(
   { outbox }: State,
   keepsEvents: boolean,
@@ -97,8 +101,8 @@ export function toldRecords(
 }
 
 /**
- * Whether a change of an attempt puts something signed on record: that may leave next, and so has to
- * be on the disk.
+ * Whether a change records a new signed payment or swap. The transaction is sent next, so its
+ * record must be on the disk first.
  */
 export function isSigned(before: Attempt | undefined, { payment, swap }: Attempt): boolean {
   return (
@@ -107,7 +111,13 @@ export function isSigned(before: Attempt | undefined, { payment, swap }: Attempt
   );
 }
 
-/** What takes back a change, and what was to be told of it. */
-export function inverseOf(change: FileRecord, told: readonly FileRecord[]): readonly FileRecord[] {
-  return [change, ...told.flatMap((one) => ('job' in one ? [{ jobDone: one.job.id }] : []))];
+/** Returns records that restore the previous attempt and remove the events of its change. */
+export function inverseOf(
+  restore: FileRecord,
+  events: readonly FileRecord[],
+): readonly FileRecord[] {
+  return [
+    restore,
+    ...events.flatMap((record) => ('job' in record ? [{ jobDone: record.job.id }] : [])),
+  ];
 }

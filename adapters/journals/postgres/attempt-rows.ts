@@ -7,7 +7,7 @@ import { readingFrom } from '../balance-json.js';
 import type { Row } from './database.js';
 import { digest } from './keys.js';
 
-/** In the order of `ATTEMPT_COLUMNS`. */
+/** Returns the values of an attempt, in the order of `ATTEMPT_COLUMNS`. */
 export function columnsOf(attempt: Attempt): unknown[] {
   const { state, host, payTo, mint, fingerprint, idempotencyKey } = attempt;
   const cost = [...costIn(attempt)];
@@ -32,11 +32,11 @@ export function recordOf(row: Row): Attempt {
 }
 
 export function attemptOf(record: string): Attempt {
-  // Written from an attempt, above.
+  // `columnsOf` wrote this JSON from an attempt.
   return JSON.parse(record) as Attempt;
 }
 
-/** What the database's function says that it holds. */
+/** Parses the hold that the stored function `reserve` took. */
 export function heldFrom(held: string): Taken {
   const { before } = JSON.parse(held) as { before: { amount: string; slot: number } | null };
   return { before: before === null ? undefined : readingFrom(before) };

@@ -23,7 +23,7 @@ import type { Adding } from './outbox.js';
 import { PAGE, statementsOf } from './statements.js';
 import type { Tables } from './tables.js';
 
-// What the database's functions answer besides states.
+// Answers of the stored functions, besides states.
 const WRITTEN = 'written';
 const TELL = 'tell';
 
@@ -31,27 +31,27 @@ const states = Object.keys(attemptStates) as AttemptState[];
 const releasable = states.filter((state) => attemptStates[state].release);
 const decided = states.filter((state) => attemptStates[state].decided);
 
-/** How what is to be told of attempts is added. */
+/** Adds the events of attempts. */
 export interface Telling {
   readonly adding: Adding;
-  /** Whether this journal has an outbox. One without adds if another of the schema has one. */
+  /** Whether this journal has an outbox. If not, it adds events once the schema has an outbox. */
   readonly always: boolean;
 }
 
-/** What became of a write: which state stands, if any; or which cap has no room. */
+/** The result of a write: the state now on record, if any; or the cap that has no room. */
 interface Written {
   readonly standing?: string | undefined;
   readonly block?: CapBlock;
 }
 
-/** What attempts have to do with besides. */
+/** The parts of the journal that writes of attempts also change. */
 interface Beside {
   readonly telling: Telling;
   readonly claims: Pick<SharedClaims, 'along'>;
   readonly balances: Balances;
 }
 
-/** The attempts of a journal in the database's tables, which exist. */
+/** Returns the attempts of a journal in tables that exist. */
 export function attemptsIn(
   database: Database,
   tables: Tables,
@@ -62,9 +62,9 @@ export function attemptsIn(
   const text = statementsOf(tables);
   const { put, release, used: usedRows } = text;
   const lockFor = (owner: Owner) => lockKey(schema, 'reserve', ...ownerParts(owner));
-  let isTold = always;
+  let addsEvents = always;
 
-  /** By the record as it stands. With caps, no reservation of the owner is made meanwhile. */
+  /** Puts by the record in the database. With caps, it blocks other reservations of the owner. */
   const putWithin = (
     step: string,
     attempt: Attempt,
@@ -77,18 +77,18 @@ export function attemptsIn(
       if (row === undefined) return {};
       const before = recordOf(row);
       if (dropsSwap(before, attempt)) return { standing: before.state };
-      const asked = caps.map((cap) => ({ cap, cost: 0n }));
+      const checks = caps.map((cap) => ({ cap, cost: 0n }));
       const rows =
         caps.length === 0
           ? []
-          : await query(usedRows, [...ownerParts(attempt), ...capValues(asked, attempt.at)]);
-      const used = rows.map((one) => BigInt(one['used'] ?? 0));
+          : await query(usedRows, [...ownerParts(attempt), ...capValues(checks, attempt.at)]);
+      const used = rows.map((row) => BigInt(row['used'] ?? 0));
       const block = firstFull(caps, used, attempt, before);
       if (block !== undefined) return { block };
       const [{ standing } = {}] = await query(put, [...values, true]);
       const jobs = standing === WRITTEN ? jobsOf(before, attempt, systemRuntime.now()) : [];
-      // Another process may have begun to keep events at any time; while none does, there is no
-      // place for them.
+      // Ask each time, because another process may have begun to keep events. While no process
+      // keeps events, there is no table for them.
       if (
         jobs.length > 0 &&
         (always || (await hasOutbox({ query: (_, ...question) => query(...question) }, tables)))
@@ -97,23 +97,23 @@ export function attemptsIn(
       return { standing };
     });
 
-  /** One statement, for as long as no journal keeps events in the schema. */
+  /** Puts with one statement, as long as no journal of the schema keeps events. */
   const putOnce = async (attempt: Attempt, values: unknown[]): Promise<Written> => {
-    // What ends without a payment is held against the record as it stands.
-    if (!isTold && !mayDropSwap(attempt)) {
+    // An attempt that ends unpaid must not drop an open swap, so its put needs the record first.
+    if (!addsEvents && !mayDropSwap(attempt)) {
       const [{ standing } = {}] = await database.query('put', put, [...values, false]);
       if (standing !== TELL) return { standing };
-      isTold = true;
+      addsEvents = true;
     }
     return putWithin('put', attempt, values, []);
   };
 
   const replace = async (
-    given: Attempt,
+    original: Attempt,
     along: Along,
     write: (attempt: Attempt, values: unknown[]) => Promise<Written>,
   ) => {
-    const attempt = copyOf(given);
+    const attempt = copyOf(original);
     const from = states.filter((state) => mayFollow(state, attempt.state));
     const columns = columnsOf(attempt);
     const { block, standing } = await claims.along(along, async (beside) => {
@@ -128,15 +128,15 @@ export function attemptsIn(
   };
 
   return {
-    async reserve(given, caps, along = {}, hold) {
-      const attempt = copyOf(given);
-      const asked = caps
+    async reserve(original, caps, along = {}, hold) {
+      const attempt = copyOf(original);
+      const checks = caps
         .map((cap) => ({ cap, cost: takenOf(cap, attempt) }))
         .filter(({ cost }) => cost > 0n);
       const key = lockFor(attempt);
       const values = [
         ...ownerParts(attempt),
-        ...capValues(asked, attempt.at),
+        ...capValues(checks, attempt.at),
         attempt.resigns ?? null,
         attempt.id,
         ...columnsOf(attempt),
@@ -156,31 +156,31 @@ export function attemptsIn(
         }),
       );
       if (row?.['taken'] !== undefined) return { taken: attemptOf(row['taken']) };
-      const blocking = row?.['n'] === undefined ? undefined : asked[Number(row['n'])];
+      const blocking = row?.['n'] === undefined ? undefined : checks[Number(row['n'])];
       if (blocking !== undefined) return { cap: blocking.cap, used: BigInt(row?.['used'] ?? 0) };
       return row?.['held'] === undefined ? undefined : heldFrom(row['held']);
     },
 
-    async put(given, along = {}) {
-      const work = () => replace(given, along, putOnce);
+    async put(original, along = {}) {
+      const work = () => replace(original, along, putOnce);
       await (endsHold(along) ? balances.changing(work) : work());
     },
 
-    raise: (given, caps) =>
-      replace(given, {}, (attempt, values) => putWithin('raise', attempt, values, caps)),
+    raise: (original, caps) =>
+      replace(original, {}, (attempt, values) => putWithin('raise', attempt, values, caps)),
 
     async release(id, along = {}) {
       const work = async (beside: object) => {
         const values = [id, releasable, JSON.stringify(beside)];
-        const [{ record } = {}] = isTold
+        const [{ record } = {}] = addsEvents
           ? [{ record: TELL }]
           : await database.query('release', release, [...values, false]);
         if (record === TELL) {
-          isTold = true;
+          addsEvents = true;
           await adding('release', digest('attempt', id), async (query, add) => {
-            const [gone] = await query(release, [...values, true]);
-            if (gone?.['record'] !== undefined)
-              await add(jobsOf(recordOf(gone), undefined, systemRuntime.now()));
+            const [released] = await query(release, [...values, true]);
+            if (released?.['record'] !== undefined)
+              await add(jobsOf(recordOf(released), undefined, systemRuntime.now()));
           });
         }
         return { isDone: true };
@@ -203,7 +203,7 @@ export function attemptsIn(
     },
 
     async *attempts(owner, { state, since } = {}) {
-      const isOpen = openStates.some((one) => one === state);
+      const isOpen = openStates.some((openState) => openState === state);
       const listed = isOpen ? text.openAttempts : text.attempts;
       let last: string | undefined = '0';
       while (last !== undefined) {
@@ -219,24 +219,24 @@ export function attemptsIn(
     },
 
     async *owners() {
-      const all = `select distinct wallet, network from ${tables.attempts} where state in ('reserved', 'abandoned', 'signed')`;
-      for (const { wallet, network } of await database.query('attempts', all, [])) {
+      const owners = `select distinct wallet, network from ${tables.attempts} where state in ('reserved', 'abandoned', 'signed')`;
+      for (const { wallet, network } of await database.query('attempts', owners, [])) {
         if (wallet !== undefined && network !== undefined) yield { wallet, network };
       }
     },
 
     async used(owner, caps, now) {
-      const asked = caps.map((cap) => ({ cap, cost: 0n }));
+      const checks = caps.map((cap) => ({ cap, cost: 0n }));
       const rows = await database.query('used', usedRows, [
         ...ownerParts(owner),
-        ...capValues(asked, now),
+        ...capValues(checks, now),
       ]);
       return rows.map((row) => BigInt(row['used'] ?? 0));
     },
   };
 }
 
-/** One that is decided stays as it is. */
+/** Whether a put is done: written, or not needed because the attempt on record is decided. */
 function isDone(standing: string | undefined): boolean {
   return standing === WRITTEN || decided.some((state) => state === standing);
 }

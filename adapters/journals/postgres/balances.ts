@@ -13,26 +13,26 @@ import { statementsOf } from './statements.js';
 import type { Tables } from './tables.js';
 
 /**
- * How long a balance serves that came with something else, in milliseconds. It is only looked at:
- * what takes of it looks at the row.
+ * How long a balance that came with another query serves reads, in milliseconds. Only reads use it:
+ * a step that changes the balance reads the row.
  */
 const SERVES_MS = 500;
 
-/** The balances of all owners, one row each. Changes to one take their turn. */
+/** The balances of all owners, one row for each account. Changes of a row run one by one. */
 export interface Balances {
   of(owner: Owner): BalanceStore;
-  /** A question that brings an owner's balances by the way. */
+  /** Runs a query that also returns the balances of an owner, and keeps them for reads. */
   asking<T>(
     owner: Owner,
     ask: () => Promise<{ readonly books: readonly Row[]; readonly result: T }>,
   ): Promise<T>;
-  /** A write that may change balances: none that was read before serves then. */
+  /** Runs a write that may change balances: balances that were read before it serve no more. */
   changing<T>(work: () => Promise<T>): Promise<T>;
 }
 
 export function balancesIn(database: Database, tables: Tables): Balances {
   const text = statementsOf(tables);
-  /** Grows with each change, at its begin and at its end. */
+  /** Counts the begins and ends of changes. */
   let changes = 0;
   let seen = { owner: '', changes, at: -Infinity, books: new Map<string, Row>() };
   const nameOf = (owner: Owner) => digest(...ownerParts(owner));

@@ -4,12 +4,12 @@ import { pastDeadlock } from './deadlock.js';
 import { reserveCall } from './stored-functions.js';
 import type { Tables } from './tables.js';
 
-// How many calls one statement does at most.
+/** The most calls in one statement. */
 const MOST = 32;
 
 /**
- * Calls that one statement does together, each of them or none; gives a row for each, in order,
- * if there is something to tell.
+ * Does a batch of calls in one statement: all of them or none. Resolves to a row for each call, in
+ * order; undefined if the call has no result.
  */
 export type Together<T> = (
   database: Database,
@@ -23,8 +23,8 @@ interface Waiting<T> {
 }
 
 /**
- * Makes a reservation, and tells what the database's function said. `key` is the owner's: those of
- * one owner take turns in the database.
+ * Returns a function that makes a reservation and resolves to the row of the stored function. `key`
+ * is the owner's lock key: reservations of an owner run one by one in the database.
  */
 export function batchedReserve(
   database: Database,
@@ -35,25 +35,25 @@ export function batchedReserve(
   );
 }
 
-/** Calls of one key that come while one is under way go together, in one statement. */
+/** Batches calls: calls that come while a call with the same key runs share one statement. */
 export function batched<T>(
   database: Database,
   step: string,
   perform: Together<T>,
 ): (key: string, value: T) => Promise<Row | undefined> {
-  // A list is here as long as it is worked on.
+  // A key has a queue here as long as `serve` works on the queue.
   const queues = new Map<string, Waiting<T>[]>();
 
   const together = async (inner: Database, batch: readonly Waiting<T>[]): Promise<void> => {
     try {
       const values = batch.map(({ value }) => value);
       const rows = await pastDeadlock(() => perform(inner, values));
-      batch.forEach((one, index) => one.resolve(rows[index]));
+      batch.forEach((call, index) => call.resolve(rows[index]));
     } catch (error) {
       if (!isOwnFault(error)) throw error;
       if (batch.length === 1) batch[0]?.reject(error);
-      // Nothing was written: the one at fault fails alone.
-      else for (const one of batch) await together(inner, [one]);
+      // Nothing was written, so run the calls one by one: only the call at fault fails.
+      else for (const call of batch) await together(inner, [call]);
     }
   };
 
@@ -63,9 +63,9 @@ export function batched<T>(
       try {
         await together(inner, batch);
       } catch (error) {
-        // The database fails or is silent: it does so for those that wait, too. Calls that have an
-        // answer keep it.
-        for (const one of [...batch, ...queue.splice(0)]) one.reject(error);
+        // The database fails or is silent, so all waiting calls fail too. Calls that already have
+        // an answer keep it.
+        for (const call of [...batch, ...queue.splice(0)]) call.reject(error);
       }
     }
     queues.delete(key);
@@ -76,10 +76,10 @@ export function batched<T>(
       step,
       (inner) =>
         new Promise((resolve, reject) => {
-          const one = { value, resolve, reject };
+          const call = { value, resolve, reject };
           const queue = queues.get(key);
-          if (queue !== undefined) return void queue.push(one);
-          const started = [one];
+          if (queue !== undefined) return void queue.push(call);
+          const started = [call];
           queues.set(key, started);
           void serve(inner, key, started);
         }),
@@ -87,8 +87,8 @@ export function batched<T>(
 }
 
 /**
- * Whether the database refused what one call brought: bad data, an id that is there, or too much of
- * it (SQLSTATE classes 22, 23 and 54).
+ * Whether the database refused the data of a single call: bad data, an id that exists, or too much
+ * data (SQLSTATE classes 22, 23 and 54).
  */
 function isOwnFault(error: unknown): boolean {
   if (!isExactChangeError(error, 'journal_unavailable')) return false;

@@ -4,40 +4,40 @@ import type { Tables } from './tables.js';
 
 const HOUR_MS = 60 * 60 * 1000;
 
-/** A cap as the statements take it, at a moment. */
-interface Asked {
+/** A cap to check, and the cost of an attempt. */
+interface CapCheck {
   readonly cap: Cap;
-  /** What an attempt would take of it, in its unit. */
+  /** The amount that an attempt would take of the cap, in the cap's unit. */
   readonly cost: bigint;
 }
 
-/** Ten arrays for the parameters $3 to $12 of a statement with {@link capRows}. */
-export function capValues(asked: readonly Asked[], now: number): unknown[] {
-  const since = asked.map(({ cap }) =>
+/** Returns ten arrays for the parameters $3 to $12 of a statement with {@link capRows}. */
+export function capValues(checks: readonly CapCheck[], now: number): unknown[] {
+  const since = checks.map(({ cap }) =>
     cap.windowMs === undefined ? -Infinity : now - cap.windowMs,
   );
   const hours = since.map((time) => Math.floor(time / HOUR_MS));
   return [
-    asked.map((_, index) => index),
-    asked.map(({ cap }) => cap.unit),
-    asked.map(({ cap }) => cap.limit.toString()),
-    asked.map(({ cost }) => cost.toString()),
+    checks.map((_, index) => index),
+    checks.map(({ cap }) => cap.unit),
+    checks.map(({ cap }) => cap.limit.toString()),
+    checks.map(({ cost }) => cost.toString()),
     since,
     hours,
-    // Where the hour that the window begins in ends; -Infinity for a window without a beginning.
+    // End of the hour in which the window begins; -Infinity for a cap without a window.
     hours.map((hour) => (hour + 1) * HOUR_MS),
-    asked.map(({ cap }) => cap.host ?? null),
-    asked.map(({ cap }) => cap.payTo ?? null),
-    asked.map(({ cap }) => cap.mint ?? null),
+    checks.map(({ cap }) => cap.host ?? null),
+    checks.map(({ cap }) => cap.payTo ?? null),
+    checks.map(({ cap }) => cap.mint ?? null),
   ];
 }
 
 /**
- * The caps of the parameters as rows, `used` among their columns: the hours that lie in the window,
- * the attempts of the one that it begins in, and older ones that are not decided.
+ * Returns SQL for the caps of the parameters as rows. The column `used` adds up three parts: the
+ * whole hours in the window, the attempts of its first hour, and older undecided attempts.
  */
 export function capRows({ attempts, spent }: Tables): string {
-  // `counts` of the policy, once for sums and once for single attempts.
+  // The same rule as `counts` of the policy, for rows of sums and for rows of attempts.
   const counted = (row: string) => `${row}.wallet = $1 and ${row}.network = $2
       and (c.host is null or ${row}.host = c.host or ${row}.bare_host = c.host)
       and (c.pay_to is null or ${row}.pay_to = c.pay_to)

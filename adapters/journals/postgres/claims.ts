@@ -10,21 +10,22 @@ import type { Tables } from './tables.js';
 export interface SharedClaims extends Claims {
   readonly any: boolean;
   /**
-   * A write with what goes along with it.
+   * Runs a write that takes or releases claims.
    *
-   * @param write - Is given that as the database takes it. Resolves to whether it happened.
+   * @param write - Gets `along` as the stored functions take it. Resolves to whether the write was
+   * done; if not, the claims do not stay.
    */
   along<T extends { readonly isDone: boolean }>(
     along: Along,
     write: (along: object) => Promise<T>,
   ): Promise<T>;
-  /** Puts the claims of this instance under a new connection. */
+  /** Writes the claims of this instance again, in the name of a new connection. */
   restore(query: Query, line: Line): Promise<void>;
-  /** Takes back all that this instance claims. */
+  /** Releases all claims of this instance. */
   clear(database: Database): Promise<void>;
 }
 
-/** @param instance - Unlike that of any other instance. */
+/** @param instance - A unique id of this journal instance. */
 export function sharedClaims(
   session: Session,
   database: Database,
@@ -35,28 +36,28 @@ export function sharedClaims(
   const mine = new Set<string>();
   const write = (query: Query, names: readonly string[], { holder }: Line) =>
     query(text.claim, [names, instance, holder]);
-  // Any text can be an id, and only some can be stored.
+  // An id may be any text, and Postgres cannot store every text.
   const name = (id: string) => digest(id);
   const claiming = async <T extends { readonly isDone: boolean }>(
     names: readonly string[],
     work: () => Promise<T>,
   ): Promise<T> => {
-    for (const one of names) mine.add(one);
+    for (const claim of names) mine.add(claim);
     let isDone = false;
     try {
       const result = await work();
       ({ isDone } = result);
       return result;
     } finally {
-      if (!isDone) for (const one of names) mine.delete(one);
+      if (!isDone) for (const claim of names) mine.delete(claim);
     }
   };
   const holderNow = async () =>
     session.holder ?? (await session.run('claim', (_, { holder }) => Promise.resolve(holder)));
-  const again = (names: readonly string[]) =>
+  const claimAgain = (names: readonly string[]) =>
     session.run('claim', (query, line) => {
-      const still = names.filter((one) => mine.has(one));
-      return write(query, still, line);
+      const stillMine = names.filter((claim) => mine.has(claim));
+      return write(query, stillMine, line);
     });
   return {
     async take(ids) {
@@ -68,7 +69,7 @@ export function sharedClaims(
     },
     async drop(ids) {
       const names = ids.map(name);
-      for (const one of names) mine.delete(one);
+      for (const claim of names) mine.delete(claim);
       await session.run('unclaim', (query) => query(text.unclaim, [names, instance]));
     },
     along({ claim = [], drop = [], ...rest }, writeAlong) {
@@ -76,10 +77,10 @@ export function sharedClaims(
       const dropped = drop.map(name);
       return claiming(names, async () => {
         const holder = names.length === 0 ? undefined : await holderNow();
-        for (const one of dropped) mine.delete(one);
+        for (const id of dropped) mine.delete(id);
         const result = await writeAlong({ ...rest, claim: names, drop: dropped, instance, holder });
-        // Another connection may have put them in its own name meanwhile, which this undid.
-        if (session.holder !== holder && names.length > 0) void again(names).catch(ignored);
+        // If the session has a new connection, this write put back the name of the old connection.
+        if (session.holder !== holder && names.length > 0) void claimAgain(names).catch(ignored);
         return result;
       });
     },
@@ -96,8 +97,8 @@ export function sharedClaims(
     },
     async restore(query, line) {
       await write(query, [...mine], line);
-      // An instance that lost its connection and has not got another one yet writes its claims
-      // again, as above.
+      // This may delete the claims of an instance that lost its connection. That instance writes
+      // its claims again once it has a new connection.
       await query(text.endClaims, [instance, [...mine]]);
     },
     async clear(direct) {

@@ -5,8 +5,8 @@ import { statementsOf } from './statements.js';
 import type { Tables } from './tables.js';
 
 /**
- * Counts up from 1 under a name. A name that was not used for a day is forgotten: what is counted
- * by it, a blockhash, lives for minutes.
+ * Returns the next number of a name's counter, from 1 on. A counter that was unused for a day is
+ * deleted: its name is a blockhash, which is valid for minutes.
  */
 export async function nextIn(
   database: Database,

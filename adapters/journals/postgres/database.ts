@@ -5,8 +5,8 @@ import type { Gate } from './gate.js';
 import { ignored, type OpenPool, type PostgresClient } from './pool.js';
 
 /**
- * A row without what is null in it. Statements return text, as types may be parsed in ways of the
- * caller's own.
+ * A row without its nulls. Statements return text only, because the caller's pool may parse other
+ * types in its own way.
  */
 export type Row = Readonly<Partial<Record<string, string>>>;
 
@@ -21,16 +21,16 @@ export interface Database {
   /** One statement. Rejects with `journal_unavailable`. */
   query(step: string, text: string, values?: unknown[]): Promise<Row[]>;
   /**
-   * Statements that happen together or not at all, each seeing what others committed before it.
-   * Those of one key take turns, so that no more than one connection of the process waits for a
-   * lock that they all need.
+   * Runs statements in one transaction. Each statement sees all rows that were committed before it.
+   * Transactions of a key run one by one: only one connection of the process then waits for the
+   * lock that they need.
    */
   transaction<T>(step: string, key: string, work: (query: Query) => Promise<T>): Promise<T>;
-  /** Statements on one connection, each by itself. */
+  /** Runs statements on one connection, without a transaction. */
   connection<T>(step: string, work: (query: Query) => Promise<T>): Promise<T>;
-  /** One call that may take several steps: whatever lets it begin lets it end. */
+  /** Runs a call of several steps. Once it has begun, a closing gate does not stop its steps. */
   call<T>(step: string, work: (database: Database) => Promise<T>): Promise<T>;
-  /** A connection to keep. To be given back. */
+  /** Returns a connection, which the caller must release. */
   checkOut(signal: AbortSignal): Promise<PostgresClient>;
   close(): Promise<void>;
 }
@@ -51,7 +51,7 @@ export function createDatabase(open: () => Promise<OpenPool>, timeoutMs: number)
     try {
       return await untilAborted(connecting, signal);
     } catch (error) {
-      connecting.then((late) => late.release(), ignored);
+      connecting.then((client) => client.release(), ignored);
       throw error;
     }
   };
@@ -66,14 +66,14 @@ export function createDatabase(open: () => Promise<OpenPool>, timeoutMs: number)
     const perform = async (): Promise<T> => {
       const client = await checkOut(deadline.signal);
       client.on('error', ignored);
-      let whole = false;
+      let isDone = false;
       try {
         const result = await untilAborted(work(queryOn(client)), deadline.signal);
-        whole = true;
+        isDone = true;
         return result;
       } finally {
         client.removeListener('error', ignored);
-        client.release(!whole);
+        client.release(!isDone);
       }
     };
     try {
@@ -85,8 +85,8 @@ export function createDatabase(open: () => Promise<OpenPool>, timeoutMs: number)
     }
   };
 
-  // Read committed, whatever the database's default is: a session that waits for a lock must see
-  // what its holder wrote. A holder whose machine is gone must not block the others until TCP
+  // Read committed, whatever the database's default is: a session that waited for a lock must see
+  // the rows that the last holder wrote. The timeouts end a holder that lost its machine before TCP
   // notices.
   const begin = `begin isolation level read committed; set local lock_timeout = ${timeoutMs}; set local idle_in_transaction_session_timeout = ${timeoutMs}`;
 
@@ -120,8 +120,8 @@ export function queryOn(client: PostgresClient): Query {
 }
 
 /**
- * Several statements at once give several results, which are of no use. Every statement of ours
- * that gives rows selects text alone.
+ * Whether a result has rows. A text with several statements gives a list of results, which are not
+ * used. All statements of this journal that return rows select text only.
  */
 function hasRows(
   result: unknown,
@@ -135,7 +135,7 @@ function withoutNulls(row: Readonly<Record<string, string | null>>): Row {
   );
 }
 
-/** The same, if each call passes a gate and waits for what must be there first. */
+/** Returns a database that lets each call pass the gate and wait until the tables are ready. */
 export function guarded(database: Database, gate: Gate, ready: () => Promise<void>): Database {
   const pass = <T>(step: string, work: () => Promise<T>): Promise<T> =>
     gate.pass(step, async () => {

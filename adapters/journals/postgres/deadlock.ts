@@ -1,7 +1,8 @@
 import { isExactChangeError } from '../../../src/errors.js';
 
 /**
- * Runs a statement once more if Postgres ended it to undo a deadlock: all of it was rolled back.
+ * Runs a statement, and once more if Postgres ended it to undo a deadlock: Postgres rolled all of
+ * it back.
  */
 export async function pastDeadlock<T>(statement: () => Promise<T>): Promise<T> {
   try {

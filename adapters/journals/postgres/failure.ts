@@ -1,6 +1,6 @@
 import { isExactChangeError, TransportError } from '../../../src/errors.js';
 
-/** What a database that fails becomes. Our own errors say enough already. */
+/** Wraps an error of the database. Returns errors of this package as they are. */
 export function failure(step: string, cause: unknown): unknown {
   if (isExactChangeError(cause)) return cause;
   return new TransportError(
@@ -10,7 +10,7 @@ export function failure(step: string, cause: unknown): unknown {
   );
 }
 
-/** What a call on a closed journal gets. */
+/** Returns the error for a call on a closed journal. */
 export function closed(step: string): TransportError {
   return new TransportError(
     'journal_unavailable',

@@ -1,10 +1,10 @@
 import { closed } from './failure.js';
 
-/** Knows what is under way, so that closing can wait for it. */
+/** Counts the running calls, so that `close` can wait for them. */
 export interface Gate {
   /** Rejects with `journal_unavailable` once the gate is closed. */
   pass<T>(step: string, work: () => Promise<T>): Promise<T>;
-  /** Lets no call in any more. Resolves when all are out. */
+  /** Refuses new calls. Resolves when all running calls have ended. */
   close(): Promise<void>;
 }
 

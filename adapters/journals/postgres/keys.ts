@@ -2,14 +2,14 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { Owner } from '../../../src/journal/types.js';
 
 /**
- * Any text, also one that Postgres could not store or index, as something short. JSON tells half
- * surrogates apart, UTF-8 would not.
+ * Returns a short hash of any texts, also of texts that Postgres cannot store or index. JSON comes
+ * first, because UTF-8 would encode all half surrogates alike.
  */
 export function digest(...parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
 
-/** Advisory locks are named by 64 bits; this is their decimal text. */
+/** Returns the key of an advisory lock: 64 bits, as decimal text. */
 export function lockKey(...parts: readonly string[]): string {
   return BigInt.asIntN(64, BigInt(`0x${digest('exact-change', ...parts).slice(0, 16)}`)).toString();
 }
@@ -22,7 +22,7 @@ export function ownerParts({ wallet, network }: Owner): [string, string] {
   return [wallet, network];
 }
 
-/** What a lock of an owner is called among those of all. */
+/** Returns the name of an owner's lock, unique among all owners. */
 export function lockName(owner: Owner, name: string): string {
   return JSON.stringify([...ownerParts(owner), name]);
 }

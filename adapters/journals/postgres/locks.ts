@@ -7,26 +7,26 @@ import { statementsOf } from './statements.js';
 import type { Tables } from './tables.js';
 
 /**
- * A process that frees a lock says so. Neither a holder whose process died does, nor a reservation
- * that only looked at the lock: how long to wait for them, at first and at most.
+ * Milliseconds between tries to take a lock, at first and at most. A notice alone is not enough: a
+ * process that died sends none, nor does a reservation that only tested the lock.
  */
 const POLL_MS = { first: 25, most: 1_000 };
 
 /** Locks that hold between processes, under keys of advisory locks. */
 export interface SharedLocks {
   hold: Locks['hold'];
-  /** A process freed a lock. */
+  /** Wakes the calls that wait for a lock, because a process freed it. */
   freed(key: string): void;
-  /** The connection was lost, and all that it had locked. */
+  /** Wakes all waiting calls, because the connection was lost with all its locks. */
   lost(): void;
-  /** Whether anything is locked. */
+  /** Whether a call holds a lock or waits for it. */
   readonly any: boolean;
   /**
-   * Locks again, on a new connection, what is still being worked under; as far as no other process
-   * has it by now.
+   * Takes the locks of running work again, on a new connection, unless another process has taken
+   * them by now.
    */
   restore(query: Query): Promise<void>;
-  /** No call gets a lock any more, nor waits for one. Work that has begun is not stopped. */
+  /** Refuses all new and waiting calls. Does not stop running work. */
   close(): void;
 }
 
@@ -38,7 +38,7 @@ export function sharedLocks(
   keyOf: (name: string) => string,
 ): SharedLocks {
   const text = statementsOf(tables);
-  // Within the process all calls wait for one lock in one place, and the session asks for it once.
+  // The calls of this process queue here, so that only one of them asks the session for the lock.
   const queue = createLocks();
   const closing = new AbortController();
   const held = new Map<string, number>();
@@ -58,7 +58,7 @@ export function sharedLocks(
     });
   const unlock = async (keys: readonly string[]): Promise<void> => {
     for (const key of keys) count(key, -1);
-    // Where this fails the connection goes, and the locks with it.
+    // If this fails, the session ends the connection, and Postgres frees its locks.
     await session
       .run('unlock', (query) => query(text.unlock, [keys, channel]))
       .catch(() => undefined);
@@ -69,14 +69,16 @@ export function sharedLocks(
     signals: readonly (AbortSignal | undefined)[],
   ): Promise<void> => {
     for (let wait = POLL_MS.first; ; wait = Math.min(2 * wait, POLL_MS.most)) {
-      // Listened for from before the question, so that no answer is missed.
+      // Listen before trying the lock, so that no notice is missed.
       const notice = noticeOf(waiting, key, wait, signals);
       try {
         const asking = tryLock(key);
         const locked = await signals
           .reduce<Promise<boolean>>(untilAborted, asking)
           .catch((reason: unknown) => {
-            void asking.then((late) => (late ? unlock([key]) : undefined)).catch(() => undefined);
+            void asking
+              .then((locked) => (locked ? unlock([key]) : undefined))
+              .catch(() => undefined);
             throw reason;
           });
         if (locked) return;
@@ -88,14 +90,14 @@ export function sharedLocks(
   };
 
   return {
-    hold(names, work, given = []) {
-      const signals = [...given, closing.signal];
+    hold(names, work, callSignals = []) {
+      const signals = [...callSignals, closing.signal];
       return queue.hold(
         names,
         async () => {
           const taken: string[] = [];
           try {
-            // In the order of the names, as in every other process.
+            // Every process takes locks in the order of the names, so none waits in a circle.
             for (const name of [...new Set(names)].sort()) {
               const key = keyOf(name);
               await take(key, signals);
@@ -113,7 +115,7 @@ export function sharedLocks(
       for (const wake of waiting.get(key) ?? []) wake();
     },
     lost() {
-      for (const all of waiting.values()) for (const wake of all) wake();
+      for (const wakes of waiting.values()) for (const wake of wakes) wake();
     },
     get any() {
       return held.size > 0 || waiting.size > 0;
@@ -127,7 +129,7 @@ export function sharedLocks(
   };
 }
 
-/** Resolves when the key is said to be free, or after a while; rejects when a signal fires. */
+/** Resolves on a notice that the key is free, or after `waitMs`; rejects when a signal fires. */
 function noticeOf(
   waiting: Map<string, Set<() => void>>,
   key: string,
@@ -140,10 +142,10 @@ function noticeOf(
     wake = resolve;
     refuse = reject;
   });
-  // No call may be waiting for it any more.
+  // Prevents an unhandled rejection if the caller no longer awaits the promise.
   promise.catch(() => undefined);
-  const all = waiting.get(key) ?? new Set();
-  waiting.set(key, all.add(wake));
+  const wakes = waiting.get(key) ?? new Set();
+  waiting.set(key, wakes.add(wake));
   const timer = setTimeout(wake, waitMs);
   const ends = signals.flatMap((signal) =>
     signal === undefined ? [] : [onAbort(signal, () => refuse(signal.reason))],
@@ -153,8 +155,8 @@ function noticeOf(
     forget() {
       clearTimeout(timer);
       for (const end of ends) end();
-      all.delete(wake);
-      if (all.size === 0 && waiting.get(key) === all) waiting.delete(key);
+      wakes.delete(wake);
+      if (wakes.size === 0 && waiting.get(key) === wakes) waiting.delete(key);
     },
   };
 }

@@ -5,7 +5,7 @@ import { digest, lockKey } from './keys.js';
 import { statementsOf } from './statements.js';
 import type { Tables } from './tables.js';
 
-/** Whether a journal of the schema keeps events, or did: its endpoints have a table then. */
+/** Whether a journal of the schema keeps events, or did: then the table of endpoints exists. */
 export async function hasOutbox(
   database: Pick<Database, 'query'>,
   tables: Tables,
@@ -17,11 +17,11 @@ export async function hasOutbox(
 }
 
 /**
- * Makes the table of endpoints if it is missing. What events need besides must be there: a
- * process that sees the table adds some.
+ * Makes the table of endpoints if it is missing. The job queue must exist before: once a process
+ * sees this table, it adds events.
  */
 export async function prepareEndpoints(database: Database, tables: Tables): Promise<void> {
-  // Looked at without any right to create: the table may have been made by another user.
+  // Check first, because another user may have made the table, and this user may lack that right.
   if (await hasOutbox(database, tables)) return;
   const { schema, endpoints } = tables;
   const key = lockKey(schema, 'tables');
@@ -35,22 +35,22 @@ export async function prepareEndpoints(database: Database, tables: Tables): Prom
   });
 }
 
-/** Where events are told, one row each. */
+/** Returns the endpoints of the outbox, one row for each. */
 export function endpointsIn(
   database: Database,
   { schema, endpoints }: Tables,
 ): Pick<Outbox, 'endpoints' | 'addEndpoint' | 'changeEndpoint' | 'removeEndpoint'> {
-  const all = `select record from ${endpoints} order by seq`;
+  const list = `select record from ${endpoints} order by seq`;
   return {
     async endpoints() {
-      return (await database.query('endpoints', all)).map(endpointOf);
+      return (await database.query('endpoints', list)).map(endpointOf);
     },
     addEndpoint: (endpoint, most) => {
       const key = lockKey(schema, 'endpoints');
       return database.transaction('add an endpoint', key, async (query) => {
-        // One that adds waits for one that is adding: the count must hold until it is written.
+        // Only one transaction adds at a time, so that the count is right until the row is written.
         await query('select pg_advisory_xact_lock($1::bigint)::text', [key]);
-        if (!hasPlaceFor(endpoint, (await query(all)).map(endpointOf), most)) return false;
+        if (!hasPlaceFor(endpoint, (await query(list)).map(endpointOf), most)) return false;
         await query(`insert into ${endpoints} (id, record) values ($1, $2)`, [
           endpoint.id,
           JSON.stringify(endpoint),
@@ -87,6 +87,6 @@ export function endpointsIn(
 }
 
 function endpointOf(row: Row): Endpoint {
-  // Written from endpoints, above.
+  // `addEndpoint` and `write` wrote this JSON from an endpoint.
   return JSON.parse(row['record'] ?? 'null') as Endpoint;
 }

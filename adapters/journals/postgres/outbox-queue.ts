@@ -7,35 +7,35 @@ import { digest, lockKey } from './keys.js';
 import { loadPeer } from './peer.js';
 
 /**
- * Jobs in Postgres, kept by pg-boss. Each call is part of the transaction that its `query` is of.
+ * Jobs in Postgres, in the tables of pg-boss. Each call belongs to the transaction of its `query`.
  * Times are milliseconds since the epoch.
  */
 export interface JobQueue {
   add(query: Query, jobs: readonly NextJob[]): Promise<void>;
-  /** Those that are due at the time, or by the database's own clock. */
+  /** Leases and returns jobs that are due at the given time, or by the database's clock. */
   take(query: Query, options: TakeOptions): Promise<OutboxJob[]>;
-  /** Lets those be taken again whose lease is over. Returns when the next lease ends. */
+  /** Frees jobs with an expired lease. Returns when the next lease ends. */
   free(query: Query, now: number): Promise<number | undefined>;
-  /** How many of them were there. */
+  /** Removes jobs, and returns how many of them existed. */
   end(query: Query, ids: readonly string[]): Promise<number>;
-  /** Removes those that are too many, and returns how many that were. */
+  /** Removes the jobs beyond the limits (of one owner, in all), and returns how many they were. */
   trim(query: Query, most: { readonly ofOne: number; readonly inAll: number }): Promise<number>;
 }
 
 const QUEUE = 'webhooks';
 
 /**
- * The lane of a job, as text that any text becomes: its owner in one half, its place in the other.
- * pg-boss keeps it, and makes nothing of it.
+ * The column for the lane of a job: one half is a hash of the owner, the other a hash of the place.
+ * pg-boss stores this column, and does not use it.
  */
 const KEY = 'singleton_key collate "C"';
 const HALF = 32;
-/** Stands after all that an owner has. */
+/** Sorts after every place of an owner, because hashes are hex digits. */
 const PAST = 'g';
 
 /**
- * Until Postgres has counted a table that grew at once, it takes it for a small one that is as well
- * read whole: once for each step.
+ * Settings that force the index. After a table has grown quickly, Postgres still plans for a small
+ * table. It would then read the whole table for each step.
  */
 const BY_INDEX = ['enable_seqscan', 'enable_bitmapscan', 'enable_sort', 'jit']
   .map((name) => `set local ${name} = off`)
@@ -53,19 +53,16 @@ function placeKey(place: string): string {
   return digest('place', place).slice(0, HALF);
 }
 
-/**
- * A job waits for as long as it takes, however often a process dies over it: pg-boss drops none of
- * its own accord.
- */
+/** Settings with which pg-boss never drops a job, however long it waits and fails. */
 const KEPT = {
   retryLimit: 2 ** 31 - 1,
-  // Sixty years. Some more, in seconds, are no `integer` of Postgres.
+  // Sixty years: about the most that fits an `integer` of Postgres, in seconds.
   retentionMinutes: 60 * 365 * 24 * 60,
 };
 
 /**
- * The schema that pg-boss has to itself: it takes names of at most 50 letters, and writes them
- * without quotes.
+ * Returns the name of pg-boss' own schema. pg-boss takes names of at most 50 letters, and writes
+ * them without quotes.
  */
 export function jobSchema(schema: string): string {
   const name = `${schema}_jobs`;
@@ -80,11 +77,11 @@ export async function prepareJobs(database: Database, schema: string): Promise<v
   const key = lockKey(schema, 'tables');
   await database.connection('tables', async (query) => {
     const boss = await bossOf(schema, executeOn(query));
-    // pg-boss has a lock of its own, and yet fails if several begin at once: its statements come
-    // in one message, which sees names as they were.
+    // pg-boss has its own lock, and still fails if several processes start it at once: it sends all
+    // statements in one message, which does not see tables that were made meanwhile.
     await query('select pg_advisory_lock($1::bigint)::text', [key]);
     await boss.start();
-    // Looked at first: a user that may write the tables may have no right to more.
+    // Check first: the database user may write the tables, but may lack the right to create.
     if ((await boss.getQueue(QUEUE)) === null) {
       await boss.createQueue(QUEUE, { name: QUEUE, ...KEPT });
       await query(
@@ -96,9 +93,10 @@ export async function prepareJobs(database: Database, schema: string): Promise<v
 }
 
 /**
- * Jobs in tables that exist. pg-boss asks the database's clock, fixes leases when a job is written,
- * and gives what is oldest: a process that delivers has a clock of its own, says when they take it,
- * and gives callers their turns. So jobs are taken past pg-boss, in the columns that it reads.
+ * Returns the jobs in tables that exist. Jobs are taken without pg-boss, but in its columns.
+ * pg-boss uses the database's clock, fixes the lease when a job is written, and returns the oldest
+ * job. A worker has its own clock, sets the lease when it takes a job, and gives each caller its
+ * turn.
  */
 export function jobsIn(schema: string): JobQueue {
   let loading: Promise<PgBoss> | undefined;
@@ -107,7 +105,7 @@ export function jobsIn(schema: string): JobQueue {
       Promise.reject(new Error('Every statement belongs to a transaction.')),
     ));
   const jobs = `"${schema}".job`;
-  /** The owner after which to go on: each question begins with another. */
+  /** Key after which the next `take` goes on, so that each `take` begins with another owner. */
   let cursor = '';
   const free = `with freed as (
       update ${jobs} set state = 'retry' where name = $1 and id in (
@@ -116,10 +114,10 @@ export function jobsIn(schema: string): JobQueue {
     where name = $1 and state = 'active' and started_on + expire_in > $2`;
   const next = (after: string, before = '') =>
     `(select ${KEY} from ${jobs} where name = $1 and state < 'active' and ${KEY} > ${after} ${before} order by ${KEY} limit 1)`;
-  // By the index alone from each owner to the next, and from each of its places to the next: never
-  // over all jobs. As many owners as jobs are asked for, so that each has its turn. Pairs are
-  // compared, as an index of pg-boss begins with the time: by that one, each place would be
-  // searched for among all jobs.
+  // The query goes by the index from each owner to the next, and from each place to the next: never
+  // over all jobs. It visits as many owners as jobs are wanted, so that each owner has its turn. It
+  // compares pairs, because an index of pg-boss begins with the time: with that index, Postgres
+  // would search each place among all jobs.
   const take = `with recursive owners as (
       select left(${next('$2')}, ${HALF}) as owner, 1 as place
       union all
@@ -168,7 +166,7 @@ export function jobsIn(schema: string): JobQueue {
         return { rows };
       };
       await (await boss()).insert(next.map(insertOf), { db: { executeSql } });
-      // pg-boss drops without a word what is for a queue that it does not know.
+      // pg-boss silently drops jobs for a queue that it does not know.
       if (inserted !== next.length)
         throw new Error(
           `pg-boss took ${inserted} of ${next.length} jobs: see that "${schema}".queue has a row of the name ${QUEUE}.`,
@@ -186,9 +184,9 @@ export function jobsIn(schema: string): JobQueue {
       ];
       const taken: OutboxJob[] = [];
       await query(BY_INDEX);
-      // One process after the other: two that look at the same time would find the same.
+      // Only one process takes at a time: two processes would find the same jobs.
       await query('select pg_advisory_xact_lock($1::bigint)::text', [lockKey(schema, 'take')]);
-      // Once around, from wherever the last question ended.
+      // Visit all owners once, from the owner at which the last `take` ended.
       for (let isRound = cursor === ''; ;) {
         const rows = await query(take, [
           QUEUE,
@@ -213,8 +211,7 @@ export function jobsIn(schema: string): JobQueue {
       return row?.['next'] === undefined ? undefined : Number(row['next']);
     },
     async end(query, ids) {
-      // Removed instead of completed: a job that is done is of no more use, and needs no clearing
-      // away.
+      // Delete instead of complete: completed jobs would pile up.
       const ended: unknown = await (
         await boss()
       ).deleteJob(QUEUE, [...ids], { db: { executeSql: executeOn(query) } });
@@ -227,8 +224,8 @@ export function jobsIn(schema: string): JobQueue {
 }
 
 /**
- * One that opens no connections, sets no timers and prints nothing: it is asked for single
- * statements.
+ * Returns a pg-boss that opens no connections, sets no timers and prints nothing. It only runs
+ * single statements.
  */
 async function bossOf(schema: string, executeSql: PgBoss.Db['executeSql']): Promise<PgBoss> {
   const { default: Boss } = await loadPeer('pg-boss', () => import('pg-boss'));
@@ -242,7 +239,7 @@ function executeOn(query: Query): PgBoss.Db['executeSql'] {
 function insertOf(job: NextJob, place: number): PgBoss.JobInsert {
   return {
     name: QUEUE,
-    // As text within: `jsonb` would refuse a part of what strings may hold.
+    // The job is JSON text inside the data, because `jsonb` refuses some strings (such as NUL).
     data: { job: JSON.stringify(job) },
     startAfter: timeOf(job.dueAt),
     singletonKey: keyOf(laneOf(job)),
@@ -251,21 +248,18 @@ function insertOf(job: NextJob, place: number): PgBoss.JobInsert {
 }
 
 function jobOf(text: string): NextJob {
-  // Written from a job, above.
+  // `insertOf` wrote this JSON from a job.
   return JSON.parse(text) as NextJob;
 }
 
-/**
- * Of those that are due at the same time and were written together, the lowest id comes first: in
- * their order.
- */
+/** Returns an id that sorts jobs of one `add` with the same due time in their order. */
 function idOf({ dueAt }: NextJob, place: number): string {
   const time = Math.max(0, Math.floor(dueAt)).toString(16).padStart(12, '0');
   const order = (place % 65_536).toString(16).padStart(4, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}-${order}-${randomUUID().slice(19)}`;
 }
 
-/** As Postgres reads it, whatever the time zone of its session. */
+/** Returns a time as text that Postgres reads alike in every time zone of a session. */
 function timeOf(ms: number): string {
   return new Date(ms).toISOString();
 }

@@ -10,18 +10,18 @@ import { ignored } from './pool.js';
 import type { Tables } from './tables.js';
 
 /**
- * How long jobs may wait that another process took since and died over. Looking for them reads all
- * jobs: it is not done each time.
+ * Milliseconds between searches for expired leases of processes that died. A search reads all jobs,
+ * so not every `take` does one.
  */
 const LOOK_MS = 2_000;
 
 /**
- * Of so many jobs that are added one leads to a count of all, which reads all: the outbox holds
- * about so many more than it is to, for each process.
+ * About one in this many added jobs leads to a trim, which reads all jobs. So the outbox may exceed
+ * its limit by about this many jobs for each process.
  */
 const COUNTED = 1_000;
 
-/** A transaction that may add jobs, which are announced once it is committed. */
+/** Runs a transaction that may add jobs. Announces the jobs once the transaction is committed. */
 export type Adding = <T>(
   step: string,
   key: string,
@@ -31,21 +31,21 @@ export type Adding = <T>(
 export interface PostgresOutbox {
   readonly outbox: Outbox;
   readonly adding: Adding;
-  /** Calls all that asked: another process has added jobs, or may have, unheard. */
+  /** Calls all listeners, because another process has, or may have, added jobs. */
   heard(): void;
-  /** Whether any listener asked. */
+  /** Whether the outbox has listeners. */
   readonly listens: boolean;
 }
 
-/** How processes tell each other that there are jobs. */
+/** Notifies other processes of new jobs. */
 export interface Channel {
-  /** Tells the others once the transaction is committed. */
+  /** Notifies the other processes once the transaction of `query` is committed. */
   tell(query: Query): Promise<unknown>;
-  /** A listener wants to hear of it from now on. */
+  /** Called when a listener is added: from now on, notices must arrive. */
   listen(): void;
 }
 
-/** An outbox in the tables of the journal and of pg-boss, which exist. */
+/** Returns an outbox in the tables of the journal and of pg-boss, which must exist. */
 export function outboxIn(
   database: Database,
   tables: Tables,
@@ -54,7 +54,7 @@ export function outboxIn(
 ): PostgresOutbox {
   const { added: listeners, dropped } = createOutboxListeners();
   const stops = new Set<() => void>();
-  /** When a lease may be over that was not freed. Milliseconds since the epoch. */
+  /** When to search for expired leases next. Milliseconds since the epoch. */
   let lookAt = -Infinity;
 
   const addingWith =
@@ -70,8 +70,8 @@ export function outboxIn(
         }),
       );
       if (added.length > 0) listeners.call();
-      // By chance, so that it is done also if each process adds but a few; after the write,
-      // which must not wait for it or fail with it.
+      // Trim by chance, so that it also happens if each process adds only a few jobs. Trim in the
+      // background: the write must not wait for the trim or fail with it.
       if (Math.random() * COUNTED < added.length) void trimmed().catch(ignored);
       return result;
     };
@@ -83,11 +83,11 @@ export function outboxIn(
     if (count > 0) dropped.call(count);
   };
 
-  // A process that ends a job delivers, and so hears of what takes its place: to tell the others
-  // would only make commits wait for each other.
+  // Only a process that delivers ends jobs, and its own listeners hear of the new jobs. To notify
+  // other processes would only make commits wait for each other.
   const replacing = addingWith(() => Promise.resolve());
 
-  // One statement, which is a transaction by itself: many deliveries end at the same time.
+  // Batch the ends, because many deliveries end at the same time. One statement is a transaction.
   const ending = batched<string>(database, 'finish', async (inner, ids) => {
     await inner.connection('finish', (query) => queue.end(query, ids));
     return [];
@@ -104,7 +104,7 @@ export function outboxIn(
       take: (options) =>
         database.transaction('take', digest('take'), async (query) => {
           const { now, leaseMs } = options;
-          // A clock that was set back would not look for long.
+          // The second condition is for a clock that was set back: it would not search for long.
           if (now >= lookAt || now < lookAt - LOOK_MS)
             lookAt = Math.min((await queue.free(query, now)) ?? Infinity, now + LOOK_MS);
           const jobs = await queue.take(query, options);
@@ -112,7 +112,7 @@ export function outboxIn(
           return jobs;
         }),
       async finish(job, next) {
-        // Most deliveries end with nothing to follow.
+        // Most deliveries end without a new job.
         if (next.length === 0) return void (await ending('jobs', job.id));
         await replacing('finish', digest('job', job.id), async (query, add) => {
           if ((await queue.end(query, [job.id])) > 0) await add(next);

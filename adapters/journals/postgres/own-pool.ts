@@ -4,7 +4,7 @@ import { loadPeer } from './peer.js';
 import { ignored, type OpenPool } from './pool.js';
 
 /**
- * Opens a pool of our own. Rejects with `ConfigError` (`missing_dependency`) if `pg` is not
+ * Opens a pool for an address. Rejects with `ConfigError` (`missing_dependency`) if `pg` is not
  * installed.
  */
 export async function openPool(connectionString: string, timeoutMs: number): Promise<OpenPool> {
@@ -13,7 +13,7 @@ export async function openPool(connectionString: string, timeoutMs: number): Pro
     connectionString,
     connectionTimeoutMillis: timeoutMs,
     keepAlive: true,
-    // An idle journal is no reason for a process to go on.
+    // An idle journal must not keep the process alive.
     allowExitOnIdle: true,
   });
   const clients = new Set<{ readonly connection: { readonly stream: { destroy(): unknown } } }>();
@@ -27,7 +27,7 @@ export async function openPool(connectionString: string, timeoutMs: number): Pro
       try {
         await untilAborted(pool.end(), deadline.signal);
       } catch {
-        // A database that does not answer does not say goodbye either.
+        // The database did not answer the goodbye in time, so cut the connections.
         for (const { connection } of clients) connection.stream.destroy();
       } finally {
         deadline.end();
@@ -38,6 +38,6 @@ export async function openPool(connectionString: string, timeoutMs: number): Pro
 
 async function loadPool() {
   const pg = await loadPeer('pg', () => import('pg'));
-  // Before 8.15 it was CommonJS alone, and Node sees its default only.
+  // Before 8.15 `pg` was CommonJS only, and Node exposes only its default export.
   return 'Pool' in pg ? pg.Pool : (pg as { readonly default: typeof Pg }).default.Pool;
 }

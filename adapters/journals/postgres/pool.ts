@@ -1,8 +1,8 @@
-/** What the journal asks of a client of `pg`. */
+/** The part of a `pg` client that the journal uses. */
 export interface PostgresClient {
   query(text: string, values?: unknown[]): Promise<unknown>;
   release(destroy?: Error | boolean): void;
-  /** Whether it keeps the process alive. */
+  /** `ref` lets the connection keep the process alive; `unref` does not. */
   ref?(): void;
   unref?(): void;
   on(event: 'error' | 'end', listener: () => void): unknown;
@@ -13,20 +13,20 @@ export interface PostgresClient {
   removeListener(event: string, listener: () => void): unknown;
 }
 
-/** What the journal asks of a pool: that of `pg` has it. */
+/** The part of a pool that the journal uses; the pool of `pg` has it. */
 export interface PostgresPool {
   connect(): Promise<PostgresClient>;
   on(event: 'error', listener: () => void): unknown;
   removeListener(event: string, listener: () => void): unknown;
 }
 
-/** A pool, and how to be done with it. */
+/** A pool, and a function that closes it. */
 export interface OpenPool {
   readonly pool: PostgresPool;
-  /** Resolves when nothing of it is left, also if the database does not answer. */
+  /** Resolves when all connections are closed, also if the database does not answer. */
   close(): Promise<void>;
 }
 
-// A client or a pool that says "error" to no listener ends the process. What it means for a query,
-// the query's promise says.
+// A listener that does nothing: without a listener, an "error" event of a client or pool ends the
+// process. The promise of the query rejects anyway.
 export const ignored = (): void => undefined;

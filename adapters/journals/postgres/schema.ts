@@ -8,7 +8,7 @@ import type { Tables } from './tables.js';
 /** The version of the tables that this code reads and writes. */
 export const VERSION = 4;
 
-/** What came with a version, for tables of the one before it. */
+/** Statements that upgrade tables, by the version of the tables. */
 export const UPGRADES: Readonly<Record<string, (tables: Tables) => string>> = {
   '2': (tables) =>
     asCurrent(tables, `drop function "${tables.schema}".reserve; ${functionsOf(tables)}; `),
@@ -20,11 +20,11 @@ function asCurrent(tables: Tables, functions: string): string {
 }
 
 /**
- * Makes the tables if they are missing, and brings those of an older version up to this one.
- * Rejects with `ConfigError` (`invalid_option`) if a newer version of the package made them.
+ * Makes the tables if they are missing, and upgrades tables of an older version. Rejects with
+ * `ConfigError` (`invalid_option`) if a newer version of the package made them.
  */
 export async function prepareTables(database: Database, tables: Tables): Promise<void> {
-  // Looked at without any right to create: the tables may have been made by another user.
+  // Check first, because another user may have made the tables, and this user may lack that right.
   let found = await versionIn(database, tables);
   if (found === undefined || found in UPGRADES) {
     const key = lockKey(tables.schema, 'tables');
@@ -46,12 +46,12 @@ export async function prepareTables(database: Database, tables: Tables): Promise
   );
 }
 
-/** Undefined if there are no tables. */
+/** Returns the version of the tables; undefined if there are no tables. */
 async function versionIn(
   database: Pick<Database, 'query'>,
   tables: Tables,
 ): Promise<string | undefined> {
-  // Not by `to_regclass`, which a transaction may answer from what it knew at its begin.
+  // Not by `to_regclass`: within a transaction it may answer by the names of its begin.
   const text = statementsOf(tables);
   if ((await database.query('tables', text.hasTables, [tables.schema])).length === 0)
     return undefined;
@@ -61,15 +61,16 @@ async function versionIn(
 
 async function create(query: Query, tables: Tables): Promise<void> {
   const { schema } = tables;
-  // Asked only if it is missing, because "if not exists" too wants the right to create schemas.
+  // Check first, because even "if not exists" needs the right to create schemas.
   const found = await query(statementsOf(tables).hasSchema, [schema]);
   if (found.length === 0) await query(`create schema "${schema}"`);
   await query(tablesText(tables));
 }
 
 /**
- * Keeps the sums of `spent`. Writes that change them take turns, by owner: a statement that
- * reserves for several attempts holds rows of many hosts, and would wait for one that waits for it.
+ * Returns the trigger function that keeps the sums of `spent`. Writes of an owner that change the
+ * sums run one by one: a statement that reserves several attempts locks rows of many hosts, so two
+ * such statements could deadlock.
  */
 function tallyOf({ schema, spent }: Tables): string {
   return `create or replace function "${schema}".tally() returns trigger language plpgsql as $tally$
@@ -97,10 +98,11 @@ function tallyOf({ schema, spent }: Tables): string {
 }
 
 /**
- * `spent` holds what was spent by unit, hour, host, payee and mint, so that a cap adds up hours and
- * looks at single attempts of one hour only. A trigger keeps it, so that it is right whatever
- * writes. Sums are `numeric`: exact, without a bound. Times are `double precision`, the numbers of
- * JavaScript. Records are JSON in `text`, which keeps what `jsonb` would change or refuse.
+ * Returns the SQL that makes all tables. `spent` holds sums by unit, hour, host, payee and mint. So
+ * a cap adds up hours, and reads single attempts of one hour only. A trigger keeps the sums, so
+ * that they are right whatever program writes. Sums are `numeric`: exact, without a bound. Times
+ * are `double precision`, as numbers of JavaScript are. Records are JSON in `text`, because `jsonb`
+ * would change or refuse some strings.
  */
 export function tablesText(tables: Tables): string {
   const { schema, attempts, spent, books, claims, counters, version } = tables;

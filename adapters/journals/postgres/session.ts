@@ -5,22 +5,23 @@ import { closed as closedError, failure } from './failure.js';
 import { randomLockKey } from './keys.js';
 import type { PostgresClient } from './pool.js';
 
-/** Steps that give something up. */
+/** Steps that release locks or claims. */
 const GIVES_UP: readonly string[] = ['unlock', 'unclaim'];
 
-/** How long to wait before the connection is opened again, at first and at most. */
+/** Milliseconds before the connection is opened again, at first and at most. */
 const REOPEN_MS = { first: 50, most: 2_000 };
 
 /**
- * One connection, kept: what Postgres forgets when it ends, however that happens, is held by it.
+ * One lasting connection, which holds the locks and the holder key of claims. Postgres frees them
+ * when the connection ends, also after a crash.
  */
 export interface Session {
   /**
-   * Runs statements on the connection, one call after the other; opens it if it is not. Rejects
-   * with `journal_unavailable`.
+   * Runs statements on the connection, one call after the other; opens the connection if needed.
+   * Rejects with `journal_unavailable`.
    */
   run<T>(step: string, work: (query: Query, line: Line) => Promise<T>): Promise<T>;
-  /** That of the connection, while it is open. */
+  /** The holder key of the connection, while it is open. */
   readonly holder: string | undefined;
   /** Opens the connection again if it was lost, in the background. */
   revive(): void;
@@ -28,20 +29,20 @@ export interface Session {
   close(): Promise<void>;
 }
 
-/** What is true of one connection only. */
+/** One connection of a session. */
 export interface Line {
-  /** The key of an advisory lock that this connection holds and no other one ever did. */
+  /** The key of an advisory lock that only this connection ever held. */
   readonly holder: string;
 }
 
 export interface SessionEvents {
-  /** To listen on. */
+  /** Channel to listen on. */
   readonly channel: string;
-  /** Puts back what an earlier connection held, before any other call uses this one. */
+  /** Takes the locks and claims of an earlier connection again, before other calls run. */
   restore(query: Query, line: Line): Promise<void>;
   notified(payload: string): void;
   lost(): void;
-  /** Whether there is anything to keep a connection for. */
+  /** Whether locks, claims or listeners need a connection. */
   needed(): boolean;
 }
 
@@ -64,7 +65,7 @@ export function createSession(database: Database, events: SessionEvents): Sessio
       if (ended) return;
       ended = true;
       if (open?.client === client) open = undefined;
-      // Gone for good: it may hold locks and listen.
+      // Destroy the connection: in the pool, it could still hold locks and listen.
       client.release(true);
       events.lost();
     };
@@ -87,10 +88,10 @@ export function createSession(database: Database, events: SessionEvents): Sessio
     if (closed) throw closedError(step);
     const deadline = startDeadline(database.timeoutMs, undefined);
     const turn = tail.then(async () => {
-      // Work that ran out of time while other work had its turn does not begin.
+      // Work whose deadline passed while it waited for its turn does not begin.
       if (deadline.signal.aborted) {
-        // What should have been given up would be held for ever: it goes with the connection, and
-        // the rest is put back on another.
+        // A skipped release would hold the lock for ever. So end the connection, which frees all;
+        // the next connection takes the other locks again.
         if (GIVES_UP.includes(step)) open?.end();
         throw deadline.signal.reason;
       }
@@ -100,12 +101,11 @@ export function createSession(database: Database, events: SessionEvents): Sessio
       try {
         return await untilAborted(work(line.query, line), deadline.signal);
       } catch (error) {
-        // What became of the statement is not known: what it may have locked goes with the
-        // connection.
+        // The fate of the statement is unknown: end the connection, so that it holds no lock.
         line.end();
         throw error;
       } finally {
-        // What is held is no reason for a process to go on; the work under it is.
+        // Held locks must not keep the process alive; the work under them does.
         line.client.unref?.();
       }
     });
@@ -148,14 +148,12 @@ export function createSession(database: Database, events: SessionEvents): Sessio
   };
 }
 
-/**
- * Half a minute of silence is the most that Postgres lets a machine that is gone keep its locks.
- */
+/** Settings by which Postgres frees the locks of a vanished machine within half a minute. */
 const KEEPALIVE =
   'set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 4';
 
 async function prepare(line: Open, events: SessionEvents): Promise<void> {
-  // The name is made of our own letters.
+  // The channel's name has only safe letters, so it needs no escape.
   await line.query(`${KEEPALIVE}; listen "${events.channel}"`);
   await line.query('select pg_advisory_lock($1::bigint)::text', [line.holder]);
   await events.restore(line.query, line);

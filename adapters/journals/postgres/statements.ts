@@ -2,23 +2,23 @@ import { capRows } from './caps.js';
 import { putCall, releaseCall, reserveCall } from './stored-functions.js';
 import type { Tables } from './tables.js';
 
-/** How many attempts a statement fetches. */
+/** Attempts that one statement fetches. */
 export const PAGE = 500;
 
 /**
- * The keys of 64 bits that some connection to this database holds. Postgres shows them in two
- * halves.
+ * Selects the advisory lock keys (64 bits) that connections to this database hold. Postgres shows
+ * each key in two halves.
  */
 const HOLDERS = `
   select (classid::bigint << 32) | objid::bigint from pg_locks
   where locktype = 'advisory' and objsubid = 1 and granted
     and database = (select oid from pg_database where datname = current_database())`;
 
-/** What every program says to the tables, in whatever language: `spec/postgres.json` has it too. */
+/** Returns the statements of the journal. `spec/postgres.json` has them for other languages. */
 export function statementsOf(tables: Tables) {
   const { attempts, books, claims, counters } = tables;
   const ofAccount = 'where wallet = $1 and network = $2 and account = $3';
-  // What is looked at next, most often: balances come by the way.
+  // The query also returns the balances, because a payment mostly reads them next.
   const similar = (column: string) => `select account, record, book from (
           select seq, null as account, record, null as book from ${attempts} where wallet = $1 and network = $2 and ${column} = $3
           union all select null, account, null, book from ${books} where wallet = $1 and network = $2
@@ -36,22 +36,22 @@ export function statementsOf(tables: Tables) {
     similarByRequest: similar('request'),
     similarByKey: similar('key'),
     attempts: listed(''),
-    // Named again as it stands in the index of what is open, so that this serves.
+    // Repeats the condition of the partial index on open attempts, so that Postgres uses the index.
     openAttempts: listed(`and state in ('reserved', 'abandoned', 'signed')`),
     readBook: `select book from ${books} ${ofAccount}`,
     lockBook: `select book from ${books} ${ofAccount} for update`,
-    // Another process may put it there first: then this waits, writes nothing, and the row is theirs.
+    // If another process inserts the row first, this waits, writes nothing, and that row stays.
     makeBook: `insert into ${books} values ($1, $2, $3, $4) on conflict do nothing`,
     writeBook: `update ${books} set book = $4 ${ofAccount}`,
     claim: `insert into ${claims} as c (id, instance, holder) select id, $2, $3::bigint from unnest($1::text[]) as given (id)
        on conflict (id, instance) do update set holder = excluded.holder`,
     unclaim: `delete from ${claims} where id = any ($1::text[]) and instance = $2`,
     unclaimAll: `delete from ${claims} where instance = $1`,
-    // What an instance claims, it knows itself: a row of its own whose deletion was lost must not
-    // seem alive.
+    // An instance knows its own claims, so its rows are left out: if a deletion was lost, the row
+    // must not seem alive.
     liveClaims: `select distinct id from ${claims} where id = any ($1::text[]) and instance <> $2 and holder in (${HOLDERS})`,
-    // What was dropped beside a connection, before it was put back or after; and what instances
-    // left that have ended.
+    // Deletes the claims that this instance released without a connection, and the claims of
+    // instances that have ended.
     endClaims: `delete from ${claims} where instance = $1 and id <> all ($2::text[]) or holder not in (${HOLDERS})`,
     next: `insert into ${counters} as c (wallet, network, name, next) values ($1, $2, $3, 1)
      on conflict (wallet, network, name) do update set next = c.next + 1, used_at = now()

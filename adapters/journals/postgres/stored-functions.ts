@@ -2,7 +2,7 @@ import { attemptStates } from '../../../src/journal/states.js';
 import { capRows } from './caps.js';
 import type { Tables } from './tables.js';
 
-/** The columns of an attempt that change with it, in the order of the parameters. */
+/** The columns that a put of an attempt writes, in the order of the parameters. */
 export const ATTEMPT_COLUMNS =
   'state, keep, at, host, bare_host, pay_to, mint, units, costs, key, request, record';
 
@@ -10,14 +10,14 @@ const COLUMNS =
   'text, boolean, float8, text, text, text, text, text[], numeric[], text, text, text';
 
 /**
- * The types of the parameters of `reserve`: the owner, the caps, what the attempt resigns, its id,
- * its columns; the key of the lock, and how long to wait for it; what goes along.
+ * Parameter types of `reserve`: owner, caps, id of the attempt that this attempt resigns, own id,
+ * columns, lock key, lock timeout, `along`.
  */
 const RESERVE = `text, text,
   int[], text[], numeric[], numeric[], float8[], float8[], float8[], text[], text[], text[],
   text, text, ${COLUMNS}, bigint, text, text`;
 
-/** Those of `put`: owner, id, the states that it may follow, columns, what goes along, `telling`. */
+/** Parameter types of `put`: owner, id, states that it may follow, columns, `along`, `telling`. */
 const PUT = `text, text, text, text[], ${COLUMNS}, text, boolean`;
 
 const countOf = (parameters: string) => parameters.split(',').length;
@@ -25,10 +25,10 @@ const placesOf = (parameters: string, first = 0) =>
   Array.from({ length: countOf(parameters) }, (_, index) => `$${first + index + 1}`).join(', ');
 
 /**
- * What is done in the database itself, as one step: no call waits for the way between it and a
- * holder of a lock, nor for a holder that is gone. In a function each statement sees what was
- * committed before it began, as long as transactions are read committed; so what comes after a
- * lock sees what its last holder wrote.
+ * Returns the stored functions. Each does its step inside the database: no lock waits for a network
+ * round trip or for an ended process. With read committed transactions, each statement of a
+ * function sees all rows committed before it began. So a statement after a lock sees the rows that
+ * the last holder wrote.
  */
 export function functionsOf(tables: Tables): string {
   const { schema, attempts, books, claims, endpoints } = tables;
@@ -37,8 +37,8 @@ export function functionsOf(tables: Tables): string {
     decided ? [`'${state}'`] : [],
   );
   const plain = 'language plpgsql as $body$ #variable_conflict use_column';
-  // What another process may begin at any time: then each write tells of itself.
-  const told = `if not telling and to_regclass('${endpoints}') is not null then return 'tell'; end if;`;
+  // Another process may begin to keep events at any time; from then on, each write adds its events.
+  const askToTell = `if not telling and to_regclass('${endpoints}') is not null then return 'tell'; end if;`;
   return `
     -- As taking() of account-balance.ts: the book with what is taken; null if it is not there.
     create function ${named('book_held')}(b jsonb, i text, amount numeric, since float8, until float8) returns jsonb language sql immutable as $body$
@@ -139,7 +139,7 @@ export function functionsOf(tables: Tables): string {
     create function ${named('put')}(${PUT}) returns text ${plain}
     declare telling boolean := $18; standing text;
     begin
-      ${told}
+      ${askToTell}
       update ${attempts} set (${ATTEMPT_COLUMNS}) = ($5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
       where id = $3 and wallet = $1 and network = $2 and state = any ($4);
       if found then
@@ -155,7 +155,7 @@ export function functionsOf(tables: Tables): string {
     create function ${named('release')}(i text, states text[], a text, telling boolean) returns text ${plain}
     declare gone text;
     begin
-      ${told}
+      ${askToTell}
       delete from ${attempts} where id = i and state = any (states) and not keep returning record into gone;
       perform ${named('along')}(null, null, i, a::jsonb);
       return gone;
@@ -164,8 +164,8 @@ export function functionsOf(tables: Tables): string {
 }
 
 /**
- * Reserves several attempts, one after the other; one row each, in order. What one reserves counts
- * for the next.
+ * Returns a statement that reserves several attempts, one after the other, and gives a row for
+ * each. Each reservation counts for the next.
  */
 export function reserveCall({ schema }: Tables, times: number): string {
   const call = (first: number) =>

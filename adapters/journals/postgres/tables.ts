@@ -12,7 +12,7 @@ export interface Tables {
   readonly version: string;
 }
 
-/** What may stand between quotes without a second thought; Postgres cuts longer names. */
+/** Names that are safe between quotes. Postgres cuts names of more than 63 letters. */
 const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/;
 
 /** Throws `ConfigError` (`invalid_option`). */
@@ -27,7 +27,7 @@ export function tablesIn(schema: unknown): Tables {
   return tablesNamed(schema);
 }
 
-/** The same of any schema. */
+/** Returns the table names of a schema, without a check of its name. */
 export function tablesNamed(schema: string): Tables {
   const table = (name: string) => `"${schema}"."${name}"`;
   return {

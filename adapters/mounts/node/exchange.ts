@@ -9,8 +9,8 @@ import { requestOf, type Incoming } from './incoming.js';
 import { turnOf } from './turns.js';
 
 /**
- * One request of Node, answered by a handler after those that came before it. Rejects if the
- * handler does, with nothing answered.
+ * Answers a request of Node with a handler, after the earlier requests of its connection. Rejects
+ * if the handler does, with nothing answered.
  */
 export async function exchange(
   handler: FetchHandler,
@@ -22,7 +22,10 @@ export async function exchange(
   if (response !== undefined) await send(response, outgoing);
 }
 
-/** As {@link exchange}, for frameworks that send it themselves; undefined if nothing waits for it. */
+/**
+ * Returns the answer of a handler, for frameworks that send it themselves: see {@link exchange}.
+ * Undefined if no caller waits for it.
+ */
 export async function answerTo(
   handler: FetchHandler,
   message: IncomingMessage,
@@ -39,7 +42,7 @@ export async function answerTo(
   return handler(request);
 }
 
-/** The answer to what cannot even be handed to a handler, in the form of all others. */
+/** Returns the answer to a request that no handler can take, in the form of a handler's answers. */
 function refused(error: unknown): Response {
   if (!(error instanceof RequestRefusal)) throw error;
   const { problem } = error;
@@ -60,16 +63,16 @@ async function send(response: Response, outgoing: ServerResponse): Promise<void>
   const headers = new Map<string, string | string[]>();
   for (const [name, value] of response.headers) {
     const before = headers.get(name);
-    // Of all headers only set-cookie comes more than once.
+    // Only the header set-cookie comes more than once.
     headers.set(name, before === undefined ? value : [before, value].flat());
   }
   if (body !== undefined) headers.set('content-length', String(body.length));
-  // Its connection is of no use after it, and would hold up a service that closes.
+  // After an endless answer the connection is of no use, and would hold up a service that closes.
   if (isEndless) outgoing.shouldKeepAlive = false;
   outgoing.writeHead(response.status, Object.fromEntries(headers));
   if (stream === null || !isEndless) return void outgoing.end(body);
   outgoing.flushHeaders();
-  // It ends when its reader goes, which the request's signal tells the handler.
+  // The pipeline fails when its reader leaves; the request's signal tells the handler.
   await pipeline(partsOf(stream), outgoing).catch(() => undefined);
 }
 

@@ -3,39 +3,39 @@ import { ReadableStream, type ReadableStreamDefaultController } from 'node:strea
 import { addressOf } from '../../http/address.js';
 import { RequestRefusal } from '../../http/refusal.js';
 
-/** What the frameworks on Node know better than the message itself. */
+/** Facts about a request that its framework knows better than the message of Node. */
 export interface Incoming {
   /** Path and query as the framework routed on them. */
   readonly target: string;
-  /** As the connection has it, or a proxy says: taken for nothing but `http` or `https`. */
+  /** Scheme of the connection, or as a proxy says; refused unless it is `http` or `https`. */
   readonly scheme: string;
   /** The caller's address, as far as the host of the service trusts it. */
   readonly address: string | undefined;
-  /** Names that the service is called by, each with a port or for all ports; absent, any. */
+  /** Names of the service, each with a port or for all ports; absent, any name. */
   readonly hosts?: readonly string[] | undefined;
-  /** The body, if it was read before. */
+  /** The body, if a parser has read it already. */
   readonly body?: BodyInit | undefined;
 }
 
 const SCHEMES: readonly string[] = ['http', 'https'];
 const HOST = /^(?:[a-z0-9_.-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?$/i;
-// What fetch forbids in a Request. A handler hears of a method that no path serves, and says what
-// its path knows (RFC 9110, 15.5.6).
+// Methods that fetch forbids in a Request. The handler gets a method that no path serves instead,
+// and answers with the methods of the path (RFC 9110, 15.5.6).
 const FORBIDDEN_METHODS: readonly string[] = ['CONNECT', 'TRACE', 'TRACK'];
 const NO_METHOD = 'UNSERVED';
 
 /**
- * Bytes of a body that is not wanted: enough for a caller that sends too much by mistake to read
- * the answer.
+ * Bytes of an unwanted body that are read and dropped, so that a caller that sends too much by
+ * mistake can read the answer.
  */
 const MAX_DISCARDED = 1_048_576;
 
 const addresses = new WeakMap<Request, string>();
 
 /**
- * The address of the caller of a request that came through a mount on Node, for `rateLimit`: the
- * other end of the connection, or what Express makes of it (`trust proxy`). Undefined for any other
- * request.
+ * Returns the caller's address of a request that came through a mount on Node, for `rateLimit`. It
+ * is the other end of the connection, or the address that Express derives (`trust proxy`).
+ * Undefined for any other request.
  *
  * @example
  * const limit = rateLimit({ perMinute: 60, keyOf: (request) => clientAddress(request) ?? '' });
@@ -45,22 +45,22 @@ export function clientAddress(request: Request): string | undefined {
 }
 
 /**
- * The `Request` of a message of Node; its signal aborts when the caller goes away unanswered.
- * Throws {@link RequestRefusal}.
+ * Creates the `Request` of a message of Node. Its signal aborts if the caller leaves before the
+ * answer. Throws {@link RequestRefusal} if the address cannot be read or the host is refused.
  */
 export function requestOf(
   message: IncomingMessage,
   outgoing: ServerResponse,
   incoming: Incoming,
 ): Request {
-  const { method: asked = 'GET' } = message;
-  const method = FORBIDDEN_METHODS.includes(asked) ? NO_METHOD : asked;
+  const { method: sentMethod = 'GET' } = message;
+  const method = FORBIDDEN_METHODS.includes(sentMethod) ? NO_METHOD : sentMethod;
   const url = urlOf(message, incoming);
   const controller = new AbortController();
   outgoing.once('close', () => {
     if (!outgoing.writableFinished) controller.abort();
   });
-  // Before Node would: what it has begun to throw away is not counted.
+  // Discard before Node does, because bytes that Node discards are not counted.
   outgoing.once('prefinish', () => discardRest(message));
   const init: RequestInit & { duplex: 'half' } = {
     method,
@@ -68,7 +68,7 @@ export function requestOf(
     signal: controller.signal,
     duplex: 'half',
   };
-  // Node's own type of the same stream, which is global from Node 18.
+  // The cast joins two types of the same stream: Node's own, and the global from Node 18.
   if (method !== 'GET' && method !== 'HEAD')
     init.body =
       incoming.body ?? (bodyOf(message, outgoing) as globalThis.ReadableStream<Uint8Array>);
@@ -77,7 +77,10 @@ export function requestOf(
   return request;
 }
 
-/** A proxy may name the whole address, whose host is then the one that counts (RFC 9112, 3.2.2). */
+/**
+ * Returns the address of a request. If a proxy sends a whole address as the target, the host of
+ * this address counts (RFC 9112, 3.2.2).
+ */
 function urlOf({ headers }: IncomingMessage, { target, scheme, hosts }: Incoming): URL {
   const absolute = /^https?:\/\/([^/?#]*)(.*)$/i.exec(target);
   const host = absolute?.[1] ?? headers.host ?? 'localhost';
@@ -96,7 +99,7 @@ function urlOf({ headers }: IncomingMessage, { target, scheme, hosts }: Incoming
     return addressOf(`${scheme}://${host}${path}`);
   } catch (error) {
     if (error instanceof RequestRefusal) throw error;
-    // A port or an address that fits the pattern, and is none.
+    // The host fits the pattern, but its port or IP address is not valid.
     throw unreadable();
   }
 }
@@ -113,13 +116,13 @@ function headersOf({ rawHeaders }: IncomingMessage, { body }: Incoming): Headers
   for (let at = 0; at < rawHeaders.length; at += 2)
     headers.append(rawHeaders[at] ?? '', rawHeaders[at + 1] ?? '');
   if (body === undefined) return headers;
-  // They describe what came, and not what a parser made of it.
+  // These headers describe the body as it came, not the parsed body.
   headers.delete('content-encoding');
   headers.delete('content-length');
   return headers;
 }
 
-/** Takes a chunk from the connection when it is asked for one, and keeps none. */
+/** Returns a stream that takes a chunk from the connection only when it is read, and keeps none. */
 function bodyOf(message: IncomingMessage, outgoing: ServerResponse): ReadableStream<Uint8Array> {
   let discard: (() => void) | undefined;
   const start = (controller: ReadableStreamDefaultController<Uint8Array>) => {
@@ -151,9 +154,9 @@ function bodyOf(message: IncomingMessage, outgoing: ServerResponse): ReadableStr
 const discarded = new WeakSet<IncomingMessage>();
 
 /**
- * Lets the rest of a body through to nowhere, so that the caller gets to read the answer; one that
- * is long is cut off with its connection, which Node would read to the end. How long it may take,
- * the server's requestTimeout says.
+ * Reads and drops the rest of a body, so that the caller can read the answer. If the rest is long,
+ * closes the connection, because Node would read it to the end. The server's `requestTimeout` limits
+ * the time.
  */
 function discardRest(message: IncomingMessage): void {
   if (discarded.has(message)) return;
@@ -163,7 +166,7 @@ function discardRest(message: IncomingMessage): void {
     left -= chunk.length;
     if (left < 0) message.destroy();
   });
-  // The first tells Node at once that the body has a reader.
+  // `read` tells Node at once that the body has a reader.
   message.read(0);
   message.resume();
 }

@@ -2,8 +2,9 @@ import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * The connections of a server, each with the answers that it waits for. Node's own `close` waits
- * for every caller that holds a connection open, and, before Node 18.2, cannot be told otherwise.
+ * Tracks the connections of a server, each with its open answers, so that `end` can close them.
+ * Node's own `close` waits for every caller that holds a connection open; before Node 18.2 there is
+ * no way to close idle connections.
  */
 export function watchSockets(server: Server): { end(graceMs: number): Promise<void> } {
   const sockets = new Map<Socket, Set<ServerResponse>>();
@@ -17,27 +18,27 @@ export function watchSockets(server: Server): { end(graceMs: number): Promise<vo
     const waiting = sockets.get(socket);
     waiting?.add(outgoing);
     outgoing.once('close', () => waiting?.delete(outgoing));
-    if (ending) isLast(outgoing);
+    if (ending) markLast(outgoing);
   });
 
   return {
     end: (graceMs) =>
       new Promise((resolve) => {
         ending = true;
-        const late = setTimeout(() => sockets.forEach((_, socket) => socket.destroy()), graceMs);
+        const timer = setTimeout(() => sockets.forEach((_, socket) => socket.destroy()), graceMs);
         server.close(() => {
-          clearTimeout(late);
+          clearTimeout(timer);
           resolve();
         });
         for (const [socket, waiting] of sockets) {
           if (waiting.size === 0) socket.destroy();
-          waiting.forEach(isLast);
+          waiting.forEach(markLast);
         }
       }),
   };
 }
 
-/** Tells the caller not to ask again over this connection, and Node to close it. */
-function isLast(outgoing: ServerResponse): void {
+/** Tells the caller to send no more requests on this connection, and Node to close it. */
+function markLast(outgoing: ServerResponse): void {
   if (!outgoing.headersSent) outgoing.setHeader('connection', 'close');
 }

@@ -9,13 +9,13 @@ import { likelyHoldings } from './holdings.js';
 import type { OwnFacts } from './offer-accounts.js';
 import { floatOf } from './usd-price.js';
 
-/** A quote that was asked for before it was known that it is needed. */
+/** A quote that was requested before the search for a swap needed it. */
 export interface QuoteAhead {
-  /** Undefined for what was not asked. */
+  /** Returns the quote for a request; undefined if a different request was sent ahead. */
   of(request: ResolvedRequest): Promise<SwapQuote> | undefined;
 }
 
-/** As a search for a swap has them. */
+/** Options of the search for a swap that the quote is for. */
 interface AheadOptions {
   readonly signal?: AbortSignal | undefined;
   readonly except?: ReadonlySet<Address> | undefined;
@@ -23,9 +23,9 @@ interface AheadOptions {
 }
 
 /**
- * Asks for a quote of the swap that is most likely, out of the tokens that the wallet held lately,
- * while its tokens of now are read: that is one round trip less, or, if the guess was wrong, a
- * quote more. Undefined if there is nothing to guess by.
+ * Requests a quote of the most likely swap, by the tokens that the wallet held lately, while its
+ * current tokens are read. A right guess saves a round trip; a wrong guess costs a quote. Returns
+ * undefined if there is no basis for a guess.
  */
 export async function quoteAhead(
   context: PaymentContext,
@@ -35,8 +35,8 @@ export async function quoteAhead(
   { signal, except, exact }: AheadOptions,
 ): Promise<QuoteAhead | undefined> {
   const holdings = likelyHoldings(context);
-  // Only into what is pinned are several compared; SOL is wrapped, and a distant service plans more
-  // at once.
+  // Guess only for swaps that compare quotes: swaps into a pinned mint. SOL is wrapped without a
+  // quote, and a distant service gives a quote and its transaction in one call.
   const isLikely =
     mint !== WSOL_MINT &&
     pinnedMint(context.config.network, mint) !== undefined &&
@@ -49,14 +49,17 @@ export async function quoteAhead(
   if (candidate === undefined) return undefined;
   const likely = requestFor(context, candidate, mint, amount);
   const quote = context.transport.quote(likely, { signal });
-  // Whether it is needed shows later.
+  // The search handles a failure only if it needs this quote.
   quote.catch(() => undefined);
-  return { of: (request) => (nameOf(request) === nameOf(likely) ? quote : undefined) };
+  return { of: (request) => (keyOf(request) === keyOf(likely) ? quote : undefined) };
 }
 
 const noOthers = (): Promise<readonly Candidate[]> => Promise.resolve([]);
 
-/** Base units that are asked for at first, then those that do, if the first are too many. */
+/**
+ * Returns the base units to request, in the order in which to try them: the float, then the missing
+ * amount, in case no candidate affords the float.
+ */
 export async function amountsFor(
   context: PaymentContext,
   mint: Address,
@@ -69,7 +72,7 @@ export async function amountsFor(
   return float > missing ? [float, missing] : [missing];
 }
 
-/** What is asked of a transport to bring an amount out of a candidate. */
+/** Returns the request for a quote that brings an amount from a candidate. */
 export function requestFor(
   { config }: PaymentContext,
   { mint: inputMint }: Pick<Candidate, 'mint'>,
@@ -85,5 +88,5 @@ export function requestFor(
   };
 }
 
-const nameOf = ({ inputMint, outputMint, amount }: ResolvedRequest): string =>
+const keyOf = ({ inputMint, outputMint, amount }: ResolvedRequest): string =>
   `${inputMint} ${outputMint} ${amount}`;

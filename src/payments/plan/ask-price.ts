@@ -6,16 +6,16 @@ import { checkFields, checkQuote } from '../../swaps/quote/check-quote.js';
 import type { PaymentContext } from '../context.js';
 import { makeRoom, type PriceSeen } from '../memory.js';
 
-// Longer than a payment waits between its choice and its swap.
+// Longer than the time between a payment's choice of an offer and its swap.
 export const PRICE_MEMORY_MS = 5 * 60_000;
 
 const MAX_QUOTES = 3;
-// What has no route to the first dollar token mostly has none to the second; and sellers name
-// tokens by the dozen.
+// Dollar tokens to try. A token without a route to the first mostly has no route to the second, and
+// sellers name dozens of tokens.
 const MAX_DOLLARS = { pinned: 2, other: 1 };
 const MICRO_USD = 10n ** BigInt(USD_DECIMALS);
-// Small enough to move no price worth the name, large enough that rounding to a millionth of a
-// dollar is nothing.
+// A fair amount moves no price noticeably, and is not distorted by rounding to a millionth of a
+// dollar.
 const LEAST = MICRO_USD / 10n;
 const MOST = 10_000n * MICRO_USD;
 const WANTED = MICRO_USD;
@@ -23,10 +23,10 @@ const MOST_WITH_UNKNOWN_IMPACT = 10n * MICRO_USD;
 const MAX_IMPACT_BPS = 100;
 const MAX_DECIMALS = 18;
 
-// Only if the search for a reference starts.
+// Only the start of the search for a fair amount, so a wrong guess does no harm.
 const USUAL_DECIMALS = 6;
 
-/** The price in the first dollar token that has a route. */
+/** Returns the price in the first dollar token that has a route; remembers the result. */
 export async function searchPrice(
   context: PaymentContext,
   mint: Address,
@@ -50,8 +50,8 @@ export async function searchPrice(
 }
 
 /**
- * A price without a noticeable impact, by as many quotes as it takes to find a fair amount; mostly
- * one.
+ * Returns a price without a noticeable impact. Requests as many quotes as it takes to find a fair
+ * amount: mostly one.
  */
 async function askPrice(
   context: PaymentContext,
@@ -67,20 +67,21 @@ async function askPrice(
     if (answer === undefined) break;
     const { outAmount, impactBps } = answer;
     const microUsd = scale(outAmount, dollar.decimals);
-    // A price impact that is not known is small if the amount is.
-    const smooth =
+    // If the price impact is not known, a small amount has a small impact.
+    const hasLowImpact =
       impactBps === null ? microUsd <= MOST_WITH_UNKNOWN_IMPACT : impactBps <= MAX_IMPACT_BPS;
-    if (smooth && microUsd > 0n) found = { reference, microUsd, at: context.config.runtime.now() };
-    if (smooth ? microUsd >= LEAST && microUsd <= MOST : found !== undefined) break;
-    const next = bounded(nextReference(reference, microUsd, smooth));
+    if (hasLowImpact && microUsd > 0n)
+      found = { reference, microUsd, at: context.config.runtime.now() };
+    if (hasLowImpact ? microUsd >= LEAST && microUsd <= MOST : found !== undefined) break;
+    const next = bounded(nextReference(reference, microUsd, hasLowImpact));
     if (next === reference) break;
     reference = next;
   }
   return found;
 }
 
-function nextReference(reference: bigint, microUsd: bigint, smooth: boolean): bigint {
-  if (!smooth && microUsd <= WANTED) return reference / 100n;
+function nextReference(reference: bigint, microUsd: bigint, hasLowImpact: boolean): bigint {
+  if (!hasLowImpact && microUsd <= WANTED) return reference / 100n;
   return microUsd === 0n ? reference * 1_000_000n : (reference * WANTED) / microUsd;
 }
 
@@ -104,7 +105,7 @@ async function askOnce(
   try {
     const quote = await context.prices.quote({ ...intent, amount: amount.toString() }, { signal });
     checkFields(quote);
-    // Too little to sell for anything is an answer, though no quote.
+    // An amount too small to sell for anything gives no valid quote, but it is an answer.
     if (parseAmount(quote.outAmount) === 0n) return { outAmount: 0n, impactBps: 0 };
     checkQuote(quote, { ...intent, amount });
     return { outAmount: BigInt(quote.outAmount), impactBps: quote.priceImpactBps };
@@ -127,7 +128,7 @@ function remember(context: PaymentContext, mint: Address, price: PriceSeen): voi
   prices.set(mint, [...known, price]);
 }
 
-/** Prices of the last minutes, oldest first. */
+/** Returns the prices of the last `PRICE_MEMORY_MS`, oldest first. */
 export function recent(context: PaymentContext, mint: Address): readonly PriceSeen[] {
   const since = context.config.runtime.now() - PRICE_MEMORY_MS;
   return (context.memory.prices.get(mint) ?? []).filter(({ at }) => at >= since);

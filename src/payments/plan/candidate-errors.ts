@@ -1,6 +1,6 @@
 import { isExactChangeError, type ExactChangeError } from '../../errors.js';
 
-// Before anything was signed: what a token, its account or its market is to blame for.
+// Errors that the token, its account or its market causes.
 const CANDIDATE_CODES: readonly string[] = [
   'account_unusable',
   'unknown_mint',
@@ -17,8 +17,8 @@ const CANDIDATE_CODES: readonly string[] = [
 ];
 
 /**
- * Whether a swap that failed may well do from another token: nothing of it was signed, and only its
- * own token is to blame.
+ * Returns whether a swap from a different token may succeed: the failed swap signed nothing, and
+ * only its own input token caused the error.
  */
 export function concernsCandidate(error: unknown): error is ExactChangeError {
   return (

@@ -8,20 +8,20 @@ import { reservedOf } from './holdings.js';
 import { isPriceUnknown, usdPriceOf } from './usd-price.js';
 import type { UsdPrice } from './usd-value.js';
 
-// jupiter.md 2.4: about so many calls for one payment.
+// jupiter.md 2.4: a payment may make about this many calls.
 export const MAX_UNSELLABLE = 8;
 
 const MAX_VALUED = 5;
-/** For so long a token that a swap failed out of is not looked at beside those that are pinned. */
+/** Milliseconds for which the input token of a failed swap is not compared with pinned tokens. */
 const FAILED_MS = 10 * 60_000;
-/** So many are quoted side by side. */
+/** The most candidates that are quoted in parallel. */
 export const MAX_COMPARED = 3;
 
-// Fees, and the rent of the accounts that a swap may have to create; what it really takes is
-// checked against the wallet before signing.
+// Kept for fees, and for the rent of accounts that a swap may have to create. Before signing, the
+// swap's actual need is checked against the wallet.
 export const KEEP_LAMPORTS = 8_000_000n;
 
-/** What of the wallet may be swapped into a mint. */
+/** Returns the wallet's tokens that may be swapped into a mint. */
 export async function candidatesIn(
   context: PaymentContext,
   holdings: Holdings,
@@ -36,7 +36,10 @@ export async function candidatesIn(
   }).filter((candidate) => !except.has(candidate.mint));
 }
 
-/** By the client's own prices, so that no quote is asked for of what cannot be enough. */
+/**
+ * Returns the first candidate that may be worth an amount of a mint, by the client's own prices.
+ * This saves quotes for candidates that are worth too little.
+ */
 export async function firstThatPays(
   context: PaymentContext,
   candidates: readonly Candidate[],
@@ -50,8 +53,12 @@ export async function firstThatPays(
 }
 
 /**
- * What has no price may pay. So may what has none yet, as long as no other call waits for that
- * price: the first quotes beside it, and so many strangers that ask together cost one quote more.
+ * Returns whether a candidate may be worth an amount of a mint. A candidate or mint without a price
+ * may be.
+ *
+ * The first call that needs a price does not wait for it: it returns true, so its quote runs in
+ * parallel with the search for the price. Concurrent calls wait for that price, so that together
+ * they cost at most one quote too many.
  */
 export async function mayPay(
   context: PaymentContext,
@@ -61,19 +68,22 @@ export async function mayPay(
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
   const mints = [candidate.mint, mint];
-  const isFirst = mints.some((one) => isPriceUnknown(context, one, signal));
-  const prices = Promise.all(mints.map((one) => priceOf(context, one, signal)));
+  const isFirst = mints.some((priced) => isPriceUnknown(context, priced, signal));
+  const prices = Promise.all(mints.map((priced) => priceOf(context, priced, signal)));
   prices.catch(() => undefined);
   if (isFirst) return true;
-  const [worth, wanted] = await prices;
+  const [inputPrice, outputPrice] = await prices;
   return (
-    worth === undefined ||
-    wanted === undefined ||
-    worth.most(candidate.available) >= wanted.least(amount)
+    inputPrice === undefined ||
+    outputPrice === undefined ||
+    inputPrice.most(candidate.available) >= outputPrice.least(amount)
   );
 }
 
-/** Whatever keeps it from being known is met again by the check that needs it. */
+/**
+ * Returns a mint's price; undefined if it cannot be determined. The check that needs the price
+ * throws the reason later.
+ */
 export function priceOf(
   context: PaymentContext,
   mint: Address,
@@ -86,21 +96,21 @@ export function priceOf(
 }
 
 interface Queue {
-  /** The first few that are pinned, whose costs are compared; none if the caller gave an order. */
+  /** The first pinned candidates, to compare their costs; empty if the caller gave an order. */
   readonly comparable: readonly Candidate[];
-  /** Those that come after all that are pinned; none if the caller gave an order. */
+  /** Returns the candidates that are not pinned; none if the caller gave an order. */
   others(signal: AbortSignal): Promise<readonly Candidate[]>;
-  /** Those that are tried first, with no more asked for than their order needs. */
+  /** Returns the candidates to try first, with no more requests than their order needs. */
   first(): Promise<readonly Candidate[]>;
   all(): AsyncIterable<Candidate>;
 }
 
 /**
- * Gives out candidates in their order: the caller's own, or stablecoins, SOL, then others by value.
- * Others are read, and priced, only when they are reached, and priced only if there are several: a
- * price costs a quote.
+ * Returns candidates in their order: the caller's order, or stablecoins, SOL, then other tokens by
+ * value. Other tokens are read only when they are reached. They are priced only if there are
+ * several, because a price costs a quote.
  *
- * @param readOthers - Those that are not pinned; none if the caller gave an order.
+ * @param readOthers - Reads the candidates that are not pinned; none if the caller gave an order.
  */
 export function candidatesByValue(
   context: PaymentContext,
@@ -111,22 +121,23 @@ export function candidatesByValue(
   const { network, swapFrom } = context.config;
   const isPinned = ({ mint }: Candidate) => pinnedMint(network, mint) !== undefined;
   const first = swapFrom === undefined ? candidates.filter(isPinned) : candidates;
-  const isSound = ({ mint }: Candidate) => {
+  const hasNotFailed = ({ mint }: Candidate) => {
     const failedAt = context.memory.failedInputs.get(mint);
     return failedAt === undefined || sinceThen(context.config.runtime, failedAt) > FAILED_MS;
   };
   let sorted: readonly Candidate[] | undefined;
-  const rest = async () => {
+  const sortedOthers = async () => {
     const others = await readOthers();
     return (sorted ??= others.length > 1 ? await byValue(context, others, signal) : others);
   };
   return {
     comparable: swapFrom === undefined ? first.slice(0, MAX_COMPARED) : [],
-    others: async (beside) => byValue(context, (await readOthers()).filter(isSound), beside),
-    first: async () => (first.length > 0 ? first : rest()),
+    others: async (othersSignal) =>
+      byValue(context, (await readOthers()).filter(hasNotFailed), othersSignal),
+    first: async () => (first.length > 0 ? first : sortedOthers()),
     async *all() {
       yield* first;
-      yield* await rest();
+      yield* await sortedOthers();
     },
   };
 }
@@ -146,6 +157,6 @@ async function byValue(
   }
   valued.sort((a, b) => (a.microUsd < b.microUsd ? 1 : a.microUsd > b.microUsd ? -1 : 0));
   const priced = valued.map(({ candidate }) => candidate);
-  // Without a price they may still be bounded by the caller's own policy.
+  // Keep candidates without a price, because the policy may bound them in base units.
   return [...priced, ...candidates.filter((candidate) => !priced.includes(candidate))];
 }

@@ -5,21 +5,21 @@ import type { PaymentContext } from '../context.js';
 import { priceOf } from './candidate-queue.js';
 
 /**
- * So long a quote is waited for before others are asked for beside it, and those once a swap is
- * found.
+ * Milliseconds to wait for the best candidate's quote before other candidates are quoted too, and
+ * to wait for their quotes once a swap is found.
  */
 const PATIENCE_MS = 500;
 
 /**
- * A token that is no dollar is valued at its selling price, which hides what its market costs: this
- * much of what a swap brings is no reason to leave the order.
+ * Losses that differ by no more than this do not change the order of candidates. A token that is no
+ * dollar is valued at its selling price, which hides its market's spread.
  */
 const SAME_BPS = 25n;
 const WHOLE = 10_000n;
 
 /**
- * What the search for the best candidate finds, if that is there soon and not dear: another could
- * only be chosen if it were a gain by the client's own prices, and quotes are scarce.
+ * Returns the swap out of the best candidate if it is found soon and is not dear. Then a different
+ * candidate could hardly be cheaper, and quotes are scarce.
  */
 export async function foundAlone<T extends { readonly quote: SwapQuote }>(
   context: PaymentContext,
@@ -27,29 +27,30 @@ export async function foundAlone<T extends { readonly quote: SwapQuote }>(
   signal: AbortSignal | undefined,
 ): Promise<T | undefined> {
   const patience = context.config.runtime.idle(PATIENCE_MS, signal);
-  // What it fails with counts if the others find nothing either.
+  // Its error counts later, if the other candidates find nothing either.
   const found = await Promise.race([search.catch(() => undefined), patience]);
   if (found === undefined || isExactChangeError(found)) return undefined;
   return (await isDear(context, found, signal)) ? undefined : found;
 }
 
 /**
- * The searches, made side by side, that were over within a while of the first that found something,
- * in their order. Throws what one throws if none found anything.
+ * Waits for parallel searches. Returns the results that are there within `PATIENCE_MS` of the first
+ * swap that is found, in the order of the searches. If none finds a swap and a search rejects,
+ * throws its error.
  */
 export async function findTogether<T extends { readonly found: object }>(
   { config }: Pick<PaymentContext, 'config'>,
   searches: readonly Promise<T>[],
   signal: AbortSignal | undefined,
 ): Promise<T[]> {
-  const over = new Map<number, T>();
+  const results = new Map<number, T>();
   const found = new Set<T>();
   const first = new Promise<void>((resolve) => {
     searches.forEach((search, index) => {
-      const note = (one: T) => {
-        over.set(index, one);
-        if (isExactChangeError(one.found)) return;
-        found.add(one);
+      const note = (result: T) => {
+        results.set(index, result);
+        if (isExactChangeError(result.found)) return;
+        found.add(result);
         resolve();
       };
       search.then(note, () => undefined);
@@ -59,12 +60,12 @@ export async function findTogether<T extends { readonly found: object }>(
   const all = await Promise.race([Promise.allSettled(searches), patience]);
   const failed = found.size > 0 ? undefined : all?.find(({ status }) => status === 'rejected');
   if (failed?.status === 'rejected') throw failed.reason;
-  return [...over].sort(([a], [b]) => a - b).map(([, one]) => one);
+  return [...results].sort(([a], [b]) => a - b).map(([, result]) => result);
 }
 
 /**
- * What a search finds beside a swap that there is already: it gives way to other work, is waited
- * for a while, and may fail.
+ * Runs a low-priority search for swaps that may be cheaper than a swap already found. Returns
+ * nothing if the search fails or takes longer than `PATIENCE_MS`.
  */
 async function foundBeside<T>(
   { config, closing }: Pick<PaymentContext, 'config' | 'closing'>,
@@ -86,10 +87,10 @@ async function foundBeside<T>(
 }
 
 /**
- * The swap into one token that loses the least by the client's own prices; the first of those that
- * lose about the same.
+ * Returns the swap that loses the least by the client's own prices; the first if several lose about
+ * the same. All swaps are into the same token.
  *
- * @param others - Searches among what comes later: called if each of the first is dear.
+ * @param others - Searches the later candidates: called if the best of the first swaps is dear.
  */
 export async function cheapestOfAll<T extends { readonly quote: SwapQuote }>(
   context: PaymentContext,
@@ -102,7 +103,7 @@ export async function cheapestOfAll<T extends { readonly quote: SwapQuote }>(
   return cheapest(context, best, await foundBeside(context, others, signal), signal);
 }
 
-/** Whether a swap costs so much that one of the tokens that come later may cost less. */
+/** Returns whether a swap loses so much that a later candidate may lose less. */
 async function isDear(
   context: PaymentContext,
   { quote }: { readonly quote: SwapQuote },
@@ -113,9 +114,9 @@ async function isDear(
 }
 
 /**
- * Of swaps into one token, the one that loses the least by the client's own prices; the first of
- * those that lose about the same. Fees and rent are left out: they are the same for all. What has
- * no price comes last.
+ * Returns the swap that loses the least by the client's own prices; the first if several lose about
+ * the same. Leaves out fees and rent, which are the same for all. A swap without a price comes
+ * last.
  */
 async function cheapest<T extends { readonly quote: SwapQuote }>(
   context: PaymentContext,
@@ -133,13 +134,13 @@ async function cheapest<T extends { readonly quote: SwapQuote }>(
   return best.swap;
 }
 
-/** Basis points of what it brings; below zero if it takes less than that. */
+/** Returns a swap's loss in basis points of the value it brings; negative for a gain. */
 async function lossOf(
   context: PaymentContext,
   { inputMint, inAmount, outputMint, outAmount }: SwapQuote,
   signal: AbortSignal | undefined,
 ): Promise<bigint | undefined> {
-  // Mostly known: each quote was held against them.
+  // These prices are mostly in memory, because each quote was checked against them.
   const [input, output] = await Promise.all(
     [inputMint, outputMint].map((mint) => priceOf(context, mint, signal)),
   );

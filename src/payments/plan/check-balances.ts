@@ -5,9 +5,11 @@ import type { Address } from '../../solana/types.js';
 import type { TokenBalance } from '../../transport.js';
 
 /**
- * Throws `invalid_response` unless balances, from wherever they came, are of the mints that were
- * asked for, one each in that order, and agree with themselves and with what is pinned of a mint.
- * Whether the wallet holds so much is for its own node to say: every payment asks that.
+ * Throws `invalid_response` unless the answer has one balance for each requested mint, in that
+ * order. The amounts of a balance must agree with each other and with a pinned mint's decimals.
+ *
+ * Does not check whether the wallet holds so much, because each payment asks the client's own node
+ * for that.
  */
 export function checkBalances(
   balances: readonly TokenBalance[],
@@ -18,17 +20,18 @@ export function checkBalances(
   if (!Array.isArray(answer) || (mints !== undefined && answer.length !== mints.length))
     throw unusable('it has not one balance for each mint');
   balances.forEach((balance, index) => {
-    const reason = wrong(balance, mints?.[index], network);
+    const reason = reasonAgainst(balance, mints?.[index], network);
     if (reason !== undefined) throw unusable(reason);
   });
 }
 
-function wrong(
+function reasonAgainst(
   { mint, amount, decimals, uiAmount }: TokenBalance,
-  asked: Address | undefined,
+  requestedMint: Address | undefined,
   network: string,
 ): string | undefined {
-  if (asked !== undefined && mint !== asked) return 'it has the balance of another mint';
+  if (requestedMint !== undefined && mint !== requestedMint)
+    return 'it has the balance of another mint';
   const units = parseAmount(amount);
   if (units === undefined || !Number.isInteger(decimals) || decimals < 0 || decimals > 255)
     return 'an amount in it is none';

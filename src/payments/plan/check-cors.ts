@@ -6,10 +6,11 @@ import type { PaymentContext } from '../context.js';
 import { makeRoom } from '../memory.js';
 
 /**
- * Throws `unsupported_offer` if the seller, which is of another origin than the page, lets no page
- * send the header that carries a payment. The browser would say so only after the payment is signed, and
- * in the words of a lost connection. Asked once for each origin, by the call itself with that header
- * empty; no other runtime has pages.
+ * Throws `unsupported_offer` if the seller does not let pages of other origins send the payment
+ * header (CORS). Otherwise the browser would fail only after signing, like a lost connection.
+ *
+ * Sends the call with an empty payment header, once for each method, header and origin. Only
+ * browsers need this check.
  */
 export async function checkCors(
   { config, protocols, memory }: PaymentContext,
@@ -19,21 +20,21 @@ export async function checkCors(
 ): Promise<void> {
   const { url } = unpaid;
   const header = protocolOf(protocols, terms).headerOf(terms);
-  const asked = `${call.method} ${header} ${new URL(url).origin}`;
-  if (memory.allowedByCors.has(asked)) return;
+  const key = `${call.method} ${header} ${new URL(url).origin}`;
+  if (memory.allowedByCors.has(key)) return;
   const headers = [...call.headers, [header, ''] as [string, string]];
   const { method, signal = null } = call;
-  const answered = await config
+  const response = await config
     .fetch(url, { method, headers, signal, redirect: 'manual', cache: 'no-store' })
     .catch(() => undefined);
   if (signal?.aborted === true) throw signal.reason;
-  if (answered === undefined)
+  if (response === undefined)
     throw new ProtocolError(
       'unsupported_offer',
       `The browser does not let this page send the header ${header} to the seller (CORS). Nothing was paid. The seller has to answer OPTIONS with "Access-Control-Allow-Headers: ${header}"; until then, call it from a server.`,
       { details: { reason: `does not allow pages the header ${header}` } },
     );
-  answered.body?.cancel().catch(() => undefined);
+  response.body?.cancel().catch(() => undefined);
   makeRoom(memory.allowedByCors);
-  memory.allowedByCors.add(asked);
+  memory.allowedByCors.add(key);
 }

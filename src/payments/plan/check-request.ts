@@ -5,7 +5,8 @@ import type { ListRules } from '../../policy/lists.js';
 import { reasons } from '../on-demand.js';
 
 /**
- * Throws if no payment may be made for a call at the address that asks for it, whatever that asks.
+ * Throws if a call may not be paid at the URL that answered 402, whatever its terms are: the URL is
+ * insecure, the policy refuses its host, or a request with a body was redirected.
  */
 export async function checkRequest(
   policy: ListRules,
@@ -19,7 +20,7 @@ export async function checkRequest(
     throw (await reasons('untouched', call.signal)).requestProblem(policy, call, url);
 }
 
-/** Whether a payment header may go to a place. */
+/** Returns whether a payment header may be sent to a URL. */
 export function isSecure({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' || isLoopback(hostname);
 }

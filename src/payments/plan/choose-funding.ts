@@ -4,7 +4,7 @@ import type { PaymentContext } from '../context.js';
 import type { Priced } from './choose.js';
 import { broughtBy, findFunding, type Funding } from './funding.js';
 
-// Quotes are scarce: of several offers that all need a swap, so many are compared.
+// If several offers need a swap, at most this many are compared, because quotes are scarce.
 const MAX_COMPARED = 3;
 
 interface Funded {
@@ -13,38 +13,38 @@ interface Funded {
 }
 
 /**
- * The offer whose swap costs least, and the swap; undefined if there is none for any of them.
+ * Returns the offer with the cheapest swap, and the swap; undefined if no offer has a swap.
  *
- * @param short - Offers in tokens that the wallet holds too little of, by price.
+ * @param short - Offers that the wallet holds too little for, cheapest first.
  */
 export async function chooseFunding(
   context: PaymentContext,
   short: readonly Priced[],
   options: {
-    /** The swap of the one that is chosen is made next. */
+    /** Whether the swap of the chosen offer is made next. */
     readonly toSwap: boolean;
     readonly signalFor: (offer: Offer) => AbortSignal;
-    /** What a step failed with, in words of ours. */
+    /** Replaces the reason of a passed deadline with an error that explains it. */
     readonly explain: (error: unknown) => unknown;
     readonly refuse: (offer: Offer, reason: ExactChangeError) => void;
   },
 ): Promise<Funded | undefined> {
   const funded: Funded[] = [];
-  for (const one of short.slice(0, MAX_COMPARED)) {
-    const funding = await findFunding(context, one.offer, one.facts, one.offer.amount, {
-      signal: options.signalFor(one.offer),
-      // The cheapest as it stands is mostly the one that is paid.
-      toPay: options.toSwap && one === short[0] ? one.offer : undefined,
+  for (const priced of short.slice(0, MAX_COMPARED)) {
+    const funding = await findFunding(context, priced.offer, priced.facts, priced.offer.amount, {
+      signal: options.signalFor(priced.offer),
+      // The offer with the lowest price is mostly chosen, so ask for its transaction too.
+      toPay: options.toSwap && priced === short[0] ? priced.offer : undefined,
     }).catch((error: unknown) => asRefusal(options.explain(error)));
-    if (isExactChangeError(funding)) options.refuse(one.offer, funding);
-    else funded.push({ one, funding });
+    if (isExactChangeError(funding)) options.refuse(priced.offer, funding);
+    else funded.push({ one: priced, funding });
   }
   return cheapest(funded);
 }
 
 /**
- * Swaps out of the same token compare by what they take for the payment itself; others keep the
- * order of their prices.
+ * Returns the cheapest swap. Swaps out of the same token are compared by their cost for the payment
+ * alone. Swaps out of different tokens keep the order of the offers' prices.
  */
 function cheapest(funded: readonly Funded[]): Funded | undefined {
   return funded.reduce<Funded | undefined>((best, next) => {
@@ -54,8 +54,8 @@ function cheapest(funded: readonly Funded[]): Funded | undefined {
 }
 
 /**
- * A swap may bring more than the payment takes, and what is left over is no cost: both are compared
- * at the rate of their swap.
+ * Compares two payments at the rates of their swaps. A swap may bring more than its payment takes,
+ * and the surplus is no cost.
  */
 function costsLess(a: Funded, b: Funded): boolean {
   const cost = ({ one, funding }: Funded) => one.offer.amount * funding.maxInAmount;
@@ -63,8 +63,8 @@ function costsLess(a: Funded, b: Funded): boolean {
 }
 
 /**
- * What concerns one offer refuses that offer; what concerns everything (a node that is down, say)
- * ends the call.
+ * Returns an error that concerns a single offer, so that it refuses this offer. Throws any other
+ * error, such as a node that is down, which ends the call.
  */
 function asRefusal(error: unknown): ExactChangeError {
   if (isExactChangeError(error) && ['QuoteError', 'FundsError', 'PolicyError'].includes(error.name))

@@ -5,8 +5,8 @@ import type { chooseFunding } from './choose-funding.js';
 import { forgetBalance, shortOf } from './short-of.js';
 
 /**
- * Chooses among offers that the wallet holds too little for: the cheapest to swap for, if the client
- * swaps. Refuses all others.
+ * Chooses among offers that the wallet holds too little for. With `autoSwap`, returns the offer
+ * with the cheapest swap; else refuses all offers.
  */
 export async function chooseShort(
   context: PaymentContext,

@@ -22,21 +22,21 @@ import { readOfferAccounts, type OfferFacts } from './offer-accounts.js';
 import { usdValueOf } from './usd-value.js';
 import { reasons } from '../on-demand.js';
 
-/** The offer to pay, and how. */
+/** The chosen offer, with the facts and the swap to pay it. */
 export interface Choice {
   readonly protocol: PaymentProtocol;
-  /** The envelope that the offer is from. */
+  /** The terms that the offer is part of. */
   readonly terms: PaymentRequired;
   readonly offer: Offer;
   readonly facts: OfferFacts;
   /** Millionths of a dollar; undefined if the mint has no price. */
   readonly microUsd: bigint | undefined;
-  /** The swap that gets what is missing, if one had to be compared already. */
+  /** The swap that brings the missing tokens, if the choice had to compare swaps. */
   readonly funding: Funding | undefined;
   readonly refused: readonly OfferRefusal[];
 }
 
-/** What the caps look at. */
+/** Returns the facts of a choice that the caps check. */
 export function spendOf(
   { offer, microUsd }: Pick<Choice, 'offer' | 'microUsd'>,
   host: string,
@@ -46,7 +46,7 @@ export function spendOf(
   return { host, payTo, mint, amount: amount.toString(), ...price };
 }
 
-/** An offer with its price, as far as it is known. */
+/** An offer with its price in dollars, if the price is known. */
 export interface Priced {
   readonly offer: Offer;
   readonly facts: OfferFacts;
@@ -54,22 +54,22 @@ export interface Priced {
 }
 
 /**
- * Offers in tokens that are not pinned whose price is asked for, for one 402: a seller may name any
- * number of tokens.
+ * For one 402, the most offers in tokens that are not pinned to request a price for: a seller may
+ * name any number of tokens.
  */
 const MAX_UNPINNED = 3;
 
-/** For all that is asked to compare the offers of one 402, in milliseconds. */
+/** Milliseconds for all requests that compare the offers of one 402. */
 const COMPARE_MS = 30_000;
 
 /** How to choose. */
 export interface ChooseOptions {
-  /** Of the place that asks. */
+  /** Host of the URL that answered 402. */
   readonly host: string;
   readonly signal: AbortSignal | undefined;
-  /** Find the swap even if there is nothing to compare it with. */
+  /** Finds the swap even for a single offer, which needs no comparison. */
   readonly quote: boolean;
-  /** Refuses offers for a reason of the call's own. */
+  /** Refuses an offer for a reason of this call, beside the policy. */
   readonly refuse?: (
     offer: Offer,
     microUsd: bigint | undefined,
@@ -78,9 +78,9 @@ export interface ChooseOptions {
 }
 
 /**
- * Chooses among `accepts`: allowed, payable without a swap, then cheapest including the swap, then
- * the seller's order.
- * Throws if nothing is payable, with every entry's reason.
+ * Chooses among the allowed offers of `accepts`. Prefers an offer that is payable without a swap,
+ * then the cheapest offer including its swap, then the seller's order. Throws with each entry's
+ * reason if no offer is payable.
  */
 export async function choose(
   context: PaymentContext,
@@ -88,20 +88,21 @@ export async function choose(
   options: ChooseOptions,
 ): Promise<Choice> {
   const deadline = startDeadline(COMPARE_MS, options.signal);
-  // A seller that names its own tokens may have any number of them priced, at any number of hosts.
-  let givingWay: Following | undefined;
+  // Low priority for tokens that are not pinned, because a seller may name its own tokens at any
+  // number of hosts.
+  let lowPriority: Following | undefined;
   const signalFor = ({ mint }: Offer) =>
     pinnedMint(context.config.network, mint)
       ? deadline.signal
-      : (givingWay ??= startLowPriority(deadline.signal)).signal;
+      : (lowPriority ??= startLowPriority(deadline.signal)).signal;
   try {
-    // It reads only, so what waits for a node, or a file, may be left alone.
+    // The choice only reads, so it may be abandoned while it waits for a node or a file.
     const choosing = chooseBefore(context, terms, options, deadline, signalFor);
     return await untilAborted(choosing, deadline.signal);
   } catch (error) {
     throw inTime(deadline, error);
   } finally {
-    givingWay?.end();
+    lowPriority?.end();
     deadline.end();
   }
 }
@@ -123,11 +124,13 @@ async function chooseBefore(
   const { terms: envelope, readings } = await protocol.offers(terms, network, signer.address);
   const refused = new Map<number, ExactChangeError>();
   const untrusted = new Map(
-    readings.flatMap((one) => (one.ok ? [] : [[one.refusal.index, one.refusal] as const])),
+    readings.flatMap((reading) =>
+      reading.ok ? [] : [[reading.refusal.index, reading.refusal] as const],
+    ),
   );
   for (const reading of readings)
     if (!reading.ok) refused.set(reading.refusal.index, reading.error);
-  const done = (chosen: Priced, funding: Funding | undefined): Choice => ({
+  const choiceOf = (chosen: Priced, funding: Funding | undefined): Choice => ({
     protocol,
     terms: envelope,
     ...chosen,
@@ -135,60 +138,60 @@ async function chooseBefore(
     refused: refusals(refused, untrusted),
   });
 
-  const welcome: Offer[] = [];
+  const allowedOffers: Offer[] = [];
   for (const { offer } of readings.filter(isOk)) {
     const refusal = isRefusedOffer(policy, offer)
       ? (await reasons()).checkOffer(policy, offer)
       : undefined;
-    if (refusal === undefined) welcome.push(offer);
+    if (refusal === undefined) allowedOffers.push(offer);
     else refused.set(offer.index, refusal);
   }
-  const priced: Priced[] = [];
+  const usable: Priced[] = [];
   let unpinned = 0;
-  for (const one of await readOfferAccounts(context, welcome, deadline.signal)) {
-    if ('error' in one) refused.set(one.offer.index, one.error);
-    else if (pinnedMint(network, one.offer.mint) === undefined && (unpinned += 1) > MAX_UNPINNED)
-      refused.set(one.offer.index, (await reasons()).notPriced(one.offer, MAX_UNPINNED));
-    else priced.push({ offer: one.offer, facts: one.facts, microUsd: undefined });
+  for (const read of await readOfferAccounts(context, allowedOffers, deadline.signal)) {
+    if ('error' in read) refused.set(read.offer.index, read.error);
+    else if (pinnedMint(network, read.offer.mint) === undefined && (unpinned += 1) > MAX_UNPINNED)
+      refused.set(read.offer.index, (await reasons()).notPriced(read.offer, MAX_UNPINNED));
+    else usable.push({ offer: read.offer, facts: read.facts, microUsd: undefined });
   }
 
   let unpriced: ExactChangeError | undefined;
-  const allowed = async (one: Priced): Promise<Priced | undefined> => {
-    const { mint, amount } = one.offer;
+  const priceWithinCaps = async (priced: Priced): Promise<Priced | undefined> => {
+    const { mint, amount } = priced.offer;
     const microUsd = await usdValueOf(
       context,
       mint,
       amount,
-      one.facts.decimals,
-      signalFor(one.offer),
+      priced.facts.decimals,
+      signalFor(priced.offer),
     ).catch((error: unknown) => asUnpriced(inTime(deadline, error)));
     if (isExactChangeError(microUsd)) {
-      refused.set(one.offer.index, microUsd);
+      refused.set(priced.offer.index, microUsd);
       if (microUsd.name === 'TransportError') unpriced ??= microUsd;
       return undefined;
     }
-    const spend = spendOf({ offer: one.offer, microUsd }, host);
+    const spend = spendOf({ offer: priced.offer, microUsd }, host);
     const refusal =
       overOf(policy, spend) === undefined
-        ? options.refuse?.(one.offer, microUsd, one.facts)
+        ? options.refuse?.(priced.offer, microUsd, priced.facts)
         : (await reasons()).checkPayment(policy, spend);
-    if (refusal !== undefined) refused.set(one.offer.index, refusal);
-    return refusal === undefined ? { ...one, microUsd } : undefined;
+    if (refusal !== undefined) refused.set(priced.offer.index, refusal);
+    return refusal === undefined ? { ...priced, microUsd } : undefined;
   };
-  const held = priced.filter(({ offer, facts }) => facts.available >= offer.amount);
-  const payable = byPrice(await keep(held, allowed));
-  if (payable[0] !== undefined) return done(payable[0], undefined);
+  const held = usable.filter(({ offer, facts }) => facts.available >= offer.amount);
+  const payable = byPrice(await mapDefined(held, priceWithinCaps));
+  if (payable[0] !== undefined) return choiceOf(payable[0], undefined);
 
   const short = byPrice(
-    await keep(
-      priced.filter((one) => !held.includes(one)),
-      allowed,
+    await mapDefined(
+      usable.filter((offer) => !held.includes(offer)),
+      priceWithinCaps,
     ),
   );
   const { autoSwap } = context.config;
   const [only, ...more] = short;
   if (autoSwap && only !== undefined && more.length === 0 && !options.quote)
-    return done(only, undefined);
+    return choiceOf(only, undefined);
   const { chooseShort, nothingPayable } = await reasons();
   const best = await chooseShort(context, short, {
     toSwap: !options.quote,
@@ -196,35 +199,39 @@ async function chooseBefore(
     explain: (error) => inTime(deadline, error),
     refuse: ({ index }, reason) => refused.set(index, reason),
   });
-  if (best !== undefined) return done(best.one, best.funding);
-  // If Jupiter is away, that is the reason, and trying again helps.
+  if (best !== undefined) return choiceOf(best.one, best.funding);
+  // If Jupiter did not answer, throw that error, because a retry may help.
   if (unpriced !== undefined) throw unpriced;
   throw nothingPayable(refused, refusals(refused, untrusted));
 }
 
 function refusals(
   refused: ReadonlyMap<number, ExactChangeError>,
-  read: ReadonlyMap<number, OfferRefusal>,
+  untrusted: ReadonlyMap<number, OfferRefusal>,
 ): OfferRefusal[] {
   return [...refused]
     .sort(([a], [b]) => a - b)
-    .map(([index, { code, message }]) => read.get(index) ?? { index, code, message });
+    .map(([index, { code, message }]) => untrusted.get(index) ?? { index, code, message });
 }
 
 function isOk(reading: OfferReading): reading is OfferReading & { ok: true } {
   return reading.ok;
 }
 
-async function keep<T>(list: readonly T[], pick: (one: T) => Promise<T | undefined>): Promise<T[]> {
+/** Maps the items of a list one after the other, and drops undefined results. */
+async function mapDefined<T>(
+  list: readonly T[],
+  map: (item: T) => Promise<T | undefined>,
+): Promise<T[]> {
   const kept: T[] = [];
-  for (const one of list) {
-    const picked = await pick(one);
-    if (picked !== undefined) kept.push(picked);
+  for (const item of list) {
+    const mapped = await map(item);
+    if (mapped !== undefined) kept.push(mapped);
   }
   return kept;
 }
 
-/** What a step failed with, in words of ours if it was its deadline. */
+/** Returns the error of a step; a `timeout` error if the deadline was the reason. */
 function inTime({ passed, signal }: Deadline, error: unknown): unknown {
   if (!passed || error !== signal.reason) return error;
   return new TransportError(
@@ -235,8 +242,8 @@ function inTime({ passed, signal }: Deadline, error: unknown): unknown {
 }
 
 /**
- * A price that could not be asked for refuses its offer, also if a cap in base units would hold:
- * without it the dollar caps count nothing.
+ * Returns an error that refuses an offer because its price request failed. It refuses the offer
+ * even if a cap in base units holds, because the dollar caps would count nothing without a price.
  */
 function asUnpriced(error: unknown): ExactChangeError {
   if (isExactChangeError(error) && (error.name === 'TransportError' || error.name === 'QuoteError'))

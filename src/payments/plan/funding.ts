@@ -31,18 +31,18 @@ import { forgetBalance, short } from './short-of.js';
 import { checkAvailable, quoteForPayment, type GivenQuote } from './swap-quote.js';
 import { floatOf } from './usd-price.js';
 
-/** How to get what is missing: a swap by quote, or SOL wrapped as it is. */
+/** How to get the missing tokens: a quoted swap, or a wrap of SOL. */
 export type Funding = {
   readonly inputMint: Address;
   readonly maxInAmount: bigint;
-  /** What pays its lamports if the wallet cannot; the most that it takes is in what goes in. */
+  /** Relayer that pays the lamports if the wallet cannot; `maxInAmount` includes its fee. */
   readonly relay?: RelayOffer;
 } & (
   | {
       readonly quote: SwapQuote;
-      /** What may be spent of the input, however often it is quoted anew. */
+      /** Base units of the input mint that may be spent, however often the swap is quoted again. */
       readonly available: bigint;
-      /** What the service built for the quote, if it was asked for both at once. */
+      /** Transaction that a service built along with the quote. */
       readonly built?: unknown;
     }
   | { readonly wrap: bigint }
@@ -55,28 +55,27 @@ export const MAX_CANDIDATES = 3;
 export interface FundingOptions {
   readonly signal?: AbortSignal | undefined;
   /**
-   * Tokens that are not swapped from: a swap out of them came to nothing,
-   * {@link concernsCandidate}.
+   * Mints not to swap from, because a swap out of them has failed (see {@link concernsCandidate}).
    */
   readonly except?: ReadonlySet<Address>;
   /**
-   * The offer that it will most likely be made for: a service is asked for its transaction along
+   * The offer that the swap most likely funds. A distant service is asked for the transaction along
    * with the quote.
    */
   readonly toPay?: Offer | undefined;
-  /** No more than what is missing, however small that is. */
+  /** Swaps only for the missing amount, without a float. */
   readonly exact?: boolean;
-  /** No payment waits for it: if there is none, what is known for payments stays. */
+  /** No payment waits for the swap, so the known balance stays if no swap is found. */
   readonly beside?: boolean;
 }
 
 /**
- * Finds a token to swap from and a quote that brings at least what is missing: a little more if
- * that is affordable, so that small calls do not each cost a swap. Throws `insufficient_funds`, or
- * the last candidate's reason.
+ * Finds a token to swap from, and a quote that brings the missing amount at least. Brings a float
+ * if the wallet can afford it, so that small calls do not each cost a swap. Throws
+ * `insufficient_funds`, or the best candidate's reason.
  *
- * @param needed - Base units that have to be there in the end, for this payment and those that wait
- *   with it.
+ * @param needed - Base units that the wallet has to hold after the swap, for this payment and the
+ *   payments that wait with it.
  */
 export async function findFunding(
   context: PaymentContext,
@@ -95,7 +94,7 @@ export async function findFunding(
     return withRelay(context, funding, mint, options.signal);
   };
   return find().catch(async (error: unknown) => {
-    // What the caller does about it shows at once.
+    // Read the holdings again next time, so that funds which the caller adds count at once.
     outdateHoldings(context);
     if (options.beside !== true) await forgetBalance(context, facts);
     throw error;
@@ -118,7 +117,7 @@ async function fundingOutOf(
     !except.has(WSOL_MINT)
   ) {
     const native = holdings.lamports - (await context.ledger.held(holdings.wallet)) - KEEP_LAMPORTS;
-    // Wrapping needs no market: without a price there is no float.
+    // A wrap needs no price, so a failed price request only means that there is no float.
     const float = exact
       ? missing
       : maxAmount(
@@ -136,9 +135,9 @@ async function fundingOutOf(
   });
   if (candidates.length === 0 && (await readOthers()).length === 0)
     throw short(ownerOf(context), mint, needed, facts);
-  // Any candidate that affords the float comes before one that affords no more than this payment,
-  // or two tokens would be swapped to and fro.
-  const wanted = await amountsFor(context, mint, facts, missing, exact, signal);
+  // Try the float with all candidates first. Otherwise two tokens could be swapped back and forth
+  // by candidates that afford no more than this payment.
+  const amounts = await amountsFor(context, mint, facts, missing, exact, signal);
   const reasons: ExactChangeError[] = [];
   const inOrder = candidatesByValue(context, candidates, readOthers, signal);
   const unsellable = new Set<Address>();
@@ -150,20 +149,20 @@ async function fundingOutOf(
     const quote = await quoteFrom(context, candidate, request, within, given).catch(asReason);
     return isExactChangeError(quote) ? quote : fundedBy(candidate, quote);
   };
-  for (const amount of wanted) {
-    const foreseen =
+  for (const amount of amounts) {
+    const planned =
       toPay && (await planAtService(context, toPay, await inOrder.first(), amount, signal));
-    if (foreseen !== undefined) return foreseen;
+    if (planned !== undefined) return planned;
     const searchOf = async (candidate: Candidate) => ({
       candidate,
       found: await search(candidate, amount),
     });
     const [best, ...next] = isPinned(context, mint) ? inOrder.comparable : [];
-    const alone = best === undefined ? undefined : searchOf(best);
-    const found = alone?.then((one) => one.found);
+    const searchOfBest = best === undefined ? undefined : searchOf(best);
+    const found = searchOfBest?.then((result) => result.found);
     const cheap = found === undefined ? undefined : await foundAlone(context, found, signal);
     if (cheap !== undefined) return cheap;
-    const together = alone === undefined ? [] : [alone, ...next.map(searchOf)];
+    const together = searchOfBest === undefined ? [] : [searchOfBest, ...next.map(searchOf)];
     const tried = await findTogether(context, together, signal);
     const [first, ...more] = tried.flatMap(({ found }) => quoted(found));
     if (first !== undefined) {
@@ -182,16 +181,17 @@ async function fundingOutOf(
       const found = known.get(candidate.mint) ?? (await search(candidate, amount));
       if (!isExactChangeError(found)) return found;
       reasons.push(found);
-      // What has no market must not stand in the way of what has one: wallets are sent worthless
-      // tokens by the trillion.
+      // Tokens without a market must not use up the limit, because strangers send wallets
+      // trillions of worthless tokens.
       if (found.code === 'no_route' || found.code === 'price_unknown')
         unsellable.add(candidate.mint);
-      // So is told what is worth too little, of a candidate whose price was not known yet.
+      // Into a pinned mint, `insufficient_funds` may mean that a price showed too little value, so
+      // it does not use up the limit either.
       else if (found.code !== 'insufficient_funds' || !isPinned(context, mint)) compared += 1;
     }
     if (!reasons.some(({ code }) => code === 'insufficient_funds')) break;
   }
-  // The best candidate's reason says the most, unless it merely holds too little.
+  // Throw the best candidate's reason, unless that candidate only holds too little.
   throw (
     reasons.find(({ code }) => code !== 'insufficient_funds') ??
     short(ownerOf(context), mint, needed, facts)
@@ -204,9 +204,9 @@ const quoted = (found: Quoted | ExactChangeError): Quoted[] =>
   isExactChangeError(found) ? [] : [found];
 
 /**
- * The swap of the first candidate that holds enough, as a distant service plans it in one call. It
- * is judged as the quote of that candidate would be; undefined if it would not pass for it, and
- * each part has to be asked for.
+ * Asks a distant service for the quote and the transaction of the first candidate that may hold
+ * enough, in one call. Checks the quote like any other. Returns undefined if the quote does not
+ * pass: then quote and transaction are requested separately.
  */
 async function planAtService(
   context: PaymentContext,
@@ -236,7 +236,7 @@ function fundedBy({ mint, available }: Candidate, quote: SwapQuote): Quoted {
   return { inputMint: mint, maxInAmount: BigInt(quote.maxInAmount), quote, available };
 }
 
-/** Base units of the asked-for mint that it brings at least. */
+/** Returns the base units of the output mint that a swap or wrap brings at least. */
 export function broughtBy(funding: Funding): bigint {
   return 'quote' in funding ? BigInt(funding.quote.minOutAmount) : funding.wrap;
 }
@@ -253,14 +253,14 @@ async function quoteFrom(
   return quote;
 }
 
-/** Whether a mint is one of those whose worth no seller can make up. */
+/** Returns whether a mint is pinned: no seller can make up the price of a pinned mint. */
 export function isPinned({ config }: PaymentContext, mint: Address): boolean {
   return pinnedMint(config.network, mint) !== undefined;
 }
 
 /**
- * Asks Jupiter about a swap into a mint; about one that is not pinned, in a way that gives way to
- * others.
+ * Asks Jupiter about a swap into a mint. Uses low priority if the mint is not pinned, so that other
+ * requests go first.
  */
 export async function askAbout<T>(
   context: PaymentContext,
@@ -279,8 +279,8 @@ function noneWithoutPrice(error: unknown): bigint {
 }
 
 /**
- * What concerns one candidate passes to the next; what concerns all of them (a rate limit, an
- * outage) ends the search.
+ * Returns an error that concerns a single candidate, so that the search tries the next. Throws any
+ * other error, such as a rate limit or an outage, which ends the search.
  */
 function asReason(error: unknown): ExactChangeError {
   if (concernsCandidate(error) || isExactChangeError(error, 'insufficient_funds')) return error;

@@ -9,14 +9,17 @@ import type { PaymentContext } from '../context.js';
 import { followRead, isPinnedFirst, isShared, startPinned } from './pinned-holdings.js';
 import { readAccounts, type Read } from './read-accounts.js';
 
-/** All that the wallet holds; calls within a second share one read of it, unless that is outdated. */
+/**
+ * Reads all holdings of the wallet. Calls within a second share a read, unless the read is
+ * outdated.
+ */
 export function shareHoldings(
   context: PaymentContext,
   signal: AbortSignal | undefined,
 ): Promise<Holdings> {
   const { memory, config } = context;
   if (!isShared(context, memory.holdings)) {
-    // No signal: one caller giving up must not end it for the others.
+    // No signal, because a caller that gives up must not end the read for other callers.
     const next = { at: config.runtime.now(), read: readHoldings(context, [], undefined) };
     memory.holdings = next;
     followRead(context, next);
@@ -25,8 +28,8 @@ export function shareHoldings(
 }
 
 /**
- * What is tried first of what the wallet holds: its SOL and pinned tokens, which are one cheap
- * question, or all if the caller's own order has others. Shared as all is.
+ * Reads the holdings to try first: SOL and pinned tokens, which take a single cheap request. Reads
+ * all holdings if the caller's `swapFrom` has other tokens. Calls share reads here too.
  */
 export function shareFirst(
   context: PaymentContext,
@@ -40,7 +43,7 @@ export function shareFirst(
   return untilAborted(note(readAccounts(context, addresses, undefined)), signal);
 }
 
-/** What the wallet holds in the accounts that were read. */
+/** Returns the wallet's holdings in the accounts that were read. */
 export function holdingsIn(
   { config: { network, signer } }: Pick<PaymentContext, 'config'>,
   addresses: readonly Address[],
@@ -55,10 +58,10 @@ export function holdingsIn(
   return { network, wallet, lamports: read.get(wallet)?.account?.lamports ?? 0n, tokens };
 }
 
-/** For how long what the wallet held mostly says what it swaps from next, in milliseconds. */
+/** Milliseconds for which a read of the holdings is good enough to guess the next swap's input. */
 const LIKELY_MS = 10 * 60_000;
 
-/** What the wallet held when it was read last, if that is not long ago: good for a guess alone. */
+/** Returns the holdings of the last read if it is recent: good enough for a guess only. */
 export function likelyHoldings({ memory, config }: PaymentContext): Holdings | undefined {
   const { lastHoldings } = memory;
   return lastHoldings !== undefined && sinceThen(config.runtime, lastHoldings.at) <= LIKELY_MS
@@ -67,9 +70,9 @@ export function likelyHoldings({ memory, config }: PaymentContext): Holdings | u
 }
 
 /**
- * Reads all that the wallet holds, and remembers it.
+ * Reads all holdings of the wallet, and notes their balances in the ledger.
  *
- * @param expected - Mints that are remembered as empty if the wallet has no account for them.
+ * @param expected - Mints to note a zero balance for if the wallet has no account for them.
  */
 export async function readHoldings(
   context: PaymentContext,
@@ -90,7 +93,7 @@ export async function readHoldings(
     return account === undefined ? [] : [{ address, account }];
   });
   for (const { address, account } of tokens) {
-    // A frozen account is looked at again each time: it has a balance and cannot pay.
+    // Do not note a frozen account: it has a balance but cannot pay, so each payment has to see it.
     if (account.owner !== wallet || account.state !== 'initialized') continue;
     await ledger.see(address, { amount: account.amount, at, slot });
   }
@@ -102,14 +105,14 @@ export async function readHoldings(
   return { network, wallet, lamports: native.accounts[0]?.lamports ?? 0n, tokens };
 }
 
-/** What payments in flight have of each token, and of SOL. */
+/** Returns the base units of each token, and the lamports, that attempts hold. */
 export async function reservedOf(
   context: PaymentContext,
   { wallet, tokens }: Holdings,
 ): Promise<ReadonlyMap<Address, bigint>> {
   const { ledger } = context;
   const reserved = new Map<Address, bigint>();
-  // Any wallet may make one more account for a token and give it to this one.
+  // Sum per mint, because any wallet may create an extra account of a mint for this wallet.
   for (const { address, account } of tokens)
     reserved.set(account.mint, (reserved.get(account.mint) ?? 0n) + (await ledger.held(address)));
   const wrapped = associatedTokenAddress(

@@ -2,7 +2,10 @@ import { ProtocolError, type ExactChangeError, type OfferRefusal } from '../../e
 
 const ELSEWHERE: readonly string[] = ['unsupported_network', 'unsupported_offer'];
 
-/** One entry that was meant for us gives its own reason; several are listed. */
+/**
+ * Returns the error if no offer is payable: the reason of the only offer for this network and
+ * scheme, else `no_payable_offer` with all reasons.
+ */
 export function nothingPayable(
   refused: ReadonlyMap<number, ExactChangeError>,
   offers: readonly OfferRefusal[],

@@ -18,16 +18,16 @@ import { reasons, swapEngine } from '../on-demand.js';
 import { firstBeside } from './pinned-holdings.js';
 import { readAccounts, type Read } from './read-accounts.js';
 
-/** What the chain says of one token of the wallet. */
+/** Facts from the chain about a token of the wallet. */
 export interface OwnFacts {
   readonly decimals: number;
-  /** Our token account. */
+  /** The wallet's token account. */
   readonly source: Address;
   /** Base units that the wallet holds and has not promised to payments in flight. */
   readonly available: bigint;
 }
 
-/** What the chain says about one offer. */
+/** Facts from the chain about an offer. */
 export interface OfferFacts extends OwnFacts {
   readonly tokenProgram: Address;
   /** The payee's token account. */
@@ -39,15 +39,16 @@ export type ReadOffer =
   | { readonly offer: Offer; readonly error: ExactChangeError };
 
 /**
- * How long a balance is taken for true without asking again: other payers of the same wallet are
- * rare.
+ * How long a known balance is trusted without a new read. Other processes that pay from the same
+ * wallet are rare.
  */
 const BALANCE_MAX_AGE_MS = 30_000;
 
 /**
- * Reads what the offers need of the chain in one round, and nothing that is known already. With it,
- * or beside it if none can be paid without a swap as far as is known, what a swap is made from
- * first.
+ * Reads the accounts that the offers need in a single round, without the facts that are known.
+ *
+ * If no offer is known to be payable without a swap, it also reads the holdings that a swap tries
+ * first: in the same round, or in parallel if all offers are known to be short.
  */
 export async function readOfferAccounts(
   context: PaymentContext,
@@ -55,8 +56,8 @@ export async function readOfferAccounts(
   signal: AbortSignal | undefined,
 ): Promise<ReadOffer[]> {
   const { memory } = context;
-  const known = await Promise.all(offers.map((offer) => lookUp(context, memory, offer)));
-  const unknown = new Set(known.flatMap((one) => one.unknown));
+  const known = await Promise.all(offers.map((offer) => lookUpKnown(context, memory, offer)));
+  const unknown = new Set(known.flatMap((facts) => facts.unknown));
   const mayBeShort = unknown.size > 0 && !known.some(({ isPayable }) => isPayable);
   const beside = mayBeShort ? firstBeside(context) : undefined;
   if (beside !== undefined) for (const address of beside.addresses) unknown.add(address);
@@ -65,22 +66,21 @@ export async function readOfferAccounts(
       .then(({ shareFirst }) => shareFirst(context, signal))
       .catch(() => undefined);
   const accounts = await readAccounts(context, [...unknown], signal);
-  const available = new Map(known.flatMap((one) => [...one.available]));
+  const available = new Map(known.flatMap((facts) => [...facts.available]));
   const read: ReadOffer[] = [];
   for (const offer of offers) {
-    const facts = await learn(context, memory, offer, accounts, available);
+    const facts = await learnFacts(context, memory, offer, accounts, available);
     read.push('code' in facts ? { offer, error: facts } : { offer, facts });
   }
-  // If one of them can be paid as it is, nothing more of the wallet is of interest.
-  if (read.every((one) => 'error' in one || one.facts.available < one.offer.amount))
+  // If an offer can be paid without a swap, the wallet's other holdings do not matter.
+  if (read.every((result) => 'error' in result || result.facts.available < result.offer.amount))
     beside?.note(accounts).catch(() => undefined);
   else beside?.drop();
   return read;
 }
 
 /**
- * The balance of one of our accounts, less what is promised; undefined if it has to be read
- * first.
+ * Returns a wallet account's balance less its holds; undefined if the balance has to be read first.
  */
 export function knownAvailable(
   context: PaymentContext,
@@ -90,8 +90,8 @@ export function knownAvailable(
 }
 
 /**
- * Which balances are taken for true: none from before the clock was set back, and those that a
- * machine has seen whose clock is a little ahead.
+ * Returns the range of read times for which balances are trusted. It extends past now, because a
+ * different machine's clock may be ahead. Its end excludes reads from before a clock was set back.
  */
 export function freshIn({ config: { runtime } }: PaymentContext): Fresh {
   const now = runtime.now();
@@ -100,27 +100,27 @@ export function freshIn({ config: { runtime } }: PaymentContext): Fresh {
 
 function programsOf(context: PaymentContext, memory: Memory, mint: Address): readonly Address[] {
   const known = memory.mints.get(mint) ?? pinnedMint(context.config.network, mint);
-  // An unknown mint's program is read in the same round as the accounts that depend on it, so both
-  // are asked for.
+  // An unknown mint is read in the same round as the accounts that depend on its program, so read
+  // the accounts of both programs.
   return known === undefined ? [TOKEN_PROGRAM, TOKEN_2022_PROGRAM] : [known.tokenProgram];
 }
 
-interface Known {
-  /** What has to be read. */
+interface KnownFacts {
+  /** Addresses of the accounts that have to be read. */
   readonly unknown: readonly Address[];
-  /** What our accounts have available that need not be. */
+  /** Available base units of the wallet's accounts that need no read. */
   readonly available: ReadonlyMap<Address, bigint>;
-  /** One of our accounts has enough. */
+  /** Whether an account of the wallet is known to have enough. */
   readonly isPayable: boolean;
-  /** None of them has. */
+  /** Whether all accounts of the wallet are known to have too little. */
   readonly isShort: boolean;
 }
 
-async function lookUp(
+async function lookUpKnown(
   context: PaymentContext,
   memory: Memory,
   { mint, payTo, amount: price }: Offer,
-): Promise<Known> {
+): Promise<KnownFacts> {
   const wallet = context.config.signer.address;
   const unknown: Address[] = memory.mints.has(mint) ? [] : [mint];
   const available = new Map<Address, bigint>();
@@ -133,12 +133,12 @@ async function lookUp(
     else available.set(source, amount);
     if (!memory.payees.has(destination)) unknown.push(payTo, destination);
   }
-  const isPayable = [...available.values()].some((one) => one >= price);
+  const isPayable = [...available.values()].some((balance) => balance >= price);
   const isShort = available.size === programs.length && !isPayable;
   return { unknown, available, isPayable, isShort };
 }
 
-async function learn(
+async function learnFacts(
   context: PaymentContext,
   memory: Memory,
   offer: Offer,
@@ -153,7 +153,7 @@ async function learn(
     const pinned = pinnedMint(network, mint);
     const plain = account ? plainMint(account) : undefined;
     const judged =
-      plain !== undefined && isAsPinned(plain, pinned)
+      plain !== undefined && matchesPinned(plain, pinned)
         ? plain
         : (await reasons()).judgedMint(mint, account ?? undefined, pinned);
     if ('code' in judged) return judged;
@@ -197,18 +197,18 @@ async function learn(
     decimals,
     source,
     destination,
-    // Another call may have had it forgotten since it was read.
+    // A concurrent call may have made the ledger forget the balance since the read.
     available: known ?? maxAmount(0n, read - (await context.ledger.held(source))),
   };
 }
 
-/** Accounts with extensions are read by what few payments load. */
+/** Decodes a token account. Loads code for accounts with extensions, which few payments need. */
 async function readAccount(account: Account): Promise<PlainAccount | undefined> {
   return plainAccount(account) ?? (await reasons()).decodeTokenAccount(account);
 }
 
-/** Whether there is nothing to judge of a mint without extensions. */
-function isAsPinned(
+/** Whether a mint without extensions has the decimals and the token program of its pinned entry. */
+function matchesPinned(
   { decimals, tokenProgram }: PlainMint,
   pinned: PinnedMint | undefined,
 ): boolean {

@@ -19,8 +19,8 @@ export function frozenAccount(account: Address): FundsError {
 }
 
 /**
- * A seller that counts in other units than the chain means another price than the one that would be
- * paid.
+ * Returns the error for an offer that claims wrong decimals: its seller means a different price
+ * than the payment would transfer.
  */
 export function otherDecimals(mint: Address, decimals: number): ProtocolError {
   return new ProtocolError(
@@ -30,7 +30,7 @@ export function otherDecimals(mint: Address, decimals: number): ProtocolError {
   );
 }
 
-/** @param isWallet - Whether the payee is one, and its token account alone is the problem. */
+/** @param isWallet - Whether the payee is a wallet: then only its token account is the problem. */
 export function payeeProblem(
   { payTo, mint }: Offer,
   tokenAccount: Address,
@@ -49,7 +49,7 @@ export function payeeProblem(
   );
 }
 
-/** @param most - How many offers in tokens that are not pinned are priced. */
+/** @param most - The most offers of a 402 in tokens that are not pinned that get a price. */
 export function notPriced({ mint }: Offer, most: number): PolicyError {
   return new PolicyError(
     'price_unknown',

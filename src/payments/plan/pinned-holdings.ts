@@ -8,21 +8,21 @@ import type { Memory } from '../memory.js';
 import { swapEngine } from '../on-demand.js';
 import type { Read } from './read-accounts.js';
 
-/** For how long a read of what the wallet holds is shared, in milliseconds. */
+/** Milliseconds for which calls share a read of the holdings. */
 const SHARED_MS = 1_000;
 
-/** Accounts of the wallet that are read with others. */
+/** Accounts of the wallet to read in the same round as other accounts. */
 interface Beside {
   readonly addresses: readonly Address[];
-  /** Notes what lies there; to be called right after it was read. */
+  /** Notes the accounts that were read; call it right after the read. */
   note(read: Read | Promise<Read>): Promise<Holdings>;
-  /** They are of no interest. */
+  /** Ends the shared read without a result, because no swap needs the accounts. */
   drop(): void;
 }
 
 /**
- * What a swap would have to read next, so that it is better read with what is read anyway;
- * undefined if there is no need.
+ * Returns the accounts that a swap reads first, so that a round that is due anyway reads them too.
+ * Undefined if no swap can need them, or a recent read is shared.
  */
 export function firstBeside(context: PaymentContext): Beside | undefined {
   const isNeeded =
@@ -30,11 +30,12 @@ export function firstBeside(context: PaymentContext): Beside | undefined {
   return isNeeded ? startPinned(context) : undefined;
 }
 
-/** Whether no token that is not pinned is swapped from as long as one that is pinned will do. */
+/** Whether swaps try SOL and pinned tokens before any token that is not pinned. */
 export function isPinnedFirst({ config: { swapFrom, network } }: PaymentContext): boolean {
   return swapFrom?.every((mint) => pinnedMint(network, mint) !== undefined) !== false;
 }
 
+/** Whether a read is recent enough to share. */
 export function isShared<T extends { readonly at: number }>(
   { config }: PaymentContext,
   read: T | undefined,
@@ -42,7 +43,7 @@ export function isShared<T extends { readonly at: number }>(
   return read !== undefined && sinceThen(config.runtime, read.at) < SHARED_MS;
 }
 
-/** Begins to read the wallet's SOL and pinned tokens. */
+/** Starts a shared read of the wallet's SOL and pinned tokens. */
 export function startPinned(context: PaymentContext): Beside {
   const { memory, config } = context;
   const wallet = config.signer.address;
@@ -51,7 +52,7 @@ export function startPinned(context: PaymentContext): Beside {
   );
   const at = config.runtime.now();
   const pinned: NonNullable<Memory['pinned']> = { at };
-  // What is outdated while it is read stays so.
+  // Set before the read, so that a read that is outdated while it runs stays outdated.
   memory.pinned = pinned;
   return {
     addresses: [wallet, ...tokens],
@@ -75,11 +76,12 @@ async function heldIn(
   const { signer, runtime } = context.config;
   const read = await accounts;
   const at = runtime.now();
-  // Remembered before anything is loaded. Those with extensions are read anew by what needs them.
+  // Note balances before code is loaded, which takes time. Accounts with extensions are left out:
+  // the code that needs them reads them again.
   for (const address of tokens) {
     const { account = null, slot } = read.get(address) ?? {};
     const token = account === null ? undefined : plainAccount(account);
-    // A frozen account is looked at again each time: it has a balance and cannot pay.
+    // Do not note a frozen account: it has a balance but cannot pay, so each payment has to see it.
     if (token?.owner !== signer.address || token.state !== 'initialized') continue;
     await context.ledger.see(address, { amount: token.amount, at, slot });
   }
@@ -87,7 +89,7 @@ async function heldIn(
   return holdingsIn(context, tokens, read);
 }
 
-/** Remembers what is being read, or that nothing came of it. */
+/** Remembers the holdings once they are read; if the read fails, the next call reads again. */
 export function followRead(
   context: PaymentContext,
   { at, read }: { readonly at: number; readonly read: Promise<Holdings> },
@@ -98,7 +100,7 @@ export function followRead(
   );
 }
 
-/** What was read may not be true any more: the next call reads anew. */
+/** Makes the next call read the holdings again, because they may have changed. */
 export function outdateHoldings({ memory }: Pick<PaymentContext, 'memory'>): void {
   memory.holdings = undefined;
   memory.pinned = undefined;

@@ -16,10 +16,10 @@ import { swapBound } from '../execute/swap-bound.js';
 import { choose, spendOf, type Choice } from './choose.js';
 import { broughtBy, type Funding } from './funding.js';
 
-/** What a plan says of the call that it is for. */
+/** The fields of a plan that describe its call. */
 export type PlanPlace = Pick<Plan, 'url' | 'method' | 'status'>;
 
-/** Chooses and quotes, and leaves everything as it was. Throws what the real call would throw. */
+/** Chooses an offer and quotes its swap, without any change. Throws like the real call would. */
 export async function makePlan(
   context: PaymentContext,
   call: Call,
@@ -48,10 +48,10 @@ export async function makePlan(
 }
 
 /**
- * What paying by a choice signs: the payment, and the swap that funds it.
+ * Returns the plan of a choice: the payment to sign, and the swap that funds it.
  *
- * @param reserved - The caps count the payment already; the plan shows them as they stand before
- *   it.
+ * @param reserved - Whether the caps already count the payment; the plan then shows the caps
+ *   without it.
  */
 export async function planOf(
   context: PaymentContext,
@@ -81,7 +81,7 @@ export async function planOf(
   };
 }
 
-/** What a spend signs besides its payment, if it has one: the swap that funds it. */
+/** Returns the plan of a spend without its payment: the funding swap, the cost and the caps. */
 export async function planOfSwap(
   context: PaymentContext,
   place: PlanPlace,
@@ -106,7 +106,7 @@ export async function planOfSwap(
   };
 }
 
-/** What a payment and the swap before it take at most. */
+/** Returns the most that a payment and its swap cost. */
 async function mostFor(
   context: PaymentContext,
   spend: Spend,
@@ -129,19 +129,19 @@ async function mostFor(
   );
 }
 
-/** How much of each cap is used now, a spend left out that is among it. */
+/** Returns how much of each cap is used now. Leaves out `except`, a spend that the caps count. */
 export async function usesOf(
   context: PaymentContext,
   caps: readonly Cap[],
   except?: Spend,
 ): Promise<CapUse[]> {
   const rows = caps.map((cap) => ({ cap, parts: partsOf(cap) }));
-  const asked = rows.flatMap(({ cap, parts }) => [cap, ...parts]);
-  const used = await context.journal.used(ownerOf(context), asked, context.config.runtime.now());
-  const spent = new Map(asked.map((cap, index) => [cap, used[index] ?? 0n]));
+  const allCaps = rows.flatMap(({ cap, parts }) => [cap, ...parts]);
+  const used = await context.journal.used(ownerOf(context), allCaps, context.config.runtime.now());
+  const usedByCap = new Map(allCaps.map((cap, index) => [cap, used[index] ?? 0n]));
   const usedOf = (cap: Cap): bigint => {
-    const rest = (spent.get(cap) ?? 0n) - (except === undefined ? 0n : takenOf(cap, except));
-    return rest > 0n ? rest : 0n;
+    const amount = (usedByCap.get(cap) ?? 0n) - (except === undefined ? 0n : takenOf(cap, except));
+    return amount > 0n ? amount : 0n;
   };
   return rows.map(({ cap, parts }) => capUse(cap, usedOf(cap), parts.map(usedOf)));
 }

@@ -2,18 +2,17 @@ import type { ResolvedRequest } from '../../config/swap-request.js';
 import { PolicyError } from '../../errors.js';
 import type { SwapQuote } from '../../swaps/types.js';
 
-/** The most that leaves and the least that arrives of what was approved, in base units. */
+/** The approved bounds of a swap, in base units: the most to take and the least to bring. */
 export type WorstPrice = Pick<SwapQuote, 'maxInAmount' | 'minOutAmount'>;
 
 const WHOLE = 10_000n;
-/** Prices move by about so much from one quote to the next. */
+/** About how far a price moves between two quotes. */
 const HEADROOM_BPS = 1n;
 const MOST_QUOTES = 3;
 
 /**
- * A quote that is no worse than what was approved, whatever the market did since: if it has moved
- * against the swap, the rest of the slippage that was approved is what the swap gets. Throws
- * `approval_refused` if none is left.
+ * Returns a quote that keeps the approved bounds. If the market moved against the swap, the quote
+ * gets only the approved slippage that is left. Throws `approval_refused` if no slippage is left.
  */
 export async function quoteWithin(
   request: ResolvedRequest,
@@ -21,7 +20,7 @@ export async function quoteWithin(
   ask: (request: ResolvedRequest) => Promise<SwapQuote>,
 ): Promise<SwapQuote> {
   let { slippageBps } = request;
-  for (let asked = 0; asked < MOST_QUOTES; asked += 1) {
+  for (let quotes = 0; quotes < MOST_QUOTES; quotes += 1) {
     const quote = await ask({ ...request, slippageBps });
     if (isWithin(quote, worst)) return quote;
     const left = Number(slippageLeft(quote, worst));
@@ -31,7 +30,7 @@ export async function quoteWithin(
   throw pastApproval();
 }
 
-/** What was approved is not enough any more. */
+/** Returns the error for a swap that no longer fits in the approved bounds. */
 export function pastApproval(): PolicyError {
   return new PolicyError(
     'approval_refused',
@@ -47,14 +46,14 @@ function isWithin({ maxInAmount, minOutAmount }: SwapQuote, worst: WorstPrice): 
   );
 }
 
-/** Basis points from the price now to the worst one; below 0 if there are none. */
+/** Returns the basis points from the current price to the approved bound; negative if past it. */
 function slippageLeft(
   { inAmount, outAmount, swapMode }: SwapQuote,
   { maxInAmount, minOutAmount }: WorstPrice,
 ): bigint {
-  const [room, of] =
+  const [room, quoted] =
     swapMode === 'ExactIn'
       ? [BigInt(outAmount) - BigInt(minOutAmount), BigInt(outAmount)]
       : [BigInt(maxInAmount) - BigInt(inAmount), BigInt(inAmount)];
-  return room < 0n ? -1n : (room * WHOLE) / of - HEADROOM_BPS;
+  return room < 0n ? -1n : (room * WHOLE) / quoted - HEADROOM_BPS;
 }

@@ -4,13 +4,13 @@ import type { PaymentContext } from '../context.js';
 
 const MAX_ADDRESSES_A_CALL = 100;
 
-/** What lies at addresses, and the slot as of which it does. */
+/** Accounts by address, each with the slot as of which it was read; null if it does not exist. */
 export type Read = ReadonlyMap<
   Address,
   { readonly account: Account | null; readonly slot: number }
 >;
 
-/** Reads accounts of any number. */
+/** Reads any number of accounts. */
 export async function readAccounts(
   { rpc }: Pick<PaymentContext, 'rpc'>,
   addresses: readonly Address[],

@@ -17,9 +17,9 @@ import { checkAvailable, quoteForPayment } from './swap-quote.js';
 import { usdPriceOf } from './usd-price.js';
 
 /**
- * What the configured relayer takes at most for paying a swap's fees and rents, in the first of
- * these tokens that it takes. Undefined if none is configured; rejects with the reason if it will
- * not do.
+ * Returns the configured relayer, with the most that it may take for a swap's fees and rents. The
+ * fee is in the first of `mints` that the relayer takes. Undefined if no relayer is configured;
+ * rejects with the reason if the relayer cannot be used.
  */
 export async function relayOffer(
   context: PaymentContext,
@@ -29,8 +29,8 @@ export async function relayOffer(
   const { relayer: settings, fetch, timeouts, runtime } = context.config;
   if (settings === undefined) return undefined;
   const relayer = createRelayer({ ...settings, fetch, timeoutMs: timeouts.service, runtime });
-  const { feePayer, payTo, mints: taken } = await relayer.facts(signal);
-  const mint = mints.find((one) => one !== WSOL_MINT && taken?.includes(one) !== false);
+  const { feePayer, payTo, mints: feeMints } = await relayer.facts(signal);
+  const mint = mints.find((item) => item !== WSOL_MINT && feeMints?.includes(item) !== false);
   const [first = ''] = mints;
   if (mint === undefined)
     throw new FundsError(
@@ -53,15 +53,17 @@ interface Quoted {
   readonly inputMint: Address;
   readonly maxInAmount: bigint;
   readonly quote: SwapQuote;
-  /** What may be spent of the input. */
+  /** Base units of the input mint that may be spent. */
   readonly available: bigint;
   readonly relay?: RelayOffer;
 }
 
 /**
- * A swap that funds a payment, with what a relayer may take at most if the wallet may have too little
- * SOL for fees and rents: what is shown and approved has it in. A relayer that fails is asked again
- * when it is needed, and says why then.
+ * Adds a relayer to a swap if the wallet may have too little SOL for fees and rents. The amounts
+ * then include the most that the relayer may take, so that the approval shows it.
+ *
+ * If the relayer fails, returns the swap unchanged: the relayer is asked again when it is needed,
+ * and the error is thrown then.
  */
 export async function withRelay(
   context: PaymentContext,
@@ -84,19 +86,19 @@ export async function withRelay(
     const maxFee = minAmount(relay.maxFee, available - maxInAmount);
     return { ...funding, maxInAmount: maxInAmount + maxFee, relay: { ...relay, maxFee } };
   }
-  // It brings so much more; what the relayer does not take of it stays.
+  // Swap for the fee too; the wallet keeps the part that the relayer does not take.
   const amount = BigInt(quote.minOutAmount) + relay.maxFee;
   const { slippageBps } = quote;
-  const dearer = await quoteForPayment(
+  const withFee = await quoteForPayment(
     context,
     { inputMint, outputMint, slippageBps, amount: amount.toString(), swapMode: 'ExactOut' },
     signal,
   );
-  checkAvailable(context.config.network, dearer, available);
-  return { inputMint, maxInAmount: BigInt(dearer.maxInAmount), quote: dearer, available, relay };
+  checkAvailable(context.config.network, withFee, available);
+  return { inputMint, maxInAmount: BigInt(withFee.maxInAmount), quote: withFee, available, relay };
 }
 
-/** Whether SOL is there for the most that a swap into a token may take. */
+/** Returns whether the wallet has SOL for the most that a swap into a token may cost. */
 async function hasSol(
   context: PaymentContext,
   outputMint: Address,
@@ -112,7 +114,7 @@ async function hasSol(
   return lamports - held >= minimum + config.policy.maxFeeLamports + rent;
 }
 
-/** The error of a swap that a relayer was to pay for, with the reason why it did not. */
+/** Returns the error for a swap that the relayer should pay for, with the relayer's reason. */
 export function notRelayed(
   { message, details }: ExactChangeError<'insufficient_sol'>,
   cause: ExactChangeError,

@@ -5,8 +5,8 @@ import { checkPlace } from '../../policy/refusals.js';
 import { isSecure } from './check-request.js';
 
 /**
- * Throws `insecure_origin` for a place that no payment header may go to. It may be a redirecting
- * seller's, so it is in no message.
+ * Parses a URL. Throws `insecure_origin` if no payment header may be sent to it. The message leaves
+ * the origin out, because a redirecting seller may have chosen it.
  */
 export function checkOrigin(url: string): URL {
   const place = new URL(url);
@@ -19,7 +19,7 @@ export function checkOrigin(url: string): URL {
   );
 }
 
-/** Why no payment may be made for a call at the address that asks for it. */
+/** Returns the reason why a call may not be paid at the URL that answered 402. */
 export function requestProblem(policy: ListRules, { method }: Call, url: string): ExactChangeError {
   return (
     checkPlace(policy, checkOrigin(url).host) ??

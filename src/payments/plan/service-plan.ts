@@ -7,27 +7,27 @@ import type { Address } from '../../solana/types.js';
 import type { AutoPayRequest } from '../../transport.js';
 import type { PaymentContext } from '../context.js';
 
-/** A swap for a payment that is asked for as one. */
+/** A swap to request from a service, as quote and transaction in one call. */
 export interface WantedSwap {
   readonly inputMint: Address;
-  /** Base units of the offer's token that it has to bring. */
+  /** Base units of the offer's mint that the swap must bring. */
   readonly amount: bigint;
 }
 
-/** What a service says to a plan, neither part of it judged. */
+/** A service's answer, with quote and transaction not yet checked. */
 export interface ServicePlan {
   readonly quote: Readonly<Record<string, unknown>>;
   readonly transaction: unknown;
 }
 
-// A service that cannot plan, or hangs, costs a payment no time again so soon: its quotes may be
-// all that it has.
+// Milliseconds without plan requests after a failure, so that a service which cannot plan, or
+// hangs, does not delay each payment. It may still give quotes.
 const REST_MS = 60_000;
 
 /**
- * Asks a distant service for the quote and the transaction of a swap in one call. Undefined if
- * the transport is not distant, and if no such plan comes of it, for whatever reason: both can
- * be asked for by themselves. Rejects with the signal's reason.
+ * Asks a distant service for the quote and the transaction of a swap in one call. Returns undefined
+ * if the transport is not distant or gives no plan: both can be requested separately. Rejects with
+ * the signal's reason.
  */
 export async function askServicePlan(
   context: PaymentContext,
@@ -52,8 +52,8 @@ export async function askServicePlan(
 }
 
 /**
- * The offer in our own words, and no more of the 402: what its seller wrote beside it may repeat
- * the address that was asked, and what is secret in that.
+ * Returns the request with the offer's parsed fields only. The service must not see the rest of the
+ * 402, because the seller's text may repeat secrets of the requested URL.
  */
 function requestFor(
   { config }: PaymentContext,

@@ -7,7 +7,7 @@ import { amountText, fundingLink } from '../../token-text.js';
 import type { PaymentContext } from '../context.js';
 import type { OwnFacts } from './offer-accounts.js';
 
-/** The refusal of an offer whose token the wallet holds too little of. */
+/** Returns the error for an offer if the wallet holds too little of its mint. */
 export function shortOf(owner: Owner, { mint, amount }: Offer, facts: OwnFacts): FundsError {
   const price = amountText(owner.network, mint, amount, facts.decimals);
   return tooLittle(
@@ -19,7 +19,7 @@ export function shortOf(owner: Owner, { mint, amount }: Offer, facts: OwnFacts):
   );
 }
 
-/** The same if no token that the wallet holds is worth the difference. */
+/** Returns the error if also no other token of the wallet is worth the difference. */
 export function short(owner: Owner, mint: Address, needed: bigint, facts: OwnFacts): FundsError {
   const need = amountText(owner.network, mint, needed, facts.decimals);
   return tooLittle(
@@ -43,7 +43,7 @@ function tooLittle(
   { available, decimals }: OwnFacts,
   message: string,
 ): FundsError {
-  // What was there when it was found too little may have come since.
+  // The balance may have grown since the payment was found to be short.
   const missing = maxAmount(required - available, 0n);
   const link = fundingLink(wallet, mint, missing, decimals);
   return new FundsError('insufficient_funds', `${message} (${link}).`, {
@@ -51,7 +51,7 @@ function tooLittle(
   });
 }
 
-/** Has the balance that an offer is short of read anew: the wallet may be funded meanwhile. */
+/** Makes the next call read a short balance again, because the wallet may be funded meanwhile. */
 export async function forgetBalance(
   { ledger }: Pick<PaymentContext, 'ledger'>,
   { source }: Pick<OwnFacts, 'source'>,

@@ -4,28 +4,28 @@ import type { PaymentRequired } from '../../protocols/types.js';
 import type { PaymentContext } from '../context.js';
 import { makeRoom } from '../memory.js';
 
-/** For how long terms of an address that the caller has named are kept, in milliseconds. */
+/** Milliseconds for which terms are kept if the caller names their URL in `presign`. */
 const NAMED_MS = 5 * 60_000;
-/** However long a seller says that its terms hold. */
+/** The most milliseconds for which terms are kept, even if the seller states more. */
 const MOST_MS = 24 * 60 * 60_000;
 
-/** Terms by which a call may be paid with its first request; undefined if there are none. */
+/** Returns the terms by which a call can pay with its first request; undefined if none are kept. */
 export function stableTermsOf(
   { config, memory }: PaymentContext,
   call: Call,
 ): PaymentRequired | undefined {
   if (memory.stableTerms.size === 0) return undefined;
-  const kept = memory.stableTerms.get(nameOf(config, call));
+  const kept = memory.stableTerms.get(keyOf(config, call));
   return kept === undefined || sinceThen(config.runtime, kept.at) >= kept.ms
     ? undefined
     : kept.terms;
 }
 
 /**
- * Remembers that a call was charged for, and its terms if the next may be paid ahead.
+ * Remembers that a seller charged for a call, and its terms if they may pay the next call ahead.
  *
- * @param unpaid - The answer that the terms came with.
- * @param paid - The answer to the paid request.
+ * @param unpaid - The 402 response with the terms.
+ * @param paid - The response to the paid request.
  */
 export function noteCharge(
   { config, memory }: PaymentContext,
@@ -37,45 +37,47 @@ export function noteCharge(
   makeRoom(memory.charging);
   memory.charging.add(new URL(call.url).origin);
   const ms = lifetimeOf(config.presign, call, unpaid);
-  // What a redirect led to is asked for by another address.
+  // After a redirect, the terms belong to a different URL than the call's.
   if (ms <= 0 || unpaid.redirected || !paid.ok) return;
   makeRoom(memory.stableTerms);
-  memory.stableTerms.set(nameOf(config, call), { terms, at: config.runtime.now(), ms });
+  memory.stableTerms.set(keyOf(config, call), { terms, at: config.runtime.now(), ms });
 }
 
-/** The next call to the same address asks first. */
+/** Makes the next call to the same URL send an unpaid request first. */
 export function forgetStableTerms({ config, memory }: PaymentContext, call: Call): void {
-  memory.stableTerms.delete(nameOf(config, call));
+  memory.stableTerms.delete(keyOf(config, call));
 }
 
-/** What a seller says holds for one URL; what the caller says of an address, for each query too. */
-function nameOf({ presign }: PaymentContext['config'], { method, url }: Call): string {
+/** A seller states terms for a single URL; a URL that the caller names stands for all queries. */
+function keyOf({ presign }: PaymentContext['config'], { method, url }: Call): string {
   const { origin, pathname, search } = new URL(url);
   return `${method} ${origin}${pathname}${presign === 'stated' ? search : ''}`;
 }
 
+/** Returns the milliseconds for which terms may be kept; 0 if they may not. */
 function lifetimeOf(
   presign: PaymentContext['config']['presign'],
   { method, url }: Call,
   unpaid: Response,
 ): number {
-  if (presign !== 'stated') return presign.some((one) => isBelow(url, one)) ? NAMED_MS : 0;
+  if (presign !== 'stated') return presign.some((base) => isBelow(url, base)) ? NAMED_MS : 0;
   if (method !== 'GET' && method !== 'HEAD') return 0;
-  const stated =
+  const directives =
     unpaid.headers
       .get('cache-control')
       ?.toLowerCase()
       .split(/[\s,]+/) ?? [];
-  if (stated.includes('no-store') || stated.includes('no-cache')) return 0;
-  const [age = '0'] = stated.flatMap((one) => /^max-age=(\d{1,9})$/.exec(one)?.[1] ?? []);
+  if (directives.includes('no-store') || directives.includes('no-cache')) return 0;
+  const [age = '0'] = directives.flatMap((text) => /^max-age=(\d{1,9})$/.exec(text)?.[1] ?? []);
   return Math.min(Number(age) * 1_000, MOST_MS);
 }
 
-/** Whether an address is another, or below it. */
+/** Returns whether a URL's path is the base URL's path or below it, at the same origin. */
 function isBelow(url: string, base: string): boolean {
-  const [one, named] = [new URL(url), new URL(base)];
-  const path = named.pathname.replace(/\/*$/, '');
+  const [target, parent] = [new URL(url), new URL(base)];
+  const path = parent.pathname.replace(/\/*$/, '');
   return (
-    one.origin === named.origin && (one.pathname === path || one.pathname.startsWith(`${path}/`))
+    target.origin === parent.origin &&
+    (target.pathname === path || target.pathname.startsWith(`${path}/`))
   );
 }

@@ -5,7 +5,7 @@ import type { PlainMint } from '../../solana/tokens/accounts.js';
 import { decodeMint, type Mint } from '../../solana/tokens/decode.js';
 import { unknownMint } from './offer-problems.js';
 
-// Extensions that change nothing about what a transfer takes and delivers.
+// Extensions that do not change the amounts that a transfer takes and delivers.
 export const harmlessExtensions: ReadonlySet<string> = new Set([
   'metadataPointer',
   'tokenMetadata',
@@ -17,8 +17,7 @@ export const harmlessExtensions: ReadonlySet<string> = new Set([
   'interestBearingConfig',
 ]);
 
-// Extensions that a pinned issuer may use, as long as they are idle: what they do now is judged
-// below.
+// Extensions that a pinned issuer may have as long as they are idle, which `judgeMint` checks.
 export const issuerExtensions: ReadonlySet<string> = new Set([
   'permanentDelegate',
   'transferFeeConfig',
@@ -31,7 +30,7 @@ export const issuerExtensions: ReadonlySet<string> = new Set([
   'scaledUiAmount',
 ]);
 
-/** A mint that can be paid with, or why it cannot. */
+/** Returns the decoded mint if payments can use it, else the error that refuses it. */
 export function judgedMint(
   address: string,
   account: Account | undefined,
@@ -43,8 +42,8 @@ export function judgedMint(
 }
 
 /**
- * Why a mint cannot be paid with, or undefined. Unknown Token-2022 extensions are refused: a
- * transfer may not be what it seems.
+ * Returns the error that refuses a mint, or undefined. Refuses unknown Token-2022 extensions,
+ * because they may change what a transfer does.
  */
 export function judgeMint(
   address: string,

@@ -9,8 +9,10 @@ import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
 
 /**
- * The one swap instruction: out of a transaction that is built already, from the transport as it
- * is, or out of the transaction that it builds.
+ * Returns the swap instruction of a quote. Extracts it from `built` if that is given. Else asks the
+ * transport for the instruction, or extracts it from a transaction that the transport builds.
+ *
+ * @param built - A transaction that a service built along with the quote.
  */
 export async function buildFor(
   context: PaymentContext,
@@ -31,22 +33,21 @@ export async function buildFor(
   });
 }
 
-// More than any transaction holds; how many are too many for a swap is the firewall's to say.
+// More than any transaction can hold. The firewall has the limits of a swap.
 const MAX_ACCOUNTS = 256;
 const MAX_DATA_BYTES = 1232;
 const MAX_TABLES = 64;
 
 /**
- * A copy of the build that a transport answered, which may be anything: what is checked must be
- * what is composed. Whether its tables are any is judged by the firewall. Throws
- * `invalid_response`.
+ * Copies the build from a transport's answer, so that later changes cannot bypass the checks.
+ * Throws `invalid_response` if the answer is malformed. The firewall checks the lookup tables.
  */
 export function copyBuild(answer: unknown): SwapBuild {
   const { instruction, lookupTables } = isRecord(answer) ? answer : {};
   const copy = copyInstruction(instruction);
   if (copy === undefined || !Array.isArray(lookupTables) || lookupTables.length > MAX_TABLES)
     throw unusable();
-  // Not by its own `map`, which may be another's.
+  // Do not call the array's own `map`, because the transport may have replaced it.
   return { instruction: copy, lookupTables: Array.from(lookupTables, copyText) };
 }
 

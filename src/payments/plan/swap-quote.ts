@@ -12,19 +12,19 @@ import { atPar, type UsdPrice } from './usd-value.js';
 
 const WHOLE = 10_000n;
 
-// A tenth of a cent, about what the swap's network fee costs anyway: small amounts are rounded by
-// more than any share of them.
+// A tenth of a cent, about the swap's network fee. A limit in basis points alone would refuse small
+// amounts, because rounding takes a larger share of them.
 const SLACK_MICRO_USD = 1_000n;
 
-/** What a transport answered, or will if it was asked. */
+/** A transport's answer to a quote request, or the promise of it. */
 export type GivenQuote = Readonly<Record<string, unknown>> | Promise<SwapQuote>;
 
 /**
- * A quote for a payment. Caps count what the payment is worth, so the swap for it may cost that and
- * `policy.maxSwapLossBps`: what a token costs to buy says nothing, for its market may be the
- * seller's own.
+ * Returns a checked quote for a payment. Caps count the payment's value, so the swap may cost this
+ * value and `policy.maxSwapLossBps` more. The quote's own price proves nothing, because the seller
+ * may control the token's market.
  *
- * @param given - The transport's answer, if it was asked already.
+ * @param given - The transport's answer, if the quote was requested already.
  */
 export async function quoteForPayment(
   context: PaymentContext,
@@ -33,7 +33,7 @@ export async function quoteForPayment(
   given?: GivenQuote,
 ): Promise<SwapQuote> {
   const { inputMint, outputMint } = request;
-  // Asked for along with the quote, so that they cost no time.
+  // Request prices in parallel with the quote, so that they cost no time.
   const worths = Promise.all(
     [inputMint, outputMint].map((mint) => worthFor(context, inputMint, mint, signal)),
   );
@@ -43,13 +43,14 @@ export async function quoteForPayment(
   if (input !== undefined && output !== undefined)
     checkLoss(quote, input, output, context.config.policy.maxSwapLossBps);
   else if (!context.config.policy.maxInAmount.has(inputMint))
-    throw unknown(input === undefined ? inputMint : outputMint);
+    throw priceUnknown(input === undefined ? inputMint : outputMint);
   return quote;
 }
 
 /**
- * A quote for a swap that the caller asked for by name. It is not valued; but a service's quote is
- * held against our own Jupiter's for the same swap, unless the caller bounds the input.
+ * Returns a quote for a swap that the caller requested itself. Does not check its value in dollars.
+ * Compares a service's quote with a quote of the client's own Jupiter; if that gives none, accepts
+ * the service's quote only if the caller bounds the input.
  */
 export async function quoteByName(
   context: PaymentContext,
@@ -58,7 +59,7 @@ export async function quoteByName(
 ): Promise<SwapQuote> {
   if (context.prices === context.transport) return askQuote(context, request, signal);
   const bounded = context.config.policy.maxInAmount.has(request.inputMint);
-  const asked = context.prices.quote(request, { signal }).then(
+  const askingOwn = context.prices.quote(request, { signal }).then(
     (own) => {
       checkAnswer(context, own, request);
       return own;
@@ -68,9 +69,9 @@ export async function quoteByName(
       throw error;
     },
   );
-  asked.catch(() => undefined);
+  askingOwn.catch(() => undefined);
   const quote = await askQuote(context, request, signal);
-  const own = await asked;
+  const own = await askingOwn;
   if (own !== undefined) checkAgainst(quote, own, context.config.policy.maxSwapLossBps);
   return quote;
 }
@@ -90,8 +91,8 @@ export function checkAvailable(
 }
 
 /**
- * Asks the transport, and believes nothing: the quote must answer the request and keep within the
- * policy.
+ * Requests a quote from the transport, which is not trusted. Throws unless the quote answers the
+ * request and keeps the policy.
  */
 async function askQuote(
   context: PaymentContext,
@@ -99,12 +100,12 @@ async function askQuote(
   signal: AbortSignal | undefined,
   given?: GivenQuote,
 ): Promise<SwapQuote> {
-  // A copy: what is checked must be what is swapped.
-  // Typed as one or not, it is checked next.
   const answer = (await given) ?? (await context.transport.quote(request, { signal }));
+  // Copy the answer, so that later changes cannot bypass the checks. `checkAnswer` checks the
+  // asserted type.
   const quote = { ...answer } as SwapQuote;
   checkAnswer(context, quote, request);
-  // A quote from a clock that is ahead would never be too old.
+  // Limit the time to now, because a quote from a clock that is ahead would never expire.
   return { ...quote, quotedAt: Math.min(quote.quotedAt, context.config.runtime.now()) };
 }
 
@@ -117,14 +118,14 @@ function checkAnswer(context: PaymentContext, quote: SwapQuote, request: Resolve
 }
 
 /**
- * Throws `quote_mismatch` unless a quote is one, and for what was asked: a transport may answer
- * anything. What it costs is not judged.
+ * Throws `quote_mismatch` unless an answer is a valid quote for the request: a transport may answer
+ * anything. Does not check the cost.
  */
 export function checkFit(quote: SwapQuote, request: ResolvedRequest): void {
   checkFields(quote);
   const { inputMint, outputMint, slippageBps } = request;
   const amount = BigInt(request.amount);
-  // An exact output may be answered with an input whose least output covers it.
+  // A transport may answer an `ExactOut` request with an `ExactIn` quote that covers the output.
   const sized = request.swapMode === 'ExactOut' && quote.swapMode === 'ExactIn';
   const intent = sized
     ? { swapMode: 'ExactIn' as const, amount: parseAmount(quote.inAmount) ?? 0n }
@@ -133,8 +134,8 @@ export function checkFit(quote: SwapQuote, request: ResolvedRequest): void {
   if (request.swapMode === 'ExactOut') checkOutput(quote, amount);
 }
 
-// An input that is sized, or rounded to coarse units, brings more than was asked for; a service
-// might sell the whole wallet.
+// A quote may bring more than requested if it was sized by its input or its units are coarse. The
+// limit stops a service that would sell the whole wallet.
 const MOST_TIMES = 2n;
 
 function checkOutput({ outAmount, minOutAmount }: SwapQuote, amount: bigint): void {
@@ -149,8 +150,8 @@ function checkOutput({ outAmount, minOutAmount }: SwapQuote, amount: bigint): vo
 }
 
 /**
- * Undefined if there is no price, or, for an input that the caller bounds in base units, if
- * none could be asked for.
+ * Returns a mint's price; undefined if it has no price. If the caller bounds the input mint in base
+ * units, a failed price request gives undefined too.
  */
 async function worthFor(
   context: PaymentContext,
@@ -167,7 +168,7 @@ async function worthFor(
   }
 }
 
-function unknown(mint: Address): PolicyError {
+function priceUnknown(mint: Address): PolicyError {
   return new PolicyError(
     'price_unknown',
     `No price is known for mint ${mint}, so nothing bounds what the swap would lose. Set policy.maxInAmount for the token to swap from.`,
@@ -176,8 +177,8 @@ function unknown(mint: Address): PolicyError {
 }
 
 /**
- * Two dollar tokens are worth the same, so what a swap between them loses is known without any
- * price.
+ * Checks the loss of a swap between two dollar tokens. They are worth the same, so the check needs
+ * no price.
  */
 function checkPar(quote: SwapQuote, limitBps: number, network: string): void {
   const [input, output] = [
@@ -200,13 +201,13 @@ function checkLoss(
   throw tooDear(ceilDiv((paid - got) * WHOLE, paid), limitBps);
 }
 
-// Before slippage, which has its own bound: checkQuote has held it against the amount that is used
-// here. An exact output may say to bring more than it promises.
+// Amounts before slippage: `checkQuote` bounds slippage separately, by the same amounts. For
+// `ExactOut` the least output counts, because `outAmount` may be more than the quote guarantees.
 const taken = ({ inAmount }: SwapQuote): bigint => BigInt(inAmount);
 const brought = ({ swapMode, outAmount, minOutAmount }: SwapQuote): bigint =>
   BigInt(swapMode === 'ExactIn' ? outAmount : minOutAmount);
 
-/** Holds the rate of a quote against another's. */
+/** Throws `swap_overhead_too_high` if the quote's rate is too far below the own quote's rate. */
 function checkAgainst(quote: SwapQuote, own: SwapQuote, limitBps: number): void {
   const paid = taken(quote) * brought(own);
   const got = brought(quote) * taken(own);
@@ -222,7 +223,7 @@ function tooDear(lossBps: bigint, limitBps: number): QuoteError {
   );
 }
 
-/** The caller's own bound, whatever prices say. Throws `amount_over_limit`. */
+/** Throws `amount_over_limit` if a swap may take more than the caller's `policy.maxInAmount`. */
 export function checkInput(
   network: string,
   { inputMint, maxInAmount }: Pick<SwapQuote, 'inputMint' | 'maxInAmount'>,

@@ -9,8 +9,8 @@ import type { SwapRequest, UiSwapRequest } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
 
 /**
- * A swap request with its amount in base units. The decimals of a mint that is not pinned are read
- * from the client's own node. Throws `ConfigError` (`invalid_option`) and `FundsError`
+ * Returns a swap request with its amount in base units. Reads the decimals of a mint that is not
+ * pinned from the client's own node. Throws `ConfigError` (`invalid_option`) and `FundsError`
  * (`unknown_mint`).
  */
 export async function inBaseUnits(
@@ -20,7 +20,7 @@ export async function inBaseUnits(
 ): Promise<SwapRequest> {
   if (request.uiAmount === undefined) return request;
   const { uiAmount, ...rest } = request;
-  // From JavaScript both may be there.
+  // The types exclude this, but a JavaScript caller may give both fields.
   if ('amount' in rest && typeof rest.amount !== 'undefined')
     throw refuse('uiAmount', 'and amount exclude each other. Give one.');
   const side = rest.swapMode === 'ExactOut' ? 'outputMint' : 'inputMint';

@@ -9,21 +9,20 @@ import type { PriceSeen } from '../memory.js';
 import { recent, searchPrice } from './ask-price.js';
 import { atPar, type UsdPrice } from './usd-value.js';
 
-// What a token costs to buy is above what it sells for by the spread of its market, which no quote
-// tells.
+// A token's buying price is above its selling price by its market's spread, which no quote shows.
 const SPREAD_BPS = 100n;
 const WHOLE = 10_000n;
 
-// Caps bound spending, they do not trade: a price of the last minute will do.
+// A price of the last minute suffices for caps, because they bound spending and do not trade.
 const PRICE_MAX_AGE_MS = 60_000;
 
 /**
- * What a mint is worth: its selling price for an amount of our own choosing. A seller chooses the
- * amount that it asks for, and the price of a huge or tiny amount is not that of another one. A
- * large amount sells for less than this says, which is the safe side.
+ * Returns a mint's value by its selling price for an amount that this library chooses; undefined if
+ * the mint has no price. The seller's amount is not used, because a huge or tiny amount has a
+ * distorted price. A large amount sells for less than this value, which is the safe side.
  *
- * @param decimals - Where the search for a fair amount starts, if they are known.
- * @param maxAgeMs - How old a price may be.
+ * @param decimals - The mint's decimals, if known: the search for a fair amount starts there.
+ * @param maxAgeMs - The most milliseconds that a known price may be old.
  */
 export async function usdPriceOf(
   context: PaymentContext,
@@ -39,8 +38,8 @@ export async function usdPriceOf(
 }
 
 /**
- * `policy.minSwap` in base units of a mint; 0 if the mint is not pinned or has no price, or no
- * account could hold so much of it.
+ * Returns `policy.minSwap` in base units of a mint. Returns 0 if the mint is not pinned or has no
+ * price, or if the amount exceeds a token account's maximum.
  */
 export async function floatOf(
   context: PaymentContext,
@@ -55,7 +54,7 @@ export async function floatOf(
   return float > U64_MAX ? 0n : float;
 }
 
-/** Whether the next call with a mint has to ask for its price, with no other that asks already. */
+/** Returns whether a call would be the first to request a mint's price now. */
 export function isPriceUnknown(
   context: PaymentContext,
   mint: Address,
@@ -64,7 +63,7 @@ export function isPriceUnknown(
   return (
     knownUsdPriceOf(context, mint) === undefined &&
     !isUnpriced(context, mint) &&
-    !context.memory.pricesAsked.has(nameOf(mint, signal))
+    !context.memory.pricesAsked.has(keyOf(mint, signal))
   );
 }
 
@@ -73,7 +72,7 @@ function isUnpriced({ memory, config }: PaymentContext, mint: Address): boolean 
   return foundAt !== undefined && sinceThen(config.runtime, foundAt) <= PRICE_MAX_AGE_MS;
 }
 
-/** The price of a mint, if no quote is needed for it. */
+/** Returns a mint's price if it needs no quote: par for dollar tokens, or a recent price. */
 function knownUsdPriceOf(
   context: PaymentContext,
   mint: Address,
@@ -88,22 +87,22 @@ function knownUsdPriceOf(
     : worthAt(last, lowsOf(context, mint));
 }
 
-/** No seller moves the price of a pinned token. */
+/** Returns a mint's recent prices; none for a pinned mint, because no seller can move its price. */
 function lowsOf(context: PaymentContext, mint: Address): readonly PriceSeen[] {
   return pinnedMint(context.config.network, mint) === undefined ? recent(context, mint) : [];
 }
 
 /**
- * What arrives counts by the lowest price of the last minutes: a payment is counted before its
- * swap, and a seller that moves the price of its own token in between could have the caps count
- * little and the swap take much.
+ * Returns the value of a mint at its last price. Tokens that arrive count at the lowest recent
+ * price. Caps count a payment before its swap, so a seller that raises its own token's price in
+ * between could make the swap take more than the caps count.
  */
-function worthAt(last: PriceSeen, known: readonly PriceSeen[]): UsdPrice {
-  const low = known.reduce(
+function worthAt(last: PriceSeen, recentPrices: readonly PriceSeen[]): UsdPrice {
+  const low = recentPrices.reduce(
     (a, b) => (b.microUsd * a.reference < a.microUsd * b.reference ? b : a),
     last,
   );
-  // The quote was rounded down.
+  // Add a millionth of a dollar, because the quote was rounded down.
   const about = (amount: bigint) => ceilDiv(amount * (last.microUsd + 1n), last.reference);
   return {
     most: (amount) => ceilDiv(about(amount) * (WHOLE + SPREAD_BPS), WHOLE),
@@ -114,7 +113,8 @@ function worthAt(last: PriceSeen, known: readonly PriceSeen[]): UsdPrice {
 }
 
 /**
- * Calls that ask for a price at the same time share its quotes, unless the first of them gives up.
+ * Searches a mint's price. Concurrent calls share the search; if its first caller gives up, a
+ * waiting call starts a new search.
  */
 async function searchTogether(
   context: PaymentContext,
@@ -123,8 +123,8 @@ async function searchTogether(
   signal: AbortSignal | undefined,
 ): Promise<PriceSeen | undefined> {
   const { pricesAsked } = context.memory;
-  const name = nameOf(mint, signal);
-  for (let other = pricesAsked.get(name); other !== undefined; other = pricesAsked.get(name)) {
+  const key = keyOf(mint, signal);
+  for (let other = pricesAsked.get(key); other !== undefined; other = pricesAsked.get(key)) {
     try {
       return await untilAborted(other, signal);
     } catch (error) {
@@ -132,16 +132,16 @@ async function searchTogether(
       if (isExactChangeError(error)) throw error;
     }
   }
-  const own = searchPrice(context, mint, decimals, signal).finally(() => pricesAsked.delete(name));
-  pricesAsked.set(name, own);
+  const own = searchPrice(context, mint, decimals, signal).finally(() => pricesAsked.delete(key));
+  pricesAsked.set(key, own);
   return own;
 }
 
-/** Questions that give way to others are no help to one that does not. */
-function nameOf(mint: Address, signal: AbortSignal | undefined): string {
+/** Low-priority searches have a key of their own, because they would delay other calls. */
+function keyOf(mint: Address, signal: AbortSignal | undefined): string {
   return isLowPriority(signal) ? `${mint} at low priority` : mint;
 }
 
-function lastOf(known: readonly PriceSeen[]): PriceSeen | undefined {
-  return known[known.length - 1];
+function lastOf(prices: readonly PriceSeen[]): PriceSeen | undefined {
+  return prices[prices.length - 1];
 }

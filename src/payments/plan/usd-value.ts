@@ -4,27 +4,27 @@ import type { Address } from '../../solana/types.js';
 import type { PaymentContext } from '../context.js';
 import { swapEngine } from '../on-demand.js';
 
-/** What base units of one mint are worth, in millionths of a dollar. */
+/** Values base units of a mint, in millionths of a dollar. */
 export interface UsdPrice {
   /**
-   * What leaves the wallet, as caps count it: rounded up, and a token that is no dollar above its
-   * selling price by the spread of its market.
+   * Values tokens that leave the wallet, as caps count them: rounded up. Adds a market's spread to
+   * the selling price of a token that is no dollar.
    */
   most(amount: bigint): bigint;
-  /** At the selling price, rounded up. */
+  /** Values tokens at the selling price, rounded up. */
   about(amount: bigint): bigint;
-  /** What arrives, rounded down. */
+  /** Values tokens that arrive, rounded down. */
   least(amount: bigint): bigint;
-  /** Base units that are worth so many millionths of a dollar. */
+  /** Returns the base units that are worth an amount of millionths of a dollar. */
   amountOf(microUsd: bigint): bigint;
 }
 
 const MICRO_USD = 10n ** BigInt(USD_DECIMALS);
 
 /**
- * What an amount is worth in millionths of a dollar, rounded up: par for pinned dollar tokens, a
- * quote to one of them for others.
- * Undefined if there is no price; rejects if Jupiter could not be asked.
+ * Returns the value of an amount in millionths of a dollar, rounded up. Pinned dollar tokens count
+ * at par, other tokens by a quote to a dollar token. Undefined if there is no price; rejects if
+ * Jupiter does not answer.
  */
 export async function usdValueOf(
   context: PaymentContext,
@@ -39,14 +39,14 @@ export async function usdValueOf(
   return (await usdPriceOf(context, mint, signal, decimals))?.most(amount);
 }
 
-/** What a dollar token is worth. */
+/** Returns the price of a dollar token. */
 export function atPar(decimals: number): UsdPrice {
-  const one = 10n ** BigInt(decimals);
-  const most = (amount: bigint) => ceilDiv(amount * MICRO_USD, one);
+  const oneToken = 10n ** BigInt(decimals);
+  const most = (amount: bigint) => ceilDiv(amount * MICRO_USD, oneToken);
   return {
     most,
     about: most,
-    least: (amount) => (amount * MICRO_USD) / one,
-    amountOf: (microUsd) => ceilDiv(microUsd * one, MICRO_USD),
+    least: (amount) => (amount * MICRO_USD) / oneToken,
+    amountOf: (microUsd) => ceilDiv(microUsd * oneToken, MICRO_USD),
   };
 }

@@ -3,35 +3,35 @@ import type { Runtime } from '../../internal/runtime.js';
 import type { Rpc } from '../../solana/rpc/rpc.js';
 import type { Address } from '../../solana/types.js';
 
-// The facilitator has waited for confirmation before the answer, so the first look mostly suffices.
+// Short, because the facilitator waits for confirmation before it answers.
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 10_000;
-// A subscription may have ended without a word of it.
+// Look at least this often, because a subscription may end without notice.
 const SAFETY_MS = 20_000;
 
-// A node may tell of a change a moment before its history shows it.
-const LOOKS_A_CALL = 2;
-// Any wallet can send dust to an account, and the wallet's other payments change it too: if a
-// thousand are in flight, each would look at each of the others' (measured: 97 s for what takes 26
-// s). An account that often changes says too little to be listened to.
-const MOST_CALLS = 3;
+// Two, because a node may notify of a change a moment before its history shows the change.
+const LOOKS_PER_CHANGE = 2;
+// After this many changes the subscription ends, because the account changes too often to tell
+// much. Dust and the wallet's other payments change it too. With a thousand payments in flight,
+// each would look at every change of the account (measured: 97 s instead of 26 s).
+const MAX_CHANGES = 3;
 
-/** When to look at the chain for what concerns an account. */
+/** Decides when to look at the chain for an account's transactions. */
 export interface Listening {
   /**
-   * Waits until it is worth looking again, without keeping the process alive; early if the
-   * signal aborts. False if the account has not changed since the last look, as the node tells:
-   * then only time can have decided.
+   * Waits until the next look is due; ends early if the signal aborts. Does not keep the process
+   * alive. Returns false if the node reported no change since the last look: then only the expiry
+   * of the blockhash can have decided the payment.
    */
   next(signal: AbortSignal): Promise<boolean>;
   end(): void;
 }
 
 /**
- * In growing steps; if the node tells of changes, also at each of those, and between them
- * seldom. Begins to listen with the first wait: what is decided at the first look needs no socket.
+ * Waits in growing steps, and wakes at each change that the node reports. Subscribes at the first
+ * wait, because a payment that the first look decides needs no socket.
  *
- * @param onChange - Called at each change that the node tells of, before the wait ends.
+ * @param onChange - Called at each change that the node reports, before the wait ends.
  */
 export function listenTo(
   { onAccount }: Pick<Rpc, 'onAccount'>,
@@ -41,26 +41,26 @@ export function listenTo(
 ): Listening {
   let watch: ReturnType<Rpc['onAccount']> | undefined;
   let wake = (): void => undefined;
-  let calls = 0;
-  let looks = 0;
+  let changes = 0;
+  let looksLeft = 0;
   let wait = FIRST_WAIT_MS;
-  // What happened before a subscription may have been missed, so one look lies after its begin.
-  let lookedIn: number | undefined;
+  // A subscription misses earlier changes, so each new subscription needs a look after its start.
+  let lastSubscription: number | undefined;
   let sinceLook = 0;
-  const ring = (): void => {
-    calls += 1;
-    looks = LOOKS_A_CALL;
+  const onAccountChange = (): void => {
+    changes += 1;
+    looksLeft = LOOKS_PER_CHANGE;
     wait = FIRST_WAIT_MS;
     onChange();
-    if (calls > MOST_CALLS) watch?.end();
+    if (changes > MAX_CHANGES) watch?.end();
     else wake();
   };
   return {
     async next(signal) {
-      watch ??= onAccount(account, ring);
-      const before = watch.subscription();
-      const wasLookedAt = before !== undefined && before === lookedIn;
-      lookedIn = before;
+      watch ??= onAccount(account, onAccountChange);
+      const subscription = watch.subscription();
+      const hasLooked = subscription !== undefined && subscription === lastSubscription;
+      lastSubscription = subscription;
       const nap = new AbortController();
       const stop = () => nap.abort();
       wake = stop;
@@ -72,9 +72,14 @@ export function listenTo(
       forget();
       wake = () => undefined;
       sinceLook += length;
-      if (wasLookedAt && looks === 0 && watch.subscription() === before && sinceLook < SAFETY_MS)
+      if (
+        hasLooked &&
+        looksLeft === 0 &&
+        watch.subscription() === subscription &&
+        sinceLook < SAFETY_MS
+      )
         return false;
-      looks = Math.max(0, looks - 1);
+      looksLeft = Math.max(0, looksLeft - 1);
       sinceLook = 0;
       return true;
     },

@@ -6,39 +6,37 @@ import { decodeTokenAccount } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
 import { createPages, newestIndexed, type Listing, type Pages } from './history-pages.js';
 
-/**
- * An account of the wallet, by what of it transactions take: base units of a token account, or
- * lamports.
- */
+/** An account of the wallet that transactions take from. */
 export interface Source {
   readonly account: Address;
+  /** Takes base units of a token account, or lamports. */
   readonly unit: 'tokens' | 'lamports';
 }
 
-/** What a node gave of one transaction. */
+/** One transaction of the source, as a node gave it. */
 export interface LookedAt {
-  /** Null if it went well. */
+  /** Null if the transaction succeeded. */
   readonly error: string | null;
   /** Undefined for a version above 0. */
   readonly slot: number | undefined;
-  /** All signatures, fee payer's first. Empty for a version above 0, which is never ours. */
+  /** Fee payer's signature first. Empty for a version above 0, which the wallet never signs. */
   readonly signatures: readonly string[];
-  /** What the source held before and after; undefined if the node does not tell. */
+  /** Balance of the source before and after; undefined if the node does not give it. */
   readonly amounts: { readonly before: bigint; readonly after: bigint } | undefined;
 }
 
 /**
- * One source as one node shows it. Answers are kept for a slot, so that all open payments of the
- * source share each question.
+ * The history of one source at one node. Caches each answer for a slot, so that all open payments
+ * of the source share it.
  */
 export interface AccountHistory {
   readonly rpc: Rpc;
   readonly source: Source;
-  /** The newest final block. */
+  /** Returns the newest final block. */
   tip(signal: AbortSignal): Promise<Tip>;
   /**
-   * The slot as of which no further block can include this blockhash, and all before is final;
-   * undefined while that may change.
+   * Returns a final slot as of which the blockhash is expired: no later block can include it.
+   * Undefined while the blockhash may still be valid.
    */
   expiredAsOf(
     blockhash: string,
@@ -46,87 +44,88 @@ export interface AccountHistory {
     signal: AbortSignal,
   ): Promise<number | undefined>;
   /**
-   * The newest slot that the node's index of addresses shows of busy accounts. What is listed from
-   * then on is listed after that.
+   * Returns the newest slot that the node's address index shows for busy accounts. Lists that are
+   * requested after this call are at least as new.
    */
   reach(busy: readonly Address[], enough: number, signal: AbortSignal): Promise<number>;
-  /** What landed in `slot` or later, as of `minContextSlot` or later. */
+  /** Lists the transactions in `slot` or later, as of `minContextSlot` or later. */
   since(slot: number, minContextSlot: number, signal: AbortSignal): Promise<Listing>;
   /**
-   * A transaction by its id; undefined if the node does not give it. Rejects only with the signal's
-   * reason.
+   * Returns a transaction by its id; undefined if the node does not give it. Rejects only with the
+   * signal's reason.
    */
   read(id: string, signal: AbortSignal): Promise<LookedAt | undefined>;
-  /** As {@link AccountHistory.read} gave it before. */
+  /** Returns a transaction that {@link AccountHistory.read} gave before. */
   known(id: string): LookedAt | undefined;
-  /** What it gave was wrong, or may have been: the next look asks anew. */
+  /** Drops a transaction that the node may have given wrongly: the next look reads it again. */
   forget(id: string): void;
-  /** What the source holds at `finalized`, as of `minContextSlot` or later. */
+  /** Returns the source's balance at `finalized`, as of `minContextSlot` or later. */
   balance(minContextSlot: number, signal: AbortSignal): Promise<Reading>;
 }
 
-/** About a slot, in milliseconds. */
+/** About one slot, in milliseconds. */
 const SLOT_MS = 400;
 const MAX_SOURCES = 64;
 const MAX_KNOWN = 10_000;
 
-/** As it is kept between looks. */
+/** A history that is kept between looks. */
 export interface KeptHistory extends AccountHistory {
+  /** Drops the cached answers, so that the next look asks the node. */
   outdate(): void;
 }
 
-interface Asked {
+interface HistoryOptions {
   readonly rpc: Rpc;
   readonly source: Source;
   readonly runtime: Pick<Runtime, 'now'>;
 }
 
-/** That of a source among all that are kept of one node. */
+/** Returns the kept history of a source at one node, or creates it. */
 export function historyOf(
-  known: Map<string, KeptHistory>,
+  histories: Map<string, KeptHistory>,
   name: string,
-  asked: Asked,
+  options: HistoryOptions,
 ): AccountHistory {
-  const history = known.get(name) ?? createHistory(asked);
-  // What was asked for last is forgotten last.
-  known.delete(name);
-  return keep(known, name, history, MAX_SOURCES);
+  const history = histories.get(name) ?? createHistory(options);
+  // Insert the history again, so that the least recently used history is evicted first.
+  histories.delete(name);
+  return keep(histories, name, history, MAX_SOURCES);
 }
 
-function createHistory({ rpc, source, runtime }: Asked): KeptHistory {
+function createHistory({ rpc, source, runtime }: HistoryOptions): KeptHistory {
   const { account } = source;
-  const looked = new Map<string, LookedAt>();
-  const expired = new Map<string, number>();
+  const transactions = new Map<string, LookedAt>();
+  const expirySlots = new Map<string, number>();
   const tips = keptForASlot<Tip>(runtime);
   const balances = keptForASlot<Reading>(runtime);
   const listings = keptForASlot<Pages>(runtime);
   const reaches = keptForASlot<number>(runtime);
-  const reading = new Map<string, Promise<LookedAt | undefined>>();
+  const pendingReads = new Map<string, Promise<LookedAt | undefined>>();
   const readNow = async (id: string) => {
     const found = await rpc.transaction(id).catch(() => null);
-    reading.delete(id);
-    // An answer to another question would hide the transaction from every later look.
+    pendingReads.delete(id);
+    // Reject an answer with another id: once cached, it would hide the transaction for good.
     if (found === null || (found !== 'newer' && found.signatures[0] !== id)) return undefined;
-    return keep(looked, id, lookedAt(found, source), MAX_KNOWN);
+    return keep(transactions, id, lookedAt(found, source), MAX_KNOWN);
   };
   return {
     rpc,
     source,
     tip: (signal) => tips.get(0, signal, () => rpc.tip('finalized')),
     async expiredAsOf(blockhash, minContextSlot, signal) {
-      const known = expired.get(blockhash);
+      const known = expirySlots.get(blockhash);
       if (known !== undefined) return known;
       const { valid, slot } = await rpc.isBlockhashValid(blockhash, {
         commitment: 'finalized',
         minContextSlot,
         signal,
       });
-      return valid ? undefined : keep(expired, blockhash, slot, MAX_KNOWN);
+      return valid ? undefined : keep(expirySlots, blockhash, slot, MAX_KNOWN);
     },
     reach: (busy, enough, signal) =>
       reaches.get(enough, signal, async () => {
         const newest = await newestIndexed(rpc, busy, enough);
-        // A list of before may be older than this.
+        // A cached list may be older than this slot.
         listings.outdate();
         return newest;
       }),
@@ -137,15 +136,15 @@ function createHistory({ rpc, source, runtime }: Asked): KeptHistory {
       return untilAborted(pages.since(slot), signal);
     },
     async read(id, signal) {
-      const known = looked.get(id);
+      const known = transactions.get(id);
       if (known !== undefined) return known;
-      // Payments in flight together all read each other's transactions at the same moment.
-      const read = reading.get(id) ?? readNow(id);
-      reading.set(id, read);
+      // Payments in flight read each other's transactions at the same moment, so they share a read.
+      const read = pendingReads.get(id) ?? readNow(id);
+      pendingReads.set(id, read);
       return untilAborted(read, signal);
     },
-    known: (id) => looked.get(id),
-    forget: (id) => void looked.delete(id),
+    known: (id) => transactions.get(id),
+    forget: (id) => void transactions.delete(id),
     balance: (minContextSlot, signal) =>
       balances.get(minContextSlot, signal, async () => {
         const { slot, accounts } = await rpc.accounts([account], {
@@ -160,7 +159,7 @@ function createHistory({ rpc, source, runtime }: Asked): KeptHistory {
   };
 }
 
-/** What an account holds of what its source counts. */
+/** Returns an account's balance in the unit of its source. */
 export function amountIn(account: Account | null, { unit }: Pick<Source, 'unit'>): bigint {
   if (account === null) return 0n;
   return unit === 'lamports' ? account.lamports : (decodeTokenAccount(account)?.amount ?? 0n);
@@ -178,20 +177,20 @@ function lookedAt(found: LandedTransaction | 'newer', { account, unit }: Source)
   };
 }
 
-/** An account that is yet to be made, or is closed, holds nothing. */
+/** Returns the token balance before and after; zero if the account does not exist or is closed. */
 function tokensOf(
   { tokenChanges, tellsTokens }: LandedTransaction,
   account: Address,
 ): LookedAt['amounts'] {
   return (
-    tokenChanges.find((one) => one.account === account) ??
+    tokenChanges.find((change) => change.account === account) ??
     (tellsTokens ? { before: 0n, after: 0n } : undefined)
   );
 }
 
 /**
- * Asks at most once a slot; each caller waits for as long as its own signal lets it. What fails is
- * asked again.
+ * Caches an answer for one slot. Each caller waits until its own signal aborts. A failed answer is
+ * not cached.
  */
 function keptForASlot<T>({ now }: Pick<Runtime, 'now'>) {
   let kept:

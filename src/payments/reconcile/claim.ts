@@ -6,19 +6,22 @@ import { verifySignature } from '../../solana/keys.js';
 import { decodeTransaction, messageSigners } from '../../solana/transactions/transaction.js';
 
 const SIGNATURE_BYTES = 64;
-/** At most so many in base58. */
+/** 64 bytes are 64 to 88 characters in base58. */
 const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/;
 
-/** A transaction id that a seller claims, and whether it is that of the payment. */
+/** A transaction id that a seller claims for a payment. */
 export interface Claim {
   readonly id: string;
+  /** Returns whether the id is the id of this payment's transaction. */
   isProven(): Promise<boolean>;
 }
 
 /**
- * The transaction id that the seller claims of this payment, unless it was seen to be another's.
- * It is proven if it is the fee payer's signature over the message that we signed. No node is asked
- * for that, and none has to be believed; whether the transaction landed is the chain's to say.
+ * Returns the transaction id that the seller claims for this payment. Undefined if an earlier check
+ * has shown that the id belongs to a different transaction.
+ *
+ * The id is proven if it is the fee payer's signature over the message that the wallet signed. This
+ * check needs no node. Only the chain can say whether the transaction landed.
  */
 export function claimOf(
   protocols: readonly PaymentProtocol[],
@@ -28,13 +31,13 @@ export function claimOf(
   const id = receipt.settlement?.transaction;
   if (id === undefined || !SIGNATURE.test(id)) return undefined;
   const signature = base58.decode(id);
-  // A node refuses all ids of a question for one that is none.
+  // A node refuses a whole batch of ids if a single id is malformed.
   if (signature.length !== SIGNATURE_BYTES) return undefined;
   if (open.claim?.id === id && !open.claim.isProven) return undefined;
   return {
     id,
     async isProven() {
-      // Each look at the chain asks.
+      // Keep the result, because each look at the chain asks for it.
       if (open.claim?.id === id) return open.claim.isProven;
       const message = open.message ?? messageIn(protocols, payment);
       const [feePayer] = message === undefined ? [] : messageSigners(message);
@@ -48,14 +51,17 @@ export function claimOf(
   };
 }
 
-/** The message in a payment on record: what its header carries has to be what we signed. */
+/**
+ * Returns the transaction message from a recorded payment's header. Undefined unless the header
+ * carries the wallet's own signature.
+ */
 function messageIn(
   protocols: readonly PaymentProtocol[],
   { header, payerSignature }: SignedPayment,
 ): Uint8Array | undefined {
   const transaction = protocolOfHeader(protocols, header).transactionIn(header);
   const decoded = transaction === undefined ? undefined : decodeTransaction(transaction);
-  return decoded?.signatures.some((one) => base58.encode(one) === payerSignature) === true
+  return decoded?.signatures.some((bytes) => base58.encode(bytes) === payerSignature) === true
     ? decoded.message
     : undefined;
 }

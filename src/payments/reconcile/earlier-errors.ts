@@ -1,6 +1,7 @@
 import { SettlementError, type Moved } from '../../errors.js';
 import type { OpenPayment } from '../../journal/open-payment.js';
 
+/** Returns the error for a purchase that an earlier attempt has paid. */
 export function spent(
   { payment, receipt, mint, amount }: OpenPayment['attempt'],
   response?: Response,
@@ -25,7 +26,7 @@ export function spent(
   );
 }
 
-/** The swap that an attempt's receipt has, as what moved. */
+/** Returns the swap of an attempt's receipt as an entry of the error's `moved`. */
 export function swappedBy({ attempt }: OpenPayment): Moved[] {
   const { swap } = attempt.receipt;
   return swap === undefined ? [] : [{ kind: 'swap', ...withoutProvider(swap) }];
@@ -38,6 +39,7 @@ function withoutProvider({
   return swap;
 }
 
+/** Returns the error for a purchase with an earlier payment that the chain has not decided. */
 export function undecided(open: OpenPayment, cause?: unknown): SettlementError {
   const { attempt } = open;
   const { payerSignature, lastValidBlockHeight } = attempt.payment;

@@ -4,19 +4,21 @@ import type { AccountHistory, LookedAt } from './account-history.js';
 import type { Listing } from './history-pages.js';
 import type { Sent } from './fate.js';
 
-/** Transactions that one look reads at a node; the next look goes on from there. */
+/** Transactions that one look reads from a node; the next look continues after them. */
 export const READS_A_LOOK = 32;
-/** A node that does not give so many of its own transactions is asked again later. */
+/** A look gives up after this many listed transactions that the node does not give. */
 export const MAX_UNREADABLE = 5;
 /**
- * An account with more transactions than this in the life of a blockhash is flooded: not all of
- * them are read.
+ * An account with more transactions than this while a blockhash lives is flooded: a look does not
+ * read all of them.
  */
 const FLOOD = 1_000;
 
 /**
- * Whether the balance of the source lacks nothing, at a final slot past the life of the blockhash:
- * what it held before, and all that its history shows since, leave what it holds.
+ * Returns whether the listed transactions explain the source's balance, so that no unlisted payment
+ * took tokens: an earlier balance plus their changes gives the balance now.
+ *
+ * @param asOf - A final slot at which the blockhash is expired.
  */
 export async function isExplained(
   node: AccountHistory,
@@ -26,35 +28,35 @@ export async function isExplained(
   signal: AbortSignal,
 ): Promise<boolean> {
   const now = await node.balance(asOf, signal);
-  const isLeft = async (before: Reading) => {
-    // A failed transaction moves no tokens, but its payer pays the fee.
+  const isExplainedFrom = async (start: Reading) => {
+    // A failed transaction moves no tokens, but its fee payer still pays lamports.
     const isMove = ({ slot, error }: SignatureInfo) =>
-      slot > before.slot && slot <= now.slot && (error === null || sent.source.unit === 'lamports');
+      slot > start.slot && slot <= now.slot && (error === null || sent.source.unit === 'lamports');
     const moves = listing.entries.filter(isMove);
     const moved = await movedBy(node, moves, signal);
     if (moved === undefined) return false;
-    const left = (await heldAfter(node, listing, before, signal)) + moved;
-    // More than that is not explained either: what brought it may hide what took less. Of a flood,
-    // not all of the dust was read.
-    const isWhole = moves.length > FLOOD ? now.amount >= left : now.amount === left;
-    // One number of them may have been wrong; of more than one look reads, it would never be
-    // through with them.
-    if (!isWhole && isIndexed && moves.length <= READS_A_LOOK)
+    const expected = (await heldAfter(node, listing, start, signal)) + moved;
+    // A higher balance is unexplained too, because an unlisted deposit may hide a smaller payment.
+    // In a flood it is accepted, because not all deposits of dust were read.
+    const matches = moves.length > FLOOD ? now.amount >= expected : now.amount === expected;
+    // The node may have given a wrong number, so the next look reads these transactions again.
+    // If they exceed one look they stay: otherwise no look would ever finish them.
+    if (!matches && isIndexed && moves.length <= READS_A_LOOK)
       for (const { signature } of moves) node.forget(signature);
-    return isWhole;
+    return matches;
   };
   const { before } = sent;
-  if (before !== undefined && (await isLeft(before))) return true;
-  // What was read at the time may have been on a fork, or of a node that was behind: the last
-  // transaction before it says it too, if none is missing.
+  if (before !== undefined && (await isExplainedFrom(before))) return true;
+  // The balance read before signing may be from a dropped fork or from a node that lagged. The last
+  // earlier transaction gives a balance too, if the index misses no transaction.
   if (before !== undefined && !isIndexed) return false;
   const base = await baseOf(node, listing, sent, signal);
-  return base !== undefined && isLeft(base);
+  return base !== undefined && isExplainedFrom(base);
 }
 
 /**
- * What a reading is at the end of its slot: a node may have read in the middle of it, and given
- * that slot all the same.
+ * Returns the balance at the end of a reading's slot. A node may read in the middle of a slot, and
+ * still give that slot.
  */
 async function heldAfter(
   node: AccountHistory,
@@ -63,20 +65,19 @@ async function heldAfter(
   signal: AbortSignal,
 ): Promise<bigint> {
   let last: bigint | undefined;
-  let isIn = false;
-  for (const entry of entries.filter((one) => one.slot === slot).slice(0, READS_A_LOOK)) {
-    const { amounts } = (await look(node, entry, signal)) ?? {};
-    // Newest first: the first one with amounts ends the slot.
+  let isMidSlot = false;
+  for (const entry of entries.filter((listed) => listed.slot === slot).slice(0, READS_A_LOOK)) {
+    const { amounts } = (await readEntry(node, entry, signal)) ?? {};
+    // Entries come newest first, so the first entry with amounts gives the end of the slot.
     if (amounts === undefined) continue;
     last ??= amounts.after;
-    isIn ||= amounts.before === amount;
+    isMidSlot ||= amounts.before === amount;
   }
-  return isIn && last !== undefined ? last : amount;
+  return isMidSlot && last !== undefined ? last : amount;
 }
 
 /**
- * What transactions moved in all, as far as it is known; undefined if too little of it can be read
- * yet.
+ * Returns the sum that the transactions moved; undefined if this look cannot read enough of them.
  */
 async function movedBy(
   node: AccountHistory,
@@ -88,19 +89,22 @@ async function movedBy(
   for (const entry of entries) {
     const isKnown = node.known(entry.signature) !== undefined;
     if (!isKnown && reads >= READS_A_LOOK) {
-      // Dust by the thousand only adds to the balance: it must not keep the question open.
+      // A flood of dust only adds to the balance, so it must not keep the payment open.
       if (entries.length <= FLOOD) return undefined;
       continue;
     }
     if (!isKnown) reads += 1;
-    const found = await look(node, entry, signal);
+    const found = await readEntry(node, entry, signal);
     if (found === undefined) return undefined;
     if (found.amounts !== undefined) moved += found.amounts.after - found.amounts.before;
   }
   return moved;
 }
 
-/** What the source held after its last transaction before ours could land. */
+/**
+ * Returns the source's balance after the last transaction before the slot in which the sent
+ * transaction could land.
+ */
 async function baseOf(
   node: AccountHistory,
   { entries, older }: Listing,
@@ -110,20 +114,20 @@ async function baseOf(
   const before = [...entries, ...(older === undefined ? [] : [older])].filter(
     ({ slot }) => slot < sent.slot,
   );
-  // An account without a past has begun with nothing.
+  // An account without earlier transactions started at zero.
   if (before.length === 0) return { amount: 0n, slot: -1 };
   for (const entry of before.slice(0, MAX_UNREADABLE)) {
-    const found = await look(node, entry, signal);
+    const found = await readEntry(node, entry, signal);
     if (found?.amounts !== undefined) return { amount: found.amounts.after, slot: entry.slot };
   }
   return undefined;
 }
 
 /**
- * An entry's transaction; undefined if the node does not give it, or tells two slots of it, of
- * which one is wrong.
+ * Returns an entry's transaction. Undefined if the node does not give it, or gives a different slot
+ * than the list: either may be wrong.
  */
-async function look(
+async function readEntry(
   node: AccountHistory,
   { signature, slot }: SignatureInfo,
   signal: AbortSignal,

@@ -9,11 +9,11 @@ import type { Source } from './account-history.js';
 import type { Claim } from './claim.js';
 import type { Histories, Witness } from './histories.js';
 
-/** What the chain says about a transaction that this wallet signed. */
+/** The chain's verdict on a transaction that this wallet signed. */
 export type Fate =
   /**
-   * It landed; `error` is null if it went well. A landed failure can never succeed: the chain takes
-   * the same message once.
+   * The transaction landed; `error` is null if it succeeded. A landed failure can never succeed,
+   * because the chain accepts the same message once.
    */
   | {
       readonly state: 'landed';
@@ -21,7 +21,7 @@ export type Fate =
       readonly slot: number;
       readonly error: string | null;
     }
-  /** It did not land and never will. */
+  /** The transaction did not land and never will. */
   | { readonly state: 'never' }
   | { readonly state: 'open' };
 
@@ -29,28 +29,31 @@ const OPEN: Fate = { state: 'open' };
 const NEVER: Fate = { state: 'never' };
 
 /**
- * Asks the chain once what became of a transaction. Our own signature in a landed transaction is
- * proof that it landed, and so is the fee payer's over our message, which is its id. That it failed
- * is told by two nodes, if there are two, each with a transaction that moved nothing, in a final
- * block. That it never will land takes two witnesses,
- * which no index can delay together, from two nodes if there are two:
- * - the search: at a final slot past the life of the blockhash, as the node itself judges that, the
- *   source's whole history has no such transaction, and
- *   the index of addresses that gives that history has come as far;
- * - the balance of the source at such a slot lacks nothing that its history does not explain.
+ * Asks each node once for the fate of a transaction.
+ *
+ * Success is proven by the wallet's signature in a landed transaction. The fee payer's signature
+ * over the wallet's message, which is the transaction's id, proves it too.
+ *
+ * A failure needs two nodes, if there are two. Each gives a transaction that moved no tokens, in a
+ * final block.
+ *
+ * `never` needs two nodes too, if there are two. Each shows two facts at a final slot at which it
+ * calls the blockhash expired; no lag of an index can cause both:
+ * - The source's whole history has no such transaction, and the address index has reached the slot.
+ * - The source's history explains its whole balance.
  */
 export async function fateOf(histories: Histories, sent: Sent, signal: AbortSignal): Promise<Fate> {
   const failures: unknown[] = [];
   const nodes = histories.of(sent.source);
-  const inVain: Fate[] = [];
+  const unpaidFates: Fate[] = [];
   for (const node of nodes) {
     try {
       const fate = await askNode(node, sent, signal);
       if (fate.state === 'landed' && fate.error === null) return fate;
-      if (fate.state !== 'open') inVain.push(fate);
-      // One that failed has cost its fee.
-      if (inVain.length >= Math.min(2, nodes.length))
-        return inVain.find(({ state }) => state === 'landed') ?? NEVER;
+      if (fate.state !== 'open') unpaidFates.push(fate);
+      // Prefer a landed failure to `never`, because it has cost its fee.
+      if (unpaidFates.length >= Math.min(2, nodes.length))
+        return unpaidFates.find(({ state }) => state === 'landed') ?? NEVER;
     } catch (error) {
       if (signal.aborted) throw error;
       failures.push(error);
@@ -61,8 +64,8 @@ export async function fateOf(histories: Histories, sent: Sent, signal: AbortSign
 }
 
 /**
- * Asks what became of payments for a caller. Each call of a node has a deadline, but there may be
- * many of them: throws `timeout` if they take longer than `timeouts.payment` together.
+ * Runs an inquiry into payments for a caller. Throws `timeout` after `timeouts.payment`, because
+ * the inquiry may make many requests to nodes, each with a deadline of its own.
  */
 export function inPaymentTime<T>(
   { config }: Pick<PaymentContext, 'config'>,
@@ -70,35 +73,37 @@ export function inPaymentTime<T>(
   ask: (within: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const { payment: timeoutMs } = config.timeouts;
-  const late = () =>
+  const timeoutError = () =>
     new TransportError(
       'timeout',
       `The RPC nodes did not tell within ${timeoutMs} ms what became of a payment. Try again, or set another rpcUrl.`,
       { details: { step: 'chain', timeoutMs } },
     );
-  return bounded(timeoutMs, late, [signal], ask);
+  return bounded(timeoutMs, timeoutError, [signal], ask);
 }
 
 async function askNode(node: Witness, sent: Sent, signal: AbortSignal): Promise<Fate> {
-  const fate = await lookFor(node, sent, signal);
+  const fate = await findFate(node, sent, signal);
   if (fate.state !== 'landed' || fate.error === null) return fate;
   const tip = await (await node.history()).tip(signal);
   if (fate.slot <= tip.slot) return fate;
-  // On a fork that is dropped it has not failed: the same bytes may land anew, and go well.
+  // The block is not final. If its fork is dropped, the same bytes may land again and succeed.
   return OPEN;
 }
 
-/** What the seller claims first: mostly that is all that has to be asked, and loaded. */
-async function lookFor(node: Witness, sent: Sent, signal: AbortSignal): Promise<Fate> {
-  const found = sent.isId ? undefined : await claimed(node, sent, signal);
-  return found ?? (await recovery()).searchHistory(await node.history(), sent, signal);
+/** Checks the seller's claim first, because mostly it makes the search unnecessary. */
+async function findFate(node: Witness, sent: Sent, signal: AbortSignal): Promise<Fate> {
+  const claimed = sent.isId ? undefined : await fateOfClaim(node, sent, signal);
+  return claimed ?? (await recovery()).searchHistory(await node.history(), sent, signal);
 }
 
 /**
- * The node is asked in vain at worst: it must not keep the search from being made. The claim is
- * proven last: what landed together is asked about together, and proven in one go.
+ * Returns the fate of the transaction that the seller claims; undefined if it proves nothing. A
+ * failed request proves nothing either: it must not prevent the search.
+ *
+ * Proves the claim after the status request, so that concurrent payments share one request.
  */
-async function claimed(
+async function fateOfClaim(
   node: Witness,
   { claim }: Sent,
   signal: AbortSignal,
@@ -106,7 +111,7 @@ async function claimed(
   if (claim === undefined) return undefined;
   const status = await node.statusOf(claim.id, signal).catch(() => null);
   if (signal.aborted) throw signal.reason;
-  // That it failed is for the list to say, which tells the slot of now.
+  // Leave a failure to the search, because the list gives the slot in which it is now.
   if (status === null || status.error !== null || status.commitment === 'processed')
     return undefined;
   if (!(await claim.isProven())) return undefined;
@@ -114,27 +119,27 @@ async function claimed(
 }
 
 /**
- * A blockhash is at most 150 blocks old when it is used last, and slots may pass without a block.
+ * Slots from a blockhash to its last use, at most: 150 blocks, and slots that have no block.
  */
 export const SLOT_MARGIN = 364;
 
-/** A transaction that this wallet signed, with all that its fate is told by. */
+/** A transaction that this wallet signed, with all facts that its fate is decided by. */
 export interface Sent {
-  /** Our signature in it. */
+  /** The wallet's signature in the transaction. */
   readonly signature: string;
-  /** Whether our signature is the transaction's id: it is if we pay the fee. */
+  /** Whether that signature is the transaction's id: it is if the wallet pays the fee. */
   readonly isId: boolean;
-  /** Its id, as the seller says it: looked at first, and believed if it is proven. */
+  /** The transaction's id as the seller claims it: checked first, and believed if proven. */
   readonly claim?: Claim | undefined;
-  /** What its memo says, if it has one of its own. */
+  /** The transaction's memo, if it has a unique memo. */
   readonly memo?: string | undefined;
-  /** What it takes from. */
+  /** The account that the transaction takes from. */
   readonly source: Source;
-  /** The token that it takes, if an index of addresses alone can tell that it landed. */
+  /** The mint that it takes, if only an address index can show that the transaction landed. */
   readonly mint?: Address | undefined;
-  /** What the source held before it was signed, as of a slot. */
+  /** The source's balance before the transaction was signed, as of a slot. */
   readonly before?: Reading | undefined;
-  /** It cannot have landed before this slot. */
+  /** The transaction cannot have landed before this slot. */
   readonly slot: number;
   readonly blockhash: string;
   /** The blockhash was valid as of this slot. */
@@ -142,19 +147,19 @@ export interface Sent {
   readonly lastValidBlockHeight: bigint;
 }
 
-/** What an account held, as it is on record. */
+/** Parses a recorded balance. */
 export function readingOf(recorded: SignedPayment['before']): Reading | undefined {
   return recorded === undefined
     ? undefined
     : { amount: BigInt(recorded.amount), slot: recorded.slot };
 }
 
-/** What a signed payment takes from. */
+/** Returns the account that a signed payment takes from. */
 export function sourceOf({ source }: Pick<SignedPayment, 'source'>): Source {
   return { account: source, unit: 'tokens' };
 }
 
-/** What the chain is asked about a signed payment. */
+/** Returns a signed payment as the transaction to look for on chain. */
 export function sentPayment(
   { mint }: Pick<Attempt, 'mint'>,
   payment: SignedPayment,

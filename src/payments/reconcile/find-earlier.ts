@@ -7,23 +7,25 @@ import { claimsReleased } from '../execute/release-claim.js';
 import { recovery } from '../on-demand.js';
 import { inProgress, unread } from './key-errors.js';
 
-/** A call that may be the same purchase as one before. */
+/** A call that may repeat an earlier purchase. */
 export interface RepeatedCall {
   readonly fingerprint: string;
   readonly idempotencyKey: string | undefined;
-  /** On the caller's word the request may reach the seller twice. */
+  /** The caller says that the request may reach the seller twice. */
   readonly repeatable: boolean;
   readonly call: Call;
   readonly emit: Emit;
   readonly startedAt: number;
-  /** Called if there are earlier attempts: their end may take minutes. */
+  /** Called if there are earlier attempts, because deciding them may take minutes. */
   readonly onEarlier: () => void;
 }
 
 /**
- * Looks for earlier attempts at the same request whose answer did not reach its caller, before any
- * terms are looked at, and has the chain decide them first, as `settle-earlier.ts` says, which is
- * loaded only if there are similar ones. Undefined if the way is free for a new one.
+ * Looks for earlier attempts at the same request if their response did not reach the caller. Lets
+ * the chain decide them before the seller's terms are read. Returns undefined if a new attempt may
+ * start.
+ *
+ * `settle-earlier.ts` does the work. It is loaded only if the journal has similar attempts.
  */
 export async function resumeEarlierPayment(
   context: PaymentContext,
@@ -40,9 +42,8 @@ export async function resumeEarlierPayment(
 }
 
 /**
- * Makes a purchase as the only one in this process under its idempotency key: two that start
- * together would both find no earlier attempt.
- * Throws `payment_in_progress` if another call is making it.
+ * Runs a purchase. Throws `payment_in_progress` if a call with the same idempotency key is running
+ * in this process, because two concurrent calls would both find no earlier attempt.
  */
 export async function underKey<T>(
   { wallet }: PaymentContext,
@@ -59,18 +60,18 @@ export async function underKey<T>(
   }
 }
 
-/** What a request is told by. */
+/** The facts that identify a request. */
 export interface RequestFacts {
   readonly method: string;
-  /** As the caller gave it: where redirects lead may change from call to call. */
+  /** URL as the caller gave it, because redirects may lead elsewhere at each call. */
   readonly url: string;
   readonly headers: Headers;
 }
 
 /**
- * The same for equal requests: method, URL and body. The seller's terms are not in it: a seller
- * that could change them between two 402s, by one unit of price or another payee, could have one
- * request paid twice. Nor is a form's boundary, which is drawn anew for each call.
+ * Returns a hash of method, URL and body: the same for equal requests. It leaves out the seller's
+ * terms, because a seller that changes them between two 402s could have a request paid twice. It
+ * leaves out a form's boundary too, because each call draws a new boundary.
  */
 export function fingerprintOf(
   { method, url, headers }: RequestFacts,
@@ -85,7 +86,7 @@ export function fingerprintOf(
   return hex.encode(sha256(new TextEncoder().encode(JSON.stringify(parts))));
 }
 
-/** One character for each byte and back, so that text can be taken out of any bytes. */
+/** Removes a text from a body. Decodes each byte as one character, so that any bytes work. */
 function without(body: Uint8Array, text: string): Uint8Array {
   const characters = new TextDecoder('latin1').decode(body);
   return new TextEncoder().encode(characters.split(text).join(''));

@@ -1,17 +1,19 @@
 import type { PaymentContext } from '../context.js';
 import type { Sent } from './fate.js';
 
-// A blockhash lasts for a minute or two; after a day only history is left to be asked about.
+// A blockhash lasts for a minute or two. After a day, only a node's old history can show a payment.
 const FORGOTTEN_MS = 24 * 60 * 60_000;
 
-/** A day of blocks, and of slots. */
+/** About a day of blocks, and of slots. */
 const FORGOTTEN_BLOCKS = 216_000;
 
 /**
- * Whether no node can be expected to remember a transaction, and nothing of it can still land:
- * clocks jump, and a node may be wrong in a number, but not in two.
+ * Returns whether a transaction is so old that it cannot land and nodes may no longer remember it.
  *
- * @param at - When it was made. Milliseconds since the epoch.
+ * The local clock may jump, so each node has to confirm the age. A node may give a wrong number, so
+ * both its height and its slot have to.
+ *
+ * @param at - Milliseconds since the epoch at which the transaction was signed.
  */
 export async function isForgotten(
   { histories, config, closing }: PaymentContext,

@@ -4,19 +4,19 @@ import type { Rpc } from '../../solana/rpc/rpc.js';
 import { recovery } from '../on-demand.js';
 import type { AccountHistory, KeptHistory, Source } from './account-history.js';
 
-/** What one node shows of a source. */
+/** One node's view of a source. */
 export interface Witness {
-  /** The status of a transaction by its id, asked for together with those of other sources. */
+  /** Returns a transaction's status by its id; requests for all sources share batches. */
   readonly statusOf: StatusOf;
-  /** All else: mostly the status says enough, and no more code has to be loaded. */
+  /** Loads the code for the source's history: mostly the status suffices. */
   history(): Promise<AccountHistory>;
 }
 
-/** The histories of sources. */
+/** The histories of all sources at all nodes. */
 export interface Histories {
-  /** At each node by itself, those that failed lately last. */
+  /** Returns each node's view of a source; nodes that failed lately come last. */
   of(source: Source): readonly Witness[];
-  /** What is kept of a source is older than what its caller has heard: the next look asks anew. */
+  /** Drops cached answers about a source, because the caller has heard of newer changes. */
   outdate(source: Source): void;
 }
 
@@ -29,10 +29,13 @@ export function createHistories(
   rpc: Pick<Rpc, 'alone'>,
   runtime: Pick<Runtime, 'now' | 'sleep'>,
 ): Histories {
-  const all = new Map<Rpc, KeptNode>();
+  const keptNodes = new Map<Rpc, KeptNode>();
   const keptOf = (node: Rpc): KeptNode => {
-    const kept = all.get(node) ?? { known: new Map(), statusOf: batchStatuses(node, runtime) };
-    all.set(node, kept);
+    const kept = keptNodes.get(node) ?? {
+      known: new Map(),
+      statusOf: batchStatuses(node, runtime),
+    };
+    keptNodes.set(node, kept);
     return kept;
   };
   return {
@@ -40,16 +43,15 @@ export function createHistories(
       rpc.alone().map((node) => {
         const { known, statusOf } = keptOf(node);
         const history = async () =>
-          (await recovery()).historyOf(known, nameOf(source), { rpc: node, source, runtime });
+          (await recovery()).historyOf(known, cacheKeyOf(source), { rpc: node, source, runtime });
         return { statusOf, history };
       }),
     outdate(source) {
-      for (const { known } of all.values()) known.get(nameOf(source))?.outdate();
+      for (const { known } of keptNodes.values()) known.get(cacheKeyOf(source))?.outdate();
     },
   };
 }
 
-/** What a source is kept by. */
-function nameOf({ unit, account }: Source): string {
+function cacheKeyOf({ unit, account }: Source): string {
   return `${unit} ${account}`;
 }

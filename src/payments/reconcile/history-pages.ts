@@ -1,28 +1,24 @@
 import type { Rpc, SignatureInfo } from '../../solana/rpc/rpc.js';
 import type { Address } from '../../solana/types.js';
 
-/** The transactions of an account from a slot on, as one node lists them. */
+/** The transactions of an account from a given slot on, as one node lists them. */
 export interface Listing {
   /** Newest first. */
   readonly entries: readonly SignatureInfo[];
-  /** The newest entry that is older; undefined if the node lists none. */
+  /** The newest entry before the given slot; undefined if the node lists none. */
   readonly older: SignatureInfo | undefined;
-  /** Whether all of it is here: an account may have more than is looked through. */
+  /** Whether the listing reaches back to the given slot: an account may exceed `MAX_PAGES`. */
   readonly isComplete: boolean;
 }
 
-/**
- * The list of an account's transactions, asked for page by page, and no further back than is
- * needed.
- */
+/** The list of an account's transactions, loaded page by page, no further back than needed. */
 export interface Pages {
   since(slot: number): Promise<Listing>;
 }
 
-// The most that nodes give in one answer.
+// The most entries that nodes give in one answer.
 const PAGE = 1_000;
-// Many more than a token account sees in the life of a blockhash; also what came since, if it was
-// not looked at for long.
+// Far more than a token account fills while a blockhash lives, and enough for a late look too.
 const MAX_PAGES = 100;
 
 export function createPages(
@@ -32,10 +28,10 @@ export function createPages(
 ): Pages {
   const entries: SignatureInfo[] = [];
   let pages = 0;
-  let isWhole = false;
+  let hasEnded = false;
   let last: Promise<unknown> = Promise.resolve();
   const reaches = (slot: number) =>
-    isWhole || (entries[entries.length - 1]?.slot ?? Infinity) < slot;
+    hasEnded || (entries[entries.length - 1]?.slot ?? Infinity) < slot;
 
   const load = async (slot: number): Promise<Listing> => {
     while (!reaches(slot) && pages < MAX_PAGES) {
@@ -43,17 +39,17 @@ export function createPages(
       const page = await rpc.signaturesFor(account, { limit: PAGE, before, minContextSlot });
       pages += 1;
       entries.push(...page);
-      // A page that is not full may still not be the last: some nodes give fewer.
-      isWhole = page.length === 0;
+      // Only an empty page is the end, because some nodes give fewer entries than the limit.
+      hasEnded = page.length === 0;
     }
-    // After the last of them: one entry with a wrong slot would cut off what stands behind it.
+    // Cut after the last match, because an entry with a wrong slot must not hide later matches.
     const end = entries.reduce((last, entry, index) => (entry.slot >= slot ? index + 1 : last), 0);
     return { entries: entries.slice(0, end), older: entries[end], isComplete: reaches(slot) };
   };
 
   return {
     since(slot) {
-      // One page after the other, whichever call asks.
+      // Load pages one after the other, because all calls share the list.
       const listing = last.then(() => load(slot));
       last = listing.catch(() => undefined);
       return listing;
@@ -62,8 +58,9 @@ export function createPages(
 }
 
 /**
- * The newest slot that a node's index of addresses shows of accounts that many transactions name;
- * -1 if it shows nothing of them.
+ * Returns the newest slot that a node's address index shows for busy accounts; -1 if it shows none.
+ *
+ * @param enough - A slot that is new enough to stop at.
  */
 export async function newestIndexed(
   rpc: Pick<Rpc, 'signaturesFor'>,
@@ -72,7 +69,7 @@ export async function newestIndexed(
 ): Promise<number> {
   let newest = -1;
   for (const address of busy) {
-    // Some nodes list none of what is as busy as that.
+    // Some nodes refuse to list an account that is this busy.
     const [entry] = await rpc.signaturesFor(address, { limit: 1 }).catch(() => []);
     newest = Math.max(newest, entry?.slot ?? -1);
     if (newest >= enough) break;

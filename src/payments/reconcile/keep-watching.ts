@@ -6,11 +6,11 @@ import { sourceOf } from './fate.js';
 import { decidePayment, isDecided } from './payment-monitor.js';
 
 /**
- * Looks at the chain for a payment that the first look has not decided, until it is or the client
- * closes.
+ * Watches an open payment until the chain decides or the client closes. The caller has looked once
+ * before.
  *
- * @param hasFailed - The first look has: a node or journal that does not answer decides nothing, and
- *   is asked again after the next wait, whatever is heard until then.
+ * @param hasFailed - Whether that first look failed: if a node or the journal does not answer, the
+ *   next look follows the next wait even if the account does not change.
  */
 export async function keepWatching(
   context: PaymentContext,
@@ -38,7 +38,7 @@ export async function keepWatching(
   }
 }
 
-/** Whether it can land no more, as far as one node says: then all of it is looked at. */
+/** Whether one node is past the payment's last valid block height: then a full look is due. */
 async function isPast(
   { rpc }: PaymentContext,
   { attempt }: OpenPayment,
@@ -50,7 +50,8 @@ async function isPast(
 }
 
 /**
- * Takes over what others have written of an attempt since it was read; false if it is decided.
+ * Copies into the record what other processes have written of its attempt since it was read.
+ * Returns false if the journal no longer has the attempt as signed.
  */
 export async function isUpToDate(context: PaymentContext, open: OpenPayment): Promise<boolean> {
   const { id, at } = open.attempt;

@@ -5,7 +5,7 @@ import {
   type ErrorDetails,
 } from '../../errors.js';
 
-/** The refusal of a call whose key another call is under way with. */
+/** Returns the error for a call if another call with its idempotency key is under way. */
 export function inProgress(details: ErrorDetails['payment_in_progress']): SettlementError {
   return new SettlementError(
     'payment_in_progress',
@@ -18,8 +18,9 @@ export function inProgress(details: ErrorDetails['payment_in_progress']): Settle
 }
 
 /**
- * Throws what kept a call from reading whether it is paid already: one that repeats a lost call
- * must not be told that nothing was paid.
+ * Rethrows an error that prevented a call from reading earlier attempts. Turns
+ * `journal_unavailable` into an error with `funds: 'uncertain'`, because the call may repeat a call
+ * that has paid.
  */
 export function unread(error: unknown): never {
   if (!isExactChangeError(error, 'journal_unavailable') || error.funds !== 'untouched') throw error;

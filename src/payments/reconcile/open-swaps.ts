@@ -14,31 +14,32 @@ import { askSwap, endOfSwap, landSwap, sentSwap, type SwapEnd, type Swapped } fr
 interface Task {
   readonly emit: Emit;
   readonly signal: AbortSignal | undefined;
-  /** Grows by what lands. */
+  /** Receives an entry for each swap that lands. */
   readonly moved: Moved[];
 }
 
-/** What earlier swaps came to. */
+/** The result of `finishOpenSwaps`. */
 export interface Finished {
-  /** Whether there were any. */
+  /** Whether there were open swaps. */
   readonly any: boolean;
-  /** The last that landed as it should. */
+  /** The last swap that succeeded, if a node gives its transaction. */
   readonly swap: Swapped | undefined;
 }
 
 /**
- * Brings earlier swaps into a mint to their end: those that an attempt signed before it failed, or
- * its process died. One may still bring the tokens, and a second beside it would swap twice for one
- * purchase, so the same bytes are sent again until the chain has decided; if a person has to
- * approve what is signed, and may have said no since, it is only asked about. Throws
- * `swap_uncertain` if no node tells.
+ * Finishes earlier swaps into a mint that attempts signed before they failed or their process died.
+ * Such a swap may still bring the tokens, so a new swap could swap twice for one purchase.
+ *
+ * Sends the same bytes again until the chain has decided. With `policy.approve`, it only asks the
+ * chain, because the approver may have refused since. Throws `swap_uncertain` if no node gives the
+ * fate.
  */
 export async function finishOpenSwaps(
   context: PaymentContext,
   mint: Address,
   task: Task,
 ): Promise<Finished> {
-  // A process that died meanwhile left one that is still its own.
+  // Release orphans first, because the swap of a process that just died is on a reserved attempt.
   await releaseOrphans(context);
   const open: Attempt[] = [];
   for await (const attempt of context.journal.attempts(ownerOf(context), { state: 'abandoned' }))
@@ -46,15 +47,15 @@ export async function finishOpenSwaps(
   let last: Swapped | undefined;
   for (const attempt of open) {
     const { swap, at } = attempt;
-    // What is decided is never sent: it may not have been before because it could not be written
-    // down.
+    // Never send a swap that is recorded as decided: its bytes may never have been sent, because
+    // the journal failed when they were recorded.
     if (swap === undefined || swap.outcome !== undefined)
       await endUnpaid(context, withoutBound(attempt));
     else {
-      // Sending one that no node remembers would never come to an end.
+      // Sending a swap that no node remembers would never end.
       const end = (await isForgottenSwap(context, at, swap))
         ? { outcome: await decidedOutcome(context, at, swap) }
-        : await finish(context, mint, swap, task);
+        : await finishSwap(context, mint, swap, task);
       if ('swapped' in end && end.landed !== undefined) last = end.swapped;
       if (end.outcome !== undefined) await endDecided(context, attempt, end.outcome);
     }
@@ -63,10 +64,10 @@ export async function finishOpenSwaps(
 }
 
 /**
- * What became of a swap, as the chain has it now; undefined if it may still land. All that one may
- * have taken that no node remembers stays counted.
+ * Asks the chain once for a swap's outcome; returns undefined if the swap may still land. If no node
+ * remembers the swap any more, all that it may have taken stays counted.
  *
- * @param at - When it was made. Milliseconds since the epoch.
+ * @param at - Milliseconds since the epoch at which the swap was signed.
  */
 export async function decidedOutcome(
   context: PaymentContext,
@@ -84,7 +85,7 @@ function isForgottenSwap(context: PaymentContext, at: number, swap: SignedSwap):
   return isForgotten(context, at, sentSwap(swap, context.config.signer.address));
 }
 
-async function finish(
+async function finishSwap(
   context: PaymentContext,
   mint: Address,
   swap: SignedSwap,
@@ -101,7 +102,7 @@ async function finish(
     throwIfAborted(signal);
     return landSwap(context, swap);
   };
-  // Its guard counts on what it found on the accounts: no payment leaves from them meanwhile.
+  // Hold the locks: the swap's guard checks balances, so no payment may leave these accounts.
   const landing = await untilAborted(
     locks.hold([mintLock(mint), LAMPORTS_LOCK], land, [signal, closing.signal]),
     signal,
@@ -122,7 +123,7 @@ async function finish(
   return end;
 }
 
-/** What its accounts hold is not known any more: it may have landed since they were read. */
+/** Forgets the balances of a swap's accounts, because the swap may have landed since the read. */
 export async function forgetAccounts(
   { ledger }: PaymentContext,
   { source, output }: SignedSwap,

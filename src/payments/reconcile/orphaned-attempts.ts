@@ -7,35 +7,37 @@ import { withoutBound } from '../execute/reservation.js';
 import { listed, orphanedAttempts } from './resume-once.js';
 import { noteFreed, noteResumed } from './resumed-changes.js';
 
-/** What was freed. */
+/** The result of `releaseOrphans`. */
 export interface ReleasedOrphans {
+  /** Number of orphaned attempts. */
   readonly freed: number;
-  /** Those of them whose swap may still land. */
+  /** The orphaned attempts with a swap that may still land. */
   readonly abandoned: readonly Attempt[];
 }
 
 /**
- * Gives back what orphaned attempts reserved and held. A swap that they signed stays on record
- * until it can land no more, and what swaps cost stays.
+ * Frees the budget and the holds of orphaned attempts. A swap that such an attempt signed stays on
+ * record until it can no longer land. The costs of swaps stay too.
  */
 export async function releaseOrphans(context: PaymentContext): Promise<ReleasedOrphans> {
-  const dead = await orphanedAttempts(context, 'reserved');
+  const orphans = await orphanedAttempts(context, 'reserved');
   const abandoned: Attempt[] = [];
-  for (const attempt of dead) {
+  for (const attempt of orphans) {
     noteResumed(context, attempt);
     const free = accountsOf(context, attempt);
     const mayLand = attempt.swap !== undefined && attempt.swap.outcome === undefined;
     const ending = mayLand
-      ? putAbandoned(context, attempt, { free }).then((one) => void abandoned.push(one))
+      ? putAbandoned(context, attempt, { free }).then((written) => void abandoned.push(written))
       : endUnpaid(context, withoutBound(attempt), { free });
-    // If it goes on after all, it is left alone.
+    // The journal rejects the write if the attempt has moved on: then leave the attempt alone.
     await ending.catch(() => undefined);
   }
-  return { freed: dead.length, abandoned };
+  return { freed: orphans.length, abandoned };
 }
 
 /**
- * Frees the price and the key of an attempt that signed no payment, and keeps its swap on record.
+ * Frees the price and the idempotency key of an attempt that signed no payment, and keeps its swap
+ * on record.
  */
 export async function putAbandoned(
   context: PaymentContext,
@@ -49,8 +51,7 @@ export async function putAbandoned(
 }
 
 /**
- * Puts on record what became of the swap of an attempt that signed no payment, and ends the
- * attempt.
+ * Records the outcome of an attempt's swap, and ends the attempt, which signed no payment.
  */
 export async function endDecided(
   context: PaymentContext,
@@ -62,8 +63,8 @@ export async function endDecided(
 }
 
 /**
- * Ends an attempt that signed no payment and whose swap is decided. What its swaps cost stays on
- * record; if that is nothing, it is forgotten.
+ * Ends an attempt that signed no payment and has no undecided swap. If its swaps cost anything, the
+ * attempt stays on record with these costs; else the journal forgets it.
  */
 export async function endUnpaid(
   context: PaymentContext,
@@ -71,17 +72,17 @@ export async function endUnpaid(
   along: Along = {},
 ): Promise<void> {
   const { id, swap, swapped } = attempt;
-  const put = (one: Attempt, alongIt?: Along) =>
-    context.journal.put(one, alongIt).catch(async (error: unknown) => {
-      // Another process may have ended it already, and forgotten it.
-      if (await isThere(context, id)) throw error;
-      await context.journal.release(id, alongIt);
+  const put = (ended: Attempt, alongPut?: Along) =>
+    context.journal.put(ended, alongPut).catch(async (error: unknown) => {
+      // If the attempt is gone, a different process has ended it already.
+      if (await isListed(context, id)) throw error;
+      await context.journal.release(id, alongPut);
     });
   if (swapped !== undefined) {
     const leftAt = Math.max(attempt.at, context.config.runtime.now());
     await put({ ...withoutKey(attempt), state: 'unpaid', leftAt }, along);
   } else {
-    // What became of its swap is told first.
+    // Write the swap's outcome before the journal forgets the attempt, so that it is reported.
     if (swap?.outcome !== undefined) await put({ ...withoutKey(attempt), state: 'abandoned' });
     await context.journal.release(id, along);
   }
@@ -92,15 +93,15 @@ function withoutKey({ idempotencyKey: _key, ...attempt }: Attempt): Attempt {
   return attempt;
 }
 
-async function isThere(context: PaymentContext, id: string): Promise<boolean> {
+async function isListed(context: PaymentContext, id: string): Promise<boolean> {
   for (const state of ['reserved', 'abandoned'] as const)
-    if ((await listed(context, state)).some((one) => one.id === id)) return true;
+    if ((await listed(context, state)).some((attempt) => attempt.id === id)) return true;
   return false;
 }
 
 /**
- * The accounts that it may hold tokens of: which of the two token programs its mint belongs to is
- * not on record.
+ * Returns both accounts that the attempt may hold tokens of, because the record does not say which
+ * token program the mint belongs to.
  */
 function accountsOf({ config }: PaymentContext, { mint }: Attempt): string[] {
   return [TOKEN_PROGRAM, TOKEN_2022_PROGRAM].map((program) =>

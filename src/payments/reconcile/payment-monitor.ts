@@ -10,8 +10,8 @@ import { claimOf } from './claim.js';
 import { fateOf, sentPayment, type Fate } from './fate.js';
 
 /**
- * The record of an attempt as this process follows it already, or a new one: two records of one
- * attempt would undo each other.
+ * Returns the record that this process already monitors an attempt by, or a new record. Two records
+ * of the same attempt would overwrite each other.
  */
 export function openPaymentOf(
   { wallet }: PaymentContext,
@@ -21,7 +21,7 @@ export function openPaymentOf(
 }
 
 /**
- * Follows a signed payment in the background until the chain decides or the client closes. Never
+ * Monitors a signed payment in the background until the chain decides or the client closes. Never
  * rejects.
  */
 export async function monitorPayment(
@@ -31,23 +31,24 @@ export async function monitorPayment(
 ): Promise<void> {
   const { id } = open.attempt;
   const { monitored } = context.wallet;
-  const known = monitored.get(id) ?? { open, monitors: new Map<object, Promise<void>>() };
-  const running = known.monitors.get(context);
+  const entry = monitored.get(id) ?? { open, monitors: new Map<object, Promise<void>>() };
+  const running = entry.monitors.get(context);
   if (running !== undefined) return running;
-  monitored.set(id, known);
-  const watching = watch(context, known.open, emit);
-  known.monitors.set(context, watching);
+  monitored.set(id, entry);
+  const watching = watch(context, entry.open, emit);
+  entry.monitors.set(context, watching);
   await watching;
-  known.monitors.delete(context);
-  if (known.monitors.size > 0) return;
+  entry.monitors.delete(context);
+  if (entry.monitors.size > 0) return;
   monitored.delete(id);
-  if (isDecided(known.open)) return;
-  // Closed before the chain had decided: nothing is left here to end it, and the tokens may go.
+  if (isDecided(entry.open)) return;
+  // The client closed before the chain decided. Nothing else here ends the hold, and the payment
+  // may still land, so count its tokens as spent.
   await context.ledger.spend(open.attempt.payment.source, id).catch(() => undefined);
 }
 
 /**
- * The receipt of a payment once the chain has decided. Rejects with the signal's reason, or with
+ * Returns a payment's receipt once the chain has decided. Rejects with the signal's reason, or with
  * `ConfigError` (`client_closed`).
  */
 export async function decided(
@@ -58,31 +59,31 @@ export async function decided(
 ): Promise<Receipt> {
   if (isDecided(open)) return open.attempt.receipt;
   const { id } = open.attempt;
-  const followed = context.wallet.monitored.get(id)?.open ?? open;
+  const monitored = context.wallet.monitored.get(id)?.open ?? open;
   await untilAborted(monitorPayment(context, open, emit), signal);
-  if (!isDecided(followed)) throwIfAborted(context.closing.signal);
-  return followed.attempt.receipt;
+  if (!isDecided(monitored)) throwIfAborted(context.closing.signal);
+  return monitored.attempt.receipt;
 }
 
-/** Asked again after so many milliseconds if nothing more could be loaded: the page may be offline. */
+/** Milliseconds until the next try if the recovery code cannot be loaded: a page may be offline. */
 const RETRY_MS = 10_000;
 
-/** Mostly the first look suffices. */
+/** Loads the code that keeps watching only after the first look, which mostly suffices. */
 async function watch(context: PaymentContext, open: OpenPayment, emit: Emit): Promise<void> {
   const { signal } = context.closing;
   const { runtime } = context.config;
-  // The seller's answer goes to its caller first.
+  // Let the seller's response reach the caller first.
   await runtime.sleep(0, signal).catch(() => undefined);
   while (!signal.aborted) {
     const isOver = await decidePayment(context, open, emit, signal).catch(() => undefined);
     if (isOver === true) return;
-    const more = await recovery().catch(() => undefined);
-    if (more !== undefined) return more.keepWatching(context, open, emit, isOver === undefined);
+    const code = await recovery().catch(() => undefined);
+    if (code !== undefined) return code.keepWatching(context, open, emit, isOver === undefined);
     await runtime.idle(RETRY_MS, signal).catch(() => undefined);
   }
 }
 
-/** Asks the chain once, and closes the attempt if it has decided. */
+/** Asks the chain once. Closes the attempt and returns true if the chain has decided. */
 export async function decidePayment(
   context: PaymentContext,
   open: OpenPayment,
@@ -95,18 +96,18 @@ export async function decidePayment(
   const verdict = decisionOf(await fateOf(context.histories, sent, signal));
   if (verdict === undefined) return false;
   if (verdict.state === 'unsettled') context.blockhashes.expire(attempt.payment.blockhash);
-  // Another caller may have been told meanwhile.
+  // A concurrent call may have closed the attempt meanwhile.
   if (isDecided(open)) return true;
   await closeAttempt(context, open, verdict, emit);
   return true;
 }
 
-/** What the chain made of a payment. */
+/** The chain's final decision on a payment. */
 type Decision =
   | { readonly state: 'settled'; readonly signature: string; readonly slot: number }
   | { readonly state: 'unsettled' };
 
-/** A payment that landed and failed is as good as one that never can. */
+/** Treats a payment that landed and failed like a payment that never lands. */
 function decisionOf(fate: Fate): Decision | undefined {
   if (fate.state === 'open') return undefined;
   if (fate.state === 'never' || fate.error !== null) return { state: 'unsettled' };
@@ -124,32 +125,33 @@ async function closeAttempt(
   emit: Emit,
 ): Promise<void> {
   const { payment } = open.attempt;
-  const stands = open.isForeign !== true || (await (await recovery()).isUpToDate(context, open));
-  const told = { first: false };
-  const change = (attempt: OpenPayment['attempt']) => {
+  const isSigned = open.isForeign !== true || (await (await recovery()).isUpToDate(context, open));
+  const change = { isMade: false };
+  const close = (attempt: OpenPayment['attempt']) => {
     if (attempt.state !== 'signed') return attempt;
-    told.first = true;
+    change.isMade = true;
     return closed(attempt, verdict, context.config.runtime.now());
   };
-  // What is not written down is not decided: it is asked again. What another process has decided
-  // meanwhile is written already, and may have been before the tokens were held here.
-  if (stands) await saveAttempt(context, open, change, endsOf(payment.source, verdict));
+  // If this write fails, the payment stays open and the next look asks again. If a different
+  // process has closed the attempt, its write is done, perhaps before this process held the tokens.
+  if (isSigned) await saveAttempt(context, open, close, holdEnd(payment.source, verdict));
   else {
     await endHold(context, open, verdict);
-    open.attempt = change(open.attempt);
+    open.attempt = close(open.attempt);
   }
-  // It may have been taken off the known balance already, when its client closed.
+  // The ledger may count the tokens as spent, because a client closed while it monitored the
+  // payment.
   if (verdict.state === 'unsettled') await context.ledger.forget(payment.source);
-  // Several may have been told at once.
-  if (told.first)
+  // Emit once, even if several monitors learn of the decision at the same time.
+  if (change.isMade)
     emit(verdict.state === 'settled' ? 'payment.settled' : 'payment.unsettled', {
       receipt: open.attempt.receipt,
     });
 }
 
 /**
- * @param now - Caps over time count what was paid from then, or from when it was signed if the clock
- *   was set back since. Milliseconds since the epoch.
+ * @param now - When a cap's window starts to count the payment, in milliseconds since the epoch. If
+ *   the clock was set back since the signature, the time of the signature counts instead.
  */
 function closed(
   attempt: OpenPayment['attempt'],
@@ -175,8 +177,8 @@ function endHold(
     : ledger.release(payment.source, id);
 }
 
-/** What its end makes of the tokens that are held for it. */
-function endsOf(account: string, verdict: Decision): Along {
+/** Returns how a write of the closed attempt ends the hold on its tokens. */
+function holdEnd(account: string, verdict: Decision): Along {
   return verdict.state === 'settled'
     ? { spend: { account, slot: verdict.slot } }
     : { free: [account] };

@@ -4,8 +4,8 @@ import { bodyClaim } from '../execute/release-claim.js';
 import { recovery } from '../on-demand.js';
 
 /**
- * Takes up once, before a context's first payment, what earlier processes left: their payments hold
- * their tokens, their reservations are freed.
+ * Takes up the attempts that earlier processes left, once before a context's first payment. Open
+ * payments hold their tokens again, and reservations are freed.
  */
 export async function resumeOnce(context: PaymentContext): Promise<void> {
   const { recovery } = context;
@@ -13,18 +13,18 @@ export async function resumeOnce(context: PaymentContext): Promise<void> {
   if (work === undefined) {
     work = takeUpOrphans(context);
     recovery.started = work;
-    // Asked again by the next call.
+    // After a failure, the next call tries again.
     work.catch(() => (recovery.started = undefined));
   }
   await work;
 }
 
-/** What was taken up may not be all: the next payment looks again. */
+/** Makes the next payment look for orphaned attempts again, because there may be new ones. */
 export function resumeWithNextCall(context: PaymentContext): void {
   context.recovery.started = undefined;
 }
 
-/** Loads what takes them up only if there are any. */
+/** Loads the recovery code only if there are orphaned attempts. */
 async function takeUpOrphans(context: PaymentContext): Promise<void> {
   const orphans = await Promise.all([
     orphanedAttempts(context, 'signed'),
@@ -32,12 +32,12 @@ async function takeUpOrphans(context: PaymentContext): Promise<void> {
     orphanedAttempts(context, 'reserved'),
   ]);
   if (orphans.every(({ length }) => length === 0)) return;
-  // One of those that were signed may be of this same purchase.
+  // A signed orphan may be a payment for the same purchase as this call.
   const funds = orphans[0].length > 0 ? 'uncertain' : 'untouched';
   await (await recovery(funds)).takeUp(context);
 }
 
-/** Attempts in a state that no call is at, in this process or another. */
+/** Returns the attempts in a state that no call of any process claims. */
 export async function orphanedAttempts(
   context: PaymentContext,
   state: 'signed' | 'reserved' | 'abandoned',
@@ -45,16 +45,16 @@ export async function orphanedAttempts(
   const ids = (await listed(context, state)).map(({ id }) => id);
   if (ids.length === 0) return [];
   const live = await context.claims.live(ids.flatMap((id) => [id, bodyClaim(id)]));
-  // While its answer is read, an attempt is its reader's: two that write of it would undo each
-  // other.
-  const dead = new Set(ids.filter((id) => !live.has(id) && !live.has(bodyClaim(id))));
-  if (dead.size === 0) return [];
-  // Again: one that was alive when it was listed may have gone on, and been let go, before its
-  // claim was asked about.
-  return (await listed(context, state)).filter(({ id }) => dead.has(id));
+  // A call that still reads an attempt's response owns it: a second writer would overwrite its
+  // changes.
+  const unclaimed = new Set(ids.filter((id) => !live.has(id) && !live.has(bodyClaim(id))));
+  if (unclaimed.size === 0) return [];
+  // List again, because an attempt may have left the state and dropped its claim between the list
+  // and the question about claims.
+  return (await listed(context, state)).filter(({ id }) => unclaimed.has(id));
 }
 
-/** Attempts in a state, also those that calls are at. */
+/** Returns all attempts in a state, claimed or not. */
 export async function listed(
   context: PaymentContext,
   state: 'signed' | 'reserved' | 'abandoned',

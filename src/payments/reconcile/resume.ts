@@ -14,17 +14,19 @@ import { swapEngine } from '../on-demand.js';
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 
-/** Takes up what earlier processes left, and follows it in the background. */
+/** Takes up the attempts that earlier processes left, and watches them in the background. */
 export async function takeUp(context: PaymentContext): Promise<void> {
   const { open, abandoned } = await collectUnfinished(context);
-  for (const one of open) void monitorPayment(context, one, context.events.emitter(one.attempt.id));
-  for (const one of abandoned) void waitForSwap(context, one);
+  for (const payment of open)
+    void monitorPayment(context, payment, context.events.emitter(payment.attempt.id));
+  for (const attempt of abandoned) void waitForSwap(context, attempt);
 }
 
 /**
- * Gives back what orphaned attempts reserved and held. Returns whether there was anything. Calls
- * that come while another looks share the next look: each reads all that is reserved, and of a
- * thousand calls at once a cap may refuse most.
+ * Frees the budget and the holds of orphaned attempts. Returns whether there were orphans.
+ *
+ * Calls that arrive during a look share the next look. Each look reads all reservations, and a cap
+ * may refuse most of a thousand concurrent calls.
  */
 export function freeOrphanedBudget(context: PaymentContext): Promise<boolean> {
   const { looks } = context.recovery;
@@ -35,11 +37,11 @@ async function lookAfter(
   context: PaymentContext,
   running: Promise<boolean> | undefined,
 ): Promise<boolean> {
-  // The calls that wait here may have been refused before that one freed what they lack.
+  // The running look may free budget after a cap refused the calls that wait here.
   const before = await running?.catch(() => false);
   const { looks } = context.recovery;
   const look = releaseOrphans(context).then(({ freed, abandoned }) => {
-    for (const one of abandoned) void waitForSwap(context, one);
+    for (const attempt of abandoned) void waitForSwap(context, attempt);
     return freed > 0;
   });
   [looks.running, looks.next] = [look, undefined];
@@ -51,16 +53,16 @@ async function lookAfter(
 }
 
 /**
- * Takes up what earlier processes left: the chain is asked about each signed payment, and what was
- * reserved and never signed is freed.
- * What cannot be decided yet is followed in the background. Returns a record of all that was taken
- * up, by this call or before it, and was decided or freed since it was last asked; throws only if
- * nothing could be asked at all.
+ * Takes up the attempts that earlier processes left. Asks the chain about each signed payment, and
+ * frees each reservation that was never signed. Monitors undecided payments in the background.
+ *
+ * Returns the receipts of taken-up attempts that were decided or freed since the last call. Throws
+ * only if the question about every payment failed.
  */
 export async function resume(context: PaymentContext): Promise<(Receipt | FreedReceipt)[]> {
   const failures: unknown[] = [];
   let answers = 0;
-  const left = await collectUnfinished(context);
+  const unfinished = await collectUnfinished(context);
   const decide = async (open: OpenPayment) => {
     const emit = context.events.emitter(open.attempt.id);
     try {
@@ -70,28 +72,29 @@ export async function resume(context: PaymentContext): Promise<(Receipt | FreedR
       if (!isOver) void monitorPayment(context, open, emit);
       answers += 1;
     } catch (error) {
-      // One that cannot be asked about must not keep the others waiting.
+      // A failure for one payment must not delay the other payments.
       failures.push(error);
       void monitorPayment(context, open, emit);
     }
   };
-  // At once: what sellers claim of them is asked about together.
-  await Promise.all(left.open.map(decide));
-  for (const one of left.abandoned)
-    if (!(await forgetIfOver(context, one).catch(() => false))) void waitForSwap(context, one);
+  // In parallel, so that the sellers' claims share a status request.
+  await Promise.all(unfinished.open.map(decide));
+  for (const attempt of unfinished.abandoned)
+    if (!(await endIfDecided(context, attempt).catch(() => false)))
+      void waitForSwap(context, attempt);
   if (answers === 0 && failures.length > 0) throw failures[0];
   return takeChanges(context);
 }
 
-/** What the chain has to decide. */
+/** Attempts that the chain has to decide. */
 interface Unfinished {
   /** Signed payments, each with a hold on its tokens. */
   readonly open: readonly OpenPayment[];
-  /** Attempts whose swap may still land. */
+  /** Attempts with a swap that may still land. */
   readonly abandoned: readonly Attempt[];
 }
 
-/** Frees what orphaned attempts reserved, and finds what else earlier processes left. */
+/** Frees orphaned reservations, and returns the other attempts that earlier processes left. */
 async function collectUnfinished(context: PaymentContext): Promise<Unfinished> {
   const [signed, abandoned] = await Promise.all([
     orphanedAttempts(context, 'signed'),
@@ -109,7 +112,7 @@ async function collectUnfinished(context: PaymentContext): Promise<Unfinished> {
   return { open, abandoned: [...abandoned, ...freed.abandoned] };
 }
 
-/** The record of an open payment, as `openPaymentOf` has it, with a hold on its tokens. */
+/** Returns the record of an open payment, as {@link openPaymentOf} does, and holds its tokens. */
 export async function heldPaymentOf(
   context: PaymentContext,
   attempt: OpenPayment['attempt'],
@@ -124,15 +127,15 @@ export async function heldPaymentOf(
   }
   await ledger.hold(payment.source, id, BigInt(amount));
   const open = openPaymentOf(context, attempt);
-  // Its monitor may have ended its hold a moment before, and nothing else would end this one.
+  // A monitor may have closed the payment just before, and then nothing else ends the new hold.
   await open.lastWrite;
   if (isDecided(open)) await ledger.release(payment.source, id);
   return open;
 }
 
 /**
- * Frees the price and the key of an attempt that signed no payment. A swap that may still land stays
- * on record until it can land no more, and so does what swaps have cost.
+ * Frees the price and the idempotency key of an attempt that signed no payment. A swap that may
+ * still land stays on record until it can no longer land. The costs of swaps stay on record too.
  */
 export async function giveUp(
   context: PaymentContext,
@@ -145,8 +148,8 @@ export async function giveUp(
 }
 
 /**
- * Waits in the background until a swap can do no more, then forgets its attempt; or until the
- * client closes. Never rejects.
+ * Waits in the background until a swap is decided, then ends its attempt. Stops if the client
+ * closes. Never rejects.
  */
 async function waitForSwap(context: PaymentContext, attempt: Attempt): Promise<void> {
   const { signal } = context.closing;
@@ -159,13 +162,14 @@ async function waitForSwap(context: PaymentContext, attempt: Attempt): Promise<v
       () => false,
       () => true,
     );
-    // A node or journal that does not answer decides nothing: it is asked again.
-    if (closed || (await forgetIfOver(context, attempt).catch(() => false))) break;
+    // If a node or the journal fails, nothing is decided: ask again after the next wait.
+    if (closed || (await endIfDecided(context, attempt).catch(() => false))) break;
   }
   awaitedSwaps.delete(id);
 }
 
-async function forgetIfOver(context: PaymentContext, attempt: Attempt): Promise<boolean> {
+/** Ends an attempt unless its swap may still land. Returns whether it ended. */
+async function endIfDecided(context: PaymentContext, attempt: Attempt): Promise<boolean> {
   const { swap } = attempt;
   if (swap === undefined) {
     await endUnpaid(context, attempt);

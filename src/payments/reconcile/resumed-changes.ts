@@ -6,15 +6,15 @@ import { ownerOf, type PaymentContext } from '../context.js';
 import { costFor } from '../execute/attempt-receipt.js';
 import { relayFeeOf } from './swap-outcome.js';
 
-/** Of a client that is never asked. */
+/** The most freed attempts to remember if the caller never calls `resume`. */
 const MOST_FREED = 1_000;
 
-/** Takes down that a context has taken up an attempt: what becomes of it is to be told. */
+/** Notes that a context has taken up an attempt, so that `resume` reports its end. */
 export function noteResumed({ recovery }: PaymentContext, { id, at }: Attempt): void {
   recovery.open.set(id, at);
 }
 
-/** Takes down that an attempt was freed, if it is one that was taken up. */
+/** Notes that an attempt was freed, if this context had taken it up. */
 export function noteFreed(
   context: PaymentContext,
   attempt: Attempt,
@@ -31,8 +31,8 @@ export function noteFreed(
 }
 
 /**
- * What was decided or freed of all that was taken up, whatever in this process, or in another,
- * found out; each change once.
+ * Returns the receipts of taken-up attempts that were decided or freed, in this process or in any
+ * other. Returns each change once.
  */
 export async function takeChanges(context: PaymentContext): Promise<(Receipt | FreedReceipt)[]> {
   const { open, freed } = context.recovery;
@@ -48,10 +48,10 @@ export async function takeChanges(context: PaymentContext): Promise<(Receipt | F
     if (open.has(id) && state !== 'signed') decided.push(receipt);
   }
   for (const { id } of decided) open.delete(id);
-  // One that was taken for an orphan and went on has its receipt.
-  const given = [...freed.values()].filter(({ id }) => !signed.has(id));
+  // Leave out an attempt that was taken for an orphan and was signed after all.
+  const freedReceipts = [...freed.values()].filter(({ id }) => !signed.has(id));
   freed.clear();
-  return [...decided, ...given];
+  return [...decided, ...freedReceipts];
 }
 
 function freedReceipt(attempt: Attempt, state: FreedReceipt['state']): FreedReceipt {

@@ -8,16 +8,17 @@ import type { Listing } from './history-pages.js';
 const OPEN: Fate = { state: 'open' };
 const NEVER: Fate = { state: 'never' };
 
-// Named by a transaction in each slot of a cluster.
+// Transactions in each slot of a cluster name this program, so its index entry shows the lag.
 const VOTE_PROGRAM: Address = 'Vote111111111111111111111111111111111111111';
 /**
- * Blocks after which an index that no busy account tells of is taken to be up to date: about 15
- * minutes. None that is honest lags for so long.
+ * Blocks after the last valid block of a transaction, about 15 minutes. After them the address
+ * index counts as up to date without proof, because no honest index lags for so long.
  */
 const INDEX_BLOCKS = 2_250n;
 
 /**
- * Looks for a transaction at one node: by its id, if that is known, and in the history of its source.
+ * Looks for a transaction at one node: by its id, if that is known, and in the history of its
+ * source.
  */
 export async function searchHistory(
   node: AccountHistory,
@@ -27,12 +28,12 @@ export async function searchHistory(
   const byId = sent.isId ? await statusOf(node, sent, 0, signal) : undefined;
   if (byId !== undefined) return byId;
   const tip = await node.tip(signal);
-  // What landed up to the tip is in what is searched.
+  // The list below is as of the tip at least, so it has every transaction that landed up to there.
   const asOf =
     tip.height > sent.lastValidBlockHeight
       ? await expiredAt(node, sent, tip.slot, signal)
       : undefined;
-  // Before the list is asked for: after it, the index may have come there in between.
+  // Ask before the list is requested: asked afterwards, the index may have advanced since the list.
   const isIndexed =
     asOf !== undefined && (await reachesIndex(node, sent, asOf, tip.height, signal));
   const listing = await node.since(earliest(sent), asOf ?? tip.slot, signal);
@@ -40,20 +41,20 @@ export async function searchHistory(
     ? await listed(node, listing, sent, signal)
     : await search(node, listing, sent, signal);
   if (found !== undefined) return found;
-  // By its id, a transaction is found without the index.
+  // A transaction with a known id is found without the index.
   if (asOf === undefined || (!isIndexed && !sent.isId) || !listing.isComplete) return OPEN;
   if (sent.isId) {
-    const late = await statusOf(node, sent, asOf, signal);
-    if (late !== undefined) return late;
+    const byIdNow = await statusOf(node, sent, asOf, signal);
+    if (byIdNow !== undefined) return byIdNow;
   }
-  const isWhole = await isExplained(node, listing, sent, { asOf, isIndexed }, signal);
-  // Among what was read for that, too, may be ours: with another memo, or none, as the node tells
-  // it.
-  const explaining = recognised(node, listing, sent);
-  if (explaining !== undefined) return explaining;
-  if (!isWhole) return OPEN;
-  // After the search: what a node has dropped meanwhile is no longer in it. One that cannot say may
-  // show something older.
+  const isBalanceExplained = await isExplained(node, listing, sent, { asOf, isIndexed }, signal);
+  // The balance check reads more entries. The sent transaction may be among them if the node lists
+  // it with a wrong memo or none.
+  const inReadEntries = recognised(node, listing, sent);
+  if (inReadEntries !== undefined) return inReadEntries;
+  if (!isBalanceExplained) return OPEN;
+  // Ask after the search, because a node may drop old slots during it. If a node does not give its
+  // first slot, an older entry shows that it has the slots from there on.
   const first = await node.rpc
     .firstSlot({ signal })
     .catch(() => (showsOlder(listing, sent.slot) ? sent.slot : Infinity));
@@ -61,8 +62,8 @@ export async function searchHistory(
 }
 
 /**
- * A node that has not seen the blockhash yet would call it expired: it has to have seen as much as
- * the node that gave it.
+ * Returns a slot at which the blockhash is expired. Undefined if the node is behind the node that
+ * gave the blockhash: it may not have seen the blockhash yet, and would call it expired.
  */
 async function expiredAt(
   node: AccountHistory,
@@ -73,7 +74,7 @@ async function expiredAt(
   return tip < blockhashSlot ? undefined : node.expiredAsOf(blockhash, tip, signal);
 }
 
-/** Whether the node's index of addresses has come to a slot. */
+/** Returns whether the node's address index has reached a slot. */
 async function reachesIndex(
   node: AccountHistory,
   sent: Sent,
@@ -95,7 +96,10 @@ function earliest({ slot, before }: Sent): number {
   return before === undefined ? slot : Math.min(slot, before.slot);
 }
 
-/** By its id, as far back as the node remembers; `open` while it is not confirmed. */
+/**
+ * Asks for a transaction's status by its id, as far back as the node remembers. Returns `open` if
+ * the transaction is not confirmed yet, and undefined if the node does not know it.
+ */
 async function statusOf(
   node: AccountHistory,
   sent: Sent,
@@ -114,20 +118,20 @@ async function statusOf(
     : landedAs(node, { signature, ...status }, signal);
 }
 
-/** The index may know of it before the statuses do. */
+/** Looks for the id in the list: the index may have a transaction before the statuses do. */
 async function listed(
   node: AccountHistory,
   { entries }: Listing,
   { signature }: Sent,
   signal: AbortSignal,
 ): Promise<Fate | undefined> {
-  const entry = entries.find((one) => one.signature === signature);
+  const entry = entries.find((candidate) => candidate.signature === signature);
   return entry === undefined ? undefined : landedAs(node, entry, signal);
 }
 
 /**
- * A failure is believed only if the transaction itself says it; what it says of itself is more than
- * what others do.
+ * Returns the fate of a transaction that a status or a list shows. Reads the transaction itself
+ * before it believes a failure, because the transaction proves more.
  */
 async function landedAs(
   node: AccountHistory,
@@ -139,8 +143,10 @@ async function landedAs(
 }
 
 /**
- * @param entry - What a node tells now. A failure that was read before, in another slot, may have
- *   been on a fork that was dropped.
+ * Returns the fate of a transaction that was read; undefined if it is not ours.
+ *
+ * @param entry - The transaction as the node lists it now. If it was read earlier as a failure in a
+ *   different slot, that slot may be on a dropped fork.
  */
 function judge(
   node: AccountHistory,
@@ -156,7 +162,7 @@ function judge(
   return OPEN;
 }
 
-/** One that failed moved no tokens: an error beside amounts that changed says nothing. */
+/** Returns a landed failure; `open` if tokens moved, because a failed transaction moves none. */
 function failedAs(
   { source }: AccountHistory,
   { slot, error, amounts }: LookedAt,
@@ -167,7 +173,7 @@ function failedAs(
   return { state: 'landed', signature, slot, error };
 }
 
-/** Ours among all that was read of a list. */
+/** Looks for our signature in the entries of a list that were read already. */
 function recognised(
   node: AccountHistory,
   { entries, older }: Listing,
@@ -181,8 +187,8 @@ function recognised(
 }
 
 /**
- * Looks for the transaction among those of its source. Undefined if it is not there, `open` if that
- * cannot be told yet.
+ * Looks for the transaction in the list of its source. Returns undefined if the list lacks it, and
+ * `open` if this look cannot tell.
  */
 async function search(
   node: AccountHistory,
@@ -191,9 +197,8 @@ async function search(
   signal: AbortSignal,
 ): Promise<Fate | undefined> {
   const tellsMemos = entries.some(({ memo }) => typeof memo === 'string' && memo !== '');
-  // All that is listed, not what came after its slot alone: what a node says of a slot may be
-  // wrong.
-  const candidates = entries.filter((entry) => mayBe(entry, sent, tellsMemos));
+  // Do not filter by slot, because a node may give a wrong slot.
+  const candidates = entries.filter((entry) => mayBeSent(entry, sent, tellsMemos));
   let reads = 0;
   let unreadable = 0;
   for (const entry of candidates) {
@@ -208,10 +213,10 @@ async function search(
 }
 
 /**
- * A memo that the node does not tell, or an empty one, excludes nothing; unless the node tells
- * those of others.
+ * Returns whether an entry may be the sent transaction, by its memo. A missing or empty memo
+ * excludes an entry only if the node gives the memos of other entries.
  */
-function mayBe({ memo }: SignatureInfo, sent: Sent, tellsMemos: boolean): boolean {
+function mayBeSent({ memo }: SignatureInfo, sent: Sent, tellsMemos: boolean): boolean {
   if (sent.memo === undefined) return true;
   return typeof memo === 'string' && memo !== '' ? memo.includes(sent.memo) : !tellsMemos;
 }

@@ -17,9 +17,9 @@ import { decidePayment, openPaymentOf } from './payment-monitor.js';
 import { inPaymentTime, sentPayment, sourceOf } from './fate.js';
 
 /**
- * Lets the chain decide earlier attempts at the same request whose answer did not reach its caller:
- * the same payment presented again if the request may be repeated, `payment_uncertain`,
- * `already_spent`, or undefined if the way is free for a new one.
+ * Lets the chain decide earlier attempts at the same request if their response did not reach the
+ * caller. Presents the same payment again if the request may be repeated; else throws
+ * `payment_uncertain` or `already_spent`. Returns undefined if a new attempt may start.
  */
 export async function settleEarlier(
   context: PaymentContext,
@@ -30,27 +30,27 @@ export async function settleEarlier(
   if (earlier.length === 0) return undefined;
   repeat.onEarlier();
   const { call, emit } = repeat;
-  const all = earlier.map((one) => openPaymentOf(context, one));
-  // The caller may have heard more of them than was known a moment ago.
-  for (const { attempt } of all) context.histories.outdate(sourceOf(attempt.payment));
-  for (const open of all)
-    if (open.attempt.state === 'signed') await ask(context, open, emit, call.signal);
-  const undecidedOnes = all.filter(({ attempt }) => attempt.state === 'signed');
+  const payments = earlier.map((attempt) => openPaymentOf(context, attempt));
+  // The caller may have heard of newer changes than the cached answers show.
+  for (const { attempt } of payments) context.histories.outdate(sourceOf(attempt.payment));
+  for (const payment of payments)
+    if (payment.attempt.state === 'signed') await askChain(context, payment, emit, call.signal);
+  const undecidedPayments = payments.filter(({ attempt }) => attempt.state === 'signed');
   const forgotten = await Promise.all(
-    undecidedOnes.map(({ attempt }) =>
+    undecidedPayments.map(({ attempt }) =>
       isForgotten(context, attempt.at, sentPayment(attempt, attempt.payment)),
     ),
   );
-  // A key is never free again: its caller has to give a new one.
-  const signed = undecidedOnes.filter(
+  // A payment with an idempotency key is never forgotten: the caller has to give a new key.
+  const signed = undecidedPayments.filter(
     (_, index) => repeat.idempotencyKey !== undefined || forgotten[index] !== true,
   );
-  // One that another was signed after is presented no more: both would be paid.
-  const settledIds = all
+  // Never present a payment that a later attempt `resigns`: the seller could take both.
+  const settledIds = payments
     .filter(({ attempt }) => attempt.state === 'settled')
     .map(({ attempt }) => attempt.id);
-  const isReplaced = (id: string) => all.some(({ attempt }) => attempt.resigns === id);
-  // Nor one that was signed after another which the chain has shown meanwhile.
+  const isReplaced = (id: string) => payments.some(({ attempt }) => attempt.resigns === id);
+  // Nor present a payment that `resigns` an attempt which has settled meanwhile.
   const current = signed.find(
     ({ attempt }) => !isReplaced(attempt.id) && !settledIds.some((id) => id === attempt.resigns),
   );
@@ -58,35 +58,36 @@ export async function settleEarlier(
     if (mayRepeat(current, repeat)) return presentAgain(context, current, repeat);
     throw undecided(current);
   }
-  const settled = all.filter(({ attempt }) => attempt.state === 'settled');
+  const settled = payments.filter(({ attempt }) => attempt.state === 'settled');
   const latest = settled[settled.length - 1];
   if (latest === undefined) {
     if (signed[0] !== undefined) throw undecided(signed[0]);
     return undefined;
   }
-  // What is settled is refused by a seller that does not know the payment again, so only one that
-  // does is asked. Of what is long over, the bytes are not there any more.
-  const known = settled.find(
+  // Present a settled payment only if the seller recognises its payment id or the caller allows
+  // repeats: any other seller refuses it. The header of an old payment is no longer on record.
+  const presentable = settled.find(
     ({ attempt: { payment } }) =>
       payment.header.value !== '' && (payment.hasPaymentId === true || repeat.repeatable),
   );
-  const answering =
-    known === undefined
+  const response =
+    presentable === undefined
       ? Promise.reject(spent(latest.attempt))
-      : presentAgain(context, known, repeat);
-  return answering.catch(async (error: unknown) => {
+      : presentAgain(context, presentable, repeat);
+  return response.catch(async (error: unknown) => {
     if (isExactChangeError(error, 'already_spent')) await tell(context, settled);
     throw error;
   });
 }
 
-/** How many windows a caller has that was being told when its process ended. */
+/** Retry windows for a caller that may not have heard, because the process ended while it told. */
 const UNHEARD_WINDOWS = 10;
 
 /**
- * Those with an answer that did not reach their caller.
+ * Returns the attempts with a response that did not reach the caller. With an idempotency key, it
+ * returns all attempts that paid under the key.
  *
- * @param first - All similar ones, as they were read a moment ago.
+ * @param first - The similar attempts, as they were read a moment ago.
  */
 async function findEarlier(
   context: PaymentContext,
@@ -103,8 +104,8 @@ async function findEarlier(
     if (payment === undefined || receipt === undefined || state === 'unsettled') continue;
     if (idempotencyKey !== undefined && isAtWork(attempt.id))
       throw inProgress({ payerSignature: payment.payerSignature });
-    // Parallel calls without a key are separate purchases, and so are later ones once the answer
-    // arrived, or was told to be lost.
+    // Without a key, parallel calls are separate purchases. So is a later call, once the response
+    // arrived or the caller was told that the purchase is paid.
     const isUnderWay = isAtWork(attempt.id) || isAtWork(bodyClaim(attempt.id));
     const lost =
       !delivered &&
@@ -114,16 +115,16 @@ async function findEarlier(
     if (idempotencyKey !== undefined || (lost && untold))
       found.push({ ...attempt, payment, receipt });
   }
-  const isFound = (id: string) => found.some((one) => one.id === id);
+  const isFound = (id: string) => found.some((attempt) => attempt.id === id);
   const replaces = ({ resigns, payment, state, id }: Attempt, replaced: string) =>
     resigns === replaced && payment !== undefined && state !== 'unsettled' && !isFound(id);
-  // One is left alone if its successor is at work, or was told of.
+  // Leave out an attempt if a call works on its successor, or the caller knows of the successor.
   return found.filter(({ id }) => !similar.some((later) => replaces(later, id)));
 }
 
 interface SimilarAttempts {
   readonly similar: readonly Attempt[];
-  /** Whether a call holds a claim. */
+  /** Returns whether a call has the claim. */
   isAtWork(claim: string): boolean;
 }
 
@@ -132,31 +133,31 @@ async function readSimilar(
   first: readonly Attempt[],
   { fingerprint, idempotencyKey }: RepeatedCall,
 ): Promise<SimilarAttempts> {
-  const asked = first
+  const claims = first
     .filter(({ payment, delivered }) => payment && (idempotencyKey !== undefined || !delivered))
     .flatMap(({ id }) => [id, bodyClaim(id)]);
-  if (asked.length === 0) return { similar: first, isAtWork: () => false };
-  const live = await context.claims.live(asked);
-  const over = new Set(asked.filter((claim) => !live.has(claim)));
-  // Again: one may have ended its claim by now, and be on record as delivered, which the first
-  // reading was too early for. What was signed in between is at work.
+  if (claims.length === 0) return { similar: first, isAtWork: () => false };
+  const live = await context.claims.live(claims);
+  const ended = new Set(claims.filter((claim) => !live.has(claim)));
+  // Read again: an attempt without a claim may have been delivered after the first read. An
+  // attempt that was signed in between counts as at work.
   const similar =
-    over.size === 0
+    ended.size === 0
       ? first
       : await context.journal.similar(ownerOf(context), fingerprint, idempotencyKey);
-  return { similar, isAtWork: (claim) => !over.has(claim) };
+  return { similar, isAtWork: (claim) => !ended.has(claim) };
 }
 
 /**
- * Whether a caller may not have heard that it is paid, or so lately that an equal call means the
- * same purchase.
+ * Returns whether the caller may not have heard that the purchase is paid, or has heard it so
+ * lately that an equal call means the same purchase.
  */
 function isUntold({ toldAt, tellingAt }: Attempt, now: number, retryWindow: number): boolean {
   if (toldAt !== undefined) return now - toldAt <= retryWindow;
   return tellingAt === undefined || now - tellingAt <= retryWindow * UNHEARD_WINDOWS;
 }
 
-/** To the address that asked for it, wherever this call was led. */
+/** Presents a payment again to the URL that asked for it, even if this call was redirected. */
 async function presentAgain(
   context: PaymentContext,
   open: OpenPayment,
@@ -164,12 +165,13 @@ async function presentAgain(
 ): Promise<Response> {
   const { host, payTo, mint, network } = open.attempt;
   const named = { hosts: plainHost(host), payees: payTo, mints: mint, networks: network };
-  // The caller's lists may have changed since it was signed.
+  // The policy's lists may have changed since the payment was signed.
   if (refusing(context.config.policy, named) !== undefined)
     throw open.attempt.state === 'settled' ? spent(open.attempt) : undecided(open);
   const claims = [open.attempt.id, bodyClaim(open.attempt.id)];
   await context.claims.take(claims).catch((cause: unknown) => {
-    // It may have been taken all the same: the next call would take this one to be at work, and pay.
+    // The claims may exist despite the error. Drop them: the next call would think that this call
+    // is at work, and pay again.
     void delayNextCall(context, context.claims.drop(claims));
     throw undecided(open, cause);
   });
@@ -187,7 +189,8 @@ async function presentAgain(
     : shown.rejected;
 }
 
-async function ask(
+/** Asks the chain once about a payment. Throws `payment_uncertain` if the question fails. */
+async function askChain(
   context: PaymentContext,
   open: OpenPayment,
   emit: Emit,
@@ -201,15 +204,16 @@ async function ask(
   } catch (error) {
     throwIfAborted(signal);
     if (!isExactChangeError(error)) throw error;
-    // Whatever kept us from asking, that payment is out there.
+    // Whatever prevented the question, the payment may still land.
     throw undecided(open, error);
   }
 }
 
 /**
- * Notes that the caller is being told, and once it has been, that it was: if the process is killed
- * in between, it may not have heard, and if its caller ends it, it has. All at once, or each of
- * them would keep the way closed for a window of its own.
+ * Records that the caller is about to be told, and after the error has reached it, that it was
+ * told. If the process is killed between both writes, the caller may not have heard.
+ *
+ * Records all attempts at once. Otherwise each would refuse repeated calls for its own window.
  */
 async function tell(context: PaymentContext, settled: readonly OpenPayment[]): Promise<void> {
   const { runtime } = context.config;
@@ -222,7 +226,7 @@ async function tell(context: PaymentContext, settled: readonly OpenPayment[]): P
   );
 }
 
-/** From now on, for as long as the window lasts, repeats are told the same. */
+/** Starts the retry window, in which repeated calls get the same error. */
 async function noteTold(
   context: PaymentContext,
   open: OpenPayment,
@@ -231,11 +235,11 @@ async function noteTold(
   const { attempt } = open;
   if (attempt[told] !== undefined) return;
   open.attempt = { ...attempt, [told]: context.config.runtime.now() };
-  // Not written down, it is told once more than it had to be.
+  // If the write fails, the caller is told more often than necessary, which is safe.
   await saveAttempt(context, open).catch(() => undefined);
 }
 
-/** The refusal of a call with the key of another request. */
+/** Returns the error for a call with an idempotency key of a different request. */
 function mismatch(): ConfigError {
   return new ConfigError(
     'idempotency_mismatch',

@@ -19,22 +19,22 @@ import {
   swapAmountsOf,
 } from './swap-outcome.js';
 
-/** How often a transaction of ours that has not landed is sent again, in milliseconds. */
+/** Milliseconds until a transaction that has not landed is sent again. */
 export const RESEND_MS = 2_000;
 
-/** A swap that is confirmed. */
+/** A confirmed swap. */
 export interface Swapped {
   readonly record: NonNullable<Receipt['swap']>;
   readonly feeLamports: bigint;
-  /** Undefined if no node gives what it did. */
+  /** Undefined if no node gives the transaction, or its numbers contradict each other. */
   readonly rentLamports: bigint | undefined;
 }
 
-/** What became of a swap of ours that was signed, once the chain has decided. */
+/** The end of a signed swap, once the chain has decided. */
 export type SwapEnd =
   | {
       readonly swapped: Swapped;
-      /** As a node gives it; if none does, `swapped` is what was quoted. */
+      /** Undefined if no node gives the transaction: then `swapped` has the quoted amounts. */
       readonly landed: LandedTransaction | undefined;
       readonly outcome: SwapOutcome;
     }
@@ -43,7 +43,7 @@ export type SwapEnd =
       readonly outcome: SwapOutcome;
     };
 
-/** Sends a signed swap until the chain has decided, or the client closes. */
+/** Sends a signed swap again and again until the chain has decided or the client closes. */
 export function landSwap(
   { rpc, config, histories, closing }: PaymentContext,
   swap: SignedSwap,
@@ -61,7 +61,7 @@ export function landSwap(
   });
 }
 
-/** Asks once what became of a signed swap, and sends nothing. */
+/** Asks the chain once about a signed swap, and sends nothing. */
 export async function askSwap(
   { config, histories, closing }: PaymentContext,
   swap: SignedSwap,
@@ -72,7 +72,7 @@ export async function askSwap(
   );
 }
 
-/** What a decided swap has come to; undefined if it is not decided. */
+/** Returns the end of a decided swap; undefined if the swap is not decided. */
 export async function endOfSwap(
   context: PaymentContext,
   swap: SignedSwap,
@@ -104,7 +104,7 @@ export async function endOfSwap(
     };
   }
   const swapped = swappedBy(context, { ...swap, signature }, landed);
-  return { swapped, landed, outcome: confirmedAs(swapped) };
+  return { swapped, landed, outcome: confirmedOutcome(swapped) };
 }
 
 function swappedBy(
@@ -114,16 +114,16 @@ function swappedBy(
 ): Swapped {
   const { signature, inputMint, outputMint, provider, quoted } = swap;
   const wallet = context.config.signer.address;
-  // What is wrapped stays on own accounts: the sum of their changes says nothing of it.
-  const seen =
+  // Wrapped SOL stays on the wallet's own accounts, so the sum of their changes does not show it.
+  const amounts =
     landed === undefined || inputMint === outputMint ? quoted : swapAmountsOf(landed, wallet, swap);
   return {
     record: {
       signature,
       inputMint,
-      inAmount: `${seen.inAmount}`,
+      inAmount: `${amounts.inAmount}`,
       outputMint,
-      outAmount: `${seen.outAmount}`,
+      outAmount: `${amounts.outAmount}`,
       provider,
       ...relayFeeOf(swap),
     },
@@ -132,8 +132,8 @@ function swappedBy(
   };
 }
 
-/** What is put on record of a confirmed swap. */
-function confirmedAs({
+/** Returns the outcome of a confirmed swap, as the journal records it. */
+function confirmedOutcome({
   record: { inAmount, outAmount },
   feeLamports,
   rentLamports,
@@ -143,8 +143,9 @@ function confirmedAs({
 }
 
 /**
- * The error of a swap that landed and failed; `cause` is what ended the try after it, if that never
- * landed.
+ * Returns the error for a swap that landed and failed.
+ *
+ * @param cause - The error that ended the second try, if that try never landed.
  */
 export function swapFailed(
   details: ErrorDetails['swap_failed'],
@@ -158,7 +159,7 @@ export function swapFailed(
   });
 }
 
-/** The error of a swap that is proved never to land. */
+/** Returns the error for a swap that is proved never to land. */
 export function swapExpired(signature: string): TransactionError<'swap_expired'> {
   return new TransactionError(
     'swap_expired',
@@ -170,8 +171,8 @@ export function swapExpired(signature: string): TransactionError<'swap_expired'>
 }
 
 /**
- * What the chain is asked about a signed swap. One that sells SOL takes lamports of the wallet, and
- * pays its fee there.
+ * Returns a signed swap as the transaction to look for on chain. A swap that sells SOL takes
+ * lamports from the wallet itself.
  */
 export function sentSwap(
   {
@@ -187,10 +188,16 @@ export function sentSwap(
   wallet: Address,
 ): Sent {
   return {
-    // A relayer can sign the same message again: only our own signature is sure to be in what lands.
+    // A relayer can sign the same message again with a different signature. Only the wallet's own
+    // signature is sure to be in the landed transaction.
     ...(relay === undefined
       ? { signature, isId: true }
-      : { signature: relay.payerSignature, isId: false, claim: seen(signature), mint: inputMint }),
+      : {
+          signature: relay.payerSignature,
+          isId: false,
+          claim: proven(signature),
+          mint: inputMint,
+        }),
     ...{ blockhash, blockhashSlot, lastValidBlockHeight: BigInt(lastValidBlockHeight) },
     source:
       inputMint === WSOL_MINT
@@ -201,12 +208,12 @@ export function sentSwap(
   };
 }
 
-/** The relayer's signature was verified before it was put on record. */
-function seen(id: string): Claim {
+/** Returns a proven claim, because the relayer's signature was verified before it was recorded. */
+function proven(id: string): Claim {
   return { id, isProven: () => Promise.resolve(true) };
 }
 
-/** A fate as what became of a transaction of ours that is being sent. */
+/** Converts a fate to the result of sending a transaction. */
 export function landingOf(fate: Fate): Landing {
   if (fate.state === 'open') return { outcome: 'unknown' };
   if (fate.state === 'never') return { outcome: 'expired' };

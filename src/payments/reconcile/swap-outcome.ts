@@ -9,14 +9,14 @@ import type { Address } from '../../solana/types.js';
 import type { SwapOutlook } from '../../swaps/transaction/prepare.js';
 import type { PaymentContext } from '../context.js';
 
-/** What a landed swap took and brought, in base units. */
+/** Amounts that a landed swap took and brought, in base units. */
 export interface SwapAmounts {
   readonly inAmount: bigint;
   readonly outAmount: bigint;
   readonly feeLamports: bigint;
 }
 
-// A node may show a transaction as confirmed a moment before it can give it.
+// A node may report a transaction as confirmed a moment before it can return the transaction.
 const TRIES = 10;
 const WAIT_MS = 200;
 
@@ -28,17 +28,17 @@ export async function readLanded(
   const { runtime } = context.config;
   for (let tries = 0; tries < TRIES && !context.closing.signal.aborted; tries++) {
     const landed = await context.rpc.transaction(signature).catch(() => null);
-    // A version above 0 is never ours.
+    // The wallet never signs a version above 0.
     if (landed !== null && landed !== 'newer') return landed;
     await runtime.sleep(WAIT_MS);
   }
   return undefined;
 }
 
-/** What is known of a swap that landed. */
+/** The facts of a signed swap that its amounts are read by. */
 type Sent = Pick<SignedSwap, 'inputMint' | 'outputMint' | 'source' | 'output' | 'relay'>;
 
-/** What the wallet paid of the network fee: nothing if a relayer did. */
+/** Returns the network fee that the wallet paid: zero if a relayer paid it. */
 export function ownFee(
   { feeLamports }: LandedTransaction,
   { relay }: Pick<SignedSwap, 'relay'>,
@@ -46,17 +46,17 @@ export function ownFee(
   return relay === undefined ? feeLamports : 0n;
 }
 
-/** What a relayer took, as records of a swap have it. */
+/** Returns the fee that a relayer took, as a field of a swap's record. */
 export function relayFeeOf({ relay }: Pick<SignedSwap, 'relay'>): { readonly relayFee?: RelayFee } {
   return relay === undefined ? {} : { relayFee: { mint: relay.mint, amount: relay.fee } };
 }
 
-/** What the landed transaction moved on the wallet's own accounts. */
+/** Returns the amounts that the landed transaction moved on the wallet's own accounts. */
 export function swapAmountsOf(landed: LandedTransaction, wallet: string, swap: Sent): SwapAmounts {
   const { inputMint, outputMint, source, output } = swap;
   const feeLamports = ownFee(landed, swap);
-  // Lamports on all own accounts together: rent moves between them and cancels out, what SOL was
-  // swapped does not.
+  // Sum the lamports of all own accounts: rent moves between them and cancels out, swapped SOL does
+  // not.
   const lamports = [...new Set([wallet, source, output])].reduce(
     (sum, account) => sum + lamportChange(landed, account),
     feeLamports,
@@ -69,32 +69,32 @@ export function swapAmountsOf(landed: LandedTransaction, wallet: string, swap: S
 }
 
 /**
- * Rent of own token accounts that a landed swap made and that stay: lamports on them that are no
- * wrapped SOL. Undefined if what a node gave of it does not agree with itself: then nothing of it
- * may lower what is counted.
+ * Returns the rent of the wallet's token accounts that a landed swap created and did not close: the
+ * lamports that are not wrapped SOL. Undefined if the node's numbers contradict each other: wrong
+ * numbers must not lower the costs that caps count.
  */
 export function rentIn(landed: LandedTransaction, wallet: string, swap: Sent): bigint | undefined {
   const { inputMint, outputMint, source, output, relay } = swap;
-  const own = new Map([
+  const mints = new Map([
     [source, inputMint],
     [output, outputMint],
   ]);
-  own.delete(wallet);
+  mints.delete(wallet);
   if (landed.error !== null || !isWhole(landed)) return undefined;
-  if (![...own].every(([account, mint]) => isKept(landed, account, mint))) return undefined;
-  const rent = [...own].reduce((sum, [account, mint]) => {
+  if (![...mints].every(([account, mint]) => isMintWhole(landed, account, mint))) return undefined;
+  const rent = [...mints].reduce((sum, [account, mint]) => {
     const wrapped = mint === WSOL_MINT ? tokenChange(landed, account) : 0n;
     return sum + lamportChange(landed, account) - wrapped;
   }, 0n);
-  // If no SOL is swapped, all that leaves the wallet is fee and rent, whatever it went into.
-  const isSold = inputMint === WSOL_MINT || outputMint === WSOL_MINT;
-  const left = isSold ? 0n : -lamportChange(landed, wallet) - ownFee(landed, swap);
-  return maxAmount(0n, maxAmount(relay === undefined ? rent : 0n, left));
+  // If no SOL is swapped, the wallet loses only fee and rent, whichever account got the rent.
+  const swapsSol = inputMint === WSOL_MINT || outputMint === WSOL_MINT;
+  const rentLost = swapsSol ? 0n : -lamportChange(landed, wallet) - ownFee(landed, swap);
+  return maxAmount(0n, maxAmount(relay === undefined ? rent : 0n, rentLost));
 }
 
 /**
- * The fee of a transaction that landed and failed, which is all that it took; undefined if what a
- * node gave of it does not agree with that.
+ * Returns the fee of a transaction that landed and failed. Undefined if the node's numbers show
+ * more than the fee, because a failed transaction takes nothing else.
  */
 export function failureFee(
   landed: LandedTransaction | undefined,
@@ -110,7 +110,7 @@ export function failureFee(
   return hasMoved ? undefined : feeLamports;
 }
 
-/** No lamport comes or goes but for the fee: one wrong number of an answer does not add up. */
+/** Returns whether lamports add up to the fee: a single wrong number makes the sum differ. */
 function isWhole({ lamports, feeLamports }: LandedTransaction): boolean {
   return (
     [...lamports.values()].reduce((sum, { before, after }) => sum + before - after, 0n) ===
@@ -119,12 +119,12 @@ function isWhole({ lamports, feeLamports }: LandedTransaction): boolean {
 }
 
 /**
- * Whether what an own account took of a mint, or gave, is what the other accounts say; wrapped SOL
- * comes from lamports too, which are whole.
+ * Returns whether the changes of a mint add up to zero over all accounts. For wrapped SOL, it
+ * suffices that the account's token change equals its lamport change.
  */
-function isKept(landed: LandedTransaction, account: string, mint: string): boolean {
+function isMintWhole(landed: LandedTransaction, account: string, mint: string): boolean {
   const sum = landed.tokenChanges.reduce(
-    (all, one) => (one.mint === mint ? all + one.after - one.before : all),
+    (total, change) => (change.mint === mint ? total + change.after - change.before : total),
     0n,
   );
   if (sum === 0n) return true;
@@ -137,9 +137,9 @@ function isKept(landed: LandedTransaction, account: string, mint: string): boole
 }
 
 /**
- * Remembers what own accounts hold after it.
+ * Remembers the balances of a landed swap's accounts.
  *
- * @param busy - The accounts that payments in flight could leave from since it was sent.
+ * @param busy - The accounts that payments could leave from since the swap was sent.
  */
 export async function rememberAfter(
   context: PaymentContext,
@@ -150,19 +150,19 @@ export async function rememberAfter(
   const { ledger } = context;
   const at = context.config.runtime.now();
   for (const account of [source, output]) {
-    const change = landed.tokenChanges.find((one) => one.account === account);
+    const change = landed.tokenChanges.find((candidate) => candidate.account === account);
     const shown = change && { amount: change.after, at, slot: landed.slot };
     const known = busy.has(account) ? await readSince(context, account, landed.slot) : shown;
-    // The next payment reads it.
+    // Without a balance here, the next payment reads it.
     if (change === undefined || known === undefined) await ledger.forget(account);
     else await ledger.see(account, known, change.after - change.before);
   }
 }
 
 /**
- * What an account holds at the end of a slot: a payment that landed in the same slot as the swap
- * may be known to have left, and no slot tells whether the swap has found it gone. Undefined if no
- * node says.
+ * Reads an account's balance at the end of a slot or later; undefined if no node gives it. If a
+ * payment left in the slot of the swap, that slot does not tell which of both came first, so the
+ * swap's own numbers may lack the payment.
  */
 async function readSince(
   { rpc, config }: PaymentContext,
@@ -183,6 +183,6 @@ function lamportChange({ lamports }: LandedTransaction, account: string): bigint
 }
 
 function tokenChange({ tokenChanges }: LandedTransaction, account: string): bigint {
-  const change = tokenChanges.find((one) => one.account === account);
+  const change = tokenChanges.find((candidate) => candidate.account === account);
   return change === undefined ? 0n : change.after - change.before;
 }

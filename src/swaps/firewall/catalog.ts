@@ -10,7 +10,7 @@ import { guardRule, simulationRules } from './simulation.js';
 import { surroundingsRules } from './surroundings.js';
 import { tableNameRules, tableRules } from './tables.js';
 
-/** All rules that a foreign transaction is judged by, in the order of their stages. */
+/** All rules for a foreign transaction, in the order of their stages. */
 export interface FirewallRules {
   readonly envelope: typeof envelopeRules;
   readonly tableNames: typeof tableNameRules;
@@ -39,10 +39,7 @@ export function firewallRules(decoders: readonly SwapDecoder[]): FirewallRules {
   };
 }
 
-/**
- * The stages in which a transaction is judged, in their order; the last is judged by the chain
- * itself.
- */
+/** The stages in which a transaction is judged, in order. The chain itself judges `guard`. */
 export type FirewallStage =
   | 'envelope'
   | 'tableNames'
@@ -61,7 +58,7 @@ const STAGES: readonly Exclude<FirewallStage, 'guard'>[] = [
   ...(['instruction', 'exposure', 'simulation', 'inner'] as const),
 ];
 
-/** The rules of each stage as a person reads them. */
+/** Returns the text of each rule, with its stage. */
 export function ruleTexts(
   rules: FirewallRules,
 ): { readonly stage: FirewallStage; readonly rule: RuleText }[] {

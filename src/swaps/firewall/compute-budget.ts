@@ -5,13 +5,16 @@ import type { Instruction } from '../../solana/types.js';
 export const MAX_COMPUTE_UNITS = 1_400_000;
 const MICRO = 1_000_000n;
 
-/** What a transaction pays per compute unit, in micro-lamports, and for how many. */
+/** The compute budget of a transaction; the price is in micro-lamports per unit. */
 interface ComputeTerms {
   readonly unitLimit: number | undefined;
   readonly unitPrice: bigint | undefined;
 }
 
-/** Undefined if a compute budget instruction is not one that swaps have. */
+/**
+ * Reads the compute budget: at most one limit and one price. Returns undefined for any other
+ * instruction of the program, and for a limit out of range.
+ */
 export function computeBudgetOf(instructions: readonly Instruction[]): ComputeTerms | undefined {
   let terms: ComputeTerms = { unitLimit: undefined, unitPrice: undefined };
   for (const { program, accounts, data } of instructions) {
@@ -25,13 +28,13 @@ export function computeBudgetOf(instructions: readonly Instruction[]): ComputeTe
     else return undefined;
   }
   const { unitLimit = MAX_COMPUTE_UNITS } = terms;
-  // Without any unit it can only fail, and the fee is gone.
+  // With 0 units the transaction can only fail, and it still pays its fee.
   return unitLimit === 0 || unitLimit > MAX_COMPUTE_UNITS ? undefined : terms;
 }
 
 /**
- * Lamports at most; undefined if the compute budget cannot be read. Without a limit the largest
- * counts.
+ * Returns the highest possible priority fee in lamports; undefined if the compute budget cannot be
+ * read. Without a limit the largest limit counts.
  */
 export function priorityFeeOf(instructions: readonly Instruction[]): bigint | undefined {
   const terms = computeBudgetOf(instructions);

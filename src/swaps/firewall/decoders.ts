@@ -18,22 +18,22 @@ const PROGRAMS: ReadonlyMap<Address, string> = new Map([
   [TOKEN_2022_PROGRAM, 'Token-2022'],
 ]);
 
-/** The name of a program that a transaction around a swap calls; undefined for any other. */
+/** Returns the name of a program that a swap transaction may call; undefined for any other. */
 export function programName(decoders: Decoders, program: Address): string | undefined {
   return PROGRAMS.get(program) ?? decoderOf(decoders, program)?.name;
 }
 
-/** What reads the instructions of a program. */
+/** Returns the decoder of a program's instructions. */
 export function decoderOf(decoders: Decoders, program: Address): SwapDecoder | undefined {
   return decoders.find(({ programId }) => programId === program);
 }
 
-/** Undefined if its program is not known, or anything of it is not understood. */
+/** Decodes a swap; undefined if its program or any part of the instruction is not understood. */
 export function decodeSwap(decoders: Decoders, instruction: Instruction): SwapCall | undefined {
   return decoderOf(decoders, instruction.program)?.decode(instruction);
 }
 
-/** The account for the SOL of one swap that an instruction makes for this wallet. */
+/** Returns the temporary SOL account that an instruction makes for this wallet. */
 export function temporaryOf(
   decoders: Decoders,
   instruction: Instruction,
@@ -43,8 +43,8 @@ export function temporaryOf(
 }
 
 /**
- * Whether an instruction is of a program that swaps, and not the one that makes its temporary
- * account for this wallet.
+ * Whether an instruction calls a program that swaps. The instruction that makes the wallet's
+ * temporary SOL account does not count.
  */
 export function isSwap(decoders: Decoders, instruction: Instruction, wallet: Address): boolean {
   return (
@@ -56,13 +56,13 @@ export function isSwap(decoders: Decoders, instruction: Instruction, wallet: Add
 const FAILED = /^Program (\w{32,44}) failed: (?:custom program error: 0x([0-9a-f]{1,8})$)?/;
 
 /**
- * The name of the error with which a program that swaps failed, read from the logs; undefined if
- * none did, or not with a known one.
+ * Reads from the logs the name of the error with which a swap program failed. Returns undefined if
+ * another program failed first, or the error has no known name.
  */
 export function swapErrorName(decoders: Decoders, logs: readonly string[]): string | undefined {
-  const failure = logs.map((line) => FAILED.exec(line)).find((found) => found !== null);
-  // The innermost program fails first and its callers repeat its number: a venue may use it for
-  // something else.
+  const failure = logs.map((line) => FAILED.exec(line)).find((match) => match !== null);
+  // Only the first failure counts: the innermost program logs it, and its callers repeat the
+  // number. A venue's number may mean another error in the swap program.
   const [, program = '', code] = failure ?? [];
   return code === undefined
     ? undefined

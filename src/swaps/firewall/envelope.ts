@@ -6,20 +6,20 @@ import {
 import type { Address } from '../../solana/types.js';
 import type { Rule } from './rule.js';
 
-/** A foreign transaction before anything in it has been resolved. */
+/** A foreign transaction before its lookup tables are read. */
 export interface EnvelopeSubject {
-  /** Undefined if it cannot be read. */
+  /** Undefined if the transaction cannot be read. */
   readonly decoded: DecodedTransaction | undefined;
   readonly wallet: Address;
 }
 
 /**
- * What we compose ourselves if wrapped SOL is topped up to buy a token that the wallet has no
- * account of.
+ * Length of the longest swap transaction that we compose: it tops up wrapped SOL and creates the
+ * output account.
  */
 const MAX_INSTRUCTIONS = 13;
 
-/** A rule on what the transaction says: one that cannot be read passes none. */
+/** Makes a rule on a decoded transaction; a transaction that cannot be read breaks it. */
 function onDecoded(
   id: string,
   refuses: string,
@@ -34,7 +34,7 @@ function onDecoded(
   };
 }
 
-/** What a foreign transaction must be before its instructions are looked at. */
+/** Rules on a foreign transaction that run before its instructions are read. */
 export const envelopeRules: readonly Rule<EnvelopeSubject>[] = [
   onDecoded(
     'transaction_encoding',
@@ -58,7 +58,7 @@ export const envelopeRules: readonly Rule<EnvelopeSubject>[] = [
     'transaction_presigned',
     'the transaction arrived with a signature in it',
     'What has a signature already was made to be sent by another party, whatever we decide.',
-    ({ signatures }) => signatures.every((one) => one.every((byte) => byte === 0)),
+    ({ signatures }) => signatures.every((signature) => signature.every((byte) => byte === 0)),
   ),
   onDecoded(
     'transaction_length',
@@ -69,15 +69,15 @@ export const envelopeRules: readonly Rule<EnvelopeSubject>[] = [
 ];
 
 /**
- * Reads base64 or wire bytes; undefined if they are not one v0 transaction in its one encoding.
- * Never throws.
+ * Reads base64 or wire bytes. Returns undefined unless they are one v0 transaction in its canonical
+ * encoding. Never throws.
  */
 export function readTransaction(transaction: unknown): DecodedTransaction | undefined {
   const bytes = typeof transaction === 'string' ? fromBase64(transaction) : transaction;
   return bytes instanceof Uint8Array ? decodeTransaction(bytes) : undefined;
 }
 
-/** The most base64 that {@link decodeTransaction} could take. */
+/** Length of the longest base64 text that {@link decodeTransaction} can accept. */
 const MAX_TEXT = 1_644;
 
 function fromBase64(text: string): Uint8Array | undefined {

@@ -8,22 +8,22 @@ import { isThere } from '../transaction/own-account.js';
 import { type Rule, enforce } from './rule.js';
 
 /**
- * The accounts that the swap names besides the wallet and its own source and output; each once,
- * writable if it is so anywhere. Programs and sysvars that it only reads are left out: they are
- * none of the wallet's and no multisigs, and a token program alone is a tenth of a megabyte.
+ * Returns the accounts that the swap names besides the wallet's `own`. Each account comes once,
+ * writable if any mention of it is. Programs and sysvars that the swap only reads are left out:
+ * they are no multisigs and not the wallet's, and one token program is a tenth of a megabyte.
  */
 export function foreignAccounts(instruction: Instruction, own: readonly Address[]): AccountMeta[] {
-  const found = new Map<Address, AccountMeta>();
+  const foreign = new Map<Address, AccountMeta>();
   for (const account of instruction.accounts) {
     const { address, writable } = account;
-    if (own.includes(address) || found.get(address)?.writable === true) continue;
+    if (own.includes(address) || foreign.get(address)?.writable === true) continue;
     if (!writable && isReservedAddress(address)) continue;
-    found.set(address, account);
+    foreign.set(address, account);
   }
-  return [...found.values()];
+  return [...foreign.values()];
 }
 
-/** An account in reach of the swap, as the chain has it. */
+/** An account that the swap can reach, as the chain has it. */
 export interface Exposed {
   readonly address: Address;
   readonly writable: boolean;
@@ -48,7 +48,7 @@ export const exposureRules: readonly Rule<ExposureSubject>[] = [
     id: 'exposed_account',
     refuses: 'it could write to another account that names the wallet',
     why: 'The wallet signs for the whole instruction: a token account, a stake, a nonce, a program, a loan or whatever else obeys it could be emptied.',
-    // Of any program: which of them obey a key in their data is not for us to know.
+    // Accounts of every program count: we cannot know which programs obey a key in their data.
     passes: ({ key, exposed }) =>
       exposed.every(
         ({ writable, account }) => !writable || account === null || !contains(account.data, key),
@@ -58,7 +58,7 @@ export const exposureRules: readonly Rule<ExposureSubject>[] = [
     id: 'exposed_vacancy',
     refuses: 'it could write to an address at which a token account of the wallet is yet to come',
     why: 'What arrives there before the swap lands, by a payment or another swap, would lie in reach of the venue.',
-    passes: handsNoVacancy,
+    passes: exposesNoVacancy,
   },
   {
     id: 'exposed_multisig',
@@ -73,23 +73,23 @@ export const exposureRules: readonly Rule<ExposureSubject>[] = [
 ];
 
 /**
- * Refuses a swap that hands the venue another account of the wallet. A route over an intermediate
- * account of the wallet is refused with it, on purpose, and so is a market that remembers it.
+ * Throws `unsafe_swap` if the venue could reach another account of the wallet. This also refuses, on
+ * purpose, a route over an intermediate account of the wallet and a market that stores its key.
  */
 export function checkExposure(wallet: Address, exposed: readonly Exposed[]): void {
   enforce(exposureRules, exposureSubject(wallet, exposed));
 }
 
-function handsNoVacancy(subject: ExposureSubject): boolean {
+function exposesNoVacancy(subject: ExposureSubject): boolean {
   const vacant = subject.exposed.filter(({ writable, account }) => writable && !isThere(account));
-  // Deriving takes a while, and most swaps have none.
+  // Skip the slow derivation of addresses for most swaps, because they name no vacant account.
   const own = vacant.length === 0 ? [] : ownAccounts(subject);
   return !vacant.some(({ address }) => own.includes(address));
 }
 
 /**
- * The wallet's accounts for tokens that may well reach it: the pinned ones, and those whose mints
- * the swap itself names. A market may have other addresses at which nothing lies yet.
+ * Returns the wallet's accounts for tokens that may well reach it: pinned tokens, and tokens with a
+ * mint that the swap names. Any other vacant address may be a market's.
  */
 function ownAccounts({ wallet, exposed }: ExposureSubject): Address[] {
   const named = exposed.flatMap(({ address, account }) => {
@@ -102,8 +102,8 @@ function ownAccounts({ wallet, exposed }: ExposureSubject): Address[] {
 }
 
 /**
- * Token programs tell their multisigs by their length. Other programs have members, voters and
- * signers that we cannot tell, and only read them.
+ * Whether an account may be a multisig. Token programs tell their multisigs by length. Accounts of
+ * other programs all count: they may list members, voters or signers in forms that we do not know.
  */
 function mayBeMultisig({ owner, data }: Account): boolean {
   return (

@@ -14,27 +14,27 @@ import { wrappedAccount } from './surroundings.js';
 import { tableNameRules, tableRules } from './tables.js';
 import { temporaryIn } from './temporary.js';
 
-/** A foreign transaction that has one swap in it, as its bytes and its lookup tables say. */
+/** A foreign transaction with exactly one swap, read from its bytes and its lookup tables. */
 export interface ForeignSwap {
-  /** With their accounts spelled out. */
+  /** Instructions with resolved accounts. */
   readonly instructions: readonly Instruction[];
   /** Position of the one instruction that swaps. */
   readonly swapAt: number;
   readonly swap: Instruction;
   readonly lookupTables: readonly Address[];
-  /** The account for the SOL of this swap, if the transaction makes one. */
+  /** The temporary SOL account, if the transaction makes one. */
   readonly temporary: Address | undefined;
 }
 
-/** How a foreign transaction is read. */
+/** Options for reading a foreign transaction. */
 export interface ForeignOptions extends TableOptions {
-  /** What reads the instructions of each program that may swap. */
+  /** Decoders of all programs that may swap. */
   readonly decoders: readonly SwapDecoder[];
 }
 
 /**
- * Reads a foreign unsigned transaction, base64 or bytes. Its lookup tables are read from the
- * caller's own node. Throws `unsafe_swap` if it has not one swap.
+ * Reads a foreign unsigned transaction, base64 or bytes, and its lookup tables from the caller's own
+ * node. Throws `unsafe_swap` if it breaks a rule, or has not exactly one swap.
  */
 export async function readForeign(
   rpc: TableReader,
@@ -51,9 +51,10 @@ export async function readForeign(
   enforce(tableRules, { tables, lookups });
   const instructions = decoded === undefined ? undefined : resolveInstructions(decoded, tables);
   enforce(shapeRules, { decoders, instructions, wallet });
-  const swapAt = instructions?.findIndex((one) => isSwap(decoders, one, wallet)) ?? -1;
+  const swapAt =
+    instructions?.findIndex((instruction) => isSwap(decoders, instruction, wallet)) ?? -1;
   const swap = instructions?.[swapAt];
-  // The rules have refused a transaction without one; the type system cannot know.
+  // The rules have refused a transaction without a swap, but the type system cannot know.
   if (instructions === undefined || swap === undefined)
     throw refusal({ id: 'one_swap', refuses: 'it has no instruction that swaps' });
   return {
@@ -63,9 +64,9 @@ export async function readForeign(
 }
 
 /**
- * Takes the one swap instruction out of a foreign unsigned transaction, base64 or bytes, and leaves
- * the rest: what surrounds a swap is composed by us. Its lookup tables are read from the caller's
- * own node. Throws `unsafe_swap` for anything that is not such a transaction.
+ * Returns only the swap instruction of a foreign unsigned transaction, base64 or bytes, because we
+ * compose the rest ourselves. Lookup tables are read from the caller's own node. Throws
+ * `unsafe_swap` for anything but a transaction with one swap.
  */
 export async function extractSwap(
   rpc: TableReader,
@@ -78,7 +79,8 @@ export async function extractSwap(
 }
 
 /**
- * The same swap on the wallet's own wrapped SOL account: nothing of ours makes the temporary one.
+ * Returns the swap with the wallet's own wrapped SOL account in place of the temporary account: our
+ * transaction makes no temporary account.
  */
 export function onOwnAccount({ swap, temporary }: ForeignSwap, wallet: Address): Instruction {
   if (temporary === undefined) return swap;

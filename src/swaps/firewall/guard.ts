@@ -9,18 +9,18 @@ import type { Address, Instruction } from '../../solana/types.js';
 import type { OwnAccount } from '../transaction/own-account.js';
 import type { GuardsFound } from './guards-found.js';
 
-/** What must be true of one of the wallet's accounts when the transaction ends. */
+/** The least that a token account of the wallet must hold when the transaction ends. */
 export interface TokenFloor {
   readonly account: OwnAccount;
   /** Base units. */
   readonly least: bigint;
-  /** Closed by the transaction itself: nothing is left that could be guarded. */
+  /** Whether the transaction itself closes the account, which leaves nothing to guard. */
   readonly closed: boolean;
 }
 
 /**
- * What must be true when the transaction ends; if not, all of it fails and the wallet loses the
- * network fee alone.
+ * What the wallet must hold when the transaction ends. If it holds less, the whole transaction
+ * fails and costs the wallet only the network fee.
  */
 export interface Floors {
   readonly wallet: Address;
@@ -29,14 +29,16 @@ export interface Floors {
 }
 
 /**
- * The guard, made of pinned programs alone. Revoking takes away an approval; moving the least that
- * must be there to the same account fails if less is there, or if the wallet no longer owns
- * it; dropping the close authority fails if it is another wallet's.
- * Revoking comes first: a venue that has made itself the owner can make the wallet its delegate and
- * the one that may close, and a delegate may move and revoke. The last one fails too if the
- * wallet was assigned to another program, or was given data, as a nonce account has. Of a wallet
- * without lamports it allocates no bytes, which fails for both and does nothing else: a transfer of
- * zero would not notice.
+ * Composes the guard, which calls pinned programs alone. For each token account:
+ * - `Revoke` takes away an approval. It comes first: a venue that owns the account can make the
+ *   wallet its delegate and close authority. A delegate may transfer and revoke.
+ * - The account transfers its least balance to itself. This fails if it holds less, or if the
+ *   wallet no longer owns it.
+ * - Dropping the close authority fails if it belongs to another wallet.
+ *
+ * The last instruction transfers the least lamports from the wallet to itself. It also fails if the
+ * wallet was assigned to another program or given data, as a nonce account has. A transfer of zero
+ * would not fail then, so a wallet that may have no lamports allocates zero bytes instead.
  */
 export function guard(floors: Floors): Instruction[] {
   const { wallet, lamports } = floors;
@@ -69,14 +71,14 @@ function guardToken(authority: Address, { account, least }: TokenFloor): Instruc
 
 /** Whether the guards at the end of a transaction hold it to these floors at least. */
 export function holds({ tokens, lamports }: GuardsFound, floors: Floors): boolean {
-  const open = floors.tokens.filter((token) => !token.closed);
-  const kept = open.every(({ account, least }) => {
-    const own = tokens.filter((guarded) => guarded.account === account.address);
-    const revoked = own.findIndex(({ kind }) => kind === 'revoke');
-    const isOwned = own.some(
-      ({ kind, amount }, index) => kind === 'least' && amount >= least && index > revoked,
+  const staying = floors.tokens.filter((token) => !token.closed);
+  const areGuarded = staying.every(({ account, least }) => {
+    const guards = tokens.filter((guarded) => guarded.account === account.address);
+    const revokedAt = guards.findIndex(({ kind }) => kind === 'revoke');
+    const isOwned = guards.some(
+      ({ kind, amount }, index) => kind === 'least' && amount >= least && index > revokedAt,
     );
-    return revoked !== -1 && isOwned && own.some(({ kind }) => kind === 'close_authority');
+    return revokedAt !== -1 && isOwned && guards.some(({ kind }) => kind === 'close_authority');
   });
-  return kept && lamports !== undefined && lamports >= floors.lamports;
+  return areGuarded && lamports !== undefined && lamports >= floors.lamports;
 }

@@ -12,18 +12,18 @@ import {
   transferred,
 } from './placed-instructions.js';
 
-/** One instruction of the guard on a token account of the wallet. */
+/** A guard instruction on a token account of the wallet. */
 export interface TokenGuard {
   readonly kind: 'least' | 'revoke' | 'close_authority';
   readonly account: Address;
-  /** Base units, if the kind is `least`. */
+  /** Base units that must be left, if the kind is `least`; else 0n. */
   readonly amount: bigint;
 }
 
 /**
- * What an instruction guards, if it is one of the guard's: `TransferChecked` of the account to
- * itself, `Revoke`, and `SetAuthority(CloseAccount, none)`, on the source or the output, after the
- * swap.
+ * Reads a guard instruction; undefined for any other instruction. Guard instructions follow the
+ * swap and work on its source or output account: `TransferChecked` to the account itself, `Revoke`,
+ * and `SetAuthority(CloseAccount, none)`.
  */
 export function guardOf(
   { instruction, before }: Placed,
@@ -52,25 +52,28 @@ export function guardOf(
   return dropsCloser ? { kind: 'close_authority', account, amount: 0n } : undefined;
 }
 
-/** What the transaction itself makes sure of at its end. */
+/** The guard instructions at the end of a transaction. */
 export interface GuardsFound {
   /** In the order in which they run. */
   readonly tokens: readonly TokenGuard[];
   /**
-   * Lamports that the wallet must have; 0n if it must be a plain wallet and may have none, undefined
-   * if the transaction does not end with either.
+   * Lamports that the wallet must have; 0n if the last instruction only checks that it is a plain
+   * wallet. Undefined if the last instruction guards no wallet.
    */
   readonly lamports: bigint | undefined;
 }
 
-/** A transfer of nothing would not notice that the wallet was handed to another program. */
+/**
+ * Returns the lamports that the last instruction guards. A transfer of zero guards nothing, because
+ * it succeeds even if the wallet was assigned to another program.
+ */
 function floorIn(instruction: Instruction, wallet: Address): bigint | undefined {
   const moved = transferred({ instruction }, wallet, wallet);
   if (moved !== undefined) return moved === 0n ? undefined : moved;
   return keepsPlain({ instruction }, wallet) ? 0n : undefined;
 }
 
-/** The unbroken row of guard instructions at the end of a transaction. */
+/** Returns the unbroken run of guard instructions at the end of a transaction. */
 export function guardsIn({
   instructions,
   swapAt,

@@ -5,24 +5,24 @@ import type { Rule } from './rule.js';
 
 export interface InnerSubject {
   readonly inner: readonly InnerInstruction[] | undefined;
-  /** The position of the foreign swap instruction: what other instructions call is ours. */
+  /** Position of the swap. Only the swap and the instruction at `madeAt` call foreign code. */
   readonly swapIndex: number;
   /**
-   * The position of the instruction that makes the program's temporary account; -1 if there is
-   * none, as in our own transactions.
+   * Position of the instruction that makes the temporary SOL account; -1 if there is none, as in
+   * our own transactions.
    */
   readonly madeAt?: number;
   readonly wallet: Address;
-  /** The wallet's accounts that the swap takes from and pays into. */
+  /** The wallet's source and output accounts of the swap. */
   readonly own: readonly Address[];
 }
 
-/** What they take or give shows in the balances, which are judged by themselves. */
+/** Token calls that change nothing but balances, which the simulation rules judge. */
 export const harmlessCalls: ReadonlySet<string> = new Set([
   'transfer',
   'transferChecked',
   'transferCheckedWithFee',
-  // Stake pools and the like take what they buy by burning it.
+  // Stake pools burn the tokens that they buy.
   'burn',
   'burnChecked',
   'syncNative',
@@ -42,20 +42,20 @@ const CREATES: ReadonlySet<string> = new Set([
   'createAccountAllowPrefund',
 ]);
 
-/** What the swap may not do while it runs, whether or not the accounts show it afterwards. */
+/** Rules on calls of the swap while it runs: the accounts may not show the calls afterwards. */
 export const innerRules: readonly Rule<InnerSubject>[] = [
   {
     id: 'inner_shown',
     refuses: 'the RPC node does not show what it calls inside: set an rpcUrl whose simulations do',
     why: 'Tokens move only by calls to a token program, so a swap without any was simulated without what could be wrong with it.',
-    passes: (subject) => called(subject).length > 0,
+    passes: (subject) => callsOf(subject).length > 0,
   },
   {
     id: 'inner_system',
     refuses: 'inside, it changes what the wallet is',
     why: 'The wallet has signed, so a program that is called can assign it to another program, give it data or use its nonces, for good.',
     passes: (subject) =>
-      called(subject).every(
+      callsOf(subject).every(
         (call) => call.program !== SYSTEM_PROGRAM || leavesWallet(call, subject),
       ),
   },
@@ -64,18 +64,18 @@ export const innerRules: readonly Rule<InnerSubject>[] = [
     refuses: 'inside, it does more with a token account of the wallet than to transfer',
     why: 'The wallet has signed, so a program that is called can approve a delegate, hand over or close, and undo some of it before the end.',
     passes: (subject) =>
-      called(subject).every((call) => !isToken(call) || leavesTokens(call, subject)),
+      callsOf(subject).every((call) => !isToken(call) || leavesTokens(call, subject)),
   },
   {
     id: 'inner_temporary',
     refuses: 'what makes its temporary SOL account does more than that',
     why: 'The wallet signs for that instruction too, so a program that it calls could take what the swap itself may not.',
     passes: (subject) =>
-      called(subject, subject.madeAt ?? -1).every((call) => makesAccount(call, subject)),
+      callsOf(subject, subject.madeAt ?? -1).every((call) => makesAccount(call, subject)),
   },
 ];
 
-function called(
+function callsOf(
   { inner = [], swapIndex }: InnerSubject,
   at = swapIndex,
 ): readonly InnerInstruction[] {
@@ -83,8 +83,8 @@ function called(
 }
 
 /**
- * An account is paid for, given its size and its program, and made one of the token program: no
- * call does anything else.
+ * Whether a call is a step of making a token account: paying for it, setting its size and program,
+ * or initializing it.
  */
 function makesAccount(call: InnerInstruction, subject: InnerSubject): boolean {
   if (call.program === SYSTEM_PROGRAM) return leavesWallet(call, subject);
@@ -99,7 +99,8 @@ const isToken = ({ program }: InnerInstruction): boolean =>
   program === TOKEN_PROGRAM || program === TOKEN_2022_PROGRAM;
 
 /**
- * A wallet that pays for a transfer or for another account's creation is a matter of its lamports.
+ * Whether a System call leaves the wallet a plain wallet. It may pay for a transfer or for another
+ * account's creation: the simulation rules judge its lamports.
  */
 function leavesWallet(
   { name = '', addresses, creates }: InnerInstruction,
@@ -109,17 +110,16 @@ function leavesWallet(
   return CREATES.has(name) && creates !== undefined && creates !== wallet;
 }
 
+/** Whether a token call leaves the control of the wallet's accounts unchanged. */
 function leavesTokens(
   { name = '', addresses }: InnerInstruction,
   { wallet, own }: InnerSubject,
 ): boolean {
   if (harmlessCalls.has(name)) return true;
   const isOwn = addresses.some((address) => own.includes(address));
-  // An account that lived only inside the swap gives its lamports back to the account that paid for
-  // it.
+  // A swap may close an account that it made itself, which returns the rent to its payer.
   if (name === 'closeAccount') return !isOwn;
   if (addresses.includes(wallet)) return false;
-  // Some tokens are minted to their buyer; with the wallet's authority it would be a token of its
-  // own.
+  // Some tokens are minted to their buyer. A mint by the wallet's authority is refused above.
   return MINTS.has(name) || !isOwn;
 }

@@ -26,19 +26,19 @@ import { closesWrapped, createdIn } from './surroundings.js';
 import { temporaryIn } from './temporary.js';
 import type { Findings } from './verdict.js';
 
-/** What an inspection asks of a node. */
+/** Methods of a node that an inspection calls. */
 export type InspectionNode = Pick<Rpc, 'accounts' | 'rent' | 'simulate'>;
 
-/** What a swap is allowed to do; the token programs are the chain's to tell. */
+/** Bounds of a swap, without the token programs: the inspection reads those from the chain. */
 export type SwapTerms = Omit<SwapExpectation, 'inputProgram' | 'outputProgram'> & {
   /** Lamports. */
   readonly maxPriorityFee: bigint;
 };
 
 /**
- * Judges a foreign transaction as it is, by every rule: nothing of it is dropped. What it finds is
- * data; a hostile transaction is no error. Rejects with `TransportError` if the node cannot be
- * asked, and `unknown_mint`, `mint_not_supported` or `account_unusable` of the terms.
+ * Judges a foreign transaction as it is, by every rule, and drops no part of it. A broken rule is a
+ * finding, not an error. Rejects with `TransportError` if the node fails, and with `unknown_mint`,
+ * `mint_not_supported` or `account_unusable` for the mints and the wallet of the terms.
  */
 export async function inspectTransaction(
   node: InspectionNode,
@@ -51,13 +51,13 @@ export async function inspectTransaction(
   try {
     await inspection.run(transaction);
   } catch (error) {
-    // A broken rule ends it; whatever else went wrong is for the caller.
+    // A broken rule only ends the inspection. Any other error is for the caller.
     if (!isExactChangeError(error, 'unsafe_swap') || inspection.broken === undefined) throw error;
   }
   return inspection;
 }
 
-/** One inspection: stage by stage, with what each has found for the next and for the verdict. */
+/** One inspection. Each stage leaves its findings for the next stage and for the verdict. */
 class Inspection implements Findings {
   broken: RuleText | undefined;
   readonly outcomes = new Map<string, 'passed' | 'broken'>();
@@ -87,19 +87,21 @@ class Inspection implements Findings {
     const instructions = decoded === undefined ? undefined : resolveInstructions(decoded, tables);
     this.instructions = instructions ?? [];
     this.check(rules.shape, { decoders, instructions, wallet });
-    const swapAt = this.instructions.findIndex((one) => isSwap(decoders, one, wallet));
+    const swapAt = this.instructions.findIndex((instruction) =>
+      isSwap(decoders, instruction, wallet),
+    );
     const swap = this.instructions[swapAt];
-    // Only if a rule was taken out of the list.
+    // Happens only if `rules` lacks the rule `one_swap`.
     if (swap === undefined) return;
 
     const facts = await readRawWallet(node, wallet, [inputMint, outputMint, WSOL_MINT], options);
     const { slot, lamports } = facts;
-    const made = await readTemporary(node, temporaryIn(decoders, this.instructions, wallet), {
+    const temporary = await readTemporary(node, temporaryIn(decoders, this.instructions, wallet), {
       ...options,
       minContextSlot: slot,
     });
     const legs = facts.legs.map((leg) =>
-      made !== undefined && leg.token.mint === WSOL_MINT ? { ...leg, ...made.leg } : leg,
+      temporary !== undefined && leg.token.mint === WSOL_MINT ? { ...leg, ...temporary.leg } : leg,
     );
     const [input, output, wrapped] = legs;
     if (input === undefined || output === undefined || wrapped === undefined)
@@ -108,33 +110,36 @@ class Inspection implements Findings {
       inputProgram: input.token.tokenProgram,
       outputProgram: output.token.tokenProgram,
     };
-    this.expected = { ...this.terms, ...programs, temporary: made?.leg.address };
-    const { instructions: all, expected } = this;
+    this.expected = { ...this.terms, ...programs, temporary: temporary?.leg.address };
+    const { instructions: resolved, expected } = this;
     const subject = {
-      instructions: all,
+      instructions: resolved,
       swapAt,
       expected,
       maxPriorityFee: this.terms.maxPriorityFee,
-      temporary: made,
+      temporary,
     };
     const touched = closesWrapped(subject) ? [input, output, wrapped] : [input, output];
     this.checkAll(
       rules.accounts,
-      touched.flatMap((leg) => this.heldBy(leg)),
+      touched.flatMap((leg) => this.accountSubject(leg)),
     );
     this.check(rules.surroundings, subject);
     const swapping = swapSubject(swap, this.expected);
     this.check(rules.instruction, swapping);
     this.call = swapping.call;
 
-    const own = [wallet, input.address, output.address];
-    const created = [...createdIn(subject), ...(made === undefined ? [] : [made.leg.address])];
+    const ownAddresses = [wallet, input.address, output.address];
+    const created = [
+      ...createdIn(subject),
+      ...(temporary === undefined ? [] : [temporary.leg.address]),
+    ];
     const [exposed, makings] = await Promise.all([
-      readExposed(node, foreignAccounts(swap, own), { ...options, minContextSlot: slot }),
+      readExposed(node, foreignAccounts(swap, ownAddresses), { ...options, minContextSlot: slot }),
       readMakings(node, wallet, created, legs, options),
     ]);
     this.check(rules.exposure, exposureSubject(wallet, exposed));
-    // By address: the wrapped SOL account can be one of the two sides as well.
+    // Compare addresses, because the wrapped SOL account can also be the input or the output.
     const isTouched = ({ address }: RawLeg) => touched.some((leg) => leg.address === address);
     const accountOf = (leg: RawLeg): OwnAccount => {
       const account = ownAccountOf(wallet, isTouched(leg) ? leg : { ...leg, account: null });
@@ -158,7 +163,7 @@ class Inspection implements Findings {
     readAt: number,
   ): Promise<void> {
     const { rules, node, options } = this;
-    // The instruction's own numbers, which the rules have held to the terms.
+    // Use the instruction's own amounts: the rules have checked them against the terms.
     const { maxIn, minOut } = this.call ?? this.terms;
     this.outlay = outlayOf(
       { ...subject, expected: { ...subject.expected, maxIn, minOut } },
@@ -179,7 +184,7 @@ class Inspection implements Findings {
     const own = floors.tokens.map(({ account }) => account.address);
     const { decoders } = this.terms;
     const madeAt = subject.instructions.findIndex(
-      (one) => temporaryOf(decoders, one, floors.wallet) !== undefined,
+      (instruction) => temporaryOf(decoders, instruction, floors.wallet) !== undefined,
     );
     this.check(rules.inner, {
       inner: simulation.inner,
@@ -191,8 +196,8 @@ class Inspection implements Findings {
     if (this.guarded) this.outcomes.set(guardRule.id, 'passed');
   }
 
-  /** What the wallet's account of one side is; nothing if it does not exist yet. */
-  private heldBy({ account, token: { mint, tokenProgram } }: RawLeg): OwnAccountSubject[] {
+  /** Returns the wallet's account of a leg for the rules; no subject if it does not exist yet. */
+  private accountSubject({ account, token: { mint, tokenProgram } }: RawLeg): OwnAccountSubject[] {
     return account === null || !isThere(account)
       ? []
       : [{ wallet: this.terms.wallet, mint, held: heldIn(account, tokenProgram) }];
@@ -202,7 +207,7 @@ class Inspection implements Findings {
     this.checkAll(rules, [subject]);
   }
 
-  /** Rule by rule, so that one counts as passed only if all subjects pass it. */
+  /** Goes rule by rule: a rule counts as passed only if all subjects pass it. */
   private checkAll<Subject>(rules: readonly Rule<Subject>[], subjects: readonly Subject[]): void {
     for (const rule of rules) {
       if (!subjects.every((subject) => rule.passes(subject))) this.break(rule);

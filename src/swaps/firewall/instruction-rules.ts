@@ -6,11 +6,11 @@ import { decoderOf, decodeSwap, programName } from './decoders.js';
 import { enforce, refusal, type Rule } from './rule.js';
 
 /**
- * Another key pays the lamports of a swap, and takes a fee in one of its two tokens. No lamport of
- * the wallet may move then.
+ * A relayer that pays the lamports of a swap, for a fee in one of the two tokens. With a relayer,
+ * no lamport of the wallet may move.
  */
 export interface Relay {
-  /** Signs first; pays the network fee, and the rent of accounts that are made. */
+  /** Signs first; pays the network fee, and the rent of new accounts. */
   readonly feePayer: Address;
   /** Owner of the associated token account that the fee goes to. */
   readonly payTo: Address;
@@ -20,9 +20,9 @@ export interface Relay {
   readonly amount: bigint;
 }
 
-/** What a swap has been agreed to do; everything in it is ours, nothing a service's. */
+/** The agreed bounds and accounts of a swap. No value in it comes from a service. */
 export interface SwapExpectation {
-  /** What reads the instructions of each program that may swap. */
+  /** Decoders of all programs that may swap. */
   readonly decoders: readonly SwapDecoder[];
   readonly wallet: Address;
   readonly inputMint: Address;
@@ -37,15 +37,15 @@ export interface SwapExpectation {
   /** The most slippage, in basis points, that the instruction may allow itself. */
   readonly slippageBps: number;
   /**
-   * The program's own account for the SOL of this swap, if the transaction makes it: it stands in
-   * for the wallet's wrapped SOL account.
+   * The temporary SOL account, if the transaction makes one: it replaces the wallet's wrapped SOL
+   * account.
    */
   readonly temporary?: Address | undefined;
-  /** What pays the lamports of the transaction, if the wallet does not. */
+  /** The relayer that pays the lamports of the transaction, if the wallet does not. */
   readonly relay?: Relay | undefined;
 }
 
-/** The wallet's account for a token of the swap. */
+/** Returns the wallet's account for a token of the swap. */
 export function ownAccount(
   { wallet, temporary }: Pick<SwapExpectation, 'wallet' | 'temporary'>,
   mint: Address,
@@ -58,12 +58,13 @@ export function ownAccount(
 
 const MAX_ACCOUNTS = 128;
 
-/** What the rules look at. */
+/** A swap instruction, as the rules judge it. */
 export interface SwapSubject {
   readonly instruction: Instruction;
+  /** Undefined if the instruction cannot be decoded. */
   readonly call: SwapCall | undefined;
   readonly expected: SwapExpectation;
-  /** The wallet's own accounts for both. */
+  /** The wallet's own account for the input, as `destination` is for the output. */
   readonly source: Address;
   readonly destination: Address;
 }
@@ -83,7 +84,7 @@ function isTokenProgram(program: Address): boolean {
   return program === TOKEN_PROGRAM || program === TOKEN_2022_PROGRAM;
 }
 
-/** A rule on what the instruction says: one that cannot be read passes none. */
+/** Makes a rule on the decoded swap; an instruction that cannot be decoded breaks it. */
 function onCall(
   id: string,
   refuses: string,
@@ -99,17 +100,17 @@ function onCall(
 }
 
 /**
- * What the one swap instruction may be, in the order in which it is checked: what can be said of
- * any, what its own program wants, and what must hold of what it says.
+ * Returns the rules on the swap instruction in the order of their checks: rules for any
+ * instruction, rules of each program, and rules on the decoded swap.
  */
 export function swapRules(decoders: readonly SwapDecoder[]): readonly Rule<SwapSubject>[] {
-  const own = decoders.flatMap(({ programId, rules }) =>
+  const programRules = decoders.flatMap(({ programId, rules }) =>
     rules.map((rule): Rule<SwapSubject> => ({
       ...rule,
       passes: ({ instruction }) => instruction.program !== programId || rule.passes(instruction),
     })),
   );
-  return [...instructionRules, ...own, ...callRules];
+  return [...instructionRules, ...programRules, ...callRules];
 }
 
 const instructionRules: readonly Rule<SwapSubject>[] = [
@@ -240,14 +241,13 @@ const callRules: readonly Rule<SwapSubject>[] = [
 ];
 
 /**
- * Reads the one swap instruction that is taken from a service, and refuses it (`unsafe_swap`)
- * unless it does what was agreed and nothing else. Pure; the state of the chain is judged by the
- * exposure and simulation stages.
+ * Decodes the swap instruction of a service. Throws `unsafe_swap` unless it does what was agreed and
+ * nothing else. Pure: the exposure and simulation stages judge the state of the chain.
  */
 export function checkSwap(instruction: Instruction, expected: SwapExpectation): SwapCall {
   const subject = swapSubject(instruction, expected);
   enforce(swapRules(expected.decoders), subject);
-  // The rules have refused what could not be read; the type system cannot know.
+  // The rules have refused an instruction that cannot be decoded, but the type system cannot know.
   if (subject.call === undefined)
     throw refusal({ id: 'swap_program', refuses: 'its instruction could not be read' });
   return subject.call;

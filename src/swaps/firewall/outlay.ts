@@ -8,39 +8,39 @@ import type { Floors } from './guard.js';
 import type { SurroundingsSubject } from './placed-instructions.js';
 import { closesWrapped, createdIn, wrappedAccount, wrappedIn } from './surroundings.js';
 
-/** What the chain says about the wallet before a foreign transaction runs. */
+/** State of the wallet on chain before a foreign transaction runs. */
 export interface WalletBefore {
   readonly lamports: bigint;
   readonly source: OwnAccount;
   readonly output: OwnAccount;
-  /** Its wrapped SOL account: one of the two, or neither. */
+  /** The wallet's wrapped SOL account; it may also be `source` or `output`. */
   readonly wrapped: OwnAccount;
-  /** Lamports that creating each account takes that does not exist. */
+  /** Lamports that it takes to create each missing account. */
   readonly rents: ReadonlyMap<Address, bigint>;
 }
 
-/** What a foreign transaction costs besides what it swaps, in lamports. */
+/** Costs of a foreign transaction besides the swapped amounts, in lamports. */
 export interface Costs {
   readonly networkFee: bigint;
   readonly priorityFee: bigint;
-  /** Of accounts that stay. */
+  /** Rent of accounts that stay. */
   readonly rent: bigint;
 }
 
-/** The same, and what it must leave. */
+/** Costs of a foreign transaction, and the floors that it must leave. */
 export interface Outlay extends Costs {
   readonly floors: Floors;
 }
 
-/** @param rents - Lamports that creating each account takes that does not exist. */
+/** @param rents - Lamports that it takes to create each missing account. */
 export function costsOf(
   subject: Pick<SurroundingsSubject, 'instructions' | 'swapAt' | 'expected'>,
   rents: ReadonlyMap<Address, bigint>,
 ): Costs {
-  const own = wrappedAccount(subject.expected);
-  // What is created and closed again gives its rent back.
+  const wrapped = wrappedAccount(subject.expected);
+  // An account that is created and closed again gives its rent back.
   const staying = createdIn(subject).filter(
-    (address) => !(closesWrapped(subject) && address === own),
+    (address) => !(closesWrapped(subject) && address === wrapped),
   );
   const rent = sum([...new Set(staying)].map((address) => rents.get(address) ?? 0n));
   return {
@@ -51,18 +51,18 @@ export function costsOf(
 }
 
 /**
- * Works out what must be left when a transaction that is not ours has done what was agreed: the
- * most may be gone from the source, the least must have come to the output, and SOL may only have
- * gone where the instructions around the swap send it.
+ * Computes what the wallet must hold after a foreign transaction did what was agreed. The source
+ * may lose `maxIn`, and the output must gain `minOut`. Other SOL may only go where the instructions
+ * around the swap send it.
  */
 export function outlayOf(subject: SurroundingsSubject, before: WalletBefore): Outlay {
   const { expected } = subject;
   const { wallet, inputMint, outputMint, maxIn, minOut } = expected;
-  const own = wrappedAccount(expected);
+  const wrapped = wrappedAccount(expected);
   const closes = closesWrapped(subject);
   const wrap = wrappedIn(subject);
   const { networkFee, priorityFee, rent } = costsOf(subject, before.rents);
-  // What any program can have counted while it runs.
+  // Uncounted lamports belong to the balance, because any program may count them (`SyncNative`).
   const heldWrapped = before.wrapped.balance + before.wrapped.uncounted;
   const leastWrapped = maxAmount(
     heldWrapped +
@@ -71,10 +71,11 @@ export function outlayOf(subject: SurroundingsSubject, before: WalletBefore): Ou
       (outputMint === WSOL_MINT ? minOut : 0n),
     0n,
   );
-  // Of one that is made too: what it takes to make it comes back, with what lay at the address.
+  // Also right for an account that the transaction makes: its rent leaves and returns, so only the
+  // lamports that lay at its address come back on top.
   const rentBack = before.wrapped.lamports - heldWrapped;
   const returned = closes ? rentBack + leastWrapped : 0n;
-  const isClosed = ({ address }: OwnAccount) => closes && address === own;
+  const isClosed = ({ address }: OwnAccount) => closes && address === wrapped;
   const isWrapped = ({ mint, tokenProgram }: OwnAccount) =>
     mint === WSOL_MINT && tokenProgram === TOKEN_PROGRAM;
   const sourceLeast = isWrapped(before.source)

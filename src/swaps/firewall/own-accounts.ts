@@ -2,11 +2,11 @@ import type { TokenAccount } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
 import type { Rule } from './rule.js';
 
-/** A token account of the wallet as the chain has it before the swap. */
+/** A token account of the wallet, as the chain has it before the swap. */
 export interface OwnAccountSubject {
   readonly wallet: Address;
   readonly mint: Address;
-  /** Undefined if it is no token account of its program. */
+  /** Undefined if the account is no token account of the mint's token program. */
   readonly held: TokenAccount | undefined;
 }
 
@@ -24,7 +24,7 @@ function onHeld(
   };
 }
 
-/** What an account must be to take part: in any other, what the guard promises would not hold. */
+/** Rules on the wallet's token accounts: the guard cannot protect an account that breaks a rule. */
 export const ownAccountRules: readonly Rule<OwnAccountSubject>[] = [
   onHeld(
     'own_account_kind',

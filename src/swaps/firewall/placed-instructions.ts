@@ -2,7 +2,7 @@ import { SYSTEM_PROGRAM } from '../../network.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import type { SwapExpectation } from './instruction-rules.js';
 
-/** What stands around the swap in a transaction that is judged as it is. */
+/** The instructions of a transaction that is judged as it is, with the swap among them. */
 export interface SurroundingsSubject {
   readonly instructions: readonly Instruction[];
   /** Position of the one instruction that swaps. */
@@ -10,14 +10,16 @@ export interface SurroundingsSubject {
   readonly expected: SwapExpectation;
   /** Lamports. */
   readonly maxPriorityFee: bigint;
-  /** What the chain says of the temporary account, if the transaction makes one. */
+  /** State on chain of the temporary SOL account, if the transaction makes one. */
   readonly temporary?: { readonly rent: bigint; readonly vacant: boolean } | undefined;
 }
 
-/** An instruction with what its place says about it. */
+/** An instruction with its place in the transaction. */
 export interface Placed {
   readonly instruction: Instruction;
+  /** Whether it comes before the swap. */
   readonly before: boolean;
+  /** Whether it is the last of the transaction. */
   readonly last: boolean;
 }
 
@@ -57,8 +59,8 @@ export function opcode({ instruction }: Pick<Placed, 'instruction'>): number | u
 }
 
 /**
- * Whether an instruction allocates no bytes on the wallet: it does nothing to a wallet that is plain,
- * and fails for one that was handed to another program, or was given data.
+ * Whether an instruction allocates zero bytes on the wallet. This does nothing to a plain wallet,
+ * and fails if the wallet was assigned to another program or given data.
  */
 export function keepsPlain({ instruction }: Pick<Placed, 'instruction'>, wallet: Address): boolean {
   const { program, data } = instruction;
@@ -68,7 +70,8 @@ export function keepsPlain({ instruction }: Pick<Placed, 'instruction'>, wallet:
 }
 
 /**
- * Lamports of a System transfer, if it is one: 4 bytes of operation, 8 of amount, two accounts.
+ * Returns the lamports of a System transfer between two accounts; undefined for any other
+ * instruction. Its data are 4 bytes of operation and 8 of amount.
  */
 export function transferred(
   { instruction }: Pick<Placed, 'instruction'>,

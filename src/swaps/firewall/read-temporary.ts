@@ -8,14 +8,14 @@ import {
   type RawLeg,
 } from '../transaction/read-facts.js';
 
-/** The account for the SOL of one swap, as the chain has it before a transaction makes it. */
+/** The temporary SOL account, as the chain has it before a transaction makes it. */
 export interface TemporaryBefore {
   readonly leg: { readonly address: Address; readonly account: Account | null };
   readonly rent: bigint;
   readonly vacant: boolean;
 }
 
-/** Undefined if the transaction makes none. */
+/** Reads the temporary SOL account; undefined if the transaction makes none. */
 export async function readTemporary(
   node: Pick<Rpc, 'accounts' | 'rent'>,
   address: Address | undefined,
@@ -30,7 +30,10 @@ export async function readTemporary(
   return { leg: { address, account }, rent, vacant: !isThere(account) };
 }
 
-/** What making each of these accounts takes and counts; nothing of those that are there. */
+/**
+ * Reads two amounts for each created account that does not exist yet: the lamports that it takes to
+ * create it, and the lamports at its address that `SyncNative` would then count.
+ */
 export async function readMakings(
   node: Pick<Rpc, 'rent'>,
   wallet: Address,

@@ -3,17 +3,17 @@ import type { Address } from '../../solana/types.js';
 import type { SwapExpectation } from './instruction-rules.js';
 import { names, type Placed, TRANSFER_CHECKED } from './placed-instructions.js';
 
-/** What pays the fees and rents of a swap: the wallet itself, unless a relayer does. */
+/** Returns the payer of a swap's fees and rents: the relayer if there is one, else the wallet. */
 export function feePayerOf({ wallet, relay }: Pick<SwapExpectation, 'wallet' | 'relay'>): Address {
   return relay?.feePayer ?? wallet;
 }
 
-/** Base units that a relayer takes of a token of the swap. */
+/** Returns the relayer's fee in base units of a mint; 0n if its fee is in another token. */
 export function relayFeeIn({ relay }: Pick<SwapExpectation, 'relay'>, mint: Address): bigint {
   return relay?.mint === mint ? relay.amount : 0n;
 }
 
-/** The transfer of a relayer's fee, as it has to stand in the transaction. */
+/** The transfer of a relayer's fee, as the transaction must contain it. */
 interface RelayFee {
   readonly source: Address;
   readonly destination: Address;
@@ -22,7 +22,7 @@ interface RelayFee {
   readonly amount: bigint;
 }
 
-/** Undefined if no fee is taken. */
+/** Returns the transfer of the relayer's fee; undefined if there is no fee. */
 export function relayFeeOf(expected: SwapExpectation): RelayFee | undefined {
   const { wallet, relay, inputMint, inputProgram, outputProgram } = expected;
   if (relay === undefined || relay.amount === 0n) return undefined;
@@ -37,7 +37,7 @@ export function relayFeeOf(expected: SwapExpectation): RelayFee | undefined {
   };
 }
 
-/** Whether an instruction is the transfer of the relayer's fee, to the last base unit. */
+/** Whether an instruction transfers exactly the relayer's fee. */
 export function isRelayFee({ instruction, before }: Placed, expected: SwapExpectation): boolean {
   const fee = relayFeeOf(expected);
   const { program, data } = instruction;

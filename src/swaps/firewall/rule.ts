@@ -3,7 +3,7 @@ import { brokenBy, type Rule, type RuleText } from '../../internal/rule.js';
 
 export { brokenBy, type Rule, type RuleText } from '../../internal/rule.js';
 
-/** The error of a rule. Swaps that break one are not worth repeating as they are. */
+/** Returns the error for a broken rule. An equal swap would break the rule again. */
 export function refusal(rule: Pick<RuleText, 'id' | 'refuses'>): QuoteError<'unsafe_swap'> {
   return new QuoteError(
     'unsafe_swap',

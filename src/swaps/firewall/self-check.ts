@@ -12,10 +12,10 @@ import { brokenBy } from './rule.js';
 import { shapeRules } from './shape.js';
 import { surroundingsRules } from './surroundings.js';
 
-/** What a transaction was composed from, and must say again when it is read. */
+/** The parts of a composed transaction, which its message must show again when it is read. */
 export interface Composition {
   readonly expected: SwapExpectation;
-  /** The one instruction that is not ours. */
+  /** The swap, which is the only instruction that is not ours. */
   readonly instruction: Instruction;
   readonly floors: Floors;
   readonly lookupTables: readonly LookupTable[];
@@ -24,9 +24,9 @@ export interface Composition {
 }
 
 /**
- * Reads what is about to be signed with none of the code that composed it, and throws
- * `self_check_failed` unless it is this swap, surrounded by nothing but what the firewall lets
- * pass, and closed by the guard.
+ * Reads a message that is about to be signed, with none of the code that composed it. Throws
+ * `self_check_failed` unless it has this swap and ends in the guard. All other instructions must
+ * pass the firewall.
  */
 export function checkComposed(
   message: Uint8Array,
@@ -38,15 +38,17 @@ export function checkComposed(
   if (decoded === undefined || instructions === undefined) throw failed('it cannot be read');
   const { header, staticAccounts } = decoded;
   const signers = staticAccounts.slice(0, header.numRequiredSignatures);
-  const meant = [...new Set([feePayerOf(expected), expected.wallet])];
-  if (signers.join() !== meant.join())
+  const expectedSigners = [...new Set([feePayerOf(expected), expected.wallet])];
+  if (signers.join() !== expectedSigners.join())
     throw failed('the wallet is not its only signer, after what pays its fee');
-  const swapAt = instructions.findIndex((one) => isSwap(expected.decoders, one, expected.wallet));
+  const swapAt = instructions.findIndex((candidate) =>
+    isSwap(expected.decoders, candidate, expected.wallet),
+  );
   const subject = { instructions, swapAt, expected, maxPriorityFee };
   const broken =
     brokenBy(shapeRules, { instructions, ...expected }) ?? brokenBy(surroundingsRules, subject);
   if (broken !== undefined) throw failed(`${broken.refuses} (rule ${broken.id})`);
-  const fees = placed(subject).filter((one) => isRelayFee(one, expected));
+  const fees = placed(subject).filter((step) => isRelayFee(step, expected));
   if (fees.length !== (relayFeeOf(expected) === undefined ? 0 : 1))
     throw failed('it does not pay the fee of the relayer once');
   const own = [expected.wallet, ...floors.tokens.map(({ account }) => account.address)];
@@ -56,33 +58,33 @@ export function checkComposed(
 }
 
 /**
- * Program, data, accounts, and which of them may be written: what was not to be written has not
- * been looked at. The wallet's own accounts are written by our instructions too, and rights are a
- * matter of the whole message.
+ * Whether two swaps have the same program, data, accounts and writable accounts. An account that
+ * was read-only when it was checked must stay read-only. The wallet's `own` accounts count as
+ * writable: a message has one right per account, and our instructions write to these accounts.
  */
 function isSame(
   found: Instruction | undefined,
-  meant: Instruction,
+  checked: Instruction,
   own: readonly Address[],
 ): boolean {
   if (
     found === undefined ||
-    found.program !== meant.program ||
-    found.accounts.length !== meant.accounts.length
+    found.program !== checked.program ||
+    found.accounts.length !== checked.accounts.length
   )
     return false;
   if (
-    found.data.length !== meant.data.length ||
-    !found.data.every((byte, index) => byte === meant.data[index])
+    found.data.length !== checked.data.length ||
+    !found.data.every((byte, index) => byte === checked.data[index])
   )
     return false;
-  const written = new Set([
+  const writableAddresses = new Set([
     ...own,
-    ...meant.accounts.filter(({ writable }) => writable).map(({ address }) => address),
+    ...checked.accounts.filter(({ writable }) => writable).map(({ address }) => address),
   ]);
   return found.accounts.every(
     ({ address, writable }, index) =>
-      address === meant.accounts[index]?.address && writable === written.has(address),
+      address === checked.accounts[index]?.address && writable === writableAddresses.has(address),
   );
 }
 

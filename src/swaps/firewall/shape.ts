@@ -5,10 +5,10 @@ import { isSwap } from './decoders.js';
 import type { Rule } from './rule.js';
 import { temporaryRule } from './temporary.js';
 
-/** A foreign transaction with its accounts spelled out. */
+/** A foreign transaction with resolved accounts. */
 export interface ShapeSubject {
   readonly decoders: readonly SwapDecoder[];
-  /** Undefined if they cannot be: see `resolveInstructions`. */
+  /** Undefined if the accounts cannot be resolved: see `resolveInstructions`. */
   readonly instructions: readonly Instruction[] | undefined;
   readonly wallet: Address;
 }
@@ -19,10 +19,7 @@ function advancesNonce({ program, data }: Instruction): boolean {
   return program === SYSTEM_PROGRAM && ADVANCE_NONCE.every((byte, index) => data[index] === byte);
 }
 
-/**
- * What must hold of the instructions together, so that the one that swaps can be told from the
- * rest.
- */
+/** Rules on all instructions together, so that the swap can be told from the rest. */
 export const shapeRules: readonly Rule<ShapeSubject>[] = [
   {
     id: 'transaction_accounts',
@@ -43,7 +40,7 @@ export const shapeRules: readonly Rule<ShapeSubject>[] = [
       'the transaction does not have exactly one instruction of a program that swaps, besides one that makes its temporary SOL account for the wallet',
     why: 'Bounds that hold for one swap say nothing about a second.',
     passes: ({ decoders, instructions, wallet }) =>
-      instructions?.filter((one) => isSwap(decoders, one, wallet)).length === 1,
+      instructions?.filter((instruction) => isSwap(decoders, instruction, wallet)).length === 1,
   },
   temporaryRule,
 ];

@@ -9,22 +9,20 @@ import type { Floors, TokenFloor } from './guard.js';
 import { innerRules } from './inner-rules.js';
 import { type Rule, type RuleText, enforce, refusal } from './rule.js';
 
-/** The accounts to watch in a simulation, in the order that {@link checkSimulation} reads them. */
+/** Returns the accounts to watch in a simulation, in the order of {@link simulationSubject}. */
 export function watchedAccounts(floors: Floors): Address[] {
   return [floors.wallet, ...floors.tokens.map((token) => token.account.address)];
 }
 
-/**
- * When the accounts were read from which the floors follow, and when the transaction was simulated.
- */
 interface Slots {
+  /** Slot at which the accounts were read that the floors follow from. */
   readonly read: number;
   readonly simulated: number;
 }
 
 /**
- * As long as a blockhash lives: what takes longer is asked anew anyway. A node that is slow with
- * one answer is no reason to refuse.
+ * The life of a blockhash, because after that a new transaction is made anyway. A node that is slow
+ * with one answer is no reason to refuse.
  */
 const MOST_SLOTS_APART = 150;
 
@@ -42,15 +40,17 @@ export interface SimulationSubject {
   readonly tokens: readonly TokenAfter[];
 }
 
-const gone = (account: Account | null): boolean =>
+const isGone = (account: Account | null): boolean =>
   account === null || (account.lamports === 0n && account.data.length === 0);
 
-function held({ after, floor }: TokenAfter) {
+/** Decodes the account after the simulation; undefined if it is no token account of its program. */
+function decodeAfter({ after, floor }: TokenAfter) {
   return after === null || after.owner !== floor.account.tokenProgram
     ? undefined
     : decodeTokenAccount(after);
 }
 
+/** Makes a rule on each token account; an account that the transaction closes must be gone. */
 function onTokens(
   id: string,
   refuses: string,
@@ -62,13 +62,11 @@ function onTokens(
     refuses,
     why,
     passes: ({ tokens }) =>
-      tokens.every((token) => (token.floor.closed ? gone(token.after) : passes(token))),
+      tokens.every((token) => (token.floor.closed ? isGone(token.after) : passes(token))),
   };
 }
 
-/**
- * What must be true after the simulation, by the accounts alone, whatever the instructions said.
- */
+/** Rules on the accounts after the simulation, whatever the instructions say. */
 export const simulationRules: readonly Rule<SimulationSubject>[] = [
   {
     id: 'simulated_success',
@@ -87,7 +85,7 @@ export const simulationRules: readonly Rule<SimulationSubject>[] = [
     id: 'simulated_wallet',
     refuses: 'the wallet would no longer be a plain account of its own',
     why: 'A wallet that is assigned to another program keeps its balance and can never spend it.',
-    // One without lamports is no account at all.
+    // A wallet without lamports is no account at all.
     passes: ({ wallet, floors }) =>
       wallet === null
         ? floors.lamports === 0n
@@ -98,7 +96,7 @@ export const simulationRules: readonly Rule<SimulationSubject>[] = [
     'a token account of the wallet would be gone or be another',
     'A venue that may sign for the wallet can close an account and have it made anew, for another owner.',
     (token) => {
-      const after = held(token);
+      const after = decodeAfter(token);
       return (
         after !== undefined &&
         after.mint === token.floor.account.mint &&
@@ -110,26 +108,26 @@ export const simulationRules: readonly Rule<SimulationSubject>[] = [
     'simulated_owner',
     'a token account would belong to another owner',
     'A change of owner moves no token and shows in no balance.',
-    (token) => held(token)?.owner === token.wallet,
+    (token) => decodeAfter(token)?.owner === token.wallet,
   ),
   onTokens(
     'simulated_delegate',
     'another key could spend from a token account',
     'An approval can be spent at any later time.',
-    (token) => held(token)?.delegate === undefined,
+    (token) => decodeAfter(token)?.delegate === undefined,
   ),
   onTokens(
     'simulated_close_authority',
     'another key could close a token account',
     'The key that closes a wrapped SOL account gets the SOL in it.',
-    (token) => [undefined, token.wallet].includes(held(token)?.closeAuthority),
+    (token) => [undefined, token.wallet].includes(decodeAfter(token)?.closeAuthority),
   ),
   onTokens(
     'simulated_balance',
     'more would be taken, or less paid out, than agreed',
     'Whatever the instruction says, the balances tell what it does.',
     (token) => {
-      const after = held(token);
+      const after = decodeAfter(token);
       if (after === undefined || token.after === null) return false;
       return after.amount + uncountedLamports(token.after, after) >= token.floor.least;
     },
@@ -142,20 +140,20 @@ export const simulationRules: readonly Rule<SimulationSubject>[] = [
   },
 ];
 
-/** A transaction that is about to be signed, as its simulation must leave it. */
+/** A transaction that is about to be signed, and the floors that its simulation must leave. */
 export interface Simulated {
-  /** What knows the errors of each program that may swap. */
+  /** Decoders of all programs that may swap: they name a program's error. */
   readonly decoders: readonly SwapDecoder[];
   readonly floors: Floors;
-  /** The slot at which the accounts were read from which the floors follow. */
+  /** Slot at which the accounts were read that the floors follow from. */
   readonly readAt: number;
-  /** Position of the instruction that is not ours; undefined if all are. */
+  /** Position of the swap; undefined if all instructions are ours. */
   readonly swapAt: number | undefined;
   /** Position of the first guard instruction. */
   readonly guardFrom: number;
 }
 
-/** What the rules of the simulation look at. */
+/** Returns the subject of the simulation rules. */
 export function simulationSubject(
   simulation: Simulation,
   { floors, readAt }: Pick<Simulated, 'floors' | 'readAt'>,
@@ -175,8 +173,9 @@ export function simulationSubject(
 }
 
 /**
- * Judges a simulation of the transaction that is about to be signed: a failure of the guard is the
- * venue's doing (`unsafe_swap`), any other is `simulation_failed`.
+ * Judges the simulation of a transaction that is about to be signed. Throws `unsafe_swap` for a
+ * broken rule or a failed guard, because the venue caused it. Throws `simulation_failed` for any
+ * other failure.
  */
 export function checkSimulation(simulation: Simulation, expected: Simulated): void {
   const { floors, swapAt } = expected;
@@ -187,10 +186,7 @@ export function checkSimulation(simulation: Simulation, expected: Simulated): vo
   enforce(innerRules, { inner: simulation.inner, swapIndex: swapAt, wallet: floors.wallet, own });
 }
 
-/**
- * The rule of the guard: it is checked by the chain, in the simulation and again when the
- * transaction lands.
- */
+/** The rule of the guard. The chain checks it in the simulation, and again at the landing. */
 export const guardRule: RuleText = {
   id: 'guard',
   refuses:
@@ -198,7 +194,7 @@ export const guardRule: RuleText = {
   why: 'A venue can behave in a simulation and steal when it lands; the guard is a part of the transaction itself, and fails it.',
 };
 
-/** Whether it failed in the guard. */
+/** Whether the simulation failed in a guard instruction. */
 export function isGuardFailure({ error }: Simulation, guardFrom: number): boolean {
   const index = /InstructionError\D*(\d+)/.exec(error ?? '')?.[1];
   return index !== undefined && Number(index) >= guardFrom;

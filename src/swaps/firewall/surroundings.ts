@@ -24,7 +24,7 @@ import {
 import { feePayerOf, isRelayFee } from './relay.js';
 import type { Rule } from './rule.js';
 
-/** A rule on every instruction of some programs. */
+/** Makes a rule on every instruction of some programs. */
 function onEach(
   id: string,
   refuses: string,
@@ -36,7 +36,7 @@ function onEach(
     ...{ id, refuses, why },
     passes: (subject) =>
       placed(subject).every(
-        (one) => !programs.includes(one.instruction.program) || passes(one, subject),
+        (step) => !programs.includes(step.instruction.program) || passes(step, subject),
       ),
   };
 }
@@ -44,8 +44,8 @@ function onEach(
 const TOKEN_PROGRAMS = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM];
 
 /**
- * Everything but the swap itself, by program, by operation and by account: what is not on the list
- * is refused.
+ * Rules on every instruction but the swap: its program, operation and accounts must be on the list
+ * of what swaps need.
  */
 export const surroundingsRules: readonly Rule<SurroundingsSubject>[] = [
   {
@@ -73,15 +73,15 @@ export const surroundingsRules: readonly Rule<SurroundingsSubject>[] = [
     "it moves SOL to somewhere else than the wallet's own wrapped SOL account, or changes an account",
     'One System instruction can send all SOL away, or assign the wallet to a program for good.',
     [SYSTEM_PROGRAM],
-    (one, subject) =>
-      wrappedBy(one, subject.expected) !== undefined || isOwnFloor(one, subject.expected.wallet),
+    (step, subject) =>
+      wrappedBy(step, subject.expected) !== undefined || isOwnFloor(step, subject.expected.wallet),
   ),
   {
     id: 'temporary_funding',
     refuses:
       'its temporary SOL account is there already, has no side in this swap, or gets another amount than its rent and what is sold',
     why: 'What lies there before, or goes there beyond the swap, is in reach of the venue.',
-    passes: (subject) => subject.expected.temporary === undefined || isFundedFor(subject),
+    passes: (subject) => subject.expected.temporary === undefined || isTemporaryFunded(subject),
   },
   {
     id: 'wrap_amount',
@@ -94,14 +94,14 @@ export const surroundingsRules: readonly Rule<SurroundingsSubject>[] = [
     'it creates a token account that is not one of its own for the tokens of this swap',
     'Rent that the wallet pays for accounts of others is gone; recovering nested accounts moves tokens.',
     [ASSOCIATED_TOKEN_PROGRAM],
-    (one, { expected }) => createdBy(one, expected) !== undefined,
+    (step, { expected }) => createdBy(step, expected) !== undefined,
   ),
   onEach(
     'close_account',
     "it closes another account than the wallet's own wrapped SOL account, or sends its SOL elsewhere",
     'The account that is named as the destination gets the lamports, and all that is wrapped.',
     TOKEN_PROGRAMS,
-    (one, { expected }) => opcode(one) !== CLOSE || closedBy(one, expected) !== undefined,
+    (step, { expected }) => opcode(step) !== CLOSE || closedBy(step, expected) !== undefined,
   ),
   onEach(
     'sync_native',
@@ -120,24 +120,24 @@ export const surroundingsRules: readonly Rule<SurroundingsSubject>[] = [
     'it has an operation on tokens that no swap needs',
     'Approve, SetAuthority, Transfer, Burn and the batches of them give away what the wallet holds, now or later.',
     TOKEN_PROGRAMS,
-    (one, { expected }) =>
-      opcode(one) === CLOSE ||
-      opcode(one) === SYNC ||
-      isRelayFee(one, expected) ||
-      guardOf(one, expected) !== undefined,
+    (step, { expected }) =>
+      opcode(step) === CLOSE ||
+      opcode(step) === SYNC ||
+      isRelayFee(step, expected) ||
+      guardOf(step, expected) !== undefined,
   ),
 ];
 
-/** Where the SOL of a swap is wrapped. */
+/** Returns the account that wraps the SOL of a swap. */
 export function wrappedAccount(expected: Pick<SwapExpectation, 'wallet' | 'temporary'>): Address {
   return ownAccount(expected, WSOL_MINT, TOKEN_PROGRAM);
 }
 
 /**
- * As recorded: a new account gets its rent and all that the swap may take if it sells SOL, and
- * nothing if it buys SOL.
+ * Whether the temporary SOL account is new and funded as in recorded transactions: if the swap
+ * sells SOL, with its rent and all that the swap may take. A swap that buys SOL funds nothing.
  */
-function isFundedFor(subject: SurroundingsSubject): boolean {
+function isTemporaryFunded(subject: SurroundingsSubject): boolean {
   const { instructions, swapAt, expected, temporary } = subject;
   const swap = instructions[swapAt];
   const call = swap === undefined ? undefined : decodeSwap(expected.decoders, swap);
@@ -147,25 +147,25 @@ function isFundedFor(subject: SurroundingsSubject): boolean {
     : expected.outputMint === WSOL_MINT;
 }
 
-/** Lamports that an instruction wraps before a swap of SOL. */
-function wrappedBy(one: Placed, expected: SwapExpectation): bigint | undefined {
-  return one.before && expected.inputMint === WSOL_MINT
-    ? transferred(one, expected.wallet, wrappedAccount(expected))
+/** Returns the lamports that an instruction wraps before a swap that sells SOL. */
+function wrappedBy(step: Placed, expected: SwapExpectation): bigint | undefined {
+  return step.before && expected.inputMint === WSOL_MINT
+    ? transferred(step, expected.wallet, wrappedAccount(expected))
     : undefined;
 }
 
-/** The last line of the guard. */
-function isOwnFloor(one: Placed, wallet: Address): boolean {
+/** Whether an instruction is the end of the guard, which checks the wallet itself. */
+function isOwnFloor(step: Placed, wallet: Address): boolean {
   return (
-    one.last &&
-    !one.before &&
-    (transferred(one, wallet, wallet) !== undefined || keepsPlain(one, wallet))
+    step.last &&
+    !step.before &&
+    (transferred(step, wallet, wallet) !== undefined || keepsPlain(step, wallet))
   );
 }
 
 /**
- * Lamports that are wrapped before the swap: of what goes to the temporary account, what its rent
- * leaves.
+ * Returns the lamports that are wrapped before the swap. The rent of a temporary SOL account does
+ * not count.
  */
 export function wrappedIn({
   instructions,
@@ -182,7 +182,7 @@ export function wrappedIn({
   return expected.inputMint === WSOL_MINT ? sent - (temporary?.rent ?? 0n) : sent;
 }
 
-/** The own account that an instruction of the associated token program creates. */
+/** Returns the wallet's account that an instruction of the associated token program creates. */
 function createdBy(
   { instruction, before }: Placed,
   expected: SwapExpectation,
@@ -199,15 +199,15 @@ function createdBy(
   const program = mint === undefined ? undefined : mints.get(mint);
   if (!before || !isCreate || mint === undefined || program === undefined) return undefined;
   const account = ownAccount(expected, mint, program);
-  // Older builders name the rent sysvar as a seventh; no program reads it.
-  const six = { ...instruction, accounts: accounts.slice(0, 6) };
+  // Older builders name the rent sysvar as a seventh account; no program reads it.
+  const firstSix = { ...instruction, accounts: accounts.slice(0, 6) };
   return accounts.length <= 7 &&
-    names(six, [feePayerOf(expected), account, wallet, mint, SYSTEM_PROGRAM, program])
+    names(firstSix, [feePayerOf(expected), account, wallet, mint, SYSTEM_PROGRAM, program])
     ? account
     : undefined;
 }
 
-/** The own accounts that are created before the swap. */
+/** Returns the wallet's accounts that are created before the swap. */
 export function createdIn({
   instructions,
   swapAt,
@@ -224,9 +224,7 @@ export function createdIn({
     .filter((account): account is Address => account !== undefined);
 }
 
-/**
- * The wallet's wrapped SOL account, if an instruction closes it into the wallet after the swap.
- */
+/** Returns the wallet's wrapped SOL account, if an instruction closes it into the wallet. */
 function closedBy({ instruction, before }: Placed, expected: SwapExpectation): Address | undefined {
   const { wallet } = expected;
   const account = wrappedAccount(expected);

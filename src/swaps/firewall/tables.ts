@@ -11,7 +11,7 @@ import { enforce, type Rule } from './rule.js';
 
 const MAX_TABLES = 6;
 
-/** Lookup tables that a transaction names. */
+/** Rules on the addresses of the lookup tables that a transaction names. */
 export const tableNameRules: readonly Rule<readonly Address[]>[] = [
   {
     id: 'lookup_tables',
@@ -22,7 +22,7 @@ export const tableNameRules: readonly Rule<readonly Address[]>[] = [
   },
 ];
 
-/** Lookup tables as the caller's own node has them, and what a transaction takes from them. */
+/** Lookup tables as the caller's own node has them, and the entries that a transaction uses. */
 export interface TablesSubject {
   readonly tables: readonly ReadTable[];
   readonly lookups: readonly DecodedLookup[];
@@ -58,8 +58,8 @@ function hasEntries(
 }
 
 /**
- * The tables that a service likes its swap to be compressed with, read from the caller's own node.
- * Throws `unsafe_swap`.
+ * Reads from the caller's own node the lookup tables that a service suggests for its swap. Throws
+ * `unsafe_swap` if they break a rule.
  */
 export async function fetchLookupTables(
   rpc: TableReader,

@@ -5,7 +5,7 @@ import { isSwap, temporaryOf } from './decoders.js';
 import { CLOSE, names } from './placed-instructions.js';
 import type { Rule } from './rule.js';
 
-/** The temporary account that a transaction makes; undefined if it makes none. */
+/** Returns the temporary SOL account that a transaction makes; undefined if it makes none. */
 export function temporaryIn(
   decoders: readonly SwapDecoder[],
   instructions: readonly Instruction[],
@@ -36,8 +36,8 @@ export const temporaryRule: Rule<TemporarySubject> = {
 };
 
 /**
- * Nothing names the account but, in this order: at most one transfer, the instruction that makes
- * it, the swap, and the close.
+ * Whether only these instructions name the account, in this order: at most one transfer, the
+ * instruction that makes the account, the swap, and the close.
  */
 function isUsedOnce(
   decoders: readonly SwapDecoder[],
@@ -48,14 +48,14 @@ function isUsedOnce(
   const users = instructions.filter(({ accounts }) =>
     accounts.some(({ address }) => address === account),
   );
-  const [made, swap, close, ...others] =
+  const [making, swap, close, ...moreUsers] =
     users[0]?.program === SYSTEM_PROGRAM ? users.slice(1) : users;
-  if (made === undefined || swap === undefined || close === undefined || others.length > 0)
+  if (making === undefined || swap === undefined || close === undefined || moreUsers.length > 0)
     return false;
   const isClose =
     close.program === TOKEN_PROGRAM && close.data.length === 1 && close.data[0] === CLOSE;
   return (
-    temporaryOf(decoders, made, wallet) === account &&
+    temporaryOf(decoders, making, wallet) === account &&
     isSwap(decoders, swap, wallet) &&
     isClose &&
     names(close, [account, wallet, wallet])

@@ -14,10 +14,10 @@ export interface TokenAmount {
   readonly amount: string;
 }
 
-/** What became of one rule. */
+/** A rule and the result of its check. */
 export interface RuleOutcome extends RuleText {
   readonly stage: FirewallStage;
-  /** `unchecked` if an earlier one was broken; the guard also if there is none. */
+  /** `unchecked` if an earlier rule was broken. `guard` also if the transaction has no guard. */
   readonly outcome: 'passed' | 'broken' | 'unchecked';
 }
 
@@ -26,51 +26,52 @@ export interface RuleOutcome extends RuleText {
  * from the transaction.
  */
 export interface SwapVerdict {
-  /** Every rule passed. */
+  /** Whether every rule passed. */
   readonly accepted: boolean;
-  /** The rule that it broke; undefined if it was accepted. */
+  /** The rule that the transaction broke; undefined if it was accepted. */
   readonly broken: RuleText | undefined;
-  /** A few sentences for a person. */
+  /** The verdict in a few sentences for a person. */
   readonly summary: string;
   /**
-   * At most; undefined if the transaction was refused before that was known, as are the next
-   * two.
+   * The most that leaves the wallet. Like `arrives` and `fees`, undefined if the transaction was
+   * refused before the amount was known.
    */
   readonly leaves: TokenAmount | undefined;
-  /** At least. */
+  /** The least that arrives. */
   readonly arrives: TokenAmount | undefined;
-  /** In lamports, as decimal text; the priority fee at most, rent for accounts that stay. */
+  /** Lamports as decimal text: the priority fee at most, and the rent for accounts that stay. */
   readonly fees:
     { readonly network: string; readonly priority: string; readonly rent: string } | undefined;
-  /** Every program that it calls, with its name. */
+  /** Every program that the transaction calls, with its name if it is known. */
   readonly programs: readonly { readonly address: string; readonly name: string | undefined }[];
   /**
-   * It ends in instructions that hold it to this when it lands, whatever the venue does by then.
-   * Without them the bounds are those of a simulation: sign {@link recomposed} instead.
+   * Whether the transaction ends in instructions that enforce these amounts when it lands, whatever
+   * the venue does by then. If not, only a simulation shows them: sign {@link recomposed} instead.
    */
   readonly guarded: boolean;
   /**
-   * All rules, in the order in which they are checked; if the guard stops the simulation, there
-   * is nothing for the rules before it to look at.
+   * All rules, in the order in which they are checked. If the guard stops the simulation, the
+   * stages `simulation` and `inner` stay `unchecked`.
    */
   readonly rules: readonly RuleOutcome[];
   /**
-   * The same swap, taken out, composed anew and closed by the guard, unsigned; undefined if the
-   * swap itself was refused, or it is guarded already.
+   * An unsigned transaction with the same swap, composed anew and closed by the guard. Undefined if
+   * the original is guarded, or if its swap was refused or cannot be composed.
    */
   readonly recomposed:
     { readonly transaction: string; readonly lastValidBlockHeight: string } | undefined;
 }
 
-/** What an inspection found out. */
+/** The findings of an inspection. */
 export interface Findings {
   readonly broken: RuleText | undefined;
+  /** By id of the rule. */
   readonly outcomes: ReadonlyMap<string, 'passed' | 'broken'>;
-  /** With their accounts spelled out. */
+  /** Instructions with resolved accounts. */
   readonly instructions: readonly Instruction[];
-  /** The tokens, once the chain has told their programs. */
+  /** The mints of the swap; undefined until they are read from the chain. */
   readonly expected: Pick<SwapExpectation, 'inputMint' | 'outputMint'> | undefined;
-  /** What the instruction says, once its rules have passed. */
+  /** The decoded swap; undefined until its rules have passed. */
   readonly call: SwapCall | undefined;
   readonly outlay: Outlay | undefined;
   readonly guarded: boolean;
@@ -78,13 +79,13 @@ export interface Findings {
 
 export type Verdict = Omit<SwapVerdict, 'recomposed'>;
 
-/** Puts into words and numbers what was found. */
+/** Puts the findings into words and numbers. */
 export function verdictOf(
-  found: Findings,
+  findings: Findings,
   network: string,
   decoders: readonly SwapDecoder[],
 ): Verdict {
-  const { broken, outcomes, instructions, expected, call, outlay, guarded } = found;
+  const { broken, outcomes, instructions, expected, call, outlay, guarded } = findings;
   const facts = {
     leaves: expected && call && { mint: expected.inputMint, amount: call.maxIn.toString() },
     arrives: expected && call && { mint: expected.outputMint, amount: call.minOut.toString() },
@@ -101,7 +102,7 @@ export function verdictOf(
   return {
     accepted: broken === undefined,
     broken: broken && { id: broken.id, refuses: broken.refuses, why: broken.why },
-    summary: broken === undefined ? accepted(found, network) : refused(broken),
+    summary: broken === undefined ? accepted(findings, network) : refused(broken),
     ...facts,
     guarded,
     rules: ruleTexts(firewallRules(decoders)).map(({ stage, rule: { id, refuses, why } }) => ({
@@ -137,7 +138,7 @@ function accepted({ expected, call, outlay, guarded }: Findings, network: string
   ].join(' ');
 }
 
-/** The symbol of a pinned token: any other mint can call itself what it likes. */
+/** Returns the symbol of a pinned token, else the mint: other mints can claim any symbol. */
 function tokenName(mint: Address, network: string): string {
   return pinnedMint(network, mint)?.symbol ?? mint;
 }

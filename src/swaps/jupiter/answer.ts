@@ -13,7 +13,7 @@ const MAX_ACCOUNTS = 256;
 const MAX_DATA_BYTES = 1232;
 const MAX_TABLES = 64;
 
-/** What Jupiter sent cannot be used; `reason` is ours. */
+/** Returns the error for an answer of Jupiter that cannot be used; `reason` is our own text. */
 export function invalidAnswer(reason: string, cause?: unknown): TransportError<'invalid_response'> {
   return new TransportError(
     'invalid_response',
@@ -25,10 +25,7 @@ export function invalidAnswer(reason: string, cause?: unknown): TransportError<'
   );
 }
 
-/**
- * A quote that the service did not give cannot be built: the caller that brought it has to bring
- * another.
- */
+/** Returns the error for a quote that the service did not make and cannot build. */
 export function foreignQuote(): QuoteError<'quote_mismatch'> {
   const reason = 'the quote is not one of this service';
   return new QuoteError('quote_mismatch', `The swap cannot be built: ${reason}. Quote again.`, {
@@ -36,7 +33,7 @@ export function foreignQuote(): QuoteError<'quote_mismatch'> {
   });
 }
 
-/** The JSON object in a body. */
+/** Parses a body as a JSON object. */
 export function parseObject(body: string): UnknownRecord {
   let value: unknown;
   try {
@@ -48,7 +45,7 @@ export function parseObject(body: string): UnknownRecord {
   return value;
 }
 
-/** A quote in our words. Whether it answers the intent is judged by `checkQuote`. */
+/** Reads a quote in the terms of this library. `checkQuote` judges if it answers the intent. */
 export function readQuote(
   raw: UnknownRecord,
   intent: QuoteIntent,
@@ -63,7 +60,7 @@ export function readQuote(
     throw invalidAnswer('a mint is not an address');
   if (inAmount === undefined || outAmount === undefined || threshold === undefined)
     throw invalidAnswer('an amount is not a decimal string');
-  // v2 knows one mode only and once left the field out.
+  // v2 quotes `ExactIn` only, and once left the field out.
   const mode = swapMode ?? 'ExactIn';
   if (mode !== 'ExactIn' && mode !== 'ExactOut') throw invalidAnswer('its swap mode is unknown');
   if (
@@ -86,7 +83,7 @@ export function readQuote(
   return {
     ...{ inputMint, outputMint, swapMode: mode, slippageBps, provider, quotedAt, raw },
     ...{ inAmount: inAmount.toString(), outAmount: outAmount.toString(), platformFeeBps: 0 },
-    // The threshold is the service's arithmetic; ours is on the safe side of it, whatever it says.
+    // The threshold is the service's arithmetic, so take the more cautious of it and of our own.
     minOutAmount: (mode === 'ExactOut'
       ? outAmount
       : minAmount(threshold, leastOut(outAmount, intent.slippageBps))
@@ -100,7 +97,7 @@ export function readQuote(
   };
 }
 
-/** Jupiter gives a fraction as text; rounded up to basis points. */
+/** Converts Jupiter's fraction to basis points, rounded up; null if it cannot be read. */
 function impactBps(fraction: unknown): number | null {
   const text = typeof fraction === 'number' ? String(fraction) : fraction;
   if (typeof text !== 'string' || !/^-?[0-9]{1,4}(\.[0-9]{1,40})?(e-?[0-9]{1,2})?$/i.test(text))
@@ -118,7 +115,7 @@ function routeOf(plan: unknown): string[] {
   });
 }
 
-/** The one instruction that is taken from the service. */
+/** Reads the swap instruction, which is the only instruction that is taken from the service. */
 function readInstruction(value: unknown): Instruction {
   const { programId, accounts, data } = isRecord(value) ? value : {};
   if (!isAddress(programId) || !Array.isArray(accounts) || accounts.length > MAX_ACCOUNTS)
@@ -143,7 +140,7 @@ function readData(value: unknown): Uint8Array {
   }
 }
 
-/** A build: the swap instruction, and the addresses of its lookup tables. */
+/** Reads a build: the swap instruction, and the addresses of its lookup tables. */
 export function readBuild(instruction: unknown, tables: unknown): SwapBuild {
   const addresses: unknown = tables ?? [];
   if (!Array.isArray(addresses) || addresses.length > MAX_TABLES)

@@ -8,8 +8,8 @@ import { createJupiterV1 } from './v1.js';
 import { createJupiterV2 } from './v2.js';
 
 /**
- * Jupiter's two APIs as one provider: the first quotes exact outputs, the second is there when the
- * first has no route or is gone.
+ * Joins Jupiter's two APIs into one provider. v1 quotes exact outputs; v2 quotes if v1 has no route
+ * or is switched off.
  */
 export const connect: SwapSource['connect'] = (
   { jupiterUrl: baseUrl, jupiterApiKey: apiKey, fetch, timeouts, runtime },
@@ -35,22 +35,22 @@ export const connect: SwapSource['connect'] = (
 interface FallbackOptions {
   /** Quotes `ExactOut`. */
   readonly first: SwapProvider;
-  /** `ExactIn` only, and used if the first cannot. */
+  /** Quotes `ExactIn` only; asked if `first` has no route or is switched off. */
   readonly second: SwapProvider;
   readonly runtime: Runtime;
-  /** Called once when the first is gone for the rest of the process. */
+  /** Called once, when `first` is found switched off. It is not asked again in this process. */
   readonly onSunset?: ((status: number) => void) | undefined;
 }
 
-// Jupiter v1 is superseded: when it goes, it answers one of these.
+// Jupiter v1 is superseded: after it is switched off, it answers with one of these statuses.
 const SUNSET: ReadonlySet<number> = new Set([401, 404, 410]);
 const REMEMBER_MS = 60_000;
 const MAX_REMEMBERED = 256;
 
 /**
- * Two providers as one. A pair that the first cannot quote `ExactOut` is sized with the second;
- * its quotes come with their instructions. A rate limit or an outage never changes the provider:
- * both are behind the same gateway.
+ * Joins two providers into one. If `first` cannot quote a pair `ExactOut`, `second` quotes the pair
+ * next, because its quotes come with their instructions. A rate limit or an outage never changes
+ * the provider: both are behind the same gateway.
  */
 export function createFallback({
   first,
@@ -58,14 +58,15 @@ export function createFallback({
   runtime,
   onSunset,
 }: FallbackOptions): SwapProvider {
-  let gone = false;
+  let isFirstGone = false;
+  /** Milliseconds since the epoch at which each pair had no `ExactOut` route. */
   const withoutExactOut = new Map<string, number>();
 
   const sunset = (error: unknown): boolean => {
     if (!isExactChangeError(error, 'jupiter_unavailable') || !SUNSET.has(error.details.status))
       return false;
-    if (!gone) onSunset?.(error.details.status);
-    gone = true;
+    if (!isFirstGone) onSunset?.(error.details.status);
+    isFirstGone = true;
     return true;
   };
   const remember = (pair: string) => {
@@ -80,13 +81,13 @@ export function createFallback({
   return {
     id: 'jupiter',
     get supportsExactOut() {
-      return !gone;
+      return !isFirstGone;
     },
     async quote(intent, signal) {
       const pair = `${intent.inputMint} ${intent.outputMint}`;
       if (intent.swapMode === 'ExactOut') {
         try {
-          if (!gone) return await first.quote(intent, signal);
+          if (!isFirstGone) return await first.quote(intent, signal);
         } catch (error) {
           if (!sunset(error)) {
             if (isExactChangeError(error, 'no_route')) remember(pair);
@@ -95,7 +96,7 @@ export function createFallback({
         }
         throw noExactOut(intent);
       }
-      const order = gone
+      const order = isFirstGone
         ? [second]
         : sinceThen(runtime, withoutExactOut.get(pair) ?? -Infinity) < REMEMBER_MS
           ? [second, first]
@@ -107,7 +108,7 @@ export function createFallback({
       );
     },
     async build(quote, wallet, signal) {
-      const provider = [first, second].find((one) => one.id === quote.provider);
+      const provider = [first, second].find(({ id }) => id === quote.provider);
       if (provider === undefined) {
         const reason = 'the quote is of another provider';
         throw new QuoteError(
@@ -119,7 +120,7 @@ export function createFallback({
       try {
         return await provider.build(quote, wallet, signal);
       } catch (error) {
-        // The next quote will come from the second.
+        // If `first` is switched off, the next quote comes from `second`.
         if (provider === first) sunset(error);
         throw error;
       }

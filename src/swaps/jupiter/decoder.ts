@@ -59,9 +59,10 @@ export const jupiterDecoder: SwapDecoder = {
 const CREATE = [0x93, 0xf1, 0x7b, 0x64, 0xf4, 0x84, 0xae, 0x76];
 
 /**
- * Jupiter's account for the SOL of one swap, if this instruction makes it for this wallet with
- * exactly what the recorded ones name: `/swap` makes it if a wallet's own wrapped SOL account is to
- * be left alone. In every recorded transaction it is the first address of these seeds.
+ * Returns Jupiter's temporary SOL account, if the instruction makes it for this wallet and names
+ * exactly the accounts that recorded instructions name. `/swap` makes it to leave the wallet's own
+ * wrapped SOL account alone. In every recorded transaction it is the canonical address of these
+ * seeds.
  */
 export function temporaryOf(
   { program, accounts, data }: Instruction,
@@ -81,7 +82,7 @@ export function temporaryOf(
   return data[CREATE.length] === bump && names({ accounts }, made) ? address : undefined;
 }
 
-/** Errors of Jupiter's program that say what to do; by number. */
+/** Names of errors of Jupiter's program that help a caller, by number. */
 export const programErrors: ReadonlyMap<number, string> = new Map([
   [6000, 'EmptyRoute'],
   [6001, 'SlippageToleranceExceeded'],

@@ -34,9 +34,9 @@ const JUPITER: HttpPeer = {
 };
 
 /**
- * A fetch for Jupiter: see {@link createHttp}. Only for requests that change nothing. Throws
- * `rate_limited`, `jupiter_unavailable`, `timeout` or `invalid_response`, or the reason of the
- * caller's signal.
+ * Creates a fetch for Jupiter: see {@link createHttp}. Only for requests that change nothing,
+ * because it repeats them. Rejects with `rate_limited`, `jupiter_unavailable`, `timeout` or
+ * `invalid_response`, or with the reason of the caller's signal.
  */
 export function createJupiterHttp(options: Omit<HttpOptions, 'peer'>): typeof fetch {
   return createHttp({ ...options, peer: JUPITER });
@@ -55,11 +55,11 @@ function unavailable(
   return new TransportError('jupiter_unavailable', message, { details: { status }, ...more });
 }
 
-// Gone or being switched off; old examples still name them.
+// Hosts that are switched off or soon will be; old examples still name them.
 const DEAD_HOSTS: ReadonlySet<string> = new Set(['lite-api.jup.ag', 'quote-api.jup.ag']);
 
 /**
- * The base address without a slash at its end. Throws `invalid_option` for hosts that are gone,
+ * Returns the base address without a slash at its end. Throws `invalid_option` for retired hosts,
  * plain http and addresses with a query.
  */
 export function jupiterBase(baseUrl: string): string {
@@ -78,7 +78,7 @@ export function jupiterBase(baseUrl: string): string {
   return url.href.replace(/\/+$/, '');
 }
 
-/** The header of an API key; none for a blank one, which Jupiter would answer with 401. */
+/** Returns the header of an API key; no header for a blank key, which Jupiter answers with 401. */
 export function keyHeader(apiKey: string | undefined): Record<string, string> {
   const key = apiKey?.trim() ?? '';
   return key === '' ? {} : { 'x-api-key': key };

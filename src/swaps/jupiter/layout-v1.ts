@@ -1,40 +1,35 @@
 import type { SwapMode } from '../types.js';
 
-/**
- * Where one V1 form of Jupiter's swap instruction keeps what matters; numbers are positions in its
- * accounts and data.
- */
+/** A V1 form of Jupiter's swap instruction; numbers are positions in its accounts and data. */
 export interface SwapFormV1 {
   readonly name: string;
   readonly mode: SwapMode;
   readonly user: number;
   readonly source: number;
   readonly destination: number;
-  /** An optional account that gets the output instead; absent if the form has none. */
+  /** Optional account that gets the output instead of `destination`; absent if the form has none. */
   readonly destinationOverride?: number;
-  /**
-   * Absent if the form does not name it: then only the source account says what is paid with.
-   */
+  /** Absent if the form does not name it: then only the source account tells the mint. */
   readonly sourceMint?: number;
   readonly destinationMint: number;
   /**
-   * One for both sides. The forms never say which side it is of: the token accounts must prove
-   * that.
+   * A token program of either side. The form does not say which side it belongs to, so the token
+   * accounts must prove that.
    */
   readonly tokenProgram: number;
-  /** Optional: Token-2022 beside the other; absent if the form has none. */
+  /** Optional Token-2022 program, beside `tokenProgram`; absent if the form has none. */
   readonly token2022Program?: number;
-  /** Optional: the account that takes a platform fee. */
+  /** Optional account that takes a platform fee. */
   readonly feeAccount: number;
   readonly eventAuthority: number;
   /**
-   * Jupiter's own program id, as Anchor's event CPI wants it. It also stands for each optional
-   * account that is not there.
+   * Jupiter's own program id, as Anchor's event CPI wants it. The same id also replaces each
+   * optional account that is left out.
    */
   readonly self: number;
   /**
-   * Offset at which the route plan begins. The amounts follow it: in and quoted out, or out and
-   * quoted in.
+   * Offset of the route plan. The amounts follow it: input and quoted output, or output and quoted
+   * input.
    */
   readonly plan: number;
 }
@@ -57,16 +52,16 @@ const exactOut = {
   eventAuthority: 9,
   self: 10,
 };
-// 1, 4 and 5 are the program's own authority and its two token accounts; the data begins with that
-// authority's id, one byte.
+// Accounts 1, 4 and 5 are the program's own authority and its two token accounts. The authority's id
+// is one byte of data before the plan.
 const shared = {
   ...{ tokenProgram: 0, user: 2, source: 3, destination: 6, sourceMint: 7, destinationMint: 8 },
   ...{ feeAccount: 9, token2022Program: 10, eventAuthority: 11, self: 12, plan: 9 },
 };
 
 /**
- * Jupiter's V1 forms, by discriminator in hex. Those with a token ledger are left out: what they
- * pay is written elsewhere.
+ * Jupiter's V1 forms, by discriminator in hex. Forms with a token ledger are left out, because they
+ * take their input amount from another account.
  */
 export const v1Forms: ReadonlyMap<string, SwapFormV1> = new Map([
   ['e517cb977ae3ad2a', { name: 'route', mode: 'ExactIn', ...route }],

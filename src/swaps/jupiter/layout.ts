@@ -5,10 +5,7 @@ import type { SwapMode } from '../types.js';
 import { type SwapFormV1, v1Forms } from './layout-v1.js';
 import { NUMBERS_V1_BYTES, routePlanEnd } from './route-plan.js';
 
-/**
- * Where one V2 form of Jupiter's swap instruction keeps what matters; numbers are positions in its
- * accounts and data.
- */
+/** A V2 form of Jupiter's swap instruction; numbers are positions in its accounts and data. */
 export interface SwapForm {
   readonly name: string;
   readonly mode: SwapMode;
@@ -19,7 +16,7 @@ export interface SwapForm {
   readonly destinationMint: number;
   readonly sourceProgram: number;
   readonly destinationProgram: number;
-  /** An optional account that gets the output instead; absent if the form has none. */
+  /** Optional account that gets the output instead of `destination`; absent if the form has none. */
   readonly destinationOverride?: number;
   readonly eventAuthority: number;
   /** Jupiter's own program id, as Anchor's event CPI wants it. */
@@ -47,10 +44,10 @@ const shared = {
   sourceProgram: 8,
   destinationProgram: 9,
 };
-// The data of the shared twins begins with the id of a program authority, one byte.
+// Forms with shared accounts have the id of a program authority, one byte, before the amounts.
 const sharedTail = { eventAuthority: 10, self: 11, amounts: 9 };
 
-/** Jupiter's V2 forms, whose amounts stand at a fixed place, by discriminator in hex. */
+/** Jupiter's V2 forms, by discriminator in hex. Their amounts are at a fixed offset. */
 export const v2Forms: ReadonlyMap<string, SwapForm> = new Map([
   ['bb64facc31c4af14', { name: 'route_v2', mode: 'ExactIn', ...plain, ...plainTail }],
   ['9d8ab85215f4f324', { name: 'exact_out_route_v2', mode: 'ExactOut', ...plain, ...plainTail }],
@@ -64,17 +61,17 @@ export const v2Forms: ReadonlyMap<string, SwapForm> = new Map([
   ],
 ]);
 
-/** What Jupiter's instructions say besides. */
+/** A decoded swap, with the accounts that only Jupiter's instructions have. */
 interface JupiterCall extends SwapCall {
   readonly eventAuthority: Address;
   readonly self: Address;
 }
 
-/** Two amounts, and slippage, platform fee and positive slippage in basis points. */
+/** Bytes of two amounts, and of slippage, platform fee and positive slippage in basis points. */
 const NUMBERS_BYTES = 22;
 const ROUTE_LENGTH_BYTES = 4;
 
-/** Whether the discriminator belongs to a form that is understood. */
+/** Whether the discriminator belongs to a known form. */
 export function isSwapForm(data: Uint8Array): boolean {
   const discriminator = discriminatorOf(data);
   return v2Forms.has(discriminator) || v1Forms.has(discriminator);
@@ -82,8 +79,8 @@ export function isSwapForm(data: Uint8Array): boolean {
 
 /**
  * Whether the route plan of a V1 form can be walked to its end, with the amounts and nothing else
- * behind it: the program reads them there, and would leave alone whatever follows. The V2 forms
- * have their amounts before the plan.
+ * behind it. The program reads the amounts there and ignores any later bytes. True for V2 forms:
+ * their amounts come before the plan.
  */
 export function hasReadablePlan(data: Uint8Array): boolean {
   const form = v1Forms.get(discriminatorOf(data));
@@ -91,8 +88,8 @@ export function hasReadablePlan(data: Uint8Array): boolean {
 }
 
 /**
- * Reads a swap instruction of a known form; undefined if the form is unknown or anything it must
- * have is missing.
+ * Decodes a swap instruction of a known form. Returns undefined if the form is unknown, or if
+ * accounts or numbers of the form are missing.
  */
 export function decodeSwap(instruction: Instruction): JupiterCall | undefined {
   const discriminator = discriminatorOf(instruction.data);
@@ -110,7 +107,7 @@ function decodeV2(
   { program, accounts, data }: Instruction,
 ): JupiterCall | undefined {
   if (data.length < form.amounts + NUMBERS_BYTES + ROUTE_LENGTH_BYTES) return undefined;
-  const at = (place: number) => accounts[place]?.address;
+  const at = (position: number) => accounts[position]?.address;
   const [user, source, destination] = [at(form.user), at(form.source), at(form.destination)];
   const [sourceMint, destinationMint] = [at(form.sourceMint), at(form.destinationMint)];
   const [sourceProgram, destinationProgram] = [at(form.sourceProgram), at(form.destinationProgram)];
@@ -155,8 +152,8 @@ function decodeV1(
   { program, accounts, data }: Instruction,
 ): JupiterCall | undefined {
   const amounts = amountsV1(form, data);
-  const at = (place: number | undefined) =>
-    place === undefined ? undefined : accounts[place]?.address;
+  const at = (position: number | undefined) =>
+    position === undefined ? undefined : accounts[position]?.address;
   const [user, source, destination, destinationMint] = [
     at(form.user),
     at(form.source),
@@ -196,12 +193,12 @@ function decodeV1(
   };
 }
 
-/** Anchor's word for an optional account that is not there is the program's own id. */
+/** Returns undefined for an account that is left out: Anchor names the program's own id instead. */
 function optional(program: Address, account: Address | undefined): Address | undefined {
   return account === program ? undefined : account;
 }
 
-/** Where the amounts of a V1 form begin. */
+/** Returns the offset of the amounts of a V1 form; undefined if they do not end the data. */
 function amountsV1(form: SwapFormV1, data: Uint8Array): number | undefined {
   const end = routePlanEnd(data, form.plan);
   return end !== undefined && data.length - end === NUMBERS_V1_BYTES ? end : undefined;
@@ -229,16 +226,16 @@ function readNumbers(
   const second = view.getBigUint64(8, true);
   const slippageBps = view.getUint16(16, true);
   const [platformFeeBps, positiveSlippageBps] = fees(view);
-  const rest = { slippageBps, platformFeeBps, positiveSlippageBps };
-  // Above 100 % the least output would be negative: read as nothing, which no expectation accepts.
+  const basisPoints = { slippageBps, platformFeeBps, positiveSlippageBps };
+  // Above 100 % the least output would be negative. Read it as 0, which no expectation accepts.
   const least = slippageBps > 10_000 ? 0n : leastOut(second, slippageBps);
   return mode === 'ExactIn'
-    ? { inAmount: first, outAmount: second, maxIn: first, minOut: least, ...rest }
+    ? { inAmount: first, outAmount: second, maxIn: first, minOut: least, ...basisPoints }
     : {
         inAmount: second,
         outAmount: first,
         maxIn: mostIn(second, slippageBps),
         minOut: first,
-        ...rest,
+        ...basisPoints,
       };
 }

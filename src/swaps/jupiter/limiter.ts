@@ -7,29 +7,31 @@ import { jupiterBase } from './http.js';
 const WINDOW_MS = 60_000;
 const MAX_PAUSE_MS = 60_000;
 
-/** Requests in any 60 seconds, of which some may leave at once. */
 export interface Rate {
+  /** Requests in any 60 seconds. */
   readonly perWindow: number;
+  /** Requests that may leave at once. */
   readonly burst: number;
 }
 
-// jupiter.md 1.3: 0.5 requests a second without a key, 1 on the smallest plan with one.
+// jupiter.md 1.3: 0.5 requests a second without a key, 1 on the smallest plan with a key.
 const KEYLESS: Rate = { perWindow: 30, burst: 5 };
 const WITH_KEY: Rate = { perWindow: 60, burst: 10 };
 
-/** The client that a limiter holds back, and the deadline of each of its requests. */
-interface Asking {
+/** Settings of the client that sends the requests. */
+interface ClientSettings {
   readonly baseUrl: string;
   readonly apiKey: string | undefined;
+  /** Deadline of each request. */
   readonly timeoutMs: number;
 }
 
 /**
- * The limiter for a Jupiter address: a window for api.jup.ag itself; any other is left alone when
- * its own answers ask for that.
+ * Returns the limiter for a Jupiter address: a sliding window for api.jup.ag itself. For any other
+ * address, requests only pause when its answers ask for a pause.
  */
 export function jupiterLimiter(
-  { baseUrl, apiKey, timeoutMs }: Asking,
+  { baseUrl, apiKey, timeoutMs }: ClientSettings,
   runtime: Runtime,
 ): RequestLimiter {
   const key = apiKey?.trim() ?? '';
@@ -40,22 +42,23 @@ export function jupiterLimiter(
 }
 
 /**
- * A sliding window of 60 seconds: `burst` requests may leave at once, then one for each
- * `60 s / perWindow`, and never more than `perWindow` in any window. The first to ask leaves first;
- * requests that give way have a line of their own, and leave half a burst and a window's last
- * `burst` to the others, so that none of those waits for them. With `learns`, the limit of a larger
- * plan is read from the answers.
+ * Creates a sliding window of 60 seconds: `burst` requests may leave at once, then one request each
+ * `60 s / perWindow`, and never more than `perWindow` in any window. Requests leave in the order in
+ * which they ask. Low-priority requests wait in a second line, so that the first line never waits
+ * for them: half of the burst and the last `burst` of a window are not for the second line. With
+ * `learns`, the limit of a larger plan is read from the answers.
  */
 export function createLimiter(initial: Rate, runtime: Runtime, learns: boolean): RequestLimiter {
   let rate = initial;
+  /** Milliseconds since the epoch at which each request of the window left. */
   let sent: number[] = [];
   let pausedUntil = 0;
-  const last = { first: Promise.resolve(), second: Promise.resolve() };
+  const lastTurn = { first: Promise.resolve(), second: Promise.resolve() };
 
-  const msUntilFree = (line: keyof typeof last): number => {
+  const msUntilFree = (line: keyof typeof lastTurn): number => {
     const share = line === 'first' ? rate : shareOfSecond(rate);
     const now = runtime.now();
-    // A clock that is set back ends each wait.
+    // If the clock is set back, all waits end.
     sent = sent.filter((at) => at > now - WINDOW_MS && at <= now);
     if (pausedUntil > now + MAX_PAUSE_MS) pausedUntil = 0;
     return Math.max(
@@ -66,7 +69,10 @@ export function createLimiter(initial: Rate, runtime: Runtime, learns: boolean):
     );
   };
 
-  const admit = async (line: keyof typeof last, signal: AbortSignal | undefined): Promise<void> => {
+  const admit = async (
+    line: keyof typeof lastTurn,
+    signal: AbortSignal | undefined,
+  ): Promise<void> => {
     for (let ms = msUntilFree(line); ms > 0; ms = msUntilFree(line))
       await runtime.sleep(ms, signal);
     if (signal?.aborted === true) throw signal.reason;
@@ -76,9 +82,9 @@ export function createLimiter(initial: Rate, runtime: Runtime, learns: boolean):
   return {
     take(signal) {
       const line = isLowPriority(signal) ? 'second' : 'first';
-      const turn = last[line].then(() => admit(line, signal));
-      // One that gave up leaves its place to the next.
-      last[line] = turn.catch(() => undefined);
+      const turn = lastTurn[line].then(() => admit(line, signal));
+      // An aborted request leaves its turn to the next request.
+      lastTurn[line] = turn.catch(() => undefined);
       return untilAborted(turn, signal);
     },
     observe(status, headers) {
@@ -98,8 +104,8 @@ export function createLimiter(initial: Rate, runtime: Runtime, learns: boolean):
 }
 
 /**
- * Of a rate, for those that give way: slower in all, so that its turn never comes before one of the
- * first line that waits.
+ * Returns the rate of the second line. It is the slower rate in every respect. So no low-priority
+ * request leaves while a request of the first line waits.
  */
 function shareOfSecond({ perWindow, burst }: Rate): Rate {
   return { perWindow: Math.max(1, perWindow - burst), burst: Math.max(1, Math.floor(burst / 2)) };
@@ -110,12 +116,12 @@ function windowWait(sent: readonly number[], { perWindow }: Rate, now: number): 
   return oldest === undefined ? 0 : oldest + WINDOW_MS - now;
 }
 
-/** A bucket of `burst` that fills at the window's rate, worked out from what was sent. */
+/** Returns the wait for a bucket of `burst` requests that refills at the window's rate. */
 function bucketWait(sent: readonly number[], { perWindow, burst }: Rate, now: number): number {
-  const each = WINDOW_MS / perWindow;
-  // When the bucket would be full again if nothing else were sent.
-  const full = sent.reduce((until, at) => Math.max(until, at) + each, 0);
-  return Math.max(0, full - now - (burst - 1) * each);
+  const msEach = WINDOW_MS / perWindow;
+  // The time at which the bucket would be full again if no more requests were sent.
+  const fullAt = sent.reduce((until, at) => Math.max(until, at) + msEach, 0);
+  return Math.max(0, fullAt - now - (burst - 1) * msEach);
 }
 
 function count(text: string | null): number | undefined {

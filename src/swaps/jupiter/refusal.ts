@@ -2,7 +2,7 @@ import { type ExactChangeError, QuoteError, TransportError } from '../../errors.
 import { isRecord } from '../../internal/record.js';
 import type { Address } from '../../solana/types.js';
 
-/** The swap that was asked for when Jupiter refused. */
+/** The mints of the swap that Jupiter refused. */
 export interface Asked {
   readonly inputMint: Address;
   readonly outputMint: Address;
@@ -14,18 +14,18 @@ export const noRouteCodes: ReadonlySet<string> = new Set([
   'MARKET_NOT_FOUND',
   'TOKEN_NOT_TRADABLE',
   'ROUTE_PLAN_DOES_NOT_CONSUME_ALL_THE_AMOUNT',
-  // The venues that have the pair cannot do this mode or this many accounts: another way of asking
-  // may work.
+  // The venues with this pair do not support this mode or this number of accounts: another mode or
+  // number may work.
   'NOT_SUPPORTED',
 ]);
-// Some 400s are plain text.
+// Some answers with status 400 are plain text.
 const NO_ROUTE_TEXT =
   /could not find any route|no routes? found|route not found|does not support it|not tradable/i;
 const STALE = 'FAILED_TO_GET_SWAP_AND_ACCOUNT_METAS';
 
 /**
- * What a refusal of Jupiter means; its own words go into `untrusted`. 429 and 5xx never get here:
- * `createJupiterHttp` tries them again.
+ * Returns the error for a refusal of Jupiter; Jupiter's own text goes into `untrusted`. 429 and 5xx
+ * never get here, because `createJupiterHttp` handles them.
  */
 export function refusalOf(
   status: number,
@@ -72,6 +72,6 @@ function readRefusal(body: string): { code: string | undefined; text: string } {
     return { code: undefined, text: body };
   }
   const { errorCode, error, message } = isRecord(value) ? value : {};
-  const text = [error, message].find((one): one is string => typeof one === 'string');
+  const text = [error, message].find((value): value is string => typeof value === 'string');
   return { code: typeof errorCode === 'string' ? errorCode : undefined, text: text ?? '' };
 }

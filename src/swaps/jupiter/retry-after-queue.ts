@@ -4,40 +4,35 @@ import type { RequestLimiter } from '../../internal/http.js';
 import type { Runtime } from '../../internal/runtime.js';
 import { rateLimited } from './http.js';
 
-/** For a 429 that does not say how long it lasts. */
+/** Pause after a 429 that does not say how long it lasts. */
 const BRIEF_MS = 1_000;
-/** No longer does one answer hold up all requests: it may be wrong. */
+/** Longest pause, because an answer may ask for too long a pause by mistake. */
 const MAX_PAUSE_MS = 10_000;
-/**
- * Between the first two that leave after a pause: time for an answer, which may be the next 429.
- */
+/** Gap between the first two requests after a pause: time for an answer, which may be a 429. */
 const FIRST_GAP_MS = 100;
 /**
- * Each further gap is that much of the one before, so that a line of any length is gone in two
- * seconds, and nothing is slowed down for good.
+ * Factor from each gap to the next. It ends a line of any length within two seconds, and slows down
+ * no request for good.
  */
 const SHRINK = 0.95;
 
-/** Requests that wait for one address, of which none leaves while it wants to be left alone. */
+/** Requests that wait for one address; no request leaves during a pause. */
 interface Line {
-  /** None waits, and none that comes now would have to. */
+  /** Whether no request waits and a new request could leave at once. */
   isOver(): boolean;
   join(timeoutMs: number, signal: AbortSignal | undefined): Promise<void>;
   pause(ms: number): void;
 }
 
-/**
- * By the clock that they wait by, and by address and key. There is none for an address that asked
- * for no pause.
- */
+/** Lines by the clock of their waits, then by address and key. A line exists only after a pause. */
 const lines = new WeakMap<Runtime, Map<string, Line>>();
 
 /**
- * Lets everything leave at once, until an answer of the address is a 429, or says that it was the
- * last of its window: then nothing leaves in this process, of whichever client of that address and
- * key, for as long as the answer asks, 10 seconds at most. Requests leave in the order of asking,
- * the first of them some way apart. One that has no time left before its turn, by the deadline of
- * its own client (`timeoutMs`), is refused with `rate_limited`.
+ * Creates a limiter that lets every request leave at once, until an answer is a 429 or its window
+ * is used up. Then all clients of this address and key in this process pause. The answer tells how
+ * long, 10 seconds at most. After a pause, requests leave in the order in which they ask, at first
+ * with gaps. A request that reaches its client's deadline (`timeoutMs`) before its turn is refused
+ * with `rate_limited`.
  */
 export function createRetryAfterQueue(
   address: string,
@@ -45,52 +40,54 @@ export function createRetryAfterQueue(
   timeoutMs: number,
   runtime: Runtime,
 ): RequestLimiter {
-  const all = lines.get(runtime) ?? new Map<string, Line>();
-  lines.set(runtime, all);
+  const linesOfClock = lines.get(runtime) ?? new Map<string, Line>();
+  lines.set(runtime, linesOfClock);
   const key = JSON.stringify([address, apiKey]);
   return {
     async take(signal) {
-      await all.get(key)?.join(timeoutMs, signal);
+      await linesOfClock.get(key)?.join(timeoutMs, signal);
     },
     observe(status, headers) {
-      const ms = askedPause(status, headers, runtime.now());
+      const ms = pauseOf(status, headers, runtime.now());
       if (ms === 0) return;
-      for (const [other, line] of all) if (line.isOver()) all.delete(other);
-      const line = all.get(key) ?? createLine(runtime);
-      all.set(key, line);
+      for (const [lineKey, line] of linesOfClock) if (line.isOver()) linesOfClock.delete(lineKey);
+      const line = linesOfClock.get(key) ?? createLine(runtime);
+      linesOfClock.set(key, line);
       line.pause(ms);
     },
   };
 }
 
-function askedPause(status: number, headers: Headers, now: number): number {
+/** Returns the milliseconds of pause that an answer asks for. */
+function pauseOf(status: number, headers: Headers, now: number): number {
   if (status === 429) return askedWait(headers, now) ?? BRIEF_MS;
   const isLast = /^(0|-[0-9]{1,12})$/.test(headers.get('x-ratelimit-remaining')?.trim() ?? '');
   return isLast ? (askedWait(headers, now) ?? 0) : 0;
 }
 
 function createLine(runtime: Runtime): Line {
-  /** When the address was heard last, for how long it asked, and for how long it is left alone. */
+  /** Time of the last request to pause, the pause that it asked for, and the pause that counts. */
   let pause = { at: 0, askedMs: 0, ms: 0 };
-  let left = { at: 0, gapMs: 0 };
+  /** Time at which the last request left, and the gap that follows it. */
+  let lastSent = { at: 0, gapMs: 0 };
   let gapMs = FIRST_GAP_MS;
   let waiting = 0;
-  let last: Promise<void> = Promise.resolve();
+  let lastTurn: Promise<void> = Promise.resolve();
 
   const remaining = (at: number, ms: number): number => {
     const passed = runtime.now() - at;
-    // A clock that is set back ends each wait.
+    // If the clock is set back, all waits end.
     return passed < 0 ? 0 : Math.max(0, ms - passed);
   };
   const pauseLeft = () => remaining(pause.at, pause.ms);
   const askedLeft = () => remaining(pause.at, pause.askedMs);
-  const msUntilFree = () => Math.max(pauseLeft(), remaining(left.at, left.gapMs));
+  const msUntilFree = () => Math.max(pauseLeft(), remaining(lastSent.at, lastSent.gapMs));
   const refusal = () => rateLimited(Math.max(1, askedLeft(), msUntilFree()));
 
   const admit = async (signal: AbortSignal): Promise<void> => {
     for (let ms = msUntilFree(); ms > 0; ms = msUntilFree()) await runtime.sleep(ms, signal);
     if (signal.aborted) throw signal.reason;
-    left = { at: runtime.now(), gapMs };
+    lastSent = { at: runtime.now(), gapMs };
     gapMs = Math.floor(gapMs * SHRINK);
   };
 
@@ -101,27 +98,27 @@ function createLine(runtime: Runtime): Line {
       if (signal?.aborted === true) throw signal.reason;
       if (isOver()) return;
       if (pauseLeft() >= timeoutMs) throw refusal();
-      const own = new AbortController();
-      const forget =
-        signal === undefined ? undefined : onAbort(signal, () => own.abort(signal.reason));
-      const late = runtime.sleep(timeoutMs, own.signal).then(() => own.abort(refusal()));
-      // It ends with the turn, and is not looked at.
-      late.catch(() => undefined);
+      const wait = new AbortController();
+      const stopListening =
+        signal === undefined ? undefined : onAbort(signal, () => wait.abort(signal.reason));
+      const deadline = runtime.sleep(timeoutMs, wait.signal).then(() => wait.abort(refusal()));
+      // The sleep rejects when the wait ends; `wait` already carries the outcome.
+      deadline.catch(() => undefined);
       waiting += 1;
-      const turn = last.then(() => admit(own.signal));
-      // One that gave up leaves its place to the next.
-      last = turn.catch(() => undefined);
+      const turn = lastTurn.then(() => admit(wait.signal));
+      // An aborted request leaves its turn to the next request.
+      lastTurn = turn.catch(() => undefined);
       try {
-        await untilAborted(turn, own.signal);
+        await untilAborted(turn, wait.signal);
       } finally {
         waiting -= 1;
-        forget?.();
-        own.abort();
+        stopListening?.();
+        wait.abort();
       }
     },
     pause(askedMs) {
       const ms = Math.min(askedMs, MAX_PAUSE_MS);
-      // Of several answers of one outage the one that asks for most counts.
+      // If several answers ask for a pause, the longest pause counts.
       pause = {
         at: runtime.now(),
         askedMs: Math.max(askedMs, askedLeft()),

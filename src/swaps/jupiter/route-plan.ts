@@ -1,19 +1,16 @@
-/**
- * How many bytes a value takes, and which of them it may hold: all that a walk past it needs.
- * Borsh, little endian.
- */
+/** The size of a value, and the tags that it may hold: enough to skip it. Borsh, little endian. */
 export type Kind =
-  /** That many bytes of any content. */
+  /** That many bytes with any content. */
   | number
-  /** One after the other. */
+  /** Values that follow each other. */
   | { readonly fields: readonly Kind[] }
-  /** One byte that says which of these follows; `undefined` is one that we do not know. */
+  /** A byte that says which value follows; `undefined` is a value that we do not know. */
   | { readonly tagged: readonly (Kind | undefined)[] }
-  /** A u32 that says how many follow. */
+  /** A u32 that says how many values follow, and the most that we read. */
   | { readonly list: Kind; readonly most: number };
 
-// A transaction has 1,232 bytes and Jupiter's longest routes a handful of steps: one that announces
-// more means to mislead.
+// A transaction has at most 1,232 bytes, and Jupiter's longest routes have a handful of steps. A
+// plan that announces more means to mislead.
 const MOST_BYTES = 1_232;
 const MOST_ENTRIES = 32;
 
@@ -53,9 +50,9 @@ const candidates = of(list(candidate), option(u8));
 const candidatesV2 = of(list(of(candidate, u32)), u8, u8);
 
 /**
- * Jupiter's `Swap` by tag, as its program publishes it (October 2026, 197 variants; new ones come
- * at the end); each row names its first. The three that are `undefined`, JupiterLendDexSwap (165),
- * Gatorswap (166) and Denali (168), are said to read other bytes than are published.
+ * Jupiter's `Swap` by tag, as its program publishes it (October 2026, 197 variants; new variants
+ * come at the end). Each row names its first variant. JupiterLendDexSwap (165), Gatorswap (166) and
+ * Denali (168) are `undefined`, because they are said to read other bytes than published.
  */
 export const swapKind: Kind = {
   tagged: [
@@ -89,16 +86,17 @@ export const swapKind: Kind = {
   ],
 };
 
-// A swap, the percent that it gets, and the indexes of its input and output.
+// A swap, its percentage of the input, and the indexes of its input and output.
 const plan = list(of(swapKind, u8, u8, u8));
 
 /**
- * What follows the plan in every V1 form: two amounts (u64), the slippage (u16) and the platform
- * fee (u8), both in basis points.
+ * Bytes of the numbers that follow the plan in every V1 form: two amounts (u64), the slippage (u16)
+ * and the platform fee (u8), both in basis points.
  */
 export const NUMBERS_V1_BYTES = u64 + u64 + u16 + u8;
 
-function allEnd(kinds: readonly Kind[], data: Uint8Array, from: number): number | undefined {
+/** Returns the end of values that follow each other from `from`. */
+function sequenceEnd(kinds: readonly Kind[], data: Uint8Array, from: number): number | undefined {
   return kinds.reduce<number | undefined>(
     (at, kind) => (at === undefined ? undefined : valueEnd(kind, data, at)),
     from,
@@ -108,12 +106,14 @@ function allEnd(kinds: readonly Kind[], data: Uint8Array, from: number): number 
 function listEnd(entry: Kind, most: number, data: Uint8Array, from: number): number | undefined {
   if (from + u32 > data.length) return undefined;
   const count = new DataView(data.buffer, data.byteOffset + from, u32).getUint32(0, true);
-  return count > most ? undefined : allEnd(new Array<Kind>(count).fill(entry), data, from + u32);
+  return count > most
+    ? undefined
+    : sequenceEnd(new Array<Kind>(count).fill(entry), data, from + u32);
 }
 
 function valueEnd(kind: Kind, data: Uint8Array, from: number): number | undefined {
   if (typeof kind === 'number') return from + kind > data.length ? undefined : from + kind;
-  if ('fields' in kind) return allEnd(kind.fields, data, from);
+  if ('fields' in kind) return sequenceEnd(kind.fields, data, from);
   if ('list' in kind) return listEnd(kind.list, kind.most, data, from);
   const tag = data[from];
   const tagged = tag === undefined ? undefined : kind.tagged[tag];
@@ -121,11 +121,11 @@ function valueEnd(kind: Kind, data: Uint8Array, from: number): number | undefine
 }
 
 /**
- * Where the route plan of a V1 swap that begins at `from` ends; undefined if a byte of it cannot
- * be what the program reads there.
- * The program ignores whatever follows its arguments, so that numbers which only look like the last
- * ones prove nothing: those that count stand right after the plan, and nothing may stand behind
- * them.
+ * Returns the end of the route plan of a V1 swap that begins at `from`; undefined if the program
+ * could not read a byte of it that way.
+ *
+ * The program ignores bytes after its arguments, so numbers at the end of the data prove nothing.
+ * The amounts that count come right after the plan, and nothing may follow them.
  */
 export function routePlanEnd(data: Uint8Array, from: number): number | undefined {
   return valueEnd(plan, data, from);

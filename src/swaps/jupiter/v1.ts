@@ -7,7 +7,7 @@ import { type Asked, refusalOf } from './refusal.js';
 import { jupiterBase, keyHeader } from './http.js';
 
 export interface JupiterOptions {
-  /** Such as `https://api.jup.ag`; the path of the API is appended. */
+  /** Base address such as `https://api.jup.ag`; the path of the API is appended. */
   readonly baseUrl: string;
   readonly apiKey?: string | undefined;
   /** From `createJupiterHttp`. */
@@ -16,9 +16,9 @@ export interface JupiterOptions {
 }
 
 /**
- * Jupiter's Swap API v1: the one with `ExactOut`. Only the raw methods of its client are used and
- * the quote goes back as it came, because the generated (de)serialisers drop fields that they do
- * not know.
+ * Creates a provider for Jupiter's Swap API v1, which quotes `ExactOut` too. It uses only the raw
+ * methods of the generated client, and sends the quote back as it came: the generated
+ * (de)serialisers drop fields that they do not know.
  */
 export function createJupiterV1({ baseUrl, apiKey, http, runtime }: JupiterOptions): SwapProvider {
   const id = 'jupiter-v1';
@@ -40,8 +40,7 @@ export function createJupiterV1({ baseUrl, apiKey, http, runtime }: JupiterOptio
           restrictIntermediateTokens: true,
           instructionVersion: 'V2' as const,
         },
-        // Typed as a number, which holds 53 bits only; the client writes whatever it gets into the
-        // URL.
+        // The type is a number, which holds only 53 bits; the client writes any value into the URL.
         amount: intent.amount.toString() as unknown as number,
         ...(maxAccounts === undefined ? {} : { maxAccounts }),
       };
@@ -52,16 +51,15 @@ export function createJupiterV1({ baseUrl, apiKey, http, runtime }: JupiterOptio
     },
     async build(quote, wallet, signal) {
       if (!isRecord(quote.raw) || !Array.isArray(quote.raw['routePlan'])) throw foreignQuote();
-      // Serialised and then replaced by the body below: only its shape matters.
+      // Only its shape matters: the client serialises it, and then the body below replaces it.
       const swapRequest = {
         userPublicKey: wallet,
         quoteResponse: quote.raw,
       } as unknown as SwapRequest;
-      // Wrapping and unwrapping are ours: the swap works on the wallet's wrapped SOL account.
+      // We wrap and unwrap SOL ourselves, so the swap uses the wallet's wrapped SOL account.
       const body = { userPublicKey: wallet, quoteResponse: quote.raw, wrapAndUnwrapSol: false };
       const init = signal === undefined ? {} : { signal };
-      // The client serialises the override itself, so it must be an object, whatever fetch's own
-      // type says.
+      // The body must be an object, whatever its type says, because the client serialises it.
       const override = async (): Promise<RequestInit> => ({
         ...init,
         body: body as unknown as string,
@@ -72,9 +70,9 @@ export function createJupiterV1({ baseUrl, apiKey, http, runtime }: JupiterOptio
   };
 }
 
-/** Runs one call and reads its body; `createJupiterHttp` has bounded its time and size. */
+/** Makes a call and reads the answer; `createJupiterHttp` has bounded its time and size. */
 async function answer(
-  asked: Asked,
+  mints: Asked,
   call: () => Promise<{ raw: Response }>,
 ): Promise<UnknownRecord> {
   let response: Response;
@@ -82,12 +80,12 @@ async function answer(
     response = (await call()).raw;
   } catch (error) {
     if (error instanceof ResponseError)
-      throw refusalOf(error.response.status, await error.response.text(), asked);
+      throw refusalOf(error.response.status, await error.response.text(), mints);
     throw error instanceof FetchError ? error.cause : error;
   }
   const body = await response.text();
   const object = parseObject(body);
-  // Seen in the wild: an error with status 200.
-  if (typeof object['error'] === 'string') throw refusalOf(400, body, asked);
+  // Jupiter has answered errors with status 200.
+  if (typeof object['error'] === 'string') throw refusalOf(400, body, mints);
   return object;
 }

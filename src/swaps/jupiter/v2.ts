@@ -9,15 +9,18 @@ import { refusalOf } from './refusal.js';
 import { jupiterBase, keyHeader } from './http.js';
 import type { JupiterOptions } from './v1.js';
 
-/** A quote of `/build` holds its transaction; after this it is asked for again. */
+/** Age of a `/build` quote up to which its own instructions are used; later it is quoted again. */
 const BUILD_FRESH_MS = 10_000;
 
 export interface JupiterV2Options extends JupiterOptions {
-  /** The wallet that will swap: `/build` has no quote without one. */
+  /** Wallet to quote for: `/build` gives no quote without a wallet. */
   readonly taker: Address;
 }
 
-/** Jupiter's Swap API v2, `GET /build`: `ExactIn` only; the quote comes with its instructions. */
+/**
+ * Creates a provider for Jupiter's Swap API v2, `GET /build`. It quotes `ExactIn` only, and the
+ * quote comes with its instructions.
+ */
 export function createJupiterV2(options: JupiterV2Options): SwapProvider {
   const { runtime, taker } = options;
   const id = 'jupiter-v2';
@@ -35,10 +38,10 @@ export function createJupiterV2(options: JupiterV2Options): SwapProvider {
     id,
     supportsExactOut: false,
     quote: (intent, signal) => quote(intent, taker, signal),
-    async build(old, wallet, signal) {
-      const fresh = wallet === taker && sinceThen(runtime, old.quotedAt) <= BUILD_FRESH_MS;
-      const current = fresh ? old : await quote(intentOf(old), wallet, signal);
-      if (BigInt(current.minOutAmount) < BigInt(old.minOutAmount)) {
+    async build(oldQuote, wallet, signal) {
+      const isFresh = wallet === taker && sinceThen(runtime, oldQuote.quotedAt) <= BUILD_FRESH_MS;
+      const current = isFresh ? oldQuote : await quote(intentOf(oldQuote), wallet, signal);
+      if (BigInt(current.minOutAmount) < BigInt(oldQuote.minOutAmount)) {
         const reason = 'the price moved before the swap was built';
         throw new QuoteError(
           'quote_mismatch',
@@ -47,8 +50,7 @@ export function createJupiterV2(options: JupiterV2Options): SwapProvider {
         );
       }
       if (!isRecord(current.raw)) throw foreignQuote();
-      // The tables' contents in the answer are the service's word: only their addresses are taken,
-      // we fetch them.
+      // Take only the addresses of the tables: we read their contents from the caller's own node.
       const tables = current.raw['addressesByLookupTableAddress'];
       return readBuild(current.raw['swapInstruction'], isRecord(tables) ? Object.keys(tables) : []);
     },
@@ -73,8 +75,8 @@ type BuildRequest = (
 function buildRequest({ baseUrl, apiKey, http }: JupiterV2Options): BuildRequest {
   const base = `${jupiterBase(baseUrl)}/swap/v2/build`;
   const headers = keyHeader(apiKey);
-  // Undocumented, and what strict clients send; if the service refuses it, it is left out from
-  // then on.
+  // The parameter `transactionVersion` is undocumented, but strict clients send it. If the service
+  // refuses it, later requests leave it out.
   let pinsVersion = true;
 
   const send = async (

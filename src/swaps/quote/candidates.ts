@@ -18,17 +18,17 @@ export interface Holdings {
 }
 
 export interface CandidateChoice {
-  /** What is to be bought. */
+  /** The mint to buy. */
   readonly outputMint: Address;
   /** Lamports to keep back for network fees, rent and the wallet's own minimum. */
   readonly keepLamports: bigint;
-  /** Mints or pinned symbols, in order; nothing else is swapped from. */
+  /** Mints or pinned symbols, in order; no other token is swapped from. */
   readonly swapFrom?: readonly string[] | undefined;
   /**
-   * What others have reserved, in base units by mint; SOL, wrapped or not, is {@link WSOL_MINT}.
+   * Base units that other calls have reserved, by mint; SOL, wrapped or not, is {@link WSOL_MINT}.
    */
   readonly reserved?: ReadonlyMap<Address, bigint> | undefined;
-  /** What a holding is worth, in any one unit, by mint; those without come last. */
+  /** Value of each holding by mint, all in the same unit; holdings without a value come last. */
   readonly values?: ReadonlyMap<Address, bigint> | undefined;
 }
 
@@ -39,9 +39,10 @@ export interface Candidate {
 }
 
 /**
- * The tokens to try, best first: the caller's own order, or stablecoins, SOL, then others by value.
- * Left out are what is to be bought, accounts that are frozen, delegated or not the associated one,
- * and what looks like an NFT.
+ * Returns the tokens to try, best first: in the caller's own order, or stablecoins, SOL, then other
+ * tokens by value. Leaves out the token to buy and tokens that look like an NFT. Also leaves out
+ * accounts that are frozen or not the associated account, or that another key may spend from or
+ * close.
  */
 export function orderCandidates(holdings: Holdings, choice: CandidateChoice): Candidate[] {
   const { network } = holdings;
@@ -68,7 +69,7 @@ export function orderCandidates(holdings: Holdings, choice: CandidateChoice): Ca
           ? 2
           : 3;
   const value = ({ mint, available }: Candidate) => values?.get(mint) ?? available;
-  // Stablecoins are compared by amount: those that are pinned all have the same decimals.
+  // Stablecoins compare by amount, because all pinned stablecoins have the same decimals.
   return candidates.sort((a, b) => rank(a) - rank(b) || compare(value(b), value(a)));
 }
 
@@ -78,7 +79,7 @@ function spendable({ wallet, tokens }: Holdings): Holding[] {
     if (owner !== wallet || state !== 'initialized' || delegate !== undefined) return false;
     if (closeAuthority !== undefined && closeAuthority !== wallet) return false;
     if (tokenProgram !== TOKEN_PROGRAM && tokenProgram !== TOKEN_2022_PROGRAM) return false;
-    // One base unit is an NFT, or not worth a swap.
+    // A balance of one base unit is an NFT, or not worth a swap.
     return amount > 1n && address === associatedTokenAddress(wallet, mint, tokenProgram);
   });
 }

@@ -11,12 +11,12 @@ interface Numbers {
   readonly maxIn: bigint;
 }
 
-// The service may round the other way.
+// Base units: the service may round the other way.
 const ROUNDING = 1n;
 
 /**
- * Checks that a quote, from wherever it came, answers the intent, with the bounds recomputed from
- * its own amounts. Throws `quote_mismatch`.
+ * Throws `quote_mismatch` unless a quote answers the intent. The bounds are computed again from the
+ * quote's own amounts, whatever its source.
  */
 export function checkQuote(quote: SwapQuote, intent: QuoteIntent): void {
   const reason = mismatch(quote, intent);
@@ -27,12 +27,12 @@ export function checkQuote(quote: SwapQuote, intent: QuoteIntent): void {
 }
 
 /**
- * Throws `quote_mismatch` unless a quote's fields are what they are typed as: a transport may
- * answer anything.
+ * Throws `quote_mismatch` unless each field of a quote has its declared type, because a transport
+ * may answer anything.
  */
 export function checkFields(quote: SwapQuote): void {
-  const given: unknown = quote;
-  if (isRecord(given) && FIELDS.every(([name, fits]) => fits(given[name]))) return;
+  const value: unknown = quote;
+  if (isRecord(value) && FIELDS.every(([name, fits]) => fits(value[name]))) return;
   const reason = 'a field of it is not what a quote has there';
   throw new QuoteError('quote_mismatch', `The quote was refused: ${reason}. Quote again.`, {
     details: { reason },
@@ -41,7 +41,7 @@ export function checkFields(quote: SwapQuote): void {
 
 const MAX_ROUTE = 50;
 
-/** A quote, its fields checked, as callers may show it: its route is a service's text. */
+/** Returns a checked quote with a route that callers may show: the route is a service's text. */
 export function showable(quote: SwapQuote): SwapQuote {
   return { ...quote, route: quote.route.slice(0, MAX_ROUTE).map(cleanText) };
 }
@@ -61,17 +61,17 @@ const FIELDS: readonly (readonly [keyof SwapQuote, (value: unknown) => boolean])
   ['minOutAmount', isUnits],
   ['maxInAmount', isUnits],
   ['quotedAt', isCount],
-  // If a swap is better than the market, its impact is below zero.
+  // A swap at a better price than the market has an impact below zero.
   [
     'priceImpactBps',
     (value) => value === null || (typeof value === 'number' && Number.isFinite(value)),
   ],
-  ['route', (value) => Array.isArray(value) && value.every((one) => typeof one === 'string')],
+  ['route', (value) => Array.isArray(value) && value.every((name) => typeof name === 'string')],
 ];
 
 /**
- * Throws `price_impact_too_high`. A quote that does not know its impact passes: the other bounds
- * hold it.
+ * Throws `price_impact_too_high` if the impact is above the limit. A quote with an unknown impact
+ * passes, because the other bounds still hold.
  */
 export function checkImpact({ priceImpactBps }: SwapQuote, limitBps: number): void {
   if (priceImpactBps === null || priceImpactBps <= limitBps) return;
@@ -84,11 +84,11 @@ function mismatch(quote: SwapQuote, intent: QuoteIntent): string | undefined {
     return 'it is for other tokens';
   if (quote.swapMode !== intent.swapMode) return 'it is for the other swap mode';
   if (quote.slippageBps !== intent.slippageBps) return 'its slippage is not what was asked for';
-  // Typed as 0, but a remote service may have sent anything.
+  // The type is 0, but a remote service may send anything.
   const fee: unknown = quote.platformFeeBps;
   if (fee !== 0 || (isRecord(quote.raw) && platformFeeOf(quote.raw) !== 0))
     return 'it carries a platform fee';
-  const numbers = read(quote);
+  const numbers = readNumbers(quote);
   if (numbers === undefined) return 'an amount in it is not a decimal string of base units';
   if (numbers.inAmount === 0n || numbers.outAmount === 0n) return 'it swaps nothing';
   return intent.swapMode === 'ExactIn'
@@ -111,7 +111,7 @@ function wrongExactOut(
   { inAmount, outAmount, minOut, maxIn }: Numbers,
   { amount, slippageBps }: QuoteIntent,
 ): string | undefined {
-  // Concentrated liquidity may give a little more than asked for.
+  // Concentrated liquidity may pay out a little more than the intent asks for.
   if (outAmount < amount || minOut < amount || minOut > outAmount)
     return 'it pays out another amount than asked for';
   const most = mostIn(inAmount, slippageBps);
@@ -120,7 +120,7 @@ function wrongExactOut(
   return undefined;
 }
 
-function read(quote: SwapQuote): Numbers | undefined {
+function readNumbers(quote: SwapQuote): Numbers | undefined {
   const inAmount = parseAmount(quote.inAmount);
   const outAmount = parseAmount(quote.outAmount);
   const minOut = parseAmount(quote.minOutAmount);
@@ -135,24 +135,24 @@ function read(quote: SwapQuote): Numbers | undefined {
   return { inAmount, outAmount, minOut, maxIn };
 }
 
-/** The platform fee that a quote carries, in basis points; undefined if it cannot be read. */
+/** Returns the platform fee of a quote in basis points; undefined if it cannot be read. */
 export function platformFeeOf(raw: UnknownRecord): number | undefined {
   const fee = raw['platformFee'];
   if (fee === undefined || fee === null) return 0;
   if (!isRecord(fee)) return undefined;
   const bps = fee['feeBps'] ?? 0;
-  const none = fee['amount'] === undefined || fee['amount'] === null || fee['amount'] === '0';
-  return typeof bps === 'number' && none ? bps : undefined;
+  const noAmount = fee['amount'] === undefined || fee['amount'] === null || fee['amount'] === '0';
+  return typeof bps === 'number' && noAmount ? bps : undefined;
 }
 
 const WHOLE = 10_000n;
 
-/** The least that an `ExactIn` swap pays out: what was quoted less slippage, rounded down. */
+/** Returns the least output of an `ExactIn` swap: the quoted output less slippage, rounded down. */
 export function leastOut(quotedOut: bigint, slippageBps: number): bigint {
   return (quotedOut * (WHOLE - BigInt(slippageBps))) / WHOLE;
 }
 
-/** The most that an `ExactOut` swap takes: what was quoted plus slippage, rounded up. */
+/** Returns the most input of an `ExactOut` swap: the quoted input plus slippage, rounded up. */
 export function mostIn(quotedIn: bigint, slippageBps: number): bigint {
   return ceilDiv(quotedIn * (WHOLE + BigInt(slippageBps)), WHOLE);
 }

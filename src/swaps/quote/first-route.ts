@@ -2,8 +2,9 @@ import { isExactChangeError } from '../../errors.js';
 import type { SwapProvider } from '../provider.js';
 
 /**
- * Several providers as one: each is asked in turn, until one has a route. A rate limit or an outage
- * does not change the provider: the price of the next may be worse, and the caller tries again.
+ * Joins several providers into one: asks each provider in turn, until a provider has a route. A
+ * rate limit or an outage does not change the provider: the next provider's price may be worse, and
+ * the caller can try again.
  */
 export function firstRoute(providers: readonly SwapProvider[]): SwapProvider {
   return {
@@ -14,21 +15,21 @@ export function firstRoute(providers: readonly SwapProvider[]): SwapProvider {
     quote: (intent, signal) =>
       inOrder(
         providers,
-        (one) => one.quote(intent, signal),
+        (provider) => provider.quote(intent, signal),
         (error) => isExactChangeError(error, 'no_route'),
       ),
     build: (quote, wallet, signal) =>
       inOrder(
         providers,
-        (one) => one.build(quote, wallet, signal),
+        (provider) => provider.build(quote, wallet, signal),
         (error) => isExactChangeError(error, 'quote_mismatch'),
       ),
   };
 }
 
-/** The first success; goes on to the next provider only after an error that `passes` on. */
+/** Returns the first success; asks the next provider only after an error that `passes` accepts. */
 export async function inOrder<T>(
-  [provider, ...rest]: readonly SwapProvider[],
+  [provider, ...nextProviders]: readonly SwapProvider[],
   ask: (provider: SwapProvider) => Promise<T>,
   passes: (error: unknown) => boolean,
 ): Promise<T> {
@@ -36,7 +37,7 @@ export async function inOrder<T>(
   try {
     return await ask(provider);
   } catch (error) {
-    if (rest.length === 0 || !passes(error)) throw error;
-    return inOrder(rest, ask, passes);
+    if (nextProviders.length === 0 || !passes(error)) throw error;
+    return inOrder(nextProviders, ask, passes);
   }
 }

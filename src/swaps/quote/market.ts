@@ -3,15 +3,16 @@ import type { AccountMeta, Address, Instruction } from '../../solana/types.js';
 import { checkExposure, foreignAccounts, type Exposed } from '../firewall/exposure.js';
 import { accountBytes, type Leg } from '../transaction/read-facts.js';
 
-/** What accounts cost on today's chain, in lamports. */
+/** Rents of the accounts of a swap, in lamports. */
 export interface Rents {
+  /** Keeps the wallet itself rent-exempt. */
   readonly walletMinimum: bigint;
-  /** Of an account that is missing; what lies at its address already is not taken off. */
+  /** 0n if the account exists. Lamports at the address of a missing account are not deducted. */
   readonly sourceRent: bigint;
   readonly outputRent: bigint;
 }
 
-/** Asks what both accounts of a swap cost, if they are missing. */
+/** Reads the rents of both accounts of a swap. */
 export async function readRents(
   rpc: Pick<Rpc, 'rent'>,
   [input, output]: readonly [Leg, Leg],
@@ -26,9 +27,8 @@ export async function readRents(
 }
 
 /**
- * What else the chain must be asked before signing: what the venue could reach, and the price in
- * micro-lamports per compute unit. Throws `unsafe_swap` if it could reach another account of the
- * wallet.
+ * Reads the accounts that the venue could reach, and returns the market's price in micro-lamports
+ * per compute unit. Throws `unsafe_swap` if the venue could reach another account of the wallet.
  */
 export async function readMarket(
   rpc: Rpc,
@@ -42,7 +42,7 @@ export async function readMarket(
     input.account.address,
     output.account.address,
   ]);
-  // No other wallet races for this one's own.
+  // The wallet's own accounts set no price, because no other wallet competes for them.
   const writable = foreign.filter((account) => account.writable).map(({ address }) => address);
   const [exposed, unitPrice] = await Promise.all([
     readExposed(rpc, foreign, options),
@@ -53,8 +53,8 @@ export async function readMarket(
 }
 
 /**
- * What recent transactions paid. A node that cannot say is no reason not to swap: then the price is
- * the least there is.
+ * Estimates the price from recent transactions. If the node cannot tell, returns the least price,
+ * because that is no reason not to swap.
  */
 async function marketPrice(
   rpc: Rpc,
@@ -71,7 +71,7 @@ async function marketPrice(
 
 const READ_AT_ONCE = 100;
 
-/** What lies in accounts of any number, as many read at once as the network allows. */
+/** Reads any number of accounts, in batches of the most that a node returns at once. */
 export async function readExposed(
   rpc: Pick<Rpc, 'accounts'>,
   foreign: readonly AccountMeta[],
@@ -101,13 +101,13 @@ async function rentOf(
   return account.exists ? 0n : rpc.rent(accountBytes(mint), options);
 }
 
-/** The most accounts that the node takes in one question. */
+/** The most accounts that the node takes in one request. */
 const MAX_ACCOUNTS = 128;
 const PERCENTILE = 75;
 
 /**
- * Micro-lamports per compute unit that win three quarters of the recent races for these writable
- * accounts; at least 1.
+ * Returns a price in micro-lamports per compute unit; at least 1. It would have won three quarters
+ * of the recent races for these writable accounts.
  */
 export async function estimateComputeUnitPrice(
   rpc: Rpc,

@@ -7,17 +7,17 @@ import type { QuoteIntent, SwapProvider } from '../provider.js';
 import type { SwapMode, SwapQuote } from '../types.js';
 import { checkImpact, checkQuote } from './check-quote.js';
 
-/** An exact output that is wanted, and what may be spent on it; amounts in base units. */
+/** An exact output to buy, and the most input to spend on it; amounts in base units. */
 export interface ExactOutput {
   readonly inputMint: Address;
   readonly outputMint: Address;
   readonly target: bigint;
   readonly maxIn: bigint;
-  /** About what it will cost, if that is known: saves a call or two. */
+  /** Estimate of the input, if known: saves a call or two. */
   readonly seedIn?: bigint | undefined;
   readonly slippageBps: number;
   readonly maxAccounts?: number | undefined;
-  /** Basis points. Holds for the quote that is returned, not for those that only sized it. */
+  /** Basis points. Limits the returned quote, not the quotes that only size the input. */
   readonly maxPriceImpactBps?: number | undefined;
 }
 
@@ -26,23 +26,24 @@ const GOOD_ENOUGH_BPS = 50n;
 const WHOLE = 10_000n;
 
 /**
- * A quote whose least output covers `target` and whose most input is within `maxIn`: `ExactOut`,
- * else `ExactIn` with an input that is sized until slippage cannot make it too little. At most five
- * calls. Every quote has passed `checkQuote`. Throws `insufficient_funds`, `no_route`,
- * `quote_mismatch` or `price_impact_too_high`, and whatever the provider throws; a rate limit or an
- * outage is never taken for a missing route.
+ * Returns a quote with a least output that covers `target` and a most input within `maxIn`. Asks for
+ * `ExactOut`, else for `ExactIn` with an input that is sized until slippage cannot make the output
+ * too small. At most five calls; every quote passes `checkQuote`. Throws `insufficient_funds`,
+ * `no_route`, `quote_mismatch` or `price_impact_too_high`, and any error of the provider. A rate
+ * limit or an outage never counts as a missing route.
  */
 export async function quoteExactOutput(
   provider: SwapProvider,
   wanted: ExactOutput,
   signal?: AbortSignal,
 ): Promise<SwapQuote> {
-  if (wanted.maxIn <= 0n) throw short(wanted, 1n);
+  if (wanted.maxIn <= 0n) throw tooLittleInput(wanted, 1n);
   if (!provider.supportsExactOut) return sizeExactIn(provider, wanted, signal);
   try {
     const quote = await ask(provider, wanted, 'ExactOut', wanted.target, signal);
-    if (BigInt(quote.maxInAmount) > wanted.maxIn) throw short(wanted, BigInt(quote.maxInAmount));
-    return covered(quote, wanted);
+    if (BigInt(quote.maxInAmount) > wanted.maxIn)
+      throw tooLittleInput(wanted, BigInt(quote.maxInAmount));
+    return checkCovered(quote, wanted);
   } catch (error) {
     if (!isExactChangeError(error, 'no_route')) throw error;
     return sizeExactIn(provider, wanted, signal);
@@ -62,12 +63,12 @@ async function sizeExactIn(
     const quote = await ask(provider, wanted, 'ExactIn', input, signal);
     const least = BigInt(quote.minOutAmount);
     if (least >= target) {
-      // Every further input is smaller, so this is the best so far.
+      // Every further input is smaller, so this quote is the best so far.
       best = quote;
       if (((least - target) * WHOLE) / target <= GOOD_ENOUGH_BPS) break;
     } else if (input === maxIn) {
       if (least === 0n) break;
-      throw short(wanted, ceilDiv(maxIn * target, least));
+      throw tooLittleInput(wanted, ceilDiv(maxIn * target, least));
     } else {
       padBps *= 3n;
     }
@@ -78,7 +79,7 @@ async function sizeExactIn(
     input = bounded;
   }
   if (best === undefined) throw notFound(wanted);
-  return covered(best, wanted);
+  return checkCovered(best, wanted);
 }
 
 async function ask(
@@ -101,8 +102,11 @@ async function ask(
   return quote;
 }
 
-/** The promise of this file, held against whatever the provider says. */
-function covered(quote: SwapQuote, { target, maxIn, maxPriceImpactBps }: ExactOutput): SwapQuote {
+/** Checks that a quote keeps the promise of `quoteExactOutput`, whatever the provider says. */
+function checkCovered(
+  quote: SwapQuote,
+  { target, maxIn, maxPriceImpactBps }: ExactOutput,
+): SwapQuote {
   if (maxPriceImpactBps !== undefined) checkImpact(quote, maxPriceImpactBps);
   if (BigInt(quote.minOutAmount) >= target && BigInt(quote.maxInAmount) <= maxIn) return quote;
   const reason = 'it does not cover the amount that was asked for';
@@ -111,7 +115,7 @@ function covered(quote: SwapQuote, { target, maxIn, maxPriceImpactBps }: ExactOu
   });
 }
 
-function short(
+function tooLittleInput(
   { inputMint, maxIn, target, outputMint }: ExactOutput,
   required: bigint,
 ): FundsError<'insufficient_funds'> {

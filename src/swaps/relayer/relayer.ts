@@ -6,30 +6,30 @@ import type { Runtime } from '../../internal/runtime.js';
 import { isAddress } from '../../solana/address.js';
 import type { Address } from '../../solana/types.js';
 
-/** What a relayer says of itself. */
+/** The facts that a relayer tells about itself. */
 export interface RelayerFacts {
   /** Signs as fee payer. */
   readonly feePayer: Address;
   /** Owner of the token accounts that its fees go to. */
   readonly payTo: Address;
-  /** The tokens that it takes fees in; undefined for any. */
+  /** The tokens that it takes fees in; undefined if it takes any token. */
   readonly mints: readonly string[] | undefined;
 }
 
 /**
- * A service that signs as fee payer, in the words of Kora's JSON-RPC. Its answers are hints: what
- * it signed is judged before the wallet signs. Rejects with `TransportError`.
+ * A service that signs as fee payer, in the words of Kora's JSON-RPC. Its answers are hints: the
+ * transaction that it signed is judged before the wallet signs. Rejects with `TransportError`.
  */
 export interface Relayer {
   facts(signal: AbortSignal | undefined): Promise<RelayerFacts>;
-  /** The fee in base units of a mint, for a transaction as wire bytes. */
+  /** Returns the fee in base units of a mint, for a transaction as wire bytes. */
   fee(
     transaction: Uint8Array,
     mint: Address,
     facts: RelayerFacts,
     signal: AbortSignal | undefined,
   ): Promise<bigint>;
-  /** The transaction as it signed it. */
+  /** Returns the transaction as the relayer signed it, in wire bytes. */
   sign(
     transaction: Uint8Array,
     facts: RelayerFacts,
@@ -67,10 +67,10 @@ const PEER: HttpPeer = {
   tooLong: (limitBytes) => unusable(`it is longer than ${limitBytes} bytes`),
 };
 
-/** More than any honest answer. */
+/** Longer than any honest answer. */
 const MAX_BODY_BYTES = 256 * 1024;
 
-/** Makes one that speaks Kora's JSON-RPC; asks nothing by itself. */
+/** Creates a relayer that speaks Kora's JSON-RPC; sends no request by itself. */
 export function createRelayer(settings: RelayerSettings): Relayer {
   const { url, apiKey, timeoutMs, runtime } = settings;
   const http = createHttp({
@@ -99,7 +99,7 @@ export function createRelayer(settings: RelayerSettings): Relayer {
   const common = (transaction: Uint8Array, { feePayer }: RelayerFacts) => ({
     transaction: base64.encode(transaction),
     signer_key: feePayer,
-    // Ours is still missing.
+    // The wallet's signature is still missing.
     sig_verify: false,
   });
   return {
@@ -117,8 +117,8 @@ export function createRelayer(settings: RelayerSettings): Relayer {
     async fee(transaction, mint, facts, signal) {
       const params = { ...common(transaction, facts), fee_token: mint };
       const answer = await call('estimateTransactionFee', params, signal);
-      checkSame(answer['signer_pubkey'], facts.feePayer);
-      checkSame(answer['payment_address'], facts.payTo);
+      checkAddress(answer['signer_pubkey'], facts.feePayer);
+      checkAddress(answer['payment_address'], facts.payTo);
       return readFee(answer['fee_in_token']);
     },
     async sign(transaction, facts, signal) {
@@ -153,14 +153,14 @@ function resultOf(body: string, status: number): UnknownRecord {
 }
 
 function readFee(fee: unknown): bigint {
-  // Kora gives a JSON number, which holds 53 bits.
+  // Kora sends a JSON number, which holds only 53 bits.
   if (typeof fee !== 'number' || !Number.isSafeInteger(fee) || fee < 0)
     throw unusable('its fee is no amount');
   return BigInt(fee);
 }
 
-function checkSame(said: unknown, known: Address): void {
-  if (said !== known) throw unusable('it names another payer than before');
+function checkAddress(answered: unknown, known: Address): void {
+  if (answered !== known) throw unusable('it names another payer than before');
 }
 
 function unavailable(

@@ -16,30 +16,30 @@ import {
 import { signMessage } from '../transaction/sign.js';
 import type { Relayer, RelayerFacts } from './relayer.js';
 
-/** A relayer that may pay for a swap, and the most that it may take for that. */
+/** A relayer that may pay for a swap, and the most that it may take as its fee. */
 export interface RelayOffer extends Pick<RelayerFacts, 'feePayer' | 'payTo'> {
   readonly relayer: Relayer;
-  /** The token of the fee: one of the two of the swap, never SOL. */
+  /** The token of the fee: a token of the swap, never SOL. */
   readonly mint: Address;
   /** Base units. */
   readonly maxFee: bigint;
 }
 
-/** One part in so many is added: what it asks may have risen a little by the time that it signs. */
+/** A fiftieth of the fee is added, because the fee may rise a little until the relayer signs. */
 const HEADROOM = 50n;
 
-/** While the fee is not known: a transfer of it counts in what the relayer asks. */
+/** Fee until the real fee is known: the relayer charges for the transfer of its fee too. */
 const PLACEHOLDER = 1n;
 
 /**
- * As `signSwap`, for a wallet without SOL: the relayer signs first and pays fees and rents, for a
- * transfer of tokens that is composed, simulated and guarded with the rest. What it gives back is
- * judged to the byte; then the wallet signs. Sends nothing.
+ * Signs a swap as `signSwap` does, for a wallet without SOL. The relayer signs first and pays fees
+ * and rents. It is paid by a transfer of tokens, which is composed, simulated and guarded with the
+ * swap. The wallet signs after each byte of the relayer's transaction is judged. Sends nothing.
  *
- * Throws what `prepareSwap` and `signSwap` throw.
+ * Throws the errors of `prepareSwap` and `signSwap`.
  *
- * @param because - What is thrown if the relayer does not answer, asks for more than `maxFee`, or
- *   signed another transaction.
+ * @param because - Returns the error to throw if the relayer does not answer, asks for more than
+ *   `maxFee`, or signed another transaction.
  */
 export async function signRelayed(
   deps: SwapDeps,
@@ -47,7 +47,7 @@ export async function signRelayed(
   offer: RelayOffer,
   because: (cause: unknown) => unknown,
 ): Promise<SignedSwap> {
-  const ask = <T>(answer: Promise<T>): Promise<T> =>
+  const orBecause = <T>(answer: Promise<T>): Promise<T> =>
     answer.catch((cause: unknown) => {
       throw because(cause);
     });
@@ -60,15 +60,15 @@ export async function signRelayed(
   const prepare = (amount: bigint) =>
     prepareSwap(deps, wallet, { ...order, relay: { feePayer, payTo, mint, amount } });
   const facts = { feePayer, payTo, mints: undefined };
-  const asked = await prepare(PLACEHOLDER);
-  const fee = await ask(relayer.fee(unsigned(asked.message), mint, facts, signal));
+  const draft = await prepare(PLACEHOLDER);
+  const fee = await orBecause(relayer.fee(unsigned(draft.message), mint, facts, signal));
   if (fee > offer.maxFee) throw because(tooDear(network, offer, fee));
   const { message, lifetime, expected } = await prepare(
     minAmount(fee + ceilDiv(fee, HEADROOM), offer.maxFee),
   );
   await order.onPlanned?.(expected);
-  const wire = await ask(relayer.sign(unsigned(message), facts, signal));
-  const relayed = await ask(judgeRelayed(message, wire, feePayer));
+  const wire = await orBecause(relayer.sign(unsigned(message), facts, signal));
+  const relayed = await orBecause(judgeRelayed(message, wire, feePayer));
   const signed = await signMessage(
     signer,
     relayed.message,
@@ -79,7 +79,7 @@ export async function signRelayed(
   return { ...signed, lifetime, expected };
 }
 
-/** Why a relayer may not pay for a swap: lamports of the wallet would be in its reach. */
+/** Returns why a relayer may not pay for a swap: it could reach lamports of the wallet. */
 function unfitness(
   wallet: Address,
   { bounds }: SwapOrder,
@@ -91,7 +91,7 @@ function unfitness(
     : undefined;
 }
 
-/** What a relayer signed: our message, with nothing but guards added that only read. */
+/** Returns the message that a relayer signed; throws unless it only added guards that read. */
 async function judgeRelayed(
   message: Uint8Array,
   wire: Uint8Array,
@@ -123,7 +123,7 @@ function tooDear(
   { mint, maxFee }: RelayOffer,
   fee: bigint,
 ): PolicyError<'amount_over_limit'> {
-  const [asked, most] = [fee, maxFee].map((one) => amountText(network, mint, one));
+  const [asked, most] = [fee, maxFee].map((amount) => amountText(network, mint, amount));
   return new PolicyError(
     'amount_over_limit',
     `The relayer asks for ${asked} to pay for the swap; at most ${most} may go to it. Raise relayer.maxFee, or send the wallet SOL.`,

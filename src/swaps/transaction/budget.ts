@@ -3,12 +3,12 @@ import { FundsError, PolicyError } from '../../errors.js';
 import type { Address } from '../../solana/types.js';
 import { solLink, solText } from '../../token-text.js';
 
-/** What one signature costs; the wallet is the only signer of a swap. */
+/** Lamports of one signature; the wallet is the only signer of a swap. */
 export const SIGNATURE_LAMPORTS = 5_000n;
 
 /**
- * What the priority fee may take of a limit on all fees. Throws `fees_over_limit` if not even
- * the signature fits.
+ * Returns the part of a limit on all fees that is left for the priority fee. Throws
+ * `fees_over_limit` if not even the signature fits.
  */
 export function priorityFeeLimit(maxFeeLamports: bigint): bigint {
   if (maxFeeLamports >= SIGNATURE_LAMPORTS) return maxFeeLamports - SIGNATURE_LAMPORTS;
@@ -26,25 +26,25 @@ export function priorityFeeLimit(maxFeeLamports: bigint): bigint {
 
 const MICRO = 1_000_000n;
 
-/** Limit and price in compute units that a transaction asks for. */
+/** Limit of compute units and price per unit of a transaction. */
 export interface ComputeBudget {
   readonly unitLimit: number;
   /** Micro-lamports per unit. */
   readonly unitPrice: bigint;
 }
 
-/** Lamports that the compute budget costs on top of the signature. */
+/** Returns the lamports that the compute budget costs on top of the signature. */
 export function priorityFee({ unitLimit, unitPrice }: ComputeBudget): bigint {
   return ceilDiv(BigInt(unitLimit) * unitPrice, MICRO);
 }
 
-/** The highest price, up to `wanted`, that keeps the priority fee within `maxLamports`. */
+/** Returns the highest price, up to `wanted`, that keeps the priority fee within `maxLamports`. */
 export function boundedUnitPrice(wanted: bigint, unitLimit: number, maxLamports: bigint): bigint {
   const most = (maxLamports * MICRO) / BigInt(unitLimit);
   return wanted < most ? wanted : most;
 }
 
-/** Where a transaction's lamports go and come from; all in lamports. */
+/** Lamports that a transaction takes from the wallet and returns to it. */
 export interface LamportBudget {
   readonly networkFee: bigint;
   readonly priorityFee: bigint;
@@ -54,19 +54,20 @@ export interface LamportBudget {
   readonly temporaryRent: bigint;
   /** SOL that is wrapped for the swap. */
   readonly wrapped: bigint;
-  /** What closing a wrapped SOL account brings at least, besides {@link temporaryRent}. */
+  /** The least that closing a wrapped SOL account brings, besides {@link temporaryRent}. */
   readonly returned: bigint;
 }
 
 /**
- * Lamports the wallet must have so that the transaction can run and the wallet stays rent-exempt.
+ * Returns the lamports that the wallet needs so that the transaction can run and the wallet stays
+ * rent-exempt.
  */
 export function requiredLamports(budget: LamportBudget, walletMinimum: bigint): bigint {
   const { networkFee, priorityFee: priority, rent, temporaryRent, wrapped } = budget;
   return networkFee + priority + rent + temporaryRent + wrapped + walletMinimum;
 }
 
-/** The least lamports that the wallet has afterwards. */
+/** Returns the least lamports that the wallet has after the transaction. */
 export function leastLamports(available: bigint, budget: LamportBudget): bigint {
   return (
     available -

@@ -20,18 +20,18 @@ import type { OwnAccount } from './own-account.js';
 import { type SwapFacts, type SwapPlan, planSwap } from './plan.js';
 
 /**
- * Fewer accounts, smaller transaction, worse price: what to ask for, one after the other, when a
- * swap was `transaction_too_large`. The first try sets no bound.
+ * Values of `maxAccounts` to try in turn after a swap was `transaction_too_large`. Fewer accounts
+ * make a smaller transaction and a worse price, so the first quote has no limit.
  */
 export const maxAccountsLadder: readonly number[] = [48, 40, 32, 24, 20];
 
-/** All that a swap transaction is made from. */
+/** The parts that a swap transaction is composed from. */
 export interface SwapParts {
   readonly expected: SwapExpectation;
-  /** The one instruction that is not ours; the firewall has passed it. */
+  /** The swap, which is the only instruction that is not ours; the firewall has passed it. */
   readonly instruction: Instruction;
   readonly facts: SwapFacts;
-  /** The output is wrapped SOL, and wanted as such. */
+  /** Whether an output of wrapped SOL stays wrapped. */
   readonly keepWrapped: boolean;
   readonly compute: ComputeBudget;
   readonly blockhash: string;
@@ -43,16 +43,16 @@ export interface ComposedSwap {
   /** The serialized v0 message: what the wallet signs. */
   readonly message: Uint8Array;
   readonly plan: SwapPlan;
-  /** Position of the instruction that is not ours. */
+  /** Position of the swap. */
   readonly swapAt: number;
   /** Position of the first guard instruction. */
   readonly guardFrom: number;
 }
 
 /**
- * Composes the transaction: compute budget, the accounts that are missing, wrapping, the swap,
- * the fee of a relayer, unwrapping, guard. Throws `transaction_too_large`, or `insufficient_funds` if the source holds
- * less than the swap may take.
+ * Composes the transaction: compute budget, creation of missing accounts, wrapping, swap, relayer's
+ * fee, unwrapping, guard. Throws `transaction_too_large`, or `insufficient_funds` if the source
+ * holds less than the swap may take.
  */
 export function composeSwap(parts: SwapParts): ComposedSwap {
   const { expected, facts, compute } = parts;
@@ -100,7 +100,7 @@ export function createOwn(
   });
 }
 
-/** After the swap: the fee may be in what that brings. */
+/** Returns the transfer of a relayer's fee. It follows the swap, which may bring the tokens for it. */
 function payRelay(expected: SwapExpectation, { source, output }: SwapFacts): Instruction[] {
   const fee = relayFeeOf(expected);
   const { decimals } = fee?.mint === source.mint ? source : output;
@@ -109,7 +109,7 @@ function payRelay(expected: SwapExpectation, { source, output }: SwapFacts): Ins
     : [transferChecked({ ...fee, authority: expected.wallet, decimals })];
 }
 
-/** Moves SOL into a wrapped SOL account and makes its balance count. */
+/** Moves SOL into a wrapped SOL account and has it counted (`SyncNative`). */
 export function wrapInto(wallet: Address, account: Address, lamports: bigint): Instruction[] {
   return lamports === 0n
     ? []
@@ -117,8 +117,7 @@ export function wrapInto(wallet: Address, account: Address, lamports: bigint): I
 }
 
 function closeOwn(wallet: Address, { address, mint, tokenProgram }: OwnAccount): Instruction {
-  // Closing any other account would burn nothing but would not unwrap either: a bug of ours, not an
-  // input.
+  // Closing any other account would lose nothing but unwrap nothing: it can only be a bug of ours.
   if (mint !== WSOL_MINT) throw new TypeError('only a wrapped SOL account is closed');
   return closeTokenAccount({
     account: address,

@@ -15,16 +15,16 @@ import {
 } from './budget.js';
 import type { ReservedAmounts } from './plan.js';
 
-/** Bounds on what a transaction of ours may cost besides what it swaps; in lamports. */
+/** Limits on the costs of our transaction besides the swapped amounts, in lamports. */
 export interface SwapLimits {
   readonly maxPriorityFeeLamports: bigint;
-  /** For token accounts of the wallet that are created and stay. */
+  /** Rent of the wallet's token accounts that are created and stay. */
   readonly maxRentLamports: bigint;
 }
 
 /**
- * The bounds that a policy sets; it counts the signature among the fees. Throws `fees_over_limit`
- * if that alone is above its limit.
+ * Returns the limits of a policy, which counts the signature among the fees. Throws
+ * `fees_over_limit` if the signature alone is above the policy's limit.
  */
 export function swapLimits(policy: {
   readonly maxFeeLamports: bigint;
@@ -41,17 +41,17 @@ export const defaultSwapLimits: SwapLimits = {
   maxRentLamports: 10_000_000n,
 };
 
-/** How long a blockhash lives, and the slot as of which it was valid. */
+/** A blockhash with its lifetime, and the slot as of which it was valid. */
 export interface DatedLifetime extends Lifetime {
   readonly slot: number;
 }
 
-/** Where fresh blockhashes come from. */
+/** A source of fresh blockhashes. */
 export interface BlockhashSource {
   fresh(options?: { readonly signal?: AbortSignal | undefined }): Promise<DatedLifetime>;
 }
 
-/** A composed transaction, with what must be true when it is done. */
+/** A composed transaction, and the floors that it must leave. */
 interface Draft {
   readonly instructions: readonly Instruction[];
   readonly message: Uint8Array;
@@ -59,7 +59,7 @@ interface Draft {
   readonly budget: LamportBudget;
   readonly leeway: ReservedAmounts;
   readonly availableLamports: bigint;
-  /** Position of the instruction that is not ours; undefined if all are. */
+  /** Position of the swap; undefined if all instructions are ours. */
   readonly swapAt: number | undefined;
   /** Position of the first guard instruction. */
   readonly guardFrom: number;
@@ -74,14 +74,14 @@ export interface FinishInput {
   /** The slot at which the wallet's accounts were read. */
   readonly readAt: number;
   /**
-   * Micro-lamports per compute unit that the market asks for. Rejects if what the venue could reach
-   * forbids the swap; waited for before anything is final.
+   * The market's price in micro-lamports per compute unit. Rejects if the venue could reach another
+   * account of the wallet, so the final transaction waits for it.
    */
   readonly unitPrice: Promise<bigint>;
-  /** Added to that: tells apart transactions that are the same but for it. */
+  /** Returns a number to add to the price, which makes otherwise equal transactions differ. */
   readonly next?: (blockhash: string) => Promise<number>;
   readonly reserved: () => Promise<ReservedAmounts>;
-  /** As the order has it. */
+  /** See `SwapOrder`. */
   readonly beside?: boolean;
   readonly compose: (compute: ComputeBudget, blockhash: string, reserved: ReservedAmounts) => Draft;
   readonly options: CallOptions;
@@ -94,14 +94,14 @@ export interface Finished {
 }
 
 const MAX_UNITS = 1_400_000;
-/** Both compute-budget instructions come first. */
+/** Number of compute-budget instructions, which come first. */
 const COMPUTE_INSTRUCTIONS = 2;
 
 /**
- * Simulates with the largest compute limit, then composes again with what is needed and at a
- * bounded price. Only the compute budget and the guard's lamports may differ between the two;
- * anything else is simulated again. Throws `insufficient_sol`, `fees_over_limit`,
- * `simulation_failed` or `unsafe_swap`.
+ * Simulates with the largest compute limit, then composes again with the limit that is needed and a
+ * bounded price. If more than the compute budget and the guard's lamports differ between the two
+ * transactions, simulates again. Throws `insufficient_sol`, `fees_over_limit`, `simulation_failed`
+ * or `unsafe_swap`.
  */
 export async function finish(input: FinishInput): Promise<Finished> {
   const { blockhashes, limits, compose, options } = input;
@@ -110,8 +110,8 @@ export async function finish(input: FinishInput): Promise<Finished> {
   const rehearsal = compose({ unitLimit: MAX_UNITS, unitPrice: 1n }, blockhash, reserved);
   const simulated = simulate(input, rehearsal).catch(async (error: unknown) => {
     if (isExactChangeError(error, 'insufficient_sol'))
-      // What is asked for has to be enough, also for the price of the market.
-      affordable(input, compose(await dearest(input), blockhash, reserved));
+      // The error must name enough SOL for the market's price too.
+      checkAffordable(input, compose(await dearestCompute(input), blockhash, reserved));
     throw error;
   });
   simulated.catch(() => undefined);
@@ -124,22 +124,23 @@ export async function finish(input: FinishInput): Promise<Finished> {
     unitLimit,
     unitPrice: boundedUnitPrice(wanted, unitLimit, limits.maxPriorityFeeLamports),
   };
-  const held = larger(reserved, await input.reserved());
-  // No more can be missing than there is.
-  const leaving = input.beside === true ? { ...held, output: U64_MAX } : held;
+  const reservedAtMost = larger(reserved, await input.reserved());
+  // `planSwap` reduces this to the balance of the output.
+  const leaving = input.beside === true ? { ...reservedAtMost, output: U64_MAX } : reservedAtMost;
   const draft = compose(compute, lifetime.blockhash, leaving);
-  if (sameApartFromBudget(rehearsal.instructions, draft.instructions)) affordable(input, draft);
+  if (sameApartFromBudget(rehearsal.instructions, draft.instructions))
+    checkAffordable(input, draft);
   else await simulate(input, draft);
   return { draft, compute, lifetime };
 }
 
-/** The most that the market's price may cost, as long as no simulation has told the units. */
-async function dearest({ unitPrice, limits }: FinishInput): Promise<ComputeBudget> {
+/** Returns the largest compute budget at the market's price, for a swap with unknown units. */
+async function dearestCompute({ unitPrice, limits }: FinishInput): Promise<ComputeBudget> {
   const price = boundedUnitPrice(await unitPrice, MAX_UNITS, limits.maxPriorityFeeLamports);
   return { unitLimit: MAX_UNITS, unitPrice: price };
 }
 
-function affordable(
+function checkAffordable(
   { walletMinimum, limits }: FinishInput,
   { budget, availableLamports, floors }: Draft,
 ): void {
@@ -147,7 +148,7 @@ function affordable(
 }
 
 async function simulate(input: FinishInput, draft: Draft): Promise<bigint> {
-  affordable(input, draft);
+  checkAffordable(input, draft);
   const wire = assembleTransaction(draft.message, new Map());
   const simulation = await input.rpc.simulate(wire, watchedAccounts(draft.floors), {
     ...input.options,
@@ -159,8 +160,8 @@ async function simulate(input: FinishInput, draft: Draft): Promise<bigint> {
 }
 
 /**
- * What was reserved at either moment: another of our transactions may have begun, or landed, in
- * between.
+ * Returns the larger of the amounts that were reserved at two moments, because other transactions
+ * of ours may begin or land in between.
  */
 function larger(a: ReservedAmounts, b: ReservedAmounts): ReservedAmounts {
   const most = (name: keyof ReservedAmounts) => (a[name] > b[name] ? a[name] : b[name]);
@@ -171,11 +172,12 @@ function sameApartFromBudget(
   before: readonly Instruction[],
   after: readonly Instruction[],
 ): boolean {
-  const rest = (all: readonly Instruction[]) => all.slice(COMPUTE_INSTRUCTIONS, -1);
-  const others = rest(after);
+  const withoutBudget = (instructions: readonly Instruction[]) =>
+    instructions.slice(COMPUTE_INSTRUCTIONS, -1);
+  const later = withoutBudget(after);
   return (
     before.length === after.length &&
-    rest(before).every((one, index) => sameInstruction(one, others[index]))
+    withoutBudget(before).every((instruction, index) => sameInstruction(instruction, later[index]))
   );
 }
 
@@ -187,13 +189,13 @@ function sameInstruction(a: Instruction, b: Instruction | undefined): boolean {
     a.accounts.length !== b.accounts.length
   )
     return false;
-  const sameAccounts = a.accounts.every((one, index) => {
+  const sameAccounts = a.accounts.every((account, index) => {
     const other = b.accounts[index];
     return (
       other !== undefined &&
-      one.address === other.address &&
-      one.signer === other.signer &&
-      one.writable === other.writable
+      account.address === other.address &&
+      account.signer === other.signer &&
+      account.writable === other.writable
     );
   });
   return sameAccounts && a.data.every((byte, index) => byte === b.data[index]);

@@ -10,7 +10,7 @@ import type { Address } from '../../solana/types.js';
 import { ownAccountRules } from '../firewall/own-accounts.js';
 import { brokenBy, type RuleText } from '../firewall/rule.js';
 
-/** A mint, as far as a transfer needs it. */
+/** The facts about a mint that a transfer needs. */
 export interface TokenFacts {
   readonly mint: Address;
   readonly tokenProgram: Address;
@@ -24,8 +24,8 @@ export interface OwnAccount extends TokenFacts {
   /** Base units; 0n if it does not exist. */
   readonly balance: bigint;
   /**
-   * Lamports that are wrapped SOL as soon as any wallet has them counted (`SyncNative`), and so in
-   * reach of the swap.
+   * Lamports that become wrapped SOL as soon as any wallet has them counted (`SyncNative`). The swap
+   * could then take them.
    */
   readonly uncounted: bigint;
   /** Lamports at the address. */
@@ -33,9 +33,8 @@ export interface OwnAccount extends TokenFacts {
 }
 
 /**
- * Reads the wallet's own account. One that is frozen, belongs to another wallet, or that another
- * may spend from or close is refused (`account_unusable`): a swap into or out of it could not be
- * guarded.
+ * Reads the wallet's own account. Throws `account_unusable` if it is frozen, belongs to another
+ * wallet, or another key may spend from it or close it: the guard could not protect it.
  */
 export function readOwnAccount(
   wallet: Address,
@@ -67,8 +66,8 @@ export function readOwnAccount(
 }
 
 /**
- * Lamports that making a missing account takes. Of wrapped SOL, what lies at its address beyond the
- * rent counts as soon as it is made.
+ * Returns the lamports that it takes to create a missing account. For wrapped SOL, also returns the
+ * lamports at its address beyond the rent, which count as soon as the account exists.
  */
 export function onceMade(
   missing: OwnAccount,
@@ -82,12 +81,12 @@ export function onceMade(
   };
 }
 
-/** Any wallet may send lamports to an address that is no account yet. */
+/** Whether an account exists. Lamports alone do not count, because any wallet may send them. */
 export function isThere(account: Account | null): boolean {
   return account !== null && !(account.owner === SYSTEM_PROGRAM && account.data.length === 0);
 }
 
-/** What a token account of this program holds; undefined if it is none. */
+/** Decodes a token account of this program; undefined if it is none. */
 export function heldIn(account: Account, tokenProgram: Address): TokenAccount | undefined {
   return account.owner === tokenProgram ? decodeTokenAccount(account) : undefined;
 }

@@ -15,7 +15,7 @@ import {
 } from './budget.js';
 import { onceMade, type OwnAccount } from './own-account.js';
 
-/** What other transactions of ours that are still in flight may take. */
+/** Amounts that other transactions of ours in flight may take. */
 export interface ReservedAmounts {
   /** Base units of the input mint's account; wrapped SOL, if the input is SOL. */
   readonly input: bigint;
@@ -26,47 +26,44 @@ export interface ReservedAmounts {
 
 export const nothingReserved: ReservedAmounts = { input: 0n, output: 0n, lamports: 0n };
 
-/** What the chain says, and what others have reserved of it. */
+/** State of the wallet on chain, and the amounts that other transactions of ours have reserved. */
 export interface SwapFacts {
   readonly source: OwnAccount;
   readonly output: OwnAccount;
   /** Lamports of the wallet. */
   readonly lamports: bigint;
-  /** Lamports that keep an account without data rent-exempt: what the wallet must be left with. */
+  /** Lamports that keep the wallet, an account without data, rent-exempt. */
   readonly walletMinimum: bigint;
   /** Lamports that keep the source account rent-exempt; only used if it does not exist. */
   readonly sourceRent: bigint;
   readonly outputRent: bigint;
   readonly reserved: ReservedAmounts;
-  /**
-   * What the guard lets be missing: what of the reserved may leave while the swap lands. No more
-   * than that.
-   */
+  /** Amounts that the guard lets be missing, because they may leave while the swap lands. */
   readonly leeway: ReservedAmounts;
 }
 
-/** What happens around the swap instruction, in numbers. */
+/** Plan for the instructions around the swap. */
 export interface SwapPlan {
   readonly createSource: boolean;
   readonly createOutput: boolean;
   /** Lamports to wrap before the swap. */
   readonly wrap: bigint;
-  /** Accounts that stay, and whose lamports have to be counted before they can be guarded. */
+  /** Accounts that stay and have uncounted lamports, which must be counted before the guard. */
   readonly sync: readonly Address[];
   readonly closeSource: boolean;
   readonly closeOutput: boolean;
   readonly budget: LamportBudget;
   readonly floors: Floors;
   readonly leeway: ReservedAmounts;
-  /** Lamports that nothing else has reserved. */
+  /** Lamports of the wallet that no other transaction has reserved. */
   readonly availableLamports: bigint;
 }
 
 /**
- * Works out what to create, wrap and close, and what must be left afterwards. Wrapped SOL that the
+ * Plans what to create, wrap and close, and what must be left afterwards. Wrapped SOL that the
  * wallet already holds is used before native SOL. A wrapped SOL account is closed only if it was
- * empty or missing before, and an output of wrapped SOL is kept if `keepWrapped` says that it is
- * what the payment is made in.
+ * empty or missing before. With `keepWrapped`, an output of wrapped SOL stays wrapped, because the
+ * payment is made in it.
  */
 export function planSwap(
   expected: SwapExpectation,
@@ -75,7 +72,7 @@ export function planSwap(
   keepWrapped: boolean,
 ): SwapPlan {
   const { source, output, reserved } = facts;
-  // No more can be missing than there is.
+  // No more than the balance can be missing.
   const leeway = {
     input: minAmount(facts.leeway.input, source.balance),
     output: minAmount(facts.leeway.output, output.balance),
@@ -115,7 +112,7 @@ export function planSwap(
       : { networkFee: 0n, priorityFee: 0n, rent: 0n, temporaryRent: 0n }),
     wrapped: wrap,
     returned: sum([
-      // Of one that is missing too: its rent comes back with what lay at the address.
+      // Also right for a missing account: the lamports at its address come back besides its rent.
       closeSource ? source.lamports : 0n,
       closeOutput ? output.lamports : 0n,
       closeOutput ? brings : 0n,
@@ -134,7 +131,7 @@ export function planSwap(
     ...{ wrap, closeSource, closeOutput, budget, leeway, availableLamports },
     floors: {
       wallet: expected.wallet,
-      // Whether it can be met is for `checkBudget`: a wallet that pays has something left.
+      // A wallet that pays fees must keep at least 1 lamport; `checkBudget` decides if it can.
       lamports: maxAmount(
         leastLamports(facts.lamports - leeway.lamports, budget),
         expected.relay === undefined ? 1n : 0n,
@@ -157,8 +154,8 @@ function shortOfInput(
   required: bigint,
   available: bigint,
 ): FundsError<'insufficient_funds'> {
-  const [most, spendable] = [required, available].map((one) =>
-    amountText(SOLANA_MAINNET, inputMint, one, decimals),
+  const [most, spendable] = [required, available].map((amount) =>
+    amountText(SOLANA_MAINNET, inputMint, amount, decimals),
   );
   const link = fundingLink(wallet, inputMint, required - available, decimals);
   const message = `The swap may take up to ${most}, and the wallet ${wallet} can spend ${spendable}. Fund it (${link}).`;

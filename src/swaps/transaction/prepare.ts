@@ -24,7 +24,7 @@ import { readWallet, TOKEN_ACCOUNT_BYTES } from './read-facts.js';
 import { signMessage } from './sign.js';
 
 export interface SwapDeps {
-  /** What reads the instructions of each program that may swap. */
+  /** Decoders of all programs that may swap. */
   readonly decoders: readonly SwapDecoder[];
   readonly rpc: Rpc;
   readonly signer: Signer;
@@ -35,7 +35,7 @@ export interface SwapDeps {
   readonly limits: SwapLimits;
 }
 
-/** What a swap may take and must bring; amounts in base units. */
+/** Bounds on what a swap may take and must bring; amounts in base units. */
 export interface SwapBounds {
   readonly inputMint: Address;
   readonly outputMint: Address;
@@ -47,50 +47,45 @@ export interface SwapBounds {
 export interface SwapOrder {
   readonly bounds: SwapBounds;
   readonly build: (signal?: AbortSignal) => Promise<SwapBuild>;
-  /** The output is wrapped SOL, and wanted as such: a payment is made in it. */
+  /** Whether an output of wrapped SOL stays wrapped, because a payment is made in it. */
   readonly keepWrapped?: boolean | undefined;
-  /**
-   * Called with what it takes at most before anything is signed; a rejection keeps it from being
-   * signed.
-   */
+  /** Called before signing; if it rejects, the swap is not signed. */
   readonly onPlanned?: ((expected: SwapOutlook) => Promise<void>) | undefined;
-  /** What others of our transactions may still take; read before and after the chain is. */
+  /** Amounts that our other transactions may still take; read before and after the chain is. */
   readonly reserved?: (() => ReservedAmounts | Promise<ReservedAmounts>) | undefined;
-  /** What pays its lamports, if the wallet does not. */
+  /** The relayer that pays the lamports of the swap, if the wallet does not. */
   readonly relay?: Relay | undefined;
-  /** The guard lets nothing be missing: the swap fails if one of those lands meanwhile. */
+  /** Whether the guard has no leeway: the swap fails if a `reserved` amount leaves meanwhile. */
   readonly isStrict?: boolean | undefined;
   /**
-   * Payments may begin while it lands, out of all that there is of the output: what is signed lets
-   * that be missing. It is rehearsed without, so that a venue has to bring all that was agreed.
+   * Whether payments may begin while the swap lands, from the whole balance of the output. The
+   * signed guard lets that balance be missing. The simulated guard does not, so that a venue must
+   * bring all that was agreed.
    */
   readonly beside?: boolean | undefined;
-  /** The chain is read at this slot or later. */
+  /** Lowest slot at which the chain is read. */
   readonly minContextSlot?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What a prepared transaction will do at most, and cost. Amounts in base units or lamports. */
+/** Bounds and costs of a prepared transaction. Amounts in base units or lamports. */
 export interface SwapOutlook extends SwapBounds {
   /** The wallet's own token accounts. */
   readonly source: Address;
   readonly output: Address;
-  /**
-   * What it takes from held so much before, as of a slot: base units, or lamports of the wallet if
-   * it sells SOL.
-   */
+  /** Balance of the source before the swap: base units, or the wallet's lamports if it sells SOL. */
   readonly before: { readonly amount: bigint; readonly slot: number };
-  /** What more the guard lets be missing, because payments in flight may take it. */
+  /** Amounts that the guard lets be missing, because payments in flight may take them. */
   readonly leeway: ReservedAmounts;
-  /** Base units that the output account held before. */
+  /** Base units that the output account held before the swap. */
   readonly outputBefore: bigint;
   readonly relay?: Relay | undefined;
-  /** Of the wallet: nothing of these if a relayer pays. */
+  /** Paid by the wallet; 0n, like the priority fee and the rent, if a relayer pays. */
   readonly networkFeeLamports: bigint;
   readonly priorityFeeLamports: bigint;
   /** Rent of accounts that stay. */
   readonly rentLamports: bigint;
-  /** SOL that the wallet must have for it to run, the wallet's own minimum included. */
+  /** Lamports that the wallet must have for the swap to run, its own minimum included. */
   readonly requiredLamports: bigint;
 }
 
@@ -107,13 +102,13 @@ export interface SignedSwap {
   readonly bytes: Uint8Array;
   /** Base58: the transaction's id, which is the fee payer's signature. */
   readonly signature: string;
-  /** Base58: the wallet's own. */
+  /** Base58: the wallet's own signature. */
   readonly payerSignature: string;
   readonly lifetime: DatedLifetime;
   readonly expected: SwapOutlook;
 }
 
-/** The bounds that a quote promises. */
+/** Returns the bounds that a quote promises. */
 export function boundsOf(quote: SwapQuote): SwapBounds {
   const { inputMint, outputMint, slippageBps } = quote;
   return {
@@ -130,7 +125,7 @@ export function boundsOf(quote: SwapQuote): SwapBounds {
  * throws, `unsafe_swap`, `transaction_too_large` (quote again with fewer accounts:
  * `maxAccountsLadder`), `insufficient_funds`, `insufficient_sol`, `account_unusable`,
  * `unknown_mint`, `mint_not_supported`, `fees_over_limit`, `simulation_failed` or
- * `self_check_failed`. Nothing of it has left this process.
+ * `self_check_failed`. Signs and sends nothing.
  */
 export async function prepareSwap(
   deps: Omit<SwapDeps, 'signer' | 'network'>,
@@ -140,12 +135,12 @@ export async function prepareSwap(
   const { rpc, limits, blockhashes, decoders } = deps;
   const { bounds, keepWrapped = false, isStrict = false, beside = false, relay } = order;
   const options: CallOptions = { signal: order.signal, minContextSlot: order.minContextSlot };
-  const reserved = async () => order.reserved?.() ?? nothingReserved;
-  const before = await reserved();
+  const readReserved = async () => order.reserved?.() ?? nothingReserved;
+  const before = await readReserved();
   const [{ legs, lamports, slot }, build] = await Promise.all([
     readWallet(rpc, wallet, [bounds.inputMint, bounds.outputMint], options),
     order.build(order.signal),
-    // Kept, and there when it is known which accounts are missing.
+    // Ask early for rents that `readRents` may need later: the connection keeps these answers.
     rpc.rent(0, options),
     rpc.rent(TOKEN_ACCOUNT_BYTES, options),
   ]);
@@ -161,14 +156,14 @@ export async function prepareSwap(
   };
   checkSwap(build.instruction, expected);
   const later = { ...options, minContextSlot: slot };
-  // The simulation waits for neither of both; what is signed does.
+  // The first simulation does not wait for the price and the exposure; the signed transaction does.
   const unitPrice = readMarket(rpc, wallet, build.instruction, [input, output], later);
   unitPrice.catch(() => undefined);
   const [rents, lookupTables] = await Promise.all([
     readRents(rpc, [input, output], options),
     fetchLookupTables(rpc, build.lookupTables, options),
   ]);
-  // What pays no fee may be empty.
+  // A wallet that pays no fee may be empty.
   const walletMinimum = relay === undefined ? rents.walletMinimum : 0n;
   const facts = {
     source: input.account,
@@ -186,11 +181,11 @@ export async function prepareSwap(
       options,
       walletMinimum,
       readAt: slot,
-      reserved: mergedWith(before, reserved),
+      reserved: mergedWith(before, readReserved),
       unitPrice,
       beside,
     },
-    compose: (compute, blockhash, held) => {
+    compose: (compute, blockhash, reserved) => {
       const parts = {
         expected,
         instruction: build.instruction,
@@ -201,7 +196,7 @@ export async function prepareSwap(
       };
       const { plan, ...composed } = composeSwap({
         ...parts,
-        facts: { ...facts, reserved: held, leeway: isStrict ? nothingReserved : held },
+        facts: { ...facts, reserved, leeway: isStrict ? nothingReserved : reserved },
       });
       return { ...composed, ...plan };
     },
@@ -230,7 +225,7 @@ export async function signSwap(deps: SwapDeps, order: SwapOrder): Promise<Signed
   return { ...(await signMessage(signer, message, intent, order.signal)), lifetime, expected };
 }
 
-/** What a swap takes and brings at most and least, the fee of a relayer counted. */
+/** Returns the most that a swap takes and the least that it brings, with the relayer's fee. */
 export function swappedAtMost(
   expected: Pick<SwapOutlook, 'inputMint' | 'outputMint' | 'maxIn' | 'minOut' | 'relay'>,
 ): { readonly maxIn: bigint; readonly minOut: bigint } {
@@ -241,7 +236,7 @@ export function swappedAtMost(
   };
 }
 
-/** A swap in the words that a signer is asked with. */
+/** Describes a swap for the signer. */
 export function intentOf(network: string, expected: SwapOutlook): SigningIntent {
   const { inputMint, outputMint } = expected;
   const { maxIn, minOut } = swappedAtMost(expected);
@@ -250,8 +245,8 @@ export function intentOf(network: string, expected: SwapOutlook): SigningIntent 
 }
 
 /**
- * What was reserved before the chain was read counts on: it may have landed since, unseen by that
- * read.
+ * Returns the larger of the amounts that are reserved now and that were reserved `before` the chain
+ * was read: a transaction may land in between, unseen by that read.
  */
 function mergedWith(
   before: ReservedAmounts,
@@ -259,11 +254,11 @@ function mergedWith(
 ): () => Promise<ReservedAmounts> {
   const most = (a: bigint, b: bigint) => (a > b ? a : b);
   return async () => {
-    const now = await reserved();
+    const current = await reserved();
     return {
-      input: most(before.input, now.input),
-      output: most(before.output, now.output),
-      lamports: most(before.lamports, now.lamports),
+      input: most(before.input, current.input),
+      output: most(before.output, current.output),
+      lamports: most(before.lamports, current.lamports),
     };
   };
 }

@@ -4,9 +4,9 @@ import type { Account, CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import { type Mint, decodeMint } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
-import { type OwnAccount, readOwnAccount, type TokenFacts } from './own-account.js';
+import { isThere, type OwnAccount, readOwnAccount, type TokenFacts } from './own-account.js';
 
-/** One side of a swap as the chain has it. */
+/** The account and the mint of one side of a swap, as the chain has them. */
 export interface Leg {
   readonly account: OwnAccount;
   readonly mint: Mint;
@@ -18,11 +18,11 @@ export interface WalletFacts {
   readonly legs: readonly Leg[];
 }
 
-/** One side of a swap before the wallet's account for it was judged. */
+/** One side of a swap, before the wallet's account is judged. */
 export interface RawLeg {
   readonly token: TokenFacts;
   readonly mint: Mint;
-  /** The wallet's associated token account, and what lies there. */
+  /** The wallet's associated token account. */
   readonly address: Address;
   readonly account: Account | null;
 }
@@ -33,12 +33,12 @@ export interface RawWalletFacts extends Omit<WalletFacts, 'legs'> {
 
 const PROGRAMS = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM];
 
-/** Of the older token program. */
+/** Bytes of an account of the older token program. */
 export const TOKEN_ACCOUNT_BYTES = 165;
 
 /**
- * The wallet and its own accounts for these mints, in one read: the associated account of either
- * token program is asked for, and the mint's owner says which of the two counts. Throws
+ * Reads the wallet and its own accounts for these mints in one request. It asks for the associated
+ * accounts of both token programs, and the mint's owner tells which of them counts. Throws
  * `unknown_mint`, `mint_not_supported` or `account_unusable`.
  */
 export async function readWallet(
@@ -55,8 +55,8 @@ export async function readWallet(
 }
 
 /**
- * As {@link readWallet}, with the token accounts as they lie there. Throws `unknown_mint`,
- * `mint_not_supported`, or `account_unusable` of the wallet itself.
+ * Reads the same as {@link readWallet}, but does not judge the token accounts. Throws
+ * `unknown_mint`, `mint_not_supported`, or `account_unusable` for the wallet itself.
  */
 export async function readRawWallet(
   rpc: Pick<Rpc, 'accounts'>,
@@ -85,7 +85,7 @@ export async function readRawWallet(
   };
 }
 
-/** The wallet's own account of one side. Throws `account_unusable`. */
+/** Returns the wallet's own account of one side. Throws `account_unusable`. */
 export function ownAccountOf(wallet: Address, { address, token, account }: RawLeg): OwnAccount {
   return readOwnAccount(wallet, address, token, account);
 }
@@ -123,8 +123,9 @@ function readMint(address: Address, account: Account | null): Mint {
   );
 }
 
+/** Returns why a mint cannot be swapped; undefined if it can. */
 function unsupported(mint: Mint): string | undefined {
-  // Its transfers need accounts that only the hook knows, so the guard could not be built.
+  // Transfers with a hook need accounts that only the hook knows, so we could not build the guard.
   if (mint.transferHookProgram !== undefined) return 'its transfers call another program';
   if (mint.paused) return 'its transfers are paused';
   if (mint.extensions.includes('nonTransferable')) return 'it cannot be transferred';
@@ -133,7 +134,7 @@ function unsupported(mint: Mint): string | undefined {
   return undefined;
 }
 
-/** What each extension of a mint adds to a new account of it: type and length, then the value. */
+/** Bytes that each extension of a mint adds to its new accounts: type, length and value. */
 const ACCOUNT_EXTENSION_BYTES: Readonly<Record<string, number>> = {
   transferFeeConfig: 12,
   transferHook: 5,
@@ -141,15 +142,15 @@ const ACCOUNT_EXTENSION_BYTES: Readonly<Record<string, number>> = {
 };
 
 /**
- * Bytes of a new associated token account. Token-2022 adds its kind and the mark of an immutable
- * owner to every one.
+ * Returns the bytes of a new associated token account. Token-2022 adds the account type and the
+ * immutable-owner extension to each account.
  */
 export function accountBytes(mint: Mint): number {
   if (mint.tokenProgram === TOKEN_PROGRAM) return TOKEN_ACCOUNT_BYTES;
   return mint.extensions.reduce((bytes, name) => bytes + (ACCOUNT_EXTENSION_BYTES[name] ?? 0), 170);
 }
 
-/** Rent of the wallet's own account for a mint, if there is none yet. */
+/** Returns the rent of the wallet's own account for a mint; 0n if the account exists. */
 export async function newAccountRent(
   rpc: Pick<Rpc, 'accounts' | 'rent'>,
   wallet: Address,
@@ -158,5 +159,6 @@ export async function newAccountRent(
 ): Promise<bigint> {
   const { legs } = await readRawWallet(rpc, wallet, [mint], options);
   const [leg] = legs;
-  return leg === undefined || leg.account !== null ? 0n : rpc.rent(accountBytes(leg.mint), options);
+  if (leg === undefined || isThere(leg.account)) return 0n;
+  return rpc.rent(accountBytes(leg.mint), options);
 }

@@ -15,18 +15,18 @@ export interface WrapOrder extends Pick<
   /** Lamports to wrap. */
   readonly amount: bigint;
   /**
-   * Counts what is signed on a blockhash: no guard tells a wrap from the one before, and the same
-   * transaction lands once.
+   * Counts the transactions that are signed on a blockhash. The count is added to the price: two
+   * equal wraps would otherwise be the same transaction, which lands only once.
    */
   readonly next: (blockhash: string) => Promise<number>;
 }
 
-/** Nothing competes for the accounts that it writes: the wallet's own. */
+/** The least price, because no other wallet competes for the wallet's own accounts. */
 const UNIT_PRICE = 1n;
 
 /**
- * Signs a transaction that turns SOL into wrapped SOL, without any swap; sends nothing. The shape
- * of the result is that of a swap.
+ * Signs a transaction that turns SOL into wrapped SOL without a swap; sends nothing. The result has
+ * the shape of a swap's.
  */
 export async function signWrap(
   { rpc, signer, blockhashes, network, limits, decoders }: SwapDeps,
@@ -35,7 +35,7 @@ export async function signWrap(
   const { amount } = order;
   const wallet = signer.address;
   const options: CallOptions = { signal: order.signal, minContextSlot: order.minContextSlot };
-  const reserved = async () => order.reserved?.() ?? nothingReserved;
+  const readReserved = async () => order.reserved?.() ?? nothingReserved;
   const { legs, lamports, slot } = await readWallet(rpc, wallet, [WSOL_MINT], options);
   const [leg] = legs;
   if (leg === undefined) throw new TypeError('the wrapped SOL account was not read');
@@ -54,11 +54,11 @@ export async function signWrap(
       readAt: slot,
       unitPrice: Promise.resolve(UNIT_PRICE),
       next: order.next,
-      reserved,
+      reserved: readReserved,
       options,
     },
-    compose: (budget, blockhash, held) => {
-      const availableLamports = lamports > held.lamports ? lamports - held.lamports : 0n;
+    compose: (budget, blockhash, reserved) => {
+      const availableLamports = lamports > reserved.lamports ? lamports - reserved.lamports : 0n;
       const composed = composeWrap({
         wallet,
         account,

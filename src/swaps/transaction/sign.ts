@@ -9,32 +9,33 @@ import {
 } from '../../solana/transactions/transaction.js';
 import type { Address } from '../../solana/types.js';
 
-const NONE: ReadonlyMap<Address, Uint8Array> = new Map();
+const NO_SIGNATURES: ReadonlyMap<Address, Uint8Array> = new Map();
 
 /**
- * Has the wallet sign a message of ours and puts the wire bytes together. Throws `signing_failed`
- * if the signer refuses or signs something else, and `self_check_failed` if the message asks for
- * another wallet's signature that is not there.
+ * Has the wallet sign a message of ours and assembles the wire bytes. Throws `signing_failed` if the
+ * signer refuses or signs another message. Throws `self_check_failed` if the message needs another
+ * signature that is not among `existing`.
  *
- * @param others - Signatures of others that the message has already: with them it may not change.
+ * @param existing - Signatures that the message already has; with them, the wallet may not change
+ *   the message.
  */
 export async function signMessage(
   signer: Signer,
   message: Uint8Array,
   intent: SigningIntent,
   signal?: AbortSignal,
-  others = NONE,
+  existing = NO_SIGNATURES,
 ): Promise<{ bytes: Uint8Array; signature: string; payerSignature: string }> {
   const { address } = signer;
-  const missing = messageSigners(message).filter((one) => !others.has(one));
+  const missing = messageSigners(message).filter((required) => !existing.has(required));
   if (missing.length !== 1 || missing[0] !== address) {
     const reason = 'the transaction would need another signature';
     throw new TransactionError('self_check_failed', `Nothing was signed: ${reason}. Report this.`, {
       details: { reason },
     });
   }
-  const signed = await askSigner(signer, message, intent, signal, others);
-  if (others.size > 0 && !isSameBytes(signed.message, message))
+  const signed = await askSigner(signer, message, intent, signal, existing);
+  if (existing.size > 0 && !isSameBytes(signed.message, message))
     throw new TransactionError(
       'signing_failed',
       `The wallet ${address} changed the swap that a relayer has signed already, which voids that signature. Nothing was sent. Use another wallet, or send this one SOL.`,
@@ -42,7 +43,7 @@ export async function signMessage(
     );
   const bytes = assembleTransaction(
     signed.message,
-    new Map([...others, [address, signed.signature]]),
+    new Map([...existing, [address, signed.signature]]),
   );
   const payerSignature = base58.encode(signed.signature);
   return { bytes, signature: firstSignature(bytes), payerSignature };

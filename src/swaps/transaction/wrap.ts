@@ -12,14 +12,14 @@ import {
 import { computeInstructions, createOwn, wrapInto } from './compose.js';
 import type { OwnAccount } from './own-account.js';
 
-/** All that wrapping SOL is made from. */
+/** The parts that a wrapping transaction is composed from. */
 export interface WrapParts {
   readonly wallet: Address;
   /** The wallet's wrapped SOL account. */
   readonly account: OwnAccount;
   /** Lamports to wrap. */
   readonly amount: bigint;
-  /** Lamports of the wallet that nothing else has reserved. */
+  /** Lamports of the wallet that no other transaction has reserved. */
   readonly availableLamports: bigint;
   /** Lamports that creating the account costs; only used if it does not exist. */
   readonly rent: bigint;
@@ -35,8 +35,8 @@ export interface ComposedWrap {
 }
 
 /**
- * SOL into wrapped SOL, for a payment that is made in it: no foreign instruction takes part, so
- * there is no guard.
+ * Composes a transaction that turns SOL into wrapped SOL for a payment. It has no guard, because it
+ * has no foreign instruction.
  */
 export function composeWrap(parts: WrapParts): ComposedWrap {
   const { wallet, account, amount, compute, blockhash } = parts;

@@ -25,6 +25,10 @@ function slow() {
         await landing;
         return ledger.take(...given);
       },
+      hold: async (...given) => {
+        await landing;
+        return ledger.hold(...given);
+      },
     },
   };
   const given: Journal = {
@@ -38,7 +42,8 @@ function slow() {
   const timed = timedJournal(given, OWNER, 60_000, timer);
   if (timed.coordination === undefined) throw new Error('It has coordination.');
   const { claims } = inner;
-  return { ...timed, shared: timed.coordination, ledger, claims, inner: journal, land };
+  const another = () => timedJournal(given, OWNER, 60_000, timer);
+  return { ...timed, shared: timed.coordination, another, ledger, claims, inner: journal, land };
 }
 
 describe('what lands after its attempt was given up', () => {
@@ -60,6 +65,18 @@ describe('what lands after its attempt was given up', () => {
       expect(await ledger.held(ACCOUNT)).toBe(0n);
     },
   );
+
+  it('holds no tokens, also if another client of the process has ended the attempt', async () => {
+    const { shared, another, ledger, inner, land } = slow();
+    const attempt = attemptOf({ ...OWNER });
+    await inner.reserve(attempt, []);
+    const holding = shared.ledger.hold(ACCOUNT, attempt.id, 5n);
+    await another().journal.put({ ...attempt, state: 'abandoned' }, { free: [ACCOUNT] });
+    land();
+    await holding;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(await ledger.held(ACCOUNT)).toBe(0n);
+  });
 
   it('stays on record neither, nor claimed', async () => {
     const { journal, claims, inner, land } = slow();

@@ -97,6 +97,7 @@ def run_wrap(
             context.config.wallet,
             amount,
             lambda: _reserved_for(context, WSOL_MINT, WSOL_MINT),
+            context.next,
             signal,
         )
         yield from on_planned(taking_of(prepared.expected))

@@ -55,6 +55,8 @@ class Finish(NamedTuple):
     signal: Signal | None
     # See `SwapOrder`.
     is_beside: bool = False
+    # Added to the unit price, so that otherwise equal transactions differ.
+    next: Callable[[str], Steps[int]] | None = None
 
     def run(self) -> Steps[tuple[Draft, ComputeBudget, Lifetime]]:
         """Returns the final transaction with its compute budget and lifetime.
@@ -71,10 +73,11 @@ class Finish(NamedTuple):
         used = yield from join(simulation)
         # The landed transaction may use more units than the simulation: allow a fifth and 5,000.
         units = min(_MAX_UNITS, math.ceil(used * 1.2) + 5_000)
-        max_fee = self.deps.limits.max_priority_fee
-        price = bounded_unit_price(unit_price, units, max_fee)
-        compute = ComputeBudget(units, price)
         lifetime = yield from blockhashes.fresh(signal=signal)
+        if self.next is not None:
+            unit_price += yield from self.next(lifetime.blockhash)
+        max_fee = self.deps.limits.max_priority_fee
+        compute = ComputeBudget(units, bounded_unit_price(unit_price, units, max_fee))
         reserved = reserved.larger((yield from self.reserved()))
         if self.is_beside:
             # `plan_swap` reduces this to the balance of the output.

@@ -194,9 +194,14 @@ def prepare_wrap(
     wallet: Address,
     amount: int,
     reserved: Callable[[], Steps[ReservedAmounts]],
+    next_: Callable[[str], Steps[int]],
     signal: Signal | None,
 ) -> Steps[PreparedSwap]:
-    """Prepares a transaction that turns SOL into wrapped SOL; it has the shape of a swap."""
+    """Prepares a transaction that turns SOL into wrapped SOL; it has the shape of a swap.
+
+    ``next_`` counts the transactions on a blockhash. Two equal wraps would be one transaction,
+    which lands once, and no guard tells them apart.
+    """
     raw = yield from read_raw_wallet(deps.rpc, wallet, [WSOL_MINT], signal=signal)
     account, mint = read_leg(wallet, raw.legs[0])
     rent: Steps[int] = done(0)
@@ -210,7 +215,9 @@ def prepare_wrap(
 
     # The least price, because no other wallet competes for the wallet's own accounts.
     price = yield from start(done(1))
-    finish = Finish(deps, wallet, compose, reserved, wallet_minimum, raw.slot, price, signal)
+    finish = Finish(
+        deps, wallet, compose, reserved, wallet_minimum, raw.slot, price, signal, next=next_
+    )
     draft, compute, lifetime = yield from finish.run()
     outlook = SwapOutlook(
         SwapBounds(WSOL_MINT, WSOL_MINT, amount, amount, 0),
