@@ -31,32 +31,33 @@ if TYPE_CHECKING:
 
     from ._firewall.verdict import SwapVerdict
 
-# Services and programs round a threshold apart.
+# Base units that pass beyond a threshold, because services and programs round it differently.
 _ROUNDING = 1
 
 
 class InspectOptions(TypedDict, total=False):
-    """What a foreign swap transaction is expected to do, and the node that knows."""
+    """What a foreign swap transaction is expected to do, and the node that simulates it."""
 
     # The wallet that is asked to sign; base58.
     wallet: str
-    # Mints, or symbols of pinned ones.
+    # Mint address, or symbol of a pinned mint; `output_mint` too.
     input_mint: str
     output_mint: str
-    # Base units: the most that may leave. One more passes.
+    # Base units: the most that may leave the wallet. One base unit more passes, because services
+    # and programs round a threshold differently.
     max_in_amount: Units
-    # Base units: the least that must arrive. One less passes.
+    # Base units: the least that must arrive. One base unit less passes.
     min_out_amount: Units
-    # The most slippage that the instruction may allow itself, in basis points; default: whatever
-    # the amounts above leave to it.
+    # The most slippage that the instruction may allow itself, in basis points. By default, only the
+    # amounts above bound it.
     slippage_bps: int
-    # Lamports that the fees of the network may cost, the signature included; default as
+    # Lamports that network fees may cost, with the fee of the signature; default as
     # `policy.max_fee_lamports`.
     max_fee_lamports: Units
+    # The options below are as in `Client`.
     rpc_url: str | Sequence[str]
     network: str
     timeouts: TimeoutOptions
-    # As of a client.
     http_transport: Any
     trust_env: bool
 
@@ -64,7 +65,9 @@ class InspectOptions(TypedDict, total=False):
 _NAMES = tuple(InspectOptions.__annotations__)
 
 
-class _Asked(NamedTuple):
+class _Terms(NamedTuple):
+    """Options of an inspection, checked and complete."""
+
     wallet: str
     bounds: SwapBounds
     network: str
@@ -77,7 +80,7 @@ class _Asked(NamedTuple):
     trust_env: bool
 
     def over(self, http: HttpPort, transaction: object) -> Steps[SwapVerdict]:
-        """Most of the library is loaded with the first inspection."""
+        """Inspects a transaction over ``http``. The first inspection loads most of the library."""
         from ._jupiter.decoder import jupiter_decoder
         from ._solana.rpc.blockhash import BlockhashSource
         from ._solana.rpc.rpc import connect
@@ -101,7 +104,7 @@ class _Asked(NamedTuple):
             rpc.close()
             yield from quiet(http.close())
 
-        # What is judged must be what is composed anew, whatever becomes of the caller's bytes.
+        # Copy the bytes: the caller may change them between the verdict and the recomposition.
         copy = bytes(transaction) if isinstance(transaction, bytearray) else transaction
         inspected = inspect_with(deps, self.network, copy, self.wallet, self.bounds, None)
         return ensure(inspected, close)
@@ -110,13 +113,14 @@ class _Asked(NamedTuple):
 def inspect_swap(transaction: str | bytes, **options: Unpack[InspectOptions]) -> SwapVerdict:
     """Judges a swap transaction that another party built, before a wallet signs it.
 
-    Every instruction, account, lookup table and number of it, then a simulation on the caller's own
-    node. Signs and sends nothing. A transaction that is hostile, or none at all, is a verdict and
-    no error. ``transaction``: base64 or wire bytes, unsigned.
+    It judges every instruction, account, lookup table and number, then a simulation on the caller's
+    own node. Signs and sends nothing. A hostile or malformed transaction gives a verdict, not an
+    error. ``transaction`` is base64 or wire bytes of the unsigned transaction.
 
-    Raises ``ConfigError`` (``invalid_option``), ``FundsError`` (``unknown_mint``,
-    ``mint_not_supported``, ``account_unusable``) if the tokens or the wallet cannot be used at all,
-    ``PolicyError`` (``fees_over_limit``), and ``TransportError`` if the node does not answer.
+    Raises ``ConfigError`` (``invalid_option``) if the options are wrong, ``FundsError``
+    (``unknown_mint``, ``mint_not_supported``, ``account_unusable``) if the tokens or the wallet
+    cannot be used at all, ``PolicyError`` (``fees_over_limit``), and ``TransportError`` if the node
+    does not answer.
 
     >>> verdict = inspect_swap(
     ...     transaction,
@@ -131,24 +135,24 @@ def inspect_swap(transaction: str | bytes, **options: Unpack[InspectOptions]) ->
     from ._http.inner import thread_transport
     from ._http.own import ThreadHttp
 
-    asked = _parse(options)
-    http = ThreadHttp(asked.http_transport, lambda: thread_transport(asked.trust_env))
-    return threads.run(asked.over(http, transaction))
+    terms = _parse(options)
+    http = ThreadHttp(terms.http_transport, lambda: thread_transport(terms.trust_env))
+    return threads.run(terms.over(http, transaction))
 
 
 async def inspect_swap_async(
     transaction: str | bytes, **options: Unpack[InspectOptions]
 ) -> SwapVerdict:
-    """As :func:`inspect_swap`, on an event loop."""
+    """Judges a swap transaction as :func:`inspect_swap` does, on an event loop."""
     from ._http.inner import loop_transport
     from ._http.own import LoopHttp
 
-    asked = _parse(options)
-    http = LoopHttp(asked.http_transport, lambda: loop_transport(asked.trust_env))
-    return await loop_host().run(asked.over(http, transaction))
+    terms = _parse(options)
+    http = LoopHttp(terms.http_transport, lambda: loop_transport(terms.trust_env))
+    return await loop_host().run(terms.over(http, transaction))
 
 
-def _parse(options: Mapping[str, Any]) -> _Asked:
+def _parse(options: Mapping[str, Any]) -> _Terms:
     given = {
         name: value for name, value in refuse_unknown(options, _NAMES).items() if value is not None
     }
@@ -170,7 +174,7 @@ def _parse(options: Mapping[str, Any]) -> _Asked:
         _read_amount("min_out_amount", given) - _ROUNDING,
         slippage,
     )
-    return _Asked(
+    return _Terms(
         read_address("wallet", given.get("wallet"), "the base58 address of a wallet"),
         bounds,
         network,

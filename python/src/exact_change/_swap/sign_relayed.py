@@ -1,4 +1,4 @@
-"""Signs a swap whose fees and rents a relayer pays."""
+"""Signs a swap with fees and rents that a relayer pays."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def object_of(
     """Creates a schema for an object. Unknown fields are left out, or refused if it is strict."""
 
     def read(value: Any) -> Any:
-        # The TypeScript library takes a list as an object without fields, and so must this one.
+        # Like the TypeScript library, take a list as an object without fields.
         record: Any = {} if is_list(value) and not strict else value
         if not is_record(record):
             raise Misfit(rule)
