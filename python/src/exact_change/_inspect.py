@@ -153,42 +153,42 @@ async def inspect_swap_async(
 
 
 def _parse(options: Mapping[str, Any]) -> _Terms:
-    given = {
+    values = {
         name: value for name, value in refuse_unknown(options, _NAMES).items() if value is not None
     }
-    network = parse_network(given)
-    mints = [read_mint(name, given.get(name), network) for name in ("input_mint", "output_mint")]
+    network = parse_network(values)
+    mints = [read_mint(name, values.get(name), network) for name in ("input_mint", "output_mint")]
     if mints[0] == mints[1]:
         raise refuse("output_mint", "must be another token than input_mint.")
-    slippage = given.get("slippage_bps", 10_000)
+    slippage = values.get("slippage_bps", 10_000)
     if not is_integer(slippage) or not 0 <= slippage <= 10_000:
         raise refuse("slippage_bps", "must be basis points, a whole number from 0 to 10000.")
     policy = parse_policy({}, network)
     max_fee = policy.max_fee_lamports
-    if "max_fee_lamports" in given:
-        max_fee = read_units("max_fee_lamports", given["max_fee_lamports"], "lamports")
+    if "max_fee_lamports" in values:
+        max_fee = read_units("max_fee_lamports", values["max_fee_lamports"], "lamports")
     bounds = SwapBounds(
         mints[0],
         mints[1],
-        _read_amount("max_in_amount", given) + _ROUNDING,
-        _read_amount("min_out_amount", given) - _ROUNDING,
+        _read_amount("max_in_amount", values) + _ROUNDING,
+        _read_amount("min_out_amount", values) - _ROUNDING,
         slippage,
     )
     return _Terms(
-        read_address("wallet", given.get("wallet"), "the base58 address of a wallet"),
+        read_address("wallet", values.get("wallet"), "the base58 address of a wallet"),
         bounds,
         network,
-        parse_rpc_urls(given.get("rpc_url"), network),
-        parse_timeouts(given.get("timeouts", {})),
+        parse_rpc_urls(values.get("rpc_url"), network),
+        parse_timeouts(values.get("timeouts", {})),
         max_fee,
         policy.max_rent_lamports,
-        given.get("http_transport"),
-        parse_bool("trust_env", given.get("trust_env", False)),
+        values.get("http_transport"),
+        parse_bool("trust_env", values.get("trust_env", False)),
     )
 
 
-def _read_amount(option: str, given: Mapping[str, Any]) -> int:
-    amount = to_amount(given.get(option))
+def _read_amount(option: str, values: Mapping[str, Any]) -> int:
+    amount = to_amount(values.get(option))
     if not amount:
         raise refuse(
             option, f"must be base units, from 1 to {U64_MAX}, as an int or a decimal string."

@@ -56,8 +56,8 @@ def postgres_journal(
     transaction mode does not.
 
     Calls raise ``journal_unavailable`` if the database fails, or does not answer within
-    ``timeout_ms``. They raise ``missing_dependency`` without ``psycopg``, or if the schema keeps
-    events for webhooks, because only the TypeScript client can add these.
+    ``timeout_ms``. They raise ``missing_dependency`` without ``psycopg``. They also raise it if the
+    schema keeps events for webhooks: only the TypeScript client can add these.
 
     Raises ``ConfigError`` (``invalid_option``).
 

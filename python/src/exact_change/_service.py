@@ -74,10 +74,10 @@ class _Connection:
 
 
 def _quote_request(request: Mapping[str, Any]) -> dict[str, Any]:
-    given = check_names(request)
-    if "ui_amount" in given:
+    values = check_names(request)
+    if "ui_amount" in values:
         raise refuse("ui_amount", "is not for a service. Give amount, in base units.")
-    fields = {_QUOTE_NAMES[name]: value for name, value in given.items()}
+    fields = {_QUOTE_NAMES[name]: value for name, value in values.items()}
     if "amount" in fields:
         fields["amount"] = str(fields["amount"])
     return fields
@@ -86,11 +86,11 @@ def _quote_request(request: Mapping[str, Any]) -> dict[str, Any]:
 def _payment_request(
     payment_required: Any, wallet: str, options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    given = refuse_unknown(options, list(_PAY_NAMES))
+    values = refuse_unknown(options, list(_PAY_NAMES))
     return {
         "paymentRequired": dict(parts_of(payment_required)),
         "wallet": wallet,
-        **{_PAY_NAMES[name]: value for name, value in given.items() if value is not None},
+        **{_PAY_NAMES[name]: value for name, value in values.items() if value is not None},
     }
 
 
@@ -149,9 +149,10 @@ class Service:
     def auto_pay(self, payment_required: Any, wallet: str, **options: Any) -> PaymentResult:
         """Plans a payment step by step, without a key: each answer says what to sign and send next.
 
-        The options are ``auto_swap``, ``limits`` (base units that the payment may cost, by mint),
-        ``swap_from``, ``slippage_bps``, ``swap_amount``, ``signed_swap`` and ``signed_payment``
-        (base64 of the signed transaction of the step before), and ``idempotency_key``.
+        The options are ``auto_swap``, ``limits``, ``swap_from``, ``slippage_bps``, ``swap_amount``,
+        ``signed_swap``, ``signed_payment`` and ``idempotency_key``. ``limits`` are base units that
+        the payment may cost, by mint. ``signed_swap`` and ``signed_payment`` are base64 of the
+        signed transaction of the step before.
         """
         fields = _payment_request(payment_required, wallet, options)
         return self._run(lambda remote, signal: remote.auto_pay(fields, signal))

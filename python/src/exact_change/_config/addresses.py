@@ -38,10 +38,10 @@ def parse_jupiter_url(text: object) -> str:
 
 def parse_rpc_urls(rpc_url: object, network: str) -> Sequence[str]:
     """Reads the addresses of the RPC nodes. Raises ``ConfigError`` (``invalid_option``)."""
-    given = _PUBLIC_RPC.get(network) if rpc_url is None else rpc_url
-    urls: Sequence[object] = [] if given is None else [given]
-    if isinstance(given, (list, tuple)):
-        urls = cast("Sequence[object]", given)
+    addresses = _PUBLIC_RPC.get(network) if rpc_url is None else rpc_url
+    urls: Sequence[object] = [] if addresses is None else [addresses]
+    if isinstance(addresses, (list, tuple)):
+        urls = cast("Sequence[object]", addresses)
     if not urls:
         raise refuse("rpc_url", "must name at least one RPC node for this network.")
     # Each node is a separate witness of what landed, so a node that is named twice counts once.

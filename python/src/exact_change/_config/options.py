@@ -156,17 +156,17 @@ def take_options(options: Any, sends: str = "handle_request") -> Config:
     So no frame of a traceback holds a key: some loggers print the values of frames. ``sends`` names
     the method that ``http_transport`` must have.
     """
-    given: dict[str, Any] = dict(options)
+    copied: dict[str, Any] = dict(options)
     options.clear()
     try:
-        config = parse_options(given)
+        config = parse_options(copied)
         transport = config.http_transport
         if transport is not None and not callable(getattr(transport, sends, None)):
             raise refuse("http_transport", f"must be a transport of httpx that has {sends}.")
         return config
     except BaseException as error:
         # The caller's own mapping or text type may raise anything.
-        given.clear()
+        copied.clear()
         raise error.with_traceback(None) from None
 
 
@@ -175,42 +175,42 @@ def parse_options(options: Mapping[str, Any], runtime: Runtime = system_runtime)
 
     Raises ``ConfigError`` (``invalid_option``, ``invalid_key``).
     """
-    given = {
+    values = {
         name: value for name, value in refuse_unknown(options, _NAMES).items() if value is not None
     }
-    network = parse_network(given)
-    api_url = given.get("api_url")
-    api_key = parse_key("api_key", given.get("api_key"))
+    network = parse_network(values)
+    api_url = values.get("api_url")
+    api_key = parse_key("api_key", values.get("api_key"))
     if api_key is not None and api_url is None:
         raise refuse("api_key", "is for the service at api_url. Give its address too.")
-    logger = given.get("logger")
+    logger = values.get("logger")
     if logger is not None and not isinstance(logger, logging.Logger):
         raise refuse("logger", "must be a logging.Logger.")
-    policy = parse_policy(given.get("policy", {}), network)
-    auto_swap = parse_bool("auto_swap", given.get("auto_swap", _defaults["autoSwap"]))
+    policy = parse_policy(values.get("policy", {}), network)
+    auto_swap = parse_bool("auto_swap", values.get("auto_swap", _defaults["autoSwap"]))
     if policy.top_up is not None and not auto_swap:
         raise refuse("policy.top_up", "needs auto_swap=True, for it swaps.")
     return Config(
-        parse_rpc_urls(given.get("rpc_url"), network),
-        parse_jupiter_url(given.get("jupiter_url", _defaults["jupiterUrl"])),
-        parse_key("jupiter_api_key", given.get("jupiter_api_key")),
+        parse_rpc_urls(values.get("rpc_url"), network),
+        parse_jupiter_url(values.get("jupiter_url", _defaults["jupiterUrl"])),
+        parse_key("jupiter_api_key", values.get("jupiter_api_key")),
         network,
-        parse_swap_from(given.get("swap_from"), network),
+        parse_swap_from(values.get("swap_from"), network),
         policy,
-        _parse_journal(given.get("journal")),
-        parse_timeouts(given.get("timeouts", {})),
+        _parse_journal(values.get("journal")),
+        parse_timeouts(values.get("timeouts", {})),
         runtime,
-        parse_signer(given),
+        parse_signer(values),
         None if api_url is None else parse_service_url("api_url", api_url),
         api_key,
         auto_swap,
-        parse_relayer(given.get("relayer")),
-        parse_presign(given.get("presign", _defaults["presign"])),
-        parse_ms("retry_window", given.get("retry_window", _defaults["retryWindow"])),
-        _parse_retries(given.get("retries", _defaults["retries"])),
+        parse_relayer(values.get("relayer")),
+        parse_presign(values.get("presign", _defaults["presign"])),
+        parse_ms("retry_window", values.get("retry_window", _defaults["retryWindow"])),
+        _parse_retries(values.get("retries", _defaults["retries"])),
         logger,
-        given.get("http_transport"),
-        parse_bool("trust_env", given.get("trust_env", False)),
+        values.get("http_transport"),
+        parse_bool("trust_env", values.get("trust_env", False)),
     )
 
 
@@ -258,10 +258,10 @@ def _parse_journal(journal: object) -> SharedJournal | None:
 
 def parse_timeouts(timeouts: object) -> Timeouts:
     """Reads the deadlines. Raises ``ConfigError`` (``invalid_option``)."""
-    given = refuse_unknown(timeouts, Timeouts._fields, "timeouts")
+    values = refuse_unknown(timeouts, Timeouts._fields, "timeouts")
     return Timeouts(
         *(
-            parse_ms(f"timeouts.{name}", given.get(name, _defaults["timeouts"][name]))
+            parse_ms(f"timeouts.{name}", values.get(name, _defaults["timeouts"][name]))
             for name in Timeouts._fields
         )
     )

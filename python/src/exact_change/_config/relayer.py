@@ -36,9 +36,9 @@ def parse_relayer(options: object) -> RelayerConfig | None:
     """Reads the options of a relayer. Raises ``ConfigError`` (``invalid_option``)."""
     if options is None:
         return None
-    given = refuse_unknown(options, tuple(RelayerOptions.__annotations__), "relayer")
+    values = refuse_unknown(options, tuple(RelayerOptions.__annotations__), "relayer")
     return RelayerConfig(
-        parse_service_url("relayer.url", given.get("url")),
-        parse_key("relayer.api_key", given.get("api_key")),
-        read_usd("relayer.max_fee", given.get("max_fee", "0.50")),
+        parse_service_url("relayer.url", values.get("url")),
+        parse_key("relayer.api_key", values.get("api_key")),
+        read_usd("relayer.max_fee", values.get("max_fee", "0.50")),
     )

@@ -43,9 +43,9 @@ ApprovedQuote = Union[SwapQuote, Mapping[str, str]]
 class SwapOptions(SwapRequest, total=False):
     """A swap to make, and its bounds."""
 
-    # Counts the swap against the caps, as a swap for a payment. It counts the value that the swap
-    # takes beyond the value that it brings in a pinned token, network fees and rent. If it brings
-    # another token, the whole input counts. Set it for swaps that a party with less trust than the
+    # Counts the swap against the caps, as a swap for a payment. Network fees and rent count, and
+    # the value that it takes beyond the value that it brings in a pinned token. If it brings
+    # another token, its whole input counts. Set it for swaps that a party with less trust than the
     # caller orders, such as a model. Default False.
     counted: bool
     # The approved quote: no more may leave and no less may arrive, whatever the market did since.

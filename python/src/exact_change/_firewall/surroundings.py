@@ -23,7 +23,7 @@ from .shape import CLOSE
 _SYNC = 17
 
 
-def _each(
+def _on_each(
     id_: str, programs: Sequence[Address], passes: Callable[[Placed, SwapExpectation], bool]
 ) -> Rule[Surroundings]:
     """Makes a rule on every instruction of some programs."""
@@ -100,17 +100,17 @@ SURROUNDINGS_RULES: Sequence[Rule[Surroundings]] = (
         "priority_fee",
         lambda subject: (priority_fee_of(subject.instructions) or 0) <= subject.max_priority_fee,
     ),
-    _each("system_instruction", (SYSTEM_PROGRAM,), _is_own_transfer),
+    _on_each("system_instruction", (SYSTEM_PROGRAM,), _is_own_transfer),
     Rule("temporary_funding", _is_funded),
     Rule("wrap_amount", lambda subject: wrapped_in(subject) <= subject.expected.max_in),
-    _each(
+    _on_each(
         "token_account_creation",
         (ASSOCIATED_TOKEN_PROGRAM,),
         lambda placed, expected: _created_by(placed, expected) is not None,
     ),
-    _each("close_account", TOKEN_PROGRAMS, _closes_own),
-    _each("sync_native", TOKEN_PROGRAMS, _syncs_own),
-    _each("token_instruction", TOKEN_PROGRAMS, _is_known_operation),
+    _on_each("close_account", TOKEN_PROGRAMS, _closes_own),
+    _on_each("sync_native", TOKEN_PROGRAMS, _syncs_own),
+    _on_each("token_instruction", TOKEN_PROGRAMS, _is_known_operation),
 )
 
 

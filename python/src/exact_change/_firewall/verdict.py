@@ -99,27 +99,32 @@ def _plain(value: Any) -> Any:
     return [*map(_plain, cast("Sequence[Any]", value))] if isinstance(value, list) else value
 
 
-def verdict_of(found: Inspection, network: str, decoders: Decoders) -> SwapVerdict:
+def verdict_of(findings: Inspection, network: str, decoders: Decoders) -> SwapVerdict:
     """Puts the findings into words and numbers."""
-    broken, expected, call, costs = found.broken, found.expected, found.call, found.costs
+    broken, expected, call, costs = (
+        findings.broken,
+        findings.expected,
+        findings.call,
+        findings.costs,
+    )
     leaves = arrives = fees = None
     if expected is not None and call is not None:
         leaves = TokenAmount(expected.input_mint, str(call.max_in))
         arrives = TokenAmount(expected.output_mint, str(call.min_out))
     if costs is not None:
         fees = SwapFees(str(costs.network_fee), str(costs.priority_fee), str(costs.rent))
-    called = dict.fromkeys(instruction.program for instruction in found.instructions)
+    called = dict.fromkeys(instruction.program for instruction in findings.instructions)
     return SwapVerdict(
         broken is None,
         broken,
-        _accepted(found, network) if broken is None else _refused(broken),
+        _accepted(findings, network) if broken is None else _refused(broken),
         leaves,
         arrives,
         fees,
         [CalledProgram(address, program_name(decoders, address)) for address in called],
-        found.guarded,
+        findings.guarded,
         [
-            RuleOutcome(*text, found.outcomes.get(text.id, "unchecked"))
+            RuleOutcome(*text, findings.outcomes.get(text.id, "unchecked"))
             for text in RULE_TEXTS.values()
         ],
     )
@@ -129,8 +134,8 @@ def _refused(broken: RuleText) -> str:
     return f"Do not sign it: {broken.refuses} (rule {broken.id}). {broken.why}"
 
 
-def _accepted(found: Inspection, network: str) -> str:
-    expected, call, costs = found.expected, found.call, found.costs
+def _accepted(findings: Inspection, network: str) -> str:
+    expected, call, costs = findings.expected, findings.call, findings.costs
     if expected is None or call is None or costs is None:
         raise TypeError("An accepted swap is known.")
     source, output = (token.account for token in costs.floors.tokens)
@@ -139,7 +144,7 @@ def _accepted(found: Inspection, network: str) -> str:
     rent = f" and {costs.rent} lamports of rent for accounts of its own" if costs.rent else ""
     holds = (
         "It ends in a guard that holds it to that when it lands."
-        if found.guarded
+        if findings.guarded
         else "That is what it does in a simulation; nothing in it holds it to that when it lands."
     )
     return (

@@ -16,8 +16,8 @@ _spec = table("jupiter")
 # input amount from another account.
 _V1: dict[str, Any] = _spec["v1"]
 _V2: dict[str, Any] = _spec["v2"]
-# Bytes of two amounts, of slippage, platform fee and positive slippage in basis points, and of the
-# number of steps of the route.
+# Bytes of two amounts, and of slippage, platform fee and positive slippage in basis points. The
+# number of steps of the route follows.
 _NUMBERS_V2_BYTES = 22 + 4
 
 

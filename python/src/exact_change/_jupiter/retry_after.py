@@ -63,18 +63,18 @@ class _WaitingLine:
             return
         if self._pause.left(self._runtime) >= timeout_ms:
             raise self._refusal()
-        own = follow(signal)
-        call_off = yield from timer(timeout_ms, lambda: own.signal.abort(self._refusal()))
+        follower = follow(signal)
+        call_off = yield from timer(timeout_ms, lambda: follower.signal.abort(self._refusal()))
         self._count += 1
 
         def end() -> Steps[None]:
             self._count -= 1
-            own.end()
+            follower.end()
             call_off()
-            own.signal.abort()
+            follower.signal.abort()
             yield from ()
 
-        turn = self._line.turn(lambda: self._admit(own.signal), own.signal)
+        turn = self._line.turn(lambda: self._admit(follower.signal), follower.signal)
         yield from ensure(turn, end)
 
     def pause(self, asked_ms: float) -> None:
@@ -143,8 +143,8 @@ class RetryAfterQueue:
 
 def _pause_of(status: int, headers: Headers, now: int) -> float:
     """Returns the milliseconds of pause that an answer asks for."""
-    asked = asked_wait(headers.get, now)
+    asked_ms = asked_wait(headers.get, now)
     if status == 429:
-        return _BRIEF_MS if asked is None else asked
+        return _BRIEF_MS if asked_ms is None else asked_ms
     remaining = (headers.get("x-ratelimit-remaining") or "").strip()
-    return asked or 0 if _LAST.fullmatch(remaining) is not None else 0
+    return asked_ms or 0 if _LAST.fullmatch(remaining) is not None else 0

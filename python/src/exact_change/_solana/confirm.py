@@ -91,7 +91,7 @@ class _Watch:
     def run(self) -> Steps[Landing]:
         sent_at: float = float("-inf")
         polls = 0
-        while self._is_worth_it():
+        while self._keeps_polling():
             if not self._is_past() and self._elapsed() - sent_at >= self._resend_ms:
                 # Both calls run in the background: the polls must go on if the node hangs on a
                 # call. A failed first send is ignored, because the node may have the transaction.
@@ -114,7 +114,8 @@ class _Watch:
                 return landing
         return UNKNOWN
 
-    def _is_worth_it(self) -> bool:
+    def _keeps_polling(self) -> bool:
+        """Whether the node still answers, and the chain may still decide."""
         elapsed = self._elapsed()
         return (
             not self._signal.aborted

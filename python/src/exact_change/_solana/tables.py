@@ -86,10 +86,10 @@ class TableCache:
 def read_table(address: Address, account: Account | None, slot: int) -> ReadTable:
     """Decodes a lookup table, without keys that can be used only from the next slot on."""
     data = b"" if account is None else account.data
-    count, rest = divmod(len(data) - _HEADER_BYTES, 32)
+    count, remainder = divmod(len(data) - _HEADER_BYTES, 32)
     is_table = account is not None and account.owner == LOOKUP_TABLE_PROGRAM
     # Layout: u32 state 1, u64 deactivation slot, u64 last extended slot, u8 start of the extension.
-    if not is_table or rest or not 0 <= count <= _MAX_KEYS or data[:4] != b"\1\0\0\0":
+    if not is_table or remainder or not 0 <= count <= _MAX_KEYS or data[:4] != b"\1\0\0\0":
         return ReadTable(LookupTable(address, ()), "none")
     if int.from_bytes(data[4:12], "little") != U64_MAX:
         return ReadTable(LookupTable(address, ()), "inactive")

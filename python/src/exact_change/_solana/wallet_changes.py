@@ -82,17 +82,17 @@ def judge_change(message: bytes, wire: bytes) -> AcceptedChange | ChangeText:
     return AcceptedChange(signed, len(after.guards))
 
 
-def _first(guard: _Named) -> int:
+def _first_byte(guard: _Named) -> int:
     return guard.data[0] if guard.data else -1
 
 
-def _each(passes: Callable[[_Named], bool]) -> _Passes:
+def _on_guards(passes: Callable[[_Named], bool]) -> _Passes:
     """Builds a rule that each guard must pass."""
     return lambda _before, after: all(map(passes, after.guards))
 
 
-def _is_no(first: int) -> _Passes:
-    return _each(lambda guard: _first(guard) != first)
+def _allows_no(first: int) -> _Passes:
+    return _on_guards(lambda guard: _first_byte(guard) != first)
 
 
 def _keeps_rights(before: _Message, after: _Message) -> bool:
@@ -102,7 +102,7 @@ def _keeps_rights(before: _Message, after: _Message) -> bool:
     )
 
 
-def _has_a_use_for_all(before: _Message, after: _Message) -> bool:
+def _needs_every_account(before: _Message, after: _Message) -> bool:
     needed = {name for guard in after.guards for name in (guard.program, *guard.accounts)}
     return after.is_distinct and all(
         name in before.writable or name in needed for name in after.writable
@@ -115,16 +115,16 @@ _RULES: Sequence[tuple[str, _Passes]] = (
     ("wallet_blockhash", lambda before, after: before.blockhash == after.blockhash),
     ("wallet_signers", lambda before, after: before.signers == after.signers),
     ("wallet_tables", lambda before, after: before.tables == after.tables),
-    *((rule, _is_no(first)) for first, rule in _REFUSED.items()),
-    ("wallet_guard", _each(lambda guard: _first(guard) in _ACCOUNTS)),
+    *((rule, _allows_no(first)) for first, rule in _REFUSED.items()),
+    ("wallet_guard", _on_guards(lambda guard: _first_byte(guard) in _ACCOUNTS)),
     (
         "wallet_guard_accounts",
-        _each(lambda guard: _ACCOUNTS.get(_first(guard)) == len(guard.accounts)),
+        _on_guards(lambda guard: _ACCOUNTS.get(_first_byte(guard)) == len(guard.accounts)),
     ),
-    ("wallet_guard_log", _each(lambda guard: len(guard.data) > 1 and guard.data[1] in _QUIET)),
+    ("wallet_guard_log", _on_guards(lambda guard: len(guard.data) > 1 and guard.data[1] in _QUIET)),
     ("wallet_instructions", lambda before, after: before.rest == after.rest),
     ("wallet_rights", _keeps_rights),
-    ("wallet_accounts", _has_a_use_for_all),
+    ("wallet_accounts", _needs_every_account),
 )
 
 
@@ -133,7 +133,7 @@ def _name_accounts(message: DecodedMessage | None) -> _Message | None:
     if message is None:
         return None
     (signed, readonly_signed, readonly), keys = message.header, message.static_accounts
-    own = [
+    static_accounts = [
         (name, at < signed - readonly_signed if at < signed else at < len(keys) - readonly)
         for at, name in enumerate(keys)
     ]
@@ -143,7 +143,7 @@ def _name_accounts(message: DecodedMessage | None) -> _Message | None:
         for lookup in message.lookups
         for index in (lookup.writable if is_writable else lookup.readonly)
     ]
-    accounts = [*own, *loaded]
+    accounts = [*static_accounts, *loaded]
     instructions: list[_Named] = []
     for program, indexes, data in message.instructions:
         if max((program, *indexes)) >= len(accounts):
@@ -153,7 +153,7 @@ def _name_accounts(message: DecodedMessage | None) -> _Message | None:
     writable = dict(accounts)
     return _Message(
         message.blockhash,
-        own[:signed],
+        static_accounts[:signed],
         sorted(loaded),
         len(writable) == len(accounts),
         writable,

@@ -74,9 +74,9 @@ class RemoteTransport:
             fields["maxAccounts"] = request.max_accounts
         return self.quote_as(fields, signal)
 
-    def quote_as(self, asked: Mapping[str, Any], signal: Signal | None) -> Steps[SwapQuote]:
+    def quote_as(self, request: Mapping[str, Any], signal: Signal | None) -> Steps[SwapQuote]:
         """Returns a quote for a request with the field names of the REST interface."""
-        return quote_of((yield from self._call(QUOTE, asked, signal)))
+        return quote_of((yield from self._call(QUOTE, request, signal)))
 
     def build(
         self, wallet: Address, quote: SwapQuote, signal: Signal | None
@@ -141,7 +141,7 @@ class RemoteTransport:
             service.timeout_ms,
             lambda: peer.late(service.timeout_ms, 1),
             [signal],
-            lambda own: http.ask(operation.method, url, headers, body, own),
+            lambda bounded_signal: http.ask(operation.method, url, headers, body, bounded_signal),
         )
         return _read(operation, answer, is_sent)
 
@@ -167,8 +167,8 @@ class ServicePeer:
         if problem is not None:
             return error_of(problem, is_sent=self._is_sent)
         if answer.status != 429:
-            said = f"answered {answer.status} in {_times(attempts)}"
-            return self._unavailable(said, answer.status)
+            predicate = f"answered {answer.status} in {_times(attempts)}"
+            return self._unavailable(predicate, answer.status)
         return failure(
             "rate_limited",
             f"The service is rate limiting this client. {self._advice} in {retry_after_ms} ms.",
@@ -177,8 +177,8 @@ class ServicePeer:
         )
 
     def lost(self, cause: Exception, attempts: int) -> Exception:
-        said = f"gave no answer, or a redirect, in {_times(attempts)}"
-        return self._unavailable(said, 0, cause)
+        predicate = f"gave no answer, or a redirect, in {_times(attempts)}"
+        return self._unavailable(predicate, 0, cause)
 
     def late(self, timeout_ms: float, attempts: int) -> Exception:
         return failure(
@@ -196,10 +196,12 @@ class ServicePeer:
         problem = _problem_in(answer)
         return problem is not None and error_of(problem, is_sent=self._is_sent).retry == "never"
 
-    def _unavailable(self, said: str, status: int, cause: Exception | None = None) -> Exception:
+    def _unavailable(
+        self, predicate: str, status: int, cause: Exception | None = None
+    ) -> Exception:
         return failure(
             "service_unavailable",
-            f"The service {said}. {self._advice}, and check its address.",
+            f"The service {predicate}. {self._advice}, and check its address.",
             {"status": status},
             cause=cause,
             **self._open,
@@ -242,8 +244,8 @@ def _read(operation: Operation, answer: Answer, is_sent: bool) -> Any:
 def _refusal_in(answer: Answer, is_sent: bool) -> ExactChangeError:
     problem = _problem_in(answer)
     if problem is None:
-        said = f"it has status {answer.status}, and is no problem of this interface"
-        return unusable(said, is_sent)
+        reason = f"it has status {answer.status}, and is no problem of this interface"
+        return unusable(reason, is_sent)
     return error_of(problem, is_sent=is_sent)
 
 

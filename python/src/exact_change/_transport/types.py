@@ -128,7 +128,7 @@ class Transport(Protocol):
     def is_distant(self) -> bool:
         """Whether each call is a round trip to a service.
 
-        A client that has to swap then first asks for a plan, and only then for a quote and a build.
+        So a client that has to swap first asks for a plan, and only then for a quote and a build.
         """
         ...
 

@@ -112,7 +112,9 @@ def error_of(value: object, *, is_sent: bool = False) -> ExactChangeError:
     )
 
 
-def unusable(reason: str, is_sent: bool, said: Mapping[str, str] | None = None) -> ExactChangeError:
+def unusable(
+    reason: str, is_sent: bool, service_words: Mapping[str, str] | None = None
+) -> ExactChangeError:
     """Returns the error for an unusable answer of a service.
 
     With ``is_sent``, the service had a signed transaction, so that its fate is not known.
@@ -122,7 +124,7 @@ def unusable(reason: str, is_sent: bool, said: Mapping[str, str] | None = None) 
         "invalid_response",
         f"The service's answer cannot be used: {reason}. Try again, or use another.",
         {"service": "service", "reason": reason},
-        untrusted=said,
+        untrusted=service_words,
         **more,
     )
 
@@ -140,7 +142,9 @@ def _is_trusted(code: ErrorCode, funds: str, moved: Sequence[Moved], is_sent: bo
     return funds != "spent" and all(entry.kind == "swap" for entry in moved)
 
 
-def _refused(code: str, retry: str, is_sent: bool, said: Mapping[str, str]) -> ExactChangeError:
+def _refused(
+    code: str, retry: str, is_sent: bool, service_words: Mapping[str, str]
+) -> ExactChangeError:
     title = _OF_SERVICES[code]["title"]
     more: dict[str, Any] = {"retry": retry}
     if is_sent and code in _AFTER_THE_CALL:
@@ -149,6 +153,6 @@ def _refused(code: str, retry: str, is_sent: bool, said: Mapping[str, str]) -> E
         "invalid_response",
         f"The service refused the request: {title}. Its own words are in untrusted['detail'].",
         {"service": "service", "reason": code},
-        untrusted=said,
+        untrusted=service_words,
         **more,
     )
