@@ -38,7 +38,7 @@ export async function payHeader(
   { url, signal }: PayOptions,
 ): Promise<Payment> {
   const startedAt = context.config.runtime.now();
-  const terms = await readTerms(context, paymentRequired, url, signal);
+  const terms = await readTerms(context, paymentRequired, signal);
   const payUrl = url ?? terms.url;
   if (payUrl === undefined)
     throw new ConfigError(
@@ -94,7 +94,6 @@ export async function payHeader(
 async function readTerms(
   context: PaymentContext,
   paymentRequired: PaymentRequired | Response,
-  url: string | undefined,
   signal: AbortSignal | undefined,
 ): Promise<PaymentRequired> {
   const { config, protocols } = context;

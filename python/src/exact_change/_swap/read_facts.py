@@ -205,7 +205,7 @@ def new_account_rent(
 ) -> Steps[int]:
     """Returns the rent of the wallet's own account for a mint; 0 if the account exists."""
     (leg,) = (yield from read_raw_wallet(rpc, wallet, [mint], signal=signal)).legs
-    if leg.account is not None:
+    if is_there(leg.account):
         return 0
     return (yield from rpc.rent(account_bytes(leg.mint), signal=signal))
 
