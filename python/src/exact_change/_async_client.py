@@ -206,7 +206,7 @@ class AsyncClient:
         return await self._payer.on_loop(lambda engine: engine.spent())
 
     def on(self, event: EventName | Literal["*"], listener: Listener) -> Callable[[], None]:
-        """Listens to one kind of event, or to all (``"*"``). Returns a function that stops it."""
+        """Listens to an event, or to all (``"*"``). Returns a function that stops listening."""
         return self._payer.events.on(event, listener)
 
     async def warm(self) -> None:

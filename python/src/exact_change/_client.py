@@ -251,11 +251,11 @@ class Client:
         return threads.run(self._payer.thread_engine().spent())
 
     def on(self, event: EventName | Literal["*"], listener: Listener) -> Callable[[], None]:
-        """Listens to one kind of event, or to all (``"*"``). Returns a function that stops it."""
+        """Listens to an event, or to all (``"*"``). Returns a function that stops listening."""
         return self._payer.events.on(event, listener)
 
     def warm(self) -> None:
-        """Prepares the first payment: loads code, checks the network, reads pinned balances."""
+        """Prepares the first payment: loads code, checks the network, reads balances."""
         threads.run(self._payer.thread_engine().warm())
 
     def close(self) -> None:

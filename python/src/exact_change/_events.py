@@ -45,7 +45,7 @@ EventName = Literal[
     "payment.uncertain",
     # The call failed before it signed a payment; a swap may have landed: code, funds, message.
     "payment.failed",
-    # The client works, but less well than it could; `message` says why: message.
+    # The client works, but less well than it could; the message says why: message.
     "warning",
 ]
 
@@ -84,7 +84,7 @@ class Events:
         self._listeners: dict[str, list[Listener]] = {}
 
     def on(self, type_: str, listener: Listener) -> Callable[[], None]:
-        """Listens to one kind of event, or to all (``"*"``). Returns a function that stops it."""
+        """Listens to an event, or to all (``"*"``). Returns a function that stops listening."""
         listeners = self._listeners.setdefault(type_, [])
         listeners.append(listener)
         is_on = True

@@ -96,6 +96,7 @@ def _allows_no(first: int) -> _Passes:
 
 
 def _keeps_rights(before: _Message, after: _Message) -> bool:
+    """Whether each account may be written as before; an added account must be read-only."""
     return all(
         is_writable == before.writable.get(name, False)
         for name, is_writable in after.writable.items()
@@ -103,6 +104,7 @@ def _keeps_rights(before: _Message, after: _Message) -> bool:
 
 
 def _needs_every_account(before: _Message, after: _Message) -> bool:
+    """Whether a guard needs each account that the wallet added, and no account comes twice."""
     needed = {name for guard in after.guards for name in (guard.program, *guard.accounts)}
     return after.is_distinct and all(
         name in before.writable or name in needed for name in after.writable
