@@ -39,7 +39,11 @@ export function buildProgram(run: Runner): Command {
     .option('-X, --request <method>', 'GET, or POST with data')
     .option('-H, --header <line>', 'a header, such as "Accept: application/json"', collect)
     .option('-d, --data <text>', 'a body; @file reads a file, @- standard input', collect)
-    .option('--data-binary <text>', 'a body like --data, with the line breaks of a file kept', collect)
+    .option(
+      '--data-binary <text>',
+      'a body like --data, with the line breaks of a file kept',
+      collect,
+    )
     .option('-o, --output <file>', 'write the answer to a file, not to standard output')
     .option('-i, --include', 'show the status and headers too')
     .option('-f, --fail', 'end with 22 if the status is 400 or above')
@@ -167,7 +171,11 @@ function withGlobals(program: Command): Command {
     .option('-V, --version', 'show the version')
     .option('--json', 'print one JSON object')
     .option('--wallet <file>', 'an encrypted wallet, or a key file of the Solana tools')
-    .option('--passphrase-fd <number>', 'read the passphrase of the wallet from a file descriptor', wholeNumber)
+    .option(
+      '--passphrase-fd <number>',
+      'read the passphrase of the wallet from a file descriptor',
+      wholeNumber,
+    )
     .option('--max <dollars>', 'cap on the total cost of one payment (policy.maxPerPayment)')
     .option('--max-per-day <dollars>', 'cap on 24 hours (policy.maxPerDay)')
     .option('--no-swap', 'pay only from the balance of the token')
