@@ -13,7 +13,7 @@ it.each(documents)('%s shows what comes from the code as the code has it', async
   const text = await readFile(at(document), 'utf8');
   const anew = await format(withTables(document, text), {
     parser: 'markdown',
-    printWidth: 140,
+    printWidth: 100,
     singleQuote: true,
   });
   expect(anew).toBe(text);
