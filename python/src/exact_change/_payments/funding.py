@@ -242,10 +242,7 @@ class _Search(NamedTuple):
         return quote
 
     def _float(self) -> Steps[int]:
-        """Returns ``policy.min_swap`` in base units of the mint.
-
-        0 if the mint is not pinned or has no price, or if no account could hold that many units.
-        """
+        """Returns ``policy.min_swap`` in base units of the mint; 0 if the mint has no safe price."""
         context, mint = self.context, self.offer.mint
         if not is_pinned(context, mint):
             return 0
