@@ -242,7 +242,7 @@ class _Search(NamedTuple):
         return quote
 
     def _float(self) -> Steps[int]:
-        """Returns ``policy.min_swap`` in base units of the mint; 0 if the mint has no safe price."""
+        """Returns ``policy.min_swap`` in base units of the mint; 0 without a usable price."""
         context, mint = self.context, self.offer.mint
         if not is_pinned(context, mint):
             return 0
