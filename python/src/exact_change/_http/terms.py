@@ -1,4 +1,4 @@
-"""Payment terms in what a caller has at hand."""
+"""Payment terms of a response or of JSON that a caller has."""
 
 from __future__ import annotations
 
@@ -11,21 +11,25 @@ from ..errors import failure
 
 
 def terms_in(response: Any) -> PaymentRequired | None:
-    """The payment terms of a response of httpx or requests; None if it asks for no payment.
+    """Returns the payment terms of a response of httpx or requests; None if it is no 402.
 
-    Its body is read, and stays in it. Raises ``ProtocolError`` (``malformed_payment_required``).
+    Reads the body, which stays in the response. Raises ``ProtocolError``
+    (``malformed_payment_required``).
     """
     if response.status_code != 402:
         return None
     pairs = ((str(name), str(value)) for name, value in response.headers.items())
-    # One of httpx that was made by hand has no request, and raises for its address.
+    # A response of httpx that was made by hand has no request, and `url` raises then.
     url = getattr(response, "_request", True) and str(response.url or "")
     text: str = response.text
     return parse_payment_required(headers=Headers(pairs), body=text, url=url or None)
 
 
 def parts_of(given: Any) -> Mapping[str, Any]:
-    """A 402 as a service reads it: of a response of httpx or requests, or as it is given."""
+    """Returns a 402 as a service reads it, made from a response of httpx or requests.
+
+    Returns a mapping as it is.
+    """
     if isinstance(given, Mapping):
         return cast("Mapping[str, Any]", given)
     return {
@@ -37,7 +41,10 @@ def parts_of(given: Any) -> Mapping[str, Any]:
 
 
 def required_terms(given: Any) -> PaymentRequired:
-    """Terms as they are, of a 402, or of their JSON. Raises ``malformed_payment_required``."""
+    """Returns the terms of a 402 or of JSON; returns terms as they are.
+
+    Raises ``malformed_payment_required``.
+    """
     terms: PaymentRequired | None
     if isinstance(given, PaymentRequired):
         return given
