@@ -8,7 +8,7 @@ from .task import Steps
 
 
 class Deadline:
-    """A signal that follows the caller's and fires on its own when time is up."""
+    """A signal that follows the caller's signal, and fires by itself when time is up."""
 
     def __init__(self, signal: Signal) -> None:
         self.signal = signal
@@ -16,7 +16,7 @@ class Deadline:
         self.ends: list[Forget] = []
 
     def end(self) -> None:
-        """Stops the clock, and stops listening to the caller's signal."""
+        """Stops the clock, and follows the caller's signal no longer."""
         for end in self.ends:
             end()
         self.ends.clear()

@@ -213,7 +213,7 @@ def void_cancel(future: asyncio.Future[Any]) -> None:
 
 
 def _nothing() -> None:
-    """Does nothing: a thread cannot be called off, and its answer is dropped."""
+    """Does nothing: a thread cannot be cancelled, and its answer is dropped."""
 
 
 async def _awaited(make: Callable[[], Any]) -> Any:

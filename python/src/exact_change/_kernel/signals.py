@@ -36,9 +36,9 @@ class Signal:
             then()
 
     def on_abort(self, then: Callable[[], None]) -> Callable[[], None]:
-        """Calls ``then`` when the signal fires; returns a function that calls it off.
+        """Calls ``then`` once when the signal fires; returns a function that cancels this.
 
-        A signal that has fired already calls nothing.
+        If the signal has fired already, nothing is called.
         """
         self._next += 1
         key = self._next

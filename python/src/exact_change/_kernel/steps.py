@@ -65,7 +65,7 @@ def background(steps: Steps[Any]) -> Steps[None]:
 
 
 def fails_on(wake: Wake, signals: Sequence[Signal | None]) -> list[Forget]:
-    """Wakes with the reason of the first signal that fires; returns functions to call that off."""
+    """Wakes with the reason of the first signal that fires; returns functions that cancel this."""
     forgets: list[Forget] = []
     for signal in filter(None, signals):
         if signal.reason is not None:
@@ -293,6 +293,6 @@ def done(value: T) -> Steps[T]:
 
 
 def timer(ms: float, then: Callable[[], None]) -> Steps[Forget]:
-    """Calls ``then`` in a turn after ``ms``; returns a function that calls it off."""
+    """Calls ``then`` in a turn after ``ms``; returns a function that cancels this."""
     forget: Forget = yield _Timer(ms, then)
     return forget

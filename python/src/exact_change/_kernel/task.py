@@ -44,7 +44,7 @@ class Host(Protocol):
         """Runs work in a turn on this host, soon; from any thread."""
 
     def later(self, ms: float, work: Callable[[], None]) -> Callable[[], None]:
-        """Runs work in a turn after ``ms``; returns a function that calls it off."""
+        """Runs work in a turn after ``ms``; returns a function that cancels this."""
         ...
 
     def outside(self, work: Callable[[], None]) -> None:
@@ -90,7 +90,7 @@ class Task(Generic[T]):
         return self._value  # type: ignore[return-value]
 
     def then(self, settled: Callable[[], None]) -> Callable[[], None]:
-        """Calls ``settled`` in the turn in which the task ends; returns a function to call it off.
+        """Calls ``settled`` in the turn in which the task ends; returns a function to cancel this.
 
         If the task has ended already, ``settled`` is called at once.
         """

@@ -50,7 +50,7 @@ class Workers:
         threading.Thread(target=self._work, args=(own,), name="exact-change", daemon=True).start()
 
     def later(self, seconds: float, job: Job) -> Job:
-        """Submits a job after a delay; returns a function that calls it off."""
+        """Submits a job after a delay; returns a function that cancels this."""
         with self._lock:
             if self._timers is None:
                 self._timers = _Timers(self._submit_in_the_end)
@@ -134,7 +134,7 @@ class _Timers:
                     self._changed.wait(left)
                     continue
                 entry = heapq.heappop(self._heap)[2]
-            # The list is empty if the job was called off a moment ago.
+            # The list is empty if the job was cancelled a moment ago.
             for job in entry[:1]:
                 self._submit(job)
                 del job
