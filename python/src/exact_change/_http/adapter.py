@@ -121,19 +121,21 @@ class PayingAdapter(BaseAdapter):
         config = self._payer.config
         retries = config.retries if request.method in ("GET", "HEAD") else 0
         for tries in range(retries + 1):
-            asked, is_last = None, tries == retries
+            asked_ms, is_last = None, tries == retries
             try:
                 response = self._send_by(self._below, request, **options)
             except requests.ConnectionError:
                 if is_last:
                     raise
             else:
-                asked = asked_wait(response.headers.get, config.runtime.now())
-                if response.status_code != 503 or is_last or (asked or 0) > MAX_WAIT_MS:
+                asked_ms = asked_wait(response.headers.get, config.runtime.now())
+                if response.status_code != 503 or is_last or (asked_ms or 0) > MAX_WAIT_MS:
                     return response
                 response.close()
-            usual = min(_FIRST_WAIT_MS * 2**tries, MAX_WAIT_MS)
-            time.sleep(with_jitter(usual if asked is None else asked, config.runtime) / 1000)
+            usual_ms = min(_FIRST_WAIT_MS * 2**tries, MAX_WAIT_MS)
+            time.sleep(
+                with_jitter(usual_ms if asked_ms is None else asked_ms, config.runtime) / 1000
+            )
         raise TypeError("The last try returns or raises.")
 
 
@@ -178,8 +180,8 @@ class _RequestsCall:
             request.headers["content-length"] = str(len(body))
         if url != self.asked_at:
             request.url = url
-            here, there = parse_address(self.asked_at), parse_address(url)
-            if here is None or there is None or here.origin != there.origin:
+            original, target = parse_address(self.asked_at), parse_address(url)
+            if original is None or target is None or original.origin != target.origin:
                 for name in CREDENTIALS:
                     request.headers.pop(name, None)
         request.headers[header.name] = header.value

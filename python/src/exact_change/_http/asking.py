@@ -115,7 +115,7 @@ class PeerHttp(NamedTuple):
     def _once(self, request: Request, signal: Signal | None) -> Steps[Answer]:
         yield from self.limiter.take(signal)
         answer = yield from bounded(
-            self.timeout_ms, _Late, [signal], lambda own: self.http.send(request, own)
+            self.timeout_ms, _Late, [signal], lambda child: self.http.send(request, child)
         )
         if 300 <= answer.status < 400:
             # The redirected request would carry the request's headers, for example a key, to

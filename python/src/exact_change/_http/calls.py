@@ -197,9 +197,9 @@ def call_options(
     return {**(extensions or {}), OPTIONS: options}
 
 
-def options_of(headers: Mapping[str, str], given: object) -> CallOptions:
+def options_of(headers: Mapping[str, str], extension: object) -> CallOptions:
     """Returns the options that the caller gives for a call, in its extension or its headers."""
-    options = mapping_of(given) or {}
+    options = mapping_of(extension) or {}
     # An empty key counts as none: it would be the same key for every call.
     key = options.get("idempotency_key") or headers.get("idempotency-key") or None
     return CallOptions(None if key is None else str(key), options.get("repeatable") is True)
@@ -267,8 +267,8 @@ class HttpxCall:
         if url != self.asked_at:
             to = url
             dropped.add("host")
-            here, there = parse_address(self.asked_at), parse_address(url)
-            if here is None or there is None or here.origin != there.origin:
+            original, target = parse_address(self.asked_at), parse_address(url)
+            if original is None or target is None or original.origin != target.origin:
                 dropped.update(CREDENTIALS)
         headers = [
             (name, value)

@@ -104,30 +104,30 @@ class ThreadHttp:
     ) -> None:
         self._callers_transport = callers_transport
         self._make = make
-        self._own: httpx.BaseTransport | None = None
+        self._own_transport: httpx.BaseTransport | None = None
         self._is_closed = False
 
     def send(self, request: Request, signal: Signal | None) -> Steps[Answer]:
         # Make it here, in a turn: two threads would each make a transport.
-        if self._callers_transport is None and self._own is None:
-            self._own = self._make()
+        if self._callers_transport is None and self._own_transport is None:
+            self._own_transport = self._make()
         return call(lambda: self._send(request, signal), signal)
 
     def close(self) -> Steps[None]:
         self._is_closed = True
-        if self._own is not None:
-            yield from call(self._own.close)
+        if self._own_transport is not None:
+            yield from call(self._own_transport.close)
 
     def _send(self, request: Request, signal: Signal | None) -> Answer:
-        transport = self._callers_transport or self._own
-        if transport is None or (self._is_closed and self._own is not None):
+        transport = self._callers_transport or self._own_transport
+        if transport is None or (self._is_closed and self._own_transport is not None):
             raise LostError("The client was closed.")
         try:
             return _send(transport, request, signal)
         finally:
             # The port was closed while this request ran, so its connection may be open still.
-            if self._is_closed and self._own is not None:
-                self._own.close()
+            if self._is_closed and self._own_transport is not None:
+                self._own_transport.close()
 
 
 class LoopHttp:
@@ -140,7 +140,7 @@ class LoopHttp:
     ) -> None:
         self._callers_transport = callers_transport
         self._make = make
-        self._own: httpx.AsyncBaseTransport | None = None
+        self._own_transport: httpx.AsyncBaseTransport | None = None
         self._is_closed = False
 
     def send(self, request: Request, signal: Signal | None) -> Steps[Answer]:
@@ -148,18 +148,18 @@ class LoopHttp:
 
     def close(self) -> Steps[None]:
         self._is_closed = True
-        own, self._own = self._own, None
-        if own is not None:
-            yield from await_(own.aclose)
+        transport, self._own_transport = self._own_transport, None
+        if transport is not None:
+            yield from await_(transport.aclose)
 
     def _transport(self) -> httpx.AsyncBaseTransport:
         if self._callers_transport is not None:
             return self._callers_transport
         if self._is_closed:
             raise LostError("The client was closed.")
-        if self._own is None:
-            self._own = self._make()
-        return self._own
+        if self._own_transport is None:
+            self._own_transport = self._make()
+        return self._own_transport
 
 
 def _send(transport: httpx.BaseTransport, request: Request, signal: Signal | None) -> Answer:

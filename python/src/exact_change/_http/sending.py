@@ -25,20 +25,20 @@ class Retries:
         """Returns the seconds to wait before the next try; None if there is no next try."""
         if self._left == 0:
             return None
-        asked = None
+        asked_ms = None
         if isinstance(outcome, Exception):
             if not _is_lost(outcome):
                 return None
         elif outcome.status_code != 503:
             return None
         else:
-            asked = asked_wait(outcome.headers.get, self._config.runtime.now())
-            if (asked or 0) > MAX_WAIT_MS:
+            asked_ms = asked_wait(outcome.headers.get, self._config.runtime.now())
+            if (asked_ms or 0) > MAX_WAIT_MS:
                 return None
-        usual = min(_FIRST_WAIT_MS * 2**self._tries, MAX_WAIT_MS)
+        usual_ms = min(_FIRST_WAIT_MS * 2**self._tries, MAX_WAIT_MS)
         self._left -= 1
         self._tries += 1
-        return with_jitter(usual if asked is None else asked, self._config.runtime) / 1000
+        return with_jitter(usual_ms if asked_ms is None else asked_ms, self._config.runtime) / 1000
 
 
 def _is_lost(error: Exception) -> bool:

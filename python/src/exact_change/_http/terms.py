@@ -25,33 +25,33 @@ def terms_in(response: Any) -> PaymentRequired | None:
     return parse_payment_required(headers=Headers(pairs), body=text, url=url or None)
 
 
-def parts_of(given: Any) -> Mapping[str, Any]:
+def parts_of(answer: Any) -> Mapping[str, Any]:
     """Returns a 402 as a service reads it, made from a response of httpx or requests.
 
     Returns a mapping as it is.
     """
-    if isinstance(given, Mapping):
-        return cast("Mapping[str, Any]", given)
+    if isinstance(answer, Mapping):
+        return cast("Mapping[str, Any]", answer)
     return {
-        "url": str(given.url),
-        "status": given.status_code,
-        "headers": {str(name): str(value) for name, value in given.headers.items()},
-        "body": given.text,
+        "url": str(answer.url),
+        "status": answer.status_code,
+        "headers": {str(name): str(value) for name, value in answer.headers.items()},
+        "body": answer.text,
     }
 
 
-def required_terms(given: Any) -> PaymentRequired:
+def required_terms(source: Any) -> PaymentRequired:
     """Returns the terms of a 402 or of JSON; returns terms as they are.
 
     Raises ``malformed_payment_required``.
     """
     terms: PaymentRequired | None
-    if isinstance(given, PaymentRequired):
-        return given
-    if isinstance(given, Mapping):
-        terms = parse_payment_required(body=cast("Mapping[str, Any]", given))
+    if isinstance(source, PaymentRequired):
+        return source
+    if isinstance(source, Mapping):
+        terms = parse_payment_required(body=cast("Mapping[str, Any]", source))
     else:
-        terms = terms_in(given)
+        terms = terms_in(source)
     if terms is None:
         raise failure(
             "malformed_payment_required",

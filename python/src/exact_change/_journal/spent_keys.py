@@ -40,13 +40,13 @@ class SpentKeys:
     def __init__(self) -> None:
         self._generations: list[_Generation] = []
 
-    def add(self, owner: Owner, key: str, one: Remembered, at: float) -> None:
+    def add(self, owner: Owner, key: str, purchase: Remembered, at: float) -> None:
         """Adds a purchase under a key. ``at`` is when the purchase was over."""
         last = self._generations[-1] if self._generations else None
         if last is None or (at - last.at >= _DAY_MS and len(last.keys) >= _FEWEST):
             last = _Generation(at, {})
             self._generations = [*self._generations[-1:], last]
-        last.keys.setdefault((owner, key), []).append(one)
+        last.keys.setdefault((owner, key), []).append(purchase)
 
     def find(self, owner: Owner, key: str) -> list[Remembered]:
         """Returns the purchases under a key, in the order in which they were added."""

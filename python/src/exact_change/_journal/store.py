@@ -157,7 +157,7 @@ class AttemptStore:
         sums.subtract(entry.owner, entry.place, at, entry.cost)
 
     def similar(self, owner: Owner, fingerprint: str, idempotency_key: str | None) -> list[Attempt]:
-        """Returns the attempts that :meth:`Journal.similar` returns."""
+        """Returns the attempts as :meth:`Journal.similar` does."""
         if idempotency_key is None:
             return self._named(owner, request_name(fingerprint))
         return self._with_key(owner, idempotency_key)
@@ -165,7 +165,7 @@ class AttemptStore:
     def attempts(
         self, owner: Owner, state: State | None = None, since: int | None = None
     ) -> list[Made]:
-        """Returns the attempts that :meth:`Journal.attempts` returns, with their numbers."""
+        """Returns the attempts as :meth:`Journal.attempts` does, with their numbers."""
         is_open = state is not None and state in OPEN_STATES
         kept = [(made, id_) for id_, (made, _) in self._open.items()]
         if not is_open:
@@ -184,7 +184,7 @@ class AttemptStore:
         return found
 
     def used(self, owner: Owner, caps: Sequence[Cap], now: float) -> list[int]:
-        """Returns the used amounts that :meth:`Journal.used` returns."""
+        """Returns the used amounts as :meth:`Journal.used` does."""
         return [self._used(owner, cap, now) for cap in caps]
 
     def get(self, id_: str) -> Attempt | None:

@@ -170,13 +170,13 @@ class Wake:
         self._end(None, error)
 
     def give(self) -> bool:
-        """Resumes the task in a turn and hands it a slot that the giver holds.
+        """Resumes the task in a turn, and hands it a lock or a slot that the caller holds.
 
-        Returns False if the task was resumed for another reason, or its host is gone.
+        Returns False if the task was resumed for another reason, or if its host is gone.
         """
         if self.is_used or self.task.host.is_gone:
             return False
-        # From now on no signal can take the slot back.
+        # From now on no signal can take it back.
         self.is_used = True
         self.forget()
         self.task.host.enter(lambda: self.task.advance(None, None))

@@ -12,16 +12,16 @@ from .failures import other_version, second_path
 from .header import VERSION, encode_header, read_header
 from .scan import Damage
 
-_OWN_NAME = re.compile("[0-9a-f]{32}")
+_PROCESS_ID = re.compile("[0-9a-f]{32}")
 
 
-def open_journal_file(path: str, own: str) -> Steps[OpenFile]:
-    """Opens the file at a path, or makes it. ``own`` is the id of this process.
+def open_journal_file(path: str, id_: str) -> Steps[OpenFile]:
+    """Opens the file at a path, or makes it. ``id_`` is the id of this process.
 
     Raises if the file has a second path: a rewrite puts a new file at this path, and the second
     path would still lead to the old file.
     """
-    file = yield from _open_or_create(path, f"{path}.{own}")
+    file = yield from _open_or_create(path, f"{path}.{id_}")
     try:
         header = read_header(file)
         if header is None:
@@ -83,8 +83,8 @@ def _remove_drafts(path: str, file: OpenFile) -> None:
     """Removes the draft names that a process gave the file and left behind when it ended."""
     directory, prefix = os.path.dirname(path), f"{os.path.basename(path)}."
     for name in os.listdir(directory):
-        own = name[len(prefix) :]
-        if not name.startswith(prefix) or _OWN_NAME.fullmatch(own) is None:
+        id_ = name[len(prefix) :]
+        if not name.startswith(prefix) or _PROCESS_ID.fullmatch(id_) is None:
             continue
         draft = os.path.join(directory, name)
         try:

@@ -139,7 +139,7 @@ class LogJournal:
     def similar(
         self, owner: Owner, fingerprint: str, idempotency_key: str | None
     ) -> Steps[list[Attempt]]:
-        """Returns the attempts that :meth:`Journal.similar` names."""
+        """Returns the attempts as :meth:`Journal.similar` does."""
         return self.run(
             lambda state: Step((), state.attempts.similar(owner, fingerprint, idempotency_key))
         )
@@ -147,7 +147,7 @@ class LogJournal:
     def attempts(
         self, owner: Owner, *, state: AttemptState | None = None, since: int | None = None
     ) -> Steps[list[Attempt]]:
-        """Returns the attempts that :meth:`Journal.attempts` names, also from the history."""
+        """Returns the attempts as :meth:`Journal.attempts` does, also from the history."""
 
         def look(now: State) -> Step[tuple[list[Made], int]]:
             return Step((), (now.attempts.attempts(owner, state, since), now.history))

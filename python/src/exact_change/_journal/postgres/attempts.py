@@ -164,7 +164,7 @@ class Attempts:
     def similar(
         self, owner: Owner, fingerprint: str, idempotency_key: str | None
     ) -> Steps[list[Attempt]]:
-        """Returns the attempts that :meth:`Journal.similar` names."""
+        """Returns the attempts as :meth:`Journal.similar` does."""
         statement, name = "similarByRequest", fingerprint
         if idempotency_key is not None:
             statement, name = "similarByKey", idempotency_key
@@ -177,7 +177,7 @@ class Attempts:
     def attempts(
         self, owner: Owner, *, state: State | None = None, since: int | None = None
     ) -> Steps[list[Attempt]]:
-        """Returns the attempts that :meth:`Journal.attempts` names."""
+        """Returns the attempts as :meth:`Journal.attempts` does."""
         text = self._statements["openAttempts" if state in OPEN_STATES else "attempts"]
         found: list[Attempt] = []
         last = "0"

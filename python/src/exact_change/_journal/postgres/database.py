@@ -184,9 +184,9 @@ class _Slots:
             if wake in self._waiting:
                 self._waiting.remove(wake)
 
-        late = TimeoutError("No connection was free in time.")
+        error = TimeoutError("No connection was free in time.")
         ms = max(0.0, (end - time.monotonic()) * 1000)
-        return [leave, host.later(ms, lambda: wake.fail(late))]
+        return [leave, host.later(ms, lambda: wake.fail(error))]
 
     def _release(self) -> None:
         while self._waiting:

@@ -136,13 +136,13 @@ class PostgresJournal:
     def similar(
         self, owner: Owner, fingerprint: str, idempotency_key: str | None
     ) -> Steps[list[Attempt]]:
-        """Returns the attempts that :meth:`Journal.similar` names."""
+        """Returns the attempts as :meth:`Journal.similar` does."""
         return self._attempts.similar(owner, fingerprint, idempotency_key)
 
     def attempts(
         self, owner: Owner, *, state: State | None = None, since: int | None = None
     ) -> Steps[list[Attempt]]:
-        """Returns the attempts that :meth:`Journal.attempts` names."""
+        """Returns the attempts as :meth:`Journal.attempts` does."""
         return self._attempts.attempts(owner, state=state, since=since)
 
     def used(self, owner: Owner, caps: Sequence[Cap], now: int) -> Steps[list[int]]:
