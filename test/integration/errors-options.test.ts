@@ -271,7 +271,7 @@ describe('an invalid option', () => {
     ['signer', { signer: {} }],
     ['signer', { signer: null }],
     ['signer', { signer: { ...signer, address: 'nobody' } }],
-  ])('is refused by name: %s %j', (option, options) => {
+  ])('is refused by name: %s (case %#)', (option, options) => {
     const error = option === 'options' ? thrown(undefined) : thrown({ signer, ...options });
     expectConfigError(error, 'invalid_option');
     expect(error.details).toEqual({ option });
