@@ -80,13 +80,16 @@ describe('a curl command in the documentation', () => {
     expect(calls.length).toBeGreaterThan(4);
   });
 
-  it.each(calls)('receives the documented answer: $command', async ({ command, answer }) => {
-    const { url, init } = curl(command);
-    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:4021\//);
-    const response = await fetch(url.replace('http://127.0.0.1:4021', service.url), init);
-    expect(response.status).toBe(200);
-    expect(await response.json()).toMatchObject(elided(JSON.parse(answer)) as object);
-  });
+  it.each(calls)(
+    'receives the documented answer (call %#): $command',
+    async ({ command, answer }) => {
+      const { url, init } = curl(command);
+      expect(url).toMatch(/^http:\/\/127\.0\.0\.1:4021\//);
+      const response = await fetch(url.replace('http://127.0.0.1:4021', service.url), init);
+      expect(response.status).toBe(200);
+      expect(await response.json()).toMatchObject(elided(JSON.parse(answer)) as object);
+    },
+  );
 });
 
 /** Returns the curl commands of a guide, each with the answer in the block after it. */
