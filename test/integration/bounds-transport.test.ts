@@ -60,14 +60,14 @@ describe('a service as the transport of a client', () => {
   );
 
   it.each<[string, (quote: SwapQuote) => unknown]>([
-    ['nothing', () => undefined],
+    ['undefined', () => undefined],
     ['a list', () => []],
     ['an amount below zero', (quote) => ({ ...quote, inAmount: '-1' })],
     ['an amount that is a number', (quote) => ({ ...quote, outAmount: 1 })],
-    ['an age that is none', (quote) => ({ ...quote, quotedAt: 'now' })],
-    ['a provider that is none', (quote) => ({ ...quote, provider: { toString: 'x' } })],
-    ['an impact that is none', (quote) => ({ ...quote, priceImpactBps: '0' })],
-    ['a route that is none', (quote) => ({ ...quote, route: 'direct' })],
+    ['a word as time', (quote) => ({ ...quote, quotedAt: 'now' })],
+    ['an object as provider', (quote) => ({ ...quote, provider: { toString: 'x' } })],
+    ['a text as price impact', (quote) => ({ ...quote, priceImpactBps: '0' })],
+    ['a text as route', (quote) => ({ ...quote, route: 'direct' })],
   ])('is refused with quote_mismatch when its quote is invalid: %s', async (_name, change) => {
     const payer = await payerOn(sandbox, { SOL: '1' }, service(change));
     const url = await taker(['USDC', '10000']);

@@ -78,10 +78,10 @@ describe('a swap that is decided long after its call', () => {
   }
 
   it.each<[string, () => void]>([
-    ['its token has no price any more', () => sandbox.controls.aggregator.noRoute('SOL', '*')],
+    ['its token no longer has a price', () => sandbox.controls.aggregator.noRoute('SOL', '*')],
     ['its token has lost its price', () => sandbox.controls.aggregator.setPrice('SOL', 1n)],
     [
-      'Jupiter is away',
+      'Jupiter is down',
       () => sandbox.controls.aggregator.fault('*', { kind: 'status', status: 503 }),
     ],
     ['nothing has changed', () => undefined],
@@ -149,12 +149,9 @@ describe('one wrong number in the answer of a node', () => {
     postBalances.findIndex((after, index) => after > 0 && Number(preBalances[index]) === 0);
   it.each<[string, (meta: Meta) => void]>([
     ['a lower fee', (meta) => (meta.fee = 1)],
+    ['fewer lamports in the new account', (meta) => (meta.postBalances[madeAccount(meta)] = 1)],
     [
-      'fewer lamports in the account that it made',
-      (meta) => (meta.postBalances[madeAccount(meta)] = 1),
-    ],
-    [
-      'less in the account that it took from',
+      'a lower balance of the source before the swap',
       ({ preTokenBalances, postTokenBalances }) => {
         for (const { accountIndex, uiTokenAmount } of preTokenBalances) {
           const after = postTokenBalances.find((entry) => entry.accountIndex === accountIndex);

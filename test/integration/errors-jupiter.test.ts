@@ -116,14 +116,14 @@ const CASES: readonly Case[] = [
     details: { service: 'jupiter' },
   },
   {
-    name: 'silence',
+    name: 'nothing in time',
     fault: { kind: 'hang' },
     code: 'timeout',
     retry: 'fresh',
     details: { step: 'jupiter', timeoutMs: TIMEOUT_MS },
   },
   {
-    name: 'a cut',
+    name: 'a closed connection',
     fault: { kind: 'dropBefore' },
     code: 'jupiter_unavailable',
     retry: 'fresh',
@@ -147,7 +147,7 @@ const ANSWERS = share(ALL, onePerRow(ALL, ENDPOINTS.length));
 
 describe('an endpoint of Jupiter', () => {
   it.each(ANSWERS)(
-    'stops a swap when %s answers %s',
+    'stops a swap when %s answers with %s',
     async (endpoint, _, { fault, code, retry, details }) => {
       const payer = await swapper();
       // The v2 endpoint replaces a missing v1, so it gets the same fault.

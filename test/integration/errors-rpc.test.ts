@@ -174,7 +174,7 @@ unsampled('a node that is down', () => {
   });
 });
 
-unsampled('a node with a fault that no payment needs to avoid', () => {
+unsampled('a node with a harmless fault', () => {
   it.each(['getRecentPrioritizationFees', 'getTransaction'] as const)(
     'does not stop the call when %s fails',
     async (method) => {

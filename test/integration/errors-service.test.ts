@@ -132,7 +132,7 @@ const ROWS: readonly Row[] = [
     answer: says(200, 'application/json', '{"inputMint":"So111'),
   },
   { name: 'a body that is cut short', code: 'service_unavailable', answer: cutShort },
-  { name: 'a connection that is cut', code: 'service_unavailable', answer: hangsUp },
+  { name: 'a closed connection', code: 'service_unavailable', answer: hangsUp },
   {
     name: 'JSON nested without end',
     code: 'invalid_response',
