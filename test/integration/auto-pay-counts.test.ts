@@ -108,15 +108,15 @@ describe('a signed swap that a buyer posts to the service', () => {
     [
       'its proceeds in the account of another wallet',
       (own, other) => (all) =>
-        all.map((one) =>
-          one.programAddress === JUPITER
+        all.map((call) =>
+          call.programAddress === JUPITER
             ? {
-                ...one,
-                accounts: one.accounts.map((account) =>
+                ...call,
+                accounts: call.accounts.map((account) =>
                   account.address === own ? { ...account, address: other } : account,
                 ),
               }
-            : one,
+            : call,
         ),
     ],
   ])('is refused with %s, because the service could not count it', async (_, change) => {
@@ -232,7 +232,7 @@ describe('a signed swap that a buyer posts to the service', () => {
   });
 });
 
-it('keeps the claim of a purchase while its second swap is open after the first ended', async () => {
+it('keeps the claim of a purchase while its second swap is open', async () => {
   const waits: (() => void)[] = [];
   // The test ends waits of more than a minute; shorter waits run as usual.
   const idle = (ms: number, signal?: AbortSignal) =>

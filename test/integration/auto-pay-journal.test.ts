@@ -292,10 +292,10 @@ describe('a signed swap or payment that a buyer posts to the service', () => {
     ]);
     const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
     // Both payments are planned while the cap has room; only one is accepted.
-    const [one, two] = [await buyer.post(service), await buyer.post(service)];
+    const plans = [await buyer.post(service), await buyer.post(service)];
     const [first, second] = [
-      await buyer.sign(one.body.payment?.transaction),
-      await buyer.sign(two.body.payment?.transaction),
+      await buyer.sign(plans[0]?.body.payment?.transaction),
+      await buyer.sign(plans[1]?.body.payment?.transaction),
     ];
     const answers = await Promise.all([
       buyer.post(service, { signedPayment: first }),
@@ -364,9 +364,9 @@ describe('a signed swap or payment that a buyer posts to the service', () => {
     const service = await serve(journal);
     const wallet = await sandbox.createWallet({ USDC: '1' });
     const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`, { idempotencyKey: 'order-7' });
-    const [one, two] = [await buyer.post(service), await buyer.post(service)];
-    const first = await buyer.sign(one.body.payment?.transaction);
-    const second = await buyer.sign(two.body.payment?.transaction);
+    const plans = [await buyer.post(service), await buyer.post(service)];
+    const first = await buyer.sign(plans[0]?.body.payment?.transaction);
+    const second = await buyer.sign(plans[1]?.body.payment?.transaction);
     const ready = await buyer.post(service, { signedPayment: first });
     expect(ready.body.state).toBe('ready_to_present');
     expect(await buyer.post(service, { signedPayment: second })).toMatchObject({
@@ -432,11 +432,11 @@ describe('a signed swap or payment that a buyer posts to the service', () => {
 
   it('is not recorded when the swap has already landed, because its bytes are public', async () => {
     const [first, journal] = [memoryJournal(), memoryJournal()];
-    const [one, other] = [await serve(first), await serve(journal)];
+    const [sender, other] = [await serve(first), await serve(journal)];
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
-    const signedSwap = await buyer.sign((await buyer.post(one)).body.swap?.transaction);
-    await untilState('ready_to_sign', () => buyer.post(one, { signedSwap }));
+    const signedSwap = await buyer.sign((await buyer.post(sender)).body.swap?.transaction);
+    await untilState('ready_to_sign', () => buyer.post(sender, { signedSwap }));
     const answer = await buyer.post(other, { signedSwap });
     expect([answer.body.state, answer.body.id]).toEqual(['ready_to_sign', undefined]);
     expect(await attemptsOf(journal, wallet)).toEqual([]);
@@ -444,17 +444,17 @@ describe('a signed swap or payment that a buyer posts to the service', () => {
 
   it('is reported as settled and not recorded when the payment has already landed', async () => {
     const [first, journal] = [memoryJournal(), memoryJournal()];
-    const [one, other] = [
+    const [sender, other] = [
       await serve(first),
       await serve(journal, { policy: { maxPerDay: '0.01' } }),
     ];
     // The payment takes the whole balance, so the wallet cannot pay it again.
     const wallet = await sandbox.createWallet({ USDC: '0.01' });
     const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
-    const signedPayment = await buyer.sign((await buyer.post(one)).body.payment?.transaction);
-    const ready = await buyer.post(one, { signedPayment });
+    const signedPayment = await buyer.sign((await buyer.post(sender)).body.payment?.transaction);
+    const ready = await buyer.post(sender, { signedPayment });
     expect((await buyer.present(ready)).status).toBe(200);
-    const settled = await untilState('settled', () => buyer.post(one, { signedPayment }));
+    const settled = await untilState('settled', () => buyer.post(sender, { signedPayment }));
     const told = await buyer.post(other, { signedPayment });
     expect(told).toEqual({
       status: 200,
@@ -593,7 +593,7 @@ describe('an auto-pay service', () => {
     ]);
   });
 
-  it('answers a remote transport as the local transport does, and refuses an invalid key', async () => {
+  it('answers as the local transport does, and refuses an invalid key', async () => {
     const service = await serve(memoryJournal());
     const wallet = await sandbox.createWallet({ USDC: '1' });
     const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
@@ -638,7 +638,7 @@ describe('a transport with a journal', () => {
     expect(await attemptsOf(journal, wallet)).toMatchObject([{ state: 'signed' }]);
     const next = await serve(journal);
     await next.transport.resume();
-    await until('the next one finds it settled', async () => {
+    await until('the next service finds the payment settled', async () => {
       const [attempt] = await attemptsOf(journal, wallet);
       return attempt?.state === 'settled' ? attempt : undefined;
     });

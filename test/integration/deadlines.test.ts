@@ -378,7 +378,7 @@ describe('a Jupiter that never answers', () => {
 });
 
 describe('a seller that never answers', () => {
-  it('makes the payment uncertain after timeouts.payment, and a late answer signs nothing', async () => {
+  it('makes the payment uncertain after timeouts.payment', async () => {
     const payer = await createPayer(HOLDER, only('payment'));
     const held = api.hold(isPaid);
     const error = await failureOf(payer.client.fetch(usdc()), 'payment_uncertain');
@@ -390,7 +390,7 @@ describe('a seller that never answers', () => {
     expect(kinds(payer)).toEqual(['payment']);
   });
 
-  it('makes the payment uncertain after timeouts.payment when the fetch ignores signals', async () => {
+  it('makes it uncertain after timeouts.payment even when fetch ignores signals', async () => {
     const hangs: typeof fetch = (input, init) =>
       new Headers(init?.headers).has('payment-signature')
         ? new Promise(() => undefined)
@@ -509,7 +509,8 @@ describe('a signer that answers after its call has ended', () => {
     expect(await outcomeOf(call.run(payer))).toBe(code);
     payer.answer();
     await quiet();
-    // The wallet of `quiet` causes the swap, the payment that the facilitator sends, and the answer.
+    // The call in `quiet` sends a swap, its payment goes through the facilitator, and the API
+    // serves it.
     expect(sent()).toEqual([2, 1]);
   });
 
@@ -566,7 +567,7 @@ describe('a call that its caller aborts', () => {
     },
   );
 
-  it('rejects with the reason during the paid request, and the next call does not pay again', async () => {
+  it('rejects with the reason during the paid request, and is not paid again', async () => {
     const payer = await createPayer(HOLDER);
     const held = api.hold(isPaid);
     const controller = new AbortController();

@@ -152,7 +152,7 @@ describe('a call of a wallet with an unusable account', () => {
     expect(error.message).toContain(account);
   });
 
-  it('has no funds and does not swap when its token account belongs to another wallet', async () => {
+  it('is refused when its token account belongs to another wallet', async () => {
     const payer = await payerOn(sandbox, { USDC: '1', SOL: '1', BONK: '5000000' });
     rewrite(await ownAccount(payer.address, 'USDC'), (data) =>
       data.set(new Uint8Array(32).fill(7), OWNER),

@@ -66,7 +66,7 @@ describe('a seller', () => {
     expect(seller.paid).toEqual([]);
   });
 
-  it('is refused when it asks for a token that only calls itself USDC and has no price', async () => {
+  it('is refused when it asks for a token that only calls itself USDC', async () => {
     sandbox.chain.setAccount(address(IMITATION), {
       lamports: 10n ** 9n,
       data: mintBytes(6),

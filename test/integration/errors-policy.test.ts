@@ -73,7 +73,7 @@ it('rejects with journal_locked while a process of another machine may use the f
   expect((await payer.client.fetch(url())).status).toBe(200);
 });
 
-it('rejects with journal_damaged and signs nothing, because the spent amount is unknown', async () => {
+it('rejects with journal_damaged and signs nothing when a line is damaged', async () => {
   const path = await place();
   const before = fileJournal(path);
   const first = await payerOn(sandbox, { USDC: '1' }, { journal: before });

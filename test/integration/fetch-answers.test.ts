@@ -202,7 +202,7 @@ describe('an answer other than 2xx', () => {
     },
   );
 
-  it('becomes unsettled after the payment expired, and the next call signs anew (500)', async () => {
+  it('is unsettled after the payment expired, and the next call signs anew (500)', async () => {
     const unsettled = nextEvent(buyer.client, 'payment.unsettled');
     const response = await buyer.client.fetch(`${twins.paid.url}/paid/status/500`);
     sandbox.controls.node.warp();

@@ -179,7 +179,7 @@ describe('init beyond the standard', () => {
     await expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/a`, init));
   });
 
-  it('passes cache to the unpaid request, and the paid request asks for no cached answer', async () => {
+  it('passes cache to the unpaid request only; the paid request bypasses caches', async () => {
     await expectSame(
       twins,
       buyer,
@@ -192,7 +192,7 @@ describe('init beyond the standard', () => {
     ]);
   });
 
-  it('sends an Idempotency-Key header in both requests, and never sends idempotencyKey', async () => {
+  it('sends an Idempotency-Key header in both requests, but no idempotencyKey', async () => {
     await expectSame(twins, buyer, (call, origin) =>
       origin === twins.free.url
         ? call(`${origin}/paid/a`)

@@ -88,7 +88,7 @@ describe('an account that the venue owns, with the wallet as delegate and close 
     expect(await landsForTheFeeAlone(sandbox, trader, signed)).toBe('guard');
   });
 
-  it('makes inspectSwap report guarded: false for a transaction that revokes too late', async () => {
+  it('makes inspectSwap report guarded: false when the revoke comes too late', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5', USDC: '20', USDT: '1' });
     const swap = await buildForeign(sandbox, wallet.address, {
       from: 'USDC',

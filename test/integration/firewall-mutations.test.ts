@@ -59,7 +59,7 @@ describe.each(inChaos ? wantedNames : eachNth(wantedNames, 2, 1))(
       expect(refused - before.refused).toBeGreaterThan(4 * (accepted - before.accepted));
     }, 120_000);
 
-    it('is refused or takes no more than the terms when cut off or with a byte more or less', async () => {
+    it('is refused or takes no more than the terms when shortened or extended', async () => {
       const offer = offers.get(name)!;
       for (let at = 0; at < offer.bytes.length; at += 1) {
         await judge(offer, offer.bytes.subarray(0, at));

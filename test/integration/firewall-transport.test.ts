@@ -1761,7 +1761,7 @@ describe('a service that lies about balances and terms', () => {
     'claims ',
   );
 
-  it('cannot cause a swap by claiming a balance of 0: the client pays from its balance', async () => {
+  it('cannot cause a swap by claiming a balance of 0', async () => {
     const none = lying(
       sandbox,
       honest,

@@ -98,7 +98,7 @@ describe('a 402 with offers in several tokens', () => {
     expect(new Set(await chosen(client, seller, OFFERS))).toEqual(new Set(['USDT']));
   });
 
-  it('is paid by a swap for the cheapest offer when the wallet holds no offered token', async () => {
+  it('is paid by a swap for the cheapest offer when no offered token is held', async () => {
     const client = clientFor(await sandbox.createWallet({ SOL: '0.5' }));
     expect(new Set(await chosen(client, seller, OFFERS))).toEqual(new Set(['USDC']));
   });

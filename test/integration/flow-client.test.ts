@@ -168,7 +168,7 @@ describe('client.plan', () => {
     expect(signed.map(({ kind }) => kind)).toEqual(['swap', 'payment']);
   });
 
-  it('plans a call without a swap, a POST, a call to a version 1 seller and a free call', async () => {
+  it('plans a call without a swap, a POST, a version 1 call and a free call', async () => {
     const client = clientFor(await sandbox.createWallet({ USDC: '1' }));
     const held = await client.plan(`${sandbox.apiUrl}/usdc`);
     expect(held).toMatchObject({

@@ -170,7 +170,7 @@ describe('the local transport', () => {
     },
   );
 
-  it('returns the missing amount when it may not swap or the wallet has nothing to swap', async () => {
+  it('returns the missing amount when a swap is off or impossible', async () => {
     const paymentRequired = await partsOf(await fetch(`${sandbox.apiUrl}/usdc`));
     const [rich, poor] = await Promise.all([
       sandbox.createWallet({ SOL: '0.5' }),
