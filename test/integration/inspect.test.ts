@@ -215,7 +215,7 @@ const throughTemporary: Shape['edit'] = (all, wallet, account, temporary) =>
         meta.address === account ? { ...meta, address: temporary.account } : meta,
       );
       const moved = accounts === undefined ? step : { ...step, accounts };
-      return instruction.programAddress === VENUE ? [makes(temporary), moved] : [moved];
+      return step.programAddress === VENUE ? [makes(temporary), moved] : [moved];
     });
 
 const fromSol = { from: 'SOL', to: 'USDC', amount: 20_000_000n } as const;
