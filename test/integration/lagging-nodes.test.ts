@@ -6,8 +6,8 @@ import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { signedOf, timesSpent } from '../helpers/spends.js';
 
-// Each node is honest but behind in one method, or wrong in one number. In each case the chain shows
-// that a purchase is paid once.
+// Each node is honest but behind in one method, or wrong in one number.
+// In each case the chain shows that a purchase is paid once.
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
 const journalOf = journalsOfAllKinds();
