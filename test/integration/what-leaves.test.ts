@@ -87,8 +87,8 @@ async function balancesOf(wallet: string): Promise<Record<MintSymbol, bigint>> {
 }
 
 /**
- * Returns a payer and a function for the worth that has left it by the chain, in picodollars. Tokens
- * that only their seller prices are worth nothing.
+ * Returns a payer and a function for the worth that has left it by the chain, in picodollars.
+ * Tokens that only their seller prices are worth nothing.
  */
 async function watched(
   options: ClientOptions,
