@@ -122,7 +122,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
     });
 
     describe('the events of attempts', () => {
-      it('tells each public step of a purchase once, in order', async () => {
+      it('report each public step of a purchase once, in order', async () => {
         const { id, ...rest } = await reserved();
         const swap = {
           ...swapOf('first'),
@@ -164,7 +164,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         }
       });
 
-      it('tells of a failed payment: abandoned, released, or unsettled', async () => {
+      it('report a failed payment: abandoned, released, or unsettled', async () => {
         const abandoned = await reserved();
         await journal.put({ ...abandoned, state: 'abandoned' });
         await journal.release(abandoned.id);
@@ -178,7 +178,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         );
       });
 
-      it('tells nothing of an attempt that is only reserved, signed or listed', async () => {
+      it('report no attempt that is only reserved, signed or listed', async () => {
         const { id, wallet, network } = await signed();
         await reserved({ swap: swapOf('undecided') });
         await journal.similar({ wallet, network }, 'fingerprint', undefined);
@@ -188,7 +188,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         expect(await take()).toEqual([]);
       });
 
-      it('tells nothing of a write that is refused or changes nothing', async () => {
+      it('report no write that is refused or changes nothing', async () => {
         const attempt = await signed();
         await expect(journal.put({ ...attempt, state: 'abandoned' })).rejects.toThrow();
         await journal.put({ ...attempt, state: 'settled' });
@@ -210,7 +210,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         ]);
       });
 
-      it('tells every one of many simultaneous decisions once', async () => {
+      it('report every one of many simultaneous decisions once', async () => {
         const attempts = await Promise.all(Array.from({ length: 50 }, () => signed()));
         await Promise.all(
           attempts.flatMap((attempt) => [

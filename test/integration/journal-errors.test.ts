@@ -129,11 +129,14 @@ describe.each(WAYS)('a client at a journal that %s', (_, fail) => {
     // The next call completes the swap that is on record. A second swap would sell twice.
     const account = await tokenAccount(payer.address, sandbox.mints.USDT);
     const all = await Promise.all(
-      (await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)),
+      (await signaturesOf(sandbox.rpcUrl, account)).map((signature) =>
+        landed(sandbox.rpcUrl, signature),
+      ),
     );
     expect(
-      all.filter(({ tokens }) => tokens.some((one) => one.account === account && one.change < 0n))
-        .length,
+      all.filter(({ tokens }) =>
+        tokens.some((entry) => entry.account === account && entry.change < 0n),
+      ).length,
     ).toBe(1);
   });
 

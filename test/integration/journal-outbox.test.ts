@@ -56,7 +56,7 @@ const signedSwaps = ({ events }: Payer) =>
   events.flatMap((event) => (event.type === 'swap.signed' ? [event.signature] : []));
 
 describe('the events that a journal writes for a purchase', () => {
-  it('tells of the swap and of the payment, without an additional write', async () => {
+  it('reports the swap and the payment, without an additional write', async () => {
     const { payer, puts, toldUntil } = await teller(SWAPPER);
     const response = await payer.client.fetch(usdc());
     expect(response.status).toBe(200);
@@ -90,7 +90,7 @@ describe('the events that a journal writes for a purchase', () => {
     expect(puts).toEqual(['reserved', 'signed', 'signed', 'settled']);
   });
 
-  it('tells once of a first swap that never landed', async () => {
+  it('reports once a first swap that never landed', async () => {
     const { payer, toldUntil } = await teller(SWAPPER);
     sandbox.controls.node.fault('sendTransaction', { kind: 'neverLands' });
     const off = payer.client.on('swap.signed', () => {
@@ -111,7 +111,7 @@ describe('the events that a journal writes for a purchase', () => {
     ]);
   });
 
-  it('tells of the swap and of the failed payment when the purchase fails after its swap', async () => {
+  it('reports the swap and the failed payment when the purchase fails after its swap', async () => {
     const journal = withOutbox(memoryJournal({ outbox: true }));
     const failing = {
       ...journal,
@@ -128,7 +128,7 @@ describe('the events that a journal writes for a purchase', () => {
     ]);
   });
 
-  it('tells of the failed payment, and later of the swap, when the caller aborts during the swap', async () => {
+  it('reports the failed payment, and later the swap, when the caller aborts during the swap', async () => {
     const { payer, toldUntil } = await teller(SWAPPER);
     const controller = new AbortController();
     payer.client.on('swap.signed', () => controller.abort('enough'));
@@ -138,7 +138,7 @@ describe('the events that a journal writes for a purchase', () => {
     expect(told[1]?.data).toMatchObject({ signature: signedSwaps(payer)[0] });
   });
 
-  it('tells of each event once when the next purchase completes the swap', async () => {
+  it('reports each event once when the next purchase completes the swap', async () => {
     const { payer, journal, toldUntil } = await teller(SWAPPER);
     sandbox.controls.node.fault('sendTransaction', { kind: 'neverLands' });
     const signed: Promise<unknown> = new Promise((resolve) =>
@@ -166,7 +166,7 @@ describe('the events that a journal writes for a purchase', () => {
       (_: Payer) => sandbox.controls.facilitator.fault('/settle', { kind: 'dropAfter', times: 1 }),
     ],
   ] as const)(
-    'tells that a payment is uncertain, before the chain decides, when the answer %s',
+    'reports an uncertain payment, before the chain decides, when the answer %s',
     async (_, code, fault) => {
       const { payer, toldUntil } = await teller(HOLDER);
       fault(payer);
@@ -191,7 +191,7 @@ describe('the events that a journal writes for a purchase', () => {
     await failureOf(payer.client.fetch(usdc()), 'payment_uncertain');
   });
 
-  it('tells that a purchase failed when it never signed', async () => {
+  it('reports a failed purchase that never signed', async () => {
     const { payer, toldUntil } = await teller(HOLDER, { policy: { approve: () => false } });
     await failureOf(payer.client.fetch(usdc()), 'approval_refused');
     const [event] = await toldUntil('payment.failed');

@@ -32,7 +32,7 @@ beforeEach(async () => {
   wire = await wireTo(address);
   journal = postgresJournal({ connectionString: wire.address, timeoutMs: 1_000 });
   other = postgresJournal({ connectionString: address });
-  await Promise.all([journal, other].map((one) => one.used(owner, [], NOW)));
+  await Promise.all([journal, other].map((opened) => opened.used(owner, [], NOW)));
 });
 afterEach(async () => {
   await Promise.all([journal.close(), other.close()]);
@@ -40,16 +40,16 @@ afterEach(async () => {
 });
 
 /** Returns every call of a journal, with its name. */
-function callsOf(one: PostgresJournal): [string, () => Promise<unknown>][] {
-  const { ledger, locks, claims, next } = one.coordination(owner);
+function callsOf(opened: PostgresJournal): [string, () => Promise<unknown>][] {
+  const { ledger, locks, claims, next } = opened.coordination(owner);
   const attempt = attemptOf();
   return [
-    ['reserve', () => one.reserve(attempt, [dayCap(1_000_000n)])],
-    ['put', () => one.put({ ...attempt, state: 'signed' })],
-    ['release', () => one.release(attempt.id)],
-    ['similar', () => one.similar(owner, 'fingerprint', undefined)],
-    ['attempts', () => listOf(one.attempts(owner))],
-    ['used', () => one.used(owner, [dayCap(0n)], NOW)],
+    ['reserve', () => opened.reserve(attempt, [dayCap(1_000_000n)])],
+    ['put', () => opened.put({ ...attempt, state: 'signed' })],
+    ['release', () => opened.release(attempt.id)],
+    ['similar', () => opened.similar(owner, 'fingerprint', undefined)],
+    ['attempts', () => listOf(opened.attempts(owner))],
+    ['used', () => opened.used(owner, [dayCap(0n)], NOW)],
     ['ledger.available', () => ledger.available('account', seenSince(0))],
     ['ledger.see', () => ledger.see('account', { amount: 1n, at: 0 })],
     ['ledger.take', () => ledger.take('account', 'one', 1n, seenSince(0))],
@@ -61,8 +61,8 @@ function callsOf(one: PostgresJournal): [string, () => Promise<unknown>][] {
   ];
 }
 
-async function works(one: PostgresJournal): Promise<void> {
-  for (const [, call] of callsOf(one)) await call();
+async function works(opened: PostgresJournal): Promise<void> {
+  for (const [, call] of callsOf(opened)) await call();
 }
 
 describe('a database that stops answering', () => {
@@ -199,14 +199,14 @@ describe('the errors and objects of a journal', () => {
   ])('holds no address or password after %s', async (_, change) => {
     const url = new URL(address);
     change(url);
-    const one = postgresJournal({ connectionString: url.href, timeoutMs: 5_000 });
-    const error = await failureOf(one.reserve(attemptOf(), []));
-    const seen = [one, error, one.coordination(owner)]
+    const failing = postgresJournal({ connectionString: url.href, timeoutMs: 5_000 });
+    const error = await failureOf(failing.reserve(attemptOf(), []));
+    const seen = [failing, error, failing.coordination(owner)]
       .map((thing) => inspect(thing, { depth: Infinity, showHidden: true }))
       .join();
     for (const secret of [url.password, url.href]) expect(seen).not.toContain(secret);
     expect(JSON.stringify(error)).not.toContain(url.password);
-    await one.close();
+    await failing.close();
   });
 });
 

@@ -408,13 +408,13 @@ describe('connections', () => {
   it('are as few for a hundred locks and claims as for one, and none remains after close()', async () => {
     const journal = postgresJournal({ connectionString: address });
     const { locks, claims } = journal.coordination(owner);
-    const one = async () => {
+    const useOnce = async () => {
       await locks.hold(['a', 'b'], () => claims.take(['one']));
       await claims.drop(['one']);
     };
-    await one();
+    await useOnce();
     const before = await connectionsOf();
-    for (let round = 0; round < 100; round += 1) await one();
+    for (let round = 0; round < 100; round += 1) await useOnce();
     expect(await connectionsOf()).toEqual(before);
     expect(before.length).toBeLessThanOrEqual(2);
     await journal.close();

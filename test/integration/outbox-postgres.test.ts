@@ -507,8 +507,10 @@ unsampled('the tables of an outbox', () => {
   it('share no job between schemas, however long the names of the schemas are', async () => {
     const names = ['a'.repeat(63), `${'a'.repeat(62)}b`, 'a'.repeat(45), 'user'];
     const journals = names.map((schema) => open({ schema }));
-    await Promise.all(journals.map(async (one) => one.release((await reserved({}, one)).id)));
-    for (const one of journals) expect(await take({}, one.outbox)).toHaveLength(1);
+    await Promise.all(
+      journals.map(async (opened) => opened.release((await reserved({}, opened)).id)),
+    );
+    for (const opened of journals) expect(await take({}, opened.outbox)).toHaveLength(1);
     const schemas = (
       await ask(`select nspname from pg_namespace where nspname like '%\\_jobs'`)
     ).map(({ nspname }) => String(nspname));

@@ -33,11 +33,13 @@ async function selling(handler: Parameters<typeof startSeller>[0]): Promise<Sell
 async function settledOf(payer: Payer): Promise<number> {
   const account = await tokenAccount(payer.address, sandbox.mints.USDC);
   const found = await Promise.all(
-    (await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)),
+    (await signaturesOf(sandbox.rpcUrl, account)).map((signature) =>
+      landed(sandbox.rpcUrl, signature),
+    ),
   );
   return found.filter(
     ({ error, tokens }) =>
-      error === null && tokens.some((one) => one.account === account && one.change < 0n),
+      error === null && tokens.some((entry) => entry.account === account && entry.change < 0n),
   ).length;
 }
 

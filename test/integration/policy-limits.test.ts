@@ -297,17 +297,19 @@ describe('a failed payment', () => {
       await failureOf(payer.client.fetch(url('/memo')), 'budget_exhausted');
       sandbox.controls.node.warp();
       await until('it is freed', async () =>
-        (await used(payer, cap)).every((one) => one === '0') ? true : undefined,
+        (await used(payer, cap)).every((amount) => amount === '0') ? true : undefined,
       );
       expect((await payer.again().fetch(url('/memo'))).status).toBe(200);
       expect(await used(payer, cap)).toEqual([all]);
       const account = await tokenAccount(payer.address, sandbox.mints.USDC);
       const found = await Promise.all(
-        (await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)),
+        (await signaturesOf(sandbox.rpcUrl, account)).map((signature) =>
+          landed(sandbox.rpcUrl, signature),
+        ),
       );
       expect(
         found.filter(({ tokens }) =>
-          tokens.some((one) => one.account === account && one.change < 0n),
+          tokens.some((entry) => entry.account === account && entry.change < 0n),
         ).length,
       ).toBe(1);
     },

@@ -71,11 +71,15 @@ const usedOf = async ({ client }: Payer) => (await client.spent())[0]?.used;
 async function paidBy({ address }: Payer): Promise<bigint[]> {
   const account = await tokenAccount(address, sandbox.mints.USDC);
   const found = await Promise.all(
-    (await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)),
+    (await signaturesOf(sandbox.rpcUrl, account)).map((signature) =>
+      landed(sandbox.rpcUrl, signature),
+    ),
   );
   return found
     .flatMap(({ error, tokens }) =>
-      error === null ? tokens.filter((one) => one.account === account && one.change < 0n) : [],
+      error === null
+        ? tokens.filter((entry) => entry.account === account && entry.change < 0n)
+        : [],
     )
     .map(({ change }) => -change)
     .reverse();

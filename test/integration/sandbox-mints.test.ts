@@ -35,11 +35,11 @@ describe('a mint that a test creates', () => {
   it.each(kinds)(
     'has %d decimals, belongs to %s, and is quoted at its price',
     async (decimals, program) => {
-      const one = 10n ** BigInt(decimals);
+      const wholeToken = 10n ** BigInt(decimals);
       const mint = await sandbox.createMint({
         decimals,
         program,
-        picoUsd: decimals > 12 ? 1n : (3n * DOLLAR) / one,
+        picoUsd: decimals > 12 ? 1n : (3n * DOLLAR) / wholeToken,
       });
       const response = await fetch(sandbox.rpcUrl, {
         method: 'POST',
@@ -59,7 +59,7 @@ describe('a mint that a test creates', () => {
           },
         },
       });
-      const amount = decimals > 12 ? 3n * DOLLAR : one;
+      const amount = decimals > 12 ? 3n * DOLLAR : wholeToken;
       const { inAmount } = await asked(mint.address, amount);
       expect(Number(inAmount)).toBeGreaterThan(3_000_000);
       expect(Number(inAmount)).toBeLessThan(3_010_000);

@@ -54,11 +54,13 @@ const confirmed = (payer: Payer, times = 1) =>
 async function movesOf({ address }: Payer): Promise<bigint[]> {
   const account = await tokenAccount(address, sandbox.mints.USDC);
   const found = await Promise.all(
-    (await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)),
+    (await signaturesOf(sandbox.rpcUrl, account)).map((signature) =>
+      landed(sandbox.rpcUrl, signature),
+    ),
   );
   return found
     .filter(({ error }) => error === null)
-    .map(({ tokens }) => tokens.find((one) => one.account === account)?.change ?? 0n);
+    .map(({ tokens }) => tokens.find((entry) => entry.account === account)?.change ?? 0n);
 }
 
 /** Returns the ids of the calls that a swap was made for. */

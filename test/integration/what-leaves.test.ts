@@ -40,9 +40,9 @@ async function greedySeller(dollars: number) {
   const terms = async () => {
     const decimals = [0, 6, 9][(calls += 1) % 3] ?? 0;
     const price = BigInt(Math.round(dollars * 1e6)) * (DOLLAR / 1_000_000n);
-    const one = 10n ** BigInt(decimals);
+    const wholeToken = 10n ** BigInt(decimals);
     // A base unit costs a whole number of picodollars.
-    const amount = one < price ? one : price;
+    const amount = wholeToken < price ? wholeToken : price;
     const mint = await sandbox.createMint({
       decimals,
       authority: own,
@@ -122,7 +122,9 @@ const swaps = ({ signed }: Payer) => signed.filter(({ kind }) => kind === 'swap'
 /** Returns the transactions that a wallet paid for: its swaps, the failed swaps too. */
 async function swapsOf(wallet: string): Promise<readonly ChainTransaction[]> {
   const found = await Promise.all(
-    (await signaturesOf(sandbox.rpcUrl, wallet)).map((one) => landed(sandbox.rpcUrl, one)),
+    (await signaturesOf(sandbox.rpcUrl, wallet)).map((signature) =>
+      landed(sandbox.rpcUrl, signature),
+    ),
   );
   return found.filter(({ lamports }) => (lamports.get(wallet) ?? 0n) < 0n);
 }
@@ -691,9 +693,10 @@ describe('swaps for payments', () => {
     const outcomes = await Promise.all(
       Array.from({ length: 12 }, (_, call) => outcomeOf(payer.client.fetch(`${url}/${call}`))),
     );
-    expect([swaps(payer), outcomes.filter((one) => one === 'budget_exhausted').length]).toEqual([
-      5, 7,
-    ]);
+    expect([
+      swaps(payer),
+      outcomes.filter((outcome) => outcome === 'budget_exhausted').length,
+    ]).toEqual([5, 7]);
     await expectWithinCaps(payer);
   });
 
@@ -701,7 +704,7 @@ describe('swaps for payments', () => {
     ['SOL', '3', '3'],
     ['USDT', '300', '2.9'],
   ])(
-    'that would be above the cap of one payment for all that wait are made for that one alone, of %s',
+    'for all waiting payments above maxPerPayment, are made for a single payment, out of %s',
     { timeout: 120_000 },
     async (symbol, amount, maxPerPayment) => {
       const PAYMENTS = inChaos ? 40 : 12;
@@ -719,12 +722,12 @@ describe('swaps for payments', () => {
           outcomeOf(payer.client.fetch(`${url}/${call}`)),
         ),
       );
-      expect(outcomes.filter((one) => one !== '200')).toEqual([]);
+      expect(outcomes.filter((outcome) => outcome !== '200')).toEqual([]);
       expect((await sandbox.balance(sandbox.merchant, 'USDC')) - paidBefore).toBe(
         BigInt(PAYMENTS) * 2_500_000n,
       );
       expect(swaps(payer)).toBeLessThanOrEqual(PAYMENTS);
-      // All that was paid came from swaps, and what they brought beyond it is still there.
+      // The payments came from swaps, and the rest of the swapped tokens is still there.
       const receipts = await listOf(payer.client.receipts());
       const brought = receipts.reduce((sum, { swap }) => sum + BigInt(swap?.outAmount ?? 0), 0n);
       expect(await sandbox.balance(payer.address, 'USDC')).toBe(
