@@ -157,7 +157,7 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
         expect(await Promise.all(work)).toEqual(Array.from({ length: 20 }, (_, index) => index));
       });
 
-      it('keep the other journal waiting until they are freed, but not for locks of other names', async () => {
+      it('keep the other journal waiting until they are freed, by name', async () => {
         const held = holding(mine, ['x']);
         await held.begun;
         let entered = false;
@@ -176,7 +176,7 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
         expect(await theirs.locks.hold(['x'], async () => 'free')).toBe('free');
       });
 
-      it('let a payer stop waiting by a signal, which has no effect once the work runs', async () => {
+      it('let a payer stop waiting by a signal, but not once the work runs', async () => {
         const held = holding(mine, ['x']);
         await held.begun;
         const controller = new AbortController();
@@ -217,7 +217,7 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
         await held.ended;
       });
 
-      it('are freed when the journal of their holder closes, whatever its work still does', async () => {
+      it('are freed when the journal of their holder closes', async () => {
         const held = holding(mine, ['x']);
         await held.begun;
         held.ended.catch(() => undefined);

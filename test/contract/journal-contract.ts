@@ -118,7 +118,7 @@ export function journalContract(
     const all = () => listOf(journal.attempts(owner));
 
     describe('reserving', () => {
-      it('lets as many of 200 simultaneous payments pass as fit a cap, at every moment', async () => {
+      it('lets as many of 200 simultaneous payments pass as fit a cap', async () => {
         const cap = dayCap(505_000n);
         const looks: (bigint | undefined)[] = [];
         const results = await Promise.all(
@@ -169,7 +169,7 @@ export function journalContract(
         });
       });
 
-      it('reserves an attempt that takes nothing of a cap, even if that cap is overfull', async () => {
+      it('reserves an attempt that takes nothing of a cap, even if it is overfull', async () => {
         await reserved();
         const { microUsd: _price, ...unpriced } = own();
         expect(
@@ -183,7 +183,7 @@ export function journalContract(
         expect(await used(dayCap(5n))).toBe(10_000n);
       });
 
-      it('reserves nothing if a cap has no room, and returns that cap as it was given', async () => {
+      it('reserves nothing if a cap has no room, and returns the given cap', async () => {
         const caps = [
           dayCap(100_000n),
           dayCap(15_000n, { host: 'api.test' }),
@@ -225,7 +225,7 @@ export function journalContract(
         expect(await all()).toEqual([first]);
       });
 
-      it('counts like a walk over all attempts, to the second, after any sequence of steps', async () => {
+      it('counts like a linear sum after any sequence of steps', async () => {
         const spot = fc.record({
           host: fc.constantFrom('a.test', 'a.test:8443', 'b.test'),
           payTo: fc.constantFrom('one', 'two'),
@@ -364,7 +364,7 @@ export function journalContract(
         expect(await used(totalCap(0n), NOW + 1_000 * DAY_MS)).toBe(10_000n);
       });
 
-      it('counts an open payment for a day longer than its window, and a landed payment from its landing on', async () => {
+      it('counts open payments a day longer, and landed payments from their landing', async () => {
         const attempt = await brought('signed');
         const looks = async () => {
           const after = [NOW + 1_000, NOW + DAY_MS + 999, NOW + DAY_MS + 1_000];
@@ -376,7 +376,7 @@ export function journalContract(
         expect(await used(dayCap(0n, { windowMs: 1_000 }), NOW + DAY_MS + 998)).toBe(10_000n);
       });
 
-      it('counts the cost of swaps in every state of the payment, and never forgets it', async () => {
+      it('counts the cost of swaps in every state, and never forgets it', async () => {
         const [taken, caps] = [
           swapCost(40),
           [dayCap(0n), totalCap(0n, { unit: 'other' }), totalCap(0n, { unit: 'swaps' })],
@@ -391,7 +391,7 @@ export function journalContract(
         }
       });
 
-      it('raises the cost of an attempt under the given caps, or refuses and changes nothing', async () => {
+      it('raises the cost of an attempt under caps, or refuses without a change', async () => {
         const cap = dayCap(10_100n);
         const attempt = await reserved();
         expect(await journal.raise({ ...attempt, swapping: swapCost(100) }, [cap])).toEqual({
@@ -510,7 +510,7 @@ export function journalContract(
     });
 
     describe('idempotency keys', () => {
-      it('gives a key to one of many simultaneous attempts, and shows that attempt to the rest', async () => {
+      it('gives a key to one of many attempts, and shows that attempt to the rest', async () => {
         const rivals = Array.from({ length: 50 }, () => own({ idempotencyKey: 'key' }));
         const results = await Promise.all(rivals.map((rival) => journal.reserve(rival, [])));
         const winners = rivals.filter((_, index) => results[index] === undefined);
@@ -532,7 +532,7 @@ export function journalContract(
         },
       );
 
-      it('lets a second payment share the key of its first payment, and of no other attempt', async () => {
+      it('lets a second payment share the key of its first payment only', async () => {
         const first = await brought('signed', { idempotencyKey: 'key' });
         const other = await reserved();
         expect(
@@ -621,7 +621,7 @@ export function journalContract(
         expect(await all()).toEqual([decided]);
       });
 
-      it('either keeps a signed attempt or refuses its signature, when it is released at the same time', async () => {
+      it('keeps either the signature or the release of an attempt, not both', async () => {
         for (let round = 0; round < 20; round += 1) {
           const attempt = await reserved();
           const [put] = await Promise.allSettled([
@@ -719,7 +719,7 @@ export function journalContract(
         expect(await all()).toEqual([next]);
       });
 
-      it('keeps either the signed swap or the end of its attempt if both are written at once', async () => {
+      it('keeps either the signed swap or the end of its attempt, not both', async () => {
         for (let round = 0; round < 20; round += 1) {
           const attempt = await reserved({ swapping });
           const end =
@@ -734,7 +734,7 @@ export function journalContract(
     });
 
     describe('finding attempts', () => {
-      it('lists attempts in the order of their reservation, whatever their time and their changes', async () => {
+      it('lists attempts in the order of their reservation', async () => {
         const made: Attempt[] = [];
         for (let index = 0; index < 25; index += 1)
           made.push(await reserved({ at: NOW - (index % 7) * 1_000 }));
@@ -807,7 +807,7 @@ export function journalContract(
         );
       });
 
-      it('finds attempts by the key of a call, or by its fingerprint if it has no key', async () => {
+      it('finds attempts by the key of a call, or else by its fingerprint', async () => {
         const plain = await reserved();
         const keyed = await reserved({ idempotencyKey: 'key' });
         const other = await reserved({ idempotencyKey: 'other key', fingerprint: 'other' });
@@ -945,7 +945,7 @@ export function journalContract(
           });
         });
 
-        it('counts on after it is opened again: no attempt that was written at once is missing or counts twice', async () => {
+        it('counts each simultaneous attempt once after it is opened again', async () => {
           const cap = dayCap(1_000_000n);
           await Promise.all(Array.from({ length: 200 }, () => journal.reserve(own(), [cap])));
           await opened.close();

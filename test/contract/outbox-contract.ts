@@ -242,7 +242,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         expect(await take({ now: now + 2 * LEASE_MS })).toEqual([job]);
       });
 
-      it('may be finished by their first worker even if another worker holds them by now', async () => {
+      it('may be finished by their first worker after another worker took them', async () => {
         const job = await oneTaken();
         const [again] = await take({ now: now + LEASE_MS });
         await outbox.finish(job, []);
@@ -251,7 +251,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         expect(await take({ now: now + 3 * LEASE_MS })).toEqual([]);
       });
 
-      it('are replaced in one step, each replacement with its own id and all its fields', async () => {
+      it('are replaced in one step by jobs with new ids and all given fields', async () => {
         const job = await oneTaken();
         const next = [
           nextOf(job, { endpoint: 'one', failures: 3, dueAt: now }),
@@ -373,7 +373,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
       const namesAt = (jobs: readonly OutboxJob[]) =>
         jobs.map(({ caller, endpoint }) => `${caller}/${endpoint}`);
 
-      it('hands out a job of each endpoint in turn, however long the jobs of an endpoint have waited', async () => {
+      it('hands out jobs of each endpoint in turn, however long they have waited', async () => {
         const job = await oneTaken();
         await outbox.finish(job, [
           ...jobsOf(job, 'many', 'a', 60, now - 2_000),
@@ -391,7 +391,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         expect(await take()).toEqual([]);
       });
 
-      it('hands out events of a quiet wallet beside the jobs of many callers and the events of a busy wallet', async () => {
+      it('hands out events of a quiet wallet among many jobs and events', async () => {
         const job = await oneTaken();
         await outbox.finish(
           job,
@@ -409,7 +409,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         expect(namesOf(given)).toContain(`payment.failed of ${id}`);
       });
 
-      it('limits jobs for each endpoint and caller in a request, and omits excluded endpoints and callers', async () => {
+      it('limits jobs by endpoint and by caller, and omits excluded ones', async () => {
         const job = await oneTaken();
         await outbox.finish(job, [
           ...jobsOf(job, 'one', 'a', 9),
@@ -439,7 +439,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         expect(await take()).toHaveLength(36 - 6 - 6 - 1);
       });
 
-      it('keeps a number of jobs for each endpoint, drops the oldest, reports how many, and loses no attempt', async () => {
+      it('limits waiting jobs per endpoint, drops the oldest and reports how many', async () => {
         const dropped: number[] = [];
         outbox.onDropped((count) => dropped.push(count));
         const job = await oneTaken();
@@ -465,7 +465,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         ]);
       });
 
-      it('keeps a number of jobs in all, and drops first the jobs of the endpoint with the most jobs', async () => {
+      it('limits waiting jobs in all, and drops those of the largest endpoint first', async () => {
         let lost = 0;
         outbox.onDropped((count) => (lost += count));
         const job = await oneTaken();
@@ -557,7 +557,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         await other?.close();
       });
 
-      it('are limited in number for each caller, also if they are added at once from two processes', async () => {
+      it('are limited in number for each caller, also across processes', async () => {
         const other = await opened.beside?.();
         const outboxes = [outbox, other?.journal.outbox ?? outbox];
         const answers = await Promise.all(
@@ -607,7 +607,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
     });
 
     describe('listeners of an outbox', () => {
-      it('calls a listener for a written event, and for a job that replaces another job', async () => {
+      it('calls a listener for a written event and for a replaced job', async () => {
         let calls = 0;
         const stop = outbox.onAdded(() => (calls += 1));
         const { id } = await reserved();

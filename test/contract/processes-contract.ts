@@ -90,7 +90,7 @@ export function processesContract(name: string, makePlace: () => Promise<SharedP
       readonly numbers: readonly number[];
     }
 
-    it('exceeds no cap at any instant, gives each key to one payment, and promises and counts nothing twice', async () => {
+    it('keeps caps, keys, balances and counters exact for racing processes', async () => {
       const { ledger } = journal.coordination(owner);
       await ledger.see('account', { amount: 505n, at: NOW });
       const members = Array.from({ length: 4 }, (_, index) =>
@@ -141,7 +141,7 @@ export function processesContract(name: string, makePlace: () => Promise<SharedP
       );
     });
 
-    it('exceeds no cap, loses no signed payment and frees unsigned attempts when processes are killed', async () => {
+    it('keeps caps, balances and signed payments when paying processes are killed', async () => {
       const PAYMENTS = 240;
       const limit = BigInt(PAYMENTS) * PRICE;
       const { ledger, claims } = journal.coordination(owner);
@@ -187,7 +187,7 @@ export function processesContract(name: string, makePlace: () => Promise<SharedP
       expect(await claims.live(ids)).toEqual(new Set());
     });
 
-    it('frees the lock and claim of a process that is killed before it signs, and lets its attempt be released', async () => {
+    it('frees lock and claim of a process that is killed before it signs', async () => {
       const { claims, locks } = journal.coordination(owner);
       const attempt = attemptOf({ idempotencyKey: 'key' });
       const member = startMember({ what: 'hold', id: attempt.id });

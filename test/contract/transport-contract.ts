@@ -358,7 +358,7 @@ export function transportContract(
         expect(await transport.balance({ wallet: wallet.address, mint: [] })).toEqual([]);
       });
 
-      it('is refused for a mint that is not on chain, and for an invalid mint or wallet', async () => {
+      it('is refused for an unknown mint, an invalid mint and an invalid wallet', async () => {
         await refusedWith(
           transport.balance({ wallet: wallet.address, mint: NOWHERE }),
           'unknown_mint',

@@ -614,7 +614,7 @@ describe('inspectSwap, for an honest swap', () => {
     expect({ ...wire, recomposed: undefined }).toEqual({ ...text, recomposed: undefined });
   });
 
-  it('judges a swap with an expired blockhash, and recomposes it with a new blockhash', async () => {
+  it('judges a swap with an expired blockhash, and recomposes it anew', async () => {
     const { wallet, swap, options } = await offered();
     sandbox.controls.node.warp();
     const { recomposed, ...verdict } = await inspectSwap(swap.transaction, options);
@@ -805,7 +805,7 @@ describe('a hostile venue', () => {
     },
   );
 
-  it('takes nothing beyond the agreed amounts if it turns hostile only when the swap lands', async () => {
+  it('takes only the agreed amounts if it turns hostile when the swap lands', async () => {
     setVenue({});
     const { wallet, swap, options } = await offered();
     const { recomposed } = await inspectSwap(swap.transaction, options);

@@ -89,7 +89,7 @@ describe.each(WAYS)('a client at a journal that %s', (_, fail) => {
     },
   );
 
-  it('sends no payment and frees tokens and budget when the write of the signed payment fails', async () => {
+  it('sends no payment and frees its tokens when its signature cannot be written', async () => {
     const { journal, repair } = breakable('put', fail, (attempt) => attempt?.state === 'signed');
     const payer = await payerOn(
       sandbox,
@@ -157,7 +157,7 @@ describe.each(WAYS)('a client at a journal that %s', (_, fail) => {
     });
   });
 
-  it('reports the rejection by the seller, with uncertain funds, when the write after a 402 fails', async () => {
+  it('reports the rejection by the seller when the write after a 402 fails', async () => {
     const { journal } = breakable(
       'put',
       fail,
@@ -184,7 +184,7 @@ describe.each(WAYS)('a client at a journal that %s', (_, fail) => {
     expectUntouched(await failureOf(payer.client.resume(), 'journal_unavailable'));
   });
 
-  it('keeps the reason of a failure when release() fails, and frees the budget with the next call', async () => {
+  it('keeps the reason of a failure when release() fails, and frees the budget later', async () => {
     const { journal, repair } = breakable('release', fail);
     const payer = await payerOn(
       sandbox,

@@ -128,7 +128,7 @@ describe('the events that a journal writes for a purchase', () => {
     ]);
   });
 
-  it('reports the failed payment, and later the swap, when the caller aborts during the swap', async () => {
+  it('reports the failed payment, then the swap, when the caller aborts meanwhile', async () => {
     const { payer, toldUntil } = await teller(SWAPPER);
     const controller = new AbortController();
     payer.client.on('swap.signed', () => controller.abort('enough'));

@@ -405,7 +405,7 @@ describe('connections', () => {
       'select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() order by pid',
     );
 
-  it('are as few for a hundred locks and claims as for one, and none remains after close()', async () => {
+  it('are as few for a hundred locks as for one, and none remains after close()', async () => {
     const journal = postgresJournal({ connectionString: address });
     const { locks, claims } = journal.coordination(owner);
     const useOnce = async () => {

@@ -20,7 +20,7 @@ async function litter(payer: Payer): Promise<void> {
   await sandbox.chain.fundToken(address(payer.address), junk, 10n ** 18n);
 }
 
-it('pays with the only token that has a market, out of a wallet full of tokens without one', async () => {
+it('pays with the only token that has a market, out of a wallet full of junk', async () => {
   // The SOL pays the fees, and is too little to be swapped itself.
   const payer = await payerOn(sandbox, { SOL: '0.007', BONK: '1000000' }, { autoSwap: true });
   for (let count = 0; count < 5; count++) await litter(payer);

@@ -59,7 +59,7 @@ async function turnedAway(first: ReturnType<typeof asking>, seconds: number): Pr
 }
 
 describe('a Jupiter address that limits a quote', () => {
-  it('gets no quote request with that key during its pause, and then one request after the other', async () => {
+  it('gets no quote request during its pause, and then one after the other', async () => {
     const [first, second] = [asking('patient'), asking('patient')];
     await turnedAway(first, 1);
     const amounts = [2_000_000, 2_000_001, 2_000_002, 2_000_003];
@@ -71,7 +71,7 @@ describe('a Jupiter address that limits a quote', () => {
     expect(second.sent.filter(({ at }) => at < over)).toEqual([]);
   });
 
-  it('fails a call at once with rate_limited if the pause is longer than the call may take', async () => {
+  it('fails a call at once with rate_limited if the pause is too long for it', async () => {
     await turnedAway(asking('hasty'), 30);
     const hasty = asking('hasty', 200);
     for (const amount of [3_000_000, 3_000_001]) {

@@ -114,7 +114,7 @@ describe('the main job through Express', () => {
     expect(transactionsIn(line.received)).toEqual([{ signatures: [] }]);
   });
 
-  it('finds signatures in the traffic if a caller without a client submits through the service', async () => {
+  it('finds the signatures of a caller that submits through the service', async () => {
     plans = true;
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     const url = `${sandbox.apiUrl}/usdc`;

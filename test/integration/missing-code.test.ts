@@ -101,7 +101,7 @@ it.each<[string, Load]>([
   expect(await kept()).toEqual([['signed', 'payment_rejected']]);
 });
 
-it('ends the call with its caller while the file that reads the body of a paid 402 never loads', async () => {
+it('ends the call with its caller while the reader of a paid 402 never loads', async () => {
   const { client, seller } = await without(
     RARE,
     never,
@@ -221,7 +221,7 @@ it('ends resume() while the file that looks up payments never loads', async () =
   await expect(client.resume()).rejects.toMatchObject({ code: 'timeout' });
 });
 
-it('ends the lookup of a transaction with its caller while the file that reads it never loads', async () => {
+it('ends a transaction lookup with its caller while its reader never loads', async () => {
   vi.resetModules();
   const load = vi.fn(never);
   vi.doMock(SELDOM, load);

@@ -369,7 +369,7 @@ describe('a method that the class Request refuses', () => {
 });
 
 describe('a service that closes', () => {
-  it('answers open requests, closes idle and half-sent connections, and accepts no new connection', async () => {
+  it('answers open requests, closes idle connections, and accepts no more', async () => {
     const { handle, asked, release } = heldHandler();
     const service = await serving({}, handle);
     const idle = readToEnd(await socketTo(service));
@@ -455,7 +455,7 @@ describe('the options of serve', () => {
     );
   });
 
-  it('keep the service on 127.0.0.1, which other machines cannot reach, unless they name an address', async () => {
+  it('keep the service on 127.0.0.1 unless they name an address', async () => {
     const { port } = await serving();
     expect((await fetch(`http://127.0.0.1:${port}/api/health`)).status).toBe(200);
     // Another address of this machine.

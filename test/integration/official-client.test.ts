@@ -165,7 +165,7 @@ describe('the official client on the sandbox', () => {
     expect(terms.error).toContain('simulation_failed');
   });
 
-  it('gets 402 and pays nothing while the facilitator is down, and pays once it is back', async () => {
+  it('pays nothing while the facilitator is down, and pays once it is back', async () => {
     await sandbox.controls.facilitator.stop();
     const refused = await moved('USDC', () => pay(`${sandbox.apiUrl}/usdc`));
     expect(refused.result.status).toBe(402);
@@ -175,14 +175,14 @@ describe('the official client on the sandbox', () => {
     expect([paid.result.status, paid.spent]).toEqual([200, 10_000n]);
   });
 
-  it('pays without an answer if the settlement lands and the reply of the facilitator is lost', async () => {
+  it('pays without an answer if the reply to its settlement is lost', async () => {
     sandbox.controls.facilitator.fault('/settle', { kind: 'dropAfter', times: 1 });
     const { result, received } = await moved('USDC', () => pay(`${sandbox.apiUrl}/usdc`));
     expect([result.ok, received]).toEqual([false, 10_000n]);
     sandbox.controls.facilitator.clearFaults();
   });
 
-  it('gets the same answer for the same header under a payment identifier, and 409 for another payment', async () => {
+  it('gets the same answer for the same header, and 409 for another payment', async () => {
     const url = `${sandbox.apiUrl}/identified`;
     const id = 'order-0001-0001-0001';
     const identified = async (): Promise<string> => {

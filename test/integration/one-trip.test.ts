@@ -60,7 +60,7 @@ describe('a payment that lacks tokens, through a service', () => {
     expect(swapsOf(buyer)).toBe(1);
   });
 
-  it('asks for a plan of exactly the swap that it would have had quoted, for its offer alone', async () => {
+  it('asks for a plan of exactly the swap that it would have had quoted', async () => {
     const { BONK, USDT, USDC } = sandbox.mints;
     const buyer = await payer(
       { swapFrom: ['USDT', BONK.address], policy: { maxSlippageBps: 30, minSwap: '0.03' } },

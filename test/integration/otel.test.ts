@@ -87,7 +87,7 @@ const LABELS = new Set([
 ]);
 
 describe('observe', () => {
-  it('makes the trace of a payment that the documentation shows, without a secret in it', async () => {
+  it('makes the trace that the documentation shows, without a secret in it', async () => {
     const journal = fileJournal(join(folder, 'payments.jsonl'));
     onTestFinished(() => journal.close());
     const { client: plain, secretKey } = await payerOn(

@@ -227,7 +227,7 @@ if (inChaos)
       },
     );
 
-    it('leaves a job for each attempt that it wrote, and no other job, if it is killed while it writes', async () => {
+    it('leaves exactly a job for each written attempt if killed while it writes', async () => {
       const { child, told, exit } = startMember({ what: 'write' });
       const ids = [];
       while (ids.length < 150) ids.push(await told());
@@ -353,7 +353,7 @@ unsampled(
       return job!;
     };
 
-    it('keeps every endpoint, job and event that it confirmed, through a kill and a restart', async () => {
+    it('keeps every confirmed endpoint, job and event through a kill', async () => {
       const job = await aJob();
       await outbox.addEndpoint(endpoint, 1);
       const attempts = await Promise.all(Array.from({ length: 60 }, () => reserved()));
@@ -408,7 +408,7 @@ unsampled(
       expect(await jobsIn()).toHaveLength(1);
     });
 
-    it('fails calls while it is silent before its tables exist, and works once it answers', async () => {
+    it('fails calls while it is silent before its tables exist, and works later', async () => {
       const wire = await wireTo(address);
       closings.push(() => wire.close());
       const far = open({ connectionString: wire.address, timeoutMs: 1_000, schema: 'fresh' });
@@ -491,7 +491,7 @@ unsampled('a journal without an outbox', () => {
 });
 
 unsampled('the tables of an outbox', () => {
-  it('are created after a journal without an outbox, and keep the events of its attempts from then on', async () => {
+  it('are created after a journal without an outbox, and keep later events', async () => {
     const plain = postgresJournal({ connectionString: address });
     expect(plain.outbox).toBeUndefined();
     const [before, after] = [await reserved({}, plain), await reserved({}, plain)];
@@ -536,7 +536,7 @@ unsampled('the tables of an outbox', () => {
     expect(await jobsIn()).toEqual([]);
   });
 
-  it('may be reached over a pool of the caller with two connections and its own types', async () => {
+  it('may be reached over a pool with two connections and types of its own', async () => {
     // Some callers parse every type as text, and 64-bit integers as bigints.
     const types = {
       getTypeParser: (type: number) => (text: string) => (type === 20 ? BigInt(text) : text),
@@ -572,7 +572,7 @@ unsampled('a waiting job', () => {
     );
   });
 
-  it('is dropped neither for its age, nor for its tries, nor by the maintenance of pg-boss', async () => {
+  it('is not dropped for its age, for its tries, or by pg-boss maintenance', async () => {
     await add(3);
     const [first] = await take({ limit: 1 });
     await ask(`update exact_change_jobs.job set created_on = created_on - interval '10 years', start_after = start_after - interval '10 years',
@@ -607,7 +607,7 @@ unsampled('the outbox of postgresJournal', () => {
     expect(String(error)).not.toContain('a-secret-word');
   });
 
-  it('without pg-boss, fails the first call before any write if a journal needs it, and else works', async () => {
+  it('fails the first call without pg-boss, only if a journal needs it', async () => {
     await open({ schema: 'told' }).outbox.endpoints();
     const missing = {
       name: 'ConfigError',

@@ -100,7 +100,7 @@ describe('a request with an earlier payment', () => {
     expect(payments(payer)).toBe(1);
   });
 
-  it('is not paid again, or presented elsewhere, when its redirect leads to another address each time', async () => {
+  it('is not paid again when its redirect leads to another address each time', async () => {
     const payer = await holder();
     let visits = 0;
     const seller = await selling((request, response) => {
@@ -147,7 +147,7 @@ describe('a request with an earlier payment', () => {
     expect(await settledOf(payer)).toBe(4);
   });
 
-  it('reports already_spent and not insufficient_funds when the payment emptied the wallet', async () => {
+  it('reports already_spent when the payment emptied the wallet', async () => {
     const payer = await payerOn(sandbox, { USDC: '0.01' });
     sandbox.controls.facilitator.fault('/settle', { kind: 'dropAfter', times: 1 });
     await failureOf(payer.client.fetch(url('/usdc')), 'payment_rejected');
@@ -155,7 +155,7 @@ describe('a request with an earlier payment', () => {
     expect([payments(payer), await settledOf(payer)]).toEqual([1, 1]);
   });
 
-  it('reports already_spent once, however long the first call took, before the window starts', async () => {
+  it('reports already_spent once before the window, however long the call took', async () => {
     const payer = await holder({ retryWindow: 0 });
     sandbox.controls.facilitator.fault('/settle', { kind: 'dropAfter', times: 1 });
     await failureOf(payer.client.fetch(url('/usdc')), 'payment_rejected');
@@ -165,7 +165,7 @@ describe('a request with an earlier payment', () => {
 });
 
 describe('a process that ends while it reports a paid purchase', () => {
-  it('blocks an equal call for ten windows, as the caller may not know of it, and no longer', async () => {
+  it('blocks an equal call for ten windows, as its caller may not have heard', async () => {
     const inner = memoryJournal();
     const put = (attempt: Parameters<typeof inner.put>[0]) =>
       attempt.toldAt === undefined

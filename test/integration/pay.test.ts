@@ -67,7 +67,7 @@ describe('client.pay(), when it fails after its swap landed', () => {
 });
 
 describe('terms that client.pay() gets as an object', () => {
-  it('are not trusted for their own address, which would count for the caps of another host', async () => {
+  it('are not trusted for their address: caps of another host would count', async () => {
     const policy = { maxPerHost: { 'seller.example': '0.001' } };
     const payer = await payerOn(sandbox, { USDC: '1' }, { policy });
     const lie = unread(body({ url: 'https://cheap.example/' }));

@@ -145,7 +145,7 @@ describe('a client, for 20 parallel calls of a cent under a cap with room for fi
 });
 
 describe('a cap that is full', () => {
-  it('leaves other hosts their own room if it is for each host, with a row for each host', async () => {
+  it('leaves other hosts their room if it is for each host, with a row for each', async () => {
     const payer = await rich(limited({ payments: 1, per: 'total', host: '*' }));
     const seller = await selling();
     const elsewhere = seller.url.replace('127.0.0.1', 'localhost');

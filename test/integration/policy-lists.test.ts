@@ -288,7 +288,7 @@ describe('an offer', () => {
     });
   });
 
-  it('may be paid out of a denied token by a swap, since lists are about the paid token', async () => {
+  it('may be paid out of a denied token by a swap', async () => {
     const payer = await payerOn(
       sandbox,
       { SOL: '0.5', USDT: '5' },

@@ -128,7 +128,7 @@ describe('a call with terms that an earlier call brought', () => {
     },
   );
 
-  it('is paid at a changed price once the chain shows that the first payment never landed', async () => {
+  it('is paid at a changed price once the first payment cannot land', async () => {
     const seller = await selling([serve, refuse({ amount: '12000' }), serve]);
     const payer = await knownTo(seller);
     const calling = payer.client.fetch(seller.url);
@@ -170,7 +170,7 @@ describe('a call with terms that an earlier call brought', () => {
     expect([signedBy(payer), seller.paid.length]).toEqual([2, 2]);
   });
 
-  it('costs nothing when it is free by now: its payment expires, and the next call asks first', async () => {
+  it('costs nothing when it is free by now, and the next call asks first', async () => {
     const seller = await selling([serve, (_, response) => answer(response, 200, { free: true })]);
     const payer = await knownTo(seller);
     const response = await payer.client.fetch(seller.url);
@@ -293,7 +293,7 @@ describe('a call with presign', () => {
     expect(shown(seller)).toEqual(['unpaid', 'paid', 'unpaid', 'paid']);
   });
 
-  it('asks for terms first when another call takes the tokens of the wallet meanwhile, and swaps after that', async () => {
+  it('asks for terms first when another call takes the tokens of the wallet', async () => {
     const seller = await selling([serve]);
     const payer = await payerOn(
       sandbox,

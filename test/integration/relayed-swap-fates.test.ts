@@ -170,7 +170,7 @@ describe('a venue that turns hostile after a relayed swap is signed', () => {
 });
 
 describe('a wallet without lamports that gets account data after it signed a relayed swap', () => {
-  it('keeps all its tokens: a nonce account would have another authority over its lamports', async () => {
+  it('keeps all its tokens, since a nonce account has another authority', async () => {
     const payer = await payerOn(sandbox, { USDT: '5', USDC: '0.001' }, relayed);
     const wallet = address(payer.address);
     payer.client.on('swap.signed', () =>

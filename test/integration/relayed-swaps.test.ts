@@ -183,7 +183,7 @@ describe('a relayer, for a wallet without SOL', () => {
     expect(await sandbox.balance(payer.address, 'SOL')).toBe(100_000n);
   });
 
-  it('gets no wallet signature if the wallet changes the message that the relayer signed', async () => {
+  it('gets no wallet signature if the wallet changes the signed message', async () => {
     deployLighthouse(sandbox);
     const wallet = await sandbox.createWallet({ USDT: '5' });
     const { signer } = recordingSigner(wallet.address, wallet.secretKey);

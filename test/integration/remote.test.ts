@@ -198,7 +198,7 @@ describe('a client with the apiUrl of a service in Express', () => {
 });
 
 describe('HTTPInterceptor with apiUrl', () => {
-  it('pays for a global fetch through the service, and does not intercept calls to the service', async () => {
+  it('pays for a global fetch through the service, without a loop through itself', async () => {
     const wallet = await sandbox.createWallet(FUNDS);
     const interceptor = new HTTPInterceptor({
       ...options(),

@@ -52,7 +52,7 @@ async function losing(settles: boolean): Promise<Seller> {
 const post: PayingRequestInit = { method: 'POST', body: '{"n":1}' };
 
 describe('a POST with a lost answer', () => {
-  it('is spent if it settled: the chain decides, and nothing is presented or signed again', async () => {
+  it('is spent if it settled, and nothing is presented or signed again', async () => {
     const payer = await holder();
     const seller = await losing(true);
     const lost = await failureOf(payer.client.fetch(seller.url, post), 'payment_uncertain');
@@ -93,7 +93,7 @@ describe('a POST with a lost answer', () => {
     },
   );
 
-  it('is presented again only if this call is repeatable, whatever the first call was', async () => {
+  it('is presented again only if this call is repeatable, not just the first', async () => {
     const payer = await holder();
     const seller = await losing(false);
     await failureOf(

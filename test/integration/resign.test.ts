@@ -57,7 +57,7 @@ const again =
     answerTerms(response, { ...terms(change), error: 'No matching payment requirements' });
 
 describe('a seller that refuses the first payment and sends new terms', () => {
-  it('gets a second payment if the policy allows it; both count until the chain decides', async () => {
+  it('gets a second payment if the policy allows it, and both count meanwhile', async () => {
     const payer = await holder();
     const seller = await selling([again()]);
     const response = await payer.client.fetch(seller.url);
@@ -212,7 +212,7 @@ describe('a client after a purchase with a second payment', () => {
     },
   );
 
-  it('ends with the reason of a caller that aborts while the second payment is prepared', async () => {
+  it('rejects with the reason of a caller that aborts the second payment', async () => {
     const payer = await holder();
     const seller = await selling([again()]);
     const controller = new AbortController();

@@ -140,7 +140,7 @@ describe('a token that its own seller made', () => {
     },
   );
 
-  it('cannot be bought once its pool is gone: the simulation of the swap fails at no cost', async () => {
+  it('cannot be bought once its pool is gone: the swap fails in simulation', async () => {
     const mint = await sandbox.createMint({ decimals: 6, picoUsd: 1_000_000n });
     const vault = address(await tokenAccount(POOL_AUTHORITY, mint));
     sandbox.chain.setAccount(vault, {

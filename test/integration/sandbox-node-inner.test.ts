@@ -162,7 +162,7 @@ async function inner(bytes: Uint8Array): Promise<readonly ParsedInnerInstruction
 const program = (key: PublicKey | undefined) => key?.toBase58();
 
 describe('simulateTransaction', () => {
-  test('parses the transfers of a swap, and leaves calls that no node can parse as bytes', async () => {
+  test('parses the transfers of a swap, and leaves unknown calls as bytes', async () => {
     const [only, ...further] = await inner(await compile([swap()]));
     expect(further).toEqual([]);
     expect(only?.index).toBe(0);
@@ -269,7 +269,7 @@ describe('simulateTransaction', () => {
     expect(shown?.instructions).toHaveLength(4);
   });
 
-  test('numbers top-level instructions, omits those without calls, and parses the creation of an account', async () => {
+  test('numbers top-level instructions, and omits those without inner calls', async () => {
     const payee = (await generateKeyPairSigner()).address;
     const created = await associatedTokenAccount(payee, PYUSD.address, PYUSD.tokenProgram);
     const unitLimit = { programAddress: COMPUTE_BUDGET, data: Uint8Array.of(2, 64, 13, 3, 0) };

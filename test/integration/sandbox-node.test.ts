@@ -332,7 +332,7 @@ describe('a node of the sandbox, through web3.js', () => {
     },
   );
 
-  test('refuses a failing transaction in preflight with its logs, and charges it without preflight', async () => {
+  test('refuses a failing transaction in preflight, and charges it without', async () => {
     const failing = await signed(transfer(2 * SOL));
     const refused: unknown = await connection
       .sendTransaction(failing)
@@ -433,7 +433,7 @@ describe('a node of the sandbox, through web3.js', () => {
     expect((await connection.getSignatureStatus(signature)).value).toBeNull();
   });
 
-  test('charges the compute unit price, predicts the fee, and keeps the fee by account', async () => {
+  test('charges the compute unit price, and predicts and remembers the fee', async () => {
     const message = (
       await signed(
         ComputeBudgetProgram.setComputeUnitLimit({ units: 10_000 }),

@@ -403,7 +403,7 @@ describe('swap instructions', () => {
     ]);
   });
 
-  it('create every account if look-ups are skipped, and do not wrap SOL if told not to', async () => {
+  it('create every account if look-ups are skipped, and wrap no SOL on request', async () => {
     const wallet = await sandbox.createWallet({ SOL: '1', USDC: '1' });
     const quoteResponse = await quoted('SOL', 'USDC', 1_000_000n);
     const body = {
@@ -500,7 +500,7 @@ describe('/swap/v2/build', () => {
 });
 
 describe('the gateway of the aggregator', () => {
-  it('limits the rate by a sliding window over all endpoints, with the headers and body of Jupiter', async () => {
+  it('limits the rate over all endpoints, with the headers and body of Jupiter', async () => {
     sandbox.controls.aggregator.setRateLimit({ requests: 2, windowMs: 60_000 });
     const first = await get('/swap/v1/program-id-to-label');
     expect(Object.keys((await first.json()) as object)).toEqual([JUPITER]);

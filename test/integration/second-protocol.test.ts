@@ -105,7 +105,7 @@ describe('a client of two protocols', () => {
     expect(signed).toEqual([]);
   });
 
-  it('returns the header of the second protocol, and does not pay for a call with that header', async () => {
+  it('returns the header of the second protocol, and pays no call that has it', async () => {
     const { client, signed } = await payer();
     const seller = await tillSeller('refuses');
     const { header } = await client.pay(await fetch(seller.url));

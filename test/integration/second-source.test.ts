@@ -87,7 +87,7 @@ it('signs no instruction of the second source that breaks the rule of that sourc
   expect([error.details.rule, signed]).toEqual(['kiosk_form', []]);
 });
 
-it('signs nothing for a program of the second source if the client does not know that source', async () => {
+it('signs nothing for a second source that the client does not know', async () => {
   const { decoder } = swapSources[0] ?? kiosk;
   const { client, signed } = await payer([{ ...kiosk, decoder }]);
   const error = await failureOf(client.fetch(`${sandbox.apiUrl}/usdc`), 'unsafe_swap');

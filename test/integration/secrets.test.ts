@@ -499,7 +499,7 @@ describe('the search for leaks', () => {
     ).toEqual([]);
   });
 
-  it('finds a leak through a signer, a header, an address and a WebSocket of the client', async () => {
+  it('finds leaks through a signer, a header, an address and a WebSocket', async () => {
     const wallet = await sandbox.createWallet({ USDC: '1' });
     const own = secretBytes(wallet.secretKey);
     const wanted = keyNeedles(own);

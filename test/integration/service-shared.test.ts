@@ -123,7 +123,7 @@ describe('simultaneous requests', () => {
     expect(quotes).toEqual([2, 1, 1]);
   });
 
-  it('for a swap out of a pinned token, read the tokens together with the needs of the payment', async () => {
+  it('for a swap out of a pinned token, read all accounts of the wallet at once', async () => {
     const service = await handlerOver();
     await swapFor(service);
     sandbox.controls.node.resetCalls();

@@ -246,7 +246,7 @@ describe('the service over a socket', () => {
     });
   });
 
-  it('reports at once, each time, the fate of a swap that is submitted again long after', async () => {
+  it('reports the fate of a swap each time that it is submitted again', async () => {
     const paymentRequired = await termsOf(`${sandbox.apiUrl}/usdc`);
     const swapper = async () => {
       const wallet = await sandbox.createWallet({ SOL: '0.5' });
@@ -386,7 +386,7 @@ describe('the service over a socket', () => {
     expect(named.seen).toEqual([]);
   });
 
-  it('requires its key for operations, and answers health and openapi.json without a key', async () => {
+  it('requires its key for operations, but not for health and openapi.json', async () => {
     expect(
       (await fetch(`${service.url}/api/quote?inputMint=SOL&outputMint=USDC&amount=1`)).status,
     ).toBe(401);

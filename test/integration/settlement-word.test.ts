@@ -107,7 +107,7 @@ describe.each(cells)('a client at a seller of version %i that answers %s', (vers
     expect(payments(payer)).toBe(2);
   });
 
-  it('rejects with spent funds and the signature when the seller repeats it for a settled payment', async () => {
+  it('rejects with spent funds when the seller repeats it for a settled payment', async () => {
     const payer = await holder();
     const seller = await selling(version, [
       settledButSaid(version, word),
@@ -165,7 +165,7 @@ describe.each(cells)('a client at a seller of version %i that answers %s', (vers
     expect([seller.paid.length, payments(payer), await settledOf(payer)]).toEqual([2, 1, 1]);
   });
 
-  it('rejects with untouched funds once the chain proves that the payment never landed', async () => {
+  it('rejects with untouched funds once the payment is proved not to land', async () => {
     const payer = await holder();
     const seller = await selling(version, [
       ({ response }) => {

@@ -119,12 +119,9 @@ const ofTwo = (turn: number) => share([true, false], inTurn([true, false], turn)
 const NAMES = ['exact-change', 'http,exact-change', '*'];
 
 describe('the process of a client', () => {
-  it.each(ofTwo(1))(
-    'prints nothing and ends by itself after a swap and a payment; closed: %s',
-    async (close) => {
-      expect(await run({ close, times: 2 })).toEqual(silent(200, 200));
-    },
-  );
+  it.each(ofTwo(1))('is silent and ends after a swap and a payment; closed: %s', async (close) => {
+    expect(await run({ close, times: 2 })).toEqual(silent(200, 200));
+  });
 
   it.each(share(NAMES, ['http,exact-change']))(
     'prints only its steps, to standard error, if DEBUG has %s',
@@ -141,51 +138,36 @@ describe('the process of a client', () => {
     },
   );
 
-  it.each(ofTwo(2))(
-    'prints nothing and ends by itself without an RPC node; closed: %s',
-    async (close) => {
-      expect(await run({ close, options: { rpcUrl: dead(gonePort) } })).toEqual(
-        silent('rpc_unavailable'),
-      );
-    },
-  );
+  it.each(ofTwo(2))('is silent and ends without an RPC node; closed: %s', async (close) => {
+    expect(await run({ close, options: { rpcUrl: dead(gonePort) } })).toEqual(
+      silent('rpc_unavailable'),
+    );
+  });
 
-  it.each(ofTwo(3))(
-    'prints nothing and ends by itself when the RPC node hangs; closed: %s',
-    async (close) => {
-      expect(await run({ close, options: { ...quick, rpcUrl: dead(mutePort) } })).toEqual(
-        silent('timeout'),
-      );
-    },
-  );
+  it.each(ofTwo(3))('is silent and ends when the RPC node hangs; closed: %s', async (close) => {
+    expect(await run({ close, options: { ...quick, rpcUrl: dead(mutePort) } })).toEqual(
+      silent('timeout'),
+    );
+  });
 
-  it.each(ofTwo(4))(
-    'prints nothing and ends by itself when the RPC node answers 429; closed: %s',
-    async (close) => {
-      sandbox.controls.node.fault('*', { kind: 'rateLimited' });
-      expect(await run({ close })).toEqual(silent('rate_limited'));
-    },
-  );
+  it.each(ofTwo(4))('is silent and ends on 429 of the RPC node; closed: %s', async (close) => {
+    sandbox.controls.node.fault('*', { kind: 'rateLimited' });
+    expect(await run({ close })).toEqual(silent('rate_limited'));
+  });
 
-  it.each(ofTwo(5))(
-    'prints nothing and ends by itself without Jupiter; closed: %s',
-    async (close) => {
-      expect(await run({ close, options: { jupiterUrl: dead(gonePort) } })).toEqual(
-        silent('jupiter_unavailable'),
-      );
-    },
-  );
+  it.each(ofTwo(5))('is silent and ends without Jupiter; closed: %s', async (close) => {
+    expect(await run({ close, options: { jupiterUrl: dead(gonePort) } })).toEqual(
+      silent('jupiter_unavailable'),
+    );
+  });
 
-  it.each(ofTwo(6))(
-    'prints nothing and ends by itself after a payment that stays uncertain; closed: %s',
-    async (close) => {
-      await sandbox.controls.facilitator.stop();
-      expect(await run({ close, funds: { USDC: '1' } })).toEqual(silent('payment_rejected'));
-    },
-  );
+  it.each(ofTwo(6))('is silent and ends after an uncertain payment; closed: %s', async (close) => {
+    await sandbox.controls.facilitator.stop();
+    expect(await run({ close, funds: { USDC: '1' } })).toEqual(silent('payment_rejected'));
+  });
 
   it.each(ofTwo(7))(
-    'prints nothing and ends by itself after two thousand free calls with the same signal; at once: %s',
+    'is silent and ends after two thousand free calls with the same signal; at once: %s',
     async (together) => {
       const seller = await startSeller((_request, response) => void response.end('free'));
       const outcomes = Array.from({ length: 2_000 }, () => 200);
@@ -198,23 +180,20 @@ describe('the process of a client', () => {
 });
 
 unsampled('the process of a client, for a single call', () => {
-  it('prints nothing and ends by itself if DEBUG names another package', async () => {
+  it('is silent and ends if DEBUG names another package', async () => {
     expect(await run({ env: { DEBUG: 'exact-changes' } })).toEqual(silent(200));
   });
 
-  it('prints nothing and ends by itself with the interceptor', async () => {
+  it('is silent and ends with the interceptor', async () => {
     expect(await run({ how: 'interceptor', close: false, times: 2 })).toEqual(silent(200, 200));
   });
 
-  it.each(['off', 'silent'] as const)(
-    'prints nothing and ends by itself with a WebSocket that is %s',
-    async (mode) => {
-      sandbox.controls.node.webSocket = mode;
-      expect(await run({ close: false })).toEqual(silent(200));
-    },
-  );
+  it.each(['off', 'silent'] as const)('is silent and ends with a WebSocket %s', async (mode) => {
+    sandbox.controls.node.webSocket = mode;
+    expect(await run({ close: false })).toEqual(silent(200));
+  });
 
-  it('prints nothing and ends by itself when terms are unreadable, and when they are hostile', async () => {
+  it('is silent and ends when terms are unreadable, and when they are hostile', async () => {
     const bell = '\u0007\u001b[2J\u001b[31mWARNING';
     const seller = await startSeller((request, response) => {
       const value =
@@ -251,7 +230,7 @@ unsampled('the process of a client, for a single call', () => {
 
 if (inChaos)
   describe('the process of a client, for many calls and slow failures', () => {
-    it('prints nothing and ends by itself when the RPC node answers 429 in the middle of a swap', async () => {
+    it('is silent and ends when the RPC node answers 429 during a swap', async () => {
       for (const method of ['sendTransaction', 'getSignatureStatuses', 'getTransaction']) {
         sandbox.controls.node.fault(method, { kind: 'rateLimited', times: 2 });
       }
@@ -262,15 +241,12 @@ if (inChaos)
       ['status 500', { kind: 'status', status: 500 }, 'rpc_unavailable'],
       ['garbage', { kind: 'garbage' }, 'invalid_response'],
       ['a dropped connection', { kind: 'dropBefore' }, 'rpc_unavailable'],
-    ] as const)(
-      'prints nothing and ends by itself when the RPC node answers with %s',
-      async (_, fault, code) => {
-        sandbox.controls.node.fault('*', fault);
-        expect(await run({ times: 2, close: false })).toEqual(silent(code, code));
-      },
-    );
+    ] as const)('is silent and ends when the RPC node answers with %s', async (_, fault, code) => {
+      sandbox.controls.node.fault('*', fault);
+      expect(await run({ times: 2, close: false })).toEqual(silent(code, code));
+    });
 
-    it('prints nothing and ends by itself when a WebSocket hangs in its handshake, and when it is missing', async () => {
+    it('is silent and ends when a WebSocket hangs in its handshake or is missing', async () => {
       expect(await run({ close: false, options: { wsUrl: `ws://127.0.0.1:${mutePort}` } })).toEqual(
         silent(200),
       );
@@ -279,7 +255,7 @@ if (inChaos)
       );
     });
 
-    it('prints nothing and ends by itself when Jupiter hangs, and when it limits the rate', async () => {
+    it('is silent and ends when Jupiter hangs, and when it limits the rate', async () => {
       expect(await run({ options: { ...quick, jupiterUrl: dead(mutePort) } })).toEqual(
         silent('timeout'),
       );
@@ -291,7 +267,7 @@ if (inChaos)
       expect(await run({})).toEqual(silent('rate_limited'));
     });
 
-    it('prints nothing and ends by itself after fourteen uncertain payments with the same signal', async () => {
+    it('is silent and ends after fourteen uncertain payments with one signal', async () => {
       await sandbox.controls.facilitator.stop();
       const outcomes = Array.from({ length: 14 }, () => 'payment_rejected');
       expect(await run({ close: false, funds: { USDC: '1' }, times: 14, apart: true })).toEqual(
@@ -299,14 +275,14 @@ if (inChaos)
       );
     });
 
-    it('prints nothing and ends by itself after twenty payments at once with the same signal', async () => {
+    it('is silent and ends after twenty payments at once with the same signal', async () => {
       const outcomes = Array.from({ length: 20 }, () => 200);
       expect(
         await run({ close: false, funds: { USDC: '1' }, times: 20, together: true, apart: true }),
       ).toEqual(silent(...outcomes));
     });
 
-    it('prints nothing and ends by itself when an answer never comes', async () => {
+    it('is silent and ends when an answer never comes', async () => {
       sandbox.controls.api.setSlowness(10_000);
       expect(
         await run({

@@ -148,7 +148,7 @@ describe('a swap with an unknown fate, left by a client that closed', () => {
     expect((await stored(journal, payer)).map(({ state }) => state)).not.toContain('abandoned');
   });
 
-  it('fails the next payment with swap_uncertain and its signature while no node knows its fate', async () => {
+  it('fails the next payment with swap_uncertain while no node knows its fate', async () => {
     const { payer, options, signature } = await leftBehind('dropped');
     // The node takes the swap, loses it, and answers no question about it.
     sandbox.controls.node.fault('getSignatureStatuses', { kind: 'status', status: 503 });

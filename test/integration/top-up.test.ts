@@ -164,7 +164,7 @@ describe('caps, with a top-up', () => {
     return rows;
   };
 
-  it('make payments wait for the top-up if there is no room for the tokens at hand too', async () => {
+  it('make payments wait for the top-up if both do not fit', async () => {
     // There is room for the payments and the swap, but not for the tokens at hand too.
     const payer = await payerWith(5, { maxPerDay: '0.045' });
     await pay(payer);
@@ -220,7 +220,7 @@ describe('caps, with a top-up', () => {
     await most(payer);
   });
 
-  it('refuse a payment without room at once, however long a top-up waits for approval', async () => {
+  it('refuse a payment without room at once, even if a top-up waits for approval', async () => {
     let isAsked = false;
     const approve = ({ payment }: Plan) => {
       isAsked ||= payment === undefined;
@@ -310,7 +310,7 @@ describe('a top-up', () => {
     },
   );
 
-  it('delays the next top-up only for its pause, though the clock was ahead meanwhile', async () => {
+  it('delays the next top-up only for its pause, even if the clock was ahead', async () => {
     const payer = await payerWith(5);
     sandbox.controls.aggregator.noRoute('SOL', 'USDC');
     const now = Date.now.bind(Date);

@@ -167,7 +167,7 @@ describe('a settled payment with a lost answer', () => {
     await expectPaidOnce(await paidInVain({ rpcUrl }));
   });
 
-  it('is found if the second node is of another network, and the first stops answering', async () => {
+  it('is found if the second node is of another network, and the first is down', async () => {
     let dead = false;
     let asked = 0;
     const first = await node((_, __, real) => {

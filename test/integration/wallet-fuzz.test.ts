@@ -136,8 +136,8 @@ const changes = fc
     return bytes;
   });
 
-describe('a payment that a wallet changed, on a chain with thieves in all but reading guards', () => {
-  it('could rob the fee payer by an instruction that writes, so the client refuses it', async () => {
+describe('a payment that a wallet changed, on a chain where other guards steal', () => {
+  it('could rob the fee payer by a guard that writes, so it is refused', async () => {
     const accounts = [thief, SYSTEM, feePayer, destination];
     const message = compile(insert(payment, 4, { ...guardOn(thief, 'MemoryWrite'), accounts }));
     expect((await moved(message))?.[3]).toBeLessThanOrEqual(-1_113_600n);
@@ -145,7 +145,7 @@ describe('a payment that a wallet changed, on a chain with thieves in all but re
     expect(judgeChange(original, wire)).toMatchObject({ id: 'wallet_memory_write' });
   });
 
-  it('pays exactly its price and takes nothing else, if the client accepts it and the chain runs it', async () => {
+  it('pays exactly its price and takes nothing else, if it is accepted and runs', async () => {
     const tally = { accepted: 0, ran: 0 };
     await fc.assert(
       fc.asyncProperty(changes, async (message) => {

@@ -5,7 +5,7 @@ import { sideEffects } from './side-effects.js';
 const check = (text: string) => sideEffects(new Map([['src/a.ts', text]]));
 
 describe('the code of the library', () => {
-  it('prints nothing, reads no environment, uses no Node global, and runs nothing on import', () => {
+  it('prints nothing, reads no environment, uses no Node global, and runs nothing', () => {
     expect(sideEffects(readSources('src'))).toEqual([]);
   });
 
