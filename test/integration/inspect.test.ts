@@ -898,7 +898,7 @@ unsampled('lamports that an account of wrapped SOL does not count yet', () => {
   const tipped: readonly (readonly [string, Pick<Shape, 'wish' | 'edit'>])[] = [
     ['SOL beside wrapped SOL that stays', { wish: fromSol, edit: keeps }],
     [
-      'SOL of which a part is wrapped already',
+      'SOL that is partly wrapped already',
       { wish: { ...fromSol, amount: 40_000_000n }, edit: keeps },
     ],
     ['wrapped SOL', { wish: { ...fromSol, body: asIs } }],
@@ -1031,7 +1031,7 @@ unsampled('inspectSwap, for input that is no transaction', () => {
   );
 });
 
-unsampled('options that are wrong', () => {
+unsampled('inspectSwap, for invalid options', () => {
   const good = (): Record<string, unknown> => ({
     ...{
       rpcUrl: sandbox.rpcUrl,
@@ -1090,7 +1090,7 @@ unsampled('options that are wrong', () => {
       'slippage',
       'toString',
     ].flatMap((name) => each(name, ['SOL'])),
-  ])('refuse %s: %s, before any request', async (option, _, value) => {
+  ])('refuses %s: %s, before any request', async (option, _, value) => {
     const [name = option] = option.split('.');
     const same = option === 'inputMint' && value === 'USDC' ? 'outputMint' : option;
     const options = { ...good(), [name]: value };
@@ -1106,7 +1106,7 @@ unsampled('options that are wrong', () => {
   });
 
   it.each([undefined, null, 5, 'options', []])(
-    'refuse %s in place of an object',
+    'refuses %s in place of an object',
     async (options) => {
       // Callers without types pass anything.
       const error = await failureOf(
@@ -1117,7 +1117,7 @@ unsampled('options that are wrong', () => {
     },
   );
 
-  it('refuse a fee limit below the price of one signature, as a policy error', async () => {
+  it('refuses a fee limit below the price of one signature, as a policy error', async () => {
     const { swap, options } = await offered();
     await failureOf(
       inspectSwap(swap.transaction, { ...options, maxFeeLamports: SIGNATURE - 1n }),
@@ -1128,7 +1128,7 @@ unsampled('options that are wrong', () => {
   it.each<[string, ErrorCode, Partial<InspectOptions>]>([
     ['does not exist', 'unknown_mint', { outputMint: ATTACKER }],
     ['is a wallet and no mint', 'unknown_mint', { inputMint: ATTACKER }],
-  ])('refuse a mint that %s, with %s', async (_, code, change) => {
+  ])('refuses a mint that %s, with %s', async (_, code, change) => {
     const { swap, options } = await offered();
     expectUntouched(
       await failureOf(inspectSwap(swap.transaction, { ...options, ...change }), code),

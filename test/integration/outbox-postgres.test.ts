@@ -607,7 +607,7 @@ unsampled('the outbox of postgresJournal', () => {
     expect(String(error)).not.toContain('a-secret-word');
   });
 
-  it('fails the first call without pg-boss, only if a journal needs it', async () => {
+  it('fails the first call without pg-boss if a journal of the schema needs it', async () => {
     await open({ schema: 'told' }).outbox.endpoints();
     const missing = {
       name: 'ConfigError',

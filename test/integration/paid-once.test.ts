@@ -247,7 +247,7 @@ describe('a node that hangs', () => {
   });
 });
 
-describe('a client, by its journal', () => {
+describe('the journal of a client', () => {
   it('makes no call take another payment for lost when it is slow', async () => {
     const inner = memoryJournal();
     const slow = {
