@@ -187,7 +187,7 @@ describe('caps, with a top-up', () => {
     await pay(payer, 2);
   });
 
-  it('on a number of payments do not count a top-up', async () => {
+  it('do not count a top-up as a payment', async () => {
     const payer = await payerWith(5, { limits: [{ payments: 1, per: 'minute' }] });
     await pay(payer);
     await confirmed(payer);
