@@ -22,7 +22,7 @@ class Proxy(Seller):
         self._upstream = upstream
         self._http = httpx.Client(timeout=30)
         self.lies: dict[str, Change] = {}
-        # Replaces every answer: it gets the honest reply; None cuts the connection.
+        # If set, turns each honest reply into the sent reply; None cuts the connection.
         self.instead: Callable[[Reply], Reply | None] | None = None
 
     def close(self) -> None:

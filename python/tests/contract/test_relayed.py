@@ -177,12 +177,12 @@ def quote_of(row: Mapping[str, Any]) -> SwapQuote:
 
 def test_keeps_quotes_within_the_approved_price_as_typescript_does() -> None:
     for row in vectors("approved"):
-        asked, request, worst = [], row["request"], row["worst"]
+        slippages, request, worst = [], row["request"], row["worst"]
         quotes = [quote_of(quote) for quote in row["quotes"]]
 
         def ask(tighter: ResolvedRequest) -> Steps[SwapQuote]:
-            asked.append(tighter.slippage_bps)  # noqa: B023
-            return done(quotes[len(asked) - 1])  # noqa: B023
+            slippages.append(tighter.slippage_bps)  # noqa: B023
+            return done(quotes[len(slippages) - 1])  # noqa: B023
 
         mints = request["inputMint"], request["outputMint"]
         made = outcome(
@@ -194,7 +194,7 @@ def test_keeps_quotes_within_the_approved_price_as_typescript_does() -> None:
                 ask,
             )
         )
-        assert asked == [quote["slippageBps"] for quote in row["quotes"]]
+        assert slippages == [quote["slippageBps"] for quote in row["quotes"]]
         if "out" in row:
             assert made == {"out": plain(quote_of(row["out"]))}
         else:

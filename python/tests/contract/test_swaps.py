@@ -75,7 +75,7 @@ def test_composes_swaps_byte_for_byte_as_typescript_does() -> None:
         out = row["out"]
         assert draft.message == data(out["message"])
         assert draft.floors.lamports == int(out["floors"]["lamports"])
-        assert [one.least for one in draft.floors.tokens] == [*map(int, out["floors"]["least"])]
+        assert [floor.least for floor in draft.floors.tokens] == [*map(int, out["floors"]["least"])]
         budget = {name: int(value) for name, value in out["budget"].items()}
         assert plain(draft.budget) == budget
         assert draft.leeway == reserved_of(out["leeway"])

@@ -28,8 +28,8 @@ def intercept(sandbox: Sandbox) -> Iterator[Intercept]:
     made: list[HTTPInterceptor] = []
 
     def make(wallet: Wallet | None = None, **options: Any) -> HTTPInterceptor:
-        own = sandbox.options(wallet or sandbox.wallet(USDC="1"), **options)
-        made.append(HTTPInterceptor(**own))
+        merged = sandbox.options(wallet or sandbox.wallet(USDC="1"), **options)
+        made.append(HTTPInterceptor(**merged))
         return made[-1]
 
     yield make
@@ -252,7 +252,7 @@ def test_ignores_calls_outside_an_event_loop_of_asyncio(
 
 
 def test_refuses_the_http_transport_option(sandbox: Sandbox) -> None:
-    own = sandbox.options(sandbox.wallet(USDC="1"), http_transport=httpx.HTTPTransport())
+    with_transport = sandbox.options(sandbox.wallet(USDC="1"), http_transport=httpx.HTTPTransport())
     with pytest.raises(ConfigError) as refused:
-        HTTPInterceptor(**own)
+        HTTPInterceptor(**with_transport)
     assert refused.value.code == "invalid_option"

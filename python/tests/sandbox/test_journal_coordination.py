@@ -131,7 +131,7 @@ def test_returns_each_number_of_a_counter_once(kind: str, open_: Open) -> None:
 
 @durable
 def test_frees_the_claims_and_locks_of_a_killed_process(kind: str, open_: Open) -> None:
-    """A live process keeps them; its reservation counts until a release, even after its death."""
+    """A live process keeps claims and locks; its reservation counts until a release."""
     opened = open_(kind)
     assert opened.place is not None
     run(opened.coordination.ledger.see("account", 15_000, NOW, 5))

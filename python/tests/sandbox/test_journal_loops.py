@@ -88,10 +88,10 @@ def test_frees_budget_and_key_when_the_loop_ends_during_the_reservation(
     wallet, url = sandbox.wallet(USDC="1"), f"{sandbox.api_url}/usdc"
     journal = journal_of({"connectionString": sandbox.call("createDatabase")})
     options = sandbox.options(wallet, journal=journal, policy={"max_per_day": "0.01"})
-    own = {} if key is None else {"idempotency_key": key}
+    key_option = {} if key is None else {"idempotency_key": key}
 
     async def begin() -> None:
-        task = asyncio.ensure_future(AsyncClient(**options).get(url, **own))
+        task = asyncio.ensure_future(AsyncClient(**options).get(url, **key_option))
         while not is_reached.is_set() and not task.done():
             await asyncio.sleep(0.01)
         await asyncio.wait_for(task, 0.05)
@@ -101,7 +101,7 @@ def test_frees_budget_and_key_when_the_loop_ends_during_the_reservation(
             asyncio.run(begin())
         may_end.set()
         with Client(**options) as client:
-            assert client.get(url, **own).status_code == 200
+            assert client.get(url, **key_option).status_code == 200
             assert [use.used for use in client.spent() if use.cap == "max_per_day"] == ["0.01"]
             assert len(client.receipts()) == 1
 
@@ -222,7 +222,7 @@ def test_pays_once_when_another_journal_follows_a_call_of_a_closed_loop(
     place = {"path": str(tmp_path / "journal")}
     if kind == "Postgres":
         place = {"connectionString": sandbox.call("createDatabase")}
-    own = {} if key is None else {"idempotency_key": key}
+    key_option = {} if key is None else {"idempotency_key": key}
     loop, first = asyncio.new_event_loop(), journal_of(place)
 
     def end(left: int) -> None:
@@ -234,14 +234,14 @@ def test_pays_once_when_another_journal_follows_a_call_of_a_closed_loop(
     async def begin() -> asyncio.Task[httpx.Response]:
         client = AsyncClient(**sandbox.options(wallet), journal=first)
         client.on("payment.sent", lambda _event: end(8))
-        return asyncio.ensure_future(client.get(url, **own))
+        return asyncio.ensure_future(client.get(url, **key_option))
 
     task = loop.run_until_complete(begin())
     loop.run_forever()
     loop.close()
     assert not task.done()
     with journal_of(place) as journal, Client(**sandbox.options(wallet), journal=journal) as client:
-        assert buy(client, url, **own) in ("answered", "spent")
+        assert buy(client, url, **key_option) in ("answered", "spent")
     assert 1_000_000 - sandbox.balance(wallet.address, "USDC") == PRICE
     first.close()
 

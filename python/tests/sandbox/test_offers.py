@@ -24,7 +24,7 @@ def refusal(payer: Payer, seller: Seller) -> object:
 def test_refuses_a_payee_that_is_a_token_account(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
-    """Its own token account exists, but tokens in that account could never leave."""
+    """The payee has a token account, but tokens in that account could never leave."""
     payer, usdc = make_payer(USDC="1"), sandbox.mints["USDC"]
     account = associated_token_address(sandbox.merchant, usdc["address"], usdc["tokenProgram"])
     sandbox.call("fundToken", account, "USDC", "1")
@@ -44,7 +44,7 @@ def test_refuses_an_offer_with_other_decimals_than_its_mint(
 def test_signs_no_blockhash_that_a_seller_made_up(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
-    """With it, no node could tell when the payment has expired."""
+    """No node could tell when a payment with that blockhash has expired."""
     payer, made_up = make_payer(USDC="1"), sandbox.fee_payer
     extra = {"feePayer": sandbox.fee_payer, "recentBlockhash": made_up}
     seller = make_seller(selling(sandbox, offer(sandbox, extra=extra)))

@@ -96,7 +96,7 @@ if child == 0:
     os._exit(0)
 _, status = os.waitpid(child, 0)
 last = client.get(url)
-signatures = [receipt_of(one).payment.payer_signature for one in (first, last)]
+signatures = [receipt_of(answer).payment.payer_signature for answer in (first, last)]
 print("parent", last.status_code, *signatures, status)
 """
 
@@ -230,7 +230,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 class Seller(BaseHTTPRequestHandler):
     def do_GET(self):
-        paid = {name: one for name, one in self.headers.items() if "payment" in name.lower()}
+        paid = {name: text for name, text in self.headers.items() if "payment" in name.lower()}
         answer = httpx.get(url, headers=paid)
         if paid and not may_answer.is_set():
             os.kill(os.getpid(), signal.SIGINT)

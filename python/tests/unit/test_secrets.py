@@ -101,8 +101,8 @@ def test_shows_no_key_in_frames_of_the_library_when_an_option_is_wrong(
     for frame in list(shown.stack)[1:]:
         assert not shows(str(frame.locals)), frame
     assert not shows(str(error) + repr(error) + json.dumps(error.to_dict()))
-    kept: ExactChangeError = pickle.loads(pickle.dumps(error))  # noqa: S301
-    assert (kept.code, str(kept)) == (error.code, str(error))
+    copied: ExactChangeError = pickle.loads(pickle.dumps(error))  # noqa: S301
+    assert (copied.code, str(copied)) == (error.code, str(error))
 
 
 class Broken(Dict[str, Any]):

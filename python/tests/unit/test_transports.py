@@ -47,9 +47,9 @@ def test_reads_certificates_once_for_all_transports_with_default_options(
         return create(**options)
 
     monkeypatch.setattr(httpx, "create_ssl_context", counted)
-    own = tmp_path / "own.pem"
-    own.write_bytes((Path(__file__).parents[1] / "one.pem").read_bytes())
-    monkeypatch.setenv("SSL_CERT_FILE", str(own))
+    certificate = tmp_path / "own.pem"
+    certificate.write_bytes((Path(__file__).parents[1] / "one.pem").read_bytes())
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     for _ in range(3):
         make(True)
     # Options of a transport give it a TLS context of its own.

@@ -60,17 +60,17 @@ def test_names_the_unsupported_mint_when_the_relayer_accepts_no_token_of_the_swa
 def test_sends_the_api_key_to_the_relayer_only(
     sandbox: Sandbox, make_proxy: MakeProxy, make_payer: MakePayer, liar: Proxy
 ) -> None:
-    others = [make_proxy(sandbox.rpc_url), make_proxy(sandbox.jupiter_url)]
+    node, jupiter = make_proxy(sandbox.rpc_url), make_proxy(sandbox.jupiter_url)
     payer = make_payer(
         USDT="5",
         auto_swap=True,
         relayer={"url": liar.url, "api_key": "hush-kora-hush"},
-        rpc_url=others[0].url,
-        jupiter_url=others[1].url,
+        rpc_url=node.url,
+        jupiter_url=jupiter.url,
     )
     assert payer.client.get(f"{sandbox.api_url}/usdc").status_code == 200
     assert {request.headers.get("x-api-key") for request in liar.seen} == {"hush-kora-hush"}
-    assert not any("hush" in str(request) for other in others for request in other.seen)
+    assert not any("hush" in str(request) for request in [*node.seen, *jupiter.seen])
 
 
 @pytest.mark.parametrize(
