@@ -137,7 +137,7 @@ async function startIn(directory: string): Promise<Postgres> {
   };
 }
 
-/** Returns an unprivileged user if this process is root, because Postgres refuses to run as root. */
+/** Returns an unprivileged user if this process is root, because Postgres refuses root. */
 function runAs(): { readonly uid: number; readonly gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const id = (flag: string) =>
