@@ -10,10 +10,10 @@ import { startFacilitator } from './facilitator.js';
 import { startRelayer } from './relayer.js';
 import { baseUnits, KeyRing } from './wallets.js';
 
-/** Lamports of each key that pays fees: enough for millions of payments. */
+/** Lamports of each wallet that pays fees: enough for millions of payments. */
 const FEE_BUDGET = 100_000_000_000n;
 
-/** Starts everything, and stops what had started if one part fails. */
+/** Starts all services. If a service fails to start, it stops the services before it. */
 export async function start(options: SandboxOptions): Promise<Sandbox> {
   const started: (() => Promise<void>)[] = [];
   const close = async (): Promise<void> => {
