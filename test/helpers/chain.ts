@@ -12,7 +12,7 @@ export interface ChainTransaction {
   readonly fee: bigint;
   /** Change of lamports by address; accounts without a change are left out. */
   readonly lamports: ReadonlyMap<string, bigint>;
-  /** Token accounts of which the transaction changed the amount, created and closed ones too. */
+  /** Changes of token balances, also in accounts that the transaction created or closed. */
   readonly tokens: readonly TokenChange[];
   readonly instructions: readonly {
     readonly program: string;

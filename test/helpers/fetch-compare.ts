@@ -38,7 +38,7 @@ export async function outcomeOf(response: Response): Promise<Outcome> {
 type Call = (fetch: Client['fetch'], origin: string) => Promise<Response>;
 
 export interface CompareOptions {
-  /** Headers that may differ in the paid request, such as those that declare a stream's length. */
+  /** Headers that may differ in the paid request, such as the length of a stream. */
   readonly except?: readonly string[];
   /** Fields of the outcome that may differ. */
   readonly apart?: readonly (keyof Outcome)[];

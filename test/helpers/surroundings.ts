@@ -274,7 +274,7 @@ export function crowds(cast: Cast): fc.Arbitrary<Instruction[]> {
     { arbitrary: anywhere.map((instruction): Extra => ({ instruction, side: 'any' })), weight: 1 },
   );
   const more = fc.array(fc.record({ extra, at: fc.nat() }), { minLength: 1, maxLength: 6 });
-  // Half of the cases drop the compute budget instructions, so that extra ones can replace them.
+  // Half of the cases drop the compute budget, so that extra instructions can replace it.
   const base = fc
     .boolean()
     .map((budget) => cast.good.filter(({ programAddress }) => budget || programAddress !== BUDGET));

@@ -79,8 +79,8 @@ export interface Offer {
 }
 
 /**
- * Counts of judged transactions. `landed` counts accepted transactions that ran on the chain; the
- * remaining ones have an unknown blockhash or repeat a transaction.
+ * Counts of judged transactions. `landed` counts transactions that ran on the chain; the rest have
+ * an unknown blockhash or repeat a transaction.
  */
 export interface Tally {
   refused: number;

@@ -57,7 +57,7 @@ export interface Ledger {
 
 export const SLOT_MS = 400;
 const FIRST_SLOT = 300_000_000;
-/** Slots of which a single one has no block. */
+/** Distance between slots without a block: each 20th slot has none. */
 const SKIPPED = 20;
 const HEIGHT_BEHIND = 20_000_000;
 /** Slots before the start of the world for its first accounts: older than any valid blockhash. */

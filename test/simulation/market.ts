@@ -59,7 +59,7 @@ export interface Market {
     body: string,
     key: string,
   ): { readonly status: number; readonly body: unknown };
-  /** Returns the amounts of a swap: the quoted ones in a simulation, the market's on the chain. */
+  /** Returns a swap's amounts: the quote's in a simulation, the market's on the chain. */
   venue(
     call: SwapCall,
     isSimulated: boolean,
