@@ -84,12 +84,12 @@ export async function day() {
     held.push((await child.call('heap')) - before);
   }
   const counted = await child.call('counted', (HOURS + 1) * HOUR_MS);
-  const made = BigInt(HOURS * AN_HOUR + 1);
-  const isExact = counted.payments === made && counted.microUsd === made * counted.firstMicroUsd;
+  const count = BigInt(HOURS * AN_HOUR + 1);
+  const isExact = counted.payments === count && counted.microUsd === count * counted.firstMicroUsd;
   await end();
   return {
     million: { ours: held[Math.floor(MILLION / AN_HOUR)]! },
     flat: { ours: held[HOURS - 1]!, other: held[HOURS / 2 - 1]! },
-    sums: { ours: isExact ? 'exact' : `${counted.payments} of ${made}` },
+    sums: { ours: isExact ? 'exact' : `${counted.payments} of ${count}` },
   };
 }

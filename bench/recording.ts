@@ -12,7 +12,7 @@ interface Step {
  */
 export function recording(journal: Journal) {
   const steps: Step[] = [];
-  let made = 0;
+  let copies = 0;
   const call = (method: string, args: readonly unknown[]): unknown => {
     const value: unknown = Reflect.get(journal, method);
     return typeof value === 'function' ? Reflect.apply(value, journal, args) : value;
@@ -34,7 +34,7 @@ export function recording(journal: Journal) {
   const replayOnce = async (at: number, leftAt: number): Promise<number[]> => {
     const [first] = steps;
     if (first === undefined) throw new Error('Nothing was paid yet.');
-    const id = (made += 1).toString(16).padStart(first.attempt.id.length, '0');
+    const id = (copies += 1).toString(16).padStart(first.attempt.id.length, '0');
     const took: number[] = [];
     for (const { method, attempt, rest } of steps) {
       const copy = renamed(attempt, id);

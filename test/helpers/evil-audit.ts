@@ -377,7 +377,7 @@ const isTaking = ({ tokens }: ChainTransaction, till: string): boolean =>
 
 /** Checks that no key, signature, signed message or credential reached the service. */
 function expectSilent({ session, secretKey, messages }: Prey, signatures: readonly string[]): void {
-  const said = session.seen
+  const traffic = session.seen
     .map(
       ({ path, headers, body }) =>
         `${path}\n${JSON.stringify(headers)}\n${body.toString('latin1')}`,
@@ -402,7 +402,7 @@ function expectSilent({ session, secretKey, messages }: Prey, signatures: readon
       text,
     })),
   ];
-  expect(findNeedles(said, needles)).toEqual([]);
+  expect(findNeedles(traffic, needles)).toEqual([]);
 }
 
 /** Checks that no error or event repeats the service's words as words of the client. */

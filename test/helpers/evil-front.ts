@@ -163,12 +163,13 @@ export async function startFront(sandbox: Sandbox, service: string): Promise<Fro
     };
     if (lies && lie.slow === true) return lie.answers?.(response, NOT_FOUND, told);
     const [path = '', query] = seen.path.replace(/^\/[^/]*/, '').split('?');
-    const asked =
+    const changedRequest =
       lies && lie.asks !== undefined && seen.method === 'POST'
         ? lie.asks(told.request, told)
         : undefined;
-    if (asked !== undefined) running.told.push(endpoint);
-    const text = asked === undefined ? body.toString('utf8') : JSON.stringify(asked);
+    if (changedRequest !== undefined) running.told.push(endpoint);
+    const text =
+      changedRequest === undefined ? body.toString('utf8') : JSON.stringify(changedRequest);
     const honest = await ask(
       query === undefined ? path : `${path}?${query}`,
       seen.method,
@@ -178,7 +179,7 @@ export async function startFront(sandbox: Sandbox, service: string): Promise<Fro
     if (lie.answers !== undefined) return lie.answers(response, honest, told);
     if (honest.status !== 200) return write(response, honest);
     const before = running.told.length;
-    const said = await lieIn(
+    const changed = await lieIn(
       lie,
       told,
       parsed(honest.bytes),
@@ -188,7 +189,7 @@ export async function startFront(sandbox: Sandbox, service: string): Promise<Fro
       response,
       running.told.length === before
         ? honest
-        : { ...honest, bytes: Buffer.from(JSON.stringify(said)) },
+        : { ...honest, bytes: Buffer.from(JSON.stringify(changed)) },
     );
   }
 

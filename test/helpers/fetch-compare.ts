@@ -68,12 +68,12 @@ export async function expectSame(
   expect(compared(outcome)).toEqual(compared(plain));
   expect((await buyer.spent()) - before).toBe(PRICE);
 
-  const [asked] = twins.free.seen.slice(-1);
+  const [free] = twins.free.seen.slice(-1);
   const [unpaid, paid] = twins.paid.seen.slice(-2);
-  if (asked === undefined || unpaid === undefined || paid === undefined || receipt === undefined)
+  if (free === undefined || unpaid === undefined || paid === undefined || receipt === undefined)
     throw new Error('Nothing was paid.');
   expect([paymentOf(unpaid), typeof paymentOf(paid)]).toEqual([undefined, 'string']);
-  expect(comparable(unpaid)).toEqual(comparable(asked));
-  expect(comparablePaid(paid, except)).toEqual(comparable(asked, except));
+  expect(comparable(unpaid)).toEqual(comparable(free));
+  expect(comparablePaid(paid, except)).toEqual(comparable(free, except));
   return { receipt, outcome };
 }

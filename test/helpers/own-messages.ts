@@ -93,7 +93,7 @@ function expectSwap(
 function expectOwnStep(step: FilledInstruction, wallet: Address, own: OwnAccounts): void {
   const { programAddress: program, data } = step;
   const accounts = addressesOf(step);
-  const mine = Object.values(own);
+  const ownAddresses = Object.values(own);
   if (program === PROGRAMS.system) {
     expect([...data.subarray(0, 4)]).toEqual([2, 0, 0, 0]);
     expect(accounts[0]).toBe(wallet);
@@ -103,11 +103,11 @@ function expectOwnStep(step: FilledInstruction, wallet: Address, own: OwnAccount
   else if (program === PROGRAMS.associatedToken) {
     expect([...data]).toEqual([1]);
     expect([accounts[0], accounts[2]]).toEqual([wallet, wallet]);
-    expect(mine).toContain(accounts[1]);
+    expect(ownAddresses).toContain(accounts[1]);
   } else if (program === PROGRAMS.jupiter) {
     expect(accounts[0]).toBe(wallet);
-    expect(mine).toContain(accounts[1]);
-    expect(mine).toContain(accounts[2]);
+    expect(ownAddresses).toContain(accounts[1]);
+    expect(ownAddresses).toContain(accounts[2]);
     expect(
       step.accounts
         .filter(({ role }) => isSignerRole(role))

@@ -141,8 +141,8 @@ const funds = { SOL: '0.5', USDC: '20', USDT: '1', BONK: '100000' } as const;
 export async function traderOn(sandbox: Sandbox, rpc: Rpc, wrapped = 0n): Promise<Trader> {
   const { chain, mints } = sandbox;
   const wallet = await sandbox.createWallet(funds);
-  const own = address(wallet.address);
-  if (wrapped > 0n) await chain.fundToken(own, mints.SOL, wrapped);
+  const owner = address(wallet.address);
+  if (wrapped > 0n) await chain.fundToken(owner, mints.SOL, wrapped);
   const { signer, signed } = recordingSigner(wallet.address, wallet.secretKey);
   const at = await accountsOf(wallet.address, mints);
   const usdc = chain.account(at.USDC);
@@ -159,14 +159,14 @@ export async function traderOn(sandbox: Sandbox, rpc: Rpc, wrapped = 0n): Promis
   const lookupTables = await Promise.all(['common', 'pools'].map((name) => derived(TABLES, name)));
 
   return {
-    ...{ address: own, at, stash, signed },
+    ...{ address: owner, at, stash, signed },
     holdings: () =>
-      new Map([own, stash, ...Object.values(at)].map((key) => [key, chain.account(key)])),
+      new Map([owner, stash, ...Object.values(at)].map((key) => [key, chain.account(key)])),
     async sign(form, { from, to, native, amounts }, extra = []) {
       const instruction = forms[form](
         {
           ...{
-            user: own,
+            user: owner,
             source: at[from],
             destination: at[to],
             vaultIn: vaults[from],

@@ -31,16 +31,16 @@ export async function buy(world: World, machine: Machine, part: Buy): Promise<vo
     const stops = count < stopping ? part.stops : undefined;
     const ended = machine.ended().then(() => 'the process ended');
     const trying = attempt(world, client, { ...part, stops }, kept);
-    let said = await world.work.during(Promise.race([trying, ended]));
-    trace(`${name}: ${said}`);
+    let result = await world.work.during(Promise.race([trying, ended]));
+    trace(`${name}: ${result}`);
     // An unread body counts as delivered while its process runs.
-    if (said === 'kept')
-      said = await Promise.race([clock.wait(part.gap).then(() => 'done'), ended]);
-    if (!part.key && (said === 'done' || said === 'already_spent')) return;
+    if (result === 'kept')
+      result = await Promise.race([clock.wait(part.gap).then(() => 'done'), ended]);
+    if (!part.key && (result === 'done' || result === 'already_spent')) return;
     // The process had the whole answer before it ended, so a repeated call is another purchase.
-    if (!part.key && said === 'the process ended' && machine.arrived.has(itemOf(urlOf(part))))
+    if (!part.key && result === 'the process ended' && machine.arrived.has(itemOf(urlOf(part))))
       return;
-    if (said !== STOPPED) await clock.wait(part.gap);
+    if (result !== STOPPED) await clock.wait(part.gap);
   }
 }
 

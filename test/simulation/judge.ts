@@ -166,14 +166,14 @@ function endsSoon({ plan, tokens, ledger, work: { spells, choices } }: World): B
   const isLate = plan.parts.some(({ kind }) => kind === 'port');
   return [
     ...spells.flatMap(({ calls, prices, mints }): Broken[] => {
-      const asked = [...mints].filter((mint) => strange.has(mint)).length;
+      const strangeCount = [...mints].filter((mint) => strange.has(mint)).length;
       // The caller of a service requests the 402 itself, so a call may have no price of its own.
       const terms = Math.max(calls, prices);
-      if (asked <= MOST_STRANGE * terms) return [];
+      if (strangeCount <= MOST_STRANGE * terms) return [];
       return [
         {
           promise: 'asks no more than it must',
-          how: `Jupiter was asked about ${asked} tokens of sellers for ${terms} of their 402s`,
+          how: `Jupiter was asked about ${strangeCount} tokens of sellers for ${terms} of their 402s`,
         },
       ];
     }),

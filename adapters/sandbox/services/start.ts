@@ -92,7 +92,7 @@ async function assemble(
     }
     return { secretKey, address: signer.address };
   };
-  let made = 0;
+  let mintCount = 0;
   const createMint = async ({
     decimals,
     picoUsd,
@@ -110,7 +110,7 @@ async function assemble(
     const { signer } = await keys.next('mint');
     const tokenProgram = program === 'spl-token-2022' ? TOKEN_2022_PROGRAM : TOKEN_PROGRAM;
     const mint: SandboxMint = {
-      symbol: `MINT${(made += 1)}`,
+      symbol: `MINT${(mintCount += 1)}`,
       address: signer.address,
       decimals,
       tokenProgram,

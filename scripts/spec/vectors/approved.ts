@@ -40,7 +40,7 @@ export function approved(): Promise<unknown>[] {
       quotes.push(quote);
       return quote;
     };
-    const made = await outcomeOf(quoteWithin(request, worst, ask));
-    return { request, worst, quotes, ...made };
+    const outcome = await outcomeOf(quoteWithin(request, worst, ask));
+    return { request, worst, quotes, ...outcome };
   });
 }

@@ -84,7 +84,7 @@ const VALUES: readonly unknown[] = [
 
 export function headers(): unknown[] {
   const encoded = VALUES.map(encodeHeader);
-  const all = [
+  const headerValues = [
     ...encoded,
     ...encoded.map((header) => header.replace(/=+$/, '')),
     ...encoded.map((header) => header.replace(/\+/g, '-').replace(/\//g, '_')),
@@ -104,7 +104,7 @@ export function headers(): unknown[] {
   );
   return [
     ...VALUES.map((value) => ({ of: 'encode', in: value, out: encodeHeader(value) })),
-    ...all.map((value) => {
+    ...headerValues.map((value) => {
       const read = decodeHeader(value);
       return { of: 'decode', in: value, out: read === undefined ? null : JSON.stringify(read) };
     }),

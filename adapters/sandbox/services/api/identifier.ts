@@ -25,20 +25,20 @@ export function paymentIdentifiers(): RequestHandler {
       const answer = record(response);
       seen.set(id, { header, answer });
       // If the request was not paid, the id is free again.
-      void answer.then((given) => given ?? seen.delete(id));
+      void answer.then((recorded) => recorded ?? seen.delete(id));
       return next();
     }
     if (first.header !== header) {
       response.status(409).json({ error: 'payment identifier was used with another payment' });
       return;
     }
-    first.answer.then((given) => {
-      if (given === undefined) return next();
+    first.answer.then((recorded) => {
+      if (recorded === undefined) return next();
       response
-        .status(given.status)
-        .set(given.headers)
+        .status(recorded.status)
+        .set(recorded.headers)
         .set('idempotency-replayed', 'true')
-        .send(given.body);
+        .send(recorded.body);
     }, next);
   };
 }
