@@ -5,8 +5,8 @@ import { ENTRIES, sources } from '../scripts/entries.js';
 import { BUILD } from './process.js';
 
 /**
- * Builds the package, and lets children find it by its name. What tsx makes of the sources gives
- * each closure its name at run time, which costs more than much that is measured here.
+ * Builds the package, so that child processes can import it by name. With tsx, each closure would
+ * get its name at run time, which costs more than many of the measured steps.
  */
 export async function buildLibrary(): Promise<void> {
   const paths: readonly string[] = Object.values(ENTRIES);

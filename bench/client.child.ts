@@ -6,13 +6,13 @@ import { asked, openJournal, type Place } from './places.js';
 import { answer, cpuMs } from './process.js';
 import { recording, setClock } from './recording.js';
 
-// One client alone in its process: what the process takes, the client takes.
+// Runs a client alone in its process, so that the process's CPU and memory are the client's.
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
 let payer: Payer | undefined;
-let other: Payer | undefined;
-/** Milliseconds of requests to sellers, up to their status. */
+let earlier: Payer | undefined;
+/** Milliseconds of requests to sellers, until their status arrived. */
 let legsMs = 0;
 
 let recorded: ReturnType<typeof recording> | undefined;
@@ -22,10 +22,10 @@ const paying = (): Payer => {
   return payer;
 };
 
-/** What no seller is at. */
+/** URLs of services that are no sellers. */
 let nodes: readonly string[] = [];
 const { fetch } = globalThis;
-/** Every client finds it as the global one at each call. */
+/** Replaces the global fetch, which every client looks up at each call. */
 globalThis.fetch = async (input, init) => {
   const url = input instanceof Request ? input.url : String(input);
   const from = performance.now();
@@ -35,10 +35,11 @@ globalThis.fetch = async (input, init) => {
 };
 
 interface Paid {
-  /** Until the answer was read, and what of it was outside the requests to the seller. */
+  /** Milliseconds until the answer was read. */
   readonly ms: number;
+  /** Milliseconds outside of the requests to the seller. */
   readonly outsideMs: number;
-  /** Of the disk, until then. */
+  /** Syncs of the disk until the answer was read. */
   readonly syncs: number;
 }
 
@@ -61,9 +62,11 @@ const BODIES = {
 };
 
 interface Replay {
-  /** Over how long they are spread, at most how many are written at once, and for how long. */
+  /** Milliseconds over which the attempts are spread. */
   readonly spanMs?: number;
+  /** Most attempts that are written at once. */
   readonly atOnce?: number;
+  /** Milliseconds after which the replay stops. */
   readonly mostMs?: number;
 }
 
@@ -71,27 +74,30 @@ const client = {
   async open(kind: Kind, options: PayerOptions, place?: Place) {
     nodes = [options.rpcUrl, options.jupiterUrl];
     recorded = place === undefined ? undefined : recording(await openJournal(place));
-    other = payer;
+    earlier = payer;
     payer = await payers[kind]({ ...options, journal: recorded?.journal });
   },
-  /** Sets the clock back: what is replayed comes after what is paid, and not after the present. */
+  /**
+   * Sets the clock back a day, so that replayed attempts come after the paid attempt, but not in
+   * the future.
+   */
   yesterday: () => setClock(Date.now() - DAY_MS),
-  /** Pays by the client that was there before, and next time by this one again. */
-  turn: () => void ([payer, other] = [other, payer]),
+  /** Switches between this client and the earlier client. */
+  turn: () => void ([payer, earlier] = [earlier, payer]),
   prepare: (url: string, count: number) => paying().prepare(url, count),
-  /** What the journal has asked for so far; from now on each statement waits so long. */
+  /** Returns the counts of the journal so far; each later statement waits `waitMs` first. */
   asked(waitMs = 0) {
     asked.waitMs = waitMs;
     return { ...asked };
   },
-  /** CPU of looking into the journal of a process that has not yet. */
+  /** Returns the CPU time of a process's first read of the journal. */
   async openJournal(place: Place, wallet: string) {
     const journal = await openJournal(place);
     const before = cpuMs();
     await journal.used({ wallet, network: SOLANA_MAINNET }, [], Date.now());
     return cpuMs() - before;
   },
-  /** Pays one after the other; CPU to the end of all that the payments leave to do. */
+  /** Pays in sequence. The CPU time includes the work until all payments have settled. */
   async batch(url: string, count: number) {
     const before = cpuMs();
     const each: Paid[] = [];
@@ -99,7 +105,7 @@ const client = {
     await paying().settled();
     return { each, cpuMs: (cpuMs() - before) / count };
   },
-  /** Pays at once, or one every so many milliseconds. */
+  /** Makes all payments at once, or a payment every `everyMs` milliseconds. */
   async crowd(url: string, count: number, everyMs = 0) {
     const delay = monitorEventLoopDelay({ resolution: 5 });
     delay.enable();
@@ -116,7 +122,7 @@ const client = {
     const refused = codes.filter((code) => code !== 'paid');
     return { ms, stallMs: delay.max / 1e6, paid: count - refused.length, refused };
   },
-  /** Pairs of requests that are free, by the client and by plain fetch. */
+  /** Measures pairs of free requests, by the client and by plain fetch. */
   async free(url: string, body: keyof typeof BODIES, count: number) {
     const init = BODIES[body];
     const by = async (send: Payer['fetch']) => {
@@ -125,21 +131,22 @@ const client = {
       return performance.now() - from;
     };
     const pairs: Pair[] = [];
-    // Each goes first in every other pair; the first of all are not yet compiled.
+    // The two alternate in going first. The first pairs are a warm-up, because the code is not
+    // compiled yet.
     for (let at = -count / 2; at < count; at += 1) {
-      const before = at % 2 === 0 ? await by(globalThis.fetch) : undefined;
+      const plainFirst = at % 2 === 0 ? await by(globalThis.fetch) : undefined;
       const ours = await by(paying().fetch);
-      const other = before ?? (await by(globalThis.fetch));
+      const other = plainFirst ?? (await by(globalThis.fetch));
       if (at >= 0) pairs.push({ ours, other });
     }
     return pairs;
   },
-  /** Adds so many attempts as the first was; `steps` is what was written of each. */
+  /** Adds `count` copies of the first attempt; `steps` lists the writes of each. */
   async replay(count: number, { spanMs = DAY_MS, atOnce = 1, mostMs = Infinity }: Replay = {}) {
     if (recorded === undefined) throw new Error('No journal is recorded.');
     return { ...(await recorded.replay(count, spanMs, atOnce, mostMs)), steps: recorded.steps() };
   },
-  /** What the journal counts of the last so many milliseconds, and of its first payment alone. */
+  /** Returns the journal's counts of a window, and the cost of its first payment alone. */
   async counted(windowMs: number) {
     const first = recorded?.first();
     if (recorded === undefined || first === undefined) throw new Error('Nothing is recorded.');
@@ -147,7 +154,7 @@ const client = {
     const [payments = 0n, microUsd = 0n] = await recorded.journal.used(first, caps, Date.now());
     return { payments, microUsd, firstMicroUsd: BigInt(first.microUsd ?? '') };
   },
-  /** Megabytes that are in use. */
+  /** Returns the used heap in megabytes. */
   heap() {
     globalThis.gc?.();
     return process.memoryUsage().heapUsed / 2 ** 20;

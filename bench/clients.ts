@@ -5,17 +5,17 @@ import { start } from './process.js';
 import type { World } from './world.child.js';
 
 interface Opened extends Pick<PayerOptions, 'options'> {
-  /** What it is called at the node. */
+  /** Name of the client at the node. */
   readonly caller?: string;
   readonly funds?: Readonly<Record<string, string>>;
-  /** Of a wallet that others have too; without it, it gets one of its own. */
+  /** Key of a shared wallet; without it, the client gets a new wallet. */
   readonly secretKey?: string;
   readonly place?: Place;
 }
 
 const FLAGS = ['--expose-gc', '--max-old-space-size=8192'];
 
-/** A world of its own for a group of rows, and clients of it. */
+/** Starts a separate world for a group of rows, and makes its clients. */
 export async function startWorld(confirmationMs = 0) {
   const world = start<World>('world.child.ts');
   const facts = await world.call('open', confirmationMs);
@@ -23,14 +23,14 @@ export async function startWorld(confirmationMs = 0) {
   return {
     ...facts,
     world,
-    /** A client, in a process of its own unless there is one. */
+    /** Starts a client in a new process, or in the given process. */
     async client(
       kind: Kind,
-      { caller = 'client', funds = { USDC: '10000' }, place, options = {}, ...own }: Opened = {},
+      { caller = 'client', funds = { USDC: '10000' }, place, options = {}, ...shared }: Opened = {},
       child = start<Client>('client.child.ts', { flags: FLAGS }),
     ) {
       ends.add(child.end);
-      const { secretKey } = { ...(await world.call('wallet', funds)), ...own };
+      const { secretKey } = { ...(await world.call('wallet', funds)), ...shared };
       const { rpcUrl, jupiterUrl } = facts;
       const wallet = { secretKey, rpcUrl: `${rpcUrl}/?caller=${caller}`, jupiterUrl, options };
       await child.call('open', kind, wallet, place);

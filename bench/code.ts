@@ -10,7 +10,7 @@ import type { Figure, Figures } from './table.js';
 const SANDBOX = join('adapters', 'sandbox');
 const ROOTS = ['src', 'adapters', 'bench', 'package.json', 'tsconfig.json'];
 
-/** The time of the rules on swaps, and how far a paid call travels through the code. */
+/** Measures the time of the swap rules, and the files that a paid call enters. */
 export async function code(): Promise<Figures<'code'>> {
   const outfile = join(BUILD, 'firewall.js');
   await build({
@@ -21,7 +21,7 @@ export async function code(): Promise<Figures<'code'>> {
     format: 'esm',
     outfile,
   });
-  const [small, middle, large] = run([outfile]) as Figure[]; // What it prints.
+  const [small, middle, large] = run([outfile]) as Figure[]; // The child prints these figures.
   return { small: small!, middle: middle!, large: large!, ...(await traces()) };
 }
 
@@ -36,8 +36,8 @@ function run(args: readonly string[], cwd = process.cwd()): unknown {
 }
 
 /**
- * Files entered until the answer, and hops from one file to another. Each function of a copy of the
- * sources tells when it is entered.
+ * Counts the files that a call enters until its answer, and the hops between files. It uses a copy
+ * of the sources in which each function reports its file.
  */
 async function traces() {
   const copy = await mkdtemp(join(tmpdir(), 'exact-change-trace-'));
@@ -63,17 +63,17 @@ async function traces() {
   }
 }
 
-/** Of the library: the sandbox is no part of what pays. */
+/** Returns the sources of the library, without the sandbox, which takes no part in a payment. */
 async function sources(copy: string): Promise<string[]> {
-  const all = await Promise.all(
+  const files = await Promise.all(
     ['src', 'adapters'].map(async (root) =>
       (await readdir(join(copy, root), { recursive: true })).map((path) => join(root, path)),
     ),
   );
-  return all.flat().filter((path) => path.endsWith('.ts') && !path.startsWith(SANDBOX));
+  return files.flat().filter((path) => path.endsWith('.ts') && !path.startsWith(SANDBOX));
 }
 
-/** The same source, in which each named function tells its file first. */
+/** Returns the source with a call at the start of each named function that reports the file. */
 function marked(path: string, text: string): string {
   const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
   const call = `globalThis.entered?.(${JSON.stringify(path)})`;
@@ -101,7 +101,7 @@ function marked(path: string, text: string): string {
     .reduce((code, { at, code: insert }) => code.slice(0, at) + insert + code.slice(at), text);
 }
 
-/** A callback belongs to what it is handed to. */
+/** Returns true for a named function. A callback counts to the function that gets it. */
 function isNamed(node: ts.FunctionLikeDeclaration): boolean {
   const { parent } = node;
   return (

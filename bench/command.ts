@@ -7,17 +7,17 @@ import type { Figures } from './table.js';
 
 const BIN = fileURLToPath(new URL('../dist/adapters/cli/bin.js', import.meta.url));
 const TIMES = 20;
-// A key that is worth nothing: the command reads one before it calls.
+// A worthless key, because the command reads a key before it calls.
 const WALLET = JSON.stringify([
   ...new Uint8Array(32).fill(7),
   ...Buffer.from('ea4a6c63e29c520abef5507b132ec5f9954776aebebe7b92421eea691446d22c', 'hex'),
 ]);
 
-/** How long a person waits for the first output of the installed command. */
+/** Measures the time to the first output of the installed command. */
 export async function command(): Promise<Figures<'command'>> {
   if (!existsSync(BIN)) {
-    const none = { ours: 'no dist', note: 'npm run build' };
-    return { help: none, fetch: none };
+    const missing = { ours: 'no dist', note: 'npm run build' };
+    return { help: missing, fetch: missing };
   }
   const seller = createServer((_, response) => void response.end('free'));
   await new Promise<void>((resolve) => seller.listen(0, '127.0.0.1', resolve));
@@ -34,14 +34,14 @@ export async function command(): Promise<Figures<'command'>> {
   }
 }
 
-/** The shortest of some runs: the others shared the machine. */
+/** Returns the shortest time of some runs, because other processes slow down the longer ones. */
 async function shortest(args: readonly string[]): Promise<number> {
   const times: number[] = [];
   for (let run = 0; run < TIMES; run += 1) times.push(await firstOutput(args));
   return Math.min(...times);
 }
 
-/** Milliseconds from the start of a process to its first output, on either stream. */
+/** Returns the milliseconds from the start of a process to its first output on either stream. */
 async function firstOutput(args: readonly string[]): Promise<number> {
   const from = performance.now();
   const child = spawn(process.execPath, args, {

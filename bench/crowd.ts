@@ -5,29 +5,29 @@ const CROWD = 1_000;
 const ROUNDS = 3;
 const WARM_UP = 60;
 const MINUTE_MS = 60_000;
-/** A blockhash is too old for a payment after that: the first crowd begins without one. */
+/** Milliseconds after which a blockhash is too old, so the first crowd starts without one. */
 const OLD_MS = 16_000;
 
-/** A thousand payments at once, and a thousand in a minute, to a seller that is quick. */
+/** Measures a thousand payments at once, and a thousand in a minute, to a quick seller. */
 export async function crowd() {
   const { world, client, quickUrl, end } = await startWorld();
   const [ours, official] = await Promise.all([
     client('ours', { caller: 'ours' }),
     client('official', { caller: 'official' }),
   ]);
-  for (const one of [ours, official]) await one.call('batch', `${quickUrl}/warm`, WARM_UP);
+  for (const payer of [ours, official]) await payer.call('batch', `${quickUrl}/warm`, WARM_UP);
   const calls = async (caller: string) => await world.call('nodeCalls', caller);
-  const all = async (caller: string) => sum(Object.values(await calls(caller)));
-  const pay = async (one: typeof ours, path: string, everyMs?: number) => {
-    const run = await one.call('crowd', `${quickUrl}/${path}`, CROWD, everyMs);
+  const total = async (caller: string) => sum(Object.values(await calls(caller)));
+  const pay = async (payer: typeof ours, path: string, everyMs?: number) => {
+    const run = await payer.call('crowd', `${quickUrl}/${path}`, CROWD, everyMs);
     if (run.paid < CROWD) throw new Error(`${CROWD - run.paid} were not paid: ${run.refused[0]}`);
     return run;
   };
 
   await world.call('resetCalls');
-  await Promise.all([ours, official].map((one) => pay(one, 'minute', MINUTE_MS / CROWD)));
+  await Promise.all([ours, official].map((payer) => pay(payer, 'minute', MINUTE_MS / CROWD)));
   const note = JSON.stringify(await calls('ours'));
-  const minute = { note, ours: await all('ours'), other: await all('official') };
+  const minute = { note, ours: await total('ours'), other: await total('official') };
 
   const runs: { ours: Run; other: Run }[] = [];
   const blockhashes: number[] = [];
@@ -41,9 +41,9 @@ export async function crowd() {
   const rate = ({ ms }: Run) => (CROWD * 1_000) / ms;
   const stall = ({ stallMs }: Run) => stallMs / 1_000;
   const both = (value: (run: Run) => number) => ({
-    ours: median(runs.map((one) => value(one.ours))),
-    other: median(runs.map((one) => value(one.other))),
-    ratio: median(runs.map((one) => value(one.ours) / value(one.other))),
+    ours: median(runs.map((run) => value(run.ours))),
+    other: median(runs.map((run) => value(run.other))),
+    ratio: median(runs.map((run) => value(run.ours) / value(run.other))),
   });
   return {
     blockhashes: { ours: Math.max(...blockhashes), other: CROWD },

@@ -17,25 +17,25 @@ const ROUNDS = 41;
 const TIMES = 100;
 const WARM_UP = 2_000;
 
-/** A swap that passes, as bytes, with the lookup tables that it names. */
+/** The bytes of a swap that passes the firewall, with its lookup tables. */
 interface Judged {
   readonly bytes: Uint8Array;
   readonly expected: SwapCase['expected'];
   readonly tables: readonly ReadTable[];
 }
 
-// What the rules take that ask no network, for the smallest, the middle and the largest swap of the
-// corpus: decoding, envelope, lookup tables that are read already, shape, surroundings and the
-// instruction. Beside it what web3.js takes to decode the same bytes, which it does without a
-// question. Microseconds. code.ts compiles it first, and reads what it prints.
+// Measures the rules that need no network, for the smallest, the middle and the largest swap of the
+// corpus: decoding, envelope, lookup tables in memory, shape, surroundings and the instruction. For
+// comparison, web3.js decodes the same bytes, which also needs no network. Prints microseconds.
+// code.ts compiles this file first, and reads its output.
 
-/** The tables lie in memory. */
+/** A node that reads the lookup tables from memory. */
 const node: TableReader = {
   accounts: (addresses) => {
     const accounts = new Map<string, ReturnType<(typeof WORLD)['get']>>(WORLD);
     return Promise.resolve({
       slot: Number(SLOT),
-      accounts: addresses.map((one) => accounts.get(one) ?? null),
+      accounts: addresses.map((address) => accounts.get(address) ?? null),
     });
   },
 };
@@ -47,10 +47,10 @@ async function judgedOf({ transaction, expected }: SwapCase): Promise<Judged | u
   return { bytes: transaction, expected, tables: await readTables(node, names) };
 }
 
-/** Of a temporary account: the rent of a token account, as the corpus has it. */
+/** State of a temporary account: missing, with the rent of a token account in the corpus. */
 const VACANT = { rent: 2_039_280n, vacant: true };
 
-/** Throws for the first rule that it breaks: what is measured must be a judgement to its end. */
+/** Runs all rules. Throws if the swap breaks a rule, because the bench must measure all of them. */
 function judge({ bytes, expected, tables }: Judged): void {
   const decoded = readTransaction(bytes);
   enforce(envelopeRules, { decoded, wallet: expected.wallet });
@@ -63,7 +63,7 @@ function judge({ bytes, expected, tables }: Judged): void {
   const instructions = decoded === undefined ? undefined : resolveInstructions(decoded, tables);
   enforce(shapeRules, { decoders, instructions, wallet: expected.wallet });
   const found = instructions ?? [];
-  const swapAt = found.findIndex((one) => isSwap(decoders, one, expected.wallet));
+  const swapAt = found.findIndex((item) => isSwap(decoders, item, expected.wallet));
   const swap = found[swapAt];
   if (swap === undefined) throw new Error('no swap');
   const temporary = temporaryIn(decoders, found, expected.wallet);
@@ -86,18 +86,18 @@ function repeat(work: () => unknown, times: number): number {
 }
 
 const passing = legitimate.filter(({ accounts }) => accounts === undefined);
-const all = (await Promise.all(passing.map(judgedOf)))
-  .filter((one) => one !== undefined)
+const swaps = (await Promise.all(passing.map(judgedOf)))
+  .filter((swap) => swap !== undefined)
   .sort((a, b) => a.bytes.length - b.bytes.length);
-const figures = [0, all.length >> 1, all.length - 1].map((at) => {
-  const one = all[at]!;
-  const ours = () => judge(one);
-  const other = () => VersionedTransaction.deserialize(one.bytes);
+const figures = [0, swaps.length >> 1, swaps.length - 1].map((at) => {
+  const swap = swaps[at]!;
+  const ours = () => judge(swap);
+  const other = () => VersionedTransaction.deserialize(swap.bytes);
   for (const work of [ours, other]) repeat(work, WARM_UP);
   const rounds = Array.from({ length: ROUNDS }, () => ({
     ours: repeat(ours, TIMES),
     other: repeat(other, TIMES),
   }));
-  return { ...paired(rounds), note: `${one.bytes.length} bytes` };
+  return { ...paired(rounds), note: `${swap.bytes.length} bytes` };
 });
 process.stdout.write(JSON.stringify(figures));

@@ -4,7 +4,7 @@ import { undisturbed } from './measure.js';
 const GETS = 1_500;
 const POSTS = 500;
 
-/** Requests that nothing is asked for: what a client adds to plain fetch. */
+/** Measures the time that a client adds to free requests, compared with plain fetch. */
 export async function free() {
   const { client, apiUrl, quickUrl, end } = await startWorld();
   const ours = await client('ours');

@@ -9,44 +9,44 @@ import { start } from './process.js';
 
 const WARM_UP = 40;
 const RUNS = 20;
-/** Of each statement, by turns: so long that a millisecond of the machine's own is little. */
+/** Delays of each statement, in turn: so long that a millisecond of the machine hardly counts. */
 const [NEAR_MS, FAR_MS] = [40, 240];
 const ATTEMPTS = 100_000;
 const AT_ONCE = 500;
 const PROCESSES = 4;
 const EACH = 100;
 const ROUNDS = 3;
-/** Of a cent each: fewer than the processes try. */
+/** Number of payments of a cent that the cap allows: fewer than the processes try. */
 const CAP = 120;
 const BUDGET = 'budget_exhausted';
 
-/** How often a payment waits for the database, and how often it asks it. */
+/** Measures the serial round trips of a payment to Postgres, and its statements. */
 export async function postgres() {
   const [database, { client, quickUrl, end }] = await Promise.all([startPostgres(), startWorld()]);
-  const one = await client('ours', { place: { postgres: await database.createDatabase() } });
+  const child = await client('ours', { place: { postgres: await database.createDatabase() } });
   const url = `${quickUrl}/postgres`;
-  await one.call('batch', url, WARM_UP);
+  await child.call('batch', url, WARM_UP);
   const trips: number[] = [];
   const statements: number[] = [];
-  const asked = async (waitMs: number) => {
-    const before = await one.call('asked', waitMs);
-    const { ms } = (await one.call('batch', url, 1)).each[0]!;
-    const after = await one.call('asked');
+  const measure = async (waitMs: number) => {
+    const before = await child.call('asked', waitMs);
+    const { ms } = (await child.call('batch', url, 1)).each[0]!;
+    const after = await child.call('asked');
     const count = after.statements - before.statements;
     return { ms, count, waitedMs: (after.waitedMs - before.waitedMs) / count };
   };
   while (trips.length < RUNS) {
-    const [near, far] = [await asked(NEAR_MS), await asked(FAR_MS)];
+    const [near, far] = [await measure(NEAR_MS), await measure(FAR_MS)];
     trips.push((far.ms - near.ms) / (far.waitedMs - near.waitedMs));
     statements.push(near.count);
   }
   await Promise.all([end(), database.stop()]);
-  // It can tell tenths of a trip.
+  // The measurement is precise to a tenth of a trip.
   const rounded = Math.round(median(trips) * 10) / 10;
   return { trips: { ours: rounded }, statements: { ours: sum(statements) / RUNS } };
 }
 
-/** What a journal in a file costs, and whether processes can share it. */
+/** Measures the cost of a file journal, and of sharing it between processes. */
 export async function file() {
   const folder = await mkdtemp(join(tmpdir(), 'exact-change-bench-'));
   const { world, client, quickUrl, end } = await startWorld();
@@ -64,22 +64,25 @@ export async function file() {
   const opened = await reader.call('openJournal', place('large'), wallet.address);
   await reader.end();
 
-  /** Payments of some processes with one file, of so many altogether; each has paid before. */
+  /**
+   * Measures payments of processes that share a file. Each process makes `before` payments first;
+   * then they make PROCESSES * EACH payments together.
+   */
   const shared = async (name: string, processes: number, before: number, options = {}) => {
     const { secretKey } = await world.call('wallet', { USDC: '100' });
-    const all = await Promise.all(
+    const children = await Promise.all(
       Array.from({ length: processes }, () =>
         client('ours', { secretKey, place: place(name), options }),
       ),
     );
     const count = (PROCESSES * EACH) / processes;
-    const first = await Promise.all(all.map((one) => one.call('crowd', url, before)));
-    const runs = await Promise.all(all.map((one) => one.call('crowd', url, count)));
-    await Promise.all(all.map((one) => one.end()));
-    const paid = sum(runs.map((one) => one.paid));
-    const [refused] = runs.flatMap((one) => one.refused).filter((code) => code !== BUDGET);
+    const first = await Promise.all(children.map((child) => child.call('crowd', url, before)));
+    const runs = await Promise.all(children.map((child) => child.call('crowd', url, count)));
+    await Promise.all(children.map((child) => child.end()));
+    const paid = sum(runs.map((run) => run.paid));
+    const [refused] = runs.flatMap((run) => run.refused).filter((code) => code !== BUDGET);
     return {
-      paid: paid + sum(first.map((one) => one.paid)),
+      paid: paid + sum(first.map((run) => run.paid)),
       refused,
       rate: (paid * 1_000) / Math.max(...runs.map(({ ms }) => ms)),
     };

@@ -12,7 +12,7 @@ const run = promisify(execFile);
 const RUNS = 11;
 
 const OURS = join(BUILD, 'src/index');
-/** How each client is made of a `wallet`. */
+/** Code that makes each client from `wallet`. */
 const CLIENTS = {
   ours: `import { createClient } from '${OURS}.js';
 const { secretKey: walletSecretKey, ...nodes } = wallet;
@@ -33,7 +33,7 @@ const PACKAGES = {
   cjs: { ours: [`${OURS}.cjs`], other: ['@x402/fetch', '@x402/svm/exact/client'] },
 };
 
-/** From nothing to a first answer, and what a browser loads for one. */
+/** Measures the time from a new process to the first paid answer, and the size in a browser. */
 export async function load() {
   const { world, rpcUrl, jupiterUrl, apiUrl, end } = await startWorld();
   const { secretKey } = await world.call('wallet', { USDC: '1000' });
@@ -44,11 +44,11 @@ if (paid.status !== 200) throw new Error('It was not paid.');
 await paid.text();`;
   const fresh = await both((name) => taken(`${page(name)} const from = 0;`));
   const esm = await both((name) => {
-    const imports = PACKAGES.esm[name].map((one) => `import('${one}')`);
+    const imports = PACKAGES.esm[name].map((path) => `import('${path}')`);
     return taken(`const from = performance.now(); await Promise.all([${imports.join(', ')}]);`);
   });
   const cjs = await both((name) => {
-    const requires = PACKAGES.cjs[name].map((one) => `require('${one}');`);
+    const requires = PACKAGES.cjs[name].map((path) => `require('${path}');`);
     return taken(`const from = performance.now(); ${requires.join(' ')}`, 'commonjs');
   });
   const [ours, other] = [await bundled('ours', page), await bundled('other', page)];
@@ -77,17 +77,20 @@ async function both(probe: (name: Name) => Promise<Taken>) {
   return { ms: of(({ ms }) => ms), cpu: of(({ cpu }) => cpu) };
 }
 
-/** Of a process of its own: milliseconds since `from`, of which 0 is its start, and all its CPU. */
+/**
+ * Runs code in a new process. Returns the milliseconds since `from`, where 0 is the start of the
+ * process, and the CPU time of the whole process.
+ */
 async function taken(code: string, type = 'module'): Promise<Taken> {
   const say =
     '; const { user, system } = process.cpuUsage(); console.log(JSON.stringify({ ms: performance.now() - from, cpu: (user + system) / 1e3 })); process.exit();';
   const { stdout } = await run(process.execPath, [`--input-type=${type}`, '--eval', code + say]);
-  return JSON.parse(stdout) as Taken; // What `say` says.
+  return JSON.parse(stdout) as Taken; // `say` prints it.
 }
 
-/** Kilobytes of what a bundle of esbuild loads at first, and until a payment has settled. */
+/** Returns the kilobytes that a bundle loads first, and until a payment has settled. */
 async function bundled(name: Name, page: (name: Name) => string) {
-  // A page of https: is one.
+  // Pages on https: are secure contexts.
   const banner =
     'globalThis.isSecureContext = true; (globalThis.loaded ??= []).push(import.meta.url);\n';
   const { metafile } = await build({
@@ -115,7 +118,7 @@ async function bundled(name: Name, page: (name: Name) => string) {
     return gzipSync(text.replace(banner, ''), { level: 9 }).length / 1_000;
   };
   const sizes = async (paths: readonly string[]) => sum(await Promise.all(paths.map(size)));
-  const urls = JSON.parse(stdout) as string[]; // What the banner collects.
+  const urls = JSON.parse(stdout) as string[]; // The banner collects them.
   return {
     first: await sizes([...staticImports(metafile, entry)].map((path) => resolve(path))),
     all: await sizes(urls.map((url) => new URL(url).pathname)),
@@ -129,7 +132,7 @@ function staticImports(
 ): ReadonlySet<string> {
   if (found.has(path)) return found;
   found.add(path);
-  for (const one of metafile.outputs[path]?.imports ?? [])
-    if (one.kind === 'import-statement') staticImports(metafile, one.path, found);
+  for (const imported of metafile.outputs[path]?.imports ?? [])
+    if (imported.kind === 'import-statement') staticImports(metafile, imported.path, found);
   return found;
 }

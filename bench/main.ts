@@ -1,5 +1,5 @@
-// `npm run bench [-- <group> ...]`: this client beside the official one, and beside what it could
-// do at best. The ratios are what compares between machines.
+// `npm run bench [-- <group> ...]` compares this client with the official client, and with the best
+// possible result. Compare only the ratios between machines.
 import { buildLibrary } from './build.js';
 import { code } from './code.js';
 import { command } from './command.js';
@@ -31,8 +31,8 @@ const GROUPS: { readonly [G in Group]: () => Promise<Figures<G>> } = {
 
 const isGroup = (name: string): name is Group => name in GROUPS;
 const names = Object.keys(GROUPS).filter(isGroup);
-const asked = process.argv.slice(2);
-const unknown = asked.filter((name) => !isGroup(name));
+const groups = process.argv.slice(2);
+const unknown = groups.filter((name) => !isGroup(name));
 if (unknown.length > 0) {
   process.stderr.write(`No group ${unknown.join(', ')}. There are: ${names.join(', ')}.\n`);
   process.exit(1);
@@ -40,7 +40,7 @@ if (unknown.length > 0) {
 
 await buildLibrary();
 process.stdout.write(`${header()}\n`);
-for (const name of asked.length === 0 ? names : asked.filter(isGroup)) {
+for (const name of groups.length === 0 ? names : groups.filter(isGroup)) {
   const from = performance.now();
   const figures = await GROUPS[name]().catch((error: unknown) => {
     process.exitCode = 1;
@@ -53,5 +53,5 @@ for (const name of asked.length === 0 ? names : asked.filter(isGroup)) {
   for (const [key, row] of Object.entries(ROWS[name]))
     process.stdout.write(`${line(row, found.get(key) ?? { ours: 'failed' })}\n`);
 }
-// A child that failed may still be there.
+// Exit explicitly, because a failed child process may still run.
 process.exit();

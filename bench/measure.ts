@@ -1,16 +1,16 @@
-/** Median of some measurements, or another share of them that is below. */
+/** Returns the median, or another quantile, of measurements. */
 export function median(values: readonly number[], share = 0.5): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.floor(sorted.length * share)] ?? Number.NaN;
 }
 
-/** One measurement of each side, right after each other. */
+/** Measurements of both sides, made right after each other. */
 export interface Pair {
   readonly ours: number;
   readonly other: number;
 }
 
-/** Medians of both sides of some pairs, and of the ratios of each pair. */
+/** Returns the medians of both sides, and the median of the ratios of the pairs. */
 export function paired(pairs: readonly Pair[]) {
   return {
     ours: median(pairs.map(({ ours }) => ours)),
@@ -20,8 +20,8 @@ export function paired(pairs: readonly Pair[]) {
 }
 
 /**
- * The tenth of both sides that was quickest: of what takes a millisecond, most of the rest is what
- * else the machine does.
+ * Returns the 10 % quantile of both sides. For steps of a millisecond, slower measurements mostly
+ * show other work of the machine.
  */
 export function undisturbed(pairs: readonly Pair[]) {
   const of = (side: keyof Pair) =>

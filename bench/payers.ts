@@ -2,14 +2,14 @@ import { createKeyPairSignerFromBytes, getBase58Encoder } from '@solana/kit';
 import type { Journal } from 'exact-change';
 import { sleep } from './measure.js';
 
-/** What pays, or sends the two requests of a payment alone. */
+/** Kinds of payers; `floor` only sends the two requests of a payment. */
 export type Kind = 'ours' | 'official' | 'floor';
 
 export interface Payer {
   readonly fetch: (url: string, init?: RequestInit) => Promise<Response>;
-  /** Resolves once nothing of what was paid is left to do. */
+  /** Resolves when all payments have settled. */
   settled(): Promise<void>;
-  /** Makes headers for so many payments. */
+  /** Makes headers for `count` payments. */
   prepare(url: string, count: number): Promise<void>;
 }
 
@@ -17,20 +17,20 @@ export interface PayerOptions {
   readonly secretKey: string;
   readonly rpcUrl: string;
   readonly jupiterUrl: string;
-  /** Options of `createClient` beyond these. */
+  /** Further options of `createClient`. */
   readonly options?: object;
   readonly journal?: Journal | undefined;
 }
 
 const nothing = (): Promise<void> => Promise.resolve();
-/** No cap of ours shall end a run. */
+/** Caps so high that they never end a run. */
 const policy = { maxPerPayment: '100', maxPerDay: '1000000', maxLamportsPerDay: 10n ** 12n };
 
 export const payers: Record<Kind, (options: PayerOptions) => Promise<Payer>> = {
   async ours({ secretKey, rpcUrl, jupiterUrl, options, journal }) {
     const { createClient } = await import('exact-change');
-    const all = { walletSecretKey: secretKey, rpcUrl, jupiterUrl, policy, journal, ...options };
-    const client = createClient(all);
+    const base = { walletSecretKey: secretKey, rpcUrl, jupiterUrl, policy, journal };
+    const client = createClient({ ...base, ...options });
     let open = 0;
     client.on('payment.signed', () => (open += 1));
     client.on('payment.settled', () => (open -= 1));

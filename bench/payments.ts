@@ -7,12 +7,12 @@ const WARM = 25;
 const SPARSE = 14;
 const FAR = 12;
 const SPARSE_MS = 3_000;
-/** So many until the code of a payment is compiled as far as it ever is. */
+/** Payments until the code is fully compiled. */
 const CPU_WARM_UP = 400;
 const CPU_ROUNDS = 8;
 const CPU_BATCH = 100;
 
-/** Time and CPU of single payments, beside the official client and the floor. */
+/** Measures time and CPU of single payments, compared with the official client and the floor. */
 export async function payments() {
   const { world, client, apiUrl, quickUrl, end } = await startWorld();
   const url = `${apiUrl}/usdc`;
@@ -22,19 +22,18 @@ export async function payments() {
     client('floor'),
     client('ours', { options: { presign: [quickUrl] } }),
   ]);
-  const all = [ours, official, floor, ahead];
-  for (const one of all) {
-    await one.call('prepare', url, WARM_UP);
-    await one.call('batch', url, WARM_UP);
+  for (const payer of [ours, official, floor, ahead]) {
+    await payer.call('prepare', url, WARM_UP);
+    await payer.call('batch', url, WARM_UP);
   }
   await world.call('latency', 'client', NODE_MS);
 
-  const far = async (one: typeof ours) => {
-    const { each } = await one.call('batch', `${quickUrl}/far`, FAR);
+  const far = async (payer: typeof ours) => {
+    const { each } = await payer.call('batch', `${quickUrl}/far`, FAR);
     return median(each.map(({ ms }) => ms));
   };
-  const once = async (one: typeof ours) => (await one.call('batch', url, 1)).each[0]!;
-  /** Some of each, with the floor's headers made beforehand. */
+  const once = async (payer: typeof ours) => (await payer.call('batch', url, 1)).each[0]!;
+  /** Measures rounds of each payer; the headers of the floor are prepared before. */
   const rounds = async (count: number, at: string, payments: number, work: Work) => {
     const found: { ours: number; other: number; floor: number }[] = [];
     while (found.length < count) {
@@ -42,33 +41,33 @@ export async function payments() {
       await floor.call('prepare', at, payments);
       found.push({ ours: mine, other, floor: await work(floor) });
     }
-    return { ...paired(found), floor: median(found.map((one) => one.floor)) };
+    return { ...paired(found), floor: median(found.map((round) => round.floor)) };
   };
-  type Work = (one: typeof ours) => Promise<number>;
+  type Work = (payer: typeof ours) => Promise<number>;
 
   const warm: Pair[] = [];
   while (warm.length < WARM)
     warm.push({ ours: (await once(ours)).outsideMs, other: (await once(official)).outsideMs });
-  const sparse = await rounds(SPARSE, url, 1, async (one) => {
+  const sparse = await rounds(SPARSE, url, 1, async (payer) => {
     const pause = sleep(SPARSE_MS);
-    const { ms } = await once(one);
+    const { ms } = await once(payer);
     await pause;
     return ms;
   });
   await world.call('latency', 'client', 0);
   await floor.call('prepare', quickUrl, CPU_WARM_UP);
-  for (const one of [ours, official, floor])
-    await one.call('batch', `${quickUrl}/cpu`, CPU_WARM_UP);
-  const cpu = await rounds(CPU_ROUNDS, quickUrl, CPU_BATCH, async (one) => {
-    return (await one.call('batch', `${quickUrl}/cpu`, CPU_BATCH)).cpuMs;
+  for (const payer of [ours, official, floor])
+    await payer.call('batch', `${quickUrl}/cpu`, CPU_WARM_UP);
+  const cpu = await rounds(CPU_ROUNDS, quickUrl, CPU_BATCH, async (payer) => {
+    return (await payer.call('batch', `${quickUrl}/cpu`, CPU_BATCH)).cpuMs;
   });
-  const own = await far(ours);
+  const unsigned = await far(ours);
   const presigned = await far(ahead);
   await end();
   return {
     warm: paired(warm),
     sparse: { ...sparse, note: `floor/official ${(sparse.floor / sparse.other).toFixed(2)}` },
     cpu,
-    presign: { ours: presigned, other: own },
+    presign: { ours: presigned, other: unsigned },
   };
 }

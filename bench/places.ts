@@ -4,10 +4,10 @@ import { memoryJournal, type Journal } from 'exact-change';
 import type { PoolClient } from 'pg';
 import { sleep } from './measure.js';
 
-/** Where a client keeps its payments. */
+/** The place of a client's journal. */
 export type Place = 'memory' | { readonly file: string } | { readonly postgres: string };
 
-/** What journals ask of the disk and of the database; each statement waits so long beforehand. */
+/** Counts of syncs and statements of the journals. Each statement waits `waitMs` first. */
 export const asked = { syncs: 0, statements: 0, waitMs: 0, waitedMs: 0 };
 
 export async function openJournal(place: Place): Promise<Journal> {
@@ -21,7 +21,7 @@ export async function openJournal(place: Place): Promise<Journal> {
   return postgresJournal({ pool: await countingPool(place.postgres) });
 }
 
-/** Before what syncs is loaded: it takes the functions as they are then. */
+/** Counts syncs. Call it before the file journal is loaded, which imports these functions. */
 function countSyncs(): void {
   for (const name of ['fsync', 'fdatasync'] as const) {
     const sync = fs[name];
@@ -40,7 +40,7 @@ async function countingPool(connectionString: string) {
   return replacing(pool, 'connect', async () => counting(await pool.connect()));
 }
 
-/** Each statement waits for those before it on its connection, as without a pipeline. */
+/** Counts statements. Each waits for the earlier statements of its connection (no pipelining). */
 function counting(client: PoolClient): PoolClient {
   let last: Promise<unknown> = Promise.resolve();
   return replacing(client, 'query', (...args) => {
@@ -56,7 +56,7 @@ function counting(client: PoolClient): PoolClient {
   });
 }
 
-/** The same object, but for one method. */
+/** Returns the object with a replaced method. */
 function replacing<T extends object>(
   object: T,
   name: keyof T,

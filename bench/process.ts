@@ -2,13 +2,13 @@ import { execFileSync, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-/** Where the package is built for the bench: as it is published, but for its types. */
+/** Folder of the bench's build, which equals the published package without types. */
 export const BUILD = fileURLToPath(new URL('dist', import.meta.url));
 
-/** What a child process does on demand. What goes in and comes out is structured-cloned. */
+/** Commands of a child process. Arguments and results are cloned by structured clone. */
 type Commands = Readonly<Record<string, (...args: never[]) => unknown>>;
 
-/** Of a process, so far: milliseconds of one core, and bytes. */
+/** Usage of a process so far: CPU milliseconds, and memory in bytes. */
 export interface Usage {
   readonly cpuMs: number;
   readonly rss: number;
@@ -21,7 +21,7 @@ export interface Child<C extends Commands> {
     ...args: Parameters<C[N]>
   ) => Promise<Awaited<ReturnType<C[N]>>>;
   readonly usage: () => Promise<Usage>;
-  /** Resolves once the process is gone. */
+  /** Resolves when the process has ended. */
   readonly end: () => Promise<void>;
 }
 
@@ -32,10 +32,9 @@ interface Reply {
 }
 
 /**
- * Starts a file beside this one in a process of its own, so that its CPU and its event loop are of
- * it alone.
+ * Starts a file of this folder in a separate process, with its own CPU time and event loop.
  *
- * @param core - The core that it is kept to, if the system has `taskset`.
+ * @param core - CPU core to which the process is bound by `taskset`; only on Linux.
  */
 export function start<C extends Commands>(
   file: string,
@@ -66,24 +65,24 @@ export function start<C extends Commands>(
       child.send({ id, name, args });
     });
   return {
-    // What a command of the name gives.
+    // The child answers with the result of the named command.
     call: (name, ...args) => ask(name, args) as Promise<Awaited<ReturnType<C[typeof name]>>>,
     usage: () => ask('usage') as Promise<Usage>,
     async end() {
       if (child.exitCode !== null) return;
-      const gone = once(child, 'exit');
+      const exit = once(child, 'exit');
       if (child.connected) child.disconnect();
-      await gone;
+      await exit;
     },
   };
 }
 
-/** For the child: does what it is asked to, and ends with its parent. */
+/** Runs the commands of the parent in a child process, and ends with the parent. */
 export function answer(commands: Commands): void {
-  const all: Commands = { ...commands, usage };
-  const run = async (name: string, args: never[]): Promise<unknown> => all[name]?.(...args);
-  // A parent that is gone wants no reply.
-  const reply = (one: Reply) => process.send?.(one, undefined, {}, () => undefined);
+  const known: Commands = { ...commands, usage };
+  const run = async (name: string, args: never[]): Promise<unknown> => known[name]?.(...args);
+  // Ignore a failed send, because the parent may have ended.
+  const reply = (message: Reply) => process.send?.(message, undefined, {}, () => undefined);
   process.on('message', ({ id, name, args }: { id: number; name: string; args: never[] }) => {
     run(name, args).then(
       (value) => reply({ id, value }),
@@ -99,7 +98,7 @@ function usage(): Usage {
   return { cpuMs: cpuMs(), rss: process.memoryUsage.rss(), peak: maxRSS * 1_024 };
 }
 
-/** Milliseconds of one core that this process has taken. */
+/** Returns the CPU milliseconds of this process. */
 export function cpuMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1_000;

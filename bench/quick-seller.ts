@@ -12,17 +12,17 @@ import {
 import type { Sandbox } from 'exact-change-sandbox';
 import { sleep } from './measure.js';
 
-/** How far `/far` is: milliseconds that each request takes. */
+/** Milliseconds that each request to `/far` takes. */
 export const FAR_MS = 50;
-/** Where it sells for two and a half dollars. */
+/** Path with a price of two and a half dollars. */
 export const EXPENSIVE = '/expensive';
 const BACKLOG = 4_096;
 
 const toHeader = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64');
 
 /**
- * A seller that is its own facilitator and checks nothing: it signs for the fee and sends. It takes
- * a tenth of the official seller's CPU, so that a crowd of payments waits for its client.
+ * Starts a seller that is its own facilitator: it signs as fee payer and sends, without any check.
+ * It takes a tenth of the official seller's CPU, so that the client limits a crowd of payments.
  */
 export async function startQuickSeller(sandbox: Sandbox): Promise<string> {
   const { secretKey, address } = await sandbox.createWallet({ SOL: '1000' });
@@ -46,7 +46,7 @@ export async function startQuickSeller(sandbox: Sandbox): Promise<string> {
         skipPreflight: true,
       })
       .send();
-    const payer = Object.keys(signed.signatures).find((one) => one !== address);
+    const payer = Object.keys(signed.signatures).find((signerAddress) => signerAddress !== address);
     const { network } = terms.accepts[0]!;
     return { success: true, transaction: getSignatureFromTransaction(signed), network, payer };
   };
@@ -67,7 +67,8 @@ export async function startQuickSeller(sandbox: Sandbox): Promise<string> {
     const accepts = terms.accepts.map((offer) => ({ ...offer, amount }));
     const resource = { ...terms.resource, url: `${base}${url}` };
     response.setHeader('payment-required', toHeader({ ...terms, resource, accepts }));
-    // With its length, as official sellers do.
+    // Set the status without flushing the headers, so that Node adds a content length as official
+    // sellers do.
     response.statusCode = 402;
     response.setHeader('content-type', 'application/json');
     response.end('{}');

@@ -7,12 +7,12 @@ interface Step {
 }
 
 /**
- * A journal that writes down what is written of its first attempt, so that the same can be written
- * of thousands more without paying for them.
+ * Wraps a journal and records the writes of its first attempt, so that they can be replayed for
+ * thousands of further attempts without payments.
  */
 export function recording(journal: Journal) {
   const steps: Step[] = [];
-  let made = 0;
+  let copies = 0;
   const call = (method: string, args: readonly unknown[]): unknown => {
     const value: unknown = Reflect.get(journal, method);
     return typeof value === 'function' ? Reflect.apply(value, journal, args) : value;
@@ -30,17 +30,17 @@ export function recording(journal: Journal) {
     },
   });
 
-  /** One more attempt; returns how long each step took, in milliseconds. */
-  const again = async (at: number, leftAt: number): Promise<number[]> => {
+  /** Writes a copy of the attempt. Returns the milliseconds that each step took. */
+  const replayOnce = async (at: number, leftAt: number): Promise<number[]> => {
     const [first] = steps;
     if (first === undefined) throw new Error('Nothing was paid yet.');
-    const id = (made += 1).toString(16).padStart(first.attempt.id.length, '0');
+    const id = (copies += 1).toString(16).padStart(first.attempt.id.length, '0');
     const took: number[] = [];
     for (const { method, attempt, rest } of steps) {
       const copy = renamed(attempt, id);
       const dated = { ...copy, at, ...(copy.leftAt !== undefined && { leftAt }) };
       const from = performance.now();
-      const result = await call(method, [dated, ...along(rest, first.attempt.id, id)]);
+      const result = await call(method, [dated, ...withId(rest, first.attempt.id, id)]);
       took.push(performance.now() - from);
       if (isRefusal(result)) throw new Error(`The journal refused to ${method}.`);
     }
@@ -49,12 +49,12 @@ export function recording(journal: Journal) {
 
   return {
     journal: recorder,
-    /** The attempt that was written down, as it was reserved. */
+    /** Returns the recorded attempt as it was reserved. */
     first: () => steps[0]?.attempt,
     steps: () => steps.map(({ method, attempt }) => `${method} ${attempt.state}`),
     /**
-     * So many more in so many milliseconds from now on, some at once, and the clock goes with them.
-     * Returns how long each step took.
+     * Adds `count` copies, spread over the next `spanMs` of a clock that it moves along, `atOnce`
+     * at the same time. Returns the milliseconds that each step took.
      */
     async replay(count: number, spanMs: number, atOnce: number, mostMs = Infinity) {
       const from = performance.now();
@@ -66,9 +66,9 @@ export function recording(journal: Journal) {
         const ats = Array.from({ length: Math.min(atOnce, count - done) }, () =>
           Math.floor(start + spacing * (done += 1)),
         );
-        // What is later is written later: a journal may count on it.
+        // Write later attempts later, because a journal may rely on that order.
         const leftAt = Math.floor(start + spacing * (done + 0.5));
-        const each = await Promise.all(ats.map((at) => again(at, leftAt)));
+        const each = await Promise.all(ats.map((at) => replayOnce(at, leftAt)));
         took.push(...each.flat());
         setClock(start + spacing * done);
       }
@@ -77,22 +77,22 @@ export function recording(journal: Journal) {
   };
 }
 
-/** The same attempt under another id, which stands in its receipt too, and as another payment. */
+/** Returns the attempt with another id, also in its receipt, and with another signature. */
 function renamed(attempt: Attempt, id: string): Attempt {
   const signature = attempt.payment?.payerSignature ?? '';
-  const other = `${id.replaceAll('0', 'z')}${signature.slice(id.length)}`;
+  const newSignature = `${id.replaceAll('0', 'z')}${signature.slice(id.length)}`;
   const text = JSON.stringify(attempt).replaceAll(attempt.id, id);
-  return JSON.parse(signature === '' ? text : text.replaceAll(signature, other)) as Attempt;
+  return JSON.parse(signature === '' ? text : text.replaceAll(signature, newSignature)) as Attempt;
 }
 
-/** What goes along with a write, of another attempt. */
-function along<T>(value: T, from: string, to: string): T;
-function along(value: unknown, from: string, to: string): unknown {
+/** Replaces an attempt's id in the further arguments of a write. */
+function withId<T>(value: T, from: string, to: string): T;
+function withId(value: unknown, from: string, to: string): unknown {
   if (typeof value === 'string') return value.replaceAll(from, to);
-  if (Array.isArray(value)) return value.map((one) => along<unknown>(one, from, to));
+  if (Array.isArray(value)) return value.map((item) => withId<unknown>(item, from, to));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, one]) => [name, along<unknown>(one, from, to)]),
+    Object.entries(value).map(([name, field]) => [name, withId<unknown>(field, from, to)]),
   );
 }
 
@@ -100,7 +100,7 @@ function isRefusal(result: unknown): boolean {
   return typeof result === 'object' && result !== null && ('cap' in result || 'taken' in result);
 }
 
-/** Lets the clock of this process go on from a time. Milliseconds since the epoch. */
+/** Sets the clock of this process, in milliseconds since the epoch; it runs on from there. */
 export function setClock(now: number): void {
   const shift = now - performance.now();
   Date.now = () => Math.floor(shift + performance.now());

@@ -7,12 +7,12 @@ import { drawn, LOCAL, mixOf } from './service/mix.js';
 import { openLoop, percentile, statuses, type Timed } from './service/open-loop.js';
 import type { Service } from './service/service.child.js';
 
-// `npm run bench:load [-- --seconds 60 --rate 500]`: the service under a mix of all its operations,
-// in an open loop. Beside it, in the same run, the service without what it keeps of quotes and
-// balances, and a bare server of node:http with the same bytes: their ratios are what compares
-// between machines. Last, CPU of each operation by itself.
-// Service and bare server are kept to one core. What the service and the sender take of a core is
-// printed, since either may be what limits.
+// `npm run bench:load [-- --seconds 60 --rate 500]` loads the service with a mix of all operations,
+// in an open loop. For comparison, the same run loads the service without its caches of quotes and
+// balances, and a bare node:http server that sends the same bytes. Compare only the ratios between
+// machines. At the end it measures the CPU time of each operation alone.
+// The service and the bare server are bound to a single core. The output shows the CPU use of the
+// service and of the sender, because either may be the limit.
 
 const { seconds, rate } = parseArgs({
   options: { seconds: { type: 'string', default: '60' }, rate: { type: 'string', default: '500' } },
@@ -47,15 +47,15 @@ say(row('local endpoints', LOCAL));
 say(row('all', names));
 process.exit();
 
-/** Starts a part, warms it up, sends all to it, and says what that took. */
+/** Starts a server, warms it up, sends all requests to it, and prints the results. */
 async function run(title: string, open: (part: Child<Service>) => Promise<string>) {
   const part = startService();
   const url = await open(part);
   await openLoop(url, shots.slice(0, perSecond * WARM_UP_SECONDS), perSecond);
   const before = await part.usage();
-  const [ownBefore, from] = [cpuMs(), performance.now()];
+  const [senderBefore, from] = [cpuMs(), performance.now()];
   const timed = await openLoop(url, shots, perSecond);
-  const [own, ms] = [cpuMs() - ownBefore, performance.now() - from];
+  const [sender, ms] = [cpuMs() - senderBefore, performance.now() - from];
   const after = await part.usage();
   await part.end();
   const share = (spent: number) =>
@@ -63,7 +63,7 @@ async function run(title: string, open: (part: Child<Service>) => Promise<string
   const megabytes = (bytes: number) => `${(bytes / 2 ** 20).toFixed(0)} MB`;
   say(`\n${title}`);
   say(`  ${((timed.length * 1_000) / ms).toFixed(0)} answers a second; ${statuses(timed)}`);
-  say(`  CPU of a core: itself ${share(after.cpuMs - before.cpuMs)}, sender ${share(own)}`);
+  say(`  CPU of a core: itself ${share(after.cpuMs - before.cpuMs)}, sender ${share(sender)}`);
   say(
     `  RSS: ${megabytes(before.rss)} at first, ${megabytes(after.peak)} at most, ${megabytes(after.rss)} at last`,
   );

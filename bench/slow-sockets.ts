@@ -6,11 +6,11 @@ import { startService } from './service/cpu.js';
 import { API_KEY, drawn, LOCAL, mixOf } from './service/mix.js';
 import { openLoop, percentile, statuses, type Timed } from './service/open-loop.js';
 
-// `npm run bench:sockets [-- --seconds 30 --sockets 1000]`: good requests to the service's local
-// endpoints, first alone and then while it is attacked from as many sockets at once: headers and
-// bodies a byte at a time, requests without end whose answers are not read, bodies of 10 MB, JSON
-// nested to the depths. Each that is cut off comes back. Printed: what that costs the good ones, as
-// a ratio too, and when the attackers were cut off.
+// `npm run bench:sockets [-- --seconds 30 --sockets 1000]` sends good requests to the service's
+// local endpoints, first alone, then during an attack from many sockets: headers and bodies a byte
+// at a time, endless requests without a reader for the answers, bodies of 10 MB, and deeply nested
+// JSON. A socket that is cut off reconnects. It prints the times of the good requests with their
+// ratio, and the times after which attackers were cut off.
 
 const { seconds, sockets } = parseArgs({
   options: {
@@ -24,7 +24,7 @@ const CONNECTS_AT_ONCE = 100;
 
 interface Attack {
   readonly name: string;
-  /** Speaks until it is cut off, and says how to stop. */
+  /** Sends data on the socket until the service cuts it off. */
   readonly speak: (socket: Socket) => void;
 }
 
@@ -59,7 +59,7 @@ const ATTACKS: readonly Attack[] = [
   },
 ];
 
-/** What became of the sockets of one attack. */
+/** Results of the sockets of an attack. */
 interface Toll {
   opened: number;
   readonly livedMs: number[];
@@ -111,7 +111,7 @@ for (const [name, { opened, livedMs }, oldestMs] of attack.tolls()) {
 }
 
 /**
- * Writes the head, then a byte each second, by which it learns that it was cut off even if it
+ * Writes the head, then a byte each second. The writes show that the socket was cut off, even if it
  * reads nothing.
  */
 function drip(head: string): (socket: Socket) => void {
@@ -122,7 +122,7 @@ function drip(head: string): (socket: Socket) => void {
   };
 }
 
-/** All of a body, as fast as it is taken. */
+/** Sends a whole body as fast as the service accepts it. */
 function flood(socket: Socket): void {
   const chunk = Buffer.alloc(65_536, 0x78);
   let left = TEN_MEGABYTES;
@@ -137,10 +137,13 @@ function flood(socket: Socket): void {
 }
 
 /**
- * Keeps so many sockets at it, each attack with as many; a socket that is cut off is opened again.
+ * Keeps `count` attacking sockets open, shared equally between the attacks. It reopens a socket
+ * that was cut off.
  */
 function startAttack(count: number) {
-  const tolls = new Map<Attack, Toll>(ATTACKS.map((one) => [one, { opened: 0, livedMs: [] }]));
+  const tolls = new Map<Attack, Toll>(
+    ATTACKS.map((attack) => [attack, { opened: 0, livedMs: [] }]),
+  );
   const open = new Map<Socket, readonly [Attack, number]>();
   let stopped = false;
   let oldest = new Map<Attack, number>();
@@ -164,7 +167,7 @@ function startAttack(count: number) {
       setTimeout(() => start(attack), BYTE_MS);
     });
   };
-  // Not all in one moment: the queue of connections that wait to be taken is the system's.
+  // Open the sockets in groups, because the system limits its queue of new connections.
   for (let at = 0; at < count; at += 1)
     setTimeout(() => start(ATTACKS[at % ATTACKS.length]!), Math.floor(at / CONNECTS_AT_ONCE) * 100);
 
@@ -173,11 +176,11 @@ function startAttack(count: number) {
       stopped = true;
       const now = performance.now();
       oldest = new Map(
-        ATTACKS.map((one) => [
-          one,
+        ATTACKS.map((attack) => [
+          attack,
           Math.max(
             0,
-            ...[...open.values()].flatMap(([of, from]) => (of === one ? [now - from] : [])),
+            ...[...open.values()].flatMap(([of, from]) => (of === attack ? [now - from] : [])),
           ),
         ]),
       );
@@ -189,7 +192,7 @@ function startAttack(count: number) {
 }
 
 function row(title: string, timed: readonly Timed[]): number[] {
-  const ms = timed.map((one) => one.ms);
+  const ms = timed.map((answer) => answer.ms);
   const values = [percentile(ms, 0.5), percentile(ms, 0.99), Math.max(...ms)];
   say(
     `${title.padEnd(28)}${values.map((value) => value.toFixed(1).padStart(10)).join('')}   ${statuses(timed)}`,

@@ -4,12 +4,15 @@ import { EXPENSIVE } from './quick-seller.js';
 
 const TRIP_MS = 40;
 const CONFIRMATION_MS = 400;
-/** Read and simulate; quote and build; half of sending, for the socket tells of the end at once. */
+/**
+ * Least milliseconds of a swap: trips to read, simulate, quote and build, and half a trip to send,
+ * because the WebSocket reports the confirmation at once.
+ */
 const NEEDED_MS = 4.5 * TRIP_MS + CONFIRMATION_MS;
 const WARM_UP = 8;
 const RUNS = 15;
 
-/** A payment that needs a swap, each time: it costs more than what the last swap left over. */
+/** Measures payments that each need a swap: the price is above the remainder of the last swap. */
 export async function swap() {
   const { world, client, quickUrl, end } = await startWorld(CONFIRMATION_MS);
   const ours = await client('ours', { funds: { SOL: '1000' }, options: { autoSwap: true } });
@@ -26,7 +29,7 @@ export async function swap() {
     const { ms } = (await ours.call('batch', expensive, 1)).each[0]!;
     runs.push({ ours: ms, other: NEEDED_MS + legs });
   }
-  // A client sends swaps alone by itself.
+  // The client itself sends only swaps; the seller sends payments.
   const { sendTransaction: swaps = 0 } = await world.call('nodeCalls', 'client');
   const legs = median(runs.map(({ other }) => other)) - NEEDED_MS;
   await end();

@@ -1,28 +1,28 @@
-/** What was measured for a row. */
+/** Measured values of a row. */
 export interface Figure {
-  /** In the row's unit; a word if there is no number. */
+  /** Value of this client in the row's unit, or a word. */
   readonly ours: number | string;
-  /** What it is compared with. */
+  /** Value of the other side. */
   readonly other?: number;
-  /** The two requests of a payment, with a header made beforehand. */
+  /** Value of only the two requests of a payment, with a prepared header. */
   readonly floor?: number;
-  /** Of pairs: the median of their ratios. Default: ours over other. */
+  /** Median of the ratios of pairs; default: `ours` divided by `other`. */
   readonly ratio?: number;
-  /** What the reader of this run has to know. */
+  /** Text that is printed behind the row. */
   readonly note?: string;
 }
 
 interface Row {
   readonly name: string;
   readonly unit: string;
-  /** What ours is compared with. */
+  /** Name of the other side. */
   readonly than?: string;
   readonly goal?: Goal;
 }
 
 type Goal = `${'ratio' | 'ours'} ${'<=' | '>=' | '='} ${string}`;
 
-/** The rows of each group, in the order in which they are printed. */
+/** Rows of each group, in the printed order. */
 export const ROWS = {
   payments: {
     warm: row('warm, 40 ms to the node: outside the legs', 'ms', 'official', 'ratio <= 0.12'),
@@ -95,7 +95,7 @@ export const ROWS = {
 } as const;
 
 export type Group = keyof typeof ROWS;
-/** What a group measures: each of its rows. */
+/** Figures of a group, by the keys of its rows. */
 export type Figures<G extends Group> = Readonly<Record<keyof (typeof ROWS)[G], Figure>>;
 
 function row(name: string, unit: string, than?: string, goal?: Goal): Row {

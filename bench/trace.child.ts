@@ -1,4 +1,4 @@
-// Runs in the marked copy that code.ts makes, and prints files and hops of a swap and its payment,
+// Runs in the marked copy that code.ts makes. Prints the files and hops of a swap with its payment,
 // and of a warm payment.
 import { createClient } from '../src/index.js';
 import { createSandbox } from '../adapters/sandbox/index.js';

@@ -2,9 +2,9 @@ import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change-sandb
 import { answer } from './process.js';
 import { startQuickSeller } from './quick-seller.js';
 
-// Chain, aggregator, facilitator and sellers, away from the clients that are measured.
+// Runs the chain, aggregator, facilitator and sellers in another process than the measured clients.
 
-/** As on mainnet: how long a blockhash is recent depends on it. */
+/** Mainnet's slot time, because it decides how long a blockhash is recent. */
 const SLOT_MS = 400;
 
 let sandbox: Sandbox | undefined;
@@ -20,7 +20,7 @@ const world = {
     return { rpcUrl, jupiterUrl, apiUrl, quickUrl: await startQuickSeller(sandbox) };
   },
   wallet: async (funds: Partial<Record<MintSymbol, string>>) => running().createWallet(funds),
-  /** Milliseconds that the node takes for a caller, and the aggregator for all. */
+  /** Sets the milliseconds that the node takes for `caller`, and the aggregator for all callers. */
   latency(caller: string, ms: number, jupiterMs = 0) {
     running().controls.node.callerLatencyMs.set(caller, ms);
     running().controls.aggregator.setLatency(jupiterMs);

@@ -1,5 +1,5 @@
-// A model of the AI SDK buys what it needs, within limits that it cannot change. The model follows a
-// script, all else is real, on one machine: `npx tsx examples/ai-sdk.ts`.
+// A model of the AI SDK buys goods within limits that it cannot change. The model follows a script;
+// the rest is real and runs on this machine: `npx tsx examples/ai-sdk.ts`.
 import { generateText, stepCountIs } from 'ai';
 import { MockLanguageModelV3 } from 'ai/test';
 import { createClient } from 'exact-change';
@@ -16,7 +16,7 @@ const client = createClient({
 
 const calls = [
   { name: 'paid_fetch', input: { url: `${apiUrl}/usdc` } },
-  // A model may ask for more than it is given.
+  // A model may request a higher limit than the policy allows.
   { name: 'paid_fetch', input: { url: `${apiUrl}/usdc`, limit: '1000' } },
   { name: 'budget', input: {} },
 ];
@@ -47,7 +47,7 @@ try {
   const { text, steps } = await generateText({
     model,
     prompt: 'Buy the answer.',
-    // The sandbox sells on this machine, which a model may otherwise not call.
+    // The sandbox sells on this machine; by default a model may not call private hosts.
     tools: aiSdkTools(client, { privateHosts: true }),
     stopWhen: stepCountIs(5),
   });

@@ -1,6 +1,6 @@
-// An agent holds SOL and BONK. An API wants USDC. Everything is real, on one machine:
-// `npm run demo`.
-// With `--without-facilitator` no payment settles, so the demo has to fail.
+// An agent holds SOL and BONK, and an API demands USDC. Everything is real and runs on this
+// machine: `npm run demo`.
+// With `--without-facilitator` no payment settles, so the demo must fail.
 import { HTTPInterceptor, formatUiAmount, settled, type ClientEvent } from 'exact-change';
 import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 
@@ -69,7 +69,7 @@ async function balances(sandbox: Sandbox, address: string): Promise<string> {
     .join(', ');
 }
 
-/** Base units as a person writes them, with the symbol. */
+/** Formats base units as whole tokens, with the symbol. */
 function ui(sandbox: Sandbox, mint: string, amount: string): string {
   const token = Object.values(sandbox.mints).find(({ address }) => address === mint);
   return token === undefined

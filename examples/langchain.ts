@@ -1,5 +1,5 @@
-// A model of LangChain buys what it needs; the receipt of each payment is an artifact for the
-// program. The model follows a script, all else is real: `npx tsx examples/langchain.ts`.
+// A model of LangChain buys goods; the program gets the receipt of each payment as an artifact. The
+// model follows a script; the rest is real: `npx tsx examples/langchain.ts`.
 import { AIMessageChunk, ToolMessage, type BaseMessage } from '@langchain/core/messages';
 import { DynamicStructuredTool } from '@langchain/core/tools';
 import { FakeStreamingChatModel } from '@langchain/core/utils/testing';
@@ -23,7 +23,7 @@ const callOf = (args: object) => ({
 });
 const script = [
   new AIMessageChunk({ content: '', tool_call_chunks: [callOf({ url: `${apiUrl}/usdc` })] }),
-  // A model may ask for more than it is given.
+  // A model may request a higher limit than the policy allows.
   new AIMessageChunk({
     content: '',
     tool_call_chunks: [callOf({ url: `${apiUrl}/usdc`, limit: '1000' })],
@@ -31,7 +31,7 @@ const script = [
   new AIMessageChunk('I have bought the answer.'),
 ];
 
-// The sandbox sells on this machine, which a model may otherwise not call.
+// The sandbox sells on this machine; by default a model may not call private hosts.
 const tools = langchainTools(client, DynamicStructuredTool, { privateHosts: true });
 const messages: BaseMessage[] = [];
 try {
@@ -44,7 +44,7 @@ try {
         const answer: unknown = await tools
           .find(({ name }) => name === call.name)
           ?.invoke({ ...call, type: 'tool_call' })
-          // LangChain checks the arguments of a call before the tool does.
+          // LangChain checks the arguments of a call before the tool, and throws.
           .catch((error: unknown) => new ToolMessage(String(error), call.id ?? ''));
         if (!(answer instanceof ToolMessage)) continue;
         messages.push(answer);

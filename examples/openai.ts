@@ -1,5 +1,5 @@
-// A model buys what it needs by function calling, as OpenAI and many others have it. The model is a
-// script behind an address on this machine, all else is real: `npx tsx examples/openai.ts`.
+// A model buys goods by function calling, in the format of OpenAI. The model is a script behind a
+// URL on this machine; the rest is real: `npx tsx examples/openai.ts`.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createClient } from 'exact-change';
@@ -26,7 +26,7 @@ const callOf = (args: object) => ({
 });
 const script = [
   callOf({ url: `${apiUrl}/usdc` }),
-  // A model may ask for more than it is given.
+  // A model may request a higher limit than the policy allows.
   callOf({ url: `${apiUrl}/usdc`, limit: '1000' }),
   { role: 'assistant', content: 'I have bought the answer.' },
 ];
@@ -39,7 +39,7 @@ await new Promise<void>((resolve) => provider.listen(0, '127.0.0.1', resolve));
 const { port } = provider.address() as AddressInfo; // Bound to TCP, so never a pipe's name or null.
 
 const openai = new OpenAI({ apiKey: 'none', baseURL: `http://127.0.0.1:${port}` });
-// The sandbox sells on this machine, which a model may otherwise not call.
+// The sandbox sells on this machine; by default a model may not call private hosts.
 const tools = openaiTools(client, { privateHosts: true });
 const messages: OpenAI.ChatCompletionMessageParam[] = [
   { role: 'user', content: 'Buy the answer.' },

@@ -1,6 +1,6 @@
-// One place holds the keys of Jupiter and the node, and plans; an agent elsewhere holds its wallet,
-// and signs. Everything is real, on one machine: `npx tsx examples/service.ts`. With `--wrong-key`
-// the service knows no caller by the agent's key, so the story has to fail.
+// A service holds the keys of Jupiter and the node, and plans payments. An agent elsewhere holds
+// its wallet and signs. Everything is real and runs on this machine: `npx tsx examples/service.ts`.
+// With `--wrong-key` the service does not know the agent's key, so the story must fail.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createClient, local, settled } from 'exact-change';
@@ -42,7 +42,7 @@ async function run(sandbox: Sandbox): Promise<void> {
     walletSecretKey: wallet.secretKey,
     apiUrl: `http://127.0.0.1:${port}/pay`,
     apiKey: process.argv.includes('--wrong-key') ? 'some-other-key' : API_KEY,
-    // What the agent checks the service by is its own.
+    // The agent checks the service's answers with its own node and Jupiter.
     rpcUrl,
     jupiterUrl,
     autoSwap: true,

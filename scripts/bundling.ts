@@ -8,11 +8,11 @@ type Plugin = NonNullable<Options['esbuildPlugins']>[number];
 type TsupPlugin = NonNullable<Options['plugins']>[number];
 
 /**
- * Packages whose code is in ours. ky has no CommonJS build. spl-token would bring bigint-buffer,
- * which has an advisory without a fix, is compiled on installation, and prints if that failed:
- * bundled, its pure JavaScript half does, and nothing of it is installed. Of valibot the wire uses
- * a few functions, which are smaller than one more package to install and to trust.
- * standardwebhooks is 4 kB with all that it needs. @noble/ed25519 has no CommonJS build, and is half
+ * Packages that the build bundles into this package. ky has no CommonJS build. spl-token depends on
+ * bigint-buffer, which has an advisory without a fix, and compiles native code on installation. The
+ * bundle contains only its pure JavaScript half, so users do not install it. The wire uses a few
+ * functions of valibot, which are smaller than another package to install and trust.
+ * standardwebhooks has 4 kB with its dependencies. @noble/ed25519 has no CommonJS build, and half
  * the size of @noble/curves.
  */
 export const BUNDLED = [
@@ -28,7 +28,7 @@ export const BUNDLED = [
   'fast-sha256',
 ];
 
-/** Of the command alone: parsing arguments, questions, tables, colour, MCP. */
+/** Packages that only the command bundles: for arguments, questions, tables, colour and MCP. */
 export const BUNDLED_IN_COMMAND = [
   'commander',
   '@clack/prompts',
@@ -49,7 +49,7 @@ export const BUNDLED_IN_COMMAND = [
   'zod',
 ];
 
-/** The license of a package that is published without: as its repository has it. */
+/** Licenses, from their repositories, of packages that are published without a license file. */
 const LICENSES: Readonly<Record<string, string>> = {
   standardwebhooks: 'scripts/licenses/standardwebhooks.txt',
 };
@@ -57,8 +57,8 @@ const LICENSES: Readonly<Record<string, string>> = {
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 /**
- * Of spl-token's helper only integers and keys are used; left alone, its decimals keep 40 kB of
- * bignumber.js.
+ * Drops the decimals of spl-token's layout helper, because the library uses only its integers and
+ * keys. The decimals would keep 40 kB of bignumber.js.
  */
 const dropDecimals: Plugin = {
   name: 'drop-decimals',
@@ -80,8 +80,8 @@ const dropDecimals: Plugin = {
 };
 
 /**
- * Node's own modules for packages that are CommonJS: `require` of what is not in the output does not
- * work in an ES module, and an import does.
+ * Replaces `require` of Node's modules in CommonJS packages by an import, because an ES module has
+ * no `require`.
  */
 export const importBuiltins: Plugin = {
   name: 'import-builtins',
@@ -98,8 +98,8 @@ export const importBuiltins: Plugin = {
 };
 
 /**
- * What the root export has beside the client: in files of their own, a bundle that uses none of them
- * holds nothing that they need.
+ * Sources of the root export besides the client. Each gets its own output file, so that a bundle
+ * without them contains none of their dependencies.
  */
 const APART = [
   'adapters/local/index.ts',
@@ -112,16 +112,16 @@ const APART = [
   'src/receipt.ts',
 ];
 
-/** What tsup makes of sources: each in its folder below `dist`. */
+/** Returns tsup's entries for sources: each output keeps its folder below `dist`. */
 export const entryOf = (paths: readonly string[]) =>
   Object.fromEntries(paths.map((path) => [path.replace(/\.ts$/, ''), path]));
 
 export const ENTRY = entryOf([...Object.values(ENTRIES), ...APART]);
 
-/** What pays, which a client loads at its first 402. */
+/** Sources that pay; a client loads them at its first 402. */
 const PARTS = ['src/parts'];
 
-/** What is loaded by a step that needs it, each behind a dynamic import. */
+/** Sources behind dynamic imports; a step loads them when it needs them. */
 const LATER = [
   'adapters/(local|remote)/operations',
   'src/config/kit-signer',
@@ -137,9 +137,9 @@ const LATER = [
 ];
 
 /**
- * Keeps in one file what a client loads first, and in another what pays: all that is loaded later
- * gets to all of them, so that esbuild has no reason to part them by what needs which. A page loads
- * few files instead of twenty.
+ * Keeps the first code of a client in a single file, and the code that pays in another file. Every
+ * later module also re-exports these parts, so that esbuild does not split them by importer. A page
+ * then loads few files instead of twenty.
  */
 const fewFiles: Plugin = {
   name: 'few-files',
@@ -155,33 +155,29 @@ const fewFiles: Plugin = {
 };
 
 /**
- * Takes out imports that only keep an order of evaluation: nothing of ours runs when it is loaded.
- * Each is a file that Node would read, and a part of a bundle that esbuild would load.
+ * Removes imports that only keep the order of evaluation, because no module of the library runs
+ * code when it loads. Node would read each such file, and a bundle would contain it.
  */
 const noBareImports: TsupPlugin = {
   name: 'no-bare-imports',
   renderChunk: (code) => ({ code: code.replace(/^import "\.[^"]*\/chunk-[^"]*";\n/gm, '') }),
 };
 
-/**
- * What the build of this package and that of its sandbox have in common: the code of the library is
- * in both.
- */
+/** Options of both builds, this package and its sandbox, which both contain the library's code. */
 export const COMMON = {
   target: 'es2021',
-  // One chunk graph per format: the entries share one copy of every module, and what is imported
-  // dynamically stays out of the first load.
+  // All entries of a format share a copy of each module, and dynamically imported modules stay out
+  // of the first load.
   splitting: true,
-  // The output is readable as it is; maps would double the package and name files that are not in
-  // it.
+  // The output is readable. Source maps would double the package, and name files outside of it.
   sourcemap: false,
-  // Node 16 knows node:, and without the prefix a bundler may put a package of that name in its
-  // place.
+  // Node 16 supports `node:`. Without the prefix, a bundler may use an npm package of that name.
   removeNodeProtocol: false,
   noExternal: BUNDLED,
   esbuildOptions: (options) => {
     options.alias = { 'bigint-buffer': 'bigint-buffer/dist/browser.js' };
-    // All that have the rest have these of es2022 too, Node 16.14 and Safari 15 among them.
+    // Every runtime that supports the rest also supports these features of ES2022, even Node 16.14
+    // and Safari 15.
     options.supported = {
       'class-field': true,
       'class-static-field': true,
@@ -195,7 +191,7 @@ export const COMMON = {
   plugins: [noBareImports],
 } satisfies Options;
 
-/** Hands on the licenses of packages whose code is in the output. */
+/** Writes the licenses of bundled packages to a file. */
 export async function writeLicenses(file: string, names: readonly string[]): Promise<void> {
   await writeFile(
     file,
@@ -204,10 +200,9 @@ export async function writeLicenses(file: string, names: readonly string[]): Pro
 }
 
 async function licenseOf(name: string): Promise<string> {
-  const own = (await readdir(`${root}node_modules/${name}`)).find((one) =>
-    /^licen[sc]e/i.test(one),
-  );
-  const path = own === undefined ? LICENSES[name] : `node_modules/${name}/${own}`;
+  const files = await readdir(`${root}node_modules/${name}`);
+  const file = files.find((entry) => /^licen[sc]e/i.test(entry));
+  const path = file === undefined ? LICENSES[name] : `node_modules/${name}/${file}`;
   if (path === undefined) throw new Error(`${name} has no license file to hand on.`);
   return `${name}\n\n${(await readFile(root + path, 'utf8')).trim()}\n`;
 }

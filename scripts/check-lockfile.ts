@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** What of a lock file is looked at. */
+/** The checked part of a lock file. */
 export interface Lockfile {
   readonly packages: Readonly<Record<string, LockedPackage>>;
 }
@@ -42,11 +42,11 @@ const MALICIOUS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * The first fixed release of each affected major version; a major below the lowest is affected as a
- * whole.
+ * The first fixed release of each affected major version. Every release of a lower major version is
+ * affected.
  */
 const FIXED: Readonly<Record<string, readonly string[]>> = {
-  '@solana/web3.js': ['1.98.4'], // older than what is tested
+  '@solana/web3.js': ['1.98.4'], // The oldest tested release.
   '@x402/svm': ['2.6.0'], // GHSA-qr2g-p6q7-w82m
   'base-x': ['3.0.11', '4.0.1', '5.0.1'], // CVE-2025-27611
   'bn.js': ['4.12.3', '5.2.3'], // CVE-2026-2739
@@ -56,10 +56,10 @@ const FIXED: Readonly<Record<string, readonly string[]>> = {
   ws: ['7.5.11', '8.21.1'], // CVE-2026-48779, -45736, -62389
 };
 
-/** Packages of which no release is fixed. */
+/** Packages without a fixed release. */
 const UNFIXED = ['bigint-buffer']; // CVE-2025-3194
 
-/** Findings that are known and why they do no harm here. */
+/** Known findings, with the reason why they do no harm here. */
 const ACCEPTED: Readonly<Record<string, string>> = {
   'node_modules/uuid 8.3.2': 'jayson, in web3.js, makes only v4 ids; v3, v5 and v6 are affected',
   'node_modules/viem/node_modules/ws 8.20.1': 'only for tests, and only to the loopback',
@@ -67,13 +67,10 @@ const ACCEPTED: Readonly<Record<string, string>> = {
     'not installed with the package; the bundled half is JavaScript and gets 8 bytes',
 };
 
-/**
- * Packages of the runtime tree that may run a script on installation: both speed up WebSockets and
- * are optional.
- */
+/** Runtime packages that may run an install script: optional packages that speed up WebSockets. */
 const SCRIPTS_ALLOWED = ['bufferutil', 'utf-8-validate'];
 
-/** What is wrong with a lock file, one sentence each. Needs no network. */
+/** Returns the problems of a lock file, a sentence for each. Needs no network. */
 export function lockfileProblems(
   { packages }: Lockfile,
   accepted: Readonly<Record<string, string>> = ACCEPTED,

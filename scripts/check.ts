@@ -2,12 +2,12 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /**
- * Runs every `check:*` script of package.json, two at a time, also after one has failed, and says
- * how each ended.
+ * Number of parallel runs. This script runs every `check:*` script of package.json, also after a
+ * failure, and prints the result of each.
  */
 const LANES = 2;
 
-/** Syntax trees and types live long: with the default of 16 MB, Node copies them about all the time. */
+/** A larger semi-space, because with 16 MB Node often copies long-lived syntax trees and types. */
 const env = {
   ...process.env,
   NODE_OPTIONS: `${process.env['NODE_OPTIONS'] ?? ''} --max-semi-space-size=64`.trim(),
@@ -20,14 +20,14 @@ const names = Object.keys(scripts).filter((name) => name.startsWith('check:'));
 
 function passes(name: string): Promise<boolean> {
   const child = spawn('npm', ['run', '--silent', name], { env });
-  let said = '';
+  let output = '';
   for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', (text: string) => (said += text));
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
   return new Promise((resolve) => {
     child.on('close', (status) => {
       const passed = status === 0;
       console.log(`${passed ? 'ok  ' : 'FAIL'} ${name}`);
-      if (!passed) console.log(said.trimEnd().replace(/^/gm, '     '));
+      if (!passed) console.log(output.trimEnd().replace(/^/gm, '     '));
       resolve(passed);
     });
   });

@@ -4,7 +4,7 @@ import { delimiter, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 
-/** Headless, and talking to no server by itself. */
+/** Flags for a headless browser that contacts no server by itself. */
 export const FLAGS = [
   '--headless',
   '--no-sandbox',
@@ -23,8 +23,8 @@ const MAC_APPS = [
 ];
 
 /**
- * The program that `CHROMIUM_PATH` names, else one of the system, else one that Playwright has
- * downloaded.
+ * Returns the path of a Chromium: from `CHROMIUM_PATH`, else of the system, else from Playwright's
+ * downloads.
  */
 export function findChromium(): string | undefined {
   const named = process.env['CHROMIUM_PATH'];
@@ -34,18 +34,19 @@ export function findChromium(): string | undefined {
   return [...ofSystem, ...MAC_APPS, ...ofPlaywright()].find((path) => existsSync(path));
 }
 
-/** Those in Playwright's cache, of whatever version. */
+/** Returns the paths of Chromium in Playwright's cache, of any version. */
 function ofPlaywright(): string[] {
-  const own = chromium.executablePath();
-  const version = /^.*[\\/]chromium-\d+(?=[\\/])/.exec(own)?.[0];
+  const expected = chromium.executablePath();
+  const version = /^.*[\\/]chromium-\d+(?=[\\/])/.exec(expected)?.[0];
   if (version === undefined || !existsSync(dirname(version))) return [];
   const versions = readdirSync(dirname(version)).filter((name) => /^chromium-\d+$/.test(name));
-  return [own, ...versions.map((name) => join(dirname(version), name, relative(version, own)))];
+  const inVersion = relative(version, expected);
+  return [expected, ...versions.map((name) => join(dirname(version), name, inVersion))];
 }
 
 export const MISSING = 'No Chromium was found. Install one, or set CHROMIUM_PATH to its program.';
 
-/** For CI: installs Chromium from Debian's packages if it is missing, and throws if it stays so. */
+/** Installs Chromium from Debian's packages if it is missing, for CI. Throws if that fails. */
 function ensureChromium(): void {
   if (findChromium() !== undefined) return;
   if (process.getuid?.() === 0 && existsSync('/usr/bin/apt-get')) {

@@ -7,14 +7,14 @@ import ts from 'typescript';
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 /**
- * Writes the declarations of entries, and of all that they import, for tsup to put together. From
- * sources it would parse and check everything once for each folder that has an entry.
+ * Writes the declarations of entries and of their imports, which tsup then bundles. From sources,
+ * tsup would parse and check all code again for each folder with an entry.
  *
- * @param entries - Each output, and its source from the root of the repository.
- * @returns The same outputs, with declarations in the place of sources.
+ * @param entries - Sources by output, relative to the root of the repository.
+ * @returns Paths of declaration files by output.
  */
 export function declarationsOf(entries: Readonly<Record<string, string>>): Record<string, string> {
-  // Not in node_modules: what is there belongs to other packages, and is left where it is.
+  // Do not write to node_modules, because tsup treats declarations there as external packages.
   const outDir = mkdtempSync(join(tmpdir(), 'exact-change-declarations-'));
   process.once('exit', () => rmSync(outDir, { recursive: true, force: true }));
   const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), (path) =>

@@ -2,9 +2,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 /**
- * What the package is imported by, and the file behind each name. A new mount or journal is a file
- * and a line here: `npm run entries` then writes the lists of package.json, tsconfig.json and
- * typedoc.json, and tsup, vitest and the tests read this one.
+ * Entry points of the package, with the source of each. For a new mount or journal, add its file
+ * and a line here. Then `npm run entries` writes the lists in package.json, tsconfig.json and
+ * typedoc.json; tsup, vitest and the tests read this list.
  */
 export const ENTRIES = {
   '.': 'src/index.ts',
@@ -32,25 +32,25 @@ export const ENTRIES = {
   './x402': 'adapters/x402.ts',
 } as const;
 
-/** What the package is run by. */
+/** Commands of the package. */
 export const BIN = { 'exact-change': 'adapters/cli/bin.ts' } as const;
 
-/** What the bin loads first, under a name of its own: its size is a gate. */
+/** The module that the bin loads first. It has its own output, because a gate checks its size. */
 export const COMMAND = 'adapters/cli/main.ts';
 
-/** The page of `serve --ui`: scripts for a browser, and what they come with. */
+/** Sources of the page of `serve --ui`: the browser script, its style and its HTML. */
 export const PAGE = {
   page: 'adapters/cli/ui/page/main.ts',
   style: 'adapters/cli/ui/page/style.css',
   index: 'adapters/cli/ui/page/index.html',
 } as const;
 
-/** The sandbox is a package of its own, which the tests and the reference know too. */
+/** The sandbox is a separate package, which tests and the API reference also use. */
 const SANDBOX = { name: 'exact-change-sandbox', path: 'adapters/sandbox/index.ts' } as const;
 
 const pairs = Object.entries(ENTRIES);
 
-/** What code imports, by name, and the source that stands in for it here. */
+/** Import names of the packages, and the sources to which they resolve in this repository. */
 export const sources: readonly (readonly [name: string, path: string])[] = [
   ...pairs.map(([entry, path]) => [entry.replace(/^\./, 'exact-change'), path] as const),
   [SANDBOX.name, SANDBOX.path] as const,
@@ -59,7 +59,7 @@ export const sources: readonly (readonly [name: string, path: string])[] = [
 const built = (path: string, extension: string) =>
   `./dist/${path.replace(/\.ts$/, `.${extension}`)}`;
 
-/** The part of each file that follows from the entries. */
+/** The generated part of each file. */
 export const lists = {
   'package.json': {
     bin: Object.fromEntries(Object.entries(BIN).map(([name, path]) => [name, built(path, 'js')])),
@@ -75,7 +75,7 @@ export const lists = {
       ),
       './package.json': './package.json',
     },
-    // For TypeScript that does not read `exports`.
+    // For TypeScript versions and settings that do not read `exports`.
     typesVersions: {
       '*': Object.fromEntries(
         pairs
@@ -92,24 +92,24 @@ export const lists = {
   'typedoc.json': { entryPoints: sources.map(([, path]) => path) },
 } as const;
 
-/** A file's text, with its lists as they have to be. */
+/** Returns a file's text with its generated lists. */
 export function withLists(name: keyof typeof lists, text: string): string {
-  const whole = JSON.parse(text) as object; // All three files hold one.
+  const whole = JSON.parse(text) as object; // Each of the three files contains an object.
   return `${JSON.stringify(merged(whole, lists[name]), null, 2)}\n`;
 }
 
-/** Puts parts into an object: objects are merged down to `compilerOptions`, all else is replaced. */
+/** Replaces parts of an object; only `compilerOptions` is merged. */
 function merged(whole: object, parts: object): object {
   const changed = Object.entries(parts).map(([key, part]: [string, unknown]) => {
-    const now: unknown = Reflect.get(whole, key);
-    const isInner = key === 'compilerOptions' && typeof now === 'object' && now !== null;
-    return [key, isInner && typeof part === 'object' && part !== null ? merged(now, part) : part];
+    const old: unknown = Reflect.get(whole, key);
+    const isInner = key === 'compilerOptions' && typeof old === 'object' && old !== null;
+    return [key, isInner && typeof part === 'object' && part !== null ? merged(old, part) : part];
   });
   return { ...whole, ...Object.fromEntries(changed) };
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   for (const name of Object.keys(lists) as (keyof typeof lists)[])
-    // The keys of a literal.
+    // The cast is safe, because the keys are those of the literal above.
     writeFileSync(name, withLists(name, readFileSync(name, 'utf8')));
 }

@@ -1,12 +1,12 @@
 import type { ErrorCode } from '../src/errors/codes.js';
 
-/** The row of an error code in the documentation. */
+/** Texts of an error code's row in the documentation. */
 export interface ErrorText {
   readonly when: string;
   readonly remedy: string;
 }
 
-/** The codes that new users meet first, for README. */
+/** Codes that new users meet first; README lists them. */
 export const commonErrors: readonly ErrorCode[] = [
   'insufficient_funds',
   'insufficient_sol',

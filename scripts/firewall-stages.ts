@@ -1,9 +1,9 @@
 import type { FirewallStage } from '../src/swaps/firewall/catalog.js';
 
-/** What a stage of the firewall looks at, and what proves its rules. */
+/** Texts of a firewall stage in SECURITY.md: its subject, and the tests of its rules. */
 export interface StageText {
   readonly looksAt: string;
-  /** Files or folders of tests; each rule of the stage is named in one of them. */
+  /** Test files or folders; at least one of them names each rule of the stage. */
   readonly provedBy: readonly string[];
 }
 

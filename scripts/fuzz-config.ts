@@ -18,12 +18,13 @@ interface Fuzzed {
   readonly apiKey: string;
 }
 
-// Each can be removed once.
+// Each endpoint can be removed only a single time, so there are many.
 const ENDPOINTS = 50;
 
 /**
- * What schemathesis is to know of a service over this sandbox: the key, checks, and values by
- * field. Random text is hardly ever an address, and never a signed transaction.
+ * Returns schemathesis' configuration for a service on this sandbox: the key, the checks, and
+ * values by field. It names values, because random text is rarely an address, and never a signed
+ * transaction.
  */
 export async function fuzzConfig(sandbox: Sandbox, fuzzed: Fuzzed): Promise<string> {
   await fundExamples(sandbox);
@@ -61,7 +62,7 @@ ${parameters.join('\n')}
 
 const nameOf = (field: string) => field.replaceAll('.', '-');
 
-/** The wallet of the examples can pay for a swap, and their seller can be paid. */
+/** Funds the wallet of the examples, and creates the token account of their seller. */
 async function fundExamples({ chain, mints }: Sandbox): Promise<void> {
   chain.fundSol(address(WALLET), 1_000_000_000n);
   await chain.fundToken(address(offer.payTo), mints.USDC, 0n);

@@ -8,9 +8,10 @@ import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { createWebhooks } from 'exact-change/webhooks';
 import { fuzzConfig } from './fuzz-config.js';
 
-// `npm run fuzz`: schemathesis, which shares no code with us, against the service and the document
-// that it serves, over a socket. Arguments go to `schemathesis run`, such as `--max-examples 2000`
-// or `--seed 1`. Needs Python 3.10 or later, and fetches schemathesis with pip the first time.
+// `npm run fuzz` runs schemathesis, which shares no code with this library, against the service and
+// its OpenAPI document, over a socket. Arguments go to `schemathesis run`, such as
+// `--max-examples 2000` or `--seed 1`. It needs Python 3.10 or later, and installs schemathesis
+// with pip at its first run.
 
 const REQUIREMENTS = fileURLToPath(new URL('fuzz-requirements.txt', import.meta.url));
 const HOME = fileURLToPath(new URL('../node_modules/.cache/schemathesis', import.meta.url));
@@ -26,7 +27,7 @@ try {
 }
 
 /**
- * An environment of its own: every package at the version that is written down, none built from
+ * Creates a Python environment with the pinned version of every package; no package is built from
  * source.
  */
 function install(): void {
@@ -55,7 +56,7 @@ function run(command: string, ...args: string[]): void {
     );
 }
 
-/** The status to end with: 0 if no check failed, and the service had nothing to report. */
+/** Returns the exit status: 0 if no check failed and the service reported no failure. */
 async function fuzz(sandbox: Sandbox): Promise<number> {
   let failures = 0;
   const answers = new Map<string, number>();
@@ -64,7 +65,7 @@ async function fuzz(sandbox: Sandbox): Promise<number> {
     console.error(`request ${requestId}:`, error);
   };
   const transport = local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl });
-  // It takes endpoints, and has nothing to tell them.
+  // The registry accepts endpoints, but no event happens, so it sends nothing.
   const webhooks = createWebhooks({ journal: memoryJournal({ outbox: true }) });
   const handler = createHandler(transport, { authorize: apiKeys([API_KEY]), webhooks, onError });
   const counted = async (request: Request) => {

@@ -1,4 +1,4 @@
-/** ES2021 and what Node 16 lacks; the compiler's libraries promise some of these. */
+/** Static methods that ES2021 or Node 16 lacks; TypeScript's libraries declare some of them. */
 const NEWER_STATICS = {
   'Object.hasOwn': 'Missing in ES2021: use Object.prototype.hasOwnProperty.call.',
   'Object.groupBy': 'Missing before Node 21.',
@@ -24,7 +24,7 @@ const newerThanNode16 = {
   }),
 };
 
-/** A plugin of oxlint. */
+/** A plugin for oxlint. */
 export default {
   meta: { name: 'runtimes' },
   rules: { 'newer-than-node-16': newerThanNode16 },

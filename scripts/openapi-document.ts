@@ -89,7 +89,7 @@ const SCHEMAS = {
 const CONFIG: ConversionConfig = {
   target: 'draft-2020-12',
   typeMode: 'input',
-  // What they check, the shape beside them describes as far as JSON Schema can.
+  // JSON Schema cannot express these checks; the shapes describe them as far as it can.
   ignoreActions: ['check', 'transform', 'finite'],
   overrideRef: ({ referenceId }) => ref(referenceId).$ref,
 };
@@ -113,7 +113,7 @@ const ANSWERS: { readonly [O in Id]: Json } = {
   rotateWebhook: ref('NewWebhookEndpoint'),
 };
 
-/** The OpenAPI 3.1 document of the REST interface, made from what defines the wire. */
+/** Returns the OpenAPI 3.1 document of the REST interface, made from the wire's definitions. */
 export function openapiDocument(): Json {
   const { version, license } = JSON.parse(
     readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
@@ -121,7 +121,7 @@ export function openapiDocument(): Json {
   const paths: Record<string, Json> = {};
   for (const [id, operation] of Object.entries({ ...operations, ...webhookOperations })) {
     const { path, method } = operation;
-    // The entries of an object have its keys.
+    // The cast is safe, because the entries of an object have its keys.
     paths[path] = { ...paths[path], [method.toLowerCase()]: describe(id as Id, operation) };
   }
   return {
@@ -204,7 +204,7 @@ function describe(id: Id, operation: Operation): Json {
   };
 }
 
-/** What Prometheus reads; behind the same authorization as the operations. */
+/** Describes the metrics page for Prometheus, which needs the operations' authorization. */
 function metricsPage(): Json {
   const { security: _, ...rest } = page('metrics', 'What the service did, for Prometheus', {});
   const schema = toJson(pages.metrics.response);
@@ -231,13 +231,13 @@ function page(operationId: string, summary: string, schema: Json) {
 
 function parametersOf({ request, query }: Operation, example: object): Json[] {
   const { properties = {}, required = [] } = toJsonSchema(request, CONFIG);
-  const given = new Map<string, unknown>(Object.entries(example));
+  const values = new Map<string, unknown>(Object.entries(example));
   return Object.entries(properties).map(([name, schema]) => ({
     name,
     in: 'query',
     required: required.includes(name),
     schema,
-    ...(given.has(name) ? { example: given.get(name) } : {}),
+    ...(values.has(name) ? { example: values.get(name) } : {}),
     ...(query?.lists.includes(name) === true ? { style: 'form', explode: true } : {}),
   }));
 }

@@ -9,7 +9,7 @@ import { problemOf, serviceProblem } from '../src/wire/problem.js';
 import { ConfigError, FundsError, QuoteError } from '../src/errors.js';
 
 interface Example {
-  /** Of a GET, its query as an object. */
+  /** Body of a POST, or query of a GET as an object. */
   readonly request: object;
   readonly answer: object;
   readonly problem: Problem;
@@ -18,7 +18,7 @@ interface Example {
 export const WALLET = '7fUAJdStEuGbc3sM84cKRL6yYaaSstyLSU4ve5oovLS7';
 const USDC = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
 const WSOL = 'So11111111111111111111111111111111111111112';
-/** No transaction: its form alone is shown. */
+/** Not a real transaction: it only shows the format. */
 const TRANSACTION = `AQ${'A'.repeat(86)}gAEC`;
 
 const quote: SwapQuote = {
@@ -126,9 +126,9 @@ const endpoint = {
   wallets: [WALLET],
   createdAt: 1_767_225_600_000,
 };
-/** A secret without an endpoint, made of zeros. */
-const told = { ...endpoint, secret: `whsec_${'A'.repeat(32)}` };
-const asked = { url: endpoint.url, events: endpoint.events, wallets: endpoint.wallets };
+/** A new endpoint with a secret of zeros. */
+const newEndpoint = { ...endpoint, secret: `whsec_${'A'.repeat(32)}` };
+const registration = { url: endpoint.url, events: endpoint.events, wallets: endpoint.wallets };
 const unknownEvent = new ConfigError(
   'invalid_option',
   `Field events[0] must be one of ${webhookEvents.join(', ')}.`,
@@ -141,7 +141,7 @@ const noEndpoint = serviceProblem(
   'There is no such endpoint of this caller. See GET /api/webhooks for those that there are.',
 );
 
-/** A call of each operation, and what comes back. */
+/** An example call of each operation, with its answer and a problem. */
 export const examples: { readonly [O in OperationId | WebhookOperationId]: Example } = {
   quote: {
     request: { ...swapParameters, slippageBps: 50 },
@@ -173,9 +173,13 @@ export const examples: { readonly [O in OperationId | WebhookOperationId]: Examp
     answer: [endpoint],
     problem: serviceProblem('unauthorized', 'This service does not know the caller.'),
   },
-  registerWebhook: { request: asked, answer: told, problem: problemOf(unknownEvent) },
+  registerWebhook: {
+    request: registration,
+    answer: newEndpoint,
+    problem: problemOf(unknownEvent),
+  },
   removeWebhook: { request: { id: endpoint.id }, answer: { removed: true }, problem: noEndpoint },
-  rotateWebhook: { request: { id: endpoint.id }, answer: told, problem: noEndpoint },
+  rotateWebhook: { request: { id: endpoint.id }, answer: newEndpoint, problem: noEndpoint },
 };
 
 const about = {
@@ -186,10 +190,10 @@ const about = {
   method: 'GET',
 };
 const price = { mint: USDC, amount: offer.amount, payTo: offer.payTo };
-/** No signature of anything: its form alone is shown. */
+/** Not a real signature: it only shows the format. */
 const SIGNATURE = '1'.repeat(64);
 const swapped = { signature: SIGNATURE, inputMint: WSOL, outputMint: USDC, provider: 'jupiter-v1' };
-const said: WebhookDetails = {
+const detailsOf: WebhookDetails = {
   'swap.confirmed': {
     ...about,
     ...swapped,
@@ -211,10 +215,10 @@ const said: WebhookDetails = {
 const bodyOf = (type: WebhookEventName) => ({
   type,
   timestamp: '2026-01-01T00:00:00.000Z',
-  data: said[type],
+  data: detailsOf[type],
 });
 
-/** The body of a message of each kind. */
+/** Body of an example message for each event. */
 export const eventExamples: Readonly<Record<WebhookEventName, object>> = {
   'swap.confirmed': bodyOf('swap.confirmed'),
   'swap.failed': bodyOf('swap.failed'),

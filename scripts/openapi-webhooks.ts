@@ -44,23 +44,23 @@ const HEADERS: { readonly [H in keyof typeof headerShapes]: string } = {
     'One for each secret in use: `v1,` and the base64 of the HMAC-SHA256 of id, timestamp and body, with dots between, as Standard Webhooks have it.',
 };
 
-/** What a registered endpoint is told, by the name of the event: OpenAPI 3.1 `webhooks`. */
+/** Describes the messages to registered endpoints by event name: OpenAPI 3.1 `webhooks`. */
 export function describeWebhooks(): Json {
   return Object.fromEntries(
     Object.entries(WORDS).map(([name, words]) => [
       name,
       { post: messageOf(name as WebhookEventName, words) },
     ]),
-  ); // The entries of an object have its keys.
+  ); // The cast is safe, because the entries of an object have its keys.
 }
 
 function messageOf(name: WebhookEventName, words: object): Json {
-  const said = { ...neededShapes[name], ...allowedShapes[name] };
+  const fields = { ...neededShapes[name], ...allowedShapes[name] };
   const parameters = Object.entries(headerShapes).map(([header, shape]) => ({
     name: header,
     in: 'header',
     required: true,
-    description: HEADERS[header as keyof typeof headerShapes], // As above.
+    description: HEADERS[header as keyof typeof headerShapes], // The cast is safe as above.
     schema: schemaOf(shape),
   }));
   const schema = {
@@ -70,7 +70,7 @@ function messageOf(name: WebhookEventName, words: object): Json {
       timestamp: schemaOf(timestampShape),
       data: {
         type: 'object',
-        properties: propertiesOf(said),
+        properties: propertiesOf(fields),
         required: Object.keys(neededShapes[name]),
       },
     },

@@ -18,9 +18,9 @@ import { signAnew } from '../test/helpers/sign-anew.js';
 import { plain } from './spec/plain.js';
 
 /**
- * A sandbox for programs in other languages: its addresses on the first line, then an answer for
- * each line of standard input, until that ends. A call names a method of the sandbox, or of its
- * controls with a dot (`node.warp`); amounts are texts.
+ * A call to the sandbox from a program in another language. This script prints the sandbox's URLs
+ * on the first line, then an answer for each line of standard input, until the input ends. `call`
+ * names a method of the sandbox, or of its controls with a dot (`node.warp`); amounts are texts.
  */
 interface Call {
   readonly id: number;
@@ -40,8 +40,8 @@ const fileParts = { disk: nodeDisk, processes: nodeProcesses };
 let postgres: Promise<Postgres> | undefined;
 let buyer: Promise<string> | undefined;
 
-/** What has no JSON: numbers that are money, and functions. */
-const own: Record<string, (...args: never[]) => unknown> = {
+/** Calls that need more than JSON values: bigint amounts and functions. */
+const ownCalls: Record<string, (...args: never[]) => unknown> = {
   set: (name: string, value: unknown) => {
     const [control = '', property = ''] = name.split('.');
     (sandbox.controls as unknown as Record<string, Target>)[control]![property] = value;
@@ -64,7 +64,7 @@ const own: Record<string, (...args: never[]) => unknown> = {
     sandbox.chain.fundSol(owner as never, BigInt(lamports)),
   fundToken: (owner: string, symbol: keyof typeof mints, amount: string) =>
     sandbox.chain.fundToken(owner as never, mints[symbol], BigInt(amount)),
-  /** The HTTP service, over this sandbox. Resolves to its address. */
+  /** Starts the HTTP service on this sandbox. Resolves with its URL. */
   serve: async (apiKey?: string) => {
     const transport = local({ rpcUrl, jupiterUrl });
     const authorize = apiKey === undefined ? {} : { authorize: apiKeys([apiKey]) };
@@ -72,12 +72,12 @@ const own: Record<string, (...args: never[]) => unknown> = {
     return service.url;
   },
   deployLighthouse: () => deployLighthouse(sandbox),
-  /** Its key, with which a test signs as the relayer, and what it signed. */
+  /** Returns the relayer's key, with which a test signs, and the transactions that it signed. */
   relayer: () => {
     const { secretKey, signed } = sandbox.controls.relayer;
     return { secretKey, signed };
   },
-  /** Has the next relayed swap land under another signature of the relayer's, and so another id. */
+  /** Makes the next relayed swap land with another signature of the relayer, so with another id. */
   resignRelayed: () => {
     const { node, relayer } = sandbox.controls;
     node.intercept = (method, params, next) => {
@@ -85,7 +85,7 @@ const own: Record<string, (...args: never[]) => unknown> = {
       const [text, options] = params as [string, unknown];
       const wire = Buffer.from(text, 'base64');
       const message = wire.subarray(129);
-      if (!relayer.signed.some((one) => message.equals(one.subarray(129)))) return next();
+      if (!relayer.signed.some((bytes) => message.equals(bytes.subarray(129)))) return next();
       node.intercept = undefined;
       const secret = Uint8Array.from(getBase58Encoder().encode(relayer.secretKey));
       wire.set(signAnew(message, secret), 1);
@@ -95,7 +95,7 @@ const own: Record<string, (...args: never[]) => unknown> = {
     };
   },
   served: () => sandbox.controls.api.served,
-  /** Makes attempts that settle in the journal of a file, which is soon written anew for them. */
+  /** Adds settled attempts to a file journal, until the journal rewrites its file. */
   fillJournal: async (path: string, prefix: string, times: number) => {
     const journal = journalAt(path, { ...fileParts, compactFrom: 20_000, recent: 4 });
     for (let at = 0; at < times; at += 1) {
@@ -107,21 +107,21 @@ const own: Record<string, (...args: never[]) => unknown> = {
     }
     await journal.close();
   },
-  /** What the journal of a file says, and what is used of dollars. */
+  /** Returns the attempts of a file journal, and the use of a cap on payments. */
   readJournal: async (path: string) => {
     const journal = fileJournal(path);
     const owner = { wallet: 'wallet', network: 'network' };
-    const all = await listOf(journal.attempts(owner));
+    const attempts = await listOf(journal.attempts(owner));
     const cap = { name: 'all', unit: 'payments', limit: 0n };
     const [used] = await journal.used(owner, [cap], Date.now());
     await journal.close();
-    return { attempts: all.map(({ id, state }) => [id, state]), used };
+    return { attempts: attempts.map(({ id, state }) => [id, state]), used };
   },
-  /** The program of a process that buys, made with the first call. Resolves to its path. */
+  /** Bundles the program of a buying process at the first call. Resolves with its path. */
   buyer: () => (buyer ??= makeProgram('test/chaos/many/four.child.ts')),
-  /** A new database of a real Postgres, which is started with the first. Resolves to its address. */
+  /** Creates a database in a real Postgres, started at the first call. Resolves with its URL. */
   createDatabase: async () => (await (postgres ??= startPostgres())).createDatabase(),
-  /** Ends that Postgres as a reboot does, and starts it again. */
+  /** Ends the Postgres server as a reboot does, and starts it again. */
   restartPostgres: async () => {
     const running = await postgres;
     await running?.kill();
@@ -131,7 +131,7 @@ const own: Record<string, (...args: never[]) => unknown> = {
     const { node, aggregator, facilitator, relayer, api } = sandbox.controls;
     aggregator.restore();
     relayer.restore();
-    for (const one of [node, facilitator, api]) one.clearFaults();
+    for (const control of [node, facilitator, api]) control.clearFaults();
     node.latencyMs = 0;
     node.intercept = undefined;
     await facilitator.start();
@@ -144,7 +144,7 @@ function put(at: unknown, [key = '', ...rest]: readonly string[], value: unknown
   else put(place[key], rest, value);
 }
 
-/** Amounts in a behaviour are bigints. */
+/** Converts decimal texts in a behaviour to bigints. */
 function amountsIn(behaviour: Target): Target {
   return Object.fromEntries(
     Object.entries(behaviour).map(([name, value]) => [
@@ -155,8 +155,8 @@ function amountsIn(behaviour: Target): Target {
 }
 
 async function answer({ call, args }: Call): Promise<unknown> {
-  const mine = own[call];
-  if (mine !== undefined) return mine(...(args as never[]));
+  const ownCall = ownCalls[call];
+  if (ownCall !== undefined) return ownCall(...(args as never[]));
   const [first = '', second] = call.split('.');
   const target = (second === undefined ? sandbox : Reflect.get(sandbox.controls, first)) as Target;
   const method = target[second ?? first];
@@ -171,7 +171,7 @@ say({
 });
 for await (const line of createInterface({ input: process.stdin })) {
   const call = JSON.parse(line) as Call;
-  // Not awaited: a call that waits for something must not keep the next from making it happen.
+  // Do not await, because a later call may cause the event for which this call waits.
   void answer(call).then(
     (ok) => say({ id: call.id, ok: ok ?? null }),
     (error: unknown) => say({ id: call.id, error: String(error) }),
@@ -179,7 +179,7 @@ for await (const line of createInterface({ input: process.stdin })) {
 }
 await Promise.all([
   sandbox.close(),
-  postgres?.then((one) => one.stop()),
+  postgres?.then((server) => server.stop()),
   buyer?.then((path) => rm(dirname(path), { recursive: true, force: true })),
 ]);
 process.exit(0);

@@ -1,12 +1,12 @@
-/** A setting of the command in words, by its name in the configuration file. */
+/** Texts of a command's setting for the documentation. */
 interface SettingText {
-  /** Absent if it can be set in the file alone. */
+  /** Environment variable; absent if only the file can set it. */
   readonly variable?: string;
   readonly flag?: string;
   readonly says: string;
 }
 
-/** The settings, in the order of the table in docs/cli.md. */
+/** The settings by name in the configuration file, in the order of the table in docs/cli.md. */
 export const settingTexts: Readonly<Record<string, SettingText>> = {
   wallet: {
     variable: 'EXACT_CHANGE_KEY_FILE',

@@ -4,10 +4,8 @@ import { plain } from './spec/plain.js';
 import { tables } from './spec/tables.js';
 import { vectors } from './spec/vectors.js';
 
-/**
- * Writes `spec/`: what both languages go by, as data, made from the tables and the code of
- * TypeScript. With `--check` it writes nothing, and fails if a file there says anything else.
- */
+// Writes `spec/`: tables and test vectors that both languages use, made from the TypeScript code.
+// With `--check` it writes nothing, and fails if a file differs from the code.
 const root = fileURLToPath(new URL('../spec/', import.meta.url));
 
 const files = new Map<string, string>();

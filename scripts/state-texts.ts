@@ -5,7 +5,7 @@ interface StateText {
   readonly meaning: string;
   /** What happens to an attempt in this state after its process crashed. */
   readonly onCrash: string;
-  /** What an equal call does. */
+  /** Effect of an equal call. */
   readonly onRepeat: string;
 }
 
@@ -51,7 +51,7 @@ export const stateTexts: Readonly<Record<AttemptState, StateText>> = {
   },
 };
 
-/** When the answer to a presented payment has each of the `outcomes`. */
+/** For each of the `outcomes`, when the answer to a presented payment has it. */
 export const outcomeTexts: Readonly<Record<AnswerOutcome, string>> = {
   success: 'Any 2xx.',
   failure:

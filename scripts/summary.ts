@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 
-/** The part of vitest's JSON report that counts. */
+/** The part of Vitest's JSON report that this script reads. */
 interface Report {
   readonly numPassedTests: number;
   readonly numFailedTests: number;
@@ -19,7 +19,7 @@ interface Report {
 interface Count {
   readonly passed: number;
   readonly failed: number;
-  /** What failed and why, to stand at the end of a log of which often only the end is kept. */
+  /** Failures with their reasons. They come last, because often only the end of a log is kept. */
   readonly reasons: readonly string[];
 }
 
@@ -38,17 +38,17 @@ const reasonsOf = (report: Report | undefined): string[] =>
       );
     });
 
-/** What came of one run of vitest: its report, and the status that it ended with. */
+/** Counts the results of a Vitest run from its report file and its exit status. */
 function countOf(file: string, status: string): Count {
   const report = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Report) : undefined;
-  // A file that could not be loaded has failed without any test of it having run.
+  // If a file cannot be loaded, it has failed but none of its tests has.
   const unloaded = report?.testResults.filter(
-    (one) =>
-      one.status === 'failed' &&
-      !one.assertionResults.some((assertion) => assertion.status === 'failed'),
+    (result) =>
+      result.status === 'failed' &&
+      !result.assertionResults.some((assertion) => assertion.status === 'failed'),
   );
   const failed = (report?.numFailedTests ?? 0) + (unloaded?.length ?? 0);
-  // A run can fail with no test to blame: a crash, an unhandled rejection, a set-up.
+  // A run can fail without a failed test: by a crash, an unhandled rejection or a set-up.
   const isUnexplained = status !== '0' && failed === 0;
   return {
     passed: report?.numPassedTests ?? 0,
@@ -59,12 +59,12 @@ function countOf(file: string, status: string): Count {
   };
 }
 
-/** Called with the status of `npm run check`, then a report and a status for each run of tests. */
+// Arguments: the status of `npm run check`, then a report and a status for each test run.
 const [gates, ...runs] = process.argv.slice(2);
 const counts = runs.flatMap((file, index) =>
   index % 2 === 0 ? [countOf(file, runs[index + 1] ?? '')] : [],
 );
-const failed = counts.reduce((sum, one) => sum + one.failed, gates === '0' ? 0 : 1);
+const failed = counts.reduce((sum, count) => sum + count.failed, gates === '0' ? 0 : 1);
 
 for (const reason of counts.flatMap(({ reasons }) => reasons)) console.log(reason);
 if (gates !== '0') console.log('`npm run check` failed: counted as one failure.');

@@ -12,7 +12,7 @@ import { settingTexts } from './setting-texts.js';
 import { stageTexts } from './firewall-stages.js';
 import { swapDecoders } from '../src/swaps/sources.js';
 
-/** What comes from the code, by document and mark. */
+/** Functions that generate parts of the documents, by document and mark. */
 const parts: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {
   'README.md': { 'common errors': firstErrors },
   'docs/cli.md': { commands, settings, 'exit codes': exits },
@@ -23,15 +23,15 @@ const parts: Readonly<Record<string, Readonly<Record<string, () => string>>>> = 
 
 export const documents: readonly string[] = Object.keys(parts);
 
-/** A document's text with what comes from the code between its marks. */
+/** Returns a document's text with the generated content between its marks. */
 export function withTables(document: string, text: string): string {
   return Object.entries(parts[document] ?? {}).reduce(
-    (all, [mark, content]) => between(document, all, mark, content()),
+    (current, [mark, content]) => between(document, current, mark, content()),
     text,
   );
 }
 
-/** A table written out in code has no keys besides those of its type. */
+/** Returns typed entries. The cast is safe, because tables in code have no extra keys. */
 function entriesOf<K extends string, V>(table: Readonly<Record<K, V>>): [K, V][] {
   return Object.entries(table) as [K, V][];
 }
@@ -39,7 +39,7 @@ function entriesOf<K extends string, V>(table: Readonly<Record<K, V>>): [K, V][]
 function states(): string {
   const rows = entriesOf(attemptStates).map(([name, { counts, next }]) => {
     const { meaning, onCrash, onRepeat } = stateTexts[name];
-    const after = next.filter((one) => one !== name).map(code);
+    const after = next.filter((state) => state !== name).map(code);
     return [code(name), meaning, counts ? 'yes' : 'no', after.join(', '), onCrash, onRepeat];
   });
   return table(
@@ -93,7 +93,7 @@ function firewall(): string {
 function stageTable(stage: FirewallStage, rules: ReturnType<typeof ruleTexts>): string {
   const { looksAt, provedBy } = stageTexts[stage];
   const rows = rules
-    .filter((one) => one.stage === stage)
+    .filter((rule) => rule.stage === stage)
     .map(({ rule: { id, refuses, why } }) => [code(id), refuses, why]);
   return `**${code(stage)}** looks at ${looksAt}. Proved by ${provedBy.map(code).join(', ')}.\n\n${table(['Rule', 'Refuses it if', 'Why'], rows)}`;
 }
@@ -101,15 +101,16 @@ function stageTable(stage: FirewallStage, rules: ReturnType<typeof ruleTexts>): 
 function commands(): string {
   const program = buildProgram(() => Promise.resolve());
   const pathsOf = (command: Command, path: string): [string, Command][] =>
-    command.commands.flatMap((one) => {
-      const name = `${path}${one.name()}`;
-      return one.commands.length > 0 ? pathsOf(one, `${name} `) : [[name, one]];
+    command.commands.flatMap((child) => {
+      const name = `${path}${child.name()}`;
+      return child.commands.length > 0 ? pathsOf(child, `${name} `) : [[name, child]];
     });
-  const options = ({ options: all }: Pick<Command, 'options'>, indent: string) =>
-    all.map(({ flags, description }) => `${indent}- ${code(flags)}: ${description}`);
-  const lines = pathsOf(program, '').flatMap(([name, one]) => {
-    const args = one.registeredArguments.map(argumentText);
-    return [`- ${code([name, ...args].join(' '))}: ${one.description()}`, ...options(one, '  ')];
+  const options = (command: Pick<Command, 'options'>, indent: string) =>
+    command.options.map(({ flags, description }) => `${indent}- ${code(flags)}: ${description}`);
+  const lines = pathsOf(program, '').flatMap(([name, command]) => {
+    const args = command.registeredArguments.map(argumentText);
+    const line = `- ${code([name, ...args].join(' '))}: ${command.description()}`;
+    return [line, ...options(command, '  ')];
   });
   const global = ['Each command also takes these options:', '', ...options(program, '')];
   return [...lines, '', ...global].join('\n');

@@ -3,8 +3,8 @@ import { inspect, parseArgs } from 'node:util';
 import { createSandbox, type SandboxWallet } from './index.js';
 
 /**
- * The first of five: Solana's own, with WebSocket on it and on the next, and then Jupiter, the
- * facilitator and the paid API.
+ * Default first port of five: RPC with WebSocket, WebSocket alone, Jupiter, the facilitator and the
+ * paid API.
  */
 const PORT = 8899;
 
@@ -71,8 +71,8 @@ ${wallet('USDC_', await createWallet({ SOL: '1', USDC: '100' }))}
 }
 
 /**
- * npm and npx hand a SIGTERM to the shell between them and this process, which dies of it without
- * handing it on.
+ * Stops the sandbox if its parent process ends. npm and npx send SIGTERM to the shell between them
+ * and this process, and that shell ends without a signal to this process.
  */
 function endWithNpm(stop: () => void): void {
   if (process.env['npm_command'] === undefined) return;

@@ -35,14 +35,14 @@ export type { ServiceControls } from './services/faults.js';
 export type { Chain, ChainAccount, Fault, MainnetMint, MintSymbol, SandboxMint } from './types.js';
 
 export interface SandboxOptions extends NodeOptions {
-  /** Port of the aggregator. 0, the default here and for the next three, is any that is free. */
+  /** Port of the aggregator. 0, the default here and for the next three, picks a free port. */
   readonly jupiterPort?: number;
   readonly facilitatorPort?: number;
   readonly relayerPort?: number;
   readonly apiPort?: number;
   /**
-   * Every key is derived from it: equal seeds make equal wallets, in the order of their creation.
-   * Omitted: all keys are random.
+   * Seed of all keys: equal seeds make equal wallets, in the order of their creation. If omitted,
+   * all keys are random.
    */
   readonly seed?: string;
 }
@@ -55,59 +55,60 @@ export interface SandboxWallet {
   readonly address: string;
 }
 
-/** What {@link Sandbox.createMint} makes. */
+/** A mint for {@link Sandbox.createMint}. */
 export interface NewMint {
   /** 0 to 255. */
   readonly decimals: number;
-  /** What Jupiter trades it at, in picodollars (1e-12 US dollars) a base unit. */
+  /** Price at Jupiter, in picodollars (1e-12 US dollars) for each base unit. */
   readonly picoUsd: bigint;
-  /**
-   * Which token program it is of; `spl-token` unless said otherwise. Without extensions in either.
-   */
+  /** Token program of the mint, which has no extensions. Default `spl-token`. */
   readonly program?: 'spl-token' | 'spl-token-2022';
-  /** Wallet that may mint and freeze it: a seller's own. Omitted: no key can. Base58. */
+  /** Wallet that may mint and freeze the token, in base58. If omitted, no key can. */
   readonly authority?: string;
   /**
-   * Wallet that gets what the token's buyers pay with, as the owner of its pool does. Omitted: the
-   * venue keeps it. Base58.
+   * Wallet that gets the tokens with which buyers pay, like the owner of a pool, in base58. If
+   * omitted, the venue keeps them.
    */
   readonly proceedsTo?: string;
 }
 
-/** A Solana node with mints, an aggregator, a facilitator, a relayer and a paid API, all on 127.0.0.1. */
+/**
+ * A Solana node with mints, an aggregator, a facilitator, a relayer and a paid API, all on
+ * 127.0.0.1.
+ */
 export interface Sandbox {
   /** JSON-RPC over HTTP. */
   readonly rpcUrl: string;
   /** JSON-RPC over WebSocket. */
   readonly wsUrl: string;
-  /** Jupiter's Swap API: `/swap/v1` and `/swap/v2` lie below it. */
+  /** Base URL of Jupiter's Swap API, `/swap/v1` and `/swap/v2`. */
   readonly jupiterUrl: string;
-  /** The paid API; what it sells is in {@link routes}, and `/free` is free. */
+  /** The paid API. {@link routes} lists its paid paths; `/free` is free. */
   readonly apiUrl: string;
   /** The official facilitator: `/verify`, `/settle`, `/supported`. */
   readonly facilitatorUrl: string;
-  /** A relayer that pays the fees of swaps for tokens, in the words of Kora's JSON-RPC. */
+  /** A relayer with Kora's JSON-RPC that pays the fees of swaps, in return for tokens. */
   readonly relayerUrl: string;
-  /** Wallet that the paid API is paid to; it has an account for every mint. Base58. */
+  /** Wallet that receives the payments of the paid API, in base58; it has an account per mint. */
   readonly merchant: string;
-  /** Wallet of the facilitator, that pays the fees of payments. Base58. */
+  /** Wallet of the facilitator, which pays the fees of payments, in base58. */
   readonly feePayer: string;
-  /** By symbol, at their mainnet addresses. */
+  /** Mints by symbol, at their mainnet addresses. */
   readonly mints: Readonly<Record<MintSymbol, MainnetMint>>;
   readonly routes: readonly PaidRoute[];
-  /** Reading and writing accounts past all rules: for tests. */
+  /** Reads and writes accounts without the rules of programs, for tests. */
   readonly chain: Chain;
   /**
-   * Makes a wallet with funds, as people write them: `{ SOL: '0.5', BONK: '100000' }`. SOL is
+   * Makes a wallet with funds in whole tokens, such as `{ SOL: '0.5', BONK: '100000' }`. SOL is
    * native, not wrapped.
    */
   createWallet(funds?: Partial<Record<MintSymbol, string>>): Promise<SandboxWallet>;
   /**
-   * Makes a mint at a new address, with a market at Jupiter and an account of the merchant's. Other
-   * wallets get theirs by `chain.fundToken`.
+   * Makes a mint at a new address, with a market at Jupiter and an account of the merchant. Use
+   * `chain.fundToken` for accounts of other wallets.
    */
   createMint(mint: NewMint): Promise<SandboxMint>;
-  /** Base units (lamports for SOL) that a wallet holds; 0n if it has no account. */
+  /** Resolves with a wallet's balance in base units (lamports for SOL); 0n without an account. */
   balance(address: string, mint: MintSymbol | SandboxMint): Promise<bigint>;
   readonly controls: {
     readonly node: NodeControls;
@@ -116,7 +117,7 @@ export interface Sandbox {
     readonly relayer: RelayerControls;
     readonly api: ApiControls;
   };
-  /** Stops everything and cuts every connection. */
+  /** Stops all services and cuts every connection. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -129,7 +130,7 @@ export interface Sandbox {
  * const { secretKey } = await sandbox.createWallet({ SOL: '0.5' });
  */
 export async function createSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
-  // The Solana runtime and the x402 packages load here, and not with the import.
+  // Load the Solana runtime and the x402 packages here, so that the import stays fast.
   const { start } = await import('./services/start.js');
   return start(options);
 }

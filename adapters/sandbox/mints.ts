@@ -6,8 +6,7 @@ export const TOKEN_2022_PROGRAM = address('TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXE
 export const ASSOCIATED_TOKEN_PROGRAM = address('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL');
 
 /**
- * The mints that every sandbox starts with, by symbol, each at its mainnet address and with its
- * mainnet decimals and token program.
+ * The mints of every new sandbox by symbol, with their mainnet address, decimals and token program.
  */
 export const SANDBOX_MINTS: Readonly<Record<MintSymbol, MainnetMint>> = {
   // 150 dollars
@@ -49,5 +48,5 @@ export const SANDBOX_MINTS: Readonly<Record<MintSymbol, MainnetMint>> = {
   },
 };
 
-/** The same, in a fixed order. */
+/** The same mints, in a fixed order. */
 export const MINTS: readonly MainnetMint[] = Object.values(SANDBOX_MINTS);

@@ -7,8 +7,8 @@ const reading = "readFileSync(new URL('./venue.so', import.meta.url))";
 const importing = "import { readFileSync } from 'node:fs';";
 
 /**
- * In the source tree the sandbox reads its on-chain program from the file beside it. A chunk has no
- * file beside it: there the bytes are in the code.
+ * Puts the bytes of the on-chain program into the code. In the source tree the sandbox reads them
+ * from a file beside the module, but the build has no such file.
  */
 const inlineVenue: NonNullable<Options['esbuildPlugins']>[number] = {
   name: 'inline-venue',
@@ -35,11 +35,11 @@ const options: Options = {
 };
 
 /**
- * The program is ES modules alone. It holds the demo, and for it the client: `exact-change` and
- * this package by their names are the sources.
+ * The command is built only as an ES module. It contains the demo and the client that the demo
+ * uses; in the build, `exact-change` and this package resolve to the sources.
  */
 export default defineConfig(async () => {
-  // tsup would clean once for each of the two, which run at the same time.
+  // tsup would clean for each of the two concurrent builds, and delete files of the other build.
   await rm('dist', { recursive: true, force: true });
   return [
     {

@@ -6,7 +6,7 @@ import { mixOf, type Mix, type Shot } from './mix.js';
 import { send, type Answer } from './open-loop.js';
 import type { Service } from './service.child.js';
 
-/** The services are kept to it, so that each has one core and no other work of theirs is counted. */
+/** CPU core to which the services are bound, so that each uses exactly a single core. */
 const CORE = 0;
 const ROUNDS = 5;
 const BATCH = 40;
@@ -16,13 +16,13 @@ export const startService = () => start<Service>('service/service.child.ts', { c
 
 type Facts = Awaited<ReturnType<typeof startWorld>>;
 
-/** CPU of a request to each operation, one after the other, beside a bare server's. */
+/** Measures the CPU time of requests to each operation, compared with a bare server. */
 export async function service() {
   const world = await startWorld();
   const mix = await mixOf(world);
-  const all = await cpuOf(world, mix, ['build', 'auto-pay, swap']);
+  const figures = await cpuOf(world, mix, ['build', 'auto-pay, swap']);
   await world.end();
-  return { build: all.get('build')!, autoPay: all.get('auto-pay, swap')! };
+  return { build: figures.get('build')!, autoPay: figures.get('auto-pay, swap')! };
 }
 
 export async function cpuOf({ rpcUrl, jupiterUrl }: Facts, mix: Mix, names: readonly string[]) {
@@ -32,8 +32,8 @@ export async function cpuOf({ rpcUrl, jupiterUrl }: Facts, mix: Mix, names: read
   const found = new Map<string, ReturnType<typeof paired>>();
   for (const name of names) {
     const shots = mix
-      .flatMap((one): readonly Shot[] => one.shots)
-      .filter((one) => one.name === name);
+      .flatMap((part): readonly Shot[] => part.shots)
+      .filter((shot) => shot.name === name);
     await cpu(ours, url, shots, WARM_UP);
     await cpu(bare, bareUrl, shots, WARM_UP);
     const pairs: Pair[] = [];
@@ -48,11 +48,11 @@ export async function cpuOf({ rpcUrl, jupiterUrl }: Facts, mix: Mix, names: read
   return found;
 }
 
-/** What a service answers to each request of the mix: for the bare server to answer the same. */
+/** Returns a service's answer to each request of the mix, for the bare server. */
 export async function answersOf(url: string, mix: Mix): Promise<ReadonlyMap<string, Answer>> {
   const agent = new Agent({ keepAlive: true });
   const answers = new Map<string, Answer>();
-  for (const shot of mix.flatMap((one): readonly Shot[] => one.shots))
+  for (const shot of mix.flatMap((part): readonly Shot[] => part.shots))
     answers.set(`${shot.method} ${shot.path} ${shot.body ?? ''}`, await send(url, shot, agent));
   agent.destroy();
   return answers;

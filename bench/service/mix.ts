@@ -3,9 +3,9 @@ import type { startWorld } from '../clients.js';
 export const API_KEY = 'bench-service-api-key';
 const WALLETS = 20;
 
-/** One request of the mix. */
+/** A request of the mix. */
 export interface Shot {
-  /** The operation that it is counted for. */
+  /** Operation to which the request counts. */
   readonly name: string;
   readonly method: 'GET' | 'POST';
   readonly path: string;
@@ -13,14 +13,14 @@ export interface Shot {
   readonly body: string | undefined;
 }
 
-/** What needs neither a node nor an aggregator. */
+/** Operations that need neither a node nor an aggregator. */
 export const LOCAL: readonly string[] = ['health', 'parse-payment', 'refused'];
 
 const AUTO_PAY = '/api/x402/auto-pay';
 const KEY = { 'x-api-key': API_KEY };
 const JSON_KEY = { ...KEY, 'content-type': 'application/json' };
 
-/** A 402 as a service is told of it. */
+/** Requests a 402, and returns it in the form in which a service gets it. */
 async function paymentRequired(from: string): Promise<object> {
   const response = await fetch(from);
   const { url, status, headers } = response;
@@ -28,14 +28,14 @@ async function paymentRequired(from: string): Promise<object> {
 }
 
 /**
- * Each operation with its share of a hundred requests, over few tokens and wallets, as it is in
- * life.
+ * Returns the requests of each operation with its share of a hundred requests. As in practice, they
+ * use few tokens and wallets.
  */
 export async function mixOf({ world, apiUrl }: Awaited<ReturnType<typeof startWorld>>) {
   const funds = { SOL: '10', BONK: '1000000', PYUSD: '5' };
   const wallets: string[] = [];
   while (wallets.length < WALLETS) wallets.push((await world.call('wallet', funds)).address);
-  // The wallets hold one of the tokens of the first, and not the token of the second.
+  // The wallets hold a token of the first 402, but not the token of the second.
   const [payable, short] = await Promise.all(
     ['any', 'usdc'].map((path) => paymentRequired(`${apiUrl}/${path}`)),
   );
@@ -93,12 +93,12 @@ export async function mixOf({ world, apiUrl }: Awaited<ReturnType<typeof startWo
 
 export type Mix = Awaited<ReturnType<typeof mixOf>>;
 
-/** So many of them, drawn by a generator with a seed: each run sends the same. */
+/** Draws `count` requests with a fixed seed, so that each run sends the same requests. */
 export function drawn(mix: Mix, count: number): Shot[] {
   const random = mulberry32(1);
   const hundred = mix.flatMap(({ share, shots }) => Array.from({ length: share }, () => shots));
-  const one = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!;
-  return Array.from({ length: count }, () => one(one(hundred)));
+  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!;
+  return Array.from({ length: count }, () => pick(pick(hundred)));
 }
 
 function get(name: string, path: string): Shot {

@@ -1,7 +1,7 @@
 import { Agent, request, type OutgoingHttpHeaders } from 'node:http';
 import type { Shot } from './mix.js';
 
-/** An answer as it came over the wire. */
+/** An answer from the wire. */
 export interface Answer {
   readonly status: number;
   readonly headers: OutgoingHttpHeaders;
@@ -10,9 +10,9 @@ export interface Answer {
 
 export interface Timed {
   readonly name: string;
-  /** 0 if there was no answer. */
+  /** Status of the answer; 0 without an answer. */
   readonly status: number;
-  /** From the moment that it was to be sent at, and not from when a busy sender came to it. */
+  /** Milliseconds since the time at which the request was due, even if the sender was late. */
   readonly ms: number;
 }
 
@@ -20,8 +20,8 @@ const MAX_SOCKETS = 512;
 const TIMEOUT_MS = 40_000;
 
 /**
- * Sends each at its own time, fixed beforehand, whether or not those before it are answered.
- * Resolves when all are.
+ * Sends each request at a fixed time, even if earlier requests are unanswered. Resolves when all
+ * requests have an answer.
  */
 export async function openLoop(
   url: string,
@@ -41,9 +41,9 @@ export async function openLoop(
     };
     sendDue();
   });
-  const all = await Promise.all(timed);
+  const results = await Promise.all(timed);
   agent.destroy();
-  return all;
+  return results;
 }
 
 async function timedShot(url: string, shot: Shot, agent: Agent, dueAt: number): Promise<Timed> {
@@ -54,7 +54,7 @@ async function timedShot(url: string, shot: Shot, agent: Agent, dueAt: number): 
   return { name: shot.name, status, ms: performance.now() - dueAt };
 }
 
-/** One request and all of its answer. */
+/** Sends a request and reads its whole answer. */
 export function send(
   url: string,
   { method, path, headers, body }: Shot,
@@ -78,13 +78,13 @@ export function send(
   });
 }
 
-/** The value that a share of them does not exceed, such as 0.99 of them. */
+/** Returns the value that a share of the values, such as 0.99, does not exceed. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
 }
 
-/** How many there were of each status. */
+/** Returns the number of answers with each status, as text. */
 export function statuses(timed: readonly Timed[]): string {
   const counts = new Map<number, number>();
   for (const { status } of timed) counts.set(status, (counts.get(status) ?? 0) + 1);

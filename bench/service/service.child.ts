@@ -7,7 +7,7 @@ import { answer } from '../process.js';
 import { API_KEY } from './mix.js';
 import type { Answer } from './open-loop.js';
 
-// A service alone in its process, or a bare server of node:http with the same answers.
+// Runs a service alone in its process, or a bare node:http server with the same answers.
 
 const service = {
   async serve(rpcUrl: string, jupiterUrl: string, isCached: boolean) {
@@ -19,7 +19,7 @@ const service = {
     });
     return (await serve(handler, { port: 0 })).url;
   },
-  /** Answers with the bytes that the service gave, and does no more for them than read the request. */
+  /** Starts a server that only reads the request and answers with the service's bytes. */
   async bare(answers: ReadonlyMap<string, Answer>) {
     const server = createServer((message, outgoing) => {
       let body = '';

@@ -5,21 +5,21 @@ import type { Sandbox } from 'exact-change-sandbox';
 
 type Funds = Parameters<Sandbox['createWallet']>[0];
 
-/** An agent with a wallet of its own. */
+/** An agent with its own wallet. */
 export interface Agent {
   readonly name: string;
   readonly address: string;
-  /** Base units of USDC that it held when it began. */
+  /** USDC balance of the agent at the start, in base units. */
   readonly opening: bigint;
   readonly client: Client;
-  /** Buys the tool of a server of MCP, as text. */
+  /** Calls and pays a tool of an MCP server; resolves with its text. */
   buyTool(url: string, name: string, query: string): Promise<string>;
-  /** Buys a page, as text. */
+  /** Buys a page; resolves with its text. */
   buyPage(url: string, query: string): Promise<string>;
   close(): Promise<void>;
 }
 
-/** Makes an agent that buys within a policy, over HTTP and MCP from one budget. */
+/** Makes an agent that buys within a policy; HTTP and MCP share its budget. */
 export async function createAgent(
   sandbox: Sandbox,
   name: string,
@@ -30,7 +30,7 @@ export async function createAgent(
   const { address, secretKey } = await sandbox.createWallet(funds);
   const options = { walletSecretKey: secretKey, rpcUrl, jupiterUrl, autoSwap: true, policy };
   const client = createClient(options);
-  // Without a journal all clients of a wallet in a process share one, and with it the budget.
+  // Without a `journal` option, all clients of a wallet in a process share a journal and a budget.
   const ends = [() => client.close()];
   return {
     ...{ name, address, client },

@@ -7,15 +7,15 @@ const say = (text: string) => void process.stdout.write(`${text}\n`);
 const usdc = (units: bigint): string =>
   units < 0n ? `-${formatUiAmount(-units, 6)}` : formatUiAmount(units, 6);
 
-/** An agent, and where it sells if it does. */
+/** An agent, and its shop if it sells. */
 export interface Trader {
   readonly agent: Agent;
   readonly shop?: Shop;
 }
 
 /**
- * Prints the ledger of all agents in USDC, and throws if a line is not what the chain shows, or if
- * they have more or less together than was brought in.
+ * Prints the ledger of all agents in USDC. Throws if a line differs from the chain, or if the sum
+ * of all agents differs from the USDC that they brought in.
  */
 export async function printLedger(sandbox: Sandbox, traders: readonly Trader[]): Promise<void> {
   const rows = await Promise.all(traders.map((trader) => rowOf(sandbox, trader)));

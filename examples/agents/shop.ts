@@ -13,30 +13,30 @@ import type { Sandbox } from 'exact-change-sandbox';
 import express from 'express';
 import { withX402, type Price } from './with-x402.js';
 
-/** Solana's mainnet, which the sandbox stands in for. */
+/** Solana's mainnet, which the sandbox imitates. */
 const NETWORK = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
 
-/** What an agent sells, and how it comes by it. */
+/** A good that an agent sells, and the function that makes it. */
 export interface Good {
   readonly name: string;
   readonly description: string;
-  /** Base units of USDC. */
+  /** Price in base units of USDC. */
   readonly amount: bigint;
   make(query: string): Promise<string>;
 }
 
-/** Where an agent sells: one good over HTTP, one as a tool of MCP. */
+/** The shop of an agent: it sells a good over HTTP, and a good as an MCP tool. */
 export interface Shop {
   readonly http: string;
   readonly mcp: string;
-  /** Base units of USDC that were settled for it, by its own books. */
+  /** Returns the settled revenue by the shop's own books, in base units of USDC. */
   sold(): bigint;
   close(): Promise<void>;
 }
 
 /**
- * Opens the shop of an agent that is paid at an address. Over HTTP the official middleware sells,
- * over MCP `withX402`; both by the same facilitator.
+ * Opens the shop of an agent, which is paid at an address. HTTP uses the official middleware, MCP
+ * uses `withX402`, and both use the same facilitator.
  */
 export async function openShop(
   { facilitatorUrl, mints }: Sandbox,
@@ -85,7 +85,7 @@ async function sellOverHttp(
   app.use(paymentMiddlewareFromHTTPServer(paid, undefined, undefined, false));
   app.get(`/${name}`, (request, response, next) => {
     const { query } = request.query;
-    // What it could not make it does not sell: an error is not settled.
+    // If the good cannot be made, the answer is an error, which the middleware does not settle.
     make(typeof query === 'string' ? query : '').then((text) => response.send(text), next);
   });
   const server = createServer((request, response) => void app(request, response));

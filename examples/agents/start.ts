@@ -1,7 +1,7 @@
-// Agents pay agents: one sells facts, one buys briefs on a budget, and a third makes the briefs: it
-// buys the facts and sells with a margin. Over HTTP and over MCP, each with a wallet of its own, all
-// on one machine: `npm run demo:agents`. With `--without-facilitator` nothing settles, so the story
-// has to fail.
+// Agents pay agents: an agent sells facts, an agent makes briefs from them with a margin, and an
+// agent buys the briefs on a budget. They use HTTP and MCP, each with its own wallet, all on this
+// machine: `npm run demo:agents`. With `--without-facilitator` nothing settles, so the story must
+// fail.
 import { isExactChangeError } from 'exact-change';
 import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { createAgent } from './agent.js';
@@ -10,7 +10,7 @@ import { openShop } from './shop.js';
 
 const FACT = 20_000n;
 const BRIEF = 25_000n;
-/** Dollars. A third brief is more than that. */
+/** Budget in dollars, which is too small for a third brief. */
 const BUDGET = '0.06';
 
 const say = (actor: string, text: string) =>

@@ -4,13 +4,13 @@ import type { Network, PaymentPayload, PaymentRequired } from '@x402/core/types'
 import * as v from 'valibot';
 import { toStandardJsonSchema } from '@valibot/to-json-schema';
 
-/** What a seller charges, and where it is paid. */
+/** The price of a tool, and the address that is paid. */
 export interface Price {
   readonly network: Network;
   readonly payTo: string;
   /** Address of the mint. */
   readonly asset: string;
-  /** Base units. */
+  /** Amount in base units. */
   readonly amount: string;
 }
 
@@ -24,9 +24,9 @@ export interface PaidTool {
 const INPUT = toStandardJsonSchema(v.strictObject({ query: v.string() }));
 
 /**
- * A server of MCP whose tools are paid by x402, as the specification has it: the terms are a result
- * that is an error, the payment comes in `_meta`, and the settlement goes back there. Verified, run,
- * settled, in this order: a tool that fails is not paid, and no answer is given unpaid.
+ * Adds tools that are paid by x402 to an MCP server, as in x402's specification for MCP: an error
+ * result contains the terms, and `_meta` contains the payment and the settlement. It verifies the
+ * payment, runs the tool, then settles. So a failed tool is not paid, and no answer is unpaid.
  */
 export function withX402(server: McpServer, seller: x402ResourceServer) {
   return {
@@ -74,7 +74,7 @@ function asks(terms: PaymentRequired): CallToolResult {
   };
 }
 
-/** What a buyer sent; the facilitator judges it. */
+/** Returns the payment that a buyer sent; the facilitator verifies it. */
 function paymentIn(meta: object | undefined): PaymentPayload | undefined {
   const payment: unknown = Reflect.get(meta ?? {}, 'x402/payment');
   return typeof payment === 'object' && payment !== null && 'payload' in payment

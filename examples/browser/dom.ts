@@ -12,7 +12,7 @@ interface Attributes {
   readonly href?: string;
 }
 
-/** An element. Text becomes text, whatever it says: most of it is a seller's. */
+/** Makes an element. Text is never parsed as HTML, because most texts come from sellers. */
 export function element<N extends keyof HTMLElementTagNameMap>(
   name: N,
   { onclick, ...attributes }: Attributes,
@@ -25,26 +25,26 @@ export function element<N extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
-/** The element of the page with an id. */
+/** Returns the element with an id. */
 export function find(id: string): HTMLElement {
   const found = document.getElementById(id);
   if (found === null) throw new Error(`The page has no #${id}.`);
   return found;
 }
 
-/** The field of the page with an id. */
+/** Returns the input field with an id. */
 export function field(id: string): HTMLInputElement {
   const found = find(id);
   if (found instanceof HTMLInputElement) return found;
   throw new Error(`#${id} is no field.`);
 }
 
-/** Shows these in place of what was there. */
+/** Replaces the content of an element. */
 export function show(id: string, ...children: readonly Child[]): void {
   find(id).replaceChildren(...children.filter((child) => child !== undefined));
 }
 
-/** Terms and what they stand for. */
+/** Makes a description list of terms with their values. */
 export function facts(rows: readonly (readonly [term: string, ...Child[]])[]): HTMLElement {
   return element(
     'dl',

@@ -3,7 +3,7 @@ import { element } from './dom.js';
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** How to send the wallet what is missing: on this device by the link, on another by its QR code. */
+/** Shows how to send the missing funds to the wallet: by a link here, or by QR code on a phone. */
 export function fundingOf(link: string): readonly Node[] {
   return [
     element('p', {}, element('a', { href: link }, 'Open a wallet app that sends it')),

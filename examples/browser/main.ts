@@ -1,4 +1,5 @@
-// A page that pays: `npm run demo:browser`. What sellers, tokens and wallets say becomes text only.
+// A page that pays: `npm run demo:browser`. It shows texts of sellers, tokens and wallets only as
+// text, never as HTML.
 import {
   createClient,
   isExactChangeError,
@@ -18,7 +19,7 @@ import { amountText, short } from './text.js';
 import { doors, onWallets, type Door, type Settings } from './wallets.js';
 
 const DOOR = 'exact-change wallet';
-/** How long the chain may take after an answer, for the list of steps. */
+/** Milliseconds after the answer for which the list of steps still waits for the chain. */
 const STEPS_FOR_MS = 30_000;
 const FUNDS = {
   untouched: 'Nothing has left the wallet.',
@@ -31,13 +32,13 @@ const settings = (await (await fetch('./settings.json')).json()) as Settings;
 const { rpcUrl, wsUrl, jupiterUrl, sandboxKey, samples = [] } = settings;
 const journal = indexedDbJournal();
 let client: Client | undefined;
-/** The most that the purchase would take that is shown, in US dollars. */
+/** Most US dollars that the shown purchase may take. */
 let planned: string | undefined;
-/** How often what is shown was read: what is read later is shown, however long that takes. */
+/** Number of reads so far, so that a slow earlier read does not replace a later read. */
 let reads = 0;
-/** Of what the wallet holds. */
+/** Decimals of the tokens that the wallet holds, by mint. */
 let decimals = new Map<string, number>();
-/** What may be signed: nothing else is, whatever the seller asks for by then. */
+/** The approved purchase. The wallet signs nothing else, even if the seller changes its terms. */
 let approved: Purchase | undefined;
 
 const say = (text: string) => show('status', text);
@@ -62,7 +63,7 @@ async function connect(door: Door, silent: boolean): Promise<void> {
     sessionStorage.setItem(DOOR, door.name);
     for (const change of ['payment.settled', 'payment.unsettled'] as const)
       client.on(change, () => void refresh().catch(explain));
-    // Without it a browser that lacks room may drop the journal.
+    // Without persistence, a browser that is short of space may delete the journal.
     await (navigator.storage as StorageManager | undefined)?.persist();
     await refresh();
     const purchase = cutOff(client.address);
@@ -110,7 +111,7 @@ function showDoors(): void {
   );
 }
 
-/** Shows what the journal and the chain say by now. */
+/** Shows the current state of the journal and the chain. */
 async function refresh(): Promise<void> {
   const payer = client;
   if (payer === undefined) return;
@@ -208,7 +209,7 @@ async function pay(payer: Client, purchase: Purchase): Promise<void> {
     approved = undefined;
     setBusy(false);
     refresh().catch(explain);
-    // The chain's word comes after the answer.
+    // The chain decides after the answer, so keep listening for a while.
     setTimeout(stop, STEPS_FOR_MS);
   }
 }

@@ -7,7 +7,7 @@ export interface Choices {
   readonly cancel: () => void;
 }
 
-/** What a purchase would take, before anything is signed. */
+/** Shows the cost of a purchase before the wallet signs it. */
 export function planPanel(
   plan: Plan,
   most: string | undefined,

@@ -1,17 +1,17 @@
 import { isExactChangeError, type Client, type Plan } from 'exact-change';
 import { microUsd, upToCents } from './text.js';
 
-/** What a person said yes to. It outlives a reload, so that the purchase ends as it was approved. */
+/** A purchase that the user approved. It survives a reload, so that it ends as approved. */
 export interface Purchase {
-  /** The wallet that pays: from another one it would be paid again. */
+  /** Wallet that pays. Another wallet would pay a second time. */
   readonly wallet: string;
   readonly url: string;
-  /** The same for each try: it is paid once. */
+  /** Idempotency key of each try, so that the purchase is paid a single time. */
   readonly key: string;
   readonly mint: string;
   readonly amount: string;
   readonly payTo: string;
-  /** The most that may leave the wallet for it, in US dollars; absent if it has no price. */
+  /** Most US dollars that may leave the wallet; absent if the token has no price. */
   readonly most?: string;
 }
 
@@ -24,7 +24,7 @@ const STORED = 'exact-change purchase';
 const SHOWN = 20_000;
 const AGAIN_MS = 500;
 
-/** What approving a plan means; undefined if there is nothing to pay. */
+/** Returns the purchase that an approval of the plan allows; undefined if the URL is free. */
 export function purchaseOf(wallet: string, { url, payment, cost }: Plan): Purchase | undefined {
   if (payment === undefined) return undefined;
   const { mint, amount, payTo } = payment;
@@ -32,7 +32,7 @@ export function purchaseOf(wallet: string, { url, payment, cost }: Plan): Purcha
   return { wallet, url, key: crypto.randomUUID(), mint, amount, payTo, ...most };
 }
 
-/** Whether what is about to be signed is what was approved, and takes no more. */
+/** Returns true if a plan matches the approved purchase and takes no more. */
 export function isApproved(plan: Plan, purchase: Purchase | undefined): boolean {
   if (purchase === undefined || plan.payment === undefined) return false;
   const { mint, amount, payTo } = plan.payment;
@@ -49,19 +49,19 @@ export function isApproved(plan: Plan, purchase: Purchase | undefined): boolean 
   );
 }
 
-/** The purchase of a wallet that a reload cut off, if one did. */
+/** Returns the wallet's purchase that a reload interrupted, or undefined. */
 export function cutOff(wallet: string): Purchase | undefined {
   const text = sessionStorage.getItem(STORED);
   if (text === null) return undefined;
-  const purchase = JSON.parse(text) as Purchase; // Written by `buy`.
+  const purchase = JSON.parse(text) as Purchase; // `buy` wrote it.
   return purchase.wallet === wallet ? purchase : undefined;
 }
 
 /**
- * Buys, or goes on with it after a reload: asks until there is an answer, or it is known that there
- * can be none. Rejects as `client.fetch`.
+ * Buys, or continues after a reload. It repeats the call until there is an answer or a final error.
+ * Rejects like `client.fetch`.
  *
- * @param waits - Called each time before it asks again, with the reason.
+ * @param waits - Called before each repetition, with the reason.
  */
 export async function buy(
   client: Client,
@@ -76,7 +76,7 @@ export async function buy(
       sessionStorage.removeItem(STORED);
       return { status: response.status, text: text.slice(0, SHOWN) };
     } catch (error) {
-      // The tab before the reload is about to end, or the chain has yet to decide.
+      // The call from before the reload has not ended yet, or the chain has not decided yet.
       if (
         !isExactChangeError(error, 'payment_in_progress') &&
         !isExactChangeError(error, 'payment_uncertain')

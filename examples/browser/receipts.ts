@@ -9,7 +9,7 @@ const STATES: Readonly<Record<Receipt['state'], string>> = {
   uncertain: 'not known yet',
 };
 
-/** Receipts, the last first. */
+/** Shows receipts, newest first. */
 export function receiptList(receipts: readonly Receipt[], isSandbox: boolean): HTMLElement {
   if (receipts.length === 0)
     return element('p', { class: 'note' }, 'What is paid shows here, also after a reload.');
@@ -49,7 +49,7 @@ function entry(receipt: Receipt, isSandbox: boolean): HTMLElement {
       {},
       element('summary', {}, 'Details'),
       element('pre', {}, formatReceipt(receipt)),
-      // The sandbox's chain is on no explorer.
+      // No explorer shows the sandbox's chain.
       isSandbox || signature === undefined ? undefined : link(explorerUrl(signature, network)),
     ),
   );

@@ -8,7 +8,7 @@ const outDir = fileURLToPath(
   new URL('../../node_modules/.cache/exact-change/page', import.meta.url),
 );
 
-/** The settings of a page on a sandbox, with a key of its own. */
+/** Makes the settings of a page on a sandbox, with a new wallet's key. */
 export async function settingsFor(sandbox: Sandbox): Promise<Settings> {
   const { rpcUrl, wsUrl, jupiterUrl, apiUrl, routes } = sandbox;
   const { secretKey } = await sandbox.createWallet({ SOL: '0.2', BONK: '500000' });
@@ -26,7 +26,7 @@ export async function servePage(
   const shared = { root, configFile: false, logLevel: 'warn' } as const;
   await build({
     ...shared,
-    // In this repository the package is its source.
+    // In this repository, the package name resolves to the sources.
     resolve: { tsconfigPaths: true },
     build: { outDir, emptyOutDir: true, target: 'es2022', chunkSizeWarningLimit: 1_000 },
   });

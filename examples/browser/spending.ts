@@ -5,7 +5,7 @@ import { microUsd, solText, usdText } from './text.js';
 const SVG = 'http://www.w3.org/2000/svg';
 const WIDTH = 1000;
 
-/** What a bar is made of. */
+/** A part of a bar. */
 interface Part {
   readonly name: string;
   readonly value: bigint;
@@ -23,7 +23,7 @@ const UNITS: Readonly<Record<string, string>> = {
   lamports: 'Network fees and rent',
 };
 
-/** What is spent of each limit, as bars; with what an approved purchase would take at most. */
+/** Shows the use of each cap as a bar, with the most that the planned purchase may take. */
 export function spendingChart(caps: readonly CapUse[], planned?: string): HTMLElement {
   const isInUsd = caps.some(({ unit }) => unit === 'USD');
   return element(
@@ -72,7 +72,7 @@ function bar(pieces: readonly Part[], most: bigint, label: string): Node {
   let from = 0;
   for (const { name, value } of pieces) {
     const share = most === 0n ? 0 : Number((value * BigInt(WIDTH) * 100n) / most) / 100;
-    // What is there can be seen, however little it is.
+    // Keep a nonzero part visible, even if it is tiny.
     const width = Math.min(WIDTH - from, value > 0n ? Math.max(4, share) : 0);
     const piece = document.createElementNS(SVG, 'rect');
     const place = { x: from, y: 0, width, height: 14, class: name };

@@ -1,4 +1,4 @@
-// A page that pays, on a sandbox: `npm run demo:browser`, then open the address that it prints.
+// A page that pays on a sandbox: run `npm run demo:browser`, then open the URL that it prints.
 import { createSandbox } from 'exact-change-sandbox';
 import { servePage, settingsFor } from './serve.js';
 

@@ -2,7 +2,7 @@ import type { ClientEvent } from 'exact-change';
 import { element, find } from './dom.js';
 import { amountText, short, type DecimalsOf } from './text.js';
 
-/** What a step of a payment says to a person. */
+/** Returns the text of a payment's step for the user. */
 function stepText(event: ClientEvent, decimalsOf: DecimalsOf): string {
   const text = (mint: string, amount: string) => amountText(mint, amount, decimalsOf(mint));
   switch (event.type) {
@@ -41,7 +41,7 @@ function stepText(event: ClientEvent, decimalsOf: DecimalsOf): string {
   }
 }
 
-/** A list of steps, each with the time since the first. */
+/** Starts a list of steps, each with the time since the first step. */
 export function startSteps(decimalsOf: DecimalsOf): (event: ClientEvent) => void {
   const list = find('steps');
   list.replaceChildren();

@@ -3,15 +3,18 @@ import { formatUiAmount, parseUiAmount, pinnedMints, SOLANA_MAINNET } from 'exac
 const DECIMALS_OF_SOL = 9;
 const MICRO_USD = 6;
 
-/** An address, as far as people compare it. */
+/** Shortens an address to its first and last four letters, which people compare. */
 export function short(address: string): string {
   return `${address.slice(0, 4)}…${address.slice(-4)}`;
 }
 
-/** How many decimals a token has, as the chain says, if the wallet holds it. */
+/** Returns a token's decimals by the chain, if the wallet holds the token. */
 export type DecimalsOf = (mint: string) => number | undefined;
 
-/** An amount of base units of a mint. A token that is not pinned may call itself anything. */
+/**
+ * Formats base units of a mint. It shows the symbol only of pinned tokens, because other tokens may
+ * use any symbol.
+ */
 export function amountText(mint: string, amount: string, decimals?: number): string {
   const pinned = pinnedMints(SOLANA_MAINNET).find((one) => one.mint === mint);
   const places = pinned?.decimals ?? decimals;
@@ -28,12 +31,12 @@ export function usdText(usd: string): string {
   return `$${whole}.${fraction.padEnd(2, '0')}`;
 }
 
-/** Millionths of a dollar. */
+/** Converts dollars to millionths of a dollar. */
 export function microUsd(usd: string): bigint {
   return parseUiAmount(usd, MICRO_USD) ?? 0n;
 }
 
-/** Dollars up to the next whole cent. */
+/** Rounds dollars up to the next whole cent. */
 export function upToCents(usd: string): string {
   const cents = (microUsd(usd) + 9_999n) / 10_000n;
   return formatUiAmount(cents * 10_000n, MICRO_USD);

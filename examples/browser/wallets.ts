@@ -2,25 +2,25 @@ import { getWallets } from '@wallet-standard/app';
 import type { ClientOptions } from 'exact-change';
 import { connectWallet } from 'exact-change/wallet-standard';
 
-/** What the page is told of where it runs: `settings.json`. */
+/** Settings of the page, from `settings.json`. */
 export interface Settings {
   readonly rpcUrl: string;
   readonly wsUrl?: string;
   readonly jupiterUrl?: string;
-  /** A key for trying the page out, worth nothing. */
+  /** A worthless key to try the page. */
   readonly sandboxKey?: string;
-  /** What can be bought. */
+  /** Goods that the page offers. */
   readonly samples?: readonly { readonly url: string; readonly description: string }[];
 }
 
-/** A way to sign. */
+/** A wallet that can sign. */
 export interface Door {
   readonly name: string;
-  /** @param silent - Without asking the person: only what was connected before. */
+  /** @param silent - True to use only an earlier connection, without a question to the user. */
   signer(silent: boolean): Promise<Pick<ClientOptions, 'signer' | 'walletSecretKey'>>;
 }
 
-/** The wallets of this browser that speak the Wallet Standard, and the sandbox's own key. */
+/** Returns the browser's wallets that support the Wallet Standard, and the sandbox's key. */
 export function doors({ sandboxKey }: Settings): Door[] {
   const wallets = getWallets()
     .get()
@@ -36,7 +36,7 @@ export function doors({ sandboxKey }: Settings): Door[] {
   return [...wallets, ...own];
 }
 
-/** Calls when a wallet appears or goes: extensions announce themselves when they like. */
+/** Calls `listener` when a wallet appears or disappears; extensions may announce it at any time. */
 export function onWallets(listener: () => void): void {
   const wallets = getWallets();
   wallets.on('register', listener);

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** Links within a built site that lead nowhere, and what it would load from elsewhere. */
+/** Returns the broken links of a built site, and the resources that it loads from other sites. */
 export function brokenLinks(site: string): readonly string[] {
   const pages = readdirSync(site, { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('.html'),
@@ -11,9 +11,9 @@ export function brokenLinks(site: string): readonly string[] {
   );
   return [...texts].flatMap(([path, text]) => {
     const links = [...text.matchAll(/<a [^>]*?href="([^"]+)"/g)].map(([, href = '']) => href);
-    const dead = links.filter((href) => !leadsSomewhere(href, path, site, texts));
+    const broken = links.filter((href) => !leadsSomewhere(href, path, site, texts));
     const loads = [...text.matchAll(/<(?:script|link|img)[^>]*?(?:src|href)="(https?:[^"]+)"/g)];
-    return [...dead, ...loads.map(([, url = '']) => url)].map((what) => `${path}: ${what}`);
+    return [...broken, ...loads.map(([, url = '']) => url)].map((link) => `${path}: ${link}`);
   });
 }
 
@@ -27,7 +27,9 @@ function leadsSomewhere(
   const [path = '', hash] = href.replaceAll('&amp;', '&').split('#');
   const target =
     path === '' ? from : path.startsWith('/') ? join(site, path) : join(dirname(from), path);
-  const page = [target, `${target}.html`, join(target, 'index.html')].find((one) => texts.has(one));
+  const page = [target, `${target}.html`, join(target, 'index.html')].find((file) =>
+    texts.has(file),
+  );
   if (page === undefined) return existsSync(target) && path !== '';
   return (
     hash === undefined ||

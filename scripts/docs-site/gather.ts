@@ -6,12 +6,12 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 export const SITE = join(root, 'docs/site');
 const PAGES = join(SITE, 'pages');
 
-/** In Markdown, a link to a file of the repository, beside what stands in code. */
+/** Matches code in Markdown, which is skipped, or a link to a file of the repository. */
 const LINK = /(```[^]*?```|`[^`\n]*`)|\]\((?![a-z]+:|#)([^)#\s]+)(#[^)]*)?\)/g;
 
 /**
- * Puts what the site shows into a folder of its own, in the tree of the repository: the guides, the
- * examples, and each file that one of those links to. Code becomes a page that holds it.
+ * Writes the pages of the site to a separate folder, in the tree of the repository: the guides, the
+ * examples, and each file that a page links to. A source file becomes a page with its code.
  */
 export function gatherPages(): readonly string[] {
   rmSync(PAGES, { recursive: true, force: true });
@@ -39,7 +39,7 @@ export function gatherPages(): readonly string[] {
   return [...known];
 }
 
-/** Where the page of a file is. */
+/** Returns the path of a file's page. */
 function pathOf(path: string): string {
   if (path === 'README.md') return 'index.md';
   return path.endsWith('.md') ? path : `${path}.md`;

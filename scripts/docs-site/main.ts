@@ -1,4 +1,4 @@
-// Builds the site of the documentation: `npm run docs:site`, into docs/site/.vitepress/dist.
+// Builds the documentation site into docs/site/.vitepress/dist: `npm run docs:site`.
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,5 +12,5 @@ console.log(`${gatherPages().length} files of the repository are pages.`);
 if (!existsSync(join(SITE, 'node_modules/vitepress'))) npm('ci', '--no-audit', '--no-fund');
 npm('run', '--silent', 'build');
 const broken = brokenLinks(join(SITE, '.vitepress/dist'));
-for (const one of broken) console.error(one);
+for (const link of broken) console.error(link);
 if (broken.length > 0) process.exitCode = 1;

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { createClient, settled, type ClientEvent } from 'exact-change';
 import { createSandbox } from 'exact-change-sandbox';
 
-/** What one paid call did, as the page steps through it. */
+/** A recorded paid call; the page steps through it. */
 export interface Recording {
   readonly holds: string;
   readonly steps: readonly Step[];
@@ -11,7 +11,7 @@ export interface Recording {
 
 /** A message between two parties, or an event of the client. */
 export interface Step {
-  /** Milliseconds since the call. */
+  /** Milliseconds since the call began. */
   readonly after: number;
   readonly message: Message | ClientEvent;
 }
@@ -19,18 +19,18 @@ export interface Step {
 interface Message {
   readonly type: 'http';
   readonly to: 'seller' | 'jupiter' | 'solana';
-  /** Method and path; of a node, what was asked of it. */
+  /** Method and path; for a node, the RPC method. */
   readonly request: string;
-  /** What the request has that pays, as JSON. */
+  /** Payment header of the request, as JSON. */
   readonly payment?: unknown;
   readonly status: number;
-  /** What is asked for, as JSON. */
+  /** Terms of the 402, as JSON. */
   readonly terms?: unknown;
 }
 
 export const PLACE = fileURLToPath(new URL('../../docs/site/payment.json', import.meta.url));
 
-/** A wallet with SOL alone buys for USDC, on a sandbox: a swap, and a payment. */
+/** Records a purchase for USDC by a wallet that holds only SOL: a swap and a payment. */
 export async function recordPayment(): Promise<Recording> {
   const sandbox = await createSandbox();
   const { secretKey } = await sandbox.createWallet({ SOL: '0.5' });
@@ -67,13 +67,13 @@ export async function recordPayment(): Promise<Recording> {
   return { holds: '0.5 SOL', steps };
 }
 
-/** A header of x402 is JSON in base64. */
+/** Decodes an x402 header, which is JSON in base64. */
 function partOf(name: 'payment' | 'terms', header: string | null): object {
   if (header === null) return {};
   return { [name]: JSON.parse(Buffer.from(header, 'base64').toString('utf8')) as unknown };
 }
 
-/** What stays the same from one run to the next: names, and the kinds of values. */
+/** Returns the parts of a recording that every run has in common: names, and types of values. */
 export function shapeOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(shapeOf);
   if (typeof value !== 'object' || value === null) return typeof value;

@@ -13,8 +13,8 @@ import type { FreedReceipt, Receipt, ReceiptFilter } from '../../src/receipt.js'
 import type { SwapQuote, SwapRequest } from '../../src/swaps/types.js';
 
 /**
- * What Python has for a name: the same in snake_case (`true`), something else (its name), or
- * nothing, and why. A name that TypeScript gets is missing here until the compiler is told.
+ * Python's counterpart of a TypeScript name: the same name in snake_case (`true`), another name, or
+ * the reason why it lacks one. The compiler fails if a new TypeScript name is missing here.
  */
 type Place = true | string | { readonly lacks: string };
 type Places<Names extends PropertyKey> = Readonly<Record<Names, Place>>;
@@ -124,7 +124,7 @@ const swapQuote: Places<keyof SwapQuote> = {
 const payment: Places<keyof Payment> = { header: true, receipt: true };
 
 type Fields<N extends EventName> = Places<keyof EventDetails[N]> | { readonly lacks: string };
-/** The details of each event. */
+/** Details of each event. */
 const events: { readonly [N in EventName]: Fields<N> } = {
   'payment.required': { url: true, method: true, offers: true },
   'payment.chosen': {
@@ -183,12 +183,12 @@ const exportsOfIndex: Places<keyof typeof exported> = {
   toNetwork: { lacks: 'The option `network` takes names and CAIP-2 ids.' },
 };
 
-/** By what a caller meets: what TypeScript has, what of it Python has, and why not the rest. */
+/** TypeScript's public names by type, with their counterparts in Python. */
 export const surface = {
   ...{ client, clientOptions, timeouts, relayer, policy, limits, topUp, lists, swapOptions, receiptFilter },
   ...{ receipt, paidPayment, paidSwap, cost, freedReceipt, plan, plannedRelayer },
   ...{ swapResult, swapQuote, payment, exports: exportsOfIndex, events },
-  /** What Python alone has. */
+  /** Names that only Python has. */
   pythonOnly: {
     client: {
       ...{ get: 'As of httpx.', options: 'As of httpx.', head: 'As of httpx.' },

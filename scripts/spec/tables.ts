@@ -146,7 +146,7 @@ const webhooks = {
   ),
 };
 
-/** What programs say to the journal in Postgres; `{schema}` stands for the name of its schema. */
+/** SQL of the Postgres journal; `{schema}` stands for the name of its schema. */
 const inSchema = tablesNamed('{schema}');
 const postgres = {
   version: VERSION,
@@ -158,7 +158,7 @@ const postgres = {
   statements: statementsOf(inSchema),
 };
 
-/** What wallets may add to a transaction before they sign it. */
+/** Guards that wallets may add to a transaction before they sign it. */
 const wallets = {
   program: LIGHTHOUSE_PROGRAM,
   accounts: Object.fromEntries(GUARD_ACCOUNTS),
@@ -167,7 +167,7 @@ const wallets = {
   rules: changeTexts.map(({ id, refuses, why }) => ({ id, refuses, why })),
 };
 
-/** The ranges of code points that are not shown, both ends included. */
+/** Returns the ranges of code points that are never shown, both ends included. */
 function unsafeRanges(): number[][] {
   const ranges: number[][] = [];
   for (let point = 0; point <= 0x10ffff; point += 1) {
@@ -180,7 +180,7 @@ function unsafeRanges(): number[][] {
   return ranges;
 }
 
-/** By file name: the tables that both languages go by. */
+/** Tables that both languages use, by file name. */
 export const tables: Readonly<Record<string, () => unknown>> = {
   'errors.json': () => errors,
   'states.json': () => ({ attempts: attemptStates, outcomes }),

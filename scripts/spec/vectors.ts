@@ -14,7 +14,7 @@ import { tokens } from './vectors/tokens.js';
 import { walletChanges } from './vectors/wallets.js';
 import { operationsOf, problems, webhooks } from './vectors/wire.js';
 
-/** By file name: what goes in and what comes out, a row each. */
+/** Test vectors by file name: a row for each input with its output. */
 export const vectors: Readonly<Record<string, () => Promise<unknown[]> | unknown[]>> = {
   'amounts.jsonl': amounts,
   'json.jsonl': json,

@@ -1,7 +1,7 @@
 import { getAddressEncoder, type Address } from '@solana/kit';
 import { PROGRAMS } from './addresses.js';
 
-/** An account as it lies on the chain. */
+/** An account on the chain. */
 export interface ChainAccount {
   readonly owner: Address;
   readonly lamports: bigint;
@@ -9,7 +9,7 @@ export interface ChainAccount {
   readonly executable: boolean;
 }
 
-/** The accounts of a chain by address; null hides one that the world has. */
+/** Accounts of a chain by address; null hides an account of {@link WORLD}. */
 export type Accounts = ReadonlyMap<Address, ChainAccount | null>;
 
 const TOKEN_ACCOUNT_BYTES = 165;
@@ -40,7 +40,7 @@ export function concat(...parts: readonly ArrayLike<number>[]): Uint8Array {
   return Uint8Array.from(parts.flatMap((part) => Array.from(part)));
 }
 
-/** Zeros, with parts written over them. */
+/** Returns zeros with parts written over them. */
 function laidOut(
   size: number,
   ...parts: readonly (readonly [offset: number, bytes: ArrayLike<number>])[]
@@ -114,8 +114,7 @@ export function mint(programAddress: Address, decimals: number, authority?: Addr
         ] as const)),
     [44, [decimals, 1]],
   );
-  // Token-2022: the kind of account (1), then the extension MintCloseAuthority (3) with no key in
-  // it.
+  // Token-2022: the kind of account (1), then the extension MintCloseAuthority (3) without a key.
   const extended =
     programAddress === PROGRAMS.token2022
       ? concat(laidOut(165, [0, base]), [1], u16(3), u16(32), new Uint8Array(32))
@@ -123,7 +122,7 @@ export function mint(programAddress: Address, decimals: number, authority?: Addr
   return account(programAddress, extended);
 }
 
-/** A multisig of the token programs, one of one. */
+/** Makes a multisig of a token program with a single signer. */
 export function multisig(programAddress: Address, signer: Address): ChainAccount {
   return account(programAddress, laidOut(355, [0, [1, 1, 1]], [3, keyBytes(signer)]));
 }
@@ -132,11 +131,11 @@ export interface Table {
   readonly addresses: readonly Address[];
   readonly owner?: Address;
   readonly authority?: Address;
-  /** 1: a table; 0: one that was never initialized. */
+  /** 1 for a table, 0 for a table that was never initialized. */
   readonly state?: number;
   readonly deactivationSlot?: bigint;
   readonly lastExtendedSlot?: bigint;
-  /** Where what was added in that slot begins. */
+  /** Index of the first entry that was added in the last extended slot. */
   readonly startIndex?: number;
 }
 
@@ -196,7 +195,7 @@ export function programData(authority: Address): ChainAccount {
   );
 }
 
-/** A program that waits to be deployed. */
+/** Makes a buffer account with a program that is not deployed yet. */
 export function programBuffer(authority: Address): ChainAccount {
   return account(
     PROGRAMS.upgradeableLoader,

@@ -42,26 +42,26 @@ export const MINTS = {
   usdc: address('EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v'),
   usdt: address('Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB'),
   wsol: address('So11111111111111111111111111111111111111112'),
-  /** Token-2022. */
+  /** A mint of Token-2022. */
   pyusd: address('2b1kV6DkPAnxd5ixfnxCpjxmKwqjjaYmCZfHsFu24GXo'),
-  /** Held by the wallet, part of no swap here. */
+  /** A token that the wallet holds, but that no swap of the corpus trades. */
   bonk: address('DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263'),
 } as const;
 
-/** `["__event_authority"]` of Jupiter. */
+/** PDA of Jupiter with the seed `__event_authority`. */
 export const EVENT_AUTHORITY = address('D8cy77BBepLMngZx6ZukaTff5hCt1HrWyKk3Hnd9oitf');
-/** `["authority", 3]` of Jupiter: owns the accounts that shared-accounts swaps go through. */
+/** PDA of Jupiter with the seeds `authority`, 3: owns the accounts of shared-accounts swaps. */
 export const SHARED_AUTHORITY = address('6U91aKa8pmMxkJwBCfPTmUEfZi6dHe7DcFq2ALvB2tbB');
 export const SHARED_ID = 3;
 
-/** An address that is as good as any: 32 bytes of two numbers. */
+/** Makes an arbitrary address: 32 bytes from two numbers. */
 export function someKey(first: number, second = first + 1): Address {
   return getAddressDecoder().decode(new Uint8Array(32).fill(first).fill(second, 16));
 }
 
 export const WALLET = someKey(7);
 export const ATTACKER = someKey(66);
-/** Mints that call themselves by a symbol of ours, with its decimals. */
+/** Fake mints with the symbol and the decimals of a pinned mint. */
 export const FAKE_MINTS = {
   usdc: someKey(150),
   usdt: someKey(152),
@@ -109,18 +109,18 @@ function tokenOf(owner: Address, mint: Address): Address {
   return derived;
 }
 
-/** The wallet's associated token account. */
+/** Returns the wallet's associated token account. */
 export const own = (mint: Address): Address => tokenOf(WALLET, mint);
-/** The attacker's. */
+/** Returns the attacker's associated token account. */
 export const theirs = (mint: Address): Address => tokenOf(ATTACKER, mint);
 
-/** The wallet's account for PYUSD, derived as if the mint were the older token program's. */
+/** The wallet's PYUSD account, derived as if the mint belonged to the older token program. */
 export const OWN_PYUSD_OF_WRONG_PROGRAM = await associatedToken(
   WALLET,
   MINTS.pyusd,
   PROGRAMS.token,
 );
-/** The wallet's account for USDC, derived as if the mint were Token-2022's. */
+/** The wallet's USDC account, derived as if the mint belonged to Token-2022. */
 export const OWN_USDC_OF_WRONG_PROGRAM = await associatedToken(
   WALLET,
   MINTS.usdc,

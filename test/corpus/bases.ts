@@ -33,16 +33,16 @@ import {
 } from './instructions.js';
 import { POOLS, TABLES, TABLE_ENTRIES } from './world.js';
 
-/** What was agreed with the user: what the swap is judged by. */
+/** Terms that the user agreed to, by which the swap is judged. */
 export interface Expectation {
   readonly wallet: Address;
   readonly inputMint: Address;
   readonly outputMint: Address;
   readonly inputProgram: Address;
   readonly outputProgram: Address;
-  /** Base units. */
+  /** Most base units of the input. */
   readonly maxIn: bigint;
-  /** Base units. */
+  /** Least base units of the output. */
   readonly minOut: bigint;
   readonly slippageBps: number;
   /** Lamports. */
@@ -55,7 +55,7 @@ interface Direction {
   /** Base units. */
   readonly inAmount: bigint;
   readonly outAmount: bigint;
-  /** Mints whose account of the wallet is created on the way. */
+  /** Mints for which the transaction creates the wallet's account. */
   readonly creates: readonly Address[];
   readonly wraps: boolean;
   readonly unwraps: boolean;
@@ -102,14 +102,14 @@ export const DIRECTIONS: Readonly<Record<DirectionName, Direction>> = {
   },
   'usdc-pyusd': { input: usdc, output: pyusd, ...dollars, ...plain, creates: [pyusd] },
   'pyusd-usdc': { input: pyusd, output: usdc, ...dollars, ...plain },
-  /** Wrapped SOL both ways, neither wrapped nor unwrapped on the way. */
+  /** The output is wrapped SOL that stays wrapped. */
   'usdc-wsol': { input: usdc, output: wsol, ...buysSol, ...plain, creates: [wsol] },
   'wsol-usdc': { input: wsol, output: usdc, ...sellsSol, ...plain },
 };
 
 const SLIPPAGE_BPS = 50;
 
-/** An honest transaction, taken apart. */
+/** The parts of an honest transaction. */
 export interface Base {
   readonly form: FormName;
   readonly direction: DirectionName;
@@ -160,7 +160,7 @@ export function base(form: FormName, direction: DirectionName, withTables: boole
   };
 }
 
-/** The order in which Jupiter returns them. */
+/** Returns the instructions in Jupiter's order. */
 export function instructionsOf({ compute, setup, swap, cleanup }: Base): FilledInstruction[] {
   return [...compute, ...setup, swap, ...cleanup];
 }
@@ -196,8 +196,8 @@ function places({
       sourceProgram: inputProgram,
       destinationProgram: outputProgram,
     },
-    // The V1 forms name the older token program always, and Token-2022 beside it if one of the
-    // mints is of it.
+    // V1 forms always name the older token program. They also name Token-2022 if a mint belongs to
+    // it.
     tokenProgram: PROGRAMS.token,
     token2022: [inputProgram, outputProgram].includes(PROGRAMS.token2022)
       ? PROGRAMS.token2022
@@ -211,7 +211,7 @@ function places({
   };
 }
 
-/** The wallet is among the accounts of each venue: the venue gets its signature. */
+/** Accounts of the Raydium venue. They name the wallet, so the venue gets its signature. */
 function raydium({ inputMint, outputMint }: Expectation): AccountMeta[] {
   const { amm, authority, openOrders, vaultIn, vaultOut } = POOLS.raydium;
   const pool = [
@@ -248,7 +248,7 @@ function whirlpool({ inputMint, outputMint }: Expectation): AccountMeta[] {
   ];
 }
 
-/** The same transaction with another swap in it. */
+/** Returns the transaction with a changed swap. */
 export function withTerms(
   base: Base,
   change: (terms: Terms) => Partial<Terms>,

@@ -16,12 +16,12 @@ import {
 import { concat } from './accounts.js';
 import { WALLET, someKey } from './addresses.js';
 
-/** The most that one packet of the network carries. */
+/** Most bytes of a network packet, and so of a transaction. */
 export const PACKET_BYTES = 1232;
 const SIGNATURE_BYTES = 64;
 
 type Compiled = CompiledTransactionMessage & CompiledTransactionMessageWithLifetime;
-/** A v0 message whose accounts are numbers already: what an attack rearranges. */
+/** A compiled v0 message, with accounts as indexes, which attacks rearrange. */
 export type Message = Extract<Compiled, { readonly version: 0 }>;
 type Tables = Readonly<Record<Address, Address[]>>;
 
@@ -29,11 +29,11 @@ export interface Draft {
   readonly instructions: readonly Instruction[];
   readonly tables?: Tables;
   readonly feePayer?: Address;
-  /** A blockhash, or whatever stands in its place. */
+  /** Blockhash, or another value in its place. */
   readonly lifetime?: Address;
 }
 
-/** The message as an honest compiler writes it. */
+/** Compiles the message as an honest compiler does. */
 export function compile({
   instructions,
   tables = {},
@@ -58,10 +58,7 @@ export function messageBytes(message: Compiled): Uint8Array {
   return new Uint8Array(getCompiledTransactionMessageEncoder().encode(message));
 }
 
-/**
- * Unsigned wire bytes: an empty signature for each that the header asks for, unless others are
- * given.
- */
+/** Returns wire bytes with an empty signature for each signer, unless `signatures` are given. */
 export function wire(
   message: Compiled,
   signatures: readonly Uint8Array[] = emptySignatures(message.header.numSignerAccounts),
@@ -74,8 +71,8 @@ export function emptySignatures(count: number): Uint8Array[] {
 }
 
 /**
- * An unsigned transaction as a service returns it. Throws if it would not fit a packet: that
- * would be another attack than meant.
+ * Returns an unsigned transaction as a service sends it. Throws if it does not fit in a packet,
+ * because the size must not be the reason of a refusal.
  */
 export function transaction(
   draft: Draft,

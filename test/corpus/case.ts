@@ -13,39 +13,36 @@ import { FORMS, FORM_NAMES, type Form, type FormName, type Terms } from './forms
 import type { FilledInstruction } from './instructions.js';
 
 export interface SwapCase {
-  /** `family/attack/form/direction`. */
+  /** Id in the form `family/attack/form/direction`. */
   readonly id: string;
   readonly family: string;
   readonly form: FormName;
   readonly direction: DirectionName;
-  /**
-   * What the service returned: wire bytes, what stands for their base64, or something else
-   * altogether.
-   */
+  /** Value that the service returned: wire bytes, text instead of their base64, or any value. */
   readonly transaction: unknown;
   readonly expected: Expectation;
-  /** The swap instruction of the honest transaction that this one was made from. */
+  /** Swap instruction of the honest transaction from which this case was made. */
   readonly honest: FilledInstruction;
-  /** The lookup tables of that one. */
+  /** Lookup tables of the honest transaction. */
   readonly tables: readonly string[];
-  /** Accounts that differ from the world's. */
+  /** Accounts that differ from {@link WORLD}. */
   readonly accounts?: Accounts;
 }
 
 export interface HostileCase extends SwapCase {
-  /** The first rule that it breaks. */
+  /** Id of the first rule that the transaction breaks. */
   readonly rule: string;
   /**
-   * What becomes of it if the client takes the one swap instruction out of it and composes the
-   * rest: refused by the same rule, or defused, as nothing that was wrong with it is taken.
+   * Result if the client extracts only the swap instruction and composes the rest. `refused` means
+   * that the same rule refuses it. `defused` means that the client does not use the attack's part.
    */
   readonly path: 'refused' | 'defused';
 }
 
-/** One way to change honest transactions. */
+/** A change to honest transactions. */
 interface Variation {
   readonly make: (base: Base) => unknown;
-  /** Of the chain, if they differ from the world's. */
+  /** Returns accounts of the chain that differ from {@link WORLD}. */
   readonly accounts?: (base: Base) => Accounts;
   readonly forms?: readonly FormName[];
   readonly directions?: readonly DirectionName[];
@@ -56,22 +53,21 @@ export interface Attack extends Variation {
   readonly rule: string;
 }
 
-/** A way in which honest transactions differ from each other. */
+/** A harmless variation of honest transactions. */
 export interface Shape extends Variation {
   readonly shape: string;
 }
 
-/** The directions that every family is tried in: both ways of SOL, and Token-2022. */
+/** Default directions of a family: both directions of SOL, and Token-2022. */
 const USUAL: readonly DirectionName[] = ['usdc-usdt', 'sol-usdc', 'usdc-sol', 'usdc-pyusd'];
 const COPIES = 4;
-/**
- * Has no divisor in common with the eight forms, so that neighbouring attacks meet different ones.
- */
+/** Coprime to the number of forms (eight), so that neighbouring attacks use different forms. */
 const STRIDE = 3;
 
 /**
- * The cases of a family: each attack in up to four instruction forms, each in another direction and
- * every second one with lookup tables, turned a little further from one attack to the next.
+ * Makes the cases of a family: each attack in up to four instruction forms, each in another
+ * direction. Every second case uses lookup tables. The forms and directions rotate from an attack
+ * to the next.
  */
 export function family(
   name: string,
@@ -128,10 +124,10 @@ export function swapCase(
   }
 }
 
-/** Where a foreign instruction is put among the honest ones. */
+/** Place of a foreign instruction among the honest instructions. */
 export type Spot = 'first' | 'before' | 'after';
 
-/** Adds instructions: before all others, right before the swap, or at the end. */
+/** Adds instructions at the start, right before the swap, or at the end. */
 export function adding(spot: Spot, extra: (base: Base) => readonly FilledInstruction[]) {
   return (from: Base): Uint8Array => {
     const more = extra(from);
@@ -145,30 +141,30 @@ export function adding(spot: Spot, extra: (base: Base) => readonly FilledInstruc
   };
 }
 
-/** Other parts than the honest ones. */
+/** Replaces parts of the honest transaction. */
 export function replacing(
   change: (base: Base) => Partial<Pick<Base, 'compute' | 'setup' | 'cleanup' | 'swap' | 'tables'>>,
 ) {
   return (from: Base): Uint8Array => transaction(draftOf({ ...from, ...change(from) }));
 }
 
-/** A swap that says something else. */
+/** Changes the terms of the swap instruction. */
 export function saying(change: (terms: Terms, base: Base) => Partial<Terms>) {
   return (from: Base): Uint8Array =>
     transaction(draftOf(withTerms(from, (terms) => change(terms, from))));
 }
 
-/** The same with some of the accounts. */
+/** Changes some accounts of the swap instruction. */
 export function naming(change: (base: Base) => Partial<Terms['accounts']>) {
   return saying((terms, from) => ({ accounts: { ...terms.accounts, ...change(from) } }));
 }
 
-/** The honest transaction, its message rearranged after it was compiled. */
+/** Changes the compiled message of the honest transaction. */
 export function rearranging(change: (message: Message) => Message) {
   return (from: Base): Uint8Array => transaction(draftOf(from), change);
 }
 
-/** The honest bytes, spoilt. */
+/** Changes the bytes of the honest transaction. */
 export function spoiling(change: (bytes: Uint8Array) => Uint8Array | string) {
   return (from: Base): Uint8Array | string => change(wire(compile(draftOf(from))));
 }

@@ -4,7 +4,7 @@ import { concat, u16, u32, u64 } from './accounts.js';
 import { PROGRAMS, SHARED_ID, WALLET } from './addresses.js';
 import { instruction, readonly, signer, writable, type FilledInstruction } from './instructions.js';
 
-/** What an account is for in one of Jupiter's swap instructions. */
+/** Purpose of an account in Jupiter's swap instructions. */
 export type Place =
   | 'tokenProgram'
   | 'authority'
@@ -36,9 +36,9 @@ export interface Form {
   readonly discriminator: Uint8Array;
   readonly version: 1 | 2;
   readonly mode: 'ExactIn' | 'ExactOut';
-  /** Its data begins with the id of an authority of the program. */
+  /** True if the data begins with the id of an authority of the program. */
   readonly shared: boolean;
-  /** Its accounts, in the order of Jupiter's IDL; those of the venues follow. */
+  /** Accounts in the order of Jupiter's IDL; the accounts of the venues follow them. */
   readonly places: readonly Place[];
 }
 
@@ -115,7 +115,7 @@ export type FormName =
   | 'shared_accounts_route'
   | 'shared_accounts_exact_out_route';
 
-/** Anchor's number for an instruction: the first eight bytes of a hash of its name. */
+/** Returns Anchor's discriminator: the first eight bytes of a hash of the instruction's name. */
 export function discriminator(name: string): Uint8Array {
   return new Uint8Array(createHash('sha256').update(`global:${name}`).digest().subarray(0, 8));
 }
@@ -171,23 +171,23 @@ export const FORM_NAMES: readonly FormName[] = [
   ] as const),
 ];
 
-/** What a swap instruction says. */
+/** Content of a swap instruction. */
 export interface Terms {
-  /** Jupiter's own id stands for an optional account that is not there. */
+  /** Accounts by place. Jupiter's program id stands for a missing optional account. */
   readonly accounts: Readonly<Record<Place, Address>>;
-  /** Base units: of the input for `ExactIn`, of the output for `ExactOut`. */
+  /** Base units of the input for `ExactIn`, of the output for `ExactOut`. */
   readonly exact: bigint;
   /** Base units of the other side. */
   readonly quoted: bigint;
   readonly slippageBps: number;
   readonly platformFeeBps: number;
-  /** V2 alone has it. */
+  /** Only V2 forms contain it. */
   readonly positiveSlippageBps: number;
   readonly plan: Uint8Array;
   readonly venues: readonly AccountMeta[];
 }
 
-/** The amounts as they end a V1 instruction: 19 bytes. */
+/** Encodes the last 19 bytes of a V1 instruction, which contain the amounts. */
 export function numbersV1({ exact, quoted, slippageBps, platformFeeBps }: Terms): Uint8Array {
   return concat(u64(exact), u64(quoted), u16(slippageBps), [platformFeeBps]);
 }
@@ -218,18 +218,15 @@ function swapData({ discriminator, version, shared }: Form, terms: Terms): Uint8
 export function swapInstruction(form: Form, terms: Terms): FilledInstruction {
   const metas = form.places.map((place): AccountMeta => {
     const key = terms.accounts[place];
-    // Another key in that place would be a second signer: the attack is that it is asked for
-    // nothing.
+    // Only the wallet signs here. Another key does not, because the attack names a user without a
+    // signature.
     if (place === 'user' && key === WALLET) return signer(key);
     return WRITABLE.has(place) && key !== PROGRAMS.jupiter ? writable(key) : readonly(key);
   });
   return instruction(PROGRAMS.jupiter, [...metas, ...terms.venues], swapData(form, terms));
 }
 
-/**
- * One step of a route: the number of a kind of venue in Jupiter's `Swap` enum, and what that kind
- * wants to know.
- */
+/** A step of a route: the number of a venue's kind in Jupiter's `Swap` enum, and its fields. */
 export interface Step {
   readonly swap: readonly number[];
 }
@@ -239,7 +236,7 @@ export const RAYDIUM: Step = { swap: [7] };
 /** `Whirlpool { a_to_b: true }`. */
 export const WHIRLPOOL: Step = { swap: [17, 1] };
 
-/** A route of one step after the other, each of the whole amount. */
+/** Encodes a route of sequential steps, each for the whole amount. */
 export function routePlan(version: Form['version'], steps: readonly Step[]): Uint8Array {
   const whole = version === 1 ? [100] : u16(10_000);
   return concat(

@@ -2,7 +2,7 @@ import { AccountRole, type AccountMeta, type Address, type Instruction } from '@
 import { concat, u32, u64 } from './accounts.js';
 import { PROGRAMS } from './addresses.js';
 
-/** An instruction with nothing left out. */
+/** An instruction with all its fields. */
 export interface FilledInstruction extends Instruction {
   readonly programAddress: Address;
   readonly accounts: readonly AccountMeta[];
@@ -43,10 +43,10 @@ export const computeBudget = (
   accounts: readonly AccountMeta[] = [],
 ): FilledInstruction => instruction(PROGRAMS.computeBudget, accounts, data);
 
-/** Compute units. */
+/** Sets the limit of compute units. */
 export const unitLimit = (units: number): FilledInstruction =>
   computeBudget(concat([2], u32(units)));
-/** Micro-lamports a compute unit. */
+/** Sets the price in micro-lamports per compute unit. */
 export const unitPrice = (price: bigint): FilledInstruction =>
   computeBudget(concat([3], u64(price)));
 
@@ -78,7 +78,7 @@ export interface Creation {
   readonly tokenProgram: Address;
 }
 
-/** Of the associated token program; `data` is `[1]` for CreateIdempotent. */
+/** Makes an instruction of the associated token program; `data` is `[1]` for CreateIdempotent. */
 export function createAccount(
   creation: Creation,
   data: readonly number[] = [1],

@@ -58,7 +58,7 @@ const asReturned: readonly SwapCase[] = FORM_NAMES.flatMap((form) =>
   ),
 );
 
-/** The guard that this library ends its own swaps with, on one account. */
+/** Adds the guard with which this library ends its swaps, on a single account. */
 function guarding(
   mint: Expectation['inputMint'],
   program: Expectation['inputProgram'],
@@ -149,7 +149,7 @@ const wraps: readonly Shape[] = [
   },
 ];
 
-/** Jupiter's own account for the SOL of one swap, as in seven recorded transactions. */
+/** Jupiter's temporary account for the SOL of a swap, as in seven recorded transactions. */
 const temporaries: readonly Shape[] = [
   {
     shape: 'through_a_temporary_account',
@@ -180,7 +180,7 @@ const temporaries: readonly Shape[] = [
   },
 ];
 
-/** The wallet's own account for a mint, with no other wallet's hand on it. */
+/** Returns the wallet's account for a mint, without a delegate or close authority. */
 function holding(mint: Expectation['inputMint'], amount: bigint): Accounts {
   return new Map([
     [
@@ -198,7 +198,7 @@ const states: readonly Shape[] = [
     accounts: () => holding(wsol, 3_000_000_000n),
   },
   {
-    // Any wallet may send lamports to an address that is no account yet.
+    // Any wallet may send lamports to an address without an account.
     shape: 'lamports_at_the_missing_account',
     directions: ['usdc-sol', 'usdc-wsol'],
     make: (from) => transaction(draftOf(from)),
@@ -298,7 +298,7 @@ const whole: readonly Shape[] = [
   },
 ];
 
-/** What Jupiter and wallets send, in the variety in which it comes. */
+/** Legitimate transactions of Jupiter and wallets, in all their variety. */
 export const legitimate: readonly SwapCase[] = [
   ...asReturned,
   ...shapes([

@@ -8,8 +8,8 @@ interface Lookup {
 }
 
 /**
- * The message with one more lookup at its end. Its indexes count static accounts, then all that is
- * loaded writable, then the rest.
+ * Adds a lookup at the end of a message. The indexes of a message count static accounts, then
+ * writable accounts of all lookups, then read-only accounts.
  */
 export function loading(
   message: Message,
@@ -38,7 +38,7 @@ function loadedCount(
   return addressTableLookups.reduce((total, lookup) => total + lookup[kind].length, 0);
 }
 
-/** How many accounts the message has, those from lookup tables among them. */
+/** Counts the accounts of a message, accounts from lookup tables included. */
 export function accountCount(message: Message): number {
   return (
     message.staticAccounts.length +

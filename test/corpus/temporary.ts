@@ -12,13 +12,10 @@ import {
   type FilledInstruction,
 } from './instructions.js';
 
-/** Lamports that a token account takes. */
+/** Rent of a token account in lamports. */
 export const RENT = 2_039_280n;
 
-/**
- * Where Jupiter makes an account for the SOL of one swap, and the number that it takes to get
- * there.
- */
+/** Returns the address and bump of the temporary account that Jupiter makes for a swap's SOL. */
 export async function temporaryAt(
   owner: Address,
   mint: Address = MINTS.wsol,
@@ -42,7 +39,7 @@ export interface Making {
   readonly tokenProgram?: Address;
 }
 
-/** Jupiter's `create_token_account`. */
+/** Makes Jupiter's instruction `create_token_account`. */
 export function makes({
   account,
   bump,
@@ -62,7 +59,7 @@ export function makes({
 
 export const close = closeAccount(TEMPORARY.account, WALLET, WALLET);
 
-/** The lamports that it gets before it is made. */
+/** Makes the transfer that funds the account before its creation. */
 export function funds(
   { expected }: Base,
   more = 0n,
@@ -73,7 +70,7 @@ export function funds(
     : [];
 }
 
-/** The honest swap, through another account for its SOL than the wallet's own. */
+/** Returns the honest swap with a temporary account instead of the wallet's wrapped SOL account. */
 export function through(from: Base, account: Address = TEMPORARY.account): Base {
   const moved = (address: Address) => (address === own(MINTS.wsol) ? account : address);
   return withTerms(from, ({ accounts, venues }) => ({
@@ -86,7 +83,7 @@ export function through(from: Base, account: Address = TEMPORARY.account): Base 
   }));
 }
 
-/** As recorded: transfer (if SOL is sold), creation, swap, close. */
+/** Returns the recorded form: transfer (if SOL is sold), creation, swap, close. */
 export function recorded(from: Base): Base {
   return { ...through(from), setup: [...funds(from), makes(TEMPORARY)], cleanup: [close] };
 }

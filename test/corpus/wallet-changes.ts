@@ -29,7 +29,7 @@ export const payment = decompile(
         (message) => setTransactionMessageFeePayer(FEE_PAYER, message),
         (message) =>
           setTransactionMessageLifetimeUsingBlockhash(
-            // A key has the form of a blockhash.
+            // An address has the same format as a blockhash.
             { blockhash: BLOCKHASH as never, lastValidBlockHeight: 1n },
             message,
           ),
@@ -56,7 +56,7 @@ export const payment = decompile(
   ),
 );
 
-/** With room for the signatures, which nothing here looks at. */
+/** Returns wire bytes with empty signatures, because these rules do not check signatures. */
 export const wire = (message: Uint8Array, signers = 2) =>
   Uint8Array.from([signers, ...new Uint8Array(64 * signers), ...message]);
 
@@ -68,7 +68,7 @@ const withInstructions = (
   change: (instructions: Compiled['instructions'][number][]) => Compiled['instructions'],
 ): Compiled => ({ ...payment, instructions: change([...payment.instructions]) });
 
-/** What it is, the rule that refuses it, and what a wallet made of the payment. */
+/** Refused changes: a description, the rule that refuses it, and the changed payment. */
 export const refused: readonly (readonly [string, string, Compiled])[] = [
   ['MemoryWrite', 'wallet_memory_write', insert(payment, 3, guardOn(WALLET, 'MemoryWrite'))],
   ['MemoryClose', 'wallet_memory_close', insert(payment, 3, guardOn(WALLET, 'MemoryClose'))],

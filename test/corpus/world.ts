@@ -30,10 +30,10 @@ import {
   tokenProgramOf,
 } from './addresses.js';
 
-/** The slot that the chain is at. */
+/** Current slot of the chain. */
 export const SLOT = 350_000_000n;
 
-/** The accounts of one pool of each kind of venue. */
+/** Accounts of a pool for each kind of venue. */
 export const POOLS = {
   raydium: {
     amm: someKey(20),
@@ -49,11 +49,11 @@ export const POOLS = {
     vaultIn: someKey(40),
     vaultOut: someKey(42),
   },
-  /** Jupiter's own, which shared-accounts swaps go through. */
+  /** Vaults of Jupiter for shared-accounts swaps. */
   shared: { vaultIn: someKey(44), vaultOut: someKey(46) },
 } as const;
 
-/** Accounts that obey the wallet, or name it, and have no business in a swap. */
+/** Accounts that the wallet controls, or that name it, and that do not belong in a swap. */
 export const EXPOSED = {
   stake: someKey(160),
   stakeWithdrawn: someKey(162),
@@ -63,30 +63,30 @@ export const EXPOSED = {
   programBuffer: someKey(170),
   loaderV4: someKey(172),
   vote: someKey(174),
-  /** The wallet's, but not its associated one. */
+  /** A token account of the wallet that is not its associated account. */
   auxiliary: someKey(176),
   auxiliary2022: someKey(178),
-  /** Another wallet's, and this one may spend from it. */
+  /** A token account of another wallet, with the wallet as delegate. */
   delegated: someKey(180),
   closable: someKey(182),
   mint: someKey(184),
   mint2022: someKey(186),
   multisig: someKey(188),
   multisig2022: someKey(190),
-  /** Belongs to {@link EXPOSED.multisig}: it does not name the wallet, and obeys its signature. */
+  /** A token account of {@link EXPOSED.multisig}; the wallet's signature can spend from it. */
   ofMultisig: someKey(196),
   ofMultisig2022: someKey(198),
-  /** At an unknown program: a loan, an asset, an order. */
+  /** An account of an unknown program, such as a loan, an asset or an order. */
   loan: someKey(142),
 } as const;
 
-/** What {@link EXPOSED.nonce} holds: a blockhash that never expires. */
+/** Value of {@link EXPOSED.nonce}: a blockhash that never expires. */
 export const NONCE_VALUE = someKey(192);
 
 export const TABLES = {
   venues: someKey(100),
   common: someKey(102),
-  /** Each of these is one way in which a lookup table cannot be trusted. */
+  /** Untrustworthy lookup tables, each for another reason. */
   missing: someKey(104),
   foreignOwner: someKey(106),
   systemOwner: someKey(108),
@@ -99,9 +99,9 @@ export const TABLES = {
   createdNow: someKey(122),
   shrunk: someKey(124),
   empty: someKey(126),
-  /** A sound table of the attacker's, with what he wants to have touched. */
+  /** A valid table of the attacker, with accounts that it wants to reach. */
   attackers: someKey(128),
-  /** Six more that hold one account each. */
+  /** Six tables with a single account each. */
   single: [someKey(130), someKey(132), someKey(134), someKey(136), someKey(138), someKey(140)],
 } as const;
 
@@ -110,7 +110,7 @@ export const FILLERS: readonly Address[] = Array.from({ length: 8 }, (_, index) 
   someKey(200 + index, 7),
 );
 
-/** What the sound lookup tables hold. */
+/** Entries of the valid lookup tables. */
 export const TABLE_ENTRIES = {
   venues: [
     ...Object.values(POOLS.raydium),
@@ -141,7 +141,7 @@ export const TABLE_ENTRIES = {
   ],
 } as const;
 
-/** Where {@link FILLERS} begin in the attacker's table. */
+/** Index of the first {@link FILLERS} in the attacker's table. */
 export const FILLED = TABLE_ENTRIES.attackers.length - FILLERS.length;
 
 const held = (mintAddress: Address, owner: Address, amount: bigint): ChainAccount =>
@@ -253,7 +253,7 @@ const exposed: readonly [Address, ChainAccount][] = [
   [EXPOSED.multisig2022, multisig(PROGRAMS.token2022, WALLET)],
 ];
 
-/** All that lies on the chain. An address that is not in here has no account. */
+/** All accounts of the chain. Any other address has no account. */
 export const WORLD: Accounts = new Map<Address, ChainAccount>([
   [WALLET, account(PROGRAMS.system, new Uint8Array(), 2_000_000_000n)],
   [ATTACKER, account(PROGRAMS.system, new Uint8Array(), 1_000_000_000n)],

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 
 /**
- * Any code point, half surrogate pairs too. The unit `binary` of fast-check draws the same, but it
- * first makes a table of all 1.1 million in each process, which takes seconds.
+ * Draws any code point, lone surrogates too. The unit `binary` of fast-check draws the same set,
+ * but each process first builds a table of 1.1 million code points, which takes seconds.
  */
 const codePoint = fc
   .integer({ min: 0, max: 0x10_ffff })
@@ -15,7 +15,7 @@ function codeOf(unit: unknown): number {
   return code;
 }
 
-/** Text of any characters, with names such as `__proto__` among them. */
+/** Draws text of any characters; fast-check adds names such as `__proto__`. */
 export function anyText(
   lengths: Pick<fc.StringConstraints, 'minLength' | 'maxLength'> = {},
 ): fc.Arbitrary<string> {

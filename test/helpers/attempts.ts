@@ -5,7 +5,7 @@ import type { Cap } from '../../src/policy/caps.js';
 export const DAY_MS = 86_400_000;
 export const NOW = 1_800_000_000_000;
 
-/** An attempt that has just been reserved: 0.01 USD, paid in a token with 6 decimals. */
+/** Returns a newly reserved attempt: 0.01 USD, paid in a token with 6 decimals. */
 export function attemptOf(over: Partial<Attempt> = {}): Attempt {
   return {
     id: randomUUID(),
@@ -26,7 +26,7 @@ export function attemptOf(over: Partial<Attempt> = {}): Attempt {
   };
 }
 
-/** A swap that the chain has not decided. */
+/** Returns a signed swap that the chain has not decided. */
 export function signedSwapOf(over: Partial<SignedSwap> = {}): SignedSwap {
   return {
     signature: 'swap signature',
@@ -41,7 +41,7 @@ export function signedSwapOf(over: Partial<SignedSwap> = {}): SignedSwap {
   };
 }
 
-/** An attempt with all that one can have, in letters that are not all plain. */
+/** Returns an attempt with every optional field set; its texts contain escapes and non-ASCII. */
 export function fullAttemptOf(over: Partial<Attempt> = {}): Attempt {
   return attemptOf({
     state: 'settled',
@@ -90,12 +90,12 @@ export function fullAttemptOf(over: Partial<Attempt> = {}): Attempt {
   });
 }
 
-/** What is spent in a day, in US dollars unless it says otherwise. */
+/** Returns a cap on the spending of a day, in US dollars unless `over` sets another unit. */
 export function dayCap(limit: bigint, over: Partial<Cap> = {}): Cap {
   return { name: 'maxPerDay', unit: 'USD', limit, windowMs: DAY_MS, ...over };
 }
 
-/** What is spent for ever. */
+/** Returns a cap without a window: it counts all spending. */
 export function totalCap(limit: bigint, over: Partial<Cap> = {}): Cap {
   return { name: 'maxTotal', unit: 'USD', limit, ...over };
 }

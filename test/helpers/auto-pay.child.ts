@@ -1,4 +1,4 @@
-// Serves auto-pay over the journal of a file, says where, and goes on until it is killed.
+// Serves auto-pay with a file journal, prints the service's URL, and runs until it is killed.
 import { fileJournal } from 'exact-change/journal/file';
 import { local } from 'exact-change';
 import { createHandler } from 'exact-change/http';

@@ -11,7 +11,7 @@ import { sign, termsOf } from '../contract/transport-contract.js';
 import { until } from './chain.js';
 import { served } from './served.js';
 
-/** A service with a journal, over a real socket. */
+/** A service with a journal, reachable over a real socket. */
 export interface AutoPayService {
   readonly url: string;
   readonly transport: LocalTransport;
@@ -48,9 +48,9 @@ export interface Answer {
   };
 }
 
-/** One purchase by a caller that has nothing but fetch and a signer. */
+/** A purchase by a caller that has only `fetch` and a signer. */
 export interface Buyer {
-  /** The 402, asked for once. */
+  /** Terms of the seller's 402, fetched a single time. */
   readonly paymentRequired: Awaited<ReturnType<typeof termsOf>>;
   post(service: { readonly url: string }, more?: object): Promise<Answer>;
   sign(transaction: string | undefined): Promise<string>;
@@ -85,7 +85,7 @@ export async function buyerOf(
   };
 }
 
-/** Asks until a step has come to a state. */
+/** Calls `ask` until the answered step is in the given state. */
 export function untilState(
   state: PaymentResult['state'],
   ask: () => Promise<Answer>,

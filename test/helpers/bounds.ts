@@ -4,13 +4,14 @@ import { answerTerms, isPaid, startSeller, type Seller } from './seller.js';
 const MAINNET = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
 
 /**
- * A seller that asks for any of these, in base units, settles nothing and thanks for every header.
+ * Starts a seller that offers these tokens with their amounts in base units. It settles nothing and
+ * answers 200 to every payment header.
  */
 export function startTaker(
   sandbox: Sandbox,
-  asked: readonly (readonly [MintSymbol, string])[],
+  prices: readonly (readonly [MintSymbol, string])[],
 ): Promise<Seller> {
-  const accepts = asked.map(([symbol, amount]) => ({
+  const accepts = prices.map(([symbol, amount]) => ({
     scheme: 'exact',
     network: MAINNET,
     amount,
@@ -31,8 +32,8 @@ export function startTaker(
 }
 
 /**
- * Makes a token cost so many times what it sells for, at no price impact, as the only pool of it
- * may.
+ * Multiplies the input that the aggregator quotes for a token, at zero price impact. The token's
+ * only pool may quote like this.
  */
 export function oneSided(sandbox: Sandbox, symbol: MintSymbol, times: bigint): void {
   sandbox.controls.aggregator.lie('/swap/v1/quote', (answer, { query }) => {

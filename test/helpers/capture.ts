@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import { getBase58Decoder } from '@solana/kit';
 import { WebSocket, WebSocketServer } from 'ws';
 
-/** Text that must be nowhere, by the name under which it is reported. */
+/** A secret text that must not appear in output, and the name under which a find is reported. */
 export interface Needle {
   readonly name: string;
   readonly text: string;
@@ -14,9 +14,9 @@ const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 const listed = (bytes: Uint8Array) => Array.from(bytes).join(',');
 
 /**
- * Every spelling of a key in which it could leak, by its name: the whole keypair
- * and its secret half. What is common to both keeps only the half: its other half is the address,
- * which is no secret.
+ * Returns every encoding in which a key could leak. Base58 covers the whole keypair and its secret
+ * half. The other encodings cover only the secret half, because the other half is the address,
+ * which is public.
  */
 export function keyNeedles(keypair: Uint8Array): readonly Needle[] {
   const seed = keypair.slice(0, 32);
@@ -39,7 +39,7 @@ export function keyNeedles(keypair: Uint8Array): readonly Needle[] {
   ];
 }
 
-/** The bytes themselves, as they pass a socket, and as a text of them is shown. */
+/** Returns the raw bytes as a socket sends them, and as inspect() and JSON show them as text. */
 function rawNeedles(bytes: string): Needle[] {
   return [
     { name: 'bytes', text: bytes },
@@ -48,22 +48,25 @@ function rawNeedles(bytes: string): Needle[] {
   ];
 }
 
-/** Base64 that has the seed after `shift` other bytes: what of it depends on the seed alone. */
+/** Returns the base64 characters that depend only on the seed, if it follows `shift` bytes. */
 function base64Needles(seed: Uint8Array, shift: number): Needle[] {
   const text = Buffer.from([...new Uint8Array(shift), ...seed, 0]).toString('base64');
-  const own = text.slice(Math.ceil((shift * 8) / 6), Math.floor(((shift + seed.length) * 8) / 6));
+  const seedPart = text.slice(
+    Math.ceil((shift * 8) / 6),
+    Math.floor(((shift + seed.length) * 8) / 6),
+  );
   return [
-    { name: `base64 at ${shift}`, text: own },
-    { name: `base64url at ${shift}`, text: own.replace(/\+/g, '-').replace(/\//g, '_') },
+    { name: `base64 at ${shift}`, text: seedPart },
+    { name: `base64url at ${shift}`, text: seedPart.replace(/\+/g, '-').replace(/\//g, '_') },
   ];
 }
 
-/** The text without all by which inspect() wraps, aligns and splits what belongs together. */
+/** Removes the quotes, spaces and plus signs by which inspect() splits a long text. */
 function squeeze(text: string): string {
   return text.replace(/\\n|[\s'"`+]/g, '');
 }
 
-/** The names of the needles that are in the haystack: as it is, and without its space. */
+/** Returns the names of the needles that the haystack contains, with or without its whitespace. */
 export function findNeedles(haystack: string, needles: readonly Needle[]): string[] {
   const squeezed = squeeze(haystack);
   return needles
@@ -72,8 +75,8 @@ export function findNeedles(haystack: string, needles: readonly Needle[]): strin
 }
 
 /**
- * All that can be seen of a value from outside: inspected to a depth, hidden properties too,
- * serialised, and as text.
+ * Returns all text that a log could show of a value: inspected to a depth of 10 with hidden
+ * properties and getters, as JSON, and as an error's message and stack.
  */
 export function exposed(value: unknown): string {
   return [
@@ -98,35 +101,35 @@ function serialised(value: unknown): string {
       ) ?? ''
     );
   } catch {
-    // It has a cycle: inspect() shows it all the same.
+    // The value has a cycle; inspect() shows it anyway.
     return '';
   }
 }
 
-/** An error, its causes and theirs, and the members of those that gather several. */
+/** Returns an error, its chain of causes, and the members of each AggregateError in it. */
 export function errorChain(error: unknown): unknown[] {
   const found = new Set<unknown>();
-  const walk = (one: unknown): void => {
-    if (one === undefined || found.has(one)) return;
-    found.add(one);
-    if (typeof one !== 'object' || one === null) return;
-    if ('cause' in one) walk(one.cause);
-    if ('errors' in one && Array.isArray(one.errors)) one.errors.forEach(walk);
+  const walk = (value: unknown): void => {
+    if (value === undefined || found.has(value)) return;
+    found.add(value);
+    if (typeof value !== 'object' || value === null) return;
+    if ('cause' in value) walk(value.cause);
+    if ('errors' in value && Array.isArray(value.errors)) value.errors.forEach(walk);
   };
   walk(error);
   return [...found];
 }
 
-/** A way to a server that keeps every byte, in both directions. */
+/** A TCP proxy that keeps every byte of both directions. */
 export interface Tap {
   readonly port: number;
-  /** All bytes so far, as latin1: a character for each. */
+  /** All bytes so far as latin1: a character for each byte. */
   readonly sent: string;
   readonly received: string;
   close(): Promise<void>;
 }
 
-/** Listens on the loopback and passes on to a port there, writing down what passes. */
+/** Listens on the loopback, forwards to a port there, and records the bytes of both directions. */
 export async function tap(target: number): Promise<Tap> {
   const sent: Buffer[] = [];
   const received: Buffer[] = [];
@@ -165,8 +168,8 @@ export async function tap(target: number): Promise<Tap> {
 }
 
 /**
- * As {@link tap}, for a WebSocket: its frames are masked on the wire, so its messages are kept
- * instead, and the address that was asked for.
+ * Does the same as {@link tap} for a WebSocket. Frames are masked on the wire, so it records the
+ * messages, the requested URL and the headers.
  */
 export async function tapSocket(
   target: string,
@@ -182,11 +185,11 @@ export async function tapSocket(
       if (far.readyState === WebSocket.OPEN) far.send(data.toString());
       else waiting.push(data.toString());
     });
-    far.on('open', () => waiting.splice(0).forEach((one) => far.send(one)));
+    far.on('open', () => waiting.splice(0).forEach((message) => far.send(message)));
     far.on('message', (data: Buffer) => near.send(data.toString()));
-    for (const [one, other] of [[near, far] as const, [far, near] as const]) {
-      one.on('error', () => undefined);
-      one.on('close', () => other.terminate());
+    for (const [socket, peer] of [[near, far] as const, [far, near] as const]) {
+      socket.on('error', () => undefined);
+      socket.on('close', () => peer.terminate());
     }
   });
   await new Promise<void>((resolve) => server.once('listening', () => resolve()));

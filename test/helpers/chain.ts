@@ -5,17 +5,14 @@ import {
   getProgramDerivedAddress,
 } from '@solana/kit';
 
-/**
- * One landed transaction, as a node tells it. Indexes are resolved to addresses; amounts are base
- * units.
- */
+/** A landed transaction from a node. Indexes are resolved to addresses; amounts are base units. */
 export interface ChainTransaction {
   readonly error: unknown;
   readonly signatures: readonly string[];
   readonly fee: bigint;
-  /** By address: lamports after less lamports before, if they differ. */
+  /** Change of lamports by address; accounts without a change are left out. */
   readonly lamports: ReadonlyMap<string, bigint>;
-  /** Token accounts whose amount differs, or that came or went with one. */
+  /** Changes of token balances, also in accounts that the transaction created or closed. */
   readonly tokens: readonly TokenChange[];
   readonly instructions: readonly {
     readonly program: string;
@@ -64,9 +61,7 @@ interface RawTransaction {
   };
 }
 
-/**
- * One JSON-RPC call, written by hand: nothing of the library stands between a test and the chain.
- */
+/** Makes a JSON-RPC call without code of the library, so that a test sees the chain itself. */
 export async function rpc<T>(url: string, method: string, params: readonly unknown[]): Promise<T> {
   const response = await fetch(url, {
     method: 'POST',
@@ -75,10 +70,13 @@ export async function rpc<T>(url: string, method: string, params: readonly unkno
   });
   const answer = (await response.json()) as { result?: T; error?: { message: string } };
   if (answer.error !== undefined) throw new Error(`${method}: ${answer.error.message}`);
-  return answer.result as T; // JSON-RPC: a result where there is no error.
+  return answer.result as T; // JSON-RPC: a result is present if there is no error.
 }
 
-/** Asks until the answer is there. For what the chain shows soon, never for how long that takes. */
+/**
+ * Calls `ask` until it returns a value. Use it for results that appear soon, never to measure how
+ * long they take.
+ */
 export async function until<T>(
   what: string,
   ask: () => Promise<T | undefined> | T | undefined,
@@ -95,24 +93,24 @@ export async function until<T>(
 
 const derived = new Map<string, string>();
 
-/** The associated token account of an owner, derived by kit. */
+/** Returns the address of an owner's associated token account, derived by kit. */
 export async function tokenAccount(
   owner: string,
   mint: { readonly address: string; readonly tokenProgram: string },
 ): Promise<string> {
-  const words = [owner, mint.tokenProgram, mint.address];
-  const known = derived.get(words.join());
+  const seeds = [owner, mint.tokenProgram, mint.address];
+  const known = derived.get(seeds.join());
   if (known !== undefined) return known;
   const encoder = getAddressEncoder();
   const [account] = await getProgramDerivedAddress({
     programAddress: address('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL'),
-    seeds: words.map((one) => encoder.encode(address(one))),
+    seeds: seeds.map((seed) => encoder.encode(address(seed))),
   });
-  derived.set(words.join(), account);
+  derived.set(seeds.join(), account);
   return account;
 }
 
-/** What an owner's associated token account holds; 0n if there is none. */
+/** Returns the balance of an owner's associated token account; 0n if the account is missing. */
 export async function tokenAmount(
   url: string,
   owner: string,
@@ -124,11 +122,11 @@ export async function tokenAmount(
     'getAccountInfo',
     params,
   );
-  // Of both token programs: mint, owner, then the amount as u64.
+  // Both token programs store the mint, the owner, then the amount as u64.
   return value === null ? 0n : Buffer.from(value.data[0], 'base64').readBigUInt64LE(64);
 }
 
-/** A landed transaction, as soon as the node shows it as confirmed. */
+/** Waits until the node shows a transaction as confirmed, and returns it. */
 export async function landed(url: string, signature: string): Promise<ChainTransaction> {
   const params = [
     signature,
@@ -186,7 +184,7 @@ function tokenChanges(
   return [...changes.values()].filter(({ change }) => change !== 0n);
 }
 
-/** Signatures of all transactions that an address took part in, newest first. */
+/** Returns the signatures of all transactions that name an address, newest first. */
 export async function signaturesOf(url: string, account: string): Promise<string[]> {
   const found = await rpc<{ signature: string }[]>(url, 'getSignaturesForAddress', [
     account,

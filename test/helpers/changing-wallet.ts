@@ -22,7 +22,7 @@ export interface Added {
   readonly data: ReadonlyUint8Array;
 }
 
-/** A guard on an account: what a wallet adds. */
+/** Returns a Lighthouse guard on an account, like the guards that wallets add. */
 export function guardOn(account: Address, name = 'AssertAccountInfo'): Added {
   const { data, accounts } = guardVectors[name] ?? { data: '', accounts: 0 };
   return {
@@ -41,28 +41,28 @@ export function compile(message: Compiled): Uint8Array {
 }
 
 /**
- * Puts an instruction at a place, and read-only accounts that it needs after those that there are,
- * as wallets do.
+ * Inserts an instruction at an index. It appends the instruction's missing accounts as read-only
+ * accounts, as wallets do.
  */
 export function insert(message: Compiled, at: number, added: Added): Compiled {
   if (message.version !== 0) throw new Error('not version 0');
   const { staticAccounts, header } = message;
   const fresh = [...new Set([added.program, ...added.accounts])].filter(
-    (one) => !staticAccounts.includes(one),
+    (account) => !staticAccounts.includes(account),
   );
   const accounts = [...staticAccounts, ...fresh];
-  // Places in lookup tables count on after the message's own accounts.
+  // Indexes into lookup tables follow those of the static accounts.
   const shifted = (index: number) => (index < staticAccounts.length ? index : index + fresh.length);
-  const instructions = message.instructions.map((one) => ({
-    ...one,
-    programAddressIndex: shifted(one.programAddressIndex),
-    ...(one.accountIndices === undefined
+  const instructions = message.instructions.map((instruction) => ({
+    ...instruction,
+    programAddressIndex: shifted(instruction.programAddressIndex),
+    ...(instruction.accountIndices === undefined
       ? {}
-      : { accountIndices: one.accountIndices.map(shifted) }),
+      : { accountIndices: instruction.accountIndices.map(shifted) }),
   }));
   instructions.splice(at, 0, {
     programAddressIndex: accounts.indexOf(added.program),
-    accountIndices: added.accounts.map((one) => accounts.indexOf(one)),
+    accountIndices: added.accounts.map((account) => accounts.indexOf(account)),
     data: added.data,
   });
   return {
@@ -76,7 +76,7 @@ export function insert(message: Compiled, at: number, added: Added): Compiled {
   };
 }
 
-/** Puts guards on a wallet into a message: some before the third instruction, some at its end. */
+/** Adds guards to a message: `before` its third instruction, and `after` its last. */
 export function guarded(
   message: Compiled,
   wallet: Address,
@@ -89,7 +89,7 @@ export function guarded(
   return changed;
 }
 
-/** Wire bytes of a message that one of its signers has signed; the other slots are empty. */
+/** Returns the wire bytes of a message that `signer` alone has signed; other slots are zero. */
 export async function signedWire(
   signer: MessageSigner,
   message: Uint8Array,
@@ -97,12 +97,12 @@ export async function signedWire(
 ): Promise<Uint8Array> {
   const { staticAccounts, header } = decompile(message);
   const slots = new Uint8Array(64 * header.numSignerAccounts);
-  const own = staticAccounts.findIndex((one) => one === signer.address);
-  slots.set(await signer.signMessage(message, intent), 64 * own);
+  const slot = staticAccounts.findIndex((account) => account === signer.address);
+  slots.set(await signer.signMessage(message, intent), 64 * slot);
   return Uint8Array.from([header.numSignerAccounts, ...slots, ...message]);
 }
 
-/** A wallet that changes what it is given before it signs. */
+/** Returns a wallet that changes each message before it signs it. */
 export function changingWallet(
   signer: MessageSigner,
   change: (message: Compiled, intent: SigningIntent) => Compiled,

@@ -15,7 +15,10 @@ export interface Ended {
 
 export interface Running {
   readonly child: ChildProcess;
-  /** Resolves with what was printed so far, once that holds a text. Rejects if it ends before. */
+  /**
+   * Resolves with the output so far as soon as it matches the text. Rejects if the process ends
+   * without a match.
+   */
   printed(text: string | RegExp): Promise<string>;
   type(text: string): void;
   readonly ended: Promise<Ended>;
@@ -26,19 +29,19 @@ interface Options {
   readonly input?: string;
 }
 
-/** The command, with folders of its own for settings and the journal. */
+/** The command line program, with temporary folders for its settings and journal. */
 export interface Command {
   readonly folder: string;
-  /** Of its program. */
+  /** Path of the program file. */
   readonly path: string;
-  /** What every run has in its environment besides `PATH`; tests may add to it. */
+  /** Environment variables of every run; tests may add to them. */
   readonly env: Record<string, string>;
-  /** Runs it to its end. */
+  /** Runs the command to its end. */
   run(args: readonly string[], options?: Options): Promise<Ended>;
-  /** The object that `--json` prints. */
+  /** Runs the command with `--json`, and also returns the object that it prints. */
   json(args: readonly string[], options?: Options): Promise<Ended & { readonly object: Printed }>;
   start(args: readonly string[], options?: Options): Running;
-  /** Runs it on a terminal: what it shows is all on standard output. */
+  /** Starts the command on a terminal, so all output arrives on standard output. */
   onTerminal(args: readonly string[], options?: Options): Running;
 }
 
@@ -51,9 +54,9 @@ export interface Printed {
 }
 
 /**
- * Makes the command before the tests of a file. To be called at the top of that file.
+ * Builds the command before the tests of a file. Call it at the top of that file.
  *
- * @param installed - The bin of a package that is installed; without it, the sources.
+ * @param installed - Path of an installed package's bin. Default: a build of the sources.
  */
 export function useCommand(sandbox?: Sandbox, installed?: string): Command {
   const program =
@@ -84,8 +87,8 @@ export function useCommand(sandbox?: Sandbox, installed?: string): Command {
   const start: Command['start'] = (args, options) =>
     launch(process.execPath, [program.path, ...args], options);
   const run: Command['run'] = (args, options) => {
-    const one = start(args, { input: '', ...options });
-    return one.ended;
+    const command = start(args, { input: '', ...options });
+    return command.ended;
   };
   return {
     ...{ folder, env, start, run },
@@ -98,7 +101,7 @@ export function useCommand(sandbox?: Sandbox, installed?: string): Command {
     },
     onTerminal(args, options) {
       const line = [process.execPath, program.path, ...args].map(quoted).join(' ');
-      // A terminal of no width would break each line after a letter.
+      // Without a width, the terminal would break each line after a letter.
       return launch('script', ['-qec', `stty cols 100; ${line}`, '/dev/null'], options);
     },
   };
@@ -109,9 +112,9 @@ const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`;
 function running(child: ChildProcess): Running {
   let [stdout, stderr] = ['', ''];
   const waiting = new Set<() => void>();
-  const heard = (): void => waiting.forEach((look) => look());
-  child.stdout?.on('data', (chunk: Buffer) => ((stdout += chunk.toString()), heard()));
-  child.stderr?.on('data', (chunk: Buffer) => ((stderr += chunk.toString()), heard()));
+  const notify = (): void => waiting.forEach((look) => look());
+  child.stdout?.on('data', (chunk: Buffer) => ((stdout += chunk.toString()), notify()));
+  child.stderr?.on('data', (chunk: Buffer) => ((stderr += chunk.toString()), notify()));
   const ended = new Promise<Ended>((resolve, reject) => {
     child.on('error', reject);
     child.on('close', (code) => resolve({ code, stdout, stderr }));
@@ -122,8 +125,8 @@ function running(child: ChildProcess): Running {
     type: (text) => void child.stdin?.write(text),
     printed(text) {
       const found = () => {
-        const all = stdout + stderr;
-        return typeof text === 'string' ? all.includes(text) : text.test(all);
+        const output = stdout + stderr;
+        return typeof text === 'string' ? output.includes(text) : text.test(output);
       };
       return new Promise((resolve, reject) => {
         const look = (): void => {

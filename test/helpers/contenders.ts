@@ -4,38 +4,36 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { programOf } from './program.js';
 
-/** Takes the path, and the id of what it reserves. */
+/** Arguments: the path of the journal, and the id of the attempt that it reserves. */
 const CHILD = fileURLToPath(new URL('./file-journal.child.ts', import.meta.url));
 const CONTAINED = ['unshare', '--user', '--map-root-user', '--pid', '--fork', '--mount-proc'];
 
-/**
- * A process that has tried to get the journal of a file, and keeps what it got until it is killed.
- */
+/** A process that tried to open a file journal, and keeps it open until the process is killed. */
 export interface Contender {
-  /** `holds`, `locked by <pid>`, or the error that it met. */
+  /** Output of the process: `holds`, `locked by <pid>`, or its error. */
   readonly said: string;
-  /** Its id outside of its namespace. */
+  /** Process id outside of the process's own namespace. */
   readonly pid: number;
-  /** Ends it with SIGKILL, and resolves once it has ended. */
+  /** Sends SIGKILL, and resolves when the process has ended. */
   kill(): Promise<void>;
 }
 
 /**
- * Starts processes, in this pid namespace or each in one of its own (where it is process 1), and
- * ends all of them. To be called at the top of a file of tests.
+ * Starts processes in this pid namespace, or each in a namespace of its own as process 1.
+ * Call it at the top of a test file, and `killAll` when the tests are over.
  */
 export function createContenders() {
   const program = programOf(CHILD);
   const node = () => [process.execPath, program.path];
-  const all = new Set<Contender>();
+  const contenders = new Set<Contender>();
   const start = async (command: readonly string[], isInner: boolean): Promise<Contender> => {
     const [program = '', ...options] = command;
     const child = spawn(program, options, { stdio: ['ignore', 'pipe', 'pipe'] });
-    const complaints: unknown[] = [];
-    child.stderr.on('data', (text) => complaints.push(text));
+    const stderr: unknown[] = [];
+    child.stderr.on('data', (text) => stderr.push(text));
     const exit = once(child, 'exit');
     const failed = exit.then(() =>
-      Promise.reject(new Error(`${command.join(' ')} ended: ${complaints.join('')}`)),
+      Promise.reject(new Error(`${command.join(' ')} ended: ${stderr.join('')}`)),
     );
     const [chunk]: unknown[] = await Promise.race([once(child.stdout, 'data'), failed]);
     const pid = isInner ? childOf(child) : (child.pid ?? 0);
@@ -43,20 +41,20 @@ export function createContenders() {
       said: String(chunk).trim(),
       pid,
       async kill() {
-        all.delete(contender);
+        contenders.delete(contender);
         process.kill(pid, 'SIGKILL');
         await exit;
       },
     };
-    all.add(contender);
+    contenders.add(contender);
     return contender;
   };
   return {
     start: (path: string) => start([...node(), path], false),
-    /** As a container is to its host. Works without root. */
+    /** Starts a process in a pid namespace of its own, like a container. Works without root. */
     startContained: (path: string, id = 'contained') =>
       start([...CONTAINED, ...node(), path, id], true),
-    /** As a container whose system gives it a boot id of its own: what the file at `boot` says. */
+    /** Does the same with another boot id: the content of the file at `boot`. */
     startBooted: (path: string, boot: string, id = 'booted') =>
       start(
         [
@@ -71,7 +69,7 @@ export function createContenders() {
         ],
         true,
       ),
-    /** Sees the file at a second path, at which the file itself is mounted. */
+    /** Starts a process that opens the journal through a bind mount of the file at `at`. */
     startMounted: (path: string, at: string) =>
       start(
         [
@@ -86,7 +84,7 @@ export function createContenders() {
       ),
     program,
     async killAll() {
-      for (const contender of [...all]) await contender.kill();
+      for (const contender of [...contenders]) await contender.kill();
     },
   };
 }

@@ -15,26 +15,26 @@ const SYSTEM = address('11111111111111111111111111111111');
 const TOKEN = address('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA');
 const TABLES = address('AddressLookupTab1e1111111111111111111111111');
 
-/** A wallet, and every account on the chain that obeys it. */
+/** A wallet, and every account on the chain that it controls. */
 export interface Estate {
   readonly wallet: Address;
   readonly signer: MessageSigner;
-  /** Its associated token accounts, whether or not they exist. */
+  /** Addresses of the wallet's associated token accounts; an account may be missing. */
   readonly at: Readonly<Record<MintSymbol, Address>>;
   /**
-   * A second USDC account, an account that it may spend from, a durable nonce, a mint and a lookup
-   * table.
+   * A second USDC account, an account with the wallet as its delegate, a durable nonce, a mint and
+   * a lookup table.
    */
   readonly others: readonly Address[];
 }
 
-/** Accounts as they lie on the chain, before or after. */
+/** Accounts by address, as the chain stores them at one moment. */
 export type Lying = ReadonlyMap<Address, ChainAccount | undefined>;
 
-const keyBytes = (one: Address): Uint8Array => Uint8Array.from(getAddressEncoder().encode(one));
+const keyBytes = (key: Address): Uint8Array => Uint8Array.from(getAddressEncoder().encode(key));
 
-/** An address that is as good as any, of the wallet's alone. */
-function besides(wallet: Address, n: number): Address {
+/** Returns the n-th address derived from the wallet's, which no other wallet's estate uses. */
+function addressBeside(wallet: Address, n: number): Address {
   const bytes = keyBytes(wallet);
   return address(
     getBase58Decoder().decode(
@@ -50,13 +50,13 @@ export async function accountsOf(
   const entries = Object.entries(mints).map(
     async ([symbol, mint]) => [symbol, address(await tokenAccount(owner, mint))] as const,
   );
-  // One entry a mint.
+  // The object has an entry for each mint.
   return Object.fromEntries(await Promise.all(entries)) as Record<MintSymbol, Address>;
 }
 
 /**
- * Makes a wallet with SOL, USDC, USDT and BONK, no account for PYUSD, and something of every kind
- * that obeys it.
+ * Makes a wallet with SOL, USDC, USDT and BONK, without a PYUSD account, and an account of every
+ * other kind that a wallet controls.
  */
 export async function estateOn(sandbox: Sandbox): Promise<Estate> {
   return estateOf(
@@ -65,21 +65,21 @@ export async function estateOn(sandbox: Sandbox): Promise<Estate> {
   );
 }
 
-/** The same of a wallet that is there, and has a USDC account. */
-export async function estateOf(sandbox: Sandbox, made: SandboxWallet): Promise<Estate> {
+/** Does the same for an existing wallet, which must have a USDC account. */
+export async function estateOf(sandbox: Sandbox, owner: SandboxWallet): Promise<Estate> {
   const { chain, mints } = sandbox;
-  const wallet = address(made.address);
+  const wallet = address(owner.address);
   const at = await accountsOf(wallet, mints);
   const usdc = chain.account(at.USDC)!;
   const key = keyBytes(wallet);
-  const put = (n: number, owner: Address, data: Uint8Array): Address => {
-    const where = besides(wallet, n);
-    chain.setAccount(where, { lamports: 10_000_000n, data, owner, executable: false });
-    return where;
+  const put = (n: number, program: Address, data: Uint8Array): Address => {
+    const account = addressBeside(wallet, n);
+    chain.setAccount(account, { lamports: 10_000_000n, data, owner: program, executable: false });
+    return account;
   };
   const spendable = usdc.data.slice();
-  // Another wallet's, with this one as the delegate of 5 USDC.
-  spendable.set(keyBytes(besides(wallet, 200)), 32);
+  // Another wallet owns this account; the estate's wallet is the delegate of 5 USDC.
+  spendable.set(keyBytes(addressBeside(wallet, 200)), 32);
   spendable.set([1, 0, 0, 0, ...key], 72);
   new DataView(spendable.buffer).setBigUint64(121, 5_000_000n, true);
   const nonce = new Uint8Array(80);
@@ -90,7 +90,7 @@ export async function estateOf(sandbox: Sandbox, made: SandboxWallet): Promise<E
   const table = new Uint8Array(56 + 32);
   table.set([1, 0, 0, 0, ...new Uint8Array(8).fill(0xff)], 0);
   table.set([1, ...key], 21);
-  table.set(keyBytes(besides(wallet, 201)), 56);
+  table.set(keyBytes(addressBeside(wallet, 201)), 56);
   const others = [
     put(1, TOKEN, usdc.data),
     put(2, TOKEN, spendable),
@@ -98,25 +98,25 @@ export async function estateOf(sandbox: Sandbox, made: SandboxWallet): Promise<E
     put(4, TOKEN, mint),
     put(5, TABLES, table),
   ];
-  return { wallet, signer: recordingSigner(made.address, made.secretKey).signer, at, others };
+  return { wallet, signer: recordingSigner(owner.address, owner.secretKey).signer, at, others };
 }
 
-/** All that {@link lossesOf} looks at. */
+/** Returns the addresses that {@link lossesOf} reads. */
 export function watchedOf({ wallet, at, others }: Estate): Address[] {
   return [wallet, ...Object.values(at), ...others];
 }
 
 export function lyingNow({ chain }: Sandbox, addresses: readonly Address[]): Lying {
-  return new Map(addresses.map((one) => [one, chain.account(one)]));
+  return new Map(addresses.map((account) => [account, chain.account(account)]));
 }
 
-/** Writes accounts back as they were. */
+/** Restores accounts to an earlier state. */
 export function putBack({ chain }: Sandbox, lying: Lying): void {
-  const nothing = { lamports: 0n, data: new Uint8Array(), owner: SYSTEM, executable: false };
-  for (const [one, account] of lying) chain.setAccount(one, account ?? nothing);
+  const missing = { lamports: 0n, data: new Uint8Array(), owner: SYSTEM, executable: false };
+  for (const [key, account] of lying) chain.setAccount(key, account ?? missing);
 }
 
-/** What was agreed: amounts in base units, the fees of the network in lamports. */
+/** Bounds that the caller agreed to: amounts in base units, network fees in lamports. */
 export interface Deal {
   readonly from: MintSymbol;
   readonly to: MintSymbol;
@@ -125,30 +125,30 @@ export interface Deal {
   readonly maxFees: bigint;
 }
 
-/** In which ways the wallet is worse off than was agreed, by what lies on the chain alone. */
+/** Returns each way in which the wallet lost more than the deal allows, by the chain alone. */
 export function lossesOf(estate: Estate, deal: Deal, before: Lying, after: Lying): string[] {
   const { wallet, at, others } = estate;
   const symbols = Object.keys(at) as MintSymbol[]; // The keys of the record.
-  const own = after.get(wallet);
-  const gain = (measure: (account: ChainAccount | undefined) => bigint, one: Address) =>
-    measure(after.get(one)) - measure(before.get(one));
+  const walletAfter = after.get(wallet);
+  const gain = (measure: (account: ChainAccount | undefined) => bigint, key: Address) =>
+    measure(after.get(key)) - measure(before.get(key));
   const least = (symbol: MintSymbol) =>
     symbol === deal.to ? deal.minOut : symbol === deal.from ? -deal.maxIn : 0n;
-  // Wrapped or not, and what lies in the wallet's accounts as rent is the wallet's.
-  const sol = [wallet, ...Object.values(at)].reduce((sum, one) => sum + gain(lamportsIn, one), 0n);
+  // Wrapped SOL and the rent in the wallet's token accounts still belong to the wallet.
+  const sol = [wallet, ...Object.values(at)].reduce((sum, key) => sum + gain(lamportsIn, key), 0n);
   return [
-    ...(own?.owner === SYSTEM && own.data.length === 0
+    ...(walletAfter?.owner === SYSTEM && walletAfter.data.length === 0
       ? []
       : ['the wallet is no plain account of its own']),
     ...others
-      .filter((one) => !isSame(before.get(one), after.get(one)))
-      .map((one) => `other account ${others.indexOf(one)} has changed`),
+      .filter((key) => !isSame(before.get(key), after.get(key)))
+      .map((key) => `other account ${others.indexOf(key)} has changed`),
     ...symbols
-      .filter((one) => !isKept(wallet, before.get(at[one]), after.get(at[one]), one))
-      .map((one) => `the ${one} account is not kept`),
+      .filter((symbol) => !isKept(wallet, before.get(at[symbol]), after.get(at[symbol]), symbol))
+      .map((symbol) => `the ${symbol} account is not kept`),
     ...symbols
-      .filter((one) => one !== 'SOL' && gain(amountIn, at[one]) < least(one))
-      .map((one) => `${one}: ${gain(amountIn, at[one])}, not ${least(one)}`),
+      .filter((symbol) => symbol !== 'SOL' && gain(amountIn, at[symbol]) < least(symbol))
+      .map((symbol) => `${symbol}: ${gain(amountIn, at[symbol])}, not ${least(symbol)}`),
     ...(sol < least('SOL') - deal.maxFees
       ? [`SOL: ${sol}, not ${least('SOL') - deal.maxFees}`]
       : []),
@@ -171,7 +171,8 @@ function isSame(a: ChainAccount | undefined, b: ChainAccount | undefined): boole
 }
 
 /**
- * Still the wallet's, with no other wallet to spend from it or close it. One of wrapped SOL may go.
+ * Returns true if the wallet still owns the token account, without a delegate or close authority.
+ * A wrapped SOL account may be closed.
  */
 function isKept(
   wallet: Address,
@@ -180,29 +181,28 @@ function isKept(
   symbol: MintSymbol,
 ): boolean {
   if (after === undefined) return before === undefined || symbol === 'SOL';
-  // Any wallet may send lamports to where no account is.
+  // Any wallet may send lamports to an address without an account.
   if (after.owner === SYSTEM && after.data.length === 0) return before === undefined;
   const { data } = after;
   const isOwn = Buffer.compare(data.subarray(32, 64), keyBytes(wallet)) === 0;
-  const isNobodys = [72, 129].every((tag) => Buffer.from(data).readUInt32LE(tag) === 0);
+  const hasNoAuthority = [72, 129].every((tag) => Buffer.from(data).readUInt32LE(tag) === 0);
   const isSameMint =
     before === undefined || Buffer.compare(before.data.subarray(0, 32), data.subarray(0, 32)) === 0;
   return (
     isOwn &&
-    isNobodys &&
+    hasNoAuthority &&
     isSameMint &&
     data[108] === 1 &&
     (before === undefined || before.owner === after.owner)
   );
 }
 
-/** What running a transaction now would leave of some accounts; by kit alone. */
+/** Simulates a transaction with kit, and returns its error and the watched accounts after it. */
 export async function simulatedBy(
   { rpcUrl }: Sandbox,
   wire: Uint8Array,
   watched: readonly Address[],
 ): Promise<{ readonly error: unknown; readonly after: Lying }> {
-  // What the node makes of it is the answer.
   const text = Buffer.from(wire).toString('base64') as Base64EncodedWireTransaction;
   const { value } = await createSolanaRpc(rpcUrl)
     .simulateTransaction(text, {
@@ -215,19 +215,19 @@ export async function simulatedBy(
       accounts: { addresses: watched, encoding: 'base64' },
     })
     .send();
-  const after = watched.map((one, index) => {
+  const after = watched.map((key, index) => {
     const account = value.accounts?.[index] ?? undefined;
-    if (account === undefined) return [one, undefined] as const;
+    if (account === undefined) return [key, undefined] as const;
     const { lamports, owner, executable, data } = account;
     return [
-      one,
+      key,
       { lamports, owner, executable, data: Uint8Array.from(Buffer.from(data[0], 'base64')) },
     ] as const;
   });
   return { error: value.err, after: new Map(after) };
 }
 
-/** The wire bytes of a message with the wallet's signature. */
+/** Returns the wire bytes of a message with the wallet's signature. */
 export async function signedBy({ signer }: Estate, message: Uint8Array): Promise<Uint8Array> {
   const signature = await signer.signMessage(message, {
     kind: 'swap',
@@ -240,7 +240,10 @@ export async function signedBy({ signer }: Estate, message: Uint8Array): Promise
   return Uint8Array.from([1, ...signature, ...message]);
 }
 
-/** Sends what is signed, past the node's own check, and waits for the chain's word on it. */
+/**
+ * Sends a signed transaction without the node's preflight, waits until it landed, and returns its
+ * error.
+ */
 export async function landedOn({ rpcUrl }: Sandbox, wire: Uint8Array): Promise<unknown> {
   const text = Buffer.from(wire).toString('base64');
   const signature = await rpc<string>(rpcUrl, 'sendTransaction', [

@@ -43,18 +43,18 @@ import { readMessage } from './foreign-transaction.js';
 import { expectOwnMessages } from './own-messages.js';
 import { recordingSigner, secretBytes } from './payer.js';
 
-/** Base units of USDC: what the API asks for. */
+/** Price of the API, in base units of USDC. */
 export const PRICE = 10_000n;
-/** Base units of USDT: what `client.swap()` is called with. */
+/** Amount that the tests pass to `client.swap()`, in base units of USDT. */
 export const SWAPPED = 50_000n;
 
 /**
- * A sandbox, and before its true service the front of an evil one; the attacker has accounts for
- * every token.
+ * A sandbox with an honest service, and an evil front before that service. The attacker has an
+ * account for every token.
  */
 export interface Stage {
   readonly sandbox: Sandbox;
-  /** The true one. */
+  /** URL of the honest service. */
   readonly service: string;
   readonly front: Front;
   close(): Promise<void>;
@@ -80,7 +80,7 @@ export async function startStage(): Promise<Stage> {
   };
 }
 
-/** A wallet with much to lose and too little USDC, whose client believes that it has a service. */
+/** A wallet with much to lose and too little USDC; its client uses the evil front as service. */
 export interface Prey {
   readonly estate: Estate;
   readonly secretKey: string;
@@ -90,12 +90,12 @@ export interface Prey {
   readonly messages: readonly Uint8Array[];
   readonly events: readonly ClientEvent[];
   readonly before: Lying;
-  /** What the attacker had, and the accounts by which he has it. */
+  /** The attacker's wallet and token accounts before the call. */
   readonly loot: Lying;
   readonly earlier: readonly string[];
-  /** What it buys: an address that no other test buys. */
+  /** URL that the prey pays for; no other test uses it. */
   readonly wares: string;
-  /** Calls that the global fetch may pay for. */
+  /** Set if the client also pays for calls of the global fetch. */
   readonly interceptor?: HTTPInterceptor;
   close(): Promise<void>;
 }
@@ -113,12 +113,12 @@ export async function preyOf(
   front: Front,
   { lie, options, installed = false, ...how }: Bait,
 ): Promise<Prey> {
-  const made = await sandbox.createWallet(FUNDS);
-  const estate = await estateOf(sandbox, made);
-  const { signer, signed, messages } = recordingSigner(made.address, made.secretKey);
-  const session = front.session(made.address, lie, how);
+  const wallet = await sandbox.createWallet(FUNDS);
+  const estate = await estateOf(sandbox, wallet);
+  const { signer, signed, messages } = recordingSigner(wallet.address, wallet.secretKey);
+  const session = front.session(wallet.address, lie, how);
   const { rpcUrl, wsUrl, jupiterUrl } = sandbox;
-  const all: ClientOptions = {
+  const clientOptions: ClientOptions = {
     signer,
     rpcUrl,
     wsUrl,
@@ -127,17 +127,17 @@ export async function preyOf(
     autoSwap: true,
     ...options,
   };
-  const earlier = await signaturesOf(rpcUrl, made.address);
+  const earlier = await signaturesOf(rpcUrl, wallet.address);
   const before = lyingNow(sandbox, watchedOf(estate));
   const loot = lyingNow(sandbox, await lairOf(sandbox));
-  const interceptor = installed ? new HTTPInterceptor(all) : undefined;
-  const client = interceptor?.client ?? createClient(all);
+  const interceptor = installed ? new HTTPInterceptor(clientOptions) : undefined;
+  const client = interceptor?.client ?? createClient(clientOptions);
   const events: ClientEvent[] = [];
   client.on('*', (event) => void events.push(event));
   return {
     ...{
       estate,
-      secretKey: made.secretKey,
+      secretKey: wallet.secretKey,
       client,
       session,
       signed,
@@ -147,7 +147,7 @@ export async function preyOf(
       loot,
       earlier,
     },
-    wares: `${sandbox.apiUrl}/usdc?for=${made.address}`,
+    wares: `${sandbox.apiUrl}/usdc?for=${wallet.address}`,
     ...(interceptor === undefined ? {} : { interceptor }),
     close: async () => {
       interceptor?.restore();
@@ -161,7 +161,7 @@ const lairOf = async ({ mints }: Sandbox): Promise<Address[]> => [
   ...Object.values(await accountsOf(ATTACKER, mints)),
 ];
 
-/** What came of a call. */
+/** Result of a call: its value, or its error. */
 export type Outcome = { readonly value: unknown } | { readonly error: unknown };
 
 export const outcomeOf = (call: Promise<unknown>): Promise<Outcome> =>
@@ -170,15 +170,15 @@ export const outcomeOf = (call: Promise<unknown>): Promise<Outcome> =>
     (error: unknown) => ({ error }),
   );
 
-/** What the call was for: what may leave the wallet for it. */
+/** Purpose of a call, which decides what may leave the wallet. */
 export type Aim = 'payment' | 'swap' | 'question';
 
-/** A call of a client, and how its service goes about it. */
+/** A call of a client, and the way in which the evil service answers it. */
 export interface Way {
   readonly name: string;
   readonly aim: Aim;
   readonly bait?: Omit<Bait, 'lie'>;
-  /** What it asks of the service at most. */
+  /** Endpoints of the service that the call may use. */
   readonly asks: readonly Endpoint[];
   call(prey: Prey): Promise<unknown>;
 }
@@ -216,7 +216,7 @@ export const BALANCE: Way = {
   call: ({ client }) => client.balance(['USDC', 'SOL']),
 };
 
-/** Has a fresh wallet make the call over the lie, and looks at all that came of it. */
+/** Makes the call with a fresh wallet while the service lies, and checks every effect of it. */
 export async function trial(
   { sandbox, front }: Stage,
   way: Way,
@@ -237,18 +237,19 @@ export async function trial(
   }
 }
 
-/** Lamports: policy.maxFeeLamports, and a signature. */
+/** In lamports: `policy.maxFeeLamports`, plus the fee of a signature. */
 const FEES = 255_000n;
 /**
- * In 1e-12 dollars. An answered output may be twice what is asked for: policy.minSwap, five cents.
+ * In 1e-12 dollars. An answered output may be twice the requested output, which is
+ * `policy.minSwap`: five cents.
  */
 const MOST_BOUGHT = 100_000_000_000n;
-/** In 1e-12 dollars: a tenth of a cent, by which small swaps may be off their price. */
+/** In 1e-12 dollars: small swaps may miss their price by a tenth of a cent. */
 const SLACK = 1_000_000_000n;
 
 /**
- * Holds what was signed, what is on the chain, and what the caller was told against what he agreed
- * to; by kit and the chain alone. Returns the error, if the call came to one.
+ * Compares the signed messages, the chain, and the result of the call with the caller's agreement.
+ * It trusts only kit and the chain. Returns the error if the call failed.
  */
 export async function expectHonest(
   sandbox: Sandbox,
@@ -258,7 +259,7 @@ export async function expectHonest(
 ): Promise<ExactChangeError | undefined> {
   const { estate, session, signed } = prey;
   expect(session.faults).toEqual([]);
-  // What was signed, whether or not it was sent.
+  // Check every signed message, whether or not the client sent it.
   const agreed = { symbol: 'USDC', amount: PRICE, payTo: sandbox.merchant } as const;
   await expectOwnMessages(sandbox, { ...prey, address: estate.wallet }, agreed);
   const payments = signed.filter(({ kind }) => kind === 'payment').length;
@@ -289,8 +290,8 @@ interface SwapDeal {
 }
 
 /**
- * The worst that a signed swap may do, by its own numbers; a fair price for no more than was
- * needed.
+ * Returns the most that a signed swap may take and the least that it may bring, read from the
+ * swap's own data. Checks that its price is fair and that it buys no more than the call needs.
  */
 function dealIn(sandbox: Sandbox, bytes: Uint8Array, aim: Aim): SwapDeal {
   const swap = readMessage(sandbox, bytes).instructions.find(
@@ -307,9 +308,9 @@ function dealIn(sandbox: Sandbox, bytes: Uint8Array, aim: Aim): SwapDeal {
     data.readBigUInt64LE(16),
     BigInt(data.readUInt16LE(24)),
   ];
-  const exactIn = form.mode === 'ExactIn';
-  const maxIn = exactIn ? exact : (quoted * (10_000n + slippage) + 9_999n) / 10_000n;
-  const minOut = exactIn ? (quoted * (10_000n - slippage)) / 10_000n : exact;
+  const isExactIn = form.mode === 'ExactIn';
+  const maxIn = isExactIn ? exact : (quoted * (10_000n + slippage) + 9_999n) / 10_000n;
+  const minOut = isExactIn ? (quoted * (10_000n - slippage)) / 10_000n : exact;
   const mintOf = (place: 'sourceMint' | 'destinationMint') => {
     const at = swap.accounts[form.places.indexOf(place)]?.address;
     return Object.values(sandbox.mints).find((mint) => mint.address === at);
@@ -318,7 +319,7 @@ function dealIn(sandbox: Sandbox, bytes: Uint8Array, aim: Aim): SwapDeal {
   if (from === undefined || to?.symbol !== 'USDC')
     throw new Error('This swap is for other tokens.');
   const [paid, got] = [maxIn * from.picoUsd, minOut * to.picoUsd];
-  // A hundredth of loss, half of one of slippage, and what rounding takes.
+  // 1 % of loss, 0.5 % of slippage, and rounding.
   expect(paid * 100n).toBeLessThanOrEqual((got + SLACK) * 102n);
   expect(slippage).toBeLessThanOrEqual(50n);
   if (aim === 'swap') expect(maxIn).toBe(SWAPPED);
@@ -326,7 +327,10 @@ function dealIn(sandbox: Sandbox, bytes: Uint8Array, aim: Aim): SwapDeal {
   return { from: from.symbol, maxIn, minOut };
 }
 
-/** All that the wallet took part in since, and that no party has more or less than was agreed. */
+/**
+ * Returns the transactions that name the wallet since the call began. Checks that no party has more
+ * or less than the deal allows.
+ */
 async function expectChain(
   sandbox: Sandbox,
   { estate, before, loot, earlier, wares, signed }: Prey,
@@ -334,9 +338,11 @@ async function expectChain(
   deals: readonly SwapDeal[],
   payments: number,
 ): Promise<ChainTransaction[]> {
-  const all = await signaturesOf(sandbox.rpcUrl, estate.wallet);
+  const signatures = await signaturesOf(sandbox.rpcUrl, estate.wallet);
   const found = await Promise.all(
-    all.filter((one) => !earlier.includes(one)).map((one) => landed(sandbox.rpcUrl, one)),
+    signatures
+      .filter((signature) => !earlier.includes(signature))
+      .map((signature) => landed(sandbox.rpcUrl, signature)),
   );
   expect(found.length).toBeLessThanOrEqual(signed.length);
   const { USDC } = await accountsOf(address(sandbox.merchant), sandbox.mints);
@@ -352,8 +358,8 @@ async function expectChain(
   expect(lyingNow(sandbox, await lairOf(sandbox))).toEqual(loot);
 
   const from = deals[0]?.from ?? 'BONK';
-  const sum = (amounts: readonly bigint[]) => amounts.reduce((total, one) => total + one, 0n);
-  const swaps = found.filter((one) => one.error === null && !isTaking(one, USDC)).length;
+  const sum = (amounts: readonly bigint[]) => amounts.reduce((total, amount) => total + amount, 0n);
+  const swaps = found.filter((tx) => tx.error === null && !isTaking(tx, USDC)).length;
   const done = deals.slice(deals.length - swaps);
   const deal = {
     ...({ from, to: 'USDC' } as const),
@@ -369,9 +375,9 @@ async function expectChain(
 const isTaking = ({ tokens }: ChainTransaction, till: string): boolean =>
   tokens.some(({ account }) => account === till);
 
-/** Nothing that is the wallet's has gone to the service. */
+/** Checks that no key, signature, signed message or credential reached the service. */
 function expectSilent({ session, secretKey, messages }: Prey, signatures: readonly string[]): void {
-  const said = session.seen
+  const traffic = session.seen
     .map(
       ({ path, headers, body }) =>
         `${path}\n${JSON.stringify(headers)}\n${body.toString('latin1')}`,
@@ -396,15 +402,15 @@ function expectSilent({ session, secretKey, messages }: Prey, signatures: readon
       text,
     })),
   ];
-  expect(findNeedles(said, needles)).toEqual([]);
+  expect(findNeedles(traffic, needles)).toEqual([]);
 }
 
-/** No error or event repeats the words of the service as the client's own. */
+/** Checks that no error or event repeats the service's words as words of the client. */
 function expectNoWords({ events }: Prey, outcome: Outcome): void {
   expect(JSON.stringify(events)).not.toContain('IGNORE');
   if (!('error' in outcome)) return;
-  for (const one of errorChain(outcome.error)) {
-    const { message = '', stack = '' } = one instanceof Error ? one : {};
+  for (const cause of errorChain(outcome.error)) {
+    const { message = '', stack = '' } = cause instanceof Error ? cause : {};
     expect(`${message}\n${stack}`).not.toContain('IGNORE');
   }
   if (!isExactChangeError(outcome.error)) return;
@@ -412,7 +418,7 @@ function expectNoWords({ events }: Prey, outcome: Outcome): void {
   expect(JSON.stringify(ours)).not.toContain(CANARY.slice(0, 6));
 }
 
-/** An error of ours that says of the money what the chain says. */
+/** Checks that the error is of the library, and that `funds` and `moved` agree with the chain. */
 async function expectTrueError(
   sandbox: Sandbox,
   { client, signed }: Prey,
@@ -421,16 +427,16 @@ async function expectTrueError(
 ): Promise<ExactChangeError> {
   if (!isExactChangeError(error)) throw error;
   const { USDC } = await accountsOf(address(sandbox.merchant), sandbox.mints);
-  const done = found.filter((one) => one.error === null);
+  const done = found.filter((tx) => tx.error === null);
   const [paid, swapped] = [
-    done.filter((one) => isTaking(one, USDC)),
-    done.filter((one) => !isTaking(one, USDC)),
+    done.filter((tx) => isTaking(tx, USDC)),
+    done.filter((tx) => !isTaking(tx, USDC)),
   ];
   const truth = paid.length > 0 ? 'spent' : swapped.length > 0 ? 'swapped' : 'untouched';
   if (error.funds === 'uncertain') expect(signed.length).toBeGreaterThan(0);
   else expect({ funds: error.funds, code: error.code }).toEqual({ funds: truth, code: error.code });
-  const landedOnes = found.flatMap(({ signatures }) => signatures);
-  expect(error.moved.filter(({ signature }) => !landedOnes.includes(signature))).toEqual([]);
+  const landedSignatures = found.flatMap(({ signatures }) => signatures);
+  expect(error.moved.filter(({ signature }) => !landedSignatures.includes(signature))).toEqual([]);
   if (signed.length === 0) expect(await usedByCap(client)).toEqual(UNUSED);
   if (!signed.some(({ kind }) => kind === 'payment')) expect(await paidOf(client)).toBe('0');
   return error;
@@ -460,19 +466,19 @@ function expectTrueReceipt(
   if (receipt.swap !== undefined) expectTrueSwap({ estate }, found, receipt.swap);
 }
 
-/** The swap that is told of is on the chain, with what it took and brought. */
+/** Checks that the reported swap is on the chain, with the reported input and output. */
 function expectTrueSwap(
   { estate: { at } }: Pick<Prey, 'estate'>,
   found: readonly ChainTransaction[],
   told: unknown,
 ): void {
-  // What `client.swap()` and receipts have in common.
+  // Results of `client.swap()` and receipts share these fields.
   const { signature, inAmount, outAmount } = told as NonNullable<Receipt['swap']>;
   const swap = found.find(({ signatures }) => signatures.includes(signature));
   const change = (account: string) =>
-    swap?.tokens.find((one) => one.account === account)?.change ?? 0n;
+    swap?.tokens.find((token) => token.account === account)?.change ?? 0n;
   expect(swap?.error).toBeNull();
   expect(change(at.USDC)).toBe(BigInt(outAmount));
-  // SOL comes out of the wallet itself, fees among it.
+  // A swap from SOL takes lamports of the wallet, mixed with fees, so only USDT is compared.
   if (change(at.USDT) !== 0n) expect(-change(at.USDT)).toBe(BigInt(inAmount));
 }

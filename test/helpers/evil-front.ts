@@ -24,23 +24,23 @@ export interface Draft {
   readonly bytes: Buffer;
 }
 
-/** A call that is lied to. */
+/** A call that the front answers with a lie. */
 export interface Told {
   readonly endpoint: Endpoint;
-  /** Its body, or its query. */
+  /** Body of a POST, or query of a GET. */
   readonly request: Json;
   readonly victim: Victim;
-  /** Asks the honest service something else. */
+  /** Sends another request to the honest service. */
   honest(path: string, body?: Json): Promise<Json>;
-  /** A place of the front's own that no caller has any business at. */
+  /** A URL of the front that no honest caller requests. */
   readonly elsewhere: string;
 }
 
 type Says<T = Json> = (truth: T, told: Told) => unknown;
 
 /**
- * What an evil service does with the answers of an honest one: wherever a quote, a built swap, an
- * offer or a balance is in them, it is lied about alike.
+ * The changes that an evil service makes to honest answers. Each change applies to every quote,
+ * built swap, offer, step or balance in any answer.
  */
 export interface EvilLie {
   readonly asks?: (request: Json, told: Told) => Json;
@@ -49,36 +49,36 @@ export interface EvilLie {
   readonly offer?: Says;
   readonly step?: Says;
   readonly balance?: Says;
-  /** Only time ends it: the truth is not even asked for. */
+  /** True if only a timeout ends the call: the front does not call the honest service. */
   readonly slow?: boolean;
-  /** Below JSON: writes the answer as it likes. */
+  /** Writes the raw HTTP answer. */
   readonly answers?: (response: ServerResponse, honest: Draft, told: Told) => void;
 }
 
-/** What one victim sees of the front. */
+/** The front as one victim sees it. */
 export interface Session {
   readonly url: string;
   readonly seen: readonly Seen[];
-  /** What was asked, in its order. */
+  /** Endpoints that the victim called, in order. */
   readonly calls: readonly Endpoint[];
-  /** Where it was lied. */
+  /** Endpoints at which the front lied. */
   readonly told: readonly Endpoint[];
-  /** Errors of the front's own, which must not pass for lies. */
+  /** Errors in the front's own code, which a test must not take for lies. */
   readonly faults: readonly unknown[];
 }
 
-/** How a service goes about its lie. */
+/** Settings of a session. */
 export interface How {
-  /** Where it lies; default: everywhere. */
+  /** Endpoints at which the front lies; default: all of them. */
   readonly at?: readonly Endpoint[] | undefined;
-  /** It knows of no plans, as older ones do: each part of a swap is asked for by itself. */
+  /** True if the front has no auto-pay endpoint, like older services: clients call each step. */
   readonly planless?: boolean | undefined;
 }
 
 export interface Front {
   readonly port: number;
   session(wallet: string, lie: EvilLie, how?: How): Session;
-  /** Requests for what is no one's: where a redirect led, say. */
+  /** Requests outside of every session, such as those that follow a redirect. */
   readonly strays: readonly Seen[];
   close(): Promise<void>;
 }
@@ -96,14 +96,14 @@ interface Running {
   readonly faults: unknown[];
 }
 
-/** Listens before an honest service and changes what passes, for each session as its lie has it. */
+/** Starts a server before an honest service that changes answers by the lie of each session. */
 export async function startFront(sandbox: Sandbox, service: string): Promise<Front> {
   const sessions = new Map<string, Running>();
   const strays: Seen[] = [];
-  const all: Seen[] = [];
+  const pending: Seen[] = [];
   const server = createServer(
-    recording(all, (request, response, body) => {
-      const [seen] = all.splice(0);
+    recording(pending, (request, response, body) => {
+      const [seen] = pending.splice(0);
       const [, id = '', path = ''] = /^\/([^/]*)(\/[^?]*)/.exec(request.url ?? '') ?? [];
       const running = sessions.get(id);
       const endpoint = ENDPOINTS[path];
@@ -143,7 +143,7 @@ export async function startFront(sandbox: Sandbox, service: string): Promise<Fro
     const { lie, wallet, how } = running;
     if (how.planless === true && endpoint === 'autoPay') return write(response, NOT_FOUND);
     const lies = how.at?.includes(endpoint) ?? true;
-    // Before anything is waited for: the caller may soon be gone.
+    // Note the lie before the first await, because the caller may disconnect.
     if (lies && lie.answers !== undefined) running.told.push(endpoint);
     // A bound TCP server's address is never a pipe's name or null.
     const { port } = server.address() as AddressInfo;
@@ -163,12 +163,13 @@ export async function startFront(sandbox: Sandbox, service: string): Promise<Fro
     };
     if (lies && lie.slow === true) return lie.answers?.(response, NOT_FOUND, told);
     const [path = '', query] = seen.path.replace(/^\/[^/]*/, '').split('?');
-    const asked =
+    const changedRequest =
       lies && lie.asks !== undefined && seen.method === 'POST'
         ? lie.asks(told.request, told)
         : undefined;
-    if (asked !== undefined) running.told.push(endpoint);
-    const text = asked === undefined ? body.toString('utf8') : JSON.stringify(asked);
+    if (changedRequest !== undefined) running.told.push(endpoint);
+    const text =
+      changedRequest === undefined ? body.toString('utf8') : JSON.stringify(changedRequest);
     const honest = await ask(
       query === undefined ? path : `${path}?${query}`,
       seen.method,
@@ -178,7 +179,7 @@ export async function startFront(sandbox: Sandbox, service: string): Promise<Fro
     if (lie.answers !== undefined) return lie.answers(response, honest, told);
     if (honest.status !== 200) return write(response, honest);
     const before = running.told.length;
-    const said = await lieIn(
+    const changed = await lieIn(
       lie,
       told,
       parsed(honest.bytes),
@@ -188,7 +189,7 @@ export async function startFront(sandbox: Sandbox, service: string): Promise<Fro
       response,
       running.told.length === before
         ? honest
-        : { ...honest, bytes: Buffer.from(JSON.stringify(said)) },
+        : { ...honest, bytes: Buffer.from(JSON.stringify(changed)) },
     );
   }
 
@@ -217,7 +218,7 @@ const NOT_FOUND: Draft = {
   bytes: Buffer.from('There is no such page.'),
 };
 
-/** Sends a draft as it is. */
+/** Sends a draft unchanged. */
 export function write(response: ServerResponse, { status, headers, bytes }: Draft): void {
   const {
     'content-length': _length,
@@ -229,7 +230,7 @@ export function write(response: ServerResponse, { status, headers, bytes }: Draf
   response.end(bytes);
 }
 
-// The honest service's own answer.
+// The honest service answers with a JSON object.
 const parsed = (bytes: Buffer): Json => JSON.parse(bytes.toString('utf8')) as Json;
 
 function requestIn({ method, path }: Seen, body: Buffer): Json {
@@ -251,7 +252,7 @@ async function lieIn(lie: EvilLie, told: Told, truth: unknown, note: () => void)
   if (told.endpoint === 'build') return swap(truth);
   if (told.endpoint === 'balance') {
     return Array.isArray(truth)
-      ? Promise.all(truth.map((one) => say(lie.balance, one)))
+      ? Promise.all(truth.map((balance) => say(lie.balance, balance)))
       : say(lie.balance, truth);
   }
   if (!isJson(truth)) return truth;
@@ -260,7 +261,7 @@ async function lieIn(lie: EvilLie, told: Told, truth: unknown, note: () => void)
     return {
       ...truth,
       offers: Array.isArray(offers)
-        ? await Promise.all(offers.map((one) => say(lie.offer, one)))
+        ? await Promise.all(offers.map((offer) => say(lie.offer, offer)))
         : offers,
     };
   }

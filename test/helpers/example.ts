@@ -9,12 +9,15 @@ export interface ExampleRun {
   readonly stderr: string;
 }
 
-/** Runs an example to its end in a process of its own. */
+/** Runs an example to its end in a separate process. */
 export function runExample(name: string, ...args: readonly string[]): Promise<ExampleRun> {
   return runScript(`examples/${name}.ts`, args);
 }
 
-/** Runs a TypeScript file to its end in a process of its own; `exact-change` is the source. */
+/**
+ * Runs a TypeScript file to its end in a separate process; there `exact-change` resolves to the
+ * sources.
+ */
 export function runScript(
   path: string,
   args: readonly string[] = [],

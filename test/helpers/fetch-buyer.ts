@@ -11,12 +11,13 @@ import { expect, onTestFinished } from 'vitest';
 export interface Buyer {
   readonly client: Client;
   readonly wallet: SandboxWallet;
-  /** Base units of USDC that are gone since the start. */
+  /** Returns the base units of USDC that left the wallet since the start. */
   spent(): Promise<bigint>;
 }
 
 /**
- * A fresh wallet and its client, closed when the test is over. It holds USDC unless said otherwise.
+ * Makes a wallet and its client, which closes when the test is over. The wallet holds USDC unless
+ * `funds` says otherwise.
  */
 export async function newBuyer(
   sandbox: Sandbox,
@@ -33,7 +34,7 @@ export async function newBuyer(
   };
 }
 
-/** A client of a wallet, closed when the test is over. */
+/** Makes a client of a wallet, which closes when the test is over. */
 export function clientOf(
   sandbox: Sandbox,
   { secretKey }: SandboxWallet,
@@ -51,7 +52,7 @@ export function clientOf(
   return client;
 }
 
-/** The next event of a kind; listen before what causes it. */
+/** Resolves with the next event of a type. Call it before the action that causes the event. */
 export function nextEvent<N extends EventName>(client: Client, type: N): Promise<ClientEvent<N>> {
   return new Promise((resolve) => {
     const stop = client.on(type, (event) => {
@@ -61,7 +62,7 @@ export function nextEvent<N extends EventName>(client: Client, type: N): Promise
   });
 }
 
-/** What a call that must fail fails with. */
+/** Returns the error of a call that must fail. */
 export async function failureOf(call: Promise<unknown>): Promise<unknown> {
   const outcome = await call.then(
     (value) => ({ value }),

@@ -5,7 +5,7 @@ import { comparable, comparablePaid, hashOf, paymentOf } from './fetch-record.js
 import { PRICE, type Twins } from './fetch-twins.js';
 import type { Buyer } from './fetch-buyer.js';
 
-/** What a caller can tell of a response. */
+/** The parts of a response that a caller can observe. */
 export interface Outcome {
   readonly status: number;
   readonly statusText: string;
@@ -17,7 +17,7 @@ export interface Outcome {
   readonly body: { readonly bytes: number; readonly sha256: string };
 }
 
-// The clock, and what the official middleware adds to an answer that was paid for.
+// Headers that differ between runs, or that the official middleware adds to a paid answer.
 const APART = ['date', 'payment-response', 'x-payment-response', 'cache-control'];
 
 export async function outcomeOf(response: Response): Promise<Outcome> {
@@ -38,16 +38,16 @@ export async function outcomeOf(response: Response): Promise<Outcome> {
 type Call = (fetch: Client['fetch'], origin: string) => Promise<Response>;
 
 export interface CompareOptions {
-  /** Headers that may differ in the paid request: how a stream's length is told. */
+  /** Headers that may differ in the paid request, such as the length of a stream. */
   readonly except?: readonly string[];
-  /** What else of the outcome may differ. */
+  /** Fields of the outcome that may differ. */
   readonly apart?: readonly (keyof Outcome)[];
 }
 
 /**
- * Makes one call of plain fetch to the free twin and of the client to the paid one, and expects the
- * same: answer, and all that the server saw, first without a payment and then with one. Returns the
- * receipt and the outcome.
+ * Makes the same call with plain fetch to the free twin and with the client to the paid twin.
+ * Expects the same answer, and the same requests at the server, first without a payment, then with
+ * a payment. Returns the receipt and the outcome.
  */
 export async function expectSame(
   twins: Twins,
@@ -61,19 +61,19 @@ export async function expectSame(
   const response = await call(buyer.client.fetch, twins.paid.url);
   const receipt = receiptOf(response);
   const outcome = await outcomeOf(response);
-  const compared = (one: Outcome): object =>
+  const compared = (part: Outcome): object =>
     Object.fromEntries(
-      Object.entries(one).filter(([name]) => !apart.some((other) => other === name)),
+      Object.entries(part).filter(([name]) => !apart.some((field) => field === name)),
     );
   expect(compared(outcome)).toEqual(compared(plain));
   expect((await buyer.spent()) - before).toBe(PRICE);
 
-  const [asked] = twins.free.seen.slice(-1);
+  const [free] = twins.free.seen.slice(-1);
   const [unpaid, paid] = twins.paid.seen.slice(-2);
-  if (asked === undefined || unpaid === undefined || paid === undefined || receipt === undefined)
+  if (free === undefined || unpaid === undefined || paid === undefined || receipt === undefined)
     throw new Error('Nothing was paid.');
   expect([paymentOf(unpaid), typeof paymentOf(paid)]).toEqual([undefined, 'string']);
-  expect(comparable(unpaid)).toEqual(comparable(asked));
-  expect(comparablePaid(paid, except)).toEqual(comparable(asked, except));
+  expect(comparable(unpaid)).toEqual(comparable(free));
+  expect(comparablePaid(paid, except)).toEqual(comparable(free, except));
   return { receipt, outcome };
 }

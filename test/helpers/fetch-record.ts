@@ -6,7 +6,7 @@ import type {
   ServerResponse,
 } from 'node:http';
 
-/** One request as a server saw it. */
+/** A request as a server received it. */
 export interface Seen {
   readonly method: string;
   readonly path: string;
@@ -17,7 +17,7 @@ export interface Seen {
 
 export const PAYMENT_HEADERS = ['payment-signature', 'x-payment'];
 
-/** Reads each request whole and writes it down before `handle` gets it. */
+/** Reads each request to its end and records it before it calls `handle`. */
 export function recording(
   seen: Seen[],
   handle: (request: IncomingMessage, response: ServerResponse, body: Buffer) => void,
@@ -33,12 +33,12 @@ export function recording(
   };
 }
 
-/** The payment that came with a request, verbatim. */
+/** Returns the payment header of a request, verbatim. */
 export function paymentOf(seen: Seen): string | undefined {
   return PAYMENT_HEADERS.map((name) => seen.headers[name]).find((value) => value !== undefined);
 }
 
-/** Every header of a request, and its body: no payment may be in any of it. */
+/** Returns true if a header of the request is, or is named after, a payment. */
 export function holdsPayment(seen: Seen): boolean {
   return (
     paymentOf(seen) !== undefined ||
@@ -47,14 +47,14 @@ export function holdsPayment(seen: Seen): boolean {
 }
 
 /**
- * A request without what must differ between two servers: the host, and the boundary that a form
- * draws anew each time. `except` names headers that are left out too.
+ * Returns a request without the parts that differ between two servers: the host, and the random
+ * boundary of a form. It also leaves out the headers in `except`.
  */
 export function comparable(
   { method, path, headers, body }: Seen,
   except: readonly string[] = [],
 ): object {
-  // A form may go out under another content type, that the caller gave.
+  // Read the boundary from the body, because the caller may set another content type.
   const boundary = /^--(\S{20,})\r\n/.exec(body.toString('latin1', 0, 100))?.[1];
   const masked = (text: string): string =>
     boundary === undefined ? text : text.replaceAll(boundary, 'BOUNDARY');
@@ -68,8 +68,8 @@ export function comparable(
 }
 
 /**
- * As {@link comparable}, for the paid one of two requests: without the payment, and without the
- * order not to take the answer from a cache.
+ * Does the same as {@link comparable} for a paid request. It also leaves out the payment headers
+ * and `no-cache` headers.
  */
 export function comparablePaid(seen: Seen, except: readonly string[] = []): object {
   const orders = ['cache-control', 'pragma'].filter((name) => seen.headers[name] === 'no-cache');

@@ -10,7 +10,7 @@ import { MAINNET, PRICE, startRecorder, type Recorder } from './fetch-twins.js';
 
 type Handle = (request: IncomingMessage, response: ServerResponse, body: Buffer) => void;
 
-/** One entry of the `accepts` of version 1. */
+/** An entry of `accepts` in x402 version 1. */
 export interface LegacyRequirements extends Omit<PaymentRequirements, 'amount' | 'network'> {
   readonly network: 'solana';
   readonly maxAmountRequired: string;
@@ -18,20 +18,17 @@ export interface LegacyRequirements extends Omit<PaymentRequirements, 'amount' |
 }
 
 export interface SellerOptions {
-  /** Answers a request without payment; default: 402 with the terms in the header. */
+  /** Answers a request without a payment; default: 402 with the terms in the header. */
   readonly refuse?: Handle;
-  /**
-   * Answers a request with one; default: 200 and a few words. Headers of the settlement are set
-   * already.
-   */
+  /** Answers a paid request; default: 200 and a text. Settlement headers are set already. */
   readonly serve?: Handle;
-  /** What a payment of version 1 must fulfil. */
+  /** Requirements against which payments of version 1 are settled. */
   readonly legacy?: LegacyRequirements;
-  /** False: takes payments and never settles them. */
+  /** False if the seller accepts payments and never settles them. */
   readonly settles?: boolean;
 }
 
-/** Terms of version 2 for one payment in USDC to the merchant. */
+/** Returns terms of version 2 for a payment in USDC to the merchant. */
 export function termsOf(sandbox: Sandbox, amount = PRICE): PaymentRequired {
   return {
     x402Version: 2,
@@ -53,7 +50,7 @@ export function requirementsOf(sandbox: Sandbox, amount = PRICE): PaymentRequire
   };
 }
 
-/** The same as a seller of version 1 writes it. */
+/** Returns the same requirements in the form of version 1. */
 export function legacyRequirementsOf(sandbox: Sandbox, amount = PRICE): LegacyRequirements {
   const { amount: maxAmountRequired, ...rest } = requirementsOf(sandbox, amount);
   return { ...rest, network: 'solana', maxAmountRequired, resource: 'http://seller.test/' };
@@ -69,8 +66,8 @@ export function askForPayment(response: ServerResponse, terms: PaymentRequired):
 }
 
 /**
- * A seller by hand, for what the official middleware never does. What it is paid, the sandbox's
- * facilitator verifies and settles.
+ * Starts a seller without the official middleware, for answers that the middleware never gives.
+ * The sandbox's facilitator verifies and settles its payments.
  */
 export function startSeller(sandbox: Sandbox, options: SellerOptions = {}): Promise<Recorder> {
   const {

@@ -13,17 +13,17 @@ import { recording, type Seen } from './fetch-record.js';
 
 export const MAINNET = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
 
-/** Base units of USDC that each path below `/paid/` costs. */
+/** Price of each path below `/paid/`, in base units of USDC. */
 export const PRICE = 10_000n;
 
-/** A server, and all that it was asked. */
+/** A server, and all requests that it received. */
 export interface Recorder extends Served {
   readonly seen: Seen[];
 }
 
 /**
- * The same handler twice: for nothing, and behind the official payment middleware, where each path
- * below `/paid/` has a price.
+ * A handler that is served twice: for free, and behind the official payment middleware, which
+ * charges for each path below `/paid/`.
  */
 export interface Twins {
   readonly free: Recorder;
@@ -32,7 +32,7 @@ export interface Twins {
   close(): Promise<void>;
 }
 
-/** `handle` finds the request's bytes in `request.body`. */
+/** Starts both servers. `handle` finds the request's bytes in `request.body`. */
 export async function startTwins(sandbox: Sandbox, handle: RequestHandler): Promise<Twins> {
   const free = await startRecorder(withBody(handle));
   const paid = await startRecorder(withBody(await officialPayments(sandbox), handle));
@@ -44,7 +44,7 @@ export async function startTwins(sandbox: Sandbox, handle: RequestHandler): Prom
   };
 }
 
-/** Serves a handler of bare Node behind a record. */
+/** Serves a handler of `node:http` and records its requests. */
 export async function startRecorder(handle: Parameters<typeof recording>[1]): Promise<Recorder> {
   const seen: Seen[] = [];
   return { ...(await serve(recording(seen, handle))), seen };
@@ -67,7 +67,7 @@ async function officialPayments(sandbox: Sandbox): Promise<RequestHandler> {
   return paymentMiddlewareFromHTTPServer(http, undefined, undefined, false);
 }
 
-/** Express over a request that is read already. */
+/** Runs Express handlers on a request that has been read to its end. */
 function withBody(...handlers: RequestHandler[]): Parameters<typeof recording>[1] {
   const bodies = new WeakMap<object, Buffer>();
   const app = express();

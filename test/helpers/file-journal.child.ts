@@ -1,5 +1,5 @@
-// Reserves in the journal of a file, under an id that it claims, says on stdout what came of it, and
-// then keeps the journal open until it is killed.
+// Reserves and claims an attempt in a file journal, prints the result on stdout, and keeps the
+// journal open until it is killed.
 import { fileJournal } from 'exact-change/journal/file';
 import { isExactChangeError } from 'exact-change';
 import { attemptOf } from './attempts.js';

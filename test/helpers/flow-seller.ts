@@ -23,10 +23,7 @@ export interface Sale {
   readonly paymentHeader: string;
 }
 
-/**
- * Routes of an official seller, by path: what it takes, in its order. Below `/broken` an answer
- * that is paid for, and settled, leaves as 500.
- */
+/** A seller with the official middleware. Below `/broken` it answers 500 after it settled. */
 export interface Seller {
   readonly url: string;
   /** Paid requests that reached their handler. */
@@ -35,8 +32,10 @@ export interface Seller {
 }
 
 /**
- * Starts an Express app with the official middleware, paid to the sandbox's merchant through its
- * facilitator.
+ * Starts an Express app with the official middleware. It settles through the sandbox's facilitator
+ * and pays the sandbox's merchant.
+ *
+ * @param routes - Offers of each path, in the order in which the 402 lists them.
  */
 export async function startSeller(
   sandbox: Sandbox,
@@ -44,7 +43,7 @@ export async function startSeller(
 ): Promise<Seller> {
   const sales: Sale[] = [];
   const config = (accepts: readonly Offered[]) => ({
-    accepts: accepts.map((one) => offer(sandbox, one)),
+    accepts: accepts.map((offered) => offer(sandbox, offered)),
   });
   const configs = Object.fromEntries(
     Object.entries(routes).map(([path, accepts]) => [path, config(accepts)] as const),
@@ -57,7 +56,7 @@ export async function startSeller(
   const app = express();
   app.use('/broken', (request, response, next) => {
     const end = response.writeHead.bind(response);
-    // The middleware settles what went well, so the failure comes after it has.
+    // The middleware settles only successful answers, so the status changes after it settled.
     if (request.header('payment-signature') !== undefined)
       response.writeHead = ((_status: number, ...rest: []) =>
         end(500, ...rest)) as typeof response.writeHead;

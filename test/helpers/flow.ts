@@ -11,8 +11,8 @@ import {
 import type { Sandbox, SandboxWallet } from 'exact-change-sandbox';
 
 /**
- * What a client of the sandbox is set to; `?caller=client` lets the node count its calls apart from
- * those of all others.
+ * Returns the options of a client on the sandbox. By `?caller=client` the node counts the client's
+ * calls separately.
  */
 export function onSandbox(
   sandbox: Sandbox,
@@ -28,21 +28,21 @@ export function onSandbox(
   };
 }
 
-/** The receipt of a response once the chain has decided its payment. */
+/** Waits until the chain has decided the payment of a response, and returns its receipt. */
 export async function decided(response: Response): Promise<Receipt> {
   const receipt = await settled(response);
   if (receipt === undefined) throw new Error(`Nothing was paid for the answer ${response.status}.`);
   return receipt;
 }
 
-/** Everything that a client tells from now on, in its order. */
+/** Returns a list that collects every later event of a client, in order. */
 export function recorded(client: Client): ClientEvent[] {
   const events: ClientEvent[] = [];
   client.on('*', (event) => events.push(event));
   return events;
 }
 
-/** Queries and bodies that the aggregator answered from now on. */
+/** Returns a list that collects the query and body of every later call to the aggregator. */
 export function overheard(
   sandbox: Sandbox,
 ): { readonly endpoint: string; readonly query: URLSearchParams; readonly body: unknown }[] {
@@ -61,7 +61,7 @@ export function overheard(
   return seen;
 }
 
-/** A signer that is kit's, and all that it was asked to sign. */
+/** Returns a signer that uses kit, and the list of intents that it signed. */
 export async function kitSigner(
   wallet: SandboxWallet,
 ): Promise<{ readonly signer: MessageSigner; readonly signed: readonly SigningIntent[] }> {
@@ -74,17 +74,17 @@ export async function kitSigner(
   return { signer: { address: address(wallet.address), signMessage }, signed };
 }
 
-/** A fetch that gives out the 402s of so many calls at the same moment. */
+/** Returns a fetch that holds each 402 until `calls` of them have arrived. */
 export function arrivingTogether(calls: number): typeof fetch {
   let release = (): void => undefined;
-  const all = new Promise<void>((resolve) => (release = resolve));
+  const arrived = new Promise<void>((resolve) => (release = resolve));
   let unpaid = 0;
   return async (input, init) => {
     const response = await fetch(input, init);
     if (response.status !== 402) return response;
     unpaid += 1;
     if (unpaid === calls) release();
-    await all;
+    await arrived;
     return response;
   };
 }

@@ -23,34 +23,31 @@ import type { MintSymbol, Sandbox, SandboxWallet } from 'exact-change-sandbox';
 import { type ChainTransaction, landed, rpc, tokenAmount } from './chain.js';
 import { secretBytes } from './payer.js';
 
-/** What another builder is asked for; `body` is passed on as it is. */
+/** A request to another swap builder; `body` is merged into the body of its build call. */
 export interface SwapWish {
   readonly from: MintSymbol;
   readonly to: MintSymbol;
-  /** Base units: of the input, or of the output if `exactOut` is set. */
+  /** Base units of the input, or of the output if `exactOut` is set. */
   readonly amount: bigint;
   readonly exactOut?: boolean;
   readonly body?: Readonly<Record<string, unknown>>;
 }
 
-/** A transaction that a service built, with what its quote said; amounts are base units. */
+/** A transaction that a service built, with the amounts of its quote in base units. */
 export interface ForeignSwap {
   /** Base64, unsigned. */
   readonly transaction: string;
   readonly quotedIn: bigint;
   readonly quotedOut: bigint;
-  /** By the threshold that the quote names. */
+  /** Bounds by the threshold in the quote. */
   readonly maxIn: bigint;
   readonly minOut: bigint;
-  /**
-   * By the instruction itself, which has the slippage and no threshold: the most it takes, and the
-   * least it pays.
-   */
+  /** Bounds by the instruction itself, which contains the slippage and no threshold. */
   readonly mostIn: bigint;
   readonly leastOut: bigint;
 }
 
-/** Quotes at 50 basis points and has the aggregator build the transaction, as any wallet would. */
+/** Gets a quote at 50 basis points and a transaction for it from the aggregator, as wallets do. */
 export async function buildForeign(
   sandbox: Sandbox,
   user: string,
@@ -107,9 +104,7 @@ async function json(response: Response): Promise<Record<string, unknown>> {
 
 const bytesOf = (base64: string) => new Uint8Array(Buffer.from(base64, 'base64'));
 
-/**
- * The same transaction with other instructions, compiled anew by kit with the same lookup tables.
- */
+/** Returns the transaction with other instructions; kit compiles it with the same lookup tables. */
 export async function altered(
   { rpcUrl }: Sandbox,
   transaction: string,
@@ -140,7 +135,7 @@ export async function altered(
   return getBase64EncodedWireTransaction(compileTransaction(anew));
 }
 
-/** An instruction on plain bytes. */
+/** Makes an instruction from plain bytes. */
 export function instruction(
   program: string,
   accounts: readonly AccountMeta[],
@@ -149,9 +144,7 @@ export function instruction(
   return { programAddress: address(program), accounts, data: Uint8Array.from(data) };
 }
 
-/**
- * Signs with the wallet's key and lands it, by kit alone; the node's own simulation is not asked.
- */
+/** Signs the transaction with the wallet's key by kit, and lands it without a preflight. */
 export async function signAndLand(
   { rpcUrl }: Sandbox,
   { secretKey }: SandboxWallet,
@@ -168,8 +161,8 @@ export async function signAndLand(
 }
 
 /**
- * What a wallet has: lamports of its own, and base units in its associated accounts. SOL is the
- * wrapped kind.
+ * Returns the wallet's lamports and the base units in its associated accounts. `SOL` is wrapped
+ * SOL.
  */
 export async function possessions(
   sandbox: Sandbox,

@@ -11,12 +11,12 @@ import type { Sandbox } from 'exact-change-sandbox';
 import { base64, compile, PACKET_BYTES, wire, type Message } from '../corpus/build.js';
 import { instruction, type FilledInstruction } from '../corpus/instructions.js';
 
-/** A transaction taken apart, so that a liar can put another together. */
+/** The parts of a transaction, from which a liar can build another transaction. */
 export interface Parts {
   readonly feePayer: Address;
   readonly lifetime: Address;
   readonly instructions: readonly FilledInstruction[];
-  /** What it says that its lookup tables hold. */
+  /** Addresses in each lookup table of the transaction. */
   readonly tables: Readonly<Record<Address, Address[]>>;
 }
 
@@ -30,7 +30,7 @@ function tableAt(sandbox: Sandbox, table: Address): Address[] {
   );
 }
 
-/** Takes a serialized message apart. */
+/** Splits a serialized message into its parts. */
 export function readMessage(
   sandbox: Sandbox,
   bytes: Uint8Array,
@@ -61,13 +61,13 @@ export function readMessage(
   };
 }
 
-/** Takes base64 of a transaction apart. */
+/** Splits a transaction in base64 into its parts. */
 export function opened(sandbox: Sandbox, transaction: string): Parts {
   const { messageBytes } = getTransactionDecoder().decode(Buffer.from(transaction, 'base64'));
   return readMessage(sandbox, Uint8Array.from(messageBytes));
 }
 
-/** Base64 of an unsigned transaction from such parts; `change` rearranges its numbers. */
+/** Builds an unsigned transaction in base64; `change` edits the compiled message first. */
 export function sealed(
   parts: Parts,
   change: (message: Message) => Message = (message) => message,

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 const root = new URL('../../', import.meta.url);
 
-/** README and the guides, by their path from the root of the repository. */
+/** Paths of README and the guides, relative to the root of the repository. */
 export const GUIDES: readonly string[] = [
   'README.md',
   ...readdirSync(new URL('docs', root))
@@ -11,7 +11,7 @@ export const GUIDES: readonly string[] = [
 ];
 
 export interface Block {
-  /** Such as `ts`, `sh`, `json` or `text`. */
+  /** `ts`, `sh`, `json` or `text`, for example. */
   readonly language: string;
   readonly code: string;
 }
@@ -20,14 +20,14 @@ export function readGuide(path: string): string {
   return readFileSync(new URL(path, root), 'utf8');
 }
 
-/** The code blocks of a guide, in their order. */
+/** Returns the code blocks of a guide, in order. */
 export function blocksOf(path: string): Block[] {
   return [...readGuide(path).matchAll(/^```(\w*)\n(.*?)^```$/gms)].map(
     ([, language = '', code = '']) => ({ language, code }),
   );
 }
 
-/** The block of a guide that holds a text, and the one after it, which says what it prints. */
+/** Returns the code block that contains a text, and the next block, which shows its output. */
 export function blockWith(
   path: string,
   text: string,
@@ -38,8 +38,8 @@ export function blockWith(
 }
 
 /**
- * Whether a line was printed as a guide shows it. `...`, and the letters before it, stand for any
- * text: addresses differ by run.
+ * Returns true if a printed line matches the line in a guide. In the guide, `...` and the letters
+ * before it stand for any text, because addresses differ in each run.
  */
 export function isShownAs(line: string, shown: string): boolean {
   const parts = shown.split(/\w*\.{3}/).map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));

@@ -10,16 +10,22 @@ import { swapDecoders as decoders } from '../../src/swaps/sources.js';
 const ATTACKER = address('Attack1111111111111111111111111111111111112');
 const TOKEN = address('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA');
 
-/** Swap instructions as a provider hands them over, changed before they arrive. */
+/** Swap instructions of a provider, which a test changes before the client gets them. */
 export interface Handed {
   readonly trial: Trial;
   /** The instruction of each form as the aggregator builds it. */
   readonly swaps: Readonly<Record<WantedName, Instruction>>;
-  /** What an attacker would name first: something of the wallet's, something of his, a program. */
+  /**
+   * Accounts that an attacker would try first: accounts of the wallet, accounts of the attacker,
+   * and programs.
+   */
   readonly telling: readonly Address[];
-  /** All accounts that there are to name. */
+  /** Every account that a changed instruction may name. */
   readonly interesting: readonly Address[];
-  /** Refused, or signed: then the trial runs it and holds what it did against what was agreed. */
+  /**
+   * Passes a changed swap to the client. Resolves with false if the client refuses it. If it signs,
+   * the trial runs the swap, checks its effects against the deal, and resolves with true.
+   */
   hand(name: WantedName, change: (swap: Instruction) => Instruction): Promise<boolean>;
 }
 
@@ -45,7 +51,7 @@ export async function handedOn(seed: string): Promise<Handed> {
     trial,
     swaps: Object.fromEntries(
       wantedNames.map((name) => [name, builds.get(name)!.build.instruction]),
-    ) as Handed['swaps'], // One each.
+    ) as Handed['swaps'], // The object has an instruction for each name.
     telling: [
       estate.wallet,
       estate.at.USDC,
@@ -84,12 +90,12 @@ export async function handedOn(seed: string): Promise<Handed> {
 }
 
 export function withByte(swap: Instruction, at: number, byte: number): Instruction {
-  return { ...swap, data: swap.data.map((was, index) => (index === at ? byte : was)) };
+  return { ...swap, data: swap.data.map((old, index) => (index === at ? byte : old)) };
 }
 
 export function withMeta(swap: Instruction, at: number, change: Partial<AccountMeta>): Instruction {
   return {
     ...swap,
-    accounts: swap.accounts.map((was, index) => (index === at ? { ...was, ...change } : was)),
+    accounts: swap.accounts.map((meta, index) => (index === at ? { ...meta, ...change } : meta)),
   };
 }

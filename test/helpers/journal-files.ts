@@ -5,17 +5,17 @@ import { fileJournal, type FileJournal } from 'exact-change/journal/file';
 import { afterEach, beforeEach } from 'vitest';
 import { createContenders } from './contenders.js';
 
-/** Where the journal of one test is, and a directory of its own around it. */
+/** The path of a test's journal, and the directory that contains only this journal. */
 export interface JournalPlace {
   readonly directory: string;
   readonly path: string;
 }
 
 /**
- * Journals in files, and processes that want one of them too. After each test all are closed, ended
- * and removed. To be called once, at the top of a file of tests.
+ * Makes file journals, and processes that compete for them. After each test it closes the journals,
+ * ends the processes and removes the files. Call it once, at the top of a test file.
  *
- * @param place - Told before each test where it is.
+ * @param place - Called before each test with the place of its journal.
  */
 export function journalFiles(place: (at: JournalPlace) => void) {
   const open = new Set<FileJournal>();

@@ -7,15 +7,15 @@ import { postgresJournal } from 'exact-change/journal/postgres';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { startPostgres, type Postgres } from './postgres.js';
 
-/** Where journals are kept. */
+/** Kinds of journals that run in Node. */
 export const JOURNALS = ['memory', 'file', 'Postgres'] as const;
-/** Those that only a browser has: `test/browser`. */
+/** Kinds of journals that exist only in browsers; `test/browser` tests them. */
 export const JOURNALS_OF_BROWSER_TESTS = ['indexeddb'];
 export type JournalKind = (typeof JOURNALS)[number];
 
 /**
- * Makes an empty journal of a kind for one test, after which it is closed and removed. To be called
- * once, at the top of a file of tests.
+ * Returns a function that makes an empty journal of a kind for a test. The journal is closed and
+ * removed after the test. Call it once, at the top of a test file.
  */
 export function journalsOfAllKinds(): (kind: JournalKind) => Promise<Journal> {
   let postgres: Postgres;

@@ -18,23 +18,24 @@ import type { Instruction } from '../../src/solana/types.js';
 import type { QuoteIntent, SwapDecoder, SwapSource } from '../../src/swaps/provider.js';
 import type { SwapQuote } from '../../src/swaps/types.js';
 
-/** What a kiosk shows of itself to a test. */
+/** A swap source that a test can observe and change. */
 export interface Kiosk extends SwapSource {
-  /** Of each quote that was asked for. */
+  /** Intents of all requested quotes. */
   readonly asked: QuoteIntent[];
-  /** Makes its next instruction another than the one that was quoted. */
+  /** If set, replaces each built instruction. */
   lie: ((instruction: Instruction) => Instruction) | undefined;
 }
 
 const LOADER = address('BPFLoader2111111111111111111111111111111111');
 const EXACT_IN = [0xbb, 0x64, 0xfa, 0xcc, 0x31, 0xc4, 0xaf, 0x14];
 const NUMBERS_BYTES = 22;
-// Without an event authority of its own it tells of no event.
+// Accounts of Jupiter that the kiosk replaces with its program. It emits no events, so it needs no
+// event authority.
 const OF_JUPITER = [VENUE, EVENT_AUTHORITY];
 
 /**
- * A second source of swaps, as small as one can be: a program at another address than Jupiter's,
- * read by code that shares nothing with what reads Jupiter's. It sells at the sandbox's prices.
+ * Opens a minimal second swap source at the sandbox's prices. Its program has another address than
+ * Jupiter's, and its decoder shares no code with Jupiter's decoder.
  */
 export async function openKiosk({ chain, mints }: Sandbox): Promise<Kiosk> {
   const { program, pool } = await freeAddress();
@@ -44,7 +45,7 @@ export async function openKiosk({ chain, mints }: Sandbox): Promise<Kiosk> {
   const tokens = Object.values(mints);
   for (const mint of tokens) await chain.fundToken(pool, mint, 1_000_000_000_000n);
   const mintOf = (mint: string) => {
-    const found = tokens.find((one) => one.address === mint);
+    const found = tokens.find((token) => token.address === mint);
     if (found === undefined) throw new Error(`${mint} is not sold here.`);
     return found;
   };
@@ -100,16 +101,16 @@ export async function openKiosk({ chain, mints }: Sandbox): Promise<Kiosk> {
           const instruction: Instruction = {
             program,
             data: Uint8Array.from(built.data),
-            // The last is what signs for the vaults.
-            accounts: built.accounts.map((one, index, { length }) => ({
+            // The last account is the pool's authority, which signs for the vaults.
+            accounts: built.accounts.map((account, index, { length }) => ({
               address:
                 index === length - 1
                   ? pool
-                  : OF_JUPITER.includes(one.address)
+                  : OF_JUPITER.includes(account.address)
                     ? program
-                    : one.address,
-              signer: one.role === AccountRole.READONLY_SIGNER,
-              writable: one.role === AccountRole.WRITABLE,
+                    : account.address,
+              signer: account.role === AccountRole.READONLY_SIGNER,
+              writable: account.role === AccountRole.WRITABLE,
             })),
           };
           return Promise.resolve({
@@ -159,12 +160,12 @@ function decoderFor(program: Address): SwapDecoder {
   };
 }
 
-/** Rounded up: what a program pays at least after slippage, as the sandbox's does. */
+/** Returns the least output after slippage, rounded up as the sandbox's program does. */
 function leastOf(amount: bigint, slippageBps: number): bigint {
   return amount - (amount * BigInt(slippageBps)) / 10_000n;
 }
 
-/** A program's address whose pool has the bump that is written in the program. */
+/** Finds a program address for which the PDA of the pool has bump 255, fixed in the program. */
 async function freeAddress(): Promise<{ program: Address; pool: Address }> {
   for (let n = 1; ; n += 1) {
     const program = getAddressDecoder().decode(new Uint8Array(32).fill(n));

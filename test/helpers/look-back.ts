@@ -2,7 +2,10 @@ import type { LandInput } from '../../src/solana/transactions/confirm.js';
 import type { Rpc } from '../../src/solana/rpc/rpc.js';
 import { firstSignature } from '../../src/solana/transactions/transaction.js';
 
-/** What one node that forgets nothing says of a transaction whose last valid height is final. */
+/**
+ * Returns a look-back that asks a single node with full history about a transaction. Use it when
+ * the last valid block height is final.
+ */
 export function lookBackAt(rpc: Rpc, bytes: Uint8Array): LandInput['lookBack'] {
   return async (signal) => {
     const [status = null] = await rpc.statuses([firstSignature(bytes)], { history: true, signal });

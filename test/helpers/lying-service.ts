@@ -13,16 +13,14 @@ import { instruction, type FilledInstruction } from '../corpus/instructions.js';
 import { opened, sealed, type Parts } from './foreign-transaction.js';
 import { ownAccounts, type OwnAccounts } from './own-messages.js';
 
-/** The caller that a lie is told to. */
+/** The caller that receives the lie. */
 export interface Victim {
   readonly sandbox: Sandbox;
   readonly wallet: Address;
   readonly own: OwnAccounts;
 }
 
-/**
- * What a service says in place of the truth; it says the truth if it has nothing else to say.
- */
+/** Changes to the answers of a service; answers without a change stay honest. */
 export interface Lie {
   readonly quote?: (quote: SwapQuote, request: SwapRequest) => unknown;
   readonly transaction?: (answer: SwapTransaction, victim: Victim, asked: SwapQuote) => unknown;
@@ -30,14 +28,11 @@ export interface Lie {
   readonly rest?: Partial<Transport>;
 }
 
-/**
- * How the client gets at the swap: out of a transaction that it takes apart, or as the one
- * instruction.
- */
+/** Form in which the client gets a swap: a transaction that it decodes, or a single instruction. */
 export type Way = 'transaction' | 'instruction';
 export const WAYS: readonly Way[] = ['transaction', 'instruction'];
 
-/** An honest service with a lie over it. What it builds is the swap of its own, true quote. */
+/** Wraps an honest service with a lie. The service still builds the swap of its honest quote. */
 export function lying(sandbox: Sandbox, honest: Transport, way: Way, lie: Lie): Transport {
   let truth: SwapQuote | undefined;
   const victim = async (wallet: string): Promise<Victim> => ({
@@ -49,7 +44,7 @@ export function lying(sandbox: Sandbox, honest: Transport, way: Way, lie: Lie): 
     ...honest,
     quote: async (request, options) => {
       truth = await honest.quote(request, options);
-      // What such a service sends is not what it is typed as, here and below: that is the point.
+      // A lie may break the type, here and below; the client must withstand that.
       return (lie.quote === undefined ? truth : await lie.quote(truth, request)) as SwapQuote;
     },
     buildSwap: async ({ wallet, quote }, options) => {
@@ -76,8 +71,8 @@ export function lying(sandbox: Sandbox, honest: Transport, way: Way, lie: Lie): 
 }
 
 /**
- * A lie in the transaction, told by another one. The guard that an honest service would add is left
- * out: no liar would.
+ * Makes a lie that changes the transaction. It removes the guard after the swap, because a liar
+ * would not add a guard.
  */
 export function inTransaction(change: (parts: Parts, victim: Victim) => Parts | string): Lie {
   return {
@@ -90,14 +85,16 @@ export function inTransaction(change: (parts: Parts, victim: Victim) => Parts | 
   };
 }
 
-/** A lie in the one instruction that is taken, told both ways. */
+/** Makes a lie that changes the swap instruction, alone and within the transaction. */
 export function inInstruction(
   change: (swap: FilledInstruction, victim: Victim) => FilledInstruction,
 ): Lie {
   return {
     ...inTransaction((parts, victim) => ({
       ...parts,
-      instructions: parts.instructions.map((one) => (isSwap(one) ? change(one, victim) : one)),
+      instructions: parts.instructions.map((instruction) =>
+        isSwap(instruction) ? change(instruction, victim) : instruction,
+      ),
     })),
     instruction: (build, victim) => ({
       ...build,

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { build } from 'esbuild';
 
 /**
- * One file with all that a test's child imports, alone in a directory: Node starts it in a third of
- * the time that it takes to load its sources by tsx. Resolves to its path.
+ * Bundles a test's child process into a single file, alone in a directory, and returns its path.
+ * Node starts the bundle in a third of the time that tsx needs to load the sources.
  */
 export async function makeProgram(child: string): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'exact-change-program-'));
@@ -16,12 +16,12 @@ export async function makeProgram(child: string): Promise<string> {
     bundle: true,
     platform: 'node',
     format: 'esm',
-    // Some packages are CommonJS, which imports by a function that ES modules lack.
+    // Some packages are CommonJS and call `require`, which ES modules lack.
     banner: {
       js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
     },
     external: ['bufferutil', 'utf-8-validate'],
-    // The other half of it is native, and it prints if it does not find that.
+    // The default entry of this package prints a warning if it cannot find its native module.
     alias: { 'bigint-buffer': 'bigint-buffer/dist/browser.js' },
     logLevel: 'error',
   });

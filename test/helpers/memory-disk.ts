@@ -4,36 +4,36 @@ import type { ProcessId } from '../../adapters/journals/log/process-id.js';
 
 interface Node {
   readonly inode: bigint;
-  /** What a reader gets. */
+  /** Bytes that a reader gets. */
   data: Uint8Array;
-  /** What a power failure leaves of it. */
+  /** Bytes that remain after a power failure. */
   synced: Uint8Array;
 }
 
-/** What a process asks of the disk: the name of the call and the file. */
+/** Called before each disk call of a process, with the name of the call and the file's path. */
 export type Step = (call: string, path: string) => void;
 
 /**
- * A disk of one directory, in memory, which forgets at a power failure what was not synced, and
- * fails if a test says so.
+ * A disk with a single directory, in memory. A power failure erases all data that was not synced,
+ * and a test can make calls fail.
  */
 export class MemoryDisk {
   private names: Map<string, Node>;
   private syncedNames: Map<string, Node>;
-  private static made = 0n;
+  private static lastInode = 0n;
 
   constructor(names: ReadonlyMap<string, Node> = new Map()) {
     this.names = new Map(names);
     this.syncedNames = new Map(names);
   }
 
-  /** The files as they stand. */
+  /** Files by path, with the bytes that a reader gets. */
   get files(): ReadonlyMap<string, Uint8Array> {
     return new Map([...this.names].map(([name, { data }]) => [name, data]));
   }
 
   put(path: string, data: Uint8Array): void {
-    const node = { inode: (MemoryDisk.made += 1n), data, synced: data };
+    const node = { inode: (MemoryDisk.lastInode += 1n), data, synced: data };
     this.names.set(path, node);
     this.syncedNames.set(path, node);
   }
@@ -43,14 +43,14 @@ export class MemoryDisk {
     this.syncedNames.delete(path);
   }
 
-  /** The same disk after all processes were killed, or after the power was gone. */
+  /** Returns a copy of the disk as it is after all processes were killed, or the power failed. */
   after(what: 'kill' | 'power failure'): MemoryDisk {
     const copies = new Map<Node, Node>();
     const copy = (node: Node): Node => {
       const data = what === 'kill' ? node.data : node.synced;
-      const made = copies.get(node) ?? { inode: node.inode, data, synced: data };
-      copies.set(node, made);
-      return made;
+      const copied = copies.get(node) ?? { inode: node.inode, data, synced: data };
+      copies.set(node, copied);
+      return copied;
     };
     return new MemoryDisk(
       new Map(
@@ -63,9 +63,10 @@ export class MemoryDisk {
   }
 
   /**
-   * The disk as one process sees it.
+   * Returns the disk as a process sees it.
    *
-   * @param step - Runs before each call. An append that it fails has written the first half.
+   * @param step - Called before each disk call. If it throws, the call fails; a failed append has
+   *   written the first half of its bytes.
    */
   port(step: Step = () => undefined): Disk {
     const at = (path: string): Node => {
@@ -73,7 +74,7 @@ export class MemoryDisk {
       if (node === undefined) throw failure('ENOENT');
       return node;
     };
-    const free = (path: string) => {
+    const assertMissing = (path: string) => {
       if (this.names.has(path)) throw failure('EEXIST');
     };
     return {
@@ -83,9 +84,9 @@ export class MemoryDisk {
       },
       create: (path) => {
         step('create', path);
-        free(path);
+        assertMissing(path);
         const node = {
-          inode: (MemoryDisk.made += 1n),
+          inode: (MemoryDisk.lastInode += 1n),
           data: new Uint8Array(),
           synced: new Uint8Array(),
         };
@@ -95,13 +96,13 @@ export class MemoryDisk {
       link: (from, to) => {
         step('link', to);
         const node = at(from);
-        free(to);
+        assertMissing(to);
         this.names.set(to, node);
       },
       rename: (from, to) => {
         step('rename', to);
         const node = at(from);
-        // As rename(2) has it: two names of one file both stay.
+        // rename(2): if both paths are names of the same file, both names stay.
         if (this.names.get(to) === node) return;
         this.names.set(to, node);
         this.names.delete(from);
@@ -135,7 +136,7 @@ export class MemoryDisk {
       },
       names: () => {
         step('names', path);
-        return [...this.names.values()].filter((one) => one === node).length;
+        return [...this.names.values()].filter((other) => other === node).length;
       },
       size: () => {
         step('size', path);
@@ -182,7 +183,7 @@ export function failure(code: string): Error {
 
 let lives = 0;
 
-/** Processes that live as long as a test says. */
+/** Returns processes that live until a test ends them. */
 export function fakeProcesses(): { as(pid: number): Processes; end(pid: number): void } {
   const ended = new Set<number>();
   return {
@@ -198,7 +199,7 @@ export function fakeProcesses(): { as(pid: number): Processes; end(pid: number):
   };
 }
 
-/** A process that a system tells of. */
+/** Returns a new process id, as the operating system would report it. */
 export function processOf(pid: number): ProcessId {
   const id = (lives += 1).toString(16).padStart(32, '0');
   return { id, pid, start: `start of ${pid}`, host: 'host', sign: `.${id}.sock` };

@@ -1,6 +1,6 @@
 import { address, getAddressEncoder } from '@solana/kit';
 
-/** One extension of Token-2022: its number and its bytes. */
+/** An extension of a Token-2022 mint: its type number and its bytes. */
 export type ExtensionBytes = readonly [type: number, bytes: Uint8Array];
 
 const PADDED = 165;
@@ -9,7 +9,7 @@ const KIND_MINT = 1;
 export const TOKEN = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
 export const TOKEN_2022 = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb';
 
-/** A mint as it lies on the chain; in Token-2022 with extensions, if any are given. */
+/** Returns the account data of a mint; with extensions, in the layout of Token-2022. */
 export function mintBytes(
   decimals: number,
   extensions: readonly ExtensionBytes[] = [],
@@ -37,12 +37,12 @@ const at = (
   return bytes;
 };
 
-/** Takes `bps` of each transfer, from this epoch on. */
+/** A transfer fee of `bps` that is already in force. */
 export const transferFee = (bps: number): ExtensionBytes => [
   1,
   at(108, [88, [bps & 0xff, bps >> 8]]),
 ];
-/** Takes nothing yet, and `bps` from a coming epoch on. */
+/** A transfer fee of zero now, and of `bps` from a later epoch on. */
 export const comingFee = (bps: number): ExtensionBytes => [
   1,
   at(108, [106, [bps & 0xff, bps >> 8]]),

@@ -9,23 +9,23 @@ import express, { type RequestHandler } from 'express';
 import { Hono } from 'hono';
 
 export interface Mounted {
-  /** With the path that the handler is mounted below. */
+  /** Includes the path below which the handler is mounted. */
   readonly url: string;
   close(): Promise<void>;
 }
 
 export interface Mount {
   readonly name: string;
-  /** Whether a parser reads bodies before the handler does. */
+  /** True if a parser reads the body before the handler. */
   readonly parses: boolean;
-  /** Serves a handler whose `basePath` is `/pay`, beside what the framework itself serves. */
+  /** Serves a handler with `basePath` `/pay`, beside a route of the framework itself. */
   start(handler: FetchHandler): Promise<Mounted>;
 }
 
-/** Those whose frameworks only `npm run test:package` installs. */
+/** Mounts for frameworks that only `npm run test:package` installs. */
 export const MOUNTS_OF_PACKAGE_TESTS: readonly string[] = ['fastify', 'koa'];
 
-/** The same handler through each of the mounts, on the real frameworks. */
+/** Ways to mount a handler on the real frameworks. */
 export const MOUNTS: readonly Mount[] = [
   { name: 'node', parses: false, start: (handler) => underServe(handler) },
   {
@@ -55,7 +55,8 @@ export const MOUNTS: readonly Mount[] = [
     parses: true,
     start: (handler) => inHono(handler, true),
   },
-  // Next.js itself is in the tests of the package: here is what it was measured to hand on.
+  // The package tests run Next.js itself; this mount imitates the requests that Next.js was
+  // measured to pass on.
   { name: 'next', parses: false, start: (handler) => asInNext(handler) },
 ];
 
@@ -66,7 +67,7 @@ async function underServe(handler: FetchHandler): Promise<Mounted> {
 
 function inExpress(handler: FetchHandler, ...before: RequestHandler[]): Promise<Mounted> {
   const app = express().set('trust proxy', 1);
-  for (const one of before) app.use(one);
+  for (const middleware of before) app.use(middleware);
   app.use('/pay', expressHandler(handler));
   app.get('/other', (_, response) => void response.send('other'));
   const listener: RequestListener = (request, response) => void app(request, response);
@@ -88,7 +89,7 @@ function inHono(handler: FetchHandler, reads: boolean): Promise<Mounted> {
   );
 }
 
-/** Every request is named after localhost, and has what Next.js adds to its headers. */
+/** Gives each request a localhost URL and the header that Next.js adds. */
 async function asInNext(handler: FetchHandler): Promise<Mounted> {
   const routes = nextRoutes(handler);
   const served = await serve(

@@ -6,7 +6,7 @@ import type { FilledInstruction } from '../corpus/instructions.js';
 import { readMessage, type Parts } from './foreign-transaction.js';
 import type { Payer } from './payer.js';
 
-/** A wallet's associated token accounts, whether or not they exist. */
+/** Addresses of a wallet's associated token accounts; an account may be missing. */
 export type OwnAccounts = Readonly<Record<MintSymbol, Address>>;
 
 export async function ownAccounts(sandbox: Sandbox, wallet: string): Promise<OwnAccounts> {
@@ -22,7 +22,7 @@ export async function ownAccounts(sandbox: Sandbox, wallet: string): Promise<Own
   };
 }
 
-/** The payment that was agreed to, in base units. */
+/** The payment that the caller agreed to; the amount is in base units. */
 export interface Agreed {
   readonly symbol: MintSymbol;
   readonly amount: bigint;
@@ -34,13 +34,14 @@ const COMPUTE: readonly Address[] = [PROGRAMS.computeBudget];
 /** TransferChecked, SetAuthority, Revoke, CloseAccount, SyncNative. */
 const OP = { transferChecked: 12, setAuthority: 6, revoke: 5, close: 9, sync: 17 } as const;
 
-const named = ({ accounts }: FilledInstruction): Address[] =>
+const addressesOf = ({ accounts }: FilledInstruction): Address[] =>
   accounts.map((account) => account.address);
 const u64At = (data: Uint8Array, offset: number): bigint =>
   new DataView(data.buffer, data.byteOffset).getBigUint64(offset, true);
 
 /**
- * All that a wallet signed is a swap that its client composed, or the payment that was agreed to.
+ * Checks that each message that a wallet signed is a swap composed by its client, or the agreed
+ * payment.
  */
 export async function expectOwnMessages(
   sandbox: Sandbox,
@@ -80,18 +81,19 @@ function expectSwap(
   expect(
     instructions.filter(({ programAddress }) => programAddress === PROGRAMS.jupiter).length,
   ).toBe(1);
-  for (const one of instructions) expectOwnStep(one, wallet, own);
-  // The guard's last: it fails if the wallet is no longer a wallet, or has less than this.
+  for (const instruction of instructions) expectOwnStep(instruction, wallet, own);
+  // The guard ends with a transfer from the wallet to itself. It fails if the wallet has less
+  // lamports, or is no system account any more.
   const guard = instructions[instructions.length - 1];
   expect(guard?.programAddress).toBe(PROGRAMS.system);
-  expect(guard === undefined ? [] : named(guard)).toEqual([wallet, wallet]);
+  expect(guard === undefined ? [] : addressesOf(guard)).toEqual([wallet, wallet]);
   expect(guard === undefined ? 0n : u64At(guard.data, 4)).toBeGreaterThan(0n);
 }
 
 function expectOwnStep(step: FilledInstruction, wallet: Address, own: OwnAccounts): void {
   const { programAddress: program, data } = step;
-  const accounts = named(step);
-  const mine = Object.values(own);
+  const accounts = addressesOf(step);
+  const ownAddresses = Object.values(own);
   if (program === PROGRAMS.system) {
     expect([...data.subarray(0, 4)]).toEqual([2, 0, 0, 0]);
     expect(accounts[0]).toBe(wallet);
@@ -101,11 +103,11 @@ function expectOwnStep(step: FilledInstruction, wallet: Address, own: OwnAccount
   else if (program === PROGRAMS.associatedToken) {
     expect([...data]).toEqual([1]);
     expect([accounts[0], accounts[2]]).toEqual([wallet, wallet]);
-    expect(mine).toContain(accounts[1]);
+    expect(ownAddresses).toContain(accounts[1]);
   } else if (program === PROGRAMS.jupiter) {
     expect(accounts[0]).toBe(wallet);
-    expect(mine).toContain(accounts[1]);
-    expect(mine).toContain(accounts[2]);
+    expect(ownAddresses).toContain(accounts[1]);
+    expect(ownAddresses).toContain(accounts[2]);
     expect(
       step.accounts
         .filter(({ role }) => isSignerRole(role))
@@ -124,11 +126,11 @@ function expectOwnTokenStep(
   expect(Object.values(own)).toContain(account);
   switch (data[0]) {
     case OP.transferChecked:
-      // To itself: that is how the guard counts.
+      // The guard checks a balance by a transfer from the account to itself.
       expect([accounts[2], accounts[3], accounts.length]).toEqual([account, wallet, 4]);
       return;
     case OP.setAuthority:
-      // The right to close, to no key.
+      // The authority to close the account is set to none.
       expect([...data]).toEqual([6, 3, 0]);
       return;
     case OP.close:
@@ -154,10 +156,10 @@ function expectPayment(
   const others = instructions.filter(({ programAddress }) => programAddress !== tokenProgram);
   for (const other of others) {
     expect([...COMPUTE, PROGRAMS.memo]).toContain(other.programAddress);
-    expect(named(other)).toEqual([]);
+    expect(addressesOf(other)).toEqual([]);
   }
   const transfers = instructions.filter(({ programAddress }) => programAddress === tokenProgram);
-  expect(transfers.map(named)).toEqual([[source, mint, destination, wallet]]);
+  expect(transfers.map(addressesOf)).toEqual([[source, mint, destination, wallet]]);
   const [transfer] = transfers;
   const data = transfer?.data ?? new Uint8Array(10);
   expect([data[0], u64At(data, 1), data[9], data.length]).toEqual([

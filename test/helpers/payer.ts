@@ -14,15 +14,15 @@ import {
 import type { MintSymbol, Sandbox, SandboxWallet } from 'exact-change-sandbox';
 import { expect } from 'vitest';
 
-/** PKCS #8 of an Ed25519 key, up to its seed. */
+/** Bytes of a PKCS #8 Ed25519 key before its seed. */
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 
-/** The 64 bytes of a key in base58. */
+/** Decodes a base58 secret key to its 64 bytes. */
 export function secretBytes(secretKey: string): Uint8Array {
   return Uint8Array.from(getBase58Encoder().encode(secretKey));
 }
 
-/** Signs with the runtime's own code, and writes down each thing that it was asked to sign. */
+/** Makes a signer that uses `node:crypto` and records each message that it signs. */
 export function recordingSigner(
   address: string,
   secretKey: string,
@@ -43,16 +43,16 @@ export function recordingSigner(
   return { signer: { address, signMessage }, signed, messages };
 }
 
-/** A fresh wallet, its client, and all that it signed and told. */
+/** A wallet, its client, the messages that it signed and the events of its clients. */
 export interface Payer {
   readonly address: string;
   readonly secretKey: string;
   readonly client: Client;
   readonly signed: readonly SigningIntent[];
-  /** The bytes of each, in the same order. */
+  /** Bytes of the signed messages, in the order of `signed`. */
   readonly messages: readonly Uint8Array[];
   readonly events: readonly ClientEvent[];
-  /** Another client of the same wallet. */
+  /** Makes another client of the same wallet. */
   again(options?: ClientOptions): Client;
 }
 
@@ -67,7 +67,7 @@ export async function payerOn(
   return payerOf(sandbox, await sandbox.createWallet(funds), options);
 }
 
-/** As {@link payerOn}, of a wallet that is there already. */
+/** Does the same as {@link payerOn} for an existing wallet. */
 export function payerOf(
   sandbox: Sandbox,
   { address, secretKey }: SandboxWallet,
@@ -98,17 +98,14 @@ export function payerOf(
   };
 }
 
-/** Ends the background work of every client made so far. */
+/** Closes every client of this module. */
 export async function closePayers(): Promise<void> {
   const clients = [...open];
   open.clear();
   await Promise.all(clients.map((client) => client.close()));
 }
 
-/**
- * The error that a call of ours rejects with, which must be one of ours and, if named, carry this
- * code.
- */
+/** Returns the error of a call. Throws unless the library made it, with `code` if given. */
 export async function failureOf<C extends ErrorCode = ErrorCode>(
   call: Promise<unknown>,
   code?: C,

@@ -9,7 +9,7 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   JUP6LkbZbjS1jKKwapdHNy74zcZ3tLUZoi5QNyVTaV4: 'swap',
 };
 
-/** The fields of each instruction that the client composes: a name, and how many bytes it takes. */
+/** Fields of each instruction that the client composes: a name, and a number of bytes. */
 const FIELDS: Readonly<Record<string, readonly (readonly [string, number])[]>> = {
   'budget 2': [
     ['unit limit: operation', 1],
@@ -35,7 +35,7 @@ const FIELDS: Readonly<Record<string, readonly (readonly [string, number])[]>> =
   'token 17': [['sync: operation', 1]],
 };
 
-/** What each byte of a message of the client's says, by the layout of v0 messages. */
+/** Returns the name of the field of each byte in a message of the client, by the v0 layout. */
 export function placesOf(message: Uint8Array): string[] {
   const { staticAccounts, instructions, addressTableLookups = [] } = v0(message);
   const counted = (length: number) => (length < 0x80 ? 1 : 2);

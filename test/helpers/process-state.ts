@@ -1,4 +1,4 @@
-/** What the library keeps for all of a process: names on the global object. */
+/** Returns the symbols on the global object under which the library keeps state of the process. */
 export function processState(): symbol[] {
   return Object.getOwnPropertySymbols(globalThis).filter(
     ({ description }) => description?.startsWith('exact-change.') === true,

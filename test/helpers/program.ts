@@ -3,15 +3,15 @@ import { dirname } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
 import { makeProgram } from './make-program.js';
 
-/** A file of {@link makeProgram}. */
+/** A bundled program, made by {@link makeProgram}. */
 export interface Program {
-  /** Once the tests of the file run. */
+  /** Set when the tests of the file run; empty before. */
   readonly path: string;
 }
 
 /**
- * Makes a program of a test's child before the tests of a file, and removes it after them. To be
- * called at the top of that file.
+ * Bundles a test's child process before the tests of a file, and removes it after them. Call it at
+ * the top of that file.
  */
 export function programOf(child: string): Program {
   let path: string | undefined;

@@ -8,8 +8,8 @@ export interface RawAnswer {
 }
 
 /**
- * A request with headers, methods and bodies that fetch would not send; `unfinished` leaves the
- * body without its end.
+ * Sends a request with any headers, method and body, which fetch would not send. If `unfinished` is
+ * set, the body never ends.
  */
 export function rawRequest(
   url: string,
@@ -28,14 +28,13 @@ export function rawRequest(
         if (unfinished) outgoing.destroy();
       });
     });
-    // After the answer it is this side that leaves.
     outgoing.on('error', reject);
     if (body !== undefined) outgoing.write(body);
     if (!unfinished) outgoing.end();
   });
 }
 
-/** A connection that sends `text` and no more. */
+/** Opens a connection that sends only `text`. */
 export async function openSocket(url: string, text = ''): Promise<Socket> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
@@ -43,13 +42,13 @@ export async function openSocket(url: string, text = ''): Promise<Socket> {
     socket.once('connect', () => resolve());
     socket.once('error', reject);
   });
-  // What is cut off while it speaks is cut off: the tests look at that.
+  // Tests check for a cut connection, so an error of the socket is ignored.
   socket.on('error', () => undefined);
   if (text !== '') socket.write(text);
   return socket;
 }
 
-/** All that comes over a connection until the other side closes it. */
+/** Resolves with all text from a connection when the other side closes it. */
 export function readToEnd(socket: Socket): Promise<string> {
   return new Promise((resolve) => {
     let text = '';

@@ -1,6 +1,6 @@
 import { SOLANA_MAINNET, type Receipt } from 'exact-change';
 
-/** A receipt of one cent in USDC, with some of it changed. */
+/** Returns the receipt of a payment of one cent in USDC, with the given changes. */
 export function receiptWith({
   cost = '0.01',
   ...change

@@ -3,19 +3,17 @@ import { createHandler, type HandlerOptions } from 'exact-change/http';
 import { serve } from 'exact-change/node';
 import type { Sandbox } from 'exact-change-sandbox';
 
-/**
- * What a service says in place of its answer: a body, an answer, or nothing else than the truth.
- */
+/** Replaces an answer of the service by a body or a response; undefined keeps the honest answer. */
 export type Retell = (path: string, answer: Response, request: unknown) => unknown;
 
-/** A real service on the sandbox that counts what it is asked, and may be made to lie. */
+/** A real service on the sandbox that records its calls, and that a test can make lie. */
 export interface RecordedService {
   readonly url: string;
-  /** The paths of what was asked since the last {@link reset}, without `/api/`, in their order. */
+  /** Paths of the calls since the last {@link reset}, without `/api/`, in order. */
   readonly calls: readonly string[];
-  /** The bodies of what was posted. */
+  /** Bodies of the POST calls since the last {@link reset}. */
   readonly bodies: readonly unknown[];
-  /** From now on until the next {@link reset}. */
+  /** Replaces answers until the next {@link reset}. */
   retell(by: Retell): void;
   reset(): void;
   close(): Promise<void>;
@@ -24,9 +22,9 @@ export interface RecordedService {
 export async function startRecordedService(
   { rpcUrl, jupiterUrl }: Sandbox,
   options: HandlerOptions = {},
-  own: LocalOptions = {},
+  localOptions: LocalOptions = {},
 ): Promise<RecordedService> {
-  const handler = createHandler(local({ rpcUrl, jupiterUrl, ...own }), options);
+  const handler = createHandler(local({ rpcUrl, jupiterUrl, ...localOptions }), options);
   const calls: string[] = [];
   const bodies: unknown[] = [];
   let by: Retell = () => undefined;

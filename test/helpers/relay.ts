@@ -6,32 +6,32 @@ import {
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 
-/** A request that came by. */
+/** A request that passes the relay. */
 export interface Passing {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
 }
 
-/** What keeps passing requests from being answered, for as long as a test likes. */
+/** A hold on passing requests: they wait until the test releases them. */
 export interface Held {
-  /** How many requests it has held so far. */
+  /** Number of requests that were held so far. */
   readonly count: number;
-  /** Resolves once it holds one. */
+  /** Resolves when a request is held. */
   readonly asked: Promise<void>;
-  /** Lets all of them go on, those of callers long gone too, and holds no more. */
+  /** Lets all held requests go on, also if their callers disconnected, and holds no more. */
   release(): Promise<void>;
 }
 
-/** Stands before a service on the loopback and can keep its callers waiting. */
+/** A proxy before a service on the loopback that can make callers wait. */
 export interface Relay {
   readonly url: string;
   /**
-   * Keeps requests waiting: before they reach the service, or, with `body`, in the middle of the
-   * answer, once its headers have arrived.
+   * Holds requests before they reach the service. With `body`, it holds the body of the answer
+   * after its headers were sent.
    */
   hold(which: (request: Passing) => boolean, part?: 'request' | 'body'): Held;
-  /** Lets go of all. */
+  /** Releases all holds. */
   free(): Promise<void>;
   close(): Promise<void>;
 }
@@ -60,7 +60,7 @@ export async function startRelay(target: string): Promise<Relay> {
       if (gate === undefined) answer.pipe(response);
       else void gate.enter().then(() => answer.pipe(response));
     });
-    // A service that cuts the connection cuts it here too.
+    // If the service cuts the connection, cut the caller's connection too.
     onward.on('error', () => response.destroy());
     onward.end(body);
   };
@@ -108,7 +108,7 @@ export async function startRelay(target: string): Promise<Relay> {
         release: async () => {
           gates.delete(gate);
           open();
-          // One turn of the loop: what was held is on its way when this returns.
+          // After a turn of the event loop, the held requests are on their way.
           await new Promise((resolve) => setImmediate(resolve));
         },
       };

@@ -1,35 +1,35 @@
 import { describe } from 'vitest';
 
 /**
- * `npm run test:chaos` runs: every file of its own, and the rest of those that import this one. Set
- * by `vitest.chaos.config.ts`.
+ * True in `npm run test:chaos`, where `vitest.chaos.config.ts` sets the variable. It runs the chaos
+ * files, and the cases of this module's importers that `npm test` leaves out.
  */
 export const inChaos = process.env['CHAOS'] !== undefined;
 
 /**
- * The share of all cases that this run has: in `npm test` those that are taken, in
- * `npm run test:chaos` the others. Each case runs in one of the two.
+ * Returns the cases of this run: the sample in `npm test`, and all other cases in
+ * `npm run test:chaos`. Each case runs in exactly one of the two.
  */
-export function share<T>(all: readonly T[], taken: readonly T[]): readonly T[] {
-  return inChaos ? all.filter((one) => !taken.includes(one)) : taken;
+export function share<T>(cases: readonly T[], sample: readonly T[]): readonly T[] {
+  return inChaos ? cases.filter((item) => !sample.includes(item)) : sample;
 }
 
-/** The one whose turn it is. */
-export function inTurn<T>(all: readonly T[], turn: number): readonly T[] {
-  return all.filter((_, index) => index === turn % all.length);
+/** Returns a list with only the item at `turn`, modulo the length of the list. */
+export function inTurn<T>(items: readonly T[], turn: number): readonly T[] {
+  return items.filter((_, index) => index === turn % items.length);
 }
 
-/** One cell of each row, in turn, of a table whose rows have so many columns. */
+/** Returns a cell of each row of a table: the first of row 0, the second of row 1, and so on. */
 export function onePerRow<T>(cells: readonly T[], columns: number): readonly T[] {
   return cells.filter((_, index) => index % columns === Math.floor(index / columns) % columns);
 }
 
-/** Each n-th, from the one at `from` on. */
-export function eachNth<T>(all: readonly T[], n: number, from = 0): readonly T[] {
-  return all.filter((_, index) => index % n === from % n);
+/** Returns every n-th item; the first is at index `from`, modulo n. */
+export function eachNth<T>(items: readonly T[], n: number, from = 0): readonly T[] {
+  return items.filter((_, index) => index % n === from % n);
 }
 
-/** As `describe`, for what is not sampled: `npm test` alone runs it. */
+/** Works like `describe`, for tests without a sample: only `npm test` runs them. */
 export function unsampled(name: string, suite: () => void, timeout = 30_000): void {
   if (!inChaos) describe(name, { timeout }, suite);
 }

@@ -3,9 +3,9 @@ import { afterAll, afterEach } from 'vitest';
 import { closePayers } from './payer.js';
 
 /**
- * A sandbox for the tests of a file. After each test all of it works again, and the payers of that
- * test are closed; after the last it is closed. To be called at the top of the file, before other
- * hooks: those that are called last come first.
+ * Makes a sandbox for the tests of a file. After each test it clears all faults and closes the
+ * test's payers; after the last test it closes the sandbox. Call it at the top of the file, before
+ * other hooks, because Vitest runs the last registered hook first.
  */
 export async function useSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const sandbox = await createSandbox(options);
@@ -13,7 +13,7 @@ export async function useSandbox(options: SandboxOptions = {}): Promise<Sandbox>
     const { node, aggregator, facilitator, relayer, api } = sandbox.controls;
     aggregator.restore();
     relayer.restore();
-    for (const one of [node, facilitator, api]) one.clearFaults();
+    for (const control of [node, facilitator, api]) control.clearFaults();
     node.webSocket = 'on';
     node.intercept = undefined;
     await facilitator.start();

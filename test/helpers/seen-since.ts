@@ -1,4 +1,4 @@
 import type { Fresh } from '../../src/journal/account-balance.js';
 
-/** Takes balances for true that were seen at a moment or later. */
+/** Accepts balances that were read at a moment or later. */
 export const seenSince = (from: number): Fresh => ({ from, to: Infinity });

@@ -1,9 +1,6 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 
-/**
- * A certificate that no authority vouches for, for a server on the loopback: PEM key and
- * certificate, made anew each time.
- */
+/** Makes a new key and self-signed certificate, in PEM, for a server on the loopback. */
 export function selfSigned(): { key: string; cert: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const name = der(0x30);
@@ -34,7 +31,7 @@ export function selfSigned(): { key: string; cert: string } {
   };
 }
 
-/** One value of ASN.1: tag, length, content. */
+/** Encodes an ASN.1 value in DER: tag, length, content. */
 function der(tag: number, ...parts: Buffer[]): Buffer {
   const content = Buffer.concat(parts);
   const { length } = content;
@@ -43,5 +40,5 @@ function der(tag: number, ...parts: Buffer[]): Buffer {
   return Buffer.concat([Buffer.of(tag, ...size), content]);
 }
 
-/** 1.2.840.10045.4.3.2 */
+/** Algorithm identifier of ecdsa-with-SHA256: OID 1.2.840.10045.4.3.2. */
 const ECDSA_SHA256 = der(0x30, Buffer.from('06082a8648ce3d040302', 'hex'));

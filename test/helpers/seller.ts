@@ -6,26 +6,26 @@ import {
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A request as a seller saw it. */
+/** A request as a seller received it. */
 export interface SeenRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
 }
 
-/** A seller of our own making, on the loopback. */
+/** A seller on the loopback with a handler of the test. */
 export interface Seller {
   readonly url: string;
   readonly port: number;
   readonly seen: readonly SeenRequest[];
-  /** Requests that came with a payment header. */
+  /** Requests with a payment header. */
   readonly paid: readonly SeenRequest[];
   close(): Promise<void>;
 }
 
 export type SellerHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** Whether a request carries a payment. */
+/** Returns true if a request has a payment header. */
 export function isPaid({ headers }: Pick<SeenRequest, 'headers'>): boolean {
   return headers['payment-signature'] !== undefined || headers['x-payment'] !== undefined;
 }

@@ -7,7 +7,7 @@ export interface Served {
   close(): Promise<void>;
 }
 
-/** Serves a handler over a real socket, with no more between them than translation. */
+/** Serves a fetch handler over a real socket; it only translates requests and answers. */
 export async function served(handler: (request: Request) => Promise<Response>): Promise<Served> {
   const server = createServer((incoming, outgoing) => {
     void (async () => {
@@ -40,7 +40,7 @@ function requestOf(incoming: IncomingMessage, base: string): Request {
     method,
     headers,
     duplex: 'half',
-    // Node's own type of the same stream.
+    // Node has its own type for the same stream.
     ...(hasBody ? { body: Readable.toWeb(incoming) as ReadableStream<Uint8Array> } : {}),
   };
   return new Request(new URL(url, base), init);

@@ -4,9 +4,9 @@ import { entryV1, entryV2 } from '../fixtures/malformed-402.js';
 import type { SeenRequest } from './seller.js';
 
 type Json = Record<string, unknown>;
-type Asked = IncomingMessage | SeenRequest;
+type PaidRequest = IncomingMessage | SeenRequest;
 
-/** What the sandbox's facilitator says of a payment that it was given to settle. */
+/** The facilitator's answer to a request to settle a payment. */
 export interface Settled {
   readonly success: boolean;
   /** The transaction's id; empty if it did not land. */
@@ -14,16 +14,20 @@ export interface Settled {
   readonly errorReason?: string;
 }
 
-/** The payment header of a request, as it came. */
-export function paymentHeader({ headers }: Asked): string {
+/** Returns the payment header of a request, verbatim. */
+export function paymentHeader({ headers }: PaidRequest): string {
   return String(headers['payment-signature'] ?? headers['x-payment']);
 }
 
 /**
- * Has a payment settled as a seller would. Without its terms they are those that the payment itself
- * names, which version 1 does not.
+ * Settles a payment at the facilitator, as a seller does. Payments of version 2 name their terms;
+ * for version 1, pass `terms`.
  */
-export async function settle(sandbox: Sandbox, request: Asked, terms?: Json): Promise<Settled> {
+export async function settle(
+  sandbox: Sandbox,
+  request: PaidRequest,
+  terms?: Json,
+): Promise<Settled> {
   const paymentPayload = JSON.parse(
     Buffer.from(paymentHeader(request), 'base64').toString('utf8'),
   ) as { accepted?: Json };
@@ -36,7 +40,7 @@ export async function settle(sandbox: Sandbox, request: Asked, terms?: Json): Pr
   return (await response.json()) as Settled;
 }
 
-/** The seller's word on a settlement, as version 2 puts it into a header. */
+/** Returns the header of version 2 with the seller's report on a settlement. */
 export function settlementHeader(settlement: Json): Readonly<Record<string, string>> {
   return {
     'payment-response': Buffer.from(JSON.stringify({ network: 'solana', ...settlement })).toString(
@@ -45,7 +49,7 @@ export function settlementHeader(settlement: Json): Readonly<Record<string, stri
   };
 }
 
-/** Answers a paid request with a body, and a word on the settlement if there is one. */
+/** Answers a paid request with a JSON body; `headers` may report the settlement. */
 export function answer(
   response: ServerResponse,
   status: number,
@@ -56,7 +60,7 @@ export function answer(
   response.end(JSON.stringify(body));
 }
 
-/** One offer in USDC to the sandbox's merchant, paid through its facilitator. */
+/** Returns an offer in USDC to the sandbox's merchant, paid through the sandbox's facilitator. */
 export function offerOf(sandbox: Sandbox, change: Json = {}): Json {
   return entryV2({
     payTo: sandbox.merchant,
@@ -66,7 +70,7 @@ export function offerOf(sandbox: Sandbox, change: Json = {}): Json {
   });
 }
 
-/** The same in version 1. */
+/** Returns the same offer in version 1. */
 export function offerV1Of(sandbox: Sandbox, change: Json = {}): Json {
   return entryV1({
     payTo: sandbox.merchant,

@@ -2,7 +2,8 @@ import { ed25519 } from '@noble/curves/ed25519.js';
 import { sha512 } from '@noble/hashes/sha2';
 
 /**
- * A second valid signature of the same key for the same message: one with another nonce.
+ * Signs a message with another nonce than Ed25519 prescribes. The result is a second valid
+ * signature of the same key for the same message.
  *
  * @param secret - The 64 bytes of the key.
  */

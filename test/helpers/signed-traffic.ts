@@ -2,19 +2,19 @@ import { getBase58Decoder, getCompiledTransactionMessageDecoder } from '@solana/
 
 /** A transaction that was found in traffic. */
 export interface FoundTransaction {
-  /** Base58, of the signatures that are there: an unsigned transaction has zeros in their place. */
+  /** Signatures in base58; empty slots, which hold zeros, are left out. */
   readonly signatures: readonly string[];
 }
 
 const SIGNATURE_BYTES = 64;
-// The shortest transaction has one signature and some message.
+// A transaction has at least a signature and a short message.
 const BASE64 = /[A-Za-z0-9+/_-]{120,}={0,2}/g;
-/** A payment header is base64 of JSON with base64 in it. */
+/** Layers of encoding to search: a payment header is base64 of JSON that contains base64. */
 const LAYERS = 3;
 
 /**
- * Every transaction in base64 of either alphabet, however often it is wrapped in base64 or in
- * percent signs.
+ * Finds every transaction in base64 or base64url, also within further layers of base64 or percent
+ * encoding.
  */
 export function transactionsIn(traffic: string, layers = LAYERS): FoundTransaction[] {
   return [...new Set([traffic, unescaped(traffic)])].flatMap((text) =>
@@ -27,7 +27,7 @@ export function transactionsIn(traffic: string, layers = LAYERS): FoundTransacti
   );
 }
 
-/** The signatures in traffic, of whatever signer. */
+/** Returns the signatures of all transactions in traffic, of any signer. */
 export function signaturesIn(traffic: string): string[] {
   return [...new Set(transactionsIn(traffic).flatMap(({ signatures }) => signatures))];
 }

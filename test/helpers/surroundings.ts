@@ -29,7 +29,7 @@ const PROGRAMS: readonly Address[] = [
   address('Foreign111111111111111111111111111111111112'),
 ];
 
-/** The accounts that an instruction can name: the wallet signs whenever it is named. */
+/** The accounts that a generated instruction can name. The wallet signs wherever it is named. */
 export interface Cast {
   readonly estate: Estate;
   readonly mints: Sandbox['mints'];
@@ -37,17 +37,17 @@ export interface Cast {
   /** The attacker's token accounts. */
   readonly loot: Readonly<Record<MintSymbol, Address>>;
   readonly deal: Deal;
-  /** What the aggregator made: the swap, and what it needs around it. */
+  /** Instructions of the aggregator: the swap, and the instructions that it needs around it. */
   readonly good: readonly Instruction[];
 }
 
 const RECENT = address('SysvarRecentB1ockHashes11111111111111111111');
 const RENT = address('SysvarRent111111111111111111111111111111111');
 
-const bytesOf = (one: Address): number[] => [...getAddressEncoder().encode(one)];
-// That the wallet signs wherever it is named is seen to at the end.
-const writable = (one: Address): AccountMeta => ({ address: one, role: AccountRole.WRITABLE });
-const readonly = (one: Address): AccountMeta => ({ address: one, role: AccountRole.READONLY });
+const bytesOf = (key: Address): number[] => [...getAddressEncoder().encode(key)];
+// `placed` later makes the wallet a signer, so these roles have no signers.
+const writable = (key: Address): AccountMeta => ({ address: key, role: AccountRole.WRITABLE });
+const readonly = (key: Address): AccountMeta => ({ address: key, role: AccountRole.READONLY });
 const make = (programAddress: Address, accounts: AccountMeta[], data: number[]): Instruction => ({
   programAddress,
   accounts,
@@ -58,13 +58,13 @@ function le(bytes: number, value: bigint): number[] {
   return Array.from({ length: bytes }, (_, index) => Number((value >> BigInt(8 * index)) & 0xffn));
 }
 
-/** An instruction, and where among the others it belongs. */
+/** An extra instruction, and its place relative to the swap. */
 interface Extra {
   readonly instruction: Instruction;
   readonly side: 'before' | 'after' | 'last' | 'any';
 }
 
-/** What stands around swaps of Jupiter's and of ours, each right by itself. */
+/** Returns instructions that Jupiter and the library put around a swap, each correct by itself. */
 function templates({ estate, mints, deal }: Cast, lamports: bigint): Extra[] {
   const { wallet, at } = estate;
   const before = (instruction: Instruction): Extra => ({ instruction, side: 'before' });
@@ -107,7 +107,7 @@ function templates({ estate, mints, deal }: Cast, lamports: bigint): Extra[] {
   ];
 }
 
-/** What takes something from the wallet, now or later, each right by itself. */
+/** Returns instructions that take assets or rights from the wallet, each valid by itself. */
 function thefts({ estate, mints, attacker, loot }: Cast, lamports: bigint): Instruction[] {
   const { wallet, at, others } = estate;
   const [stash, spendable, nonce, minted] = others;
@@ -173,10 +173,10 @@ function thefts({ estate, mints, attacker, loot }: Cast, lamports: bigint): Inst
   ];
 }
 
-/** All parties and things that there are to name. */
+/** Returns every address that an instruction may name. */
 function everybody({ estate, mints, attacker, loot, good }: Cast): Address[] {
-  const named = good.flatMap(({ accounts = [] }) => accounts.map((one) => one.address));
-  const all = [
+  const named = good.flatMap(({ accounts = [] }) => accounts.map((account) => account.address));
+  const addresses = [
     ...[
       estate.wallet,
       ...Object.values(estate.at),
@@ -190,15 +190,16 @@ function everybody({ estate, mints, attacker, loot, good }: Cast): Address[] {
       'Sysvar1nstructions1111111111111111111111111',
       'SysvarRecentB1ockHashes11111111111111111111',
       'SysvarRent111111111111111111111111111111111',
-    ].map((one) => address(one)),
+    ].map((sysvar) => address(sysvar)),
   ];
-  return [...new Set(all)];
+  return [...new Set(addresses)];
 }
 
-/** What the aggregator made, with one to six instructions more at any place. */
+/** Draws the aggregator's instructions with one to six extra instructions at any place. */
 export function crowds(cast: Cast): fc.Arbitrary<Instruction[]> {
   const { wallet } = cast.estate;
-  // The wallet signs wherever it is named, and kit compiles no program that is written to.
+  // Make the wallet a signer, and programs read-only, because kit refuses to compile a writable
+  // program.
   const placed = ({ address: named, role }: AccountMeta): AccountMeta => {
     const isRead = role === AccountRole.READONLY || role === AccountRole.READONLY_SIGNER;
     if (named === wallet)
@@ -211,7 +212,7 @@ export function crowds(cast: Cast): fc.Arbitrary<Instruction[]> {
       role: isRead || PROGRAMS.includes(named) ? AccountRole.READONLY : AccountRole.WRITABLE,
     };
   };
-  const person = fc.record({
+  const account = fc.record({
     address: fc.constantFrom(...everybody(cast)),
     role: fc.constantFrom(AccountRole.WRITABLE, AccountRole.READONLY),
   });
@@ -219,83 +220,87 @@ export function crowds(cast: Cast): fc.Arbitrary<Instruction[]> {
     { arbitrary: fc.bigInt({ min: 0n, max: 1_000_000n }), weight: 6 },
     { arbitrary: fc.constantFrom(0n, 30_000_000n, (1n << 64n) - 1n), weight: 1 },
   );
-  const right = amount.chain((lamports) => fc.constantFrom(...templates(cast, lamports)));
+  const correct = amount.chain((lamports) => fc.constantFrom(...templates(cast, lamports)));
   const theft = amount.chain((lamports) => fc.constantFrom(...thefts(cast, lamports)));
-  // One thing wrong with what is right: that is how an attacker would get something past.
-  const wrong = fc
+  // A correct instruction with a single change, because an attacker would change as little as
+  // possible.
+  const changedOnce = fc
     .record({
       ...{
-        right,
+        correct,
         what: fc.nat({ max: 4 }),
         at: fc.nat(),
-        other: person,
+        other: account,
         byte: fc.nat({ max: 255 }),
         program: fc.constantFrom(...PROGRAMS),
       },
     })
-    .map(({ right: { instruction, side }, what, at, other, byte, program }): Extra => {
+    .map(({ correct: { instruction, side }, what, at, other, byte, program }): Extra => {
       const { accounts = [], data = new Uint8Array() } = instruction;
       const place = at % Math.max(1, accounts.length);
       const changed = [
-        { ...instruction, accounts: accounts.map((one, index) => (index === place ? other : one)) },
+        { ...instruction, accounts: accounts.map((old, index) => (index === place ? other : old)) },
         {
           ...instruction,
-          data: Uint8Array.from(data, (was, index) => (index === at % data.length ? byte : was)),
+          data: Uint8Array.from(data, (old, index) => (index === at % data.length ? byte : old)),
         },
         { ...instruction, accounts: [...accounts, other] },
         { ...instruction, programAddress: program },
       ][what];
       return changed === undefined ? { instruction, side: 'any' } : { instruction: changed, side };
     });
-  // The operations of the token programs with their one byte, of System with its four, and whatever
-  // may follow.
+  // Token programs have operation codes of one byte, and the System program of four bytes.
   const opcode = fc.oneof(
-    fc.nat({ max: 45 }).map((one) => [one]),
-    fc.nat({ max: 12 }).map((one) => le(4, BigInt(one))),
+    fc.nat({ max: 45 }).map((code) => [code]),
+    fc.nat({ max: 12 }).map((code) => le(4, BigInt(code))),
   );
   const word = fc.oneof(
-    amount.map((one) => le(8, one)),
+    amount.map((value) => le(8, value)),
     fc.constantFrom([0], [1], [6], [0, 0, 0, 0]),
-    fc.uint8Array({ maxLength: 40 }).map((one) => [...one]),
+    fc.uint8Array({ maxLength: 40 }).map((bytes) => [...bytes]),
   );
   const any = fc
     .record({
       program: fc.constantFrom(...PROGRAMS),
-      accounts: fc.array(person, { maxLength: 6 }),
+      accounts: fc.array(account, { maxLength: 6 }),
       head: opcode,
       rest: fc.array(word, { maxLength: 3 }),
     })
     .map(({ program, accounts, head, rest }) => make(program, accounts, [...head, ...rest.flat()]));
   const anywhere = fc.oneof({ arbitrary: theft, weight: 1 }, { arbitrary: any, weight: 1 });
-  const one = fc.oneof(
-    { arbitrary: right, weight: 6 },
-    { arbitrary: wrong, weight: 1 },
+  const extra = fc.oneof(
+    { arbitrary: correct, weight: 6 },
+    { arbitrary: changedOnce, weight: 1 },
     { arbitrary: anywhere.map((instruction): Extra => ({ instruction, side: 'any' })), weight: 1 },
   );
-  const more = fc.array(fc.record({ extra: one, at: fc.nat() }), { minLength: 1, maxLength: 6 });
-  // Without its own compute budget there is room for another.
+  const more = fc.array(fc.record({ extra, at: fc.nat() }), { minLength: 1, maxLength: 6 });
+  // Half of the cases drop the compute budget, so that extra instructions can replace it.
   const base = fc
     .boolean()
     .map((budget) => cast.good.filter(({ programAddress }) => budget || programAddress !== BUDGET));
   return fc
     .tuple(base, more)
-    .map(([good, extras]) => extras.reduce((now, { extra, at }) => put(now, extra, at), good))
-    .map((all) =>
-      all.map(({ accounts = [], ...rest }) => ({ ...rest, accounts: accounts.map(placed) })),
+    .map(([good, extras]) => extras.reduce((list, item) => put(list, item.extra, item.at), good))
+    .map((list) =>
+      list.map(({ accounts = [], ...rest }) => ({ ...rest, accounts: accounts.map(placed) })),
     );
 }
 
-/** The list with one more, somewhere on its side of the swap. */
-function put(all: readonly Instruction[], { instruction, side }: Extra, at: number): Instruction[] {
-  const swapAt = all.findIndex(({ programAddress }) => programAddress === JUPITER);
+/** Returns the list with an extra instruction, at a place on its side of the swap. */
+function put(
+  list: readonly Instruction[],
+  { instruction, side }: Extra,
+  at: number,
+): Instruction[] {
+  const swapAt = list.findIndex(({ programAddress }) => programAddress === JUPITER);
   const [from, to] = {
     ...{
       before: [0, swapAt],
-      after: [swapAt + 1, all.length],
-      last: [all.length, all.length],
-      any: [0, all.length],
+      after: [swapAt + 1, list.length],
+      last: [list.length, list.length],
+      any: [0, list.length],
     },
   }[side];
   const place = from! + (at % (to! - from! + 1));
-  return [...all.slice(0, place), instruction, ...all.slice(place)];
+  return [...list.slice(0, place), instruction, ...list.slice(place)];
 }

@@ -3,26 +3,26 @@ import type { PaymentProtocol } from '../../src/protocols/protocol.js';
 import type { PaymentRequired } from '../../src/protocols/types.js';
 import { x402Protocol } from '../../src/protocols/x402/protocol.js';
 
-/** The terms are one header: `mint=... amount=... to=... fee-payer=...`. */
+/** Header with the terms: `mint=... amount=... to=... fee-payer=...`. */
 export const TILL_TERMS = 'x-till';
-/** Carries the transaction, in base64. */
+/** Header with the transaction in base64. */
 export const TILL_PAYMENT = 'x-till-payment';
-/** `paid`, or why not. */
+/** Header with the settlement: `paid`, or the reason of a refusal. */
 export const TILL_WORD = 'x-till-word';
 
 const read = new WeakSet<PaymentRequired>();
 
 /**
- * A second protocol, as small as one can be: other headers, other terms and another word on the
- * settlement than those of x402, for a transaction of the same layout.
+ * A minimal second payment protocol. Its headers, terms and settlement report differ from x402; its
+ * transaction has the same layout.
  */
 export const till: PaymentProtocol = {
   id: 'till',
   headers: [TILL_PAYMENT],
   detect(response) {
-    const asked = response.status === 402 ? response.headers.get(TILL_TERMS) : null;
-    if (asked === null) return Promise.resolve(undefined);
-    const entry = Object.fromEntries(asked.split(' ').map((pair) => pair.split('=')));
+    const header = response.status === 402 ? response.headers.get(TILL_TERMS) : null;
+    if (header === null) return Promise.resolve(undefined);
+    const entry = Object.fromEntries(header.split(' ').map((pair) => pair.split('=')));
     const terms: PaymentRequired = { x402Version: 2, accepts: [entry], url: response.url };
     read.add(terms);
     return Promise.resolve(terms);

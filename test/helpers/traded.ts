@@ -6,12 +6,12 @@ import type { SignedSwap } from '../../src/swaps/transaction/prepare.js';
 import { type ChainTransaction, landed, rpc } from './chain.js';
 import type { Direction, Holdings, Trader } from './trader.js';
 
-/** Sends the signed bytes and waits for the chain's word on them. */
+/** Sends the signed bytes and waits until the transaction landed. */
 async function land(
   { rpcUrl }: Sandbox,
   { bytes, signature }: SignedSwap,
 ): Promise<ChainTransaction> {
-  // Without the node's own simulation: what fails has to fail on the chain.
+  // Skip the node's preflight, because a failing transaction must fail on the chain.
   const options = { encoding: 'base64', skipPreflight: true };
   await rpc(rpcUrl, 'sendTransaction', [Buffer.from(bytes).toString('base64'), options]);
   return landed(rpcUrl, signature);
@@ -20,10 +20,7 @@ async function land(
 const feesOf = ({ expected }: SignedSwap): bigint =>
   expected.networkFeeLamports + expected.priorityFeeLamports;
 
-/**
- * Which part of the transaction failed: the swap itself, unwrapping what it left, or the guard at
- * the end.
- */
+/** The part of the transaction that failed: the swap, the close of wrapped SOL, or the guard. */
 export type FailedPart = 'swap' | 'unwrapping' | 'guard';
 
 const CLOSE_ACCOUNT = 9;
@@ -38,7 +35,8 @@ function failedPart({ error, instructions }: ChainTransaction): FailedPart {
 }
 
 /**
- * Lands what must fail: the wallet pays the network, and every byte of every account is as it was.
+ * Lands a swap that must fail. Checks that the wallet pays only the network fee, and that no other
+ * byte of its accounts changes. Returns the part that failed.
  */
 export async function landsForTheFeeAlone(
   sandbox: Sandbox,
@@ -58,17 +56,15 @@ export async function landsForTheFeeAlone(
   return failedPart(transaction);
 }
 
-/**
- * Base units that left the source and reached the output; lamports if that side is native SOL.
- */
+/** Base units that left the source and reached the output; lamports if the side is native SOL. */
 export interface Moved {
   readonly spent: bigint;
   readonly gained: bigint;
 }
 
 /**
- * Lands what may go through: no other account has changed, no other party controls one, and SOL
- * went for fees and rent alone.
+ * Lands a swap that must succeed. Checks that no other account changes, that no other party
+ * controls an account of the wallet, and that SOL pays only fees and rent.
  */
 export async function landsAndMoves(
   sandbox: Sandbox,
@@ -109,7 +105,8 @@ const view = ({ data }: ChainAccount): DataView =>
   new DataView(data.buffer, data.byteOffset, data.byteLength);
 
 /**
- * An account that stays is as it was but for its balance; one that is new is the wallet's alone.
+ * Checks that only the wallet controls an account, and that an existing account changed only its
+ * balance.
  */
 function expectOwn(
   wallet: Trader['address'],
@@ -129,11 +126,11 @@ function expectOwn(
   });
 }
 
-/** All that a token account says apart from balances, and from keys that count for nothing. */
+/** Returns all fields of a token account except its balances and unset keys. */
 export function controlOf(account: ChainAccount) {
   const { data } = account;
   const hex = (from: number, to: number) => Buffer.from(data.subarray(from, to)).toString('hex');
-  // After a tag of 0 there is whatever key lay there before.
+  // If the tag is 0, the key behind it is a leftover without meaning.
   const optional = (offset: number) =>
     view(account).getUint32(offset, true) === 0 ? 'none' : hex(offset + 4, offset + 36);
   return {

@@ -22,25 +22,22 @@ import { tokenAccount } from './chain.js';
 import { recordingSigner } from './payer.js';
 import { swapDecoders as decoders } from '../../src/swaps/sources.js';
 
-/**
- * Amounts of one swap in base units, and what may become of them at 50 basis points of slippage,
- * worked out by hand.
- */
+/** Amounts of a swap in base units, and their bounds at 50 basis points of slippage by hand. */
 export interface Amounts {
   readonly input: bigint;
   readonly output: bigint;
-  /** Of an exact output. */
+  /** Bound of the input if the output is exact. */
   readonly mostInput: bigint;
-  /** Of an exact input. */
+  /** Bound of the output if the input is exact. */
   readonly leastOutput: bigint;
 }
 
 export interface Direction {
   readonly from: MintSymbol;
   readonly to: MintSymbol;
-  /** The side that is SOL of the wallet itself: a wrapped SOL account is made and closed for it. */
+  /** The side that is native SOL; the swap makes and closes a wrapped SOL account for it. */
   readonly native?: 'from' | 'to';
-  /** Base units of wrapped SOL that the wallet holds before. */
+  /** Base units of wrapped SOL that the wallet holds before the swap. */
   readonly wrapped?: bigint;
   readonly amounts: Amounts;
 }
@@ -71,8 +68,8 @@ const fromBonk = {
 };
 
 /**
- * Both kinds of account on both sides: there before, made for the swap, made and closed by it, of
- * either token program.
+ * Swaps with every kind of account on each side: an existing account, an account made for the swap,
+ * or an account made and closed by the swap; of either token program.
  */
 export const directions = {
   'USDC to USDT': { from: 'USDC', to: 'USDT', amounts: dollars },
@@ -87,9 +84,9 @@ export type DirectionName = keyof typeof directions;
 // The keys of an object literal.
 export const directionNames = Object.keys(directions) as DirectionName[];
 
-/** Vaults of these shared accounts belong to the pool. */
+/** Id of the shared accounts; their vaults belong to the pool. */
 const SHARED_ID = 8;
-/** One step over the whole amount. */
+/** A route of a single step for the whole amount. */
 const routePlan = new Uint8Array([1, 0, 0, 0, 0, 0x10, 0x27, 0, 1]);
 type Build = (swap: VenueSwap, amounts: Amounts) => VenueInstruction;
 
@@ -117,25 +114,20 @@ const TABLES = address('AddressLookupTab1e1111111111111111111111111');
 const derived = async (program: Address, seed: string) =>
   (await getProgramDerivedAddress({ programAddress: program, seeds: [seed] }))[0];
 
-/** The wallet, and every token account that it holds, as they lie on the chain. */
+/** The wallet's account and its token accounts by address, as the chain stores them. */
 export type Holdings = ReadonlyMap<string, ChainAccount | undefined>;
 
-/**
- * A wallet that swaps by the client's own path, on an instruction that any service could have sent.
- */
+/** A wallet that signs a service's swap instructions through the client's own code. */
 export interface Trader {
   readonly address: Address;
-  /** Its associated token accounts, whether or not they exist. */
+  /** Addresses of the wallet's associated token accounts; an account may be missing. */
   readonly at: Readonly<Record<MintSymbol, Address>>;
-  /** A second USDC account of its own, which no swap may touch. */
+  /** A second USDC account of the wallet, which no swap may touch. */
   readonly stash: Address;
-  /** What it was asked to sign. */
+  /** Intents of the messages that the wallet signed. */
   readonly signed: readonly SigningIntent[];
   holdings(): Holdings;
-  /**
-   * Signs the swap by `signSwap`; `extra` are accounts that the instruction names besides those of
-   * the swap.
-   */
+  /** Signs the swap by `signSwap`; the instruction also names the accounts in `extra`. */
   sign(
     form: FormName,
     direction: Direction,
@@ -149,12 +141,12 @@ const funds = { SOL: '0.5', USDC: '20', USDT: '1', BONK: '100000' } as const;
 export async function traderOn(sandbox: Sandbox, rpc: Rpc, wrapped = 0n): Promise<Trader> {
   const { chain, mints } = sandbox;
   const wallet = await sandbox.createWallet(funds);
-  const own = address(wallet.address);
-  if (wrapped > 0n) await chain.fundToken(own, mints.SOL, wrapped);
+  const owner = address(wallet.address);
+  if (wrapped > 0n) await chain.fundToken(owner, mints.SOL, wrapped);
   const { signer, signed } = recordingSigner(wallet.address, wallet.secretKey);
   const at = await accountsOf(wallet.address, mints);
   const usdc = chain.account(at.USDC);
-  // Any address will do for an account that is written past all rules.
+  // The account is written to the chain directly, so any unused address works.
   const stash = await derived(VENUE, wallet.address.slice(0, 32));
   if (usdc !== undefined) chain.setAccount(stash, usdc);
   const deps = {
@@ -167,14 +159,14 @@ export async function traderOn(sandbox: Sandbox, rpc: Rpc, wrapped = 0n): Promis
   const lookupTables = await Promise.all(['common', 'pools'].map((name) => derived(TABLES, name)));
 
   return {
-    ...{ address: own, at, stash, signed },
+    ...{ address: owner, at, stash, signed },
     holdings: () =>
-      new Map([own, stash, ...Object.values(at)].map((one) => [one, chain.account(one)])),
+      new Map([owner, stash, ...Object.values(at)].map((key) => [key, chain.account(key)])),
     async sign(form, { from, to, native, amounts }, extra = []) {
       const instruction = forms[form](
         {
           ...{
-            user: own,
+            user: owner,
             source: at[from],
             destination: at[to],
             vaultIn: vaults[from],
@@ -210,11 +202,11 @@ async function accountsOf(
   const entries = Object.entries(mints).map(
     async ([symbol, mint]) => [symbol, address(await tokenAccount(owner, mint))] as const,
   );
-  // One entry a mint.
+  // The object has an entry for each mint.
   return Object.fromEntries(await Promise.all(entries)) as Record<MintSymbol, Address>;
 }
 
-/** The most that may leave and the least that must come. */
+/** Returns the most that may leave the wallet, and the least that it must receive. */
 export function boundsOf(
   form: FormName,
   { input, mostInput, output, leastOutput }: Amounts,

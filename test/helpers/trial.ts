@@ -32,7 +32,7 @@ import {
 } from './estate.js';
 import { swapDecoders as decoders } from '../../src/swaps/sources.js';
 
-/** A swap to ask the aggregator for; the amount is of the side that is exact, in base units. */
+/** A swap to request from the aggregator; the amount is that of the exact side, in base units. */
 export interface Wanted {
   readonly from: MintSymbol;
   readonly to: MintSymbol;
@@ -41,7 +41,7 @@ export interface Wanted {
   readonly shared: boolean;
 }
 
-/** What each form is asked for with: every kind of account on both sides. */
+/** A request for each form of swap; together they cover every kind of account on both sides. */
 export const wanted = {
   'route_v2, USDC to USDT': {
     from: 'USDC',
@@ -71,7 +71,7 @@ export const wanted = {
 export type WantedName = keyof typeof wanted;
 export const wantedNames = Object.keys(wanted) as WantedName[]; // The keys of an object literal.
 
-/** A transaction of the aggregator, and what was agreed. */
+/** A transaction of the aggregator, and the agreed bounds. */
 export interface Offer {
   readonly bytes: Uint8Array;
   readonly terms: SwapTerms;
@@ -79,8 +79,8 @@ export interface Offer {
 }
 
 /**
- * `landed` counts those whose signed bytes ran on the chain; the others live on a blockhash that
- * there is not.
+ * Counts of judged transactions. `landed` counts transactions that ran on the chain; the rest have
+ * an unknown blockhash or repeat a transaction.
  */
 export interface Tally {
   refused: number;
@@ -88,9 +88,7 @@ export interface Tally {
   landed: number;
 }
 
-/**
- * A chain that stands still, a wallet on it, and the two ways in which a foreign swap is judged.
- */
+/** A chain that stands still, a wallet on it, and two ways to judge a foreign swap. */
 export class Trial {
   readonly tally: Tally = { refused: 0, accepted: 0, landed: 0 };
   private readonly done = new Map<string, Promise<boolean>>();
@@ -101,7 +99,7 @@ export class Trial {
     readonly estate: Estate,
     readonly node: Rpc,
     private readonly vaults: readonly Address[],
-    /** The one blockhash on which transactions can land. */
+    /** The only blockhash with which transactions can land. */
     readonly blockhash: string,
   ) {}
 
@@ -119,12 +117,12 @@ export class Trial {
     await this.sandbox.close();
   }
 
-  /** Asks the aggregator for a whole transaction, as Jupiter's users do. */
+  /** Requests a whole transaction from the aggregator, as Jupiter's users do. */
   async offer({ from, to, swapMode, amount, shared }: Wanted): Promise<Offer> {
     const { jupiterUrl, mints } = this.sandbox;
     const { wallet } = this.estate;
     const [inputMint, outputMint] = [mints[from].address, mints[to].address];
-    const asked = {
+    const query = {
       inputMint,
       outputMint,
       amount: amount.toString(),
@@ -132,7 +130,7 @@ export class Trial {
       slippageBps: '50',
       instructionVersion: 'V2',
     };
-    const quote = await fetch(`${jupiterUrl}/swap/v1/quote?${new URLSearchParams(asked)}`);
+    const quote = await fetch(`${jupiterUrl}/swap/v1/quote?${new URLSearchParams(query)}`);
     const quoteResponse = (await quote.json()) as {
       inAmount: string;
       outAmount: string;
@@ -152,8 +150,8 @@ export class Trial {
     });
     const { swapTransaction } = (await swap.json()) as { swapTransaction: string }; // Base64.
     const maxIn = swapMode === 'ExactIn' ? amount : BigInt(quoteResponse.otherAmountThreshold);
-    // 50 basis points less, rounded down: Jupiter's API rounds up, and what its program does is not
-    // known to the unit.
+    // 50 basis points less, rounded down. Jupiter's API rounds up, but the rounding of its program
+    // is unknown.
     const minOut =
       swapMode === 'ExactIn' ? (BigInt(quoteResponse.outAmount) * 9_950n) / 10_000n : amount;
     const maxPriorityFee = defaultSwapLimits.maxPriorityFeeLamports;
@@ -174,8 +172,8 @@ export class Trial {
   }
 
   /**
-   * Inspects a transaction as it is; one that is accepted is signed, and what it does is held
-   * against what was agreed.
+   * Inspects a whole transaction. If it is accepted, signs it and checks its effects against the
+   * deal. Returns whether it was accepted.
    */
   async inspect({ terms, deal }: Offer, transaction: unknown): Promise<boolean> {
     const { broken } = await inspectTransaction(this.node, transaction, terms);
@@ -185,15 +183,15 @@ export class Trial {
   }
 
   /**
-   * As {@link inspect}, by the client's own path: what is signed is composed from the one
-   * instruction.
+   * Does the same as {@link inspect} on the client's path, which signs a transaction composed from
+   * the swap instruction.
    */
   async extract(offer: Offer, transaction: unknown): Promise<boolean> {
     const build = await unlessRefused(
       extractSwap(this.node, transaction, this.estate.wallet, { decoders }),
     );
     if (build === undefined) return this.refused();
-    // Whatever was around it is gone: most mutations leave the same instruction.
+    // Most mutations leave the swap instruction unchanged, so judge equal instructions once.
     const key = JSON.stringify([
       offer.terms.inputMint,
       build.lookupTables,
@@ -205,7 +203,7 @@ export class Trial {
     return known;
   }
 
-  /** Hands a build over as a provider does; one that is signed is held against what was agreed. */
+  /** Passes a build to the client as a provider does. If it is signed, checks its effects. */
   async build({ terms, deal }: Offer, build: SwapBuild): Promise<boolean> {
     const deps: SwapDeps = {
       ...{
@@ -225,8 +223,8 @@ export class Trial {
   }
 
   /**
-   * The ways in which a transaction would leave the wallet worse off than agreed, by a simulation
-   * of kit's; `error` if it fails.
+   * Simulates a transaction with kit. Returns its error, and each way in which it would take more
+   * from the wallet than the deal allows.
    */
   async harm(
     deal: Deal,
@@ -239,8 +237,8 @@ export class Trial {
   }
 
   /**
-   * Signs a message and runs it, wherever it can be: whether it runs or fails, the wallet must have
-   * what was agreed, or lose the fee alone.
+   * Signs a message, simulates it, and lands it if its blockhash allows. Checks that the wallet
+   * keeps the agreed amounts, or loses only the fee if it fails. Returns whether it succeeds.
    */
   async runs(deal: Deal, message: Uint8Array): Promise<boolean> {
     const wire = await signedBy(this.estate, message);
@@ -263,7 +261,7 @@ export class Trial {
     return true;
   }
 
-  /** What fails costs the fee alone: nothing else may have changed. */
+  /** Lands a transaction, checks its effects, and restores the accounts. */
   private async land(deal: Deal, wire: Uint8Array, runs: boolean): Promise<void> {
     const { sandbox, estate } = this;
     const before = lyingNow(sandbox, [...watchedOf(estate), ...this.vaults]);
@@ -278,7 +276,7 @@ export class Trial {
     this.tally.landed += 1;
   }
 
-  /** Whether it can land: its blockhash is one, and it has not landed before. */
+  /** Returns true if a transaction can land: its blockhash is valid, and it has not landed yet. */
   private lives(wire: Uint8Array): boolean {
     const { messageBytes } = getTransactionDecoder().decode(wire);
     const { lifetimeToken } = getCompiledTransactionMessageDecoder().decode(messageBytes);
@@ -290,8 +288,8 @@ export class Trial {
 }
 
 /**
- * A node whose reads are asked for once: the chain is as it was whenever it is asked. What is
- * simulated runs each time.
+ * Wraps a node so that it makes each read a single time, because the chain does not change.
+ * Simulations run every time.
  */
 function standingStill(rpc: Rpc): Rpc {
   return {
@@ -305,19 +303,19 @@ function standingStill(rpc: Rpc): Rpc {
   };
 }
 
-function once<A, T>(ask: (asked: A) => Promise<T>): (asked: A) => Promise<T> {
+function once<A, T>(read: (argument: A) => Promise<T>): (argument: A) => Promise<T> {
   const answers = new Map<string, Promise<T>>();
-  return (asked) => {
-    const key = JSON.stringify(asked) ?? '';
-    const answer = answers.get(key) ?? ask(asked);
+  return (argument) => {
+    const key = JSON.stringify(argument) ?? '';
+    const answer = answers.get(key) ?? read(argument);
     answers.set(key, answer);
     return answer;
   };
 }
 
 /**
- * Undefined if it was refused for what it is. A node that could not be asked about it is no
- * refusal.
+ * Returns undefined if the client refused the swap. An error of the transport is no refusal, so it
+ * is thrown.
  */
 async function unlessRefused<T>(judged: Promise<T>): Promise<T | undefined> {
   try {

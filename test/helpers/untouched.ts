@@ -3,10 +3,10 @@ import type { Sandbox } from 'exact-change-sandbox';
 import { expect } from 'vitest';
 import { failureOf, type Payer } from './payer.js';
 
-/** A sentence on what happened and another on what to do, or one that says what has to be. */
+/** Matches a message that says what happened and what to do, or what the caller must do. */
 const HELPFUL = /^[A-Z0-9].*([.:;] .+| must .+)\.$/s;
 
-/** The parts of a refusal that every one must have: nothing moved, and words that help. */
+/** Checks that an error reports that no funds moved, in a helpful message. */
 export function expectUntouched(error: ExactChangeError): void {
   expect({ code: error.code, funds: error.funds, moved: error.moved }).toEqual({
     code: error.code,
@@ -14,7 +14,7 @@ export function expectUntouched(error: ExactChangeError): void {
     moved: [],
   });
   expect(error.message).toMatch(HELPFUL);
-  // All that a log would keep: no bigint, no cycle.
+  // A log must be able to serialise the error, so it has no bigint and no cycle.
   expect(JSON.parse(JSON.stringify(error))).toMatchObject({
     code: error.code,
     name: error.name,
@@ -25,8 +25,8 @@ export function expectUntouched(error: ExactChangeError): void {
 }
 
 /**
- * The refusal of a call if its journal cannot tell of an earlier payment for the same: nothing moved
- * by this one, and no word that nothing was paid.
+ * Checks the refusal of a call if the journal cannot be read. This call moved nothing, but an
+ * earlier call may have paid, so `funds` is `uncertain`.
  */
 export function expectUnread(error: ExactChangeError): void {
   const { code, funds, moved, retry } = error;
@@ -40,8 +40,8 @@ export function expectUnread(error: ExactChangeError): void {
 }
 
 /**
- * Watches the whole sandbox while `work` runs: nothing may be sent to the chain, and no paid
- * request may reach a seller.
+ * Runs `work`, and checks that the wallet signs nothing, that no transaction is sent to the chain,
+ * and that no request reaches the sandbox's API or facilitator.
  */
 export async function nothingSent<T>(
   sandbox: Sandbox,
@@ -66,8 +66,8 @@ export async function nothingSent<T>(
 }
 
 /**
- * A call that has to be refused before anything is signed or sent, and has to leave no part of a
- * budget reserved.
+ * Returns the error of a call that must be refused. Checks that nothing is signed or sent, and that
+ * the caps count nothing for the call.
  */
 export async function refusal<C extends ErrorCode>(
   sandbox: Sandbox,

@@ -2,14 +2,14 @@ import { onTestFinished, vi } from 'vitest';
 
 const REAL = { setTimeout: globalThis.setTimeout };
 /**
- * Between two looks at the clock; what passes for each of them while nothing is asked of others,
- * and else.
+ * Real milliseconds between two checks, and virtual milliseconds that pass at a check: a leap while
+ * no request is open, else a step.
  */
 const [LOOK_MS, LEAP_MS, STEP_MS] = [2, 100, 2];
-/** Looks without a request before it leaps: what an answer brings about takes some. */
+/** Checks without an open request before a leap, because the code needs time to use an answer. */
 const QUIET_LOOKS = 5;
 
-/** A clock, and the fetch that it looks at. */
+/** A virtual clock, and the fetch during which it keeps to real time. */
 export interface VirtualTime {
   readonly fetch: typeof fetch;
   /** Milliseconds since the start. */
@@ -17,9 +17,9 @@ export interface VirtualTime {
 }
 
 /**
- * Until the test is over, timers and dates of this process leap over what is only waited for, and
- * keep to real time while a request of `fetch` is out.
- * What is loaded late has to be loaded before.
+ * Replaces timers and dates of this process until the test is over. Virtual time leaps ahead while
+ * the code only waits, and keeps to real time while a request of `fetch` is open. Load modules
+ * before, because the clock does not wait for a dynamic import.
  */
 export function startVirtualTime(): VirtualTime {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'], now: Date.now() });

@@ -1,8 +1,8 @@
 import type { Connection } from '@solana/web3.js';
 
 /**
- * web3.js has no way to end its WebSocket; left alone it knocks on the closed node's port and says
- * so on the console.
+ * Closes the WebSocket of a web3.js connection, which has no public method for that. An open socket
+ * reconnects to the closed node forever and prints errors.
  */
 export function endSocket(connection: Connection): void {
   const { _rpcWebSocket: socket } = connection as unknown as {

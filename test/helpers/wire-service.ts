@@ -6,7 +6,7 @@ import {
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A request as a service saw it, to the last byte of its body. */
+/** A request as a service received it, with its whole body. */
 export interface SeenCall {
   readonly method: string;
   readonly url: string;
@@ -14,7 +14,7 @@ export interface SeenCall {
   readonly body: string;
 }
 
-/** Writes an answer as it likes: this service speaks the wire itself. */
+/** Writes a raw HTTP answer. */
 export type Answer = (response: ServerResponse, call: SeenCall) => void;
 
 export interface WireService {
@@ -23,7 +23,7 @@ export interface WireService {
   close(): Promise<void>;
 }
 
-/** Answers each request in turn; the last answer again and again. */
+/** Starts a service that gives the answers in order, and then repeats the last answer. */
 export async function startWireService(...answers: readonly Answer[]): Promise<WireService> {
   const seen: SeenCall[] = [];
   const server = createServer((request, response) => {
@@ -55,12 +55,12 @@ export async function startWireService(...answers: readonly Answer[]): Promise<W
 
 async function textOf(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
-  // No encoding is set, so that each is a Buffer.
+  // No encoding is set, so each chunk is a Buffer.
   for await (const chunk of request) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** An answer with a body as it is. */
+/** Returns an answer with a raw body. */
 export function says(
   status: number,
   type: string,
@@ -76,7 +76,7 @@ export function says(
 export const saysJson = (value: unknown): Answer =>
   says(200, 'application/json', JSON.stringify(value));
 
-/** A problem as the wire has it. */
+/** Returns an answer with a problem document (RFC 9457). */
 export function saysProblem(
   status: number,
   code: string,
@@ -96,5 +96,5 @@ export function saysProblem(
   return says(status, 'application/problem+json', JSON.stringify(problem), headers);
 }
 
-/** Cuts the connection without an answer. */
+/** Closes the connection without an answer. */
 export const hangsUp: Answer = (response) => void response.socket?.destroy();

@@ -5,7 +5,7 @@ import type { Attempt } from '../../src/journal/types.js';
 
 type Amounts = Readonly<Record<MintSymbol, bigint>>;
 
-/** What tokens are worth at the sandbox's own prices, in picodollars. */
+/** Returns the value of token amounts at the sandbox's prices, in picodollars. */
 export function worth({ mints }: Pick<Sandbox, 'mints'>, amounts: Amounts): bigint {
   return Object.values(mints).reduce(
     (sum, { symbol, picoUsd }) => sum + amounts[symbol] * picoUsd,
@@ -13,7 +13,7 @@ export function worth({ mints }: Pick<Sandbox, 'mints'>, amounts: Amounts): bigi
   );
 }
 
-/** Dollars as decimal text, in millionths. */
+/** Converts decimal text in dollars to millionths of a dollar. */
 export function microUsd(text: string): bigint {
   const [whole = '0', rest = ''] = text.split('.');
   return BigInt(whole) * 1_000_000n + BigInt(rest.padEnd(6, '0'));
@@ -21,25 +21,25 @@ export function microUsd(text: string): bigint {
 
 const PICO = 1_000_000n;
 /**
- * What leaves in a token that is no dollar counts 1 % above what it sells for (`SPREAD_BPS` of
- * src/payments/plan/usd-price.ts), which is at most what it is worth.
+ * Divisor of 1 %. Caps count an amount of a non-dollar token 1 % above its selling price
+ * (`SPREAD_BPS` of src/payments/plan/usd-price.ts), which is at most its value.
  */
 const SPREAD = 100n;
 /**
- * Of a swap that no node gives, the most that it may take counts: 0.5 % more (`maxSlippageBps`) of
- * what it sells, or brings.
+ * Divisor of 0.5 % (`maxSlippageBps`). If no node returns a swap's transaction, caps count the
+ * swap's bound, which is 0.5 % above its input.
  */
 const SLIPPAGE = 200n;
 /**
- * Millionths of a dollar, for each swap: the selling price, the spread, and the same of its fees
- * are rounded up, what arrives is rounded down.
+ * Millionths of a dollar for each swap. The selling price, the spread, and both for the fees are
+ * rounded up; the output is rounded down.
  */
 const ROUNDED = 5n;
 const DOLLARS: readonly string[] = ['USDC', 'USDT', 'PYUSD'];
 
 /**
- * By how much caps may count more than leaves, in picodollars: for what some attempts took in
- * tokens that are no dollars, and for rounding.
+ * Returns the most that caps may count beyond the real loss of the wallet, in picodollars: for
+ * amounts in non-dollar tokens, and for rounding.
  */
 function mostAbove({ mints }: Pick<Sandbox, 'mints'>, attempts: readonly Attempt[]): bigint {
   const others = Object.values(mints).filter(({ symbol }) => !DOLLARS.includes(symbol));
@@ -48,7 +48,7 @@ function mostAbove({ mints }: Pick<Sandbox, 'mints'>, attempts: readonly Attempt
   return attempts.reduce((sum, { state, mint, amount, swapped, swap }) => {
     const price = state === 'settled' ? worthOf(mint, amount) : 0n;
     const sold = Object.entries(swapped?.inputs ?? {}).reduce(
-      (all, [input, units]) => all + worthOf(input, units),
+      (total, [input, units]) => total + worthOf(input, units),
       0n,
     );
     const isUnseen =
@@ -63,9 +63,9 @@ function mostAbove({ mints }: Pick<Sandbox, 'mints'>, attempts: readonly Attempt
   }, 0n);
 }
 
-/** What a chain and a journal say of one wallet. */
+/** The losses of a wallet by the chain, and its attempts by the journal. */
 interface Gone {
-  /** What its balances are worth less than before, in picodollars. */
+  /** Loss of value of the wallet's balances, in picodollars. */
   readonly left: bigint;
   /** Prices of the payments that the chain shows, in millionths of a dollar. */
   readonly paid: bigint;
@@ -73,8 +73,8 @@ interface Gone {
 }
 
 /**
- * What a cap in dollars says is used is never below what left the wallet, by the chain's balances,
- * and above by no more than prices and rounding explain; its price part is what was paid.
+ * Checks the use of a cap in dollars. It is at least the loss of the wallet by the chain, and above
+ * it only by prices and rounding. Its `payments` part equals the paid prices.
  */
 export function expectCounted(
   sandbox: Pick<Sandbox, 'mints'>,
@@ -87,15 +87,15 @@ export function expectCounted(
   expect([cap, used, above > mostAbove(sandbox, attempts) ? above : 0n]).toEqual([cap, used, 0n]);
 }
 
-/** What the first cap in dollars counts for prices alone, without swaps, fees and rent. */
+/** Returns the use of the first dollar cap for payments alone, without swaps, fees and rent. */
 export async function paidOf(client: Pick<Client, 'spent'>): Promise<string | undefined> {
   return (await client.spent()).find(({ parts }) => parts !== undefined)?.parts?.payments;
 }
 
-/** What is used of each cap, by its name. */
+/** Returns the use of each cap by its name. */
 export async function usedByCap(client: Pick<Client, 'spent'>): Promise<Record<string, string>> {
   return Object.fromEntries((await client.spent()).map(({ cap, used }) => [cap, used]));
 }
 
-/** Nothing of the caps that are there by default. */
+/** The use of the default caps before any spending. */
 export const UNUSED = { maxPerDay: '0', maxLamportsPerDay: '0' };

@@ -1,10 +1,10 @@
 import { base58 } from '@scure/base';
 import { SOL, SYSTEM, TOKEN } from './places.js';
 
-/** What lies at an address. */
+/** An account on the simulated chain. */
 export interface Account {
   readonly lamports: bigint;
-  /** The program that it belongs to. */
+  /** Program that owns the account. */
   readonly owner: string;
   readonly token?: TokenState;
   readonly mint?: MintState;
@@ -25,7 +25,8 @@ export const rentOf = (bytes: number): bigint => BigInt((bytes + 128) * 6_960);
 const MINT_BYTES = 82;
 
 /**
- * Bytes of a token account: Token-2022 adds its kind and the mark of an immutable owner to each.
+ * Returns the data size of an account. Token accounts of Token-2022 are longer by their account
+ * type and the ImmutableOwner extension.
  */
 export function bytesOf({ owner, token, mint }: Pick<Account, 'owner' | 'token' | 'mint'>): number {
   if (mint !== undefined) return MINT_BYTES;
@@ -54,7 +55,7 @@ export function tokenAccount(
 
 const written = new WeakMap<Account, string>();
 
-/** The data of an account as a node gives it, in base64. */
+/** Returns an account's data in base64, as a node returns it. */
 export function dataOf(account: Account): string {
   let text = written.get(account);
   if (text === undefined)
@@ -62,7 +63,7 @@ export function dataOf(account: Account): string {
   return text;
 }
 
-/** The data of an account as the chain holds it. */
+/** Returns an account's data as the chain stores it. */
 export function bytesIn({ owner, token, mint }: Account): Uint8Array {
   const data = new Uint8Array(bytesOf({ owner, ...(token && { token }), ...(mint && { mint }) }));
   const view = new DataView(data.buffer);
@@ -80,7 +81,7 @@ export function bytesIn({ owner, token, mint }: Account): Uint8Array {
       view.setUint32(109, 1, true);
       view.setBigUint64(113, rentOf(165), true);
     }
-    // Token-2022: an account, with the mark of an immutable owner and nothing in it.
+    // Token-2022: the account type, then an empty ImmutableOwner extension.
     if (data.length === 170) data.set([2, 7, 0, 0, 0], 165);
   }
   return data;

@@ -6,13 +6,13 @@ import type { World } from './world.js';
 
 export type Buy = Part & { readonly kind: 'buy' };
 
-/** What purchases are told apart by: each part without a key has an item of its own. */
+/** Returns the URL of a purchase; its item identifies the purchase. */
 export const urlOf = ({ seller, item }: Pick<Buy, 'seller' | 'item'>): string =>
   `https://${hostOf(seller)}/item?id=${item}`;
 
 /**
- * A caller that wants one thing once, and repeats its call until it has it: over all that becomes
- * of the process. With a key it goes on to repeat the call after that.
+ * Runs a caller that wants an item a single time. It repeats its call until it has the item, also
+ * after restarts of the process. With a key, it repeats the call even after that.
  */
 export async function buy(world: World, machine: Machine, part: Buy): Promise<void> {
   const { clock, trace } = world;
@@ -31,25 +31,24 @@ export async function buy(world: World, machine: Machine, part: Buy): Promise<vo
     const stops = count < stopping ? part.stops : undefined;
     const ended = machine.ended().then(() => 'the process ended');
     const trying = attempt(world, client, { ...part, stops }, kept);
-    let said = await world.work.during(Promise.race([trying, ended]));
-    trace(`${name}: ${said}`);
-    // What is not read was delivered as long as its process goes on.
-    if (said === 'kept')
-      said = await Promise.race([clock.wait(part.gap).then(() => 'done'), ended]);
-    if (!part.key && (said === 'done' || said === 'already_spent')) return;
-    // Its process had all of the answer before it ended: what it repeats after that is another
-    // purchase.
-    if (!part.key && said === 'the process ended' && machine.arrived.has(itemOf(urlOf(part))))
+    let result = await world.work.during(Promise.race([trying, ended]));
+    trace(`${name}: ${result}`);
+    // An unread body counts as delivered while its process runs.
+    if (result === 'kept')
+      result = await Promise.race([clock.wait(part.gap).then(() => 'done'), ended]);
+    if (!part.key && (result === 'done' || result === 'already_spent')) return;
+    // The process had the whole answer before it ended, so a repeated call is another purchase.
+    if (!part.key && result === 'the process ended' && machine.arrived.has(itemOf(urlOf(part))))
       return;
-    if (said !== STOPPED) await clock.wait(part.gap);
+    if (result !== STOPPED) await clock.wait(part.gap);
   }
 }
 
 const STOPPED = 'the caller stops it';
 
 /**
- * What a caller that sends its payment by itself keeps, whatever becomes of the process: a second
- * payment would be a second purchase.
+ * The payment header that a caller with `own` keeps across restarts, because a second payment would
+ * be a second purchase.
  */
 interface Kept {
   header: { readonly name: string; readonly value: string } | undefined;
@@ -113,7 +112,7 @@ async function attempt(world: World, client: Client, part: Buy, kept: Kept): Pro
   }
 }
 
-/** How much of a body was read; what is `kept` may be read later. */
+/** The part of a body that was read; a `kept` body may be read later. */
 type Read = 'whole' | 'part' | 'kept';
 
 function whatCame({ status }: Response, read: Read): string {
@@ -121,10 +120,10 @@ function whatCame({ status }: Response, read: Read): string {
   return read === 'whole' ? 'done' : 'kept';
 }
 
-/** How long a reader that is late lets a body lie. */
+/** Milliseconds before a `late` reader reads a body. */
 const LATE_MS = 100_000;
 
-/** Rejects if the body breaks off. */
+/** Reads a body in the way of the reader. Rejects if the body breaks off. */
 export async function read(
   { clock, kept }: World,
   response: Response,
@@ -170,7 +169,7 @@ export async function read(
   }
 }
 
-/** The caller's own request for terms, and the header of a payment for them. */
+/** Requests the terms, and returns the header of a payment by `client.pay`. */
 async function payFor(
   world: World,
   client: Client,
@@ -186,7 +185,7 @@ async function payFor(
   return header;
 }
 
-/** A request of the caller's own: no process of ours is between. Undefined if no answer comes. */
+/** Sends a request without the library. Returns undefined if no answer comes. */
 export async function ask(
   { clock, serve }: World,
   part: Buy,

@@ -2,26 +2,26 @@ import { webcrypto } from 'node:crypto';
 import type { Random } from './random.js';
 
 /**
- * Virtual time. The world's own events go on whatever happens to the process; those of the process
- * are dropped with it.
+ * Virtual time. Events of the world survive the end of the process; timers of the process end with
+ * it.
  */
 export interface Clock {
-  /** Milliseconds since the world began: true time, which no clock jump moves. */
+  /** Milliseconds since the world began: true time, unaffected by clock jumps. */
   now(): number;
-  /** What the process's clock says: milliseconds since the epoch. */
+  /** Time of the process's clock, in milliseconds since the epoch. */
   wall(): number;
-  /** Sets the process's clock forward, or back. */
+  /** Moves the process's clock forward, or back if `ms` is negative. */
   jump(ms: number): void;
-  /** Calls back in the world. */
+  /** Schedules an event of the world. */
   after(ms: number, call: () => void): void;
   wait(ms: number): Promise<void>;
-  /** The process has ended: none of its timers rings, and what is left of its code sets no more. */
+  /** Cancels all timers of the ended process; its remaining code cannot set new ones. */
   stopTimers(): void;
-  /** A new process runs. */
+  /** Allows timers again, for a new process. */
   startTimers(): void;
   /**
-   * Lets time pass until the work is done. Rejects if nothing is left to happen before that, or too
-   * much happens.
+   * Lets time pass until the work is done. Rejects if no event is left before that, or if there are
+   * too many events.
    */
   run<T>(work: Promise<T>): Promise<T>;
 }
@@ -38,7 +38,7 @@ const MOST_EVENTS = 200_000;
 
 const real = { immediate: setImmediate };
 
-/** All promises that can settle without time have, once the event loop has turned. */
+/** Resolves after a turn of the event loop, when all promises that need no time have settled. */
 const drained = (): Promise<void> => new Promise((resolve) => real.immediate(resolve));
 
 export function createClock(random: Random): Clock & { install(): () => void } {
@@ -80,7 +80,7 @@ export function createClock(random: Random): Clock & { install(): () => void } {
       work.then(over, over);
       for (let events = 0; ; events += 1) {
         await drained();
-        // Set by the promise above, which the compiler does not follow.
+        // The promise above sets this, which the compiler cannot see.
         if (isOver as boolean) return work;
         if (events > MOST_EVENTS)
           throw new Error(`More than ${MOST_EVENTS} events: something does not end.`);
@@ -96,8 +96,8 @@ export function createClock(random: Random): Clock & { install(): () => void } {
   };
 
   /**
-   * Puts virtual time, and chance by the seed, in the place of the process's own. Returns how to
-   * undo it.
+   * Replaces the process's time by virtual time, and its randomness by the seed's. Returns a
+   * function that undoes this.
    */
   const install = () => {
     const before = new Map<string, unknown>();
@@ -136,7 +136,7 @@ export function createClock(random: Random): Clock & { install(): () => void } {
   return { ...clock, install };
 }
 
-/** What the garbage collector does comes at no time that a seed decides. */
+/** Ignores garbage collection, because a seed does not decide its time. */
 class InertRegistry {
   register(): void {
     return;
@@ -146,7 +146,7 @@ class InertRegistry {
   }
 }
 
-/** A binary heap: earliest first, and in the order of their making if they are due together. */
+/** Adds to a binary heap, ordered by time, then by creation. */
 function push(heap: Event[], event: Event): void {
   let at = heap.push(event) - 1;
   while (at > 0) {

@@ -13,22 +13,20 @@ import {
 import { readSwap, type SwapCall } from './swap-call.js';
 import { u32At, u64At, type Message, type Step } from './wire.js';
 
-/**
- * What a swap takes and brings when it runs; an error is the number that the program fails with.
- */
+/** Returns the amounts that a swap takes and brings, or the error number of the swap program. */
 export type Venue = (
   call: SwapCall,
   isSimulated: boolean,
 ) => { readonly inAmount: bigint; readonly outAmount: bigint } | { readonly error: number };
 
-/** What a transaction does. */
+/** Effect of a transaction. */
 export interface Effect {
-  /** As a node gives it; null if it went well. */
+  /** Error in the form of a node's answer; null if the transaction succeeded. */
   readonly error: object | null;
   readonly fee: bigint;
-  /** What its accounts hold after it; undefined for one that is gone. */
+  /** Changed accounts by address; undefined for a closed account. */
   readonly changes: ReadonlyMap<string, Account | undefined>;
-  /** Token transfers that the swap makes, by the number of its instruction. */
+  /** Token transfers of the swap; `outer` is the index of its instruction. */
   readonly inner: readonly InnerTransfer[];
 }
 
@@ -54,7 +52,7 @@ class Failure extends Error {
 const custom = (number: number): Failure => new Failure({ Custom: number });
 const isToken = (program: string): boolean => program === TOKEN || program === TOKEN_2022;
 
-/** Lamports that a message costs its fee payer, whatever becomes of it. */
+/** Returns the network fee of a message in lamports; a failed transaction costs it too. */
 export function feeOf({ signers, steps }: Pick<Message, 'signers' | 'steps'>): bigint {
   let units = DEFAULT_UNITS;
   let price = 0n;
@@ -67,8 +65,8 @@ export function feeOf({ signers, steps }: Pick<Message, 'signers' | 'steps'>): b
 }
 
 /**
- * Runs a message on accounts as they stand, all or nothing but for the fee. Knows the instructions
- * that the library signs, and no others.
+ * Runs a message on the current accounts. If an instruction fails, only the fee is taken. It
+ * executes only the instructions that the library signs.
  */
 export function execute(
   message: Message,
@@ -79,12 +77,12 @@ export function execute(
   const fee = feeOf(message);
   const payer = message.signers[0] ?? '';
   const changes = new Map<string, Account | undefined>();
-  const now = (address: string): Account | undefined =>
+  const current = (address: string): Account | undefined =>
     changes.has(address) ? changes.get(address) : read(address);
   const put = (address: string, account: Account | undefined): void =>
     void changes.set(address, account);
 
-  const paying = now(payer);
+  const paying = current(payer);
   if (paying === undefined || paying.lamports < fee)
     return { error: null, fee: -1n, changes, inner: [] };
   const paid = { ...paying, lamports: paying.lamports - fee };
@@ -104,7 +102,7 @@ export function execute(
       const after = changes.get(address);
       if (after === undefined || after.lamports === 0n || after.lamports >= rentOf(bytesOf(after)))
         return;
-      // An account that was short of it already may stay so.
+      // An account that was below the rent before may keep its lamports.
       if (after.lamports !== read(address)?.lamports)
         throw new Failure({ InsufficientFundsForRent: { account_index: index } });
     });
@@ -128,8 +126,8 @@ export function execute(
         return transferChecked(step);
       case 5:
       case 6:
-        // There are no delegates and no foreign close authorities in this world: taking them back
-        // changes nothing.
+        // This world has no delegates and no foreign close authorities, so revoking them changes
+        // nothing.
         return void ownedBy(step.accounts[0], step.accounts[1], program);
       case 9:
         return close(step);
@@ -147,7 +145,7 @@ export function execute(
   }
 
   function tokenAt(address: string | undefined, program: string): Account & { token: TokenState } {
-    const account = now(address ?? '');
+    const account = current(address ?? '');
     if (account?.token === undefined) throw new Failure('InvalidAccountData');
     if (account.owner !== program) throw new Failure('IncorrectProgramId');
     return { ...account, token: account.token };
@@ -168,12 +166,12 @@ export function execute(
     if (u32At(data, 0) !== 2) throw new Failure('InvalidInstructionData');
     const lamports = u64At(data, 4);
     signed(from);
-    const source = now(from);
+    const source = current(from);
     if (source === undefined || source.lamports < lamports) throw custom(1);
     if (source.owner !== SYSTEM || source.token !== undefined)
       throw new Failure('ExternalAccountLamportSpend');
     put(from, { ...source, lamports: source.lamports - lamports });
-    const target = now(to) ?? { lamports: 0n, owner: SYSTEM };
+    const target = current(to) ?? { lamports: 0n, owner: SYSTEM };
     put(to, { ...target, lamports: target.lamports + lamports });
   }
 
@@ -184,18 +182,18 @@ export function execute(
     if (data.length !== 1 || data[0] !== 1) throw new Failure('InvalidInstructionData');
     if (accountOf(owner, mint, program) !== address) throw new Failure('InvalidSeeds');
     signed(from);
-    const there = now(address);
-    if (there?.token !== undefined) {
-      if (there.token.owner !== owner || there.token.mint !== mint)
+    const existing = current(address);
+    if (existing?.token !== undefined) {
+      if (existing.token.owner !== owner || existing.token.mint !== mint)
         throw new Failure('IllegalOwner');
       return;
     }
-    if (now(mint)?.mint === undefined || now(mint)?.owner !== program)
+    if (current(mint)?.mint === undefined || current(mint)?.owner !== program)
       throw new Failure('IncorrectProgramId');
     const fresh = tokenAccount(program, mint, owner, 0n);
-    const already = there?.lamports ?? 0n;
+    const already = existing?.lamports ?? 0n;
     const missing = already < fresh.lamports ? fresh.lamports - already : 0n;
-    const source = now(from);
+    const source = current(from);
     if (source === undefined || source.lamports < missing) throw custom(1);
     put(from, { ...source, lamports: source.lamports - missing });
     const lamports = already + missing;
@@ -209,7 +207,7 @@ export function execute(
     data,
   }: Step): void {
     signed(authority);
-    if (now(mint)?.mint?.decimals !== data[9]) throw custom(18);
+    if (current(mint)?.mint?.decimals !== data[9]) throw custom(18);
     move(program, { source, destination, authority, mint, amount: u64At(data, 1) });
   }
 
@@ -245,7 +243,7 @@ export function execute(
   function close({ program, accounts: [address = '', destination = '', authority] }: Step): void {
     const { lamports, token } = ownedBy(address, authority, program);
     if (token.mint !== SOL && token.amount > 0n) throw custom(11);
-    const target = now(destination) ?? { lamports: 0n, owner: SYSTEM };
+    const target = current(destination) ?? { lamports: 0n, owner: SYSTEM };
     put(address, undefined);
     put(destination, { ...target, lamports: target.lamports + lamports });
   }

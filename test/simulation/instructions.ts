@@ -16,8 +16,8 @@ import { readSwap } from './swap-call.js';
 import { readMessage, u32At, u64At, type Step } from './wire.js';
 
 /**
- * What is wrong with a message that the library had signed; undefined if nothing is. Decoded by
- * code of the simulator's own.
+ * Returns the fault of a message that the wallet signed for the library, or undefined if it has
+ * none. It uses the simulator's own decoder.
  */
 export function understood(
   bytes: Uint8Array,
@@ -62,7 +62,7 @@ export function understood(
 }
 
 function isKnown({ program, accounts, data }: Step, tokens: readonly Token[]): boolean {
-  const own = (address: string | undefined) =>
+  const isOwn = (address: string | undefined) =>
     tokens.some((token) => accountOf(WALLET, token.mint, token.program) === address);
   switch (program) {
     case COMPUTE_BUDGET:
@@ -70,9 +70,9 @@ function isKnown({ program, accounts, data }: Step, tokens: readonly Token[]): b
     case MEMO:
       return true;
     case SYSTEM:
-      return u32At(data, 0) === 2 && (accounts[1] === WALLET || own(accounts[1]));
+      return u32At(data, 0) === 2 && (accounts[1] === WALLET || isOwn(accounts[1]));
     case ASSOCIATED:
-      return data.length === 1 && data[0] === 1 && accounts[2] === WALLET && own(accounts[1]);
+      return data.length === 1 && data[0] === 1 && accounts[2] === WALLET && isOwn(accounts[1]);
     case JUPITER:
       return readSwap({ program, accounts, data })?.user === WALLET;
     case TOKEN:
@@ -83,7 +83,7 @@ function isKnown({ program, accounts, data }: Step, tokens: readonly Token[]): b
   }
 }
 
-/** Transfer, revoke, drop the close authority, close into the wallet, sync. */
+/** Allows transfer, revoke, removal of the close authority, close into the wallet, and sync. */
 function isKnownToken(accounts: readonly string[], data: Uint8Array): boolean {
   if (data[0] === 6) return data[1] === 3 && data[2] === 0;
   if (data[0] === 9) return accounts[1] === WALLET;

@@ -9,7 +9,7 @@ import type { Traffic } from './traffic.js';
 import { fundsAgree } from './told.js';
 import type { World } from './world.js';
 
-/** A promise that the chain shows to be broken. */
+/** A promise of the library that the run broke. */
 export interface Broken {
   readonly promise:
     | 'paid once'
@@ -31,14 +31,14 @@ export interface Broken {
   readonly how: string;
 }
 
-/** What `spent()` said, and when. */
+/** An answer of `spent()`, with the times before and after the call. */
 export interface Said {
   readonly from: { readonly at: number; readonly wall: number };
   readonly to: { readonly at: number; readonly wall: number };
   readonly uses: readonly CapUse[];
 }
 
-/** Reads the chain after a run, and holds it against what is promised. */
+/** Compares the chain after a run with the library's promises, and returns the broken promises. */
 export function judge(
   world: World,
   machine: Machine,
@@ -51,11 +51,11 @@ export function judge(
   return [
     ...onceEach(plan, outs),
     ...withinCaps(plan, machine, outs),
-    ...said.flatMap((one) => tellsAll(plan, outs, one)),
+    ...said.flatMap((answer) => tellsAll(plan, outs, answer)),
     ...countsNoMore(plan, outs, said[said.length - 1]),
     ...decided(plan, attempts, outs),
     ...fundsAgree(world, outs),
-    ...left.map((one) => ({ promise: 'all is decided' as const, how: `${one} is left` })),
+    ...left.map((item) => ({ promise: 'all is decided' as const, how: `${item} is left` })),
     ...(plan.isService ? [] : sentSafely(world.traffic)),
     ...stays(world, machine),
     ...wasPaid(world, outs),
@@ -69,30 +69,30 @@ export function judge(
   ];
 }
 
-/** How often a call without a payment is sent, retries included, if its method changes nothing. */
+/** Most requests without a payment for a call with a safe method, retries included. */
 const MOST_ASKS = 3;
 
 /**
- * A request that a seller may act on twice, or that has a payment, is sent once a call; one that
- * changes nothing a few times.
+ * Checks how often requests are sent. A POST, or a request with a payment, is sent a single time
+ * for each call; a GET without a payment a few times.
  */
 function sentSafely({ calls, handed, asked, shown }: Traffic): Broken[] {
   const broken: Broken[] = [];
   const add = (how: string) => void broken.push({ promise: 'sent as often as is safe', how });
   const most = (place: string) => {
     const [path = ''] = place.split('&moved');
-    const [own, posted] = [calls.get(path) ?? 0, calls.get(path.replace('GET', 'POST')) ?? 0];
-    // What a redirect made of a POST is sent as often as that was.
-    return path.startsWith('GET') ? MOST_ASKS * own + posted : own;
+    const [called, posted] = [calls.get(path) ?? 0, calls.get(path.replace('GET', 'POST')) ?? 0];
+    // A redirect may turn a POST into a GET, which then has the limit of the POST.
+    return path.startsWith('GET') ? MOST_ASKS * called + posted : called;
   };
   for (const [place, count] of asked)
     if (count > most(place)) add(`${place} came ${count} times, of ${most(place)} at most`);
-  for (const [signature, all] of shown) {
-    const own = handed.get(signature);
-    const mayRepeat = all.every(({ method, hasId }) => method === 'GET' || hasId);
-    if (own !== undefined ? all.length > own : !mayRepeat && all.length > 1)
+  for (const [signature, showings] of shown) {
+    const sent = handed.get(signature);
+    const mayRepeat = showings.every(({ method, hasId }) => method === 'GET' || hasId);
+    if (sent !== undefined ? showings.length > sent : !mayRepeat && showings.length > 1)
       add(
-        `payment ${signature} came ${all.length} times${own === undefined ? '' : `, and its caller sent it ${own} times`}`,
+        `payment ${signature} came ${showings.length} times${sent === undefined ? '' : `, and its caller sent it ${sent} times`}`,
       );
   }
   return broken;
@@ -104,8 +104,8 @@ function stays({ traffic }: World, { signed }: Machine): Broken[] {
       intent.kind === 'payment' ? [[signature, new URL(intent.url).host]] : [],
     ),
   );
-  return [...traffic.shown].flatMap(([signature, all]) =>
-    all
+  return [...traffic.shown].flatMap(([signature, showings]) =>
+    showings
       .filter(({ host }) => host !== hosts.get(signature))
       .map(({ host }) => ({
         promise: 'payments stay with their sellers' as const,
@@ -114,7 +114,7 @@ function stays({ traffic }: World, { signed }: Machine): Broken[] {
   );
 }
 
-/** What a service calls settled was paid: to that payee, in that token, as much. */
+/** Checks that each offer that the service called settled has a payment on the chain. */
 function wasPaid({ plan, settled }: World, outs: readonly Out[]): Broken[] {
   if (mayBeDropped(plan)) return [];
   return settled
@@ -134,23 +134,23 @@ function wasPaid({ plan, settled }: World, outs: readonly Out[]): Broken[] {
 }
 
 /**
- * What was confirmed counts as settled, also if its fork is dropped after that: caps count too much
- * then, and nothing is paid twice.
+ * Returns true if a fork may drop a confirmed payment. The library still counts it as settled:
+ * then caps count too much, but nothing is paid twice.
  */
 function mayBeDropped({ parts }: Plan): boolean {
   return parts.some(({ kind }) => kind === 'fork');
 }
 
-/** How many tokens that are not pinned are priced for the offers of one 402. */
+/** Most unpinned tokens that the library prices for the offers of a 402. */
 const MOST_STRANGE = 3;
-/** Half a minute to choose, and what is asked before of earlier payments for the same. */
+/** Half a minute to choose an offer, plus the requests about earlier payments before it. */
 const MOST_CHOOSING_MS = 60_000;
-/** Steps of the journal come before that, and each of them may take its time. */
+/** Extra time for the steps of a slow journal or signer. */
 const MOST_ASKING_MS = 60_000;
 
 /**
- * Calls ask Jupiter about few tokens that are their sellers' own, and choose in time. What a wallet
- * holds, it may sell.
+ * Checks that calls ask Jupiter about few tokens of sellers, and choose an offer in time. Tokens
+ * that the wallet holds are exempt, because a call may sell them.
  */
 function endsSoon({ plan, tokens, ledger, work: { spells, choices } }: World): Broken[] {
   const strange = new Set(
@@ -166,14 +166,14 @@ function endsSoon({ plan, tokens, ledger, work: { spells, choices } }: World): B
   const isLate = plan.parts.some(({ kind }) => kind === 'port');
   return [
     ...spells.flatMap(({ calls, prices, mints }): Broken[] => {
-      const asked = [...mints].filter((mint) => strange.has(mint)).length;
-      // A service is handed what its caller was answered with.
+      const strangeCount = [...mints].filter((mint) => strange.has(mint)).length;
+      // The caller of a service requests the 402 itself, so a call may have no price of its own.
       const terms = Math.max(calls, prices);
-      if (asked <= MOST_STRANGE * terms) return [];
+      if (strangeCount <= MOST_STRANGE * terms) return [];
       return [
         {
           promise: 'asks no more than it must',
-          how: `Jupiter was asked about ${asked} tokens of sellers for ${terms} of their 402s`,
+          how: `Jupiter was asked about ${strangeCount} tokens of sellers for ${terms} of their 402s`,
         },
       ];
     }),
@@ -191,28 +191,29 @@ function onceEach({ resign }: Plan, outs: readonly Out[]): Broken[] {
     payments.set(item, [...(payments.get(item) ?? []), out]);
   }
   return [...payments]
-    .filter(([, all]) => all.length > 1 + resign)
-    .map(([item, all]) => ({
+    .filter(([, paid]) => paid.length > 1 + resign)
+    .map(([item, paid]) => ({
       promise: 'paid once',
-      how: `item ${item} was paid ${all.length} times: signed at ${all.map(({ signed }) => seconds(signed.at)).join(', ')}, landed at ${all.map(({ landed }) => seconds(landed.at)).join(', ')}`,
+      how: `item ${item} was paid ${paid.length} times: signed at ${paid.map(({ signed }) => seconds(signed.at)).join(', ')}, landed at ${paid.map(({ landed }) => seconds(landed.at)).join(', ')}`,
     }));
 }
 
 const seconds = (ms: number): string => (ms / 1000).toFixed(1);
 
-/** Fees count in dollars as long as SOL has a price. */
+/** Returns true if SOL has a price during the whole run, so that fees count in dollars. */
 function countsFees({ parts }: Plan): boolean {
   return !parts.some(
     (part) => part.kind === 'market' && ['isDown', 'hanging', 'gone'].includes(part.what),
   );
 }
 
-/** About as long as a blockhash lives. */
+/** Milliseconds for which a blockhash is valid, rounded up. */
 const LIFE_MS = 90_000;
 
 /**
- * A clock that jumps moves what is in a window by as much. What was confirmed counts from then,
- * also if its fork is dropped and it lands anew within the life of its blockhash.
+ * Returns the milliseconds by which a window may be off. A clock jump shifts it by the jump. A
+ * confirmed payment counts from its first landing, but a dropped fork lets it land again while its
+ * blockhash is valid.
  */
 function slackOf({ parts }: Plan): number {
   const slack = (part: Part) =>
@@ -230,9 +231,9 @@ function inWindow(
   to: Moment,
 ): readonly Out[] {
   const window = (windowMs ?? Infinity) - slackOf(plan);
-  return outs.filter(({ landed, host: own }) => {
+  return outs.filter(({ landed, host: paidHost }) => {
     const isYoung = landed.at > to.at - window && landed.wall > to.wall - window;
-    return landed.at <= from.at && isYoung && (host === undefined || host === own);
+    return landed.at <= from.at && isYoung && (host === undefined || host === paidHost);
   });
 }
 
@@ -259,8 +260,8 @@ function withinCaps(plan: Plan, machine: Machine, outs: readonly Out[]): Broken[
 }
 
 /**
- * What left for each payment: a call may pay again once it is proved that the payment before never
- * lands, or if its caller allows one more.
+ * Groups transactions by payment. A call may pay again if the chain proves that its earlier payment
+ * never lands, or if its caller allows a further payment.
  */
 function onePayments(
   outs: readonly Out[],
@@ -269,7 +270,7 @@ function onePayments(
   const groups = new Map<string, Out[]>();
   for (const out of outs) {
     const before = signed.filter(
-      (one) => paymentsOf.get(one.signature) === out.attempt && one.at < out.signed.at,
+      ({ signature, at }) => paymentsOf.get(signature) === out.attempt && at < out.signed.at,
     );
     const name = `${out.attempt} ${before.length}`;
     groups.set(name, [...(groups.get(name) ?? []), out]);
@@ -280,7 +281,7 @@ function onePayments(
 function tellsAll(plan: Plan, outs: readonly Out[], { from, to, uses }: Said): Broken[] {
   const fees = countsFees(plan);
   return uses.flatMap(({ cap, unit, used, windowMs, host }) => {
-    // Within one millisecond, what was said may have been so before what landed did.
+    // `spent()` may answer before a transaction lands in the same millisecond.
     const earlier = inWindow(plan, outs, { windowMs, host }, from, to).filter(
       ({ landed }) => landed.at < from.at,
     );
@@ -293,19 +294,19 @@ function tellsAll(plan: Plan, outs: readonly Out[], { from, to, uses }: Said): B
 }
 
 /**
- * What was only reserved, or never landed, counts no more in the end. What swaps take in dollars is
- * counted with care, and may be less in truth.
+ * Checks that caps end without reservations and payments that never landed. Dollar caps are exempt
+ * if there were swaps, because the library rounds the cost of swaps up.
  */
 function countsNoMore(plan: Plan, outs: readonly Out[], said: Said | undefined): Broken[] {
   if (said === undefined || mayBeDropped(plan)) return [];
   const isSwapped = outs.some(({ swaps }) => swaps > 0n);
   return said.uses.flatMap(({ cap, unit, used, host }) => {
-    const all = outs.filter((out) => host === undefined || out.host === host);
+    const counted = outs.filter((out) => host === undefined || out.host === host);
     const left = (out: Out) => (unit === 'lamports' ? out.gross : measure(out, unit, true));
-    const truth = all.reduce((sum, out) => sum + left(out), 0n);
+    const truth = counted.reduce((sum, out) => sum + left(out), 0n);
     const told = unit === 'USD' ? microOf(used) * FINE : BigInt(used);
-    // Rounded up a few times, at what a market takes for it.
-    const most = unit === 'USD' ? (truth * 102n) / 100n + BigInt(3 * all.length) * FINE : truth;
+    // The library rounds up a few times, and adds the market's fee.
+    const most = unit === 'USD' ? (truth * 102n) / 100n + BigInt(3 * counted.length) * FINE : truth;
     if (told <= most || (unit === 'USD' && isSwapped)) return [];
     const how = `${cap} is ${shown(unit, told)} in the end, and ${shown(unit, truth)} had left`;
     return [{ promise: 'spent tells no more' as const, how }];

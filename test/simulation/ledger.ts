@@ -3,7 +3,7 @@ import type { Account } from './accounts.js';
 import { execute, type Effect, type Venue } from './execute.js';
 import { addressOf, readMessage, readWire, type Message } from './wire.js';
 
-/** A transaction that is in a block. */
+/** A transaction in a block. */
 export interface Landed {
   /** Base58 of the fee payer's signature. */
   readonly id: string;
@@ -12,57 +12,57 @@ export interface Landed {
   readonly slot: number;
   /** True time. */
   readonly at: number;
-  /** What the process's clock said. */
+  /** Time of the process's clock. */
   readonly wall: number;
   readonly message: Message;
   readonly error: object | null;
   readonly fee: bigint;
   readonly memo: string | null;
-  /** What its accounts held, in the order of its keys. */
+  /** Accounts before the transaction, in the order of its keys. */
   readonly before: readonly (Account | undefined)[];
   readonly after: readonly (Account | undefined)[];
 }
 
-/** Why a transaction is in no block. */
+/** Reason why a transaction is in no block. */
 export type Unlanded = 'known' | 'expired' | 'unpaid';
 
-/** The chain: accounts as of each slot, and what landed. */
+/** The chain: accounts as of each slot, and landed transactions. */
 export interface Ledger {
-  /** The slot that is being filled. */
+  /** Returns the current slot. */
   slot(): number;
   heightAt(slot: number): number;
-  /** The hash of the newest block as of a slot. */
+  /** Returns the hash of the newest block as of a slot. */
   hashAt(slot: number): string;
-  /** The height of the block with a hash; undefined if there is none. */
+  /** Returns the height of the block with a hash; undefined for an unknown hash. */
   heightOf(hash: string): number | undefined;
-  /** As of a slot. */
+  /** Returns an account as of a slot. */
   account(address: string, slot: number): Account | undefined;
-  /** All addresses at which anything ever lay. */
+  /** Returns every address that ever had an account. */
   addresses(): Iterable<string>;
   /**
-   * Sets what lay at an address before the world began. With a payer, its history shows how it came
-   * there.
+   * Sets an account as of the start of the world. With a payer, the account's history begins with a
+   * transaction of that payer.
    */
   put(address: string, account: Account, payer?: string): void;
-  /** Takes a transaction into the block that is being filled, if it may be there. */
+  /** Adds a transaction to the current block, or returns the reason why it cannot land. */
   land(bytes: Uint8Array): Landed | Unlanded;
   simulate(message: Message, slot: number): Effect;
   landed(id: string): Landed | undefined;
-  /** Transactions that name an account, newest last. */
+  /** Returns the transactions that name an account, newest last. */
   of(address: string): readonly Landed[];
   all(): readonly Landed[];
-  /** The blocks from a slot on were on a fork that is dropped. Returns what was in them. */
+  /** Drops the blocks from a slot on, as an abandoned fork. Returns their transactions. */
   drop(from: number): readonly Landed[];
 }
 
 export const SLOT_MS = 400;
 const FIRST_SLOT = 300_000_000;
-/** One slot in so many has no block. */
+/** Distance between slots without a block: each 20th slot has none. */
 const SKIPPED = 20;
 const HEIGHT_BEHIND = 20_000_000;
-/** Slots before the world began, more than any blockhash lives. */
+/** Slots before the start of the world for its first accounts: older than any valid blockhash. */
 const LONG_AGO = 10_000;
-/** Blocks for which a transaction may use a hash. */
+/** Blocks for which a blockhash is valid. */
 const LIFE = 150;
 
 const MEMO = 'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr';
@@ -82,7 +82,7 @@ export function createLedger(
   const byAddress = new Map<string, Landed[]>();
   const hashes = new Map<number, string>();
   const heights = new Map<string, number>();
-  let all: Landed[] = [];
+  let history: Landed[] = [];
   let forks = 0;
 
   const slot = (): number => FIRST_SLOT + Math.floor(time.now() / SLOT_MS);
@@ -114,7 +114,7 @@ export function createLedger(
   };
 
   const remember = (landed: Landed): void => {
-    all.push(landed);
+    history.push(landed);
     byId.set(landed.id, landed);
     for (const key of landed.message.keys)
       byAddress.set(key, [...(byAddress.get(key) ?? []), landed]);
@@ -169,9 +169,9 @@ export function createLedger(
       if (byId.has(id)) return 'known';
       if (height === undefined || height > heightAt(now) || height + LIFE < heightAt(now))
         return 'expired';
-      // One message lands once, whatever its first signature is.
-      const isSame = (one: Landed) =>
-        one.signatures.some((signature) => signatures.includes(signature));
+      // A message lands a single time, even if its fee payer signs it again.
+      const isSame = (earlier: Landed) =>
+        earlier.signatures.some((signature) => signatures.includes(signature));
       if (byAddress.get(message.signers[message.signers.length - 1] ?? '')?.some(isSame) === true)
         return 'known';
       const effect = execute(message, (address) => account(address, now), venue, false);
@@ -204,7 +204,7 @@ export function createLedger(
     simulate: (message, of) => execute(message, (address) => account(address, of), venue, true),
     landed: (id) => byId.get(id),
     of: (address) => byAddress.get(address) ?? [],
-    all: () => all,
+    all: () => history,
     drop(from) {
       forks += 1;
       for (const [hash, height] of heights) {
@@ -217,15 +217,15 @@ export function createLedger(
           address,
           versions.filter((version) => version.slot < from),
         );
-      const gone = all.filter((one) => one.slot >= from);
-      all = all.filter((one) => one.slot < from);
-      for (const { id } of gone) byId.delete(id);
+      const dropped = history.filter((landed) => landed.slot >= from);
+      history = history.filter((landed) => landed.slot < from);
+      for (const { id } of dropped) byId.delete(id);
       for (const [address, list] of byAddress)
         byAddress.set(
           address,
-          list.filter((one) => one.slot < from),
+          list.filter((landed) => landed.slot < from),
         );
-      return gone;
+      return dropped;
     },
   };
 }

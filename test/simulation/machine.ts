@@ -19,7 +19,7 @@ import { JUPITER_URL, NODE_URLS, type World } from './world.js';
 import type { Served } from './seller.js';
 import { paymentIn } from './traffic.js';
 
-/** One message that the library had signed. */
+/** A message that the wallet signed for the library. */
 export interface Signed {
   readonly signature: string;
   readonly message: Uint8Array;
@@ -28,19 +28,19 @@ export interface Signed {
 }
 
 /**
- * A process that runs the library: killed at any of its calls to the outside, and started again
- * over the same journal.
+ * A simulated process that runs the library. It can be killed at any of its outside calls, and
+ * started again with the same journal.
  */
 export interface Machine {
-  /** Undefined while it is down. */
+  /** Returns the clients; undefined while the process is down. */
   clients(): readonly Client[] | undefined;
   service(): LocalTransport | undefined;
-  /** Resolves once the process that runs now has ended. */
+  /** Resolves when the current process has ended. */
   ended(): Promise<void>;
   start(): void;
-  /** Ends it at once, or at one of its next calls to the outside. */
+  /** Ends the process now, or at the given number of outside calls from now. */
   kill(calls: number, power: boolean, ended: () => void): void;
-  /** Whether one of its next calls ends it. */
+  /** Returns true if a later outside call will end the process. */
   isDying(): boolean;
   /** Signs for a caller that uses the service. */
   sign(
@@ -49,23 +49,19 @@ export interface Machine {
     about: { readonly attempt: string; readonly host: string },
   ): Uint8Array;
   readonly signed: readonly Signed[];
-  /**
-   * By a signature of a swap, or the address that a payment was signed for: the attempt and its
-   * host.
-   */
+  /** Attempt and host of each swap, by the swap's signature. */
   readonly swapsOf: ReadonlyMap<string, { readonly attempt: string; readonly host: string }>;
+  /** Attempt of each payment, by the wallet's signature. */
   readonly paymentsOf: ReadonlyMap<string, string>;
-  /**
-   * Paths of addresses whose paid answer was read to its end by a process that had not ended yet.
-   */
+  /** Items of paid answers that a running process read to their end. */
   readonly arrived: ReadonlySet<string>;
-  /** Of all attempts that were told of. */
+  /** Ids of all attempts in the clients' events. */
   readonly ids: ReadonlySet<string>;
-  /** As it is, with nothing wrong with it. */
+  /** Returns the journal itself, without simulated faults. */
   journal(): Journal;
 }
 
-/** As many as fetch follows. */
+/** Redirects that fetch follows at most. */
 const MOST_HOPS = 20;
 
 export function createMachine(world: World): Machine {
@@ -89,41 +85,41 @@ export function createMachine(world: World): Machine {
   let dying: { calls: number; readonly end: () => void } | undefined;
 
   /**
-   * Each call to the outside goes through here: that of a process that has ended stands still for
-   * ever.
+   * Runs before each outside call of the process with a number. It never resolves if that process
+   * has ended.
    */
-  async function outside(of: number): Promise<void> {
-    count(of);
-    await standing(of);
+  async function outside(id: number): Promise<void> {
+    count(id);
+    await whileRunning(id);
   }
-  function count(of: number): void {
-    if (of === life && dying !== undefined && (dying.calls -= 1) <= 0) dying.end();
+  function count(id: number): void {
+    if (id === life && dying !== undefined && (dying.calls -= 1) <= 0) dying.end();
   }
-  const hasEnded = (of: number) => of !== life || !isUp;
-  const standing = (of: number) =>
-    hasEnded(of) ? new Promise<never>(() => undefined) : Promise.resolve();
+  const hasEnded = (id: number) => id !== life || !isUp;
+  const whileRunning = (id: number) =>
+    hasEnded(id) ? new Promise<never>(() => undefined) : Promise.resolve();
 
   async function request(
-    of: number,
+    id: number,
     input: RequestInfo | URL,
     init: RequestInit = {},
   ): Promise<Response> {
-    await outside(of);
+    await outside(id);
     const { signal } = init;
     if (signal?.aborted === true) throw signal.reason;
     const stopped = new Promise<never>((_, reject) => {
       const refuse = () =>
         reject(signal?.reason instanceof Error ? signal.reason : new TypeError('aborted'));
-      // As fetch listens: until its garbage is collected, which is later than this run.
+      // The listener stays, as in fetch, which removes it only at a garbage collection.
       signal?.addEventListener('abort', refuse, { once: true });
     });
-    // Looked at below; an answer that came first leaves it unseen.
+    // If an answer comes first, this rejection is never awaited, so mark it as handled.
     stopped.catch(() => undefined);
     let url = new URL(input instanceof Request ? input.url : input);
     let { method = 'GET', body } = init;
     for (let hops = 0; hops <= MOST_HOPS; hops += 1) {
       const response = await Promise.race([
-        answered(of, url, { ...init, method, body: body ?? null }),
+        answered(id, url, { ...init, method, body: body ?? null }),
         stopped,
       ]);
       const location = response.headers.get('location');
@@ -136,15 +132,15 @@ export function createMachine(world: World): Machine {
     throw new TypeError('fetch failed');
   }
 
-  /** One answer to one request. Rejects if the connection is lost. */
-  async function answered(of: number, url: URL, init: RequestInit): Promise<Response> {
+  /** Resolves with the answer to a request. Rejects if the connection is lost. */
+  async function answered(id: number, url: URL, init: RequestInit): Promise<Response> {
     const { method = 'GET', body } = init;
     const headers = new Headers(init.headers);
     if (isSeller(url)) world.traffic.comes(method, url, headers);
     const watched = (response: Response) =>
       response.ok && paymentIn(headers) !== undefined
         ? atItsEnd(response, init.signal, () => {
-            if (!hasEnded(of)) arrived.add(itemOf(url));
+            if (!hasEnded(id)) arrived.add(itemOf(url));
           })
         : response;
     const served: Served = await world.serve(url, {
@@ -155,9 +151,9 @@ export function createMachine(world: World): Machine {
     return new Promise<Response>((resolve, reject) => {
       if (served === 'hangs') return;
       const deliver = () => {
-        if (of !== life || !isUp) return;
-        // An answer that comes is a call to the outside too: a process may end right before it.
-        outside(of).then(
+        if (id !== life || !isUp) return;
+        // An answer counts as an outside call too, so that a process may end right before it.
+        outside(id).then(
           () =>
             served === 'lost' || served.response === undefined
               ? reject(lost(url))
@@ -177,7 +173,7 @@ export function createMachine(world: World): Machine {
 
   function start(): void {
     life += 1;
-    const of = life;
+    const id = life;
     clock.startTimers();
     for (const name of processState()) Reflect.deleteProperty(globalThis, name);
     isUp = true;
@@ -185,8 +181,8 @@ export function createMachine(world: World): Machine {
     if (plan.isDurable) {
       const parts = {
         disk: disk.port(() => {
-          count(of);
-          if (hasEnded(of)) throw new Error('This process has ended.');
+          count(id);
+          if (hasEnded(id)) throw new Error('This process has ended.');
         }),
         processes: processes.as(life),
         compactFrom: 20_000,
@@ -201,11 +197,11 @@ export function createMachine(world: World): Machine {
         jupiterApiKey: JUPITER_KEY,
         network: NETWORK,
         policy: policyOf(plan),
-        journal: through(kept, world.strike, () => standing(of)),
+        journal: through(kept, world.strike, () => whileRunning(id)),
       },
-      fetch: (input: RequestInfo | URL, init?: RequestInit) => request(of, input, init),
+      fetch: (input: RequestInfo | URL, init?: RequestInit) => request(id, input, init),
     };
-    trace(`process ${of} starts`);
+    trace(`process ${id} starts`);
     if (plan.isService) {
       clients = [];
       service = local(common);
@@ -214,7 +210,7 @@ export function createMachine(world: World): Machine {
     const signer = {
       address: WALLET,
       async signMessage(message: Uint8Array, intent: SigningIntent) {
-        await outside(of);
+        await outside(id);
         return world.strike('signer', () => sign(message, intent));
       },
     };
@@ -242,10 +238,10 @@ export function createMachine(world: World): Machine {
         trace(`client ${clients.indexOf(client)} is closed`);
         const closed = client.close();
         const replace = () => void clients.splice(clients.indexOf(client), 1, make());
-        if (closing.waits) void closed.then(() => hasEnded(of) || replace());
+        if (closing.waits) void closed.then(() => hasEnded(id) || replace());
         else replace();
       });
-      // Loads what a client loads with its first payment.
+      // This loads the modules that a client loads with its first payment.
       client.spent().catch(() => undefined);
       return client;
     };
@@ -264,7 +260,7 @@ export function createMachine(world: World): Machine {
     ended: () => ending,
     start,
     kill(calls, power, ended) {
-      // One that is down already stays as it is, and the next one is another.
+      // A process that is down stays down; the next process is not affected.
       if (!isUp) return;
       const stop = () => {
         dying = undefined;
@@ -286,19 +282,19 @@ export function createMachine(world: World): Machine {
   };
 }
 
-/** What fetch says of a connection that failed. */
+/** Returns fetch's error for a failed connection. */
 function lost({ href }: URL): TypeError {
   return new TypeError('fetch failed', {
     cause: Object.assign(new Error(`connect ECONNREFUSED ${href}`), { code: 'ECONNREFUSED' }),
   });
 }
 
-/** What fetch says of a response that redirects led to. */
+/** Returns the properties of a response after redirects. */
 function redirected({ href }: URL): PropertyDescriptorMap {
   return { url: { value: href }, redirected: { value: true } };
 }
 
-/** The same response, which tells once its body was read to its end, and breaks off at a signal. */
+/** Wraps a response: calls `end` when its body was read, and breaks the body off at a signal. */
 function atItsEnd(
   { body, status, headers }: Response,
   signal: AbortSignal | null | undefined,

@@ -10,9 +10,9 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     minutes: { type: 'string' },
     workers: { type: 'string', default: '2' },
-    /** Parts of the plan that are left out, by their numbers. */
+    /** Indexes of the plan's parts to leave out. */
     drop: { type: 'string', default: '' },
-    /** A mend of mends.ts that is taken back; or `every`, one after the other. */
+    /** A mend of mends.ts to revert; or `every`, to revert each mend in turn. */
     without: { type: 'string' },
     trace: { type: 'boolean', default: false },
   },
@@ -22,16 +22,19 @@ const print = (text: string): void => void process.stdout.write(`${text}\n`);
 
 type Broken = Extract<Report, { kind: 'broken' }>;
 
-/** Searches until a promise is broken or time is up; one given seed alone is run once. */
+/**
+ * Runs seeds until a promise is broken or time is up. If only `--seed` is given, it runs that seed
+ * a single time.
+ */
 async function search(without: string | undefined): Promise<Broken | undefined> {
-  const isOne = values.seed !== undefined && values.minutes === undefined;
+  const isSingle = values.seed !== undefined && values.minutes === undefined;
   const seed = values.seed === undefined ? Math.floor(Math.random() * 1e9) : Number(values.seed);
-  const count = isOne ? 1 : Number(values.workers);
+  const count = isSingle ? 1 : Number(values.workers);
   const drop = values.drop === '' ? [] : values.drop.split(',').map(Number);
   const orders = {
     step: count,
     ms: Number(values.minutes ?? 1) * 60_000,
-    runs: isOne ? 1 : 1e9,
+    runs: isSingle ? 1 : 1e9,
     drop,
     trace: values.trace,
   };
@@ -51,7 +54,7 @@ async function search(without: string | undefined): Promise<Broken | undefined> 
       );
     else {
       ran += 1;
-      if (isOne) print(`Seed ${report.seed} has trace ${report.hash}.`);
+      if (isSingle) print(`Seed ${report.seed} has trace ${report.hash}.`);
     }
   };
   const workers = Array.from({ length: count }, (_, index) =>

@@ -2,12 +2,12 @@ import { accountOf, POOL_AUTHORITY, PYUSD, SOL, TOKEN, TOKEN_2022, USDC, USDT } 
 import type { Random } from './random.js';
 import { writeSwap, type SwapCall } from './swap-call.js';
 
-/** A token that something in the world trades. */
+/** A token of the simulated world. */
 export interface Token {
   readonly mint: string;
   readonly program: string;
   readonly decimals: number;
-  /** What it is truly worth: millionths of a dollar a whole token. 0n for a seller's own. */
+  /** True value of a whole token in millionths of a dollar; 0n for a token that a seller made. */
   readonly worth: bigint;
 }
 
@@ -19,20 +19,19 @@ export const PINNED: readonly Token[] = [
   { mint: SOL, program: TOKEN, decimals: 9, worth: SOL_WORTH },
 ];
 
-/** What is wrong with Jupiter now. */
+/** Current faults of Jupiter. */
 export interface MarketState {
-  /** What markets of sellers' own ask for a token: millionths of a dollar a whole token. */
+  /** Prices of sellers' tokens in their own markets: millionths of a dollar for a whole token. */
   readonly prices: Map<string, bigint>;
   isDown: boolean;
-  /** The share of its requests that are never answered. */
+  /** Share of requests that get no answer. */
   hanging: number;
-  /** The share of quotes for which there is no route, of whatever tokens. */
+  /** Share of quotes without a route, for any tokens. */
   gone: number;
-  /** The share of swaps that fail where they land, though their simulation was good. */
+  /** Share of swaps that fail on the chain although their simulation succeeded. */
   failing: number;
   /**
-   * The share of swaps that take more, or bring less, than agreed where they land: the guard is
-   * there for them.
+   * Share of swaps that take more or bring less than agreed on the chain. The guard must stop them.
    */
   stealing: number;
 }
@@ -46,23 +45,21 @@ export const calm = (): MarketState => ({
   stealing: 0,
 });
 
-/** Basis points that a trade costs against what tokens are worth. */
+/** Market fee in basis points of the true value. */
 const FEE_BPS = 20n;
 const WHOLE = 10_000n;
 const SLIPPAGE_EXCEEDED = 6_001;
 
-/** The world's Jupiter: quotes, instructions, and what a swap does where it lands. */
+/** The simulated Jupiter: quotes, instructions, and the effects of swaps on the chain. */
 export interface Market {
-  /**
-   * An answer to a request: a status and a body. Errors repeat the key that they were asked with.
-   */
+  /** Answers a request with a status and a body. Errors repeat the API key of the request. */
   answer(
     method: string,
     url: URL,
     body: string,
     key: string,
   ): { readonly status: number; readonly body: unknown };
-  /** What a swap does: as quoted in a simulation; where it lands, as the market is then. */
+  /** Returns a swap's amounts: the quote's in a simulation, the market's on the chain. */
   venue(
     call: SwapCall,
     isSimulated: boolean,
@@ -71,11 +68,11 @@ export interface Market {
 
 export function createMarket(tokens: readonly Token[], state: MarketState, random: Random): Market {
   const tokenOf = (mint: string | null): Token | undefined =>
-    tokens.find((one) => one.mint === mint);
+    tokens.find((token) => token.mint === mint);
   const priceOf = ({ mint, worth }: Token): bigint =>
     worth > 0n ? worth : (state.prices.get(mint) ?? 0n);
 
-  /** Undefined if there is no market. */
+  /** Returns the amounts of a trade; undefined if there is no market. */
   const price = (input: Token, output: Token, mode: 'ExactIn' | 'ExactOut', amount: bigint) => {
     const [sells, buys] = [priceOf(input), priceOf(output)];
     if (sells === 0n || buys === 0n || input.mint === output.mint) return undefined;
@@ -140,7 +137,7 @@ export function createMarket(tokens: readonly Token[], state: MarketState, rando
     const { userPublicKey, quoteResponse } = JSON.parse(body) as {
       userPublicKey: string;
       quoteResponse: Record<string, string>;
-    }; // Our own quote.
+    }; // The library sends back a quote of this market.
     const [input, output] = [
       tokenOf(quoteResponse['inputMint'] ?? null),
       tokenOf(quoteResponse['outputMint'] ?? null),
@@ -177,8 +174,7 @@ export function createMarket(tokens: readonly Token[], state: MarketState, rando
     venue({ mode, inAmount, outAmount, slippageBps }, isSimulated) {
       if (isSimulated) return { inAmount, outAmount };
       if (random.chance(state.failing)) return { error: SLIPPAGE_EXCEEDED };
-      // The same on each fork: what a dropped fork showed of a confirmed swap differs from what
-      // stays by no more than its slippage.
+      // The slip depends only on the amounts, so a swap brings the same on each fork.
       const slip = BigInt(random.fork(`${inAmount} ${outAmount}`).int(0, slippageBps));
       if (random.chance(state.stealing)) {
         return random.chance(0.5)

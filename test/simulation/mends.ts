@@ -1,12 +1,12 @@
 import type { Broken } from './judge.js';
 
 /**
- * A mend that can be taken back: exact text of a file as it stands, and as it was before, or as a
- * careless change would make it.
+ * A mend that the simulator can revert. Each change has the exact text of a file now, and the text
+ * before the mend, or the text that a careless change would make.
  */
 export interface Mend {
   readonly name: string;
-  /** The promise that does not hold without it. */
+  /** The promise that is broken without the mend. */
   readonly breaks: Broken['promise'];
   readonly changes: readonly {
     readonly file: string;

@@ -5,21 +5,21 @@ import type { Landed, Ledger } from './ledger.js';
 import { GENESIS } from './places.js';
 import { readMessage, readWire } from './wire.js';
 
-/** What is wrong with a node now. At most one of them lies about one thing; the rest is honest. */
+/** Current faults of a node. A plan gives a node at most a single kind of lie. */
 export interface NodeState {
-  /** All of it is so many slots behind, and says so. */
+  /** Slots by which the whole node is behind; its answers show it. */
   behind: number;
-  /** Its index of addresses is so many slots behind, and does not say so. */
+  /** Slots by which its index of addresses is behind; its answers hide it. */
   indexBehind: number;
-  /** What it says of single transactions is so many slots behind. */
+  /** Slots by which its answers about single transactions are behind; they hide it. */
   statusBehind: number;
-  /** Accounts are so many slots older than it says. */
+  /** Slots by which accounts are older than the slot in the answer. */
   accountsBehind: number;
-  /** Added to the last valid block height of a new blockhash. */
+  /** Error of the last valid block height of a new blockhash. */
   heightOff: number;
-  /** Added to the slot that comes with a new blockhash. */
+  /** Error of the slot of a new blockhash. */
   slotOff: number;
-  /** Calls everything expired. */
+  /** True if the node reports every blockhash as expired. */
   isHasty: boolean;
   isDown: boolean;
 }
@@ -54,8 +54,8 @@ class Refusal extends Error {
 }
 
 /**
- * Answers a JSON-RPC question as the node at an address does in a state. `submit` takes what it is
- * given to send.
+ * Answers a JSON-RPC request as a node with these faults. Errors contain the node's URL. `submit`
+ * gets the bytes of each transaction to send.
  */
 export function answerRpc(
   ledger: Ledger,
@@ -68,7 +68,7 @@ export function answerRpc(
     id: unknown;
     method: string;
     params?: readonly unknown[];
-  }; // web3.js wrote it.
+  }; // web3.js writes a valid request.
   try {
     return JSON.stringify({
       jsonrpc: '2.0',
@@ -157,7 +157,7 @@ function answer(
       const seen = tip - state.statusBehind;
       return {
         context,
-        value: (params[0] as string[]).map((one) => statusOf(ledger.landed(one), seen)),
+        value: (params[0] as string[]).map((id) => statusOf(ledger.landed(id), seen)),
       };
     }
     case 'getTransaction': {
@@ -179,11 +179,11 @@ function answer(
 }
 
 function optionsIn(params: readonly unknown[]): { commitment: Commitment; minContextSlot: number } {
-  const found = params.filter(
-    (one): one is Json => typeof one === 'object' && one !== null && !Array.isArray(one),
+  const options = params.filter(
+    (param): param is Json => typeof param === 'object' && param !== null && !Array.isArray(param),
   );
   const value = (name: string): unknown =>
-    found.map((one) => one[name]).find((one) => one !== undefined);
+    options.map((option) => option[name]).find((setting) => setting !== undefined);
   const commitment = value('commitment');
   return {
     commitment: commitment === 'processed' || commitment === 'finalized' ? commitment : 'confirmed',
@@ -257,18 +257,24 @@ function statusOf(landed: Landed | undefined, tip: number): unknown {
 }
 
 function signaturesFor(ledger: Ledger, slot: number, address: string, options: Json = {}): unknown {
-  // A cluster has votes in each slot; the newest is all that is asked for.
+  // A cluster has votes in each slot, and the library asks only for the newest.
   if (address === VOTE_PROGRAM)
     return [{ signature: `vote ${slot}`, slot, err: null, memo: null, blockTime: null }];
-  const listed = [...ledger.of(address)].reverse().filter((one) => one.slot <= slot);
+  const listed = [...ledger.of(address)].reverse().filter((landed) => landed.slot <= slot);
   const { before, until, limit = 1_000 } = options;
   const from = before === undefined ? 0 : listed.findIndex(({ id }) => id === before) + 1;
   const end = until === undefined ? -1 : listed.findIndex(({ id }) => id === until);
   const page = listed.slice(from, end === -1 ? undefined : end).slice(0, Number(limit));
-  const isFinal = (one: Landed) => slot - one.slot >= DEPTH.finalized;
-  return page.map((one) => ({
-    ...{ signature: one.id, slot: one.slot, err: one.error, memo: one.memo, blockTime: null },
-    confirmationStatus: isFinal(one) ? 'finalized' : 'confirmed',
+  const isFinal = (landed: Landed) => slot - landed.slot >= DEPTH.finalized;
+  return page.map((landed) => ({
+    ...{
+      signature: landed.id,
+      slot: landed.slot,
+      err: landed.error,
+      memo: landed.memo,
+      blockTime: null,
+    },
+    confirmationStatus: isFinal(landed) ? 'finalized' : 'confirmed',
   }));
 }
 

@@ -3,8 +3,8 @@ import { base58 } from '@scure/base';
 import { PublicKey } from '@solana/web3.js';
 import { addressOf } from './wire.js';
 
-// Addresses are the same in each run, so that deriving them is paid for once; what lies at them is
-// for the seed to say.
+// Addresses are the same in each run, so that each is derived only once. The seed decides the
+// accounts at these addresses.
 
 export const SYSTEM = '11111111111111111111111111111111';
 export const TOKEN = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
@@ -30,7 +30,7 @@ const named = (name: string): string =>
 export const SELLERS: readonly string[] = ['0', '1', '2'].map((name) => named(`payee ${name}`));
 export const FACILITATOR = named('facilitator');
 export const STRANGER = named('stranger');
-/** Tokens of sellers' own: worth nothing, whatever their markets say. */
+/** Mints of tokens that sellers made: worth nothing at any market price. */
 export const OWN_MINTS: readonly string[] = Array.from({ length: 24 }, (_, index) =>
   named(`mint ${index}`),
 );
@@ -54,12 +54,12 @@ export function signAsWallet(message: Uint8Array): Uint8Array {
 
 const derived = new Map<string, string>();
 
-/** An owner's account for a mint. */
+/** Returns the address of an owner's associated token account. */
 export function accountOf(owner: string, mint: string, program: string): string {
   const name = `${owner} ${mint} ${program}`;
   let account = derived.get(name);
   if (account === undefined) {
-    const seeds = [owner, program, mint].map((one) => base58.decode(one));
+    const seeds = [owner, program, mint].map((seed) => base58.decode(seed));
     account = PublicKey.findProgramAddressSync(seeds, new PublicKey(ASSOCIATED))[0].toBase58();
     derived.set(name, account);
   }

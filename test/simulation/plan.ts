@@ -5,7 +5,7 @@ import type { NodeState } from './node.js';
 import { PYUSD, SOL, USDC, USDT } from './places.js';
 import { createRandom, type Random } from './random.js';
 
-/** How a caller reads the body of an answer. One that `stalls` keeps it, half read. */
+/** How a caller reads the body of an answer. A `stalls` reader stops half way and keeps the body. */
 export type Reader =
   'text' | 'json' | 'bytes' | 'stream' | 'clone' | 'half' | 'late' | 'stalls' | 'never';
 
@@ -20,7 +20,7 @@ export type Answer =
   | 'hangs'
   | 'redirects'
   | 'pending';
-/** What a seller does with a request without a payment, instead of naming its terms. */
+/** A seller's answer to a request without a payment, instead of its terms. */
 export type Door = 'busy' | 'lost' | 'moves' | 'moves with its method';
 export type Settling = 'late' | 'never' | 'denies' | 'twice';
 export type Terms =
@@ -37,8 +37,8 @@ export type Terms =
   | 'many tokens';
 
 /**
- * One thing that happens, or is wrong, in a run. A run is its parts, so that dropping one shrinks
- * it. Times are in milliseconds.
+ * An event or a fault of a run. A plan is a list of parts, so dropping a part shrinks the run.
+ * Times are in milliseconds.
  */
 export type Part =
   | {
@@ -52,13 +52,13 @@ export type Part =
       readonly tries: number;
       readonly gap: number;
       readonly method: 'GET' | 'POST';
-      /** The caller gets the header of a payment, and sends it by itself. */
+      /** True if the caller gets the payment header by `pay`, and sends it itself. */
       readonly own: boolean;
-      /** The caller asks first what paying would take. */
+      /** True if the caller calls `plan` first. */
       readonly plans: boolean;
-      /** The caller gives up a try after so long. */
+      /** Milliseconds after which the caller aborts a try. */
       readonly abort: number | undefined;
-      /** Or so long after a step of each of its first tries, and calls again at once. */
+      /** The caller aborts its first `times` tries `ms` after a step, and calls again at once. */
       readonly stops:
         { readonly step: StepName; readonly ms: number; readonly times: number } | undefined;
     }
@@ -109,8 +109,8 @@ export type Part =
     }
   | { readonly kind: 'sends'; readonly share: number }
   /**
-   * A step of the journal (or all of them, or of its claims or ledger), or the signer. What `fails`
-   * is not done; what `is lost` is done, and fails.
+   * A fault of the signer, of a step of the journal, or of all its steps. A step that `fails` is not
+   * done. A step that `is lost` is done, but its caller gets an error.
    */
   | {
       readonly kind: 'port';
@@ -122,8 +122,8 @@ export type Part =
       readonly until: number;
     }
   /**
-   * A client is closed at a step of its own, from some time on, and another takes its place: at
-   * once, or when that is done.
+   * Closes a client at a step of its payment, not before `at`. A new client takes its place at
+   * once, or after the close if `waits` is set.
    */
   | {
       readonly kind: 'close';
@@ -131,15 +131,15 @@ export type Part =
       readonly step: StepName;
       readonly waits: boolean;
     }
-  /** What was signed for one item is handed to the service under the key of another too. */
+  /** The signed bytes for `item` are also sent to the service with the key of item `under`. */
   | { readonly kind: 'theft'; readonly item: number; readonly under: number };
 
-/** A limit as the simulator reads it, by itself. */
+/** A cap in the simulator's own form. */
 export interface Limit {
   readonly unit: 'USD' | 'lamports' | 'swaps' | 'payments';
-  /** Of dollars: millionths. */
+  /** In the unit; dollars in millionths. */
   readonly limit: bigint;
-  /** 0: for one payment. Undefined: for ever. */
+  /** 0 if the cap is for each payment; undefined if it has no window. */
   readonly windowMs: number | undefined;
   readonly host?: string | undefined;
 }
@@ -148,24 +148,21 @@ export interface Plan {
   readonly seed: number;
   readonly clients: number;
   readonly nodes: number;
-  /** Whether the journal is a file, which outlives the process. */
+  /** True if the journal is a file, which outlives the process. */
   readonly isDurable: boolean;
-  /** Whether all calls of a run have one signal, which lasts. */
+  /** True if all calls of a run share a signal, which never fires. */
   readonly hasSignal: boolean;
-  /**
-   * Whether callers sign for themselves what a service in the process plans, instead of using a
-   * client in it.
-   */
+  /** True if callers use a service in the process and sign its plans, without a client. */
   readonly isService: boolean;
   readonly autoSwap: boolean;
   readonly resign: 0 | 1;
-  /** Whether calls are paid ahead, at all sellers. */
+  /** True if clients pay ahead at all sellers. */
   readonly presigns: boolean;
-  /** Whether another process ends what is open, once nothing is wrong any more. */
+  /** True if a new process settles the open payments after the world has healed. */
   readonly endsAnew: boolean;
-  /** Base units by mint; lamports of the wallet under `lamports`. */
+  /** Balances of the wallet in base units by mint; its lamports under `lamports`. */
   readonly funds: Readonly<Record<string, bigint>>;
-  /** Millionths of a dollar that each seller asks for. */
+  /** Price of each seller in millionths of a dollar. */
   readonly prices: readonly number[];
   readonly limits: readonly Limit[];
   readonly parts: readonly Part[];
@@ -173,7 +170,7 @@ export interface Plan {
 }
 
 export const hostOf = (seller: number): string => `s${seller}.test`;
-/** What a seller sells at an address, wherever it lies. */
+/** Returns the item of a URL, at any host. */
 export const itemOf = (url: string | URL): string => new URL(url).searchParams.get('id') ?? '';
 export const isSeller = ({ host }: URL): boolean => /^s\d\.test$/.test(host);
 
@@ -182,8 +179,8 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
 /**
- * A run as a seed says. Each kind of fault is in some runs only, so that none hides what another
- * would show.
+ * Makes the plan of a seed. Each kind of fault is only in some plans, so that no fault hides the
+ * effects of another fault.
  */
 export function planOf(seed: number): Plan {
   const random = createRandom(`plan ${seed}`);
@@ -255,7 +252,8 @@ export function planOf(seed: number): Plan {
   swarm('node', 0.5, (own) => {
     for (let node = 0; node < nodes; node += 1) {
       if (own.chance(0.3)) continue;
-      // One lie a node at most: two of one node together are more than is promised.
+      // A node tells at most a single kind of lie, because the library does not promise to survive
+      // two kinds at once.
       const { what, size } = lieOf(own);
       parts.push({ kind: 'node', node, what, size, ...span(own) });
     }
@@ -353,7 +351,7 @@ export function planOf(seed: number): Plan {
   const byThemselves = ways.pick([0, 0, 0.3, 1]);
   const clients = buying.pick([1, 1, 2, 4]);
   const usual = buying.chance(presigns ? 1 : 0.5) ? buying.int(0, 2) : undefined;
-  // Asked for anew, what was paid ahead is the likeliest to be paid twice.
+  // A seller that answers a payment with a new 402 is the likeliest to be paid twice.
   if (usual !== undefined)
     swarm('again', presigns ? 0.6 : 0, () =>
       parts.push({ kind: 'answer', seller: usual, what: 'again', share: 0.5 }),
@@ -399,7 +397,7 @@ export function planOf(seed: number): Plan {
       plans: ways.chance(0.25),
     };
     parts.push(buy);
-    // The same key in two calls at once, which mean one purchase.
+    // Two concurrent calls with the same key are a single purchase.
     if (key && buying.chance(0.2))
       parts.push({
         ...buy,
@@ -435,7 +433,7 @@ export function planOf(seed: number): Plan {
   };
 }
 
-/** What may go wrong with a journal; more often what decides whether something is signed. */
+/** Steps of a journal that may fail; steps that decide about a signature are listed more often. */
 const JOURNAL_STEPS = [
   ...['reserve', 'put', 'put', 'put', 'raise', 'release', 'similar', 'attempts.next', 'used'],
   ...['claims.take', 'claims.drop', 'claims.drop', 'claims.drop', 'claims.live', 'ledger'],
@@ -468,7 +466,7 @@ const FORMS: readonly Terms[] = [
   'many tokens',
 ];
 
-/** What a node may lie about, and by how much; more often what has hidden a payment before. */
+/** Lies of a node with their sizes; lies that once hid a payment have more weight. */
 const LIES: readonly (readonly [
   what: keyof NodeState,
   sizes: readonly number[],
@@ -519,16 +517,18 @@ function limitsOf(own: Random): Limit[] {
   return limits;
 }
 
-/** The limits as the library takes them. */
+/** Returns the limits in the form of the library's options. */
 export function policyOf({ limits, resign }: Plan): PolicyOptions {
   const dollars = (micro: bigint) =>
     `${micro / 1_000_000n}.${String(micro % 1_000_000n).padStart(6, '0')}`;
   const find = (unit: Limit['unit'], windowMs: number | undefined) =>
-    limits.find((one) => one.unit === unit && one.windowMs === windowMs && one.host === undefined);
+    limits.find(
+      (limit) => limit.unit === unit && limit.windowMs === windowMs && limit.host === undefined,
+    );
   const named = [find('USD', 0), find('USD', DAY), find('USD', undefined), find('lamports', DAY)];
   const [payment, day, total, lamports] = named;
   const others: LimitOptions[] = limits
-    .filter((one) => !named.includes(one))
+    .filter((limit) => !named.includes(limit))
     .map(({ unit, limit, windowMs, host }) => ({
       ...(unit === 'USD'
         ? { usd: dollars(limit) }

@@ -1,17 +1,17 @@
 import type { Part } from './plan.js';
 import type { Random } from './random.js';
 
-/** What is wrong with a port of the library's: its journal, or its signer. */
+/** A fault of a port of the library: its journal or its signer. */
 export type Trouble = Part & { readonly kind: 'port' };
 
-/** Calls a step of a port, or has it go wrong. */
+/** Runs a step of a port, or makes it fail. */
 export type Strike = <T>(step: string, work: () => T) => T | Promise<Awaited<T>>;
 
-/** What steps answer later, by the names that {@link through} gives them. */
+/** Matches the steps that return a promise, by the names of {@link through}. */
 const ANSWERS =
   /^(?:signer|reserve|put|raise|release|similar|used|attempts\.next|(?:claims|ledger)\.\w+)$/;
 
-/** @param troubles - What is wrong now. */
+/** @param troubles - The current faults. */
 export function strikeBy(
   troubles: ReadonlySet<Trouble>,
   random: Random,
@@ -21,7 +21,7 @@ export function strikeBy(
     name === step || name.startsWith(`${step}.`) || (step === 'journal' && name !== 'signer');
   return (name, work) => {
     if (!ANSWERS.test(name)) return work();
-    const trouble = [...troubles].find((one) => isOf(name, one) && random.chance(one.share));
+    const trouble = [...troubles].find((fault) => isOf(name, fault) && random.chance(fault.share));
     if (trouble === undefined) return work();
     trace(`${name} ${trouble.what}`);
     return struck(trouble, work);
@@ -29,7 +29,7 @@ export function strikeBy(
 }
 
 async function struck<T>({ what, ms }: Trouble, work: () => T): Promise<Awaited<T>> {
-  // The process's own timer: what it has not done when it ends is not done.
+  // A timer of the process, so that the step is not done if the process ends before.
   const waits = () => new Promise((resolve) => setTimeout(resolve, ms));
   if (what === 'fails') throw new Error('The port is down.');
   if (what === 'comes late') await waits();
@@ -40,35 +40,35 @@ async function struck<T>({ what, ms }: Trouble, work: () => T): Promise<Awaited<
 }
 
 /**
- * The same, but each of its methods, and of what these give, is called by `strike` under a name such
- * as `put` or `claims.take`. What a promise comes to is given once `standing` lets it: results of a
- * process that has ended never come.
+ * Wraps an object so that `strike` runs each of its methods under a name such as `put` or
+ * `claims.take`, and wraps the results too. Promises settle only after `whileRunning` resolves, so
+ * that results never reach a process that has ended.
  */
 export function through<T extends object>(
-  whole: T,
+  target: T,
   strike: Strike,
-  standing: () => Promise<void>,
+  whileRunning: () => Promise<void>,
   path = '',
 ): T {
-  const given = (value: unknown, name: string): unknown => {
+  const wrap = (value: unknown, name: string): unknown => {
     if (value instanceof Promise)
       return value.then(
-        (result: unknown) => standing().then(() => result),
-        (error: unknown) => standing().then(() => Promise.reject(error)),
+        (result: unknown) => whileRunning().then(() => result),
+        (error: unknown) => whileRunning().then(() => Promise.reject(error)),
       );
     return typeof value === 'object' && value !== null
-      ? through(value, strike, standing, name)
+      ? through(value, strike, whileRunning, name)
       : value;
   };
-  return new Proxy(whole, {
-    get(of, key) {
-      const value: unknown = Reflect.get(of, key);
+  return new Proxy(target, {
+    get(object, key) {
+      const value: unknown = Reflect.get(object, key);
       const name = String(key);
-      if (typeof value !== 'function') return given(value, name);
+      if (typeof value !== 'function') return wrap(value, name);
       const step = path === '' || path === 'coordination' ? name : `${path}.${name}`;
       return (...args: unknown[]) =>
-        given(
-          strike(step, () => Reflect.apply(value, of, args)),
+        wrap(
+          strike(step, () => Reflect.apply(value, object, args)),
           typeof key === 'symbol' ? path : name,
         );
     },

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 
 /**
- * Chance that a seed decides. A fork has a stream of its own, so that what one part of a run draws
- * moves no other.
+ * Random numbers from a seed. A fork has its own stream, so that draws of a part of the run do not
+ * affect other parts.
  */
 export interface Random {
-  /** From 0 up to 1. */
+  /** From 0 to 1, without 1. */
   next(): number;
-  /** A whole number; both bounds may come. */
+  /** Returns a whole number; both bounds are included. */
   int(from: number, to: number): number;
   chance(share: number): boolean;
   pick<T>(list: readonly T[]): T;
@@ -15,7 +15,7 @@ export interface Random {
   fork(name: string): Random;
 }
 
-/** sfc32, begun from a hash of the name. */
+/** Makes an sfc32 generator, seeded with a hash of the name. */
 export function createRandom(name: string): Random {
   const digest = createHash('sha256').update(name).digest();
   let [a, b, c, d] = [0, 4, 8, 12].map((at) => digest.readUInt32LE(at)) as [

@@ -11,51 +11,51 @@ import { createWorld, type World } from './world.js';
 
 export interface Outcome {
   readonly broken: readonly Broken[];
-  /** Of all that happened, in its order. */
+  /** Hash of the trace lines. */
   readonly hash: string;
   readonly lines: readonly string[];
-  /** What landed since the world began, as the chain is in the end. */
+  /** Transactions of the final chain that landed since the world began. */
   readonly landed: readonly Landed[];
 }
 
 const MINUTE = 60_000;
 /**
- * What a world that has healed is given to let everything end: a blockhash lives for a minute or
- * two, and clients rest between their looks.
+ * Milliseconds after the heal for open payments to end. A blockhash is valid for a minute or two,
+ * and clients pause between their requests.
  */
 const HEALING = [3 * MINUTE, 5 * MINUTE, 20 * MINUTE];
 const ASK_SPENT_MS = 20_000;
-/** Callers give up in the end: nothing that they wait for takes longer. */
+/** Milliseconds after which callers give up; no call takes longer. */
 const PATIENCE_MS = 60 * MINUTE;
 
-/** One run: the library in its process, and the world around it, from the plan alone. */
+/** Runs a plan: the library in its process, and the world around it. Only the plan decides it. */
 export async function run(plan: Plan): Promise<Outcome> {
   const world = createWorld(plan);
   const undo = world.install();
-  const loose: string[] = [];
-  const onLoose = (error: unknown) =>
-    void loose.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
-  process.on('unhandledRejection', onLoose);
-  process.on('warning', onLoose);
+  const unhandled: string[] = [];
+  const onUnhandled = (error: unknown) =>
+    void unhandled.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
+  process.on('unhandledRejection', onUnhandled);
+  process.on('warning', onUnhandled);
   try {
     const broken = await world.clock.run(live(world)).catch((error: unknown): Broken[] => {
       if (!(error instanceof Error)) throw error;
       return [{ promise: 'goes on', how: error.stack ?? error.message }];
     });
-    const all = [
+    const allBroken = [
       ...broken,
-      ...loose.map((how): Broken => ({ promise: 'throws what it says', how })),
+      ...unhandled.map((how): Broken => ({ promise: 'throws what it says', how })),
     ];
     const hash = createHash('sha256').update(world.lines.join('\n')).digest('hex').slice(0, 16);
     return {
-      broken: all,
+      broken: allBroken,
       hash,
       lines: world.lines,
       landed: world.ledger.all().filter(({ at }) => at >= 0),
     };
   } finally {
-    process.off('unhandledRejection', onLoose);
-    process.off('warning', onLoose);
+    process.off('unhandledRejection', onUnhandled);
+    process.off('warning', onUnhandled);
     undo();
   }
 }
@@ -88,8 +88,8 @@ async function live(world: World): Promise<Broken[]> {
   isOver = true;
 
   world.heal();
-  for (const letGo of world.kept)
-    await Promise.race([letGo().catch(() => undefined), clock.wait(MINUTE)]);
+  for (const cancel of world.kept)
+    await Promise.race([cancel().catch(() => undefined), clock.wait(MINUTE)]);
   const isEnded = plan.isDurable && (plan.endsAnew || machine.isDying());
   if (machine.clients() !== undefined && isEnded) machine.kill(0, false, restart(0));
   while (machine.clients() === undefined) await clock.wait(1_000);
@@ -101,24 +101,26 @@ async function live(world: World): Promise<Broken[]> {
   const attempts: Attempt[] = [];
   for await (const attempt of machine.journal().attempts({ wallet: WALLET, network: NETWORK }))
     attempts.push(attempt);
-  for (const one of world.ledger.all())
-    trace(`on the chain: ${one.id} ${one.slot} ${JSON.stringify(one.error)}`);
+  for (const { id, slot, error } of world.ledger.all())
+    trace(`on the chain: ${id} ${slot} ${JSON.stringify(error)}`);
   for (const { receipt } of attempts) world.shows(JSON.stringify(receipt ?? {}));
   for (const { id, state, url } of attempts) trace(`in the journal: ${id} ${state} ${url}`);
   const left = await leftOf(world, machine);
   await Promise.race([
-    Promise.all([...(machine.clients() ?? []), machine.service()].map(async (one) => one?.close())),
+    Promise.all(
+      [...(machine.clients() ?? []), machine.service()].map(async (payer) => payer?.close()),
+    ),
     clock.wait(MINUTE),
   ]);
   return judge(world, machine, said, attempts, left);
 }
 
-/** Claims and holds that are left in the journal, if they are kept there. */
+/** Returns the claims and holds that are left in the journal, if the journal stores them. */
 async function leftOf({ tokens }: World, { ids, journal }: Machine): Promise<string[]> {
   const shared = journal().coordination?.({ wallet: WALLET, network: NETWORK });
   if (shared === undefined) return [];
   const claims = await shared.claims.live([...ids].flatMap((id) => [id, `body of ${id}`]));
-  const accounts = [WALLET, ...tokens.map((one) => accountOf(WALLET, one.mint, one.program))];
+  const accounts = [WALLET, ...tokens.map(({ mint, program }) => accountOf(WALLET, mint, program))];
   const holds = await Promise.all(
     accounts.map(async (account) => ({ account, held: await shared.ledger.held(account) })),
   );
@@ -129,11 +131,11 @@ async function leftOf({ tokens }: World, { ids, journal }: Machine): Promise<str
 }
 
 async function resume(machine: Machine): Promise<void> {
-  for (const one of [...(machine.clients() ?? []), machine.service()])
-    await one?.resume().catch(() => undefined);
+  for (const payer of [...(machine.clients() ?? []), machine.service()])
+    await payer?.resume().catch(() => undefined);
 }
 
-/** Asks what is spent, unless the process ends over it. */
+/** Calls `spent()` and records its answer, unless the process ends before. */
 async function ask({ clock, trace }: World, machine: Machine, said: Said[]): Promise<void> {
   const client = machine.clients()?.[0];
   if (client === undefined) return;

@@ -15,14 +15,12 @@ import type { Random } from './random.js';
 import { paymentIn, readHeader } from './traffic.js';
 import { readMessage, readWire, writeWire } from './wire.js';
 
-/**
- * What a seller does with a request: an answer after so long, a lost connection, or nothing at all.
- */
+/** A seller's reaction to a request: an answer after `ms`, a lost connection, or no answer. */
 export type Served = { readonly ms: number; readonly response?: Response } | 'lost' | 'hangs';
 
 export interface Seller {
   serve(url: URL, headers: Headers): Promise<Served>;
-  /** What it could not take of payments for terms of its own. */
+  /** Payments for this seller's terms that its facilitator cannot accept. */
   readonly misfits: readonly string[];
 }
 
@@ -31,7 +29,7 @@ interface Settled {
   readonly id: string;
 }
 
-/** A seller and its facilitator, with whatever is wrong with them. */
+/** Makes a seller and its facilitator, with the faults of the plan. */
 export function createSeller(
   number: number,
   {
@@ -63,11 +61,11 @@ export function createSeller(
     if (part.kind === 'settling' && part.seller === number) settlings.push(part);
     if (part.kind === 'door' && part.seller === number) doors.push(part);
   }
-  const own = tokens.filter(({ worth }) => worth === 0n);
+  const ownTokens = tokens.filter(({ worth }) => worth === 0n);
   const answered = new Map<string, string>();
   let asked = 0;
 
-  /** Millionths of a dollar. */
+  /** Returns the price in millionths of a dollar. */
   const price = (): bigint => {
     const base = plan.prices[number] ?? 10_000;
     const raised = base * (1 + ((terms.get('raises') ?? 0) / 100) * asked);
@@ -79,7 +77,7 @@ export function createSeller(
     if (terms.has('in SOL')) return pinned(SOL);
     if (terms.has('in PYUSD')) return pinned(PYUSD);
     const at = terms.has('new tokens') ? asked : terms.get('own token');
-    return at === undefined ? pinned(USDC) : own[at % own.length];
+    return at === undefined ? pinned(USDC) : ownTokens[at % ownTokens.length];
   };
 
   const isYoung = terms.has('young version 1');
@@ -92,7 +90,7 @@ export function createSeller(
     if (token === undefined) throw new Error('The seller has no token.');
     asked += 1;
     const amountOf = (token: Token) => {
-      // Its market says what the seller likes, and sometimes another thing at the next call.
+      // The seller controls the market of its token, and sometimes changes the price.
       if (token.worth === 0n && (!market.prices.has(token.mint) || random.chance(0.1)))
         market.prices.set(token.mint, BigInt(random.pick([1_000, 100_000, 950_000])));
       const unit = 10n ** BigInt(token.decimals);
@@ -115,7 +113,7 @@ export function createSeller(
       extra: {
         feePayer: FACILITATOR,
         ...(memo === undefined ? {} : { memo }),
-        // faremeter's terms have these; it demands a memo.
+        // Terms of faremeter have these fields; its facilitator demands a memo.
         ...(isYoung
           ? {
               recentBlockhash: ledger.hashAt(ledger.slot() - 1),
@@ -127,10 +125,10 @@ export function createSeller(
     });
     const amount = amountOf(token);
     const others = terms.has('many tokens')
-      ? own.slice(0, terms.get('many tokens')).filter((one) => one !== token)
+      ? ownTokens.slice(0, terms.get('many tokens')).filter((other) => other !== token)
       : [];
     const accepts = [
-      ...others.map((one) => offer(one, amountOf(one))),
+      ...others.map((other) => offer(other, amountOf(other))),
       offer(token, amount),
       ...(terms.has('many') ? [offer(token, amount * 2n)] : []),
     ];
@@ -149,8 +147,8 @@ export function createSeller(
   };
 
   /**
-   * Whether its facilitator takes the memo of a payment: one of the first version knows none, and a
-   * younger one demands one.
+   * Returns true if the facilitator accepts the memo of a payment. A facilitator of version 1
+   * refuses a memo, and a younger version 1 facilitator demands a memo.
    */
   const isFit = (url: URL, message: Uint8Array): boolean => {
     const memo = readMessage(message).steps.find(({ program }) => program === MEMO);
@@ -255,7 +253,7 @@ export function createSeller(
     }
   };
 
-  /** One that has moved once stays there. */
+  /** Answers a request without a payment. A redirected request is not redirected again. */
   const answer = (url: URL): Served => {
     const how: Door | undefined = !url.searchParams.has('moved')
       ? doors.find(({ share }) => random.chance(share))?.what
@@ -299,7 +297,7 @@ function encode(value: object): string {
   return Buffer.from(JSON.stringify(value)).toString('base64');
 }
 
-/** A body in two parts, the second of which may never come. */
+/** Makes a body in two parts; if it `breaks`, the second part never comes. */
 function streamOf(text: string, breaks: boolean): ReadableStream<Uint8Array> {
   const bytes = new TextEncoder().encode(text);
   let part = 0;

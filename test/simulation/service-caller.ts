@@ -12,13 +12,13 @@ import { hostOf } from './plan.js';
 import { readWire, writeWire } from './wire.js';
 import type { World } from './world.js';
 
-/** Steps of one purchase, and waits for a swap among them. */
+/** Most steps of a purchase, waits for a swap included. */
 const MOST_STEPS = 10;
 const WAIT_MS = 2_000;
 
 /**
- * A caller that has a key and nothing else: the service in the process says what to sign, and the
- * caller presents the payment by itself. It wants one thing once, always under a key of its own.
+ * Runs a caller that has only a wallet: the service in the process plans what to sign, and the
+ * caller sends the payment to the seller. It buys an item a single time, with an idempotency key.
  */
 export async function buyByService(world: World, machine: Machine, part: Buy): Promise<void> {
   const { clock, trace } = world;
@@ -40,7 +40,7 @@ export async function buyByService(world: World, machine: Machine, part: Buy): P
   }
 }
 
-/** What a caller hands back. */
+/** Signed transactions that a caller sends to the service. */
 interface Signed {
   readonly signedSwap?: string;
   readonly signedPayment?: string;
@@ -92,7 +92,7 @@ async function purchase(
   return 'too many steps';
 }
 
-/** What to hand to the service next, or what came of it. */
+/** Follows an answer of the service. Returns the next signed bytes to send, or the final result. */
 async function follow(
   world: World,
   machine: Machine,
@@ -143,7 +143,7 @@ async function follow(
     : state;
 }
 
-/** Signs as a wallet does that puts its signature where it is missing. */
+/** Signs a transaction as a wallet that fills only its own signature slot. */
 function sign(
   machine: Machine,
   transaction: string,
@@ -151,7 +151,8 @@ function sign(
   about: { attempt: string; host: string },
 ): string {
   const { signatures, message } = readWire(Buffer.from(transaction, 'base64'));
-  const own = machine.sign(message, intent, about);
-  // The wallet pays for its swaps and signs last of a payment.
-  return Buffer.from(writeWire(message, [...signatures.slice(0, -1), own])).toString('base64');
+  const signature = machine.sign(message, intent, about);
+  // The wallet is the only signer of a swap and the last signer of a payment.
+  const slots = [...signatures.slice(0, -1), signature];
+  return Buffer.from(writeWire(message, slots)).toString('base64');
 }

@@ -4,7 +4,7 @@ import { run } from './run.js';
 
 const MOST_MS = 60_000;
 
-/** The parts of a plan, by their numbers, without which the same promise is still broken. */
+/** Returns the indexes of parts without which the plan still breaks the same promise. */
 export async function shrink(
   plan: Plan,
   broken: readonly Broken[],

@@ -2,14 +2,14 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Orders, Report } from './worker.js';
 
-/** A worker in a process of its own. */
+/** A worker in a separate process. */
 export interface Started {
   stop(): void;
-  /** Rejects if it ended by itself, and not well. */
+  /** Resolves when the worker ends. Rejects if it exits with an error code. */
   readonly ended: Promise<void>;
 }
 
-/** Runs one worker to its end. Its reports go to `hear`, all else that it says to `tell`. */
+/** Starts a worker. Passes its reports to `hear`, and its other output to `tell`. */
 export function start(
   file: string,
   orders: Orders,
@@ -21,7 +21,7 @@ export function start(
   });
   createInterface(child.stdout).on('line', (line) => {
     if (line.startsWith('{'))
-      hear(JSON.parse(line) as Report); // The worker wrote it.
+      hear(JSON.parse(line) as Report); // The worker writes only reports as JSON.
     else tell(line);
   });
   const ended = new Promise<void>((resolve, reject) => {

@@ -10,10 +10,7 @@ import { accountOf, signAsWallet, SOL, STRANGER, WALLET } from './places.js';
 import type { Random } from './random.js';
 import { writeWire } from './wire.js';
 
-/**
- * What else happens on the chain to the wallet: another program that spends from it, and dust that
- * others send.
- */
+/** A stranger's transactions with the wallet: dust to it, and spending by another program. */
 export interface Stranger {
   send(mint: string, amount: number): void;
   spend(mint: string, amount: number): void;
@@ -21,7 +18,7 @@ export interface Stranger {
 
 export function createStranger(ledger: Ledger, tokens: readonly Token[], random: Random): Stranger {
   const move = (from: string, to: string, mint: string, amount: number): void => {
-    const token = tokens.find((one) => one.mint === mint);
+    const token = tokens.find((known) => known.mint === mint);
     if (token === undefined) return;
     const instruction =
       mint === SOL ? lamports(from, to, amount) : transfer(from, to, token, amount);

@@ -1,7 +1,7 @@
 import { accountOf, EVENT_AUTHORITY, JUPITER, POOL_AUTHORITY } from './places.js';
 import { u16At, u64At, type Step } from './wire.js';
 
-/** A swap instruction of the two forms that the world's Jupiter builds. */
+/** The content of a swap instruction, in either form that the simulated Jupiter builds. */
 export interface SwapCall {
   readonly mode: 'ExactIn' | 'ExactOut';
   readonly user: string;
@@ -13,19 +13,19 @@ export interface SwapCall {
   readonly outputProgram: string;
   readonly vaultIn: string;
   readonly vaultOut: string;
-  /** Of the vaults. */
+  /** Authority of the vaults. */
   readonly authority: string;
-  /** Exact in `ExactIn`, quoted in `ExactOut`. */
+  /** The exact amount in `ExactIn`, the quoted amount in `ExactOut`. */
   readonly inAmount: bigint;
   readonly outAmount: bigint;
   readonly slippageBps: number;
 }
 
 const FORMS = { ExactIn: 'bb64facc31c4af14', ExactOut: '9d8ab85215f4f324' } as const;
-/** One step over the whole amount, as the sandbox's aggregator writes it. */
+/** A route of a single step for the whole amount, as the sandbox's aggregator writes it. */
 const ROUTE = [1, 0, 0, 0, 0, 0x10, 0x27, 0, 1];
 
-/** An account of an instruction as Jupiter's answers give it. */
+/** An account of an instruction, in the form of Jupiter's API. */
 export interface Meta {
   readonly pubkey: string;
   readonly isSigner: boolean;
@@ -37,7 +37,7 @@ export type SwapOrder = Omit<
   'source' | 'destination' | 'vaultIn' | 'vaultOut' | 'authority'
 >;
 
-/** The instruction, as Jupiter's answers give it. */
+/** Writes a swap instruction in the form of Jupiter's API. */
 export function writeSwap(order: SwapOrder): { programId: string; accounts: Meta[]; data: string } {
   const {
     mode,
@@ -73,7 +73,7 @@ export function writeSwap(order: SwapOrder): { programId: string; accounts: Meta
         JUPITER,
         EVENT_AUTHORITY,
         JUPITER,
-      ].map((one) => meta(one)),
+      ].map((account) => meta(account)),
       meta(accountOf(POOL_AUTHORITY, inputMint, inputProgram), true),
       meta(accountOf(POOL_AUTHORITY, outputMint, outputProgram), true),
       meta(POOL_AUTHORITY),

@@ -3,20 +3,20 @@ import { itemOf } from './plan.js';
 import type { Out } from './truth.js';
 import type { World } from './world.js';
 
-/** What errors said of the money is what the chain shows. */
+/** Checks that the `funds` and `moved` of thrown errors agree with the chain. */
 export function fundsAgree(
   { thrown, plan, ledger, traffic }: World,
   outs: readonly Out[],
 ): Broken[] {
-  // What had landed may be on no chain in the end.
+  // After a fork, a landed transaction may be missing from the final chain.
   const hasFork = plan.parts.some(({ kind }) => kind === 'fork');
   const isFor = (out: Pick<Out, 'signed'>, item: string) =>
     out.signed.intent.kind === 'payment' && itemOf(out.signed.intent.url) === item;
-  // One that failed before its purchase began says nothing of others for the same.
+  // An error before the call's attempt began says nothing of earlier attempts for the item.
   const begun = thrown.filter(({ ids }) => ids.size > 0);
   return begun.flatMap(({ item, at, ids, error: { code, funds, moved } }): Broken[] => {
     const paid = outs.filter((out) => out.payments > 0n && isFor(out, item));
-    // What was signed, and had not left, is free to be paid with by a later call.
+    // A later call may still send a payment that was signed but had not left.
     const left = paid.filter(
       ({ signed: { signature } }) => (traffic.shown.get(signature)?.[0]?.at ?? Infinity) <= at,
     );

@@ -2,36 +2,35 @@ import type { Clock } from './clock.js';
 import { addressOf, readWire } from './wire.js';
 
 /**
- * What the library's requests look like from outside. Purchases are told by the query of their
- * address, wherever redirects lead.
+ * Counts of the library's calls and requests. The query of a URL identifies the purchase, also
+ * after redirects.
  */
 export interface Traffic {
-  /** A call of the library begins that may ask for a price. */
+  /** Records the start of a call that may request a price. */
   begins(method: string, url: string): void;
-  /** A call begins that hands in the header of a payment that it got before. */
+  /** Records the start of a call that passes an earlier payment header. */
   hands(header: string): void;
-  /** A request comes to a seller. */
+  /** Records a request at a seller. */
   comes(method: string, url: URL, headers: Headers): void;
+  /** Number of calls by method, path and query. */
   readonly calls: ReadonlyMap<string, number>;
+  /** Number of calls with an earlier header, by the wallet's signature in it. */
   readonly handed: ReadonlyMap<string, number>;
-  /** Requests without a payment, by method, path and query. */
+  /** Number of requests without a payment, by method, path and query. */
   readonly asked: ReadonlyMap<string, number>;
-  /** Requests with one, by the wallet's signature of it. */
+  /** Requests with a payment, by the wallet's signature. */
   readonly shown: ReadonlyMap<string, readonly Showing[]>;
 }
 
 export interface Showing {
   readonly method: string;
   readonly host: string;
-  /**
-   * The seller gave the payment an id, or was given one by the library: it knows a second request
-   * for the first.
-   */
+  /** True if the payment has an id, by which the seller recognises a repeated request. */
   readonly hasId: boolean;
   readonly at: number;
 }
 
-/** A redirect adds a query, and its target is a place of its own. */
+/** Returns the key of a request. A redirect adds to the query, so its target has another key. */
 const placeOf = (method: string, { pathname, search }: URL): string =>
   `${method} ${pathname}${search}`;
 
@@ -60,7 +59,7 @@ export function paymentIn(headers: Headers): string | undefined {
   return headers.get('payment-signature') ?? headers.get('x-payment') ?? undefined;
 }
 
-/** What a payment header says, read by code of the simulator's own. */
+/** Reads a payment header with the simulator's own code. */
 export function readHeader(header: string): {
   readonly bytes: Uint8Array;
   readonly signature: string;
@@ -69,13 +68,13 @@ export function readHeader(header: string): {
   const { payload, extensions } = JSON.parse(Buffer.from(header, 'base64').toString('utf8')) as {
     payload: { transaction: string };
     extensions?: object;
-  }; // The library's.
+  }; // The library writes a valid header.
   const bytes = Buffer.from(payload.transaction, 'base64');
-  // The fee payer's comes first.
-  const own = readWire(bytes).signatures[1];
+  // The fee payer's signature comes first, then the wallet's.
+  const signature = readWire(bytes).signatures[1];
   return {
     bytes,
-    signature: own === undefined ? '' : addressOf(own),
+    signature: signature === undefined ? '' : addressOf(signature),
     hasId: extensions !== undefined,
   };
 }

@@ -5,32 +5,36 @@ import type { Machine, Signed } from './machine.js';
 import { SOL, WALLET } from './places.js';
 import type { Limit } from './plan.js';
 
-/** What one transaction of the library's took from the wallet, as the chain shows it. */
+/** A landed transaction of the library, and its cost to the wallet by the chain. */
 export interface Out {
   readonly landed: Landed;
   readonly signed: Signed;
   readonly attempt: string;
   readonly host: string;
-  /** Billionths of a millionth of a dollar, at what tokens are truly worth. */
+  /** Loss of the wallet at true token values, in billionths of a millionth of a dollar. */
   readonly worth: bigint;
-  /** Network fees and rent. */
+  /** Network fees and net rent. */
   readonly lamports: bigint;
-  /** The same, without the rent that accounts gave back. */
+  /** Network fees and rent of new accounts, without refunds of closed accounts. */
   readonly gross: bigint;
   readonly swaps: bigint;
   readonly payments: bigint;
 }
 
-/** Parts of a millionth of a dollar: no rounding hides what a lamport is worth. */
+/** Parts of a millionth of a dollar, fine enough that rounding does not hide a lamport. */
 export const FINE = 10n ** 9n;
 
-/** All that left the wallet by the library's signatures, in the order in which it landed. */
-export function outsOf(all: readonly Landed[], machine: Machine, tokens: readonly Token[]): Out[] {
-  const bySignature = new Map(machine.signed.map((one) => [one.signature, one]));
-  return all.flatMap((landed) => {
+/** Returns the landed transactions that the wallet signed for the library, in order of landing. */
+export function outsOf(
+  history: readonly Landed[],
+  machine: Machine,
+  tokens: readonly Token[],
+): Out[] {
+  const bySignature = new Map(machine.signed.map((signed) => [signed.signature, signed]));
+  return history.flatMap((landed) => {
     const signed = landed.signatures
-      .map((one) => bySignature.get(one))
-      .find((one) => one !== undefined);
+      .map((signature) => bySignature.get(signature))
+      .find((found) => found !== undefined);
     if (signed === undefined) return [];
     const isPayment = signed.intent.kind === 'payment';
     const attempt = isPayment
@@ -70,15 +74,15 @@ function taken(
     const known = tokens.find(({ mint }) => mint === token.mint);
     const unit = 10n ** BigInt(known?.decimals ?? 0);
     worth += ((less - more) * (known?.worth ?? 0n) * FINE) / unit;
-    const kept = restOf(has) - restOf(had);
+    const kept = rentIn(has) - rentIn(had);
     rent += kept;
     if (kept > 0n) made += kept;
   });
-  const own = message.signers[0] === WALLET ? fee : 0n;
+  const paidFee = message.signers[0] === WALLET ? fee : 0n;
   return {
     worth: worth > 0n ? worth : 0n,
-    lamports: own + (rent > 0n ? rent : 0n),
-    gross: own + made,
+    lamports: paidFee + (rent > 0n ? rent : 0n),
+    gross: paidFee + made,
   };
 }
 
@@ -86,13 +90,13 @@ function lamportsOf(account: Account | undefined): bigint {
   return account?.lamports ?? 0n;
 }
 
-/** Lamports of a token account that are no wrapped SOL. */
-function restOf(account: Account | undefined): bigint {
+/** Returns the lamports of a token account that are not wrapped SOL. */
+function rentIn(account: Account | undefined): bigint {
   if (account === undefined) return 0n;
   return account.lamports - (account.token?.mint === SOL ? account.token.amount : 0n);
 }
 
-/** What is left of a unit after fees are taken away, if fees have no price. */
+/** Returns the cost of a transaction in a cap's unit; dollars leave out fees without a price. */
 export function measure(out: Out, unit: string, countsFees: boolean): bigint {
   if (unit === 'USD') {
     const worth = countsFees ? out.worth : out.worth - out.lamports * SOL_WORTH;
@@ -107,7 +111,7 @@ export function measure(out: Out, unit: string, countsFees: boolean): bigint {
         : 0n;
 }
 
-/** In the measure's unit: dollars are finer. */
+/** Returns the limit in the unit of {@link measure}, which counts dollars in finer parts. */
 export function limitOf({ unit, limit }: Pick<Limit, 'unit' | 'limit'>): bigint {
   return unit === 'USD' ? limit * FINE : limit;
 }

@@ -1,6 +1,6 @@
 import { base58 } from '@scure/base';
 
-/** One instruction of a message, its accounts spelled out. */
+/** An instruction of a message, with the addresses of its accounts. */
 export interface Step {
   readonly program: string;
   readonly accounts: readonly string[];
@@ -8,8 +8,8 @@ export interface Step {
 }
 
 /**
- * A v0 message without lookup tables. Read by code of the simulator's own: an error in the
- * library's cannot agree with itself.
+ * A v0 message without lookup tables. The simulator has its own decoder, so that an error in the
+ * library's code does not hide itself.
  */
 export interface Message {
   /** Fee payer first. */
@@ -18,7 +18,7 @@ export interface Message {
   readonly header: readonly [signed: number, readonlySigned: number, readonlyUnsigned: number];
   readonly blockhash: string;
   readonly steps: readonly Step[];
-  /** As on the wire. */
+  /** Instructions as on the wire, with indexes of accounts. */
   readonly compiled: readonly {
     readonly programIdIndex: number;
     readonly accounts: readonly number[];
@@ -33,7 +33,7 @@ export interface Wire {
 
 const names = new Map<string, string>();
 
-/** Base58, remembered: the same few addresses come over and over. */
+/** Encodes bytes in base58, with a cache, because the same few addresses repeat. */
 export function addressOf(bytes: Uint8Array): string {
   const name = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
   let text = names.get(name);
@@ -116,7 +116,7 @@ export function u32At(data: Uint8Array, offset: number): number {
   return new DataView(data.buffer, data.byteOffset, data.byteLength).getUint32(offset, true);
 }
 
-/** A signed transaction as a wallet's other program would make it. */
+/** Serialises a signed transaction. */
 export function writeWire(message: Uint8Array, signatures: readonly Uint8Array[]): Uint8Array {
   const bytes = new Uint8Array(1 + 64 * signatures.length + message.length);
   bytes[0] = signatures.length;

@@ -1,27 +1,27 @@
 import type { Clock } from './clock.js';
 
-/** Some calls that overlap, from when nothing was at work until nothing is again. */
+/** A period of overlapping calls, from an idle moment to the next idle moment. */
 export interface Spell {
   calls: number;
-  /** 402s that sellers answered with meanwhile: a call may plan first. */
+  /** Number of 402s from sellers in the period; a call may get two, because it may plan first. */
   prices: number;
-  /** Mints that Jupiter was asked about. */
+  /** Mints in requests to Jupiter. */
   readonly mints: Set<string>;
 }
 
-/** What calls of the library cost others, and their caller. */
+/** Counts requests to Jupiter, and measures how long calls take to choose an offer. */
 export interface Work {
-  /** Runs a call, until it is over or its process is. */
+  /** Counts a call as running until it settles. */
   during<T>(call: Promise<T>): Promise<T>;
   asksJupiter(url: URL): void;
-  /** A seller answers with a price. */
+  /** Records a 402 with a price. */
   isPriced(): void;
-  /** An attempt has met a price. */
+  /** Records that an attempt got a price. */
   looks(id: string): void;
-  /** It knows what to pay, or that it pays nothing. */
+  /** Records that an attempt chose an offer, or failed. */
   chose(id: string): void;
   readonly spells: readonly Spell[];
-  /** Milliseconds between. */
+  /** Milliseconds between price and choice of each attempt. */
   readonly choices: readonly number[];
 }
 
@@ -52,7 +52,7 @@ export function createWork({ now }: Pick<Clock, 'now'>): Work {
     looks: (id) => void looking.set(id, now()),
     chose(id) {
       const from = looking.get(id);
-      // It may fail after that.
+      // An attempt may fail after its choice, which must count once.
       if (from !== undefined && looking.delete(id)) choices.push(now() - from);
     },
   };

@@ -2,22 +2,22 @@ import { planOf } from './plan.js';
 import { run } from './run.js';
 import { shrink } from './shrink.js';
 
-/** What a worker is told, as JSON in its first argument. */
+/** Orders of a worker, as JSON in its first argument. */
 export interface Orders {
   readonly seed: number;
   readonly step: number;
-  /** Of the computer's own time. */
+  /** Milliseconds of real time to run. */
   readonly ms: number;
   readonly runs: number;
-  /** Parts of the plan that are left out. */
+  /** Indexes of the plan's parts to leave out. */
   readonly drop: readonly number[];
   readonly trace: boolean;
 }
 
-/** What a worker says, one line of JSON for each. */
+/** A report of a worker, a line of JSON. */
 export type Report =
   | { readonly kind: 'ran'; readonly seed: number; readonly hash: string; readonly ms: number }
-  /** A promise is broken; the least of it is looked for. */
+  /** A promise is broken; the worker now shrinks the plan. */
   | { readonly kind: 'suspect'; readonly seed: number }
   | {
       readonly kind: 'broken';
@@ -31,8 +31,7 @@ const clock = { now: Date.now.bind(Date) };
 
 async function work({ seed, step, ms, runs, drop, trace }: Orders): Promise<void> {
   const say = (report: Report) => void process.stdout.write(`${JSON.stringify(report)}\n`);
-  // What is made once in a process, with chance of its own, is made before the runs: the first is
-  // like all others.
+  // Run once before, so that values that a process makes once do not change the first run.
   await run(planOf(0));
   const end = clock.now() + ms;
   for (let count = 0; count < runs && clock.now() < end; count += 1) {

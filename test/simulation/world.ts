@@ -24,52 +24,49 @@ import { createStranger } from './stranger.js';
 import { createWork, type Work } from './work.js';
 import { createTraffic, type Traffic } from './traffic.js';
 
-/**
- * Everything around the process: the chain, its nodes, Jupiter, sellers, and what goes wrong with
- * them.
- */
+/** Everything around the process: the chain, nodes, Jupiter, sellers, and their faults. */
 export interface World {
   readonly plan: Plan;
   readonly clock: Clock;
   readonly ledger: Ledger;
   readonly tokens: readonly Token[];
   readonly random: Random;
-  /** What the process's requests come to. */
+  /** Answers a request of the process or of a caller. */
   serve(
     url: URL,
     init: { readonly method: string; readonly headers: Headers; readonly body: string },
   ): Promise<Served>;
-  /** Calls a step of the process's journal, or its signer. */
+  /** Runs a step of the journal or of the signer, with the current faults. */
   readonly strike: Strike;
-  /** Something that goes wrong after so long, unless the world has healed by then. */
+  /** Schedules a fault after `ms`; it does not happen if the world has healed by then. */
   upset(ms: number, call: () => void): void;
-  /** Nothing is wrong from now on. */
+  /** Ends all faults. */
   heal(): void;
   readonly traffic: Traffic;
   readonly work: Work;
-  /** What sellers could not take of payments for their own terms. */
+  /** Returns payments that sellers could not accept although they fit the terms. */
   misfits(): readonly string[];
-  /** What all calls of a caller have in common, if they have one. */
+  /** Signal that all calls of a run share, if the plan has a signal. */
   readonly signal: AbortSignal | undefined;
-  /** Text that a caller gets to see. */
+  /** Checks a text that a caller sees for API keys. */
   shows(text: string): void;
-  /** What of it is no caller's to see. */
+  /** API keys found in texts that a caller sees. */
   readonly leaks: readonly string[];
-  /** What a service says is paid. */
+  /** Offers that the service called settled. */
   readonly settled: ParsedOffer[];
-  /** What calls that pay have thrown. */
+  /** Errors of calls that pay. */
   readonly thrown: Thrown[];
-  /** Bodies that are kept, and not read to their end: how to let go of each. */
+  /** Functions that cancel the unread bodies that callers keep. */
   readonly kept: (() => Promise<void>)[];
   trace(line: string): void;
   readonly lines: readonly string[];
 }
 
-/** An error of a call that pays, and what it was for. */
+/** An error of a call that pays, with the call's item. */
 export interface Thrown {
   readonly item: string;
   readonly at: number;
-  /** Of the attempts of this call. */
+  /** Ids of the call's attempts. */
   readonly ids: ReadonlySet<string>;
   readonly error: ExactChangeError;
 }
@@ -88,14 +85,14 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
   const trace = (line: string) => void lines.push(`${(clock.now() / 1000).toFixed(3)} ${line}`);
   const market = calm();
   const decimals = random.fork('decimals');
-  const own: Token[] = OWN_MINTS.map((mint, index) => ({
+  const ownTokens: Token[] = OWN_MINTS.map((mint, index) => ({
     ...{ mint, worth: 0n, decimals: decimals.int(0, 9) },
     program: index % 4 === 3 ? TOKEN_2022 : TOKEN,
   }));
-  const tokens = [...PINNED, ...own];
+  const tokens = [...PINNED, ...ownTokens];
   const traders = createMarket(tokens, market, random.fork('market'));
   const ledger = createLedger(`chain ${plan.seed}`, clock, traders.venue);
-  found(ledger, plan, tokens);
+  createAccounts(ledger, plan, tokens);
 
   const nodes = Array.from({ length: plan.nodes }, honest);
   const sellers: Seller[] = SELLERS.map((_, number) =>
@@ -147,9 +144,9 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
       upset(part.at, () => {
         const from = ledger.slot();
         clock.after(part.slots * SLOT_MS, () => {
-          const gone = ledger.drop(from);
-          trace(`fork of ${part.slots} slots dropped with ${gone.length} transactions`);
-          if (part.again) for (const { bytes } of gone) ledger.land(bytes);
+          const dropped = ledger.drop(from);
+          trace(`fork of ${part.slots} slots dropped with ${dropped.length} transactions`);
+          if (part.again) for (const { bytes } of dropped) ledger.land(bytes);
         });
       });
     }
@@ -230,9 +227,9 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
   };
 }
 
-/** What is there when the world begins. */
-function found(ledger: Ledger, { funds }: Plan, tokens: readonly Token[]): void {
-  // What a node gives as a number must be one that JSON keeps.
+/** Creates the accounts that exist when the world begins. */
+function createAccounts(ledger: Ledger, { funds }: Plan, tokens: readonly Token[]): void {
+  // Nodes give lamports as JSON numbers, so the amounts stay below 2^53.
   const plenty = 10n ** 15n;
   ledger.put(FACILITATOR, wallet(plenty));
   ledger.put(STRANGER, wallet(plenty));

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { toBase58 } from './bytes.js';
 
-/** A transaction lands in a block at most this many after that of its blockhash. */
+/** Blocks after the block of a blockhash in which a transaction with it may land. */
 export const MAX_AGE = 150n;
-/** Slots until a block is final. */
+/** Slots until a block is finalized. */
 export const FINALITY = 32n;
 export const SLOTS_PER_EPOCH = 432_000n;
-// Mainnet skipped slots: a height is never a slot's number, and code that confuses the two should
-// fail here.
+// Mainnet has skipped slots, so a block's height differs from its slot. Code that confuses the two
+// must fail here too.
 const SKIPPED_SLOTS = 21_600_000n;
 const FIRST_SLOT = 440_208_000n;
 const KEPT = 512;
@@ -18,7 +18,7 @@ export interface Block {
   readonly hash: string;
 }
 
-/** The chain of empty blocks: one a slot, the newest 512. */
+/** The newest 512 blocks, with a block in each slot. */
 export class Blocks {
   private blocks: Block[] = [];
   private readonly byHash = new Map<string, Block>();
@@ -31,7 +31,7 @@ export class Blocks {
     return this.at(0n);
   }
 
-  /** The block that is `depth` slots behind the tip. */
+  /** Returns the block that is `depth` slots behind the tip. */
   at(depth: bigint): Block {
     const block = this.blocks[this.blocks.length - 1 - Number(depth)];
     if (!block)
@@ -54,13 +54,13 @@ export class Blocks {
     this.blocks = this.blocks.slice(-KEPT);
   }
 
-  /** Whether the block after one of them may have a transaction with it. */
+  /** Returns true if a transaction with this blockhash may land after the given block. */
   isValid(hash: string, { height } = this.tip): boolean {
     const block = this.byHash.get(hash);
     return block !== undefined && block.height <= height && height - block.height <= MAX_AGE;
   }
 
-  /** Slot hashes as the sysvar has them: newest first, without the slot that is being made. */
+  /** Returns the slot hashes as in the sysvar: newest first, without the current slot. */
   slotHashes(): { slot: bigint; hash: string }[] {
     return this.blocks
       .slice(0, -1)

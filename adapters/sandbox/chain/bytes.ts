@@ -20,16 +20,16 @@ const base64Encoder = getBase64Encoder();
 const base64Decoder = getBase64Decoder();
 
 /**
- * The 32 bytes of an address. Anything else must not reach the runtime: it aborts the whole process
- * on a key of another length.
+ * Returns the 32 bytes of an address. Pass only these to the runtime, because a key of another
+ * length makes it abort the process.
  */
 export function keyBytes(address: Address): Uint8Array {
   return bytesByAddress(address, () => new Uint8Array(addressEncoder.encode(address))).slice();
 }
 
 /**
- * Of the 32 bytes of an address. The same ones are read again and again, and their base58 takes
- * longer than anything else about an account.
+ * Returns the address of 32 bytes, from a cache: the same addresses repeat, and base58 is the
+ * slowest part of reading an account.
  */
 export function addressOf(bytes: Uint8Array): Address {
   const key = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
@@ -48,14 +48,14 @@ export function toBase64(bytes: Uint8Array): string {
   return base64Decoder.decode(bytes);
 }
 
-/** Undefined for text that is not base58. */
+/** Decodes base58. Returns undefined for other text. */
 export function fromBase58(text: string): Uint8Array | undefined {
   return /^[1-9A-HJ-NP-Za-km-z]*$/.test(text)
     ? new Uint8Array(base58Encoder.encode(text))
     : undefined;
 }
 
-/** Undefined for text that is not padded base64 of the standard alphabet. */
+/** Decodes padded base64 of the standard alphabet. Returns undefined for other text. */
 export function fromBase64(text: string): Uint8Array | undefined {
   return text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)
     ? new Uint8Array(base64Encoder.encode(text))

@@ -22,7 +22,7 @@ import type { WireTransaction } from './wire.js';
 
 export interface ChainOptions {
   /**
-   * Milliseconds a slot lasts; 0 stops time, so that only `warp` moves it. Default 100 (mainnet:
+   * Milliseconds for each slot; 0 stops time, so that only `warp` moves it. Default 100 (mainnet:
    * about 400).
    */
   readonly slotMs?: number;
@@ -31,8 +31,8 @@ export interface ChainOptions {
 }
 
 /**
- * What happens on the chain: a slot begins, a transaction reaches a commitment, an account is
- * written from outside.
+ * An event on the chain: a slot begins, a transaction reaches a commitment, or `setAccount` writes
+ * an account.
  */
 export type ChainEvent =
   | { readonly kind: 'slot'; readonly block: Block }
@@ -41,7 +41,7 @@ export type ChainEvent =
 
 export interface SimulateOptions {
   readonly verifySignatures?: boolean;
-  /** Do as if the transaction had a fresh blockhash. */
+  /** True if the simulation skips the check of the blockhash. */
   readonly replaceBlockhash?: boolean;
 }
 
@@ -58,8 +58,8 @@ const NOT_RUN: Omit<Simulated, 'failure'> = {
 };
 
 /**
- * A Solana cluster of one: the real runtime, and around it slots, blockhashes that expire,
- * confirmation that takes its time, and history.
+ * A Solana cluster with a single node: the real runtime with slots, expiring blockhashes, delayed
+ * confirmation, and history.
  */
 export class SandboxChain implements Chain {
   readonly blocks = new Blocks();
@@ -105,7 +105,7 @@ export class SandboxChain implements Chain {
     this.emit({ kind: 'account', address });
   }
 
-  /** Every account of a program whose data matches. */
+  /** Returns the accounts of a program that have matching data. */
   ownedBy(
     program: Address,
     matches: (data: Uint8Array) => boolean,
@@ -113,7 +113,7 @@ export class SandboxChain implements Chain {
     return this.vm.ownedBy(program, matches);
   }
 
-  /** Lamports that make an account of so many bytes rent-exempt. */
+  /** Returns the lamports that make an account with `bytes` bytes of data rent-exempt. */
   rent(bytes: bigint): bigint {
     return this.vm.rent(bytes);
   }
@@ -139,7 +139,7 @@ export class SandboxChain implements Chain {
     );
   }
 
-  /** Writes a lookup table that v0 transactions may use from now on; returns its address. */
+  /** Writes a lookup table that v0 transactions may use at once; returns its address. */
   createLookupTable(
     addresses: readonly Address[],
     options: { readonly address?: Address; readonly authority?: Address } = {},
@@ -155,7 +155,7 @@ export class SandboxChain implements Chain {
     return address;
   }
 
-  /** Runs a transaction on the state of now and forgets it. */
+  /** Runs a transaction on the current state without a change to it. */
   simulate(transaction: WireTransaction, options: SimulateOptions = {}): Simulated {
     const failure = options.replaceBlockhash ? undefined : this.refusal(transaction);
     return failure === undefined
@@ -164,8 +164,8 @@ export class SandboxChain implements Chain {
   }
 
   /**
-   * Takes a transaction in: it runs half way through the confirmation delay, if it still can, and
-   * is `confirmed` at its end.
+   * Accepts a transaction. It runs after half of the confirmation delay, if it is still valid, and
+   * is `confirmed` after the whole delay.
    */
   submit(transaction: WireTransaction): void {
     const half = this.confirmationMs / 2;
@@ -175,7 +175,7 @@ export class SandboxChain implements Chain {
     });
   }
 
-  /** Sends lamports from the faucet as a transaction of its own; returns its signature. */
+  /** Sends lamports from the faucet in a separate transaction; returns its signature. */
   airdrop(to: Address, lamports: bigint): string {
     const transaction = airdropTransaction(
       to,
@@ -188,8 +188,8 @@ export class SandboxChain implements Chain {
   }
 
   /**
-   * Lets so many slots pass at once. By default as many as expire every blockhash there is, also in
-   * the eyes of a reader of finalized blocks.
+   * Skips a number of slots at once. The default expires every blockhash, also for readers of
+   * finalized blocks.
    */
   warp(slots = Number(MAX_AGE + FINALITY) + 1): void {
     this.blocks.advance(slots);
@@ -197,7 +197,7 @@ export class SandboxChain implements Chain {
     this.scheduleSlot();
   }
 
-  /** Calls back on every event; returns how to stop it. */
+  /** Calls `listener` on every event; returns a function that stops this. */
   listen(listener: (event: ChainEvent) => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
@@ -237,7 +237,7 @@ export class SandboxChain implements Chain {
     return landed;
   }
 
-  /** Why the cluster would not even run the transaction. */
+  /** Returns the reason why the cluster refuses to run the transaction, or undefined. */
   private refusal(transaction: WireTransaction): string | undefined {
     if (!this.blocks.isValid(transaction.blockhash)) return 'BlockhashNotFound';
     return this.history.has(transaction) ? 'AlreadyProcessed' : undefined;

@@ -8,8 +8,8 @@ import type { Json } from './json.js';
 export type Failure = Json;
 
 /**
- * Reads the runtime's debug text, such as `InstructionError(0, Custom(6001))`: its typed errors do
- * not exist at run time.
+ * Parses the runtime's debug text, such as `InstructionError(0, Custom(6001))`, because the
+ * runtime's package has no typed errors at run time.
  */
 export function parseFailure(text: string): Failure {
   const tokens = text.match(/"(?:[^"\\]|\\.)*"|[A-Za-z_][A-Za-z0-9_]*|\d+|[(){},:]/g) ?? [];
@@ -48,22 +48,22 @@ export function parseFailure(text: string): Failure {
 }
 
 /**
- * Whether a transaction that failed so is in a block and paid its fee. Any other failure never
- * lands.
+ * Returns true if a transaction with this failure is in a block and paid its fee. A transaction
+ * with any other failure never lands.
  */
 export function isCharged(failure: Failure): boolean {
   const [kind] = variant(failure);
   return kind === 'InstructionError' || kind === 'InsufficientFundsForRent';
 }
 
-/** The name of an error that carries something, and what it carries. */
+/** Returns the name and the detail of an error that is an object. */
 function variant(error: Json): readonly [kind: string, detail: Json] {
   if (error === null || typeof error !== 'object' || isList(error)) return ['', null];
   const [[kind, detail = null] = ['', null]] = Object.entries(error);
   return [kind, detail];
 }
 
-// Agave's own sentences: clients match on some of them.
+// Sentences of Agave, because clients match on some of them.
 const TRANSACTION_SENTENCES: Readonly<Record<string, string>> = {
   AccountLoadedTwice: 'Account loaded twice',
   AccountNotFound: 'Attempt to debit an account but found no record of a prior credit.',
@@ -118,7 +118,7 @@ const INSTRUCTION_SENTENCES: Readonly<Record<string, string>> = {
   IllegalOwner: 'Provided owner is not allowed',
 };
 
-/** The sentence that a node puts into an error message. */
+/** Returns the sentence for a failure in a node's error messages. */
 export function describeFailure(failure: Failure): string {
   if (typeof failure === 'string') return TRANSACTION_SENTENCES[failure] ?? failure;
   const [kind, detail] = variant(failure);

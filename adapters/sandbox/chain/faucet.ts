@@ -7,11 +7,11 @@ import type { WireTransaction } from './wire.js';
 
 const SYSTEM_PROGRAM = address('11111111111111111111111111111111');
 const MEMO_PROGRAM = address('MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr');
-// PKCS#8 of an Ed25519 key, up to its 32 secret bytes.
+// Bytes of a PKCS #8 Ed25519 key before its 32 secret bytes.
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 const PUBLIC_KEY_BYTES = 32;
 
-// Its key is no secret: there is nothing to win with it outside a sandbox.
+// The faucet's key is public, because it is worth nothing outside of a sandbox.
 const key = createPrivateKey({
   key: Buffer.concat([
     PKCS8_PREFIX,
@@ -27,8 +27,8 @@ export const FAUCET: Address = addressOf(
 );
 
 /**
- * A signed transfer from the faucet. `count` goes into a memo: equal airdrops on one blockhash are
- * two transactions.
+ * Makes a signed transfer from the faucet. A memo contains `count`, so that equal airdrops with the
+ * same blockhash are different transactions.
  */
 export function airdropTransaction(
   to: Address,

@@ -9,12 +9,12 @@ const BUILTIN_UNITS = 3_000n;
 const MAX_UNITS = 1_400_000n;
 const BUILTINS: ReadonlySet<string> = new Set(['11111111111111111111111111111111', COMPUTE_BUDGET]);
 
-/** Micro-lamports per compute unit that the transaction offers. */
+/** Returns the micro-lamports per compute unit that the transaction offers. */
 export function unitPrice(transaction: WireTransaction): bigint {
   return budgetOf(transaction).price;
 }
 
-/** Lamports that the fee payer is charged. */
+/** Returns the network fee of a transaction in lamports. */
 export function feeOf(transaction: WireTransaction): bigint {
   const { price, units } = budgetOf(transaction);
   return (

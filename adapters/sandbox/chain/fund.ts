@@ -10,15 +10,15 @@ import {
   withU64,
 } from './token.js';
 
-/** What funding reads and writes of a chain. */
+/** The part of a chain that funding uses. */
 interface Accounts {
   account(address: Address): ChainAccount | undefined;
   setAccount(address: Address, account: ChainAccount): void;
-  /** Lamports that make an account of so many bytes rent-exempt. */
+  /** Returns the lamports that make an account with `bytes` bytes of data rent-exempt. */
   rent(bytes: bigint): bigint;
 }
 
-/** Adds tokens to an owner's associated account, made if need be; returns its address. */
+/** Adds tokens to an owner's associated account, and creates it if needed; returns its address. */
 export async function fundToken(
   chain: Accounts,
   owner: Address,

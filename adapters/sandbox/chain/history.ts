@@ -6,7 +6,7 @@ import type { WireTransaction } from './wire.js';
 export type Commitment = 'processed' | 'confirmed' | 'finalized';
 const RANK: Readonly<Record<Commitment, number>> = { processed: 0, confirmed: 1, finalized: 2 };
 
-/** Whether a thing at level `has` satisfies a reader that wants `wanted`. */
+/** Returns true if the level `has` is at least the level `wanted`. */
 export function reaches(has: Commitment, wanted: Commitment): boolean {
   return RANK[has] >= RANK[wanted];
 }
@@ -20,20 +20,20 @@ export interface TokenBalance {
   readonly decimals: number;
 }
 
-/** Balances of a transaction's accounts at one instant, in the order of its keys. */
+/** Balances of a transaction's accounts at a moment, in the order of its keys. */
 export interface Balances {
   readonly lamports: readonly bigint[];
   readonly tokens: readonly TokenBalance[];
 }
 
-/** A transaction in a block, successful or charged and failed. */
+/** A transaction in a block: successful, or failed with its fee paid. */
 export interface Landed {
   readonly transaction: WireTransaction;
   readonly outcome: Outcome;
   readonly slot: bigint;
   /** Unix seconds. */
   readonly time: number;
-  /** The static keys, then the loaded writable ones, then the loaded read-only ones. */
+  /** Static keys, then loaded writable keys, then loaded read-only keys. */
   readonly keys: readonly Address[];
   readonly writable: readonly Address[];
   readonly loaded: LoadedKeys;
@@ -48,8 +48,8 @@ export class History {
   private readonly bySignature = new Map<string, Landed>();
   private readonly messages = new Set<string>();
   private readonly byAccount = new Map<string, Landed[]>();
-  private readonly all: Landed[] = [];
-  private open: Landed[] = [];
+  private readonly landings: Landed[] = [];
+  private unfinalized: Landed[] = [];
 
   get size(): number {
     return this.bySignature.size;
@@ -58,8 +58,8 @@ export class History {
   add(landed: Landed): void {
     this.bySignature.set(landed.transaction.signature, landed);
     this.messages.add(messageKey(landed.transaction));
-    this.all.push(landed);
-    this.open.push(landed);
+    this.landings.push(landed);
+    this.unfinalized.push(landed);
     for (const key of new Set(landed.keys)) {
       const list = this.byAccount.get(key);
       if (list) list.push(landed);
@@ -71,27 +71,28 @@ export class History {
     return this.bySignature.get(signature);
   }
 
-  /** Whether this very message landed before, whatever its signatures. */
+  /** Returns true if the same message has landed before, with any signatures. */
   has(transaction: WireTransaction): boolean {
     return this.messages.has(messageKey(transaction));
   }
 
-  /** Oldest first. */
+  /** Returns the transactions of an account, oldest first. */
   of(address: Address): readonly Landed[] {
     return this.byAccount.get(address) ?? [];
   }
 
-  /** What landed after `slot`, oldest first. */
+  /** Returns the transactions that landed after `slot`, oldest first. */
   since(slot: bigint): readonly Landed[] {
-    const first = this.all.findIndex((landed) => landed.slot > slot);
-    return first < 0 ? [] : this.all.slice(first);
+    const first = this.landings.findIndex((landed) => landed.slot > slot);
+    return first < 0 ? [] : this.landings.slice(first);
   }
 
-  /** Takes out what has been in blocks up to `slot` and was not final until now. */
+  /** Returns the transactions up to `slot` that become finalized now. */
   finalize(slot: bigint): Landed[] {
-    const done = this.open.filter((landed) => landed.slot <= slot);
-    if (done.length > 0) this.open = this.open.filter((landed) => landed.slot > slot);
-    return done;
+    const finalized = this.unfinalized.filter((landed) => landed.slot <= slot);
+    if (finalized.length > 0)
+      this.unfinalized = this.unfinalized.filter((landed) => landed.slot > slot);
+    return finalized;
   }
 }
 

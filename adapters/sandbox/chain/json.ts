@@ -1,4 +1,4 @@
-/** What a JSON-RPC node says: JSON whose integers may be larger than a double holds. */
+/** JSON of a JSON-RPC node; its integers may be larger than a double can hold. */
 export type Json =
   | null
   | boolean
@@ -8,7 +8,7 @@ export type Json =
   | readonly Json[]
   | { readonly [key: string]: Json | undefined };
 
-/** JSON text; a bigint becomes a bare integer, as Solana's nodes write u64. */
+/** Encodes JSON text; a bigint becomes a bare integer, as Solana's nodes write u64. */
 export function encodeJson(value: Json): string {
   if (typeof value === 'bigint') return value.toString();
   if (value === null || typeof value !== 'object') return JSON.stringify(value);
@@ -20,7 +20,7 @@ export function encodeJson(value: Json): string {
   return `{${fields.join(',')}}`;
 }
 
-/** `Array.isArray` that keeps the items' type. */
+/** Works like `Array.isArray`, and keeps the type of the items. */
 export function isList(value: Json | undefined): value is readonly Json[] {
   return Array.isArray(value);
 }

@@ -7,8 +7,8 @@ const MEMO_PROGRAMS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The transaction's memos as `getSignaturesForAddress` gives them: `[length] text`, several joined
- * by `; `.
+ * Returns a transaction's memos as in `getSignaturesForAddress`: `[length] text`, joined by `; `;
+ * null if there is no memo.
  */
 export function memosOf(transaction: WireTransaction, keys: readonly Address[]): string | null {
   const memos = transaction.instructions

@@ -5,13 +5,13 @@ import { VENUE, venueBytes } from '../venue/venue.mjs';
 import { mintData } from './token.js';
 import type { Vm } from './vm.js';
 
-/** No key signs for it. */
+/** An authority for which no key exists. */
 const NO_KEY = address('11111111111111111111111111111111');
 
-/** Puts the mints at their mainnet addresses and the venue program at Jupiter's. */
+/** Writes the mints at their mainnet addresses, and the swap program at Jupiter's address. */
 export function seed(vm: Vm): void {
   for (const mint of MINTS) {
-    if (mint.symbol === 'SOL') continue; // the runtime brings the native mint
+    if (mint.symbol === 'SOL') continue; // The runtime provides the native mint.
     vm.setAccount(
       mint.address,
       mintAccount(mint, (bytes) => vm.rent(bytes)),
@@ -20,7 +20,7 @@ export function seed(vm: Vm): void {
   vm.addProgram(VENUE, venueBytes());
 }
 
-/** A mint as it lies on the chain. `authority` may mint and freeze; without one no key can. */
+/** Makes the account of a mint. `authority` may mint and freeze; by default no key can. */
 export function mintAccount(
   mint: SandboxMint,
   rent: (bytes: bigint) => bigint,

@@ -8,9 +8,7 @@ export const LOOKUP_TABLE_PROGRAM = address('AddressLookupTab1e11111111111111111
 const HEADER_SIZE = 56;
 const NEVER = 0xffff_ffff_ffff_ffffn;
 
-/**
- * A lookup table, active and extended long ago, so that it serves from the slot it is written in.
- */
+/** Encodes an active lookup table, extended long ago, so that transactions can use it at once. */
 export function lookupTableData(
   addresses: readonly Address[],
   authority: Address | undefined,
@@ -27,7 +25,7 @@ export function lookupTableData(
   return data;
 }
 
-/** Undefined for an account that is no lookup table. */
+/** Returns the addresses of a lookup table; undefined for any other account. */
 export function readLookupTable(account: ChainAccount | undefined): Address[] | undefined {
   if (
     account?.owner !== LOOKUP_TABLE_PROGRAM ||
@@ -46,14 +44,14 @@ export interface LoadedKeys {
   readonly readonly: readonly Address[];
 }
 
-/** All accounts of a transaction, in the order in which its instructions count them. */
+/** Returns all accounts of a transaction, in the order of the indexes in its instructions. */
 export function allKeys(transaction: WireTransaction, loaded: LoadedKeys): Address[] {
   return [...transaction.keys, ...loaded.writable, ...loaded.readonly];
 }
 
 /**
- * What the transaction's lookups load, undefined if one of them does not resolve (the runtime then
- * says why).
+ * Returns the accounts that the transaction's lookups load. Returns undefined if a lookup does not
+ * resolve; then the runtime reports the error.
  */
 export function loadKeys(
   transaction: WireTransaction,

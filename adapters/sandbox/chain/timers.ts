@@ -1,9 +1,9 @@
-/** Timers that one call ends, so that a closed sandbox leaves nothing running. */
+/** Timers that `close` ends together, so that a closed sandbox leaves no timer. */
 export class Timers {
   private readonly pending = new Set<NodeJS.Timeout>();
   private closed = false;
 
-  /** Runs `task` after `ms`, at once for 0. Returns how to call it off. */
+  /** Runs `task` after `ms`, or at once if `ms` is 0. Returns a function that cancels it. */
   after(ms: number, task: () => void): () => void {
     if (this.closed) return () => undefined;
     if (ms <= 0) {

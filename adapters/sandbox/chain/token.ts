@@ -8,8 +8,8 @@ import { addressOf, keyBytes, view } from './bytes.js';
 const MINT_SIZE = 82;
 const ACCOUNT_SIZE = 165;
 export const TOKEN_OWNER_OFFSET = 32;
-// Token-2022 pads a mint to an account's size, then says which of the two it is, then lists
-// extensions.
+// Token-2022 pads a mint to the size of a token account. Then come a byte for the kind (mint or
+// account) and the extensions.
 const KIND_OFFSET = ACCOUNT_SIZE;
 const KIND_MINT = 1;
 const KIND_ACCOUNT = 2;
@@ -57,7 +57,7 @@ export function associatedTokenAccount(
   return accounts(`${owner} ${mint} ${tokenProgram}`, derive);
 }
 
-/** Undefined for what is no initialized token account of either program. */
+/** Reads an initialized token account of either program; returns undefined for other accounts. */
 export function readToken(account: ChainAccount | undefined): TokenState | undefined {
   if (
     !account ||
@@ -81,11 +81,11 @@ export function readToken(account: ChainAccount | undefined): TokenState | undef
   };
 }
 
-/** Whether a mint has extensions, as PYUSD has. */
+/** Returns true if a mint has extensions, like PYUSD. */
 export const isExtended = (mint: ChainAccount | undefined): boolean =>
   (mint?.data.length ?? 0) > MINT_SIZE;
 
-/** Undefined for what is no initialized mint of either program. */
+/** Reads an initialized mint of either program; returns undefined for other accounts. */
 export function readMint(account: ChainAccount | undefined): MintState | undefined {
   if (
     !account ||
@@ -114,8 +114,8 @@ function optionalKey(data: Uint8Array, offset: number): Address | undefined {
 }
 
 /**
- * A mint as it lies on the chain. `asPyusd`: with the extensions that give its accounts PYUSD's 187
- * bytes, a fee of zero and no hook.
+ * Encodes a mint. With `asPyusd`, it has a transfer fee of zero and no transfer hook as extensions;
+ * its accounts then have 187 bytes, like those of PYUSD.
  */
 export function mintData(decimals: number, authority: Address, asPyusd: boolean): Uint8Array {
   const base = new Uint8Array(MINT_SIZE);
@@ -137,11 +137,11 @@ export interface NewToken {
   readonly owner: Address;
   readonly amount: bigint;
   readonly nativeReserve?: bigint | undefined;
-  /** Of a mint with PYUSD's extensions. */
+  /** True if the mint has PYUSD's extensions. */
   readonly asPyusd?: boolean;
 }
 
-/** A token account as the associated token program makes it. */
+/** Encodes a token account as the associated token program creates it. */
 export function tokenData({
   tokenProgram,
   mint,
@@ -169,7 +169,8 @@ export function tokenData({
 }
 
 /**
- * The same account with another u64: a token account's amount lies at 64, a mint's supply at 36.
+ * Returns a copy of account data with another u64. A token account has its amount at offset 64; a
+ * mint has its supply at 36.
  */
 export function withU64(data: Uint8Array, offset: number, value: bigint): Uint8Array {
   const copy = data.slice();

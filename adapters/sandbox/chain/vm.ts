@@ -13,21 +13,21 @@ import { LOOKUP_TABLE_PROGRAM } from './tables.js';
 import type { WireInstruction, WireTransaction } from './wire.js';
 
 export interface InnerInstructions {
-  /** The top-level instruction's. */
+  /** Index of the top-level instruction. */
   readonly index: number;
   readonly instructions: readonly (WireInstruction & { readonly stackHeight: number })[];
 }
 
-/** What running a transaction gave. */
+/** Result of running a transaction. */
 export interface Outcome {
   readonly failure: Failure | undefined;
-  /** In a block, with its fee paid: success, or a failure inside an instruction. */
+  /** True if the transaction is in a block with its fee paid; it may have failed there. */
   readonly included: boolean;
   readonly logs: readonly string[];
   readonly unitsConsumed: bigint;
   readonly fee: bigint;
   readonly returnData: { readonly program: Address; readonly data: Uint8Array } | undefined;
-  /** What programs called, by top-level instruction. */
+  /** Instructions that programs called, by top-level instruction. */
   readonly inner: readonly InnerInstructions[];
 }
 
@@ -39,8 +39,8 @@ const SYSVARS = toAddress('Sysvar1111111111111111111111111111111111111');
 const SLOT_HASHES = toAddress('SysvarS1otHashes111111111111111111111111111');
 
 /**
- * The Solana runtime in this process. Takes only transactions that `parseTransaction` understood:
- * it aborts the process on others.
+ * The Solana runtime in this process. Pass only transactions of `parseTransaction`, because the
+ * runtime aborts the process on malformed ones.
  */
 export class Vm {
   private readonly svm = new LiteSvm();
@@ -48,7 +48,7 @@ export class Vm {
 
   constructor() {
     this.svm.withNativeMints();
-    // It knows one blockhash only, and forgets duplicates after 32 transactions.
+    // The runtime accepts only its own blockhash, and by default remembers 32 transactions.
     this.svm.setBlockhashCheck(false);
     this.svm.setTransactionHistory(1_000_000n);
   }
@@ -66,7 +66,7 @@ export class Vm {
     );
   }
 
-  /** Accounts of a program whose data matches: only those are read whole. */
+  /** Returns the accounts of a program that have matching data; only these are read completely. */
   ownedBy(
     program: Address,
     matches: (data: Uint8Array) => boolean,
@@ -100,14 +100,14 @@ export class Vm {
     this.takeSlotHashes = () => this.svm.setSlotHashes(hashes());
   }
 
-  /** Taken over when they are read: 512 of them take a millisecond, and hardly anything does. */
+  /** Writes the slot hashes only before a read: they take a millisecond and are rarely read. */
   private freshenSlotHashes(): void {
     this.takeSlotHashes?.();
     this.takeSlotHashes = undefined;
   }
 
   private enter({ keys, lookups }: WireTransaction, verifySignatures: boolean): void {
-    // The program of lookup tables reads them, and so does what loads a table that is deactivated.
+    // The lookup table program reads the slot hashes, and so does the load of a deactivated table.
     if (lookups.length > 0 || keys.includes(LOOKUP_TABLE_PROGRAM) || keys.includes(SLOT_HASHES))
       this.freshenSlotHashes();
     this.svm.setSigverify(verifySignatures);
@@ -155,7 +155,7 @@ function readOutcome(
     included: failure === undefined || isCharged(failure),
     logs: meta.logs(),
     unitsConsumed: meta.computeUnitsConsumed(),
-    // The fee is in the debug text alone, at its end.
+    // Only the end of the debug text contains the fee.
     fee: BigInt(/^fee: (\d+)/.exec(text.slice(text.lastIndexOf('fee: ')))?.[1] ?? 0),
     returnData: data.length === 0 ? undefined : { program: addressOf(returned.programId()), data },
     inner: meta

@@ -1,7 +1,7 @@
 import type { Address } from '@solana/kit';
 import { addressOf, toBase58 } from './bytes.js';
 
-/** The most that fits one packet, and so one transaction. */
+/** Largest transaction, which must fit in a network packet. */
 export const MAX_TRANSACTION_BYTES = 1232;
 
 export interface WireInstruction {
@@ -17,8 +17,8 @@ interface WireLookup {
 }
 
 /**
- * A transaction whose bytes were all understood: only such bytes may reach the runtime, which
- * aborts the process on others.
+ * A transaction with every byte parsed. Only such bytes may reach the runtime, because it aborts
+ * the process on malformed bytes.
  */
 export interface WireTransaction {
   readonly bytes: Uint8Array;
@@ -38,7 +38,7 @@ export interface WireTransaction {
   readonly lookups: readonly WireLookup[];
 }
 
-/** `sanitize`: the bytes decode, but what they say cannot be. */
+/** An error of malformed bytes. `sanitize` means that they decode to an impossible transaction. */
 export class MalformedTransaction extends Error {
   constructor(
     message: string,
@@ -65,7 +65,7 @@ class Reader {
     return byte;
   }
 
-  /** A compact-u16 in its shortest form: the runtime decodes no other. */
+  /** Reads a compact-u16. It must have the shortest form, because the runtime accepts no other. */
   length(): number {
     let value = 0;
     for (let position = 0; position < 3; position += 1) {
@@ -170,10 +170,7 @@ function isSane({ header, keys, signatures, instructions, lookups }: WireTransac
   );
 }
 
-/**
- * Whether the static key at `index` is writable, by the header. Loaded keys are what their lookup
- * says.
- */
+/** Returns true if the header makes the static key at `index` writable. */
 export function isStaticWritable({ header, keys }: WireTransaction, index: number): boolean {
   return index < header.signers
     ? index < header.signers - header.readonlySigners

@@ -116,7 +116,7 @@ export const accountMethods = {
   },
 } satisfies Record<string, Method>;
 
-/** getMultipleAccounts alone answers in base64 unless told otherwise. */
+/** Sets base64 as the default encoding; only `getMultipleAccounts` has it. */
 function withDefault(config: Config): Config {
   return config.has('encoding') ? config : config.with('encoding', 'base64');
 }

@@ -3,7 +3,7 @@ import type { Block, Blocks } from '../chain/blocks.js';
 import type { SandboxChain } from '../chain/chain.js';
 import type { History } from '../chain/history.js';
 
-/** What the methods of the node see of the chain: all of it, or what there was some slots ago. */
+/** The chain as the node's methods see it: the current chain, or the chain of some slots ago. */
 export interface Seen extends Pick<
   SandboxChain,
   'slot' | 'account' | 'ownedBy' | 'rent' | 'simulate' | 'submit' | 'airdrop'
@@ -13,8 +13,8 @@ export interface Seen extends Pick<
 }
 
 /**
- * The methods that can lag: those that speak of blocks and of history. Accounts are kept as they
- * are now alone.
+ * The methods that can lag: methods about blocks and history. The sandbox keeps only the current
+ * accounts, so methods about accounts cannot lag.
  */
 export type LaggingMethod =
   | 'getSlot'
@@ -27,10 +27,10 @@ export type LaggingMethod =
   | 'getSignatureStatuses'
   | 'getTransaction';
 
-/** By how many slots each method is behind; those left out are at the tip. */
+/** Number of slots by which each method is behind; methods that are left out are at the tip. */
 export type Lags = Readonly<Partial<Record<LaggingMethod, number>>>;
 
-/** The blocks and the history of so many slots ago. */
+/** Returns the chain with the blocks and the history of some slots ago. */
 export function behind(chain: SandboxChain, slots: bigint): Seen {
   const { blocks, history } = chain;
   const tip = blocks.at(slots);

@@ -1,11 +1,11 @@
-/** Which calls to count; what is left out counts all. */
+/** Filter of the calls to count; a field that is left out matches every call. */
 export interface CallFilter {
   readonly method?: string;
-  /** As callers name themselves, by the query `?caller=` or the header `x-caller`. */
+  /** Name of the caller, which it sends in the query `?caller=` or the header `x-caller`. */
   readonly caller?: string;
 }
 
-/** Counts every call that reached the node, also those that met a fault. */
+/** Counts every call that reached the node, also calls that met a fault. */
 export class Calls {
   private counts: { readonly method: string; readonly caller: string; count: number }[] = [];
 

@@ -10,7 +10,7 @@ import { API_VERSION, slotFor, toAddress, withContext } from './params.js';
 import type { Config } from './params.js';
 import { decodeTransaction } from './transactions.js';
 
-// The real one: clients that guard against a wrong network find the network whose mints these are.
+// Mainnet's genesis hash, because clients check that the network fits the mints.
 const MAINNET_GENESIS = '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d';
 const MOST_LOCKED = 128;
 
@@ -28,7 +28,7 @@ export const clusterMethods = {
   getVersion: () => ({ 'feature-set': 3_640_012_085, 'solana-core': API_VERSION }),
   getGenesisHash: () => MAINNET_GENESIS,
   getSlot: ({ chain }, params) => blockFor(chain, params.config(0)).slot,
-  /** Nothing is ever dropped. */
+  /** The sandbox never drops a block. */
   getFirstAvailableBlock: () => 0,
   minimumLedgerSlot: () => 0,
   getBlockHeight: ({ chain }, params) => blockFor(chain, params.config(0)).height,

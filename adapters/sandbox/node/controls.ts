@@ -4,10 +4,9 @@ import type { CallFilter } from './calls.js';
 import type { NodeFault } from './faults.js';
 
 /**
- * Stands between a call and its handling and may alter what is asked and what is answered: the
- * place for a node that lies.
- * `next()` handles the call as asked, `next(otherParams)` another; throw an `RpcError` to answer an
- * error.
+ * Intercepts a call before it is handled, and may change its parameters and its answer, so that a
+ * node lies. `next()` handles the call with its own parameters, `next(otherParams)` with other
+ * ones. Throw an `RpcError` to answer with an error.
  */
 export type Intercept = (
   method: string,
@@ -15,49 +14,50 @@ export type Intercept = (
   next: (params?: unknown) => Json,
 ) => Json | Promise<Json>;
 
-/** How a test or a demo moves the node. */
+/** Controls of the node for tests and demos. */
 export interface NodeControls {
-  /** Milliseconds added to every HTTP call, half before it is handled and half after. */
+  /** Milliseconds added to every HTTP call: half before it is handled, half after. */
   latencyMs: number;
-  /** The same for the calls of one caller, as callers name themselves, instead of `latencyMs`. */
+  /** Milliseconds by the name of a caller, used instead of `latencyMs` for its calls. */
   readonly callerLatencyMs: Map<string, number>;
-  /** Milliseconds a slot lasts; 0 stops time, so that only `warp` moves it. */
+  /** Milliseconds for each slot; 0 stops time, so that only `warp` moves it. */
   slotMs: number;
   /** Milliseconds from `sendTransaction` to `confirmed`; 0 makes it immediate. */
   confirmationMs: number;
   /**
-   * `silent` takes subscriptions and never notifies; `off` refuses connections and cuts those there
-   * are.
+   * `silent` accepts subscriptions and never notifies; `off` cuts all connections and refuses new
+   * ones.
    */
   webSocket: 'on' | 'silent' | 'off';
   /**
-   * Whether a simulation parses the calls inside that it can, as Agave's nodes do; false: it shows
-   * all of them as bytes, as others may. Default true.
+   * True if a simulation parses inner instructions as Agave's nodes do. False if it shows them as
+   * bytes, as other nodes may. Default true.
    */
   parsesCalls: boolean;
   intercept: Intercept | undefined;
-  /** How often the node was called, over HTTP and WebSocket. */
+  /** Returns the number of calls to the node, over HTTP and WebSocket. */
   calls(filter?: CallFilter): number;
   callsByMethod(caller?: string): Record<string, number>;
   resetCalls(): void;
   /**
-   * Lets the calls of a method (`*`: of every one) meet a fault, in the order in which faults were
-   * added. Returns how to call it off.
-   * With `caller`, as callers name themselves, only its calls: two callers are two nodes to a
-   * client.
+   * Adds a fault to the calls of a method, or of all methods with `*`. Calls meet faults in the
+   * order in which they were added. Returns a function that removes the fault.
+   * With `caller`, only calls of that caller meet it, so that a client can use the node as two
+   * nodes with two caller names.
    */
   fault(method: string, fault: NodeFault, caller?: string): () => void;
   /**
-   * Lets methods of an honest node be so many slots behind, as `{ getSignaturesForAddress: 250 }`;
-   * `{}` ends it. What looks into history has not indexed what is newer, and does not say so; what
-   * speaks of blocks speaks of those of then, and refuses a `minContextSlot` beyond.
+   * Makes methods of an honest node lag by a number of slots, such as
+   * `{ getSignaturesForAddress: 250 }`; `{}` ends all lags. Methods about history silently leave
+   * out newer transactions. Methods about blocks answer for the older block, and refuse a newer
+   * `minContextSlot`.
    */
   lag(slots: Lags, caller?: string): void;
   /** Ends faults and lags. */
   clearFaults(): void;
   /**
-   * Lets so many slots pass at once; by default as many as expire every blockhash there is, also in
-   * the eyes of a reader of finalized blocks.
+   * Skips a number of slots at once. The default expires every blockhash, also for readers of
+   * finalized blocks.
    */
   warp(slots?: number): void;
 }

@@ -8,14 +8,14 @@ import type { Faults, NodeFault } from './faults.js';
 import { METHODS } from './methods.js';
 import { Params } from './params.js';
 
-/** One call of JSON-RPC 2.0 as it came in; without an id it wants no answer. */
+/** A JSON-RPC 2.0 call as it was received; a call without an id gets no answer. */
 export interface Call {
   readonly id: Json | undefined;
   readonly method: string;
   readonly params: unknown;
 }
 
-/** Undefined for what is no JSON-RPC 2.0 request. */
+/** Reads a JSON-RPC 2.0 request; returns undefined for any other value. */
 export function readCall(value: unknown): Call | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const {
@@ -44,7 +44,7 @@ export function refuse(id: Json, error: unknown): string {
 
 export const invalidRequest = () => new RpcError(-32600, 'Invalid request');
 
-/** Handles one call and renders its answer; it never throws. */
+/** Handles a call and returns the text of its answer. Never throws. */
 export async function dispatch(
   {
     chain,
@@ -92,7 +92,7 @@ export async function dispatch(
   }
 }
 
-/** The same answer with one number changed. */
+/** Returns the answer with the number at a path changed. */
 function offBy(value: Json | undefined, [name, ...rest]: readonly string[], by: number): Json {
   if (name === undefined) {
     if (typeof value === 'bigint') return value + BigInt(by);

@@ -9,12 +9,12 @@ import { invalidParams, RpcError } from './faults.js';
 import type { Config } from './params.js';
 
 const MOST_BASE58 = 128;
-/** The mark of an account that pays no rent. */
+/** The rent epoch of a rent-exempt account. */
 const NO_RENT = 0xffff_ffff_ffff_ffffn;
 
 export type Read = (address: Address) => ChainAccount | undefined;
 
-/** An account in the encoding and slice that the call asks for. */
+/** Returns an account in the requested encoding and slice. */
 export function encodeAccount(account: ChainAccount, config: Config, read: Read): Json {
   return {
     lamports: account.lamports,

@@ -2,7 +2,7 @@ import type { Json } from '../chain/json.js';
 import type { Fault } from '../types.js';
 import type { Lags } from './behind.js';
 
-/** An error in JSON-RPC's sense, with the codes and sentences of Agave. */
+/** A JSON-RPC error, with a code and a sentence of Agave. */
 export class RpcError extends Error {
   constructor(
     readonly code: number,
@@ -15,7 +15,7 @@ export class RpcError extends Error {
 
 export const invalidParams = (message: string) => new RpcError(-32602, message);
 
-/** A fault of the node: of the connection, as every service has them, or of JSON-RPC. */
+/** A fault of the node: a fault of the connection, as in every service, or of JSON-RPC. */
 export type NodeFault =
   | Fault
   /** A JSON-RPC error with this code. */
@@ -29,8 +29,8 @@ export type NodeFault =
   /** HTTP 429, with a Retry-After in seconds if given. */
   | { readonly kind: 'rateLimited'; readonly retryAfter?: number; readonly times?: number }
   /**
-   * The number at this place of the answer, as `value.lastValidBlockHeight`, is off by so much; all
-   * else is right.
+   * Adds `by` to the number at a path of the answer, such as `value.lastValidBlockHeight`; the rest
+   * of the answer is correct.
    */
   | { readonly kind: 'offBy'; readonly at: string; readonly by: number; readonly times?: number }
   /** `sendTransaction` answers the signature and forgets the transaction. */
@@ -39,17 +39,17 @@ export type NodeFault =
 interface Armed {
   readonly method: string;
   readonly fault: NodeFault;
-  /** The one that meets it; undefined: everyone. */
+  /** Name of the caller that meets the fault; undefined for every caller. */
   readonly caller: string | undefined;
   left: number;
 }
 
-/** The faults to come, in the order they were ordered, and what is behind. */
+/** The armed faults, in the order in which they were added, and the lags. */
 export class Faults {
   private armed: Armed[] = [];
   private readonly lags = new Map<string | undefined, Lags>();
 
-  /** `*` is every method. Returns how to call the fault off. */
+  /** Adds a fault; `*` is every method. Returns a function that removes the fault. */
   add(method: string, fault: NodeFault, caller?: string): () => void {
     const entry = { method, fault, caller, left: fault.times ?? Infinity };
     this.armed.push(entry);
@@ -58,17 +58,17 @@ export class Faults {
     };
   }
 
-  /** Takes the place of what was said before for this caller, or for everyone. */
+  /** Replaces the lags of a caller; without `caller`, those for every caller. */
   lag(lags: Lags, caller?: string): void {
     this.lags.set(caller, lags);
   }
 
-  /** Slots that a method is behind for a caller. */
+  /** Returns the number of slots by which a method is behind for a caller. */
   slotsBehind(method: string, caller: string): bigint {
     const slots = [this.lags.get(caller), this.lags.get(undefined)].map((lags) =>
       new Map(Object.entries(lags ?? {})).get(method),
     );
-    return BigInt(slots.find((one) => one !== undefined) ?? 0);
+    return BigInt(slots.find((count) => count !== undefined) ?? 0);
   }
 
   clear(): void {
@@ -76,7 +76,7 @@ export class Faults {
     this.lags.clear();
   }
 
-  /** The fault that this call meets, used up by one. */
+  /** Returns the fault that a call meets, and counts it as used. */
   take(method: string, caller: string): NodeFault | undefined {
     const entry = this.armed.find(
       (armed) =>

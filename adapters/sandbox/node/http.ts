@@ -8,7 +8,7 @@ import { RpcError } from './faults.js';
 import type { Faults, NodeFault } from './faults.js';
 import { openToBrowsers, readBody } from './server.js';
 
-/** What the two doors of the node, HTTP and WebSocket, share. */
+/** State that the node's HTTP and WebSocket servers share. */
 export interface NodeState {
   readonly chain: SandboxChain;
   readonly calls: Calls;
@@ -17,7 +17,7 @@ export interface NodeState {
   readonly timers: Timers;
 }
 
-/** The caller, as it names itself: `?caller=` (also for WebSocket) or `x-caller`. */
+/** Returns the name that the caller sends: `?caller=` (also for WebSocket) or `x-caller`. */
 export function callerOf(request: IncomingMessage): string {
   const header = request.headers['x-caller'];
   const query = new URLSearchParams(/\?(.*)$/.exec(request.url ?? '')?.[1]).get('caller');
@@ -71,7 +71,7 @@ export async function handleHttp(
   reply(response, 200, isBatch ? `[${answers.join(',')}]` : (answers[0] ?? ''));
 }
 
-/** The faults that {@link dispatch} heeds. */
+/** Kinds of faults that {@link dispatch} applies. */
 type OfAnswers = 'error' | 'neverLands' | 'offBy';
 type ConnectionFault = Exclude<NodeFault, { readonly kind: OfAnswers }>;
 
@@ -91,7 +91,7 @@ function breakOff(
 ): void {
   switch (fault.kind) {
     case 'hang':
-      return; // until the client gives up or the node closes
+      return; // The request stays open until the client aborts or the node closes.
     case 'dropBefore':
     case 'dropAfter':
       request.socket.destroy();

@@ -15,12 +15,12 @@ export type { NodeFault } from './faults.js';
 
 export interface NodeOptions {
   /**
-   * Port of HTTP and WebSocket; the next one serves WebSocket too, as web3.js expects it. 0, the
-   * default, finds a free pair.
+   * Port of HTTP and WebSocket. The next port also serves WebSocket, because web3.js expects it
+   * there. 0, the default, picks a free pair.
    */
   readonly port?: number;
   /**
-   * Milliseconds a slot lasts; 0 stops time, so that only `warp` moves it. Default 100 (mainnet:
+   * Milliseconds for each slot; 0 stops time, so that only `warp` moves it. Default 100 (mainnet:
    * about 400).
    */
   readonly slotMs?: number;
@@ -33,7 +33,7 @@ export interface NodeOptions {
 export interface SandboxNode {
   /** JSON-RPC over HTTP. */
   readonly url: string;
-  /** Subscriptions, on the same port; the port above serves them too. */
+  /** JSON-RPC subscriptions, on the same port; the next port serves them too. */
   readonly wsUrl: string;
   readonly chain: SandboxChain;
   readonly controls: NodeControls;
@@ -41,10 +41,7 @@ export interface SandboxNode {
   close(): Promise<void>;
 }
 
-/**
- * Starts a Solana node of one machine: the real runtime behind JSON-RPC and WebSocket, on 127.0.0.1
- * only.
- */
+/** Starts a Solana node: the real runtime behind JSON-RPC and WebSocket, on 127.0.0.1 only. */
 export async function startNode(options: NodeOptions = {}): Promise<SandboxNode> {
   const chain = new SandboxChain(options);
   const timers = new Timers();
@@ -88,7 +85,7 @@ export async function startNode(options: NodeOptions = {}): Promise<SandboxNode>
 
   const listening = listenOnPair(options.port ?? 0, () => {
     const server = newServer((request, response) => {
-      // the caller went away
+      // This fails if the caller has disconnected.
       handleHttp(state, request, response).catch(() => request.socket.destroy());
     });
     door.attach(server);

@@ -3,13 +3,13 @@ import type { Seen } from './behind.js';
 import type { Params } from './params.js';
 
 export interface CallContext {
-  /** As the method sees it, which may be that of some slots ago. */
+  /** The chain as the method sees it, which may be the chain of some slots ago. */
   readonly chain: Seen;
-  /** The newest slot of all, which an index that is behind does not know of. */
+  /** The newest slot, even if the method lags. */
   readonly tip: bigint;
-  /** False: what is sent is answered and forgotten. */
+  /** False if `sendTransaction` answers and drops the transaction. */
   readonly lands: boolean;
-  /** False: a simulation shows the calls inside as bytes, also those that a node can parse. */
+  /** False if a simulation shows all inner instructions as bytes. */
   readonly parses: boolean;
 }
 

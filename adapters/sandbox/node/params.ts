@@ -25,7 +25,7 @@ export class Config {
     return new Config(value);
   }
 
-  /** The same options with one more. */
+  /** Returns the options with an added field. */
   with(name: string, value: unknown): Config {
     return new Config({ ...this.fields, [name]: value });
   }
@@ -65,7 +65,7 @@ export class Config {
     return this.has(name) ? toAddress(this.fields[name]) : undefined;
   }
 
-  /** `finalized` if nothing is said, as on every node. */
+  /** Returns the commitment; `finalized` by default, as on every node. */
   commitment(name = 'commitment'): Commitment {
     const text = this.string(name);
     const commitment = text === undefined ? 'finalized' : COMMITMENTS[text];
@@ -85,7 +85,7 @@ export class Config {
   }
 }
 
-/** The arguments of a call, read strictly: what is wrong is an answer, never a crash. */
+/** The arguments of a call. A wrong argument leads to an error answer, never to a crash. */
 export class Params {
   private readonly values: readonly unknown[];
 
@@ -132,7 +132,7 @@ export class Params {
     return toAddress(this.get(index));
   }
 
-  /** A bare string in its place stands for one option, as old clients send it. */
+  /** Returns the options at an index. A bare string sets the option `bare`, as old clients do. */
   config(index: number, bare = 'encoding'): Config {
     const value = this.values[index] ?? {};
     if (typeof value === 'string') return new Config({ [bare]: value });
@@ -159,14 +159,14 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * The slot that a read at this commitment speaks of. State itself is always the newest: only this
- * number, blockhashes and history heed commitment.
+ * Returns the slot in the answer to a read at a commitment. Accounts are always the newest; only
+ * this slot, blockhashes and history depend on the commitment.
  */
 export function contextSlot(chain: { readonly slot: bigint }, commitment: Commitment): bigint {
   return commitment === 'finalized' ? chain.slot - FINALITY : chain.slot;
 }
 
-/** The slot to answer for, or the refusal of a node that is not that far. */
+/** Returns the slot for an answer. Throws if it is below the requested `minContextSlot`. */
 export function slotFor(
   chain: { readonly slot: bigint },
   config: Config,

@@ -10,14 +10,14 @@ const MEMO_PROGRAM = 'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr';
 
 type Info = Readonly<Record<string, Json>>;
 
-/** How Agave's `transaction-status` describes one instruction. */
+/** The form in which Agave's `transaction-status` describes an instruction. */
 interface Form {
   readonly type: string;
-  /** What the accounts are, in order. */
+  /** Names of the accounts, in order. */
   readonly accounts: readonly string[];
-  /** What the account after those is: it signs, or is a multisig whose signers follow. */
+  /** Name of the next account, which signs, or is a multisig before its signers. */
   readonly authority?: string;
-  /** Bytes that the data has at least. */
+  /** Least number of data bytes. */
   readonly size: number;
   readonly info?: (data: Uint8Array) => Info;
 }
@@ -97,7 +97,7 @@ const ASSOCIATED: Readonly<Record<number, Form>> = {
 
 const AUTHORITIES = ['mintTokens', 'freezeAccount', 'accountOwner', 'closeAccount'] as const;
 
-/** What the first account is, is up to the authority. */
+/** Returns the form of SetAuthority; the kind of authority decides the name of its account. */
 function setAuthority(data: Uint8Array): Form | undefined {
   const authorityType = AUTHORITIES[data[1] ?? -1];
   if (authorityType === undefined || data.length < (data[2] === 1 ? 35 : 3)) return undefined;
@@ -121,21 +121,21 @@ function formOf(program: Address, data: Uint8Array): Form | undefined {
   return data[0] === 6 ? setAuthority(data) : TOKEN[data[0] ?? -1];
 }
 
-/** What a node calls a program; both token programs share a name. */
+/** Returns a node's name for a program; both token programs have the same name. */
 function nameOf(program: Address): string {
   if (program === SYSTEM_PROGRAM) return 'system';
   return program === ASSOCIATED_TOKEN_PROGRAM ? 'spl-associated-token-account' : 'spl-token';
 }
 
-/** A memo is parsed to its text. */
+/** Parses a memo to its text. */
 function parseMemo(programId: Address, data: Uint8Array): Info | undefined {
   const text = new TextDecoder().decode(data);
   return text.includes('\ufffd') ? undefined : { program: 'spl-memo', programId, parsed: text };
 }
 
 /**
- * An instruction that is parsed as a node parses it: memos, and the usual ones of System, of both
- * token programs and of their associated accounts.
+ * Parses an instruction as a node does: memos, and the usual instructions of the System, token and
+ * associated token programs. Returns undefined for other instructions.
  */
 export function parseInstruction(
   program: Address,

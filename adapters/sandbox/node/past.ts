@@ -11,7 +11,7 @@ import { presentTransaction } from './present.js';
 
 const MOST_STATUSES = 256;
 const MOST_SIGNATURES = 1000;
-/** Slots for which a node has statuses at hand, without a search of its history. */
+/** Slots for which a node keeps statuses without `searchTransactionHistory`. */
 const RECENT = 300n;
 const VOTE_PROGRAM = 'Vote111111111111111111111111111111111111111';
 
@@ -100,8 +100,8 @@ export const historyMethods = {
 } satisfies Record<string, Method>;
 
 /**
- * A vote of a cluster's, of which each slot has some. It stands for all of them: the sandbox has no
- * validators, and keeps no votes.
+ * Makes up a vote transaction for a block. A cluster has votes in each slot, but the sandbox has no
+ * validators.
  */
 function presentVote({ slot, hash }: Block): Json {
   const half = fromBase58(hash) ?? [];
@@ -116,7 +116,7 @@ function presentVote({ slot, hash }: Block): Json {
   };
 }
 
-/** The end of the list for a signature that is not in it. */
+/** Returns the index of a signature, or the length of the list if it is missing. */
 function indexOf(list: readonly Landed[], signature: string): number {
   const index = list.findIndex(({ transaction }) => transaction.signature === signature);
   return index < 0 ? list.length : index;

@@ -9,7 +9,7 @@ import { uiTokenAmount } from './encode.js';
 import { invalidParams } from './faults.js';
 import { parseInstruction } from './parse.js';
 
-/** A landed transaction as `getTransaction` gives it. */
+/** Returns a landed transaction in the form of `getTransaction`. */
 export function presentTransaction(landed: Landed, encoding: string, withVersion: boolean): Json {
   return {
     slot: landed.slot,
@@ -56,8 +56,8 @@ function body(landed: Landed, encoding: string): Json {
 }
 
 /**
- * What programs called, by top-level instruction: with keys given as in `jsonParsed`, which is how
- * a simulation shows it.
+ * Returns the inner instructions by top-level instruction. With `keys`, they have the form of
+ * `jsonParsed`, which simulations use.
  */
 export function presentInner(
   inner: readonly InnerInstructions[],
@@ -73,8 +73,8 @@ export function presentInner(
 }
 
 /**
- * With keys given, accounts are named, and instructions parsed that a node can parse; else accounts
- * are indexes.
+ * Returns an instruction as a node shows it. With `keys`, accounts are addresses, and known
+ * instructions are parsed; else accounts are indexes.
  */
 function presentInstruction(
   { programIndex, accounts, data }: WireInstruction,
@@ -103,14 +103,14 @@ function keyAt(keys: readonly Address[], index: number): Address {
 
 function parsedKeys({ transaction, keys, loaded }: Landed): Json {
   return keys.map((pubkey, index) => {
-    const own = index < transaction.keys.length;
+    const isStatic = index < transaction.keys.length;
     return {
       pubkey,
       signer: index < transaction.header.signers,
-      writable: own
+      writable: isStatic
         ? isStaticWritable(transaction, index)
         : index < transaction.keys.length + loaded.writable.length,
-      source: own ? 'transaction' : 'lookupTable',
+      source: isStatic ? 'transaction' : 'lookupTable',
     };
   });
 }

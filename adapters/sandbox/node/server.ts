@@ -5,14 +5,14 @@ import type { AddressInfo } from 'node:net';
 const HOST = '127.0.0.1';
 const MOST_BODY = 1 << 20;
 const TRIES = 20;
-/** Connections that wait to be taken: a crowd that comes at once must not wait for TCP to retry. */
+/** Length of the accept queue, so that many clients at once do not wait for a TCP retry. */
 const BACKLOG = 4_096;
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
- * Listens on two neighbouring ports: web3.js expects the WebSocket one above the HTTP one. Port 0
- * finds a free pair.
+ * Listens on two neighbouring ports, because web3.js expects WebSocket on the port after HTTP. Port
+ * 0 picks a free pair.
  */
 export async function listenOnPair(
   port: number,
@@ -54,7 +54,7 @@ function portOf(address: AddressInfo | string | null): number {
 
 export const newServer = (handler: Handler): Server => createServer(handler);
 
-/** Ends a server with every connection it has, also those that hang. */
+/** Closes a server and all its connections, hanging ones too. */
 export function closeServer(server: Server): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve());
@@ -62,7 +62,7 @@ export function closeServer(server: Server): Promise<void> {
   });
 }
 
-/** Undefined for a body that is too large. */
+/** Reads a request's body; resolves with undefined if it is too large. */
 export async function readBody(request: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -73,7 +73,7 @@ export async function readBody(request: IncomingMessage): Promise<string | undef
   return size <= MOST_BODY ? Buffer.concat(chunks).toString('utf8') : undefined;
 }
 
-/** Lets pages of any origin call. */
+/** Sets CORS headers that allow pages of any origin. */
 export function openToBrowsers(request: IncomingMessage, response: ServerResponse): void {
   response.setHeader('access-control-allow-origin', '*');
   response.setHeader('access-control-allow-methods', 'POST, GET, OPTIONS');

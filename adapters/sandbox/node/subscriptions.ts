@@ -11,15 +11,12 @@ import { invalidParams, RpcError } from './faults.js';
 import { contextSlot, Params, toSignature, withContext } from './params.js';
 import type { Config } from './params.js';
 
-/** What a subscription says on an event, undefined for nothing. `last`: it says no more. */
+/** A notification of a subscription, or undefined. After the `last`, the subscription ends. */
 type Notice = { readonly result: Json; readonly last?: boolean } | undefined;
 
 interface Subscription {
   readonly method: string;
-  /**
-   * Called once right after the subscription was answered, without an event, and then on each
-   * event.
-   */
+  /** Called without an event after the subscription was answered, and then on each event. */
   readonly notice: (event: ChainEvent | undefined) => Notice;
 }
 
@@ -53,7 +50,7 @@ function signature(chain: SandboxChain, id: string, config: Config): Subscriptio
     result: withContext(contextSlot(chain, commitment), value),
     last,
   });
-  let told = false;
+  let isReceivedSent = false;
   return {
     method: 'signatureNotification',
     notice: () => {
@@ -61,8 +58,8 @@ function signature(chain: SandboxChain, id: string, config: Config): Subscriptio
       if (!landed) return undefined;
       if (reaches(landed.level, commitment))
         return say({ err: landed.outcome.failure ?? null }, true);
-      if (!received || told) return undefined;
-      told = true;
+      if (!received || isReceivedSent) return undefined;
+      isReceivedSent = true;
       return say('receivedSignature', false);
     },
   };
@@ -71,8 +68,8 @@ function signature(chain: SandboxChain, id: string, config: Config): Subscriptio
 function account(chain: SandboxChain, address: Address, config: Config): Subscription {
   const commitment = config.commitment();
   const read = (key: Address) => chain.account(key);
-  const now = () => encodeAccount(read(address) ?? GONE, config, read);
-  let before = encodeJson(now());
+  const current = () => encodeAccount(read(address) ?? GONE, config, read);
+  let lastSent = encodeJson(current());
   return {
     method: 'accountNotification',
     notice: (event) => {
@@ -81,16 +78,16 @@ function account(chain: SandboxChain, address: Address, config: Config): Subscri
         (event?.kind === 'transaction' &&
           event.level === commitment &&
           event.landed.writable.includes(address));
-      const value = written ? now() : null;
+      const value = written ? current() : null;
       const text = encodeJson(value);
-      if (!written || text === before) return undefined;
-      before = text;
+      if (!written || text === lastSent) return undefined;
+      lastSent = text;
       return { result: withContext(contextSlot(chain, commitment), value) };
     },
   };
 }
 
-/** The subscriptions of one WebSocket connection. */
+/** The subscriptions of a WebSocket connection. */
 export class Subscriptions {
   private readonly open = new Map<number, Subscription>();
   private readonly stop: () => void;
@@ -105,7 +102,7 @@ export class Subscriptions {
     });
   }
 
-  /** Handles a call and returns its result; `afterwards` is to run once that is sent. */
+  /** Handles a call and returns its result; run `afterwards` when the result was sent. */
   call(method: string, params: unknown): { result: Json; afterwards?: () => void } {
     const args = new Params(params);
     if (method.endsWith('Unsubscribe')) {

@@ -18,7 +18,7 @@ import { presentInner } from './present.js';
 const TYPE = 'solana_transaction::versioned::VersionedTransaction';
 const MOST_ENCODED: Readonly<Record<string, number>> = { base58: 1683, base64: 1644 };
 
-/** Bytes to a transaction, or the node's refusal of them. */
+/** Decodes a transaction. Throws the node's error if the bytes are malformed. */
 export function decodeTransaction(bytes: Uint8Array): WireTransaction {
   try {
     return parseTransaction(bytes);
@@ -68,8 +68,8 @@ function simulationResult(result: Simulated, accounts: Json, inner: Json, replac
 }
 
 /**
- * What programs called inside; nothing if the transaction did not run because its lookups load
- * nothing.
+ * Returns the inner instructions of a simulation. The list is empty if the transaction did not run
+ * because a lookup does not resolve.
  */
 function innerCalls(
   { chain, parses }: CallContext,
@@ -80,7 +80,7 @@ function innerCalls(
   return loaded === undefined ? [] : presentInner(inner, allKeys(transaction, loaded), parses);
 }
 
-/** The accounts that the caller watches, as the simulation leaves them. */
+/** Returns the requested accounts as they are after the simulation. */
 function watched(chain: Seen, result: Simulated, config: Config | undefined, keys: number): Json {
   if (!config) return null;
   const encoding = config.string('encoding') ?? 'base64';

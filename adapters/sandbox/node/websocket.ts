@@ -51,7 +51,7 @@ export function webSocketDoor(state: NodeState): WebSocketDoor {
     const call = parse(text);
     if (!call) return send(refuse(null, new RpcError(-32700, 'Parse error')));
     const { id, method, params } = call;
-    if (id === undefined) return; // web3.js and kit keep a connection alive with notifications
+    if (id === undefined) return; // Keep-alive notifications of web3.js and kit have no id.
     state.calls.add(method, caller);
     const fault = state.faults.take(method, caller);
     if (fault?.kind === 'hang') return;

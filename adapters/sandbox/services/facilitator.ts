@@ -7,22 +7,22 @@ import { registerExactSvmScheme } from '@x402/svm/exact/facilitator';
 import { FaultBoard, type ServiceControls } from './faults.js';
 import { listen, pathOf, readJson, sendJson } from './http.js';
 
-/** CAIP-2 id of Solana mainnet: the sandbox answers with its genesis hash. */
+/** CAIP-2 id of Solana mainnet, because the sandbox has mainnet's genesis hash. */
 export const MAINNET = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
 
 /**
- * Endpoints: `/verify`, `/settle`, `/supported`. `fault('/settle', { kind: 'dropAfter' })` lands
- * the payment and loses the answer.
+ * Controls of the facilitator. Endpoints: `/verify`, `/settle`, `/supported`.
+ * `fault('/settle', { kind: 'dropAfter' })` lands the payment and drops the answer.
  */
 export interface FacilitatorControls extends ServiceControls {
-  /** Refuses connections from now on, at the same port until {@link start}. */
+  /** Refuses connections until {@link start}, which listens on the same port again. */
   stop(): Promise<void>;
   start(): Promise<void>;
 }
 
 export interface FacilitatorService {
   readonly url: string;
-  /** The key that pays the fees of every payment. */
+  /** Address that pays the fees of every payment. */
   readonly feePayer: string;
   readonly controls: FacilitatorControls;
   close(): Promise<void>;
@@ -79,7 +79,7 @@ async function answer(
   sendJson(response, 200, result);
 }
 
-/** Only that both halves are there: what is in them is for the official facilitator to judge. */
+/** Returns true if both parts are objects; the official facilitator checks their content. */
 function isPaymentRequest(
   body: unknown,
 ): body is { paymentPayload: PaymentPayload; paymentRequirements: PaymentRequirements } {

@@ -1,28 +1,28 @@
 import type { Fault } from '../types.js';
 
 /**
- * What can be done to a service from outside. An endpoint is `GET /swap/v1/quote`, a path alone
- * (`/settle`), or `*` for all.
+ * Controls that every service has. An endpoint is a method and a path (`GET /swap/v1/quote`), a
+ * path (`/settle`), or `*` for all.
  */
 export interface ServiceControls {
   /**
-   * Injects a fault; several at one endpoint come in the order they were ordered, each its number
-   * of times. Returns how to call it off.
+   * Adds a fault. Faults of an endpoint apply in the order in which they were added, each for its
+   * number of `times`. Returns a function that removes the fault.
    */
   fault(endpoint: string, fault: Fault): () => void;
   /** Ends all faults and all latency. */
   clearFaults(): void;
-  /** Holds every answer of an endpoint back by so many milliseconds; 0 undoes it. */
+  /** Delays every answer of an endpoint by `milliseconds`; 0 ends the delay. */
   setLatency(milliseconds: number, endpoint?: string): void;
   /**
-   * How often an endpoint was called since the start or {@link resetCalls}, refused and failed
-   * calls included.
+   * Returns the number of calls to an endpoint since the start or {@link resetCalls}, refused and
+   * failed calls included.
    */
   calls(endpoint?: string): number;
   resetCalls(): void;
 }
 
-/** The controls of one service, and what its server asks of them. */
+/** The controls of a service; its server passes each call to {@link admit}. */
 export class FaultBoard implements ServiceControls {
   #faults: { readonly endpoint: string; readonly fault: Fault; left: number }[] = [];
   readonly #latency = new Map<string, number>();
@@ -53,7 +53,7 @@ export class FaultBoard implements ServiceControls {
     this.#calls.clear();
   }
 
-  /** Counts a call and says what is to happen to it. */
+  /** Counts a call, and returns the fault and the latency that apply to it. */
   admit(
     method: string,
     path: string,

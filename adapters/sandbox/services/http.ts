@@ -8,14 +8,14 @@ export type Handler = (request: IncomingMessage, response: ServerResponse) => vo
 /** An HTTP server on the loopback that can be stopped and started again on the same port. */
 export interface Listener {
   readonly url: string;
-  /** Refuses connections and cuts those that are open. */
+  /** Refuses new connections and cuts open connections. */
   stop(): Promise<void>;
   start(): Promise<void>;
 }
 
 /**
- * Serves `handler` on 127.0.0.1 behind the faults of `board`, at a free port if it is 0. Every
- * origin may read the answers, injected ones too.
+ * Serves `handler` on 127.0.0.1 with the faults of `board`; port 0 picks a free port. Pages of any
+ * origin may read the answers, injected answers too.
  */
 export async function listen(port: number, board: FaultBoard, handler: Handler): Promise<Listener> {
   const timers = new Set<NodeJS.Timeout>();
@@ -51,15 +51,15 @@ export async function listen(port: number, board: FaultBoard, handler: Handler):
   };
 }
 
-/** The path of a request, without its query. */
+/** Returns the path of a request, without its query. */
 export function pathOf(request: IncomingMessage): string {
   return (request.url ?? '/').split('?', 1)[0] ?? '/';
 }
 
-/** The body of a request as JSON; undefined if it is none. */
+/** Reads the body of a request as JSON; resolves with undefined if it is not JSON. */
 export async function readJson(request: IncomingMessage): Promise<unknown> {
   const chunks: Buffer[] = [];
-  // Without an encoding set, a request yields buffers.
+  // No encoding is set, so each chunk is a Buffer.
   for await (const chunk of request) chunks.push(chunk as Buffer);
   try {
     return JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown;
@@ -68,7 +68,7 @@ export async function readJson(request: IncomingMessage): Promise<unknown> {
   }
 }
 
-/** Answers a browser's question whether it may send what it wants to. */
+/** Answers a CORS preflight with permission. */
 export function sendPreflight(request: IncomingMessage, response: ServerResponse): void {
   response.writeHead(204, {
     'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
@@ -120,7 +120,7 @@ function handleWithFault(
   }
 }
 
-/** Lets the handler do its work, and cuts the connection in place of its answer. */
+/** Makes a response cut the connection where the handler would send its answer. */
 function loseAnswer(response: ServerResponse): void {
   response.write = () => true;
   response.end = () => {

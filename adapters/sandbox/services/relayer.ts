@@ -19,23 +19,26 @@ import { FaultBoard, type ServiceControls } from './faults.js';
 import { listen, readJson, sendJson, sendPreflight } from './http.js';
 import type { Wallet } from './wallets.js';
 
-/** The methods of Kora's JSON-RPC that are served. */
+/** Methods of Kora's JSON-RPC that the relayer serves. */
 export type RelayerMethod =
   'getPayerSigner' | 'getConfig' | 'estimateTransactionFee' | 'signTransaction';
 
-/** What can be done to the relayer: everything that one may lie about. */
+/** Controls of the relayer, for every lie that a relayer can tell. */
 export interface RelayerControls extends ServiceControls {
-  /** Changes what a method answers, or holds it back; undefined undoes it. */
+  /** Changes or delays the answers of a method; undefined ends the lie. */
   lie(method: RelayerMethod, lie: Lie | undefined): void;
-  /** Changes a message before the relayer signs it, as Kora does to add a guard; undefined undoes it. */
+  /**
+   * Changes each message before the relayer signs it, as Kora does to add a guard; undefined ends
+   * this.
+   */
   tamper(change: ((message: Uint8Array) => Uint8Array) | undefined): void;
-  /** The tokens that fees are taken in, by address; `'All'`, the default, is any with a price. */
+  /** Sets the mints that pay fees, by address; `'All'`, the default, is any mint with a price. */
   accept(mints: readonly string[] | 'All'): void;
-  /** Its key, base58 of 64 bytes: a relayer may sign anything. */
+  /** Secret key of the relayer, 64 bytes in base58, because a relayer may sign anything. */
   readonly secretKey: string;
-  /** Wire bytes of each transaction that it signed, in order. */
+  /** Wire bytes of each transaction that the relayer signed, in order. */
   readonly signed: readonly Uint8Array[];
-  /** Undoes all of the above, and all faults. */
+  /** Ends all lies and faults, accepts every mint, and empties {@link signed}. */
   restore(): void;
 }
 
@@ -49,7 +52,7 @@ interface World {
   readonly chain: Chain;
   readonly rpc: ReturnType<typeof createSolanaRpc>;
   readonly key: KeyPairSigner;
-  /** Owner of the accounts that fees go to. */
+  /** Owner of the token accounts that receive fees. */
   readonly payTo: Address;
 }
 
@@ -57,13 +60,13 @@ type Lie = (
   result: Record<string, unknown>,
 ) => Record<string, unknown> | Promise<Record<string, unknown>>;
 
-/** What it earns, in hundredths: 10 percent. */
+/** Price in hundredths of the cost: the relayer's margin is 10 %. */
 const MARGIN = 110n;
 
 const REFUSED = -32000;
 const UNKNOWN_METHOD = -32601;
 
-/** Serves what Kora does: signs as fee payer for a fee in tokens, and sends nothing. */
+/** Serves Kora's API: signs as fee payer, in return for a fee in tokens, and sends nothing. */
 export async function startRelayer(options: {
   readonly port: number;
   readonly chain: Chain;
@@ -148,7 +151,7 @@ interface Params {
   readonly fee_token?: string;
 }
 
-/** What a caller is told in the error of JSON-RPC. */
+/** A refusal; its message goes into the JSON-RPC error. */
 class Refusal extends Error {}
 
 async function serve(
@@ -158,9 +161,9 @@ async function serve(
   lies: ReadonlyMap<string, Lie>,
 ): Promise<void> {
   if (request.method === 'OPTIONS') return sendPreflight(request, response);
-  const asked = (await readJson(request)) as { id?: unknown; method?: string; params?: Params };
-  const frame = { jsonrpc: '2.0', id: asked.id ?? null };
-  const method = Object.entries(answers).find(([name]) => name === asked.method);
+  const call = (await readJson(request)) as { id?: unknown; method?: string; params?: Params };
+  const frame = { jsonrpc: '2.0', id: call.id ?? null };
+  const method = Object.entries(answers).find(([name]) => name === call.method);
   try {
     if (method === undefined)
       return sendJson(response, 200, {
@@ -168,7 +171,7 @@ async function serve(
         error: { code: UNKNOWN_METHOD, message: 'Method not found' },
       });
     const [name, answer] = method;
-    const result = await answer(asked.params ?? { transaction: '' });
+    const result = await answer(call.params ?? { transaction: '' });
     sendJson(response, 200, { ...frame, result: (await lies.get(name)?.(result)) ?? result });
   } catch (error) {
     if (response.destroyed) return;
@@ -181,7 +184,7 @@ function readTransaction(base64: string): Transaction {
   return getTransactionDecoder().decode(getBase64Encoder().encode(base64));
 }
 
-/** Lamports that the transaction takes from the relayer, with its margin. */
+/** Returns the lamports that a transaction takes from the relayer, plus its margin. */
 async function costOf({ chain, rpc, key }: World, base64: string): Promise<bigint> {
   const { messageBytes } = readTransaction(base64);
   const [payer] = getCompiledTransactionMessageDecoder().decode(messageBytes).staticAccounts;
@@ -205,7 +208,7 @@ async function costOf({ chain, rpc, key }: World, base64: string): Promise<bigin
 }
 
 function mintOf(address: string): SandboxMint {
-  const mint = Object.values(SANDBOX_MINTS).find((one) => one.address === address);
+  const mint = Object.values(SANDBOX_MINTS).find((known) => known.address === address);
   if (mint === undefined) throw new Refusal('Unsupported fee token.');
   return mint;
 }
@@ -217,18 +220,18 @@ const inToken = (lamports: bigint, { picoUsd }: SandboxMint): bigint =>
 
 const TRANSFER_CHECKED = 12;
 
-/** Lamports that the transaction's transfers to the relayer are worth. */
+/** Returns the value in lamports of the transaction's token transfers to the relayer. */
 async function paidIn({ payTo }: World, { messageBytes }: Transaction): Promise<bigint> {
   const message = getCompiledTransactionMessageDecoder().decode(messageBytes);
   if (message.version !== 0) throw new Refusal('Invalid transaction: not version 0.');
-  // By account: a mint may be named through a lookup table.
-  const own = new Map<string | undefined, bigint>();
+  // Prices by token account, because a lookup table may hide the mint's address.
+  const prices = new Map<string | undefined, bigint>();
   for (const { address, tokenProgram, picoUsd } of Object.values(SANDBOX_MINTS))
-    own.set(await associatedTokenAccount(payTo, address, tokenProgram), picoUsd);
+    prices.set(await associatedTokenAccount(payTo, address, tokenProgram), picoUsd);
   let pico = 0n;
   for (const { accountIndices = [], data } of message.instructions) {
     if (data?.[0] !== TRANSFER_CHECKED || data.length !== 10) continue;
-    const price = own.get(message.staticAccounts[accountIndices[2] ?? -1]) ?? 0n;
+    const price = prices.get(message.staticAccounts[accountIndices[2] ?? -1]) ?? 0n;
     pico += new DataView(Uint8Array.from(data).buffer).getBigUint64(1, true) * price;
   }
   return pico / SANDBOX_MINTS.SOL.picoUsd;
@@ -238,7 +241,7 @@ async function signature(key: KeyPairSigner, message: ReadonlyUint8Array): Promi
   return Uint8Array.from(await signBytes(key.keyPair.privateKey, message));
 }
 
-/** Wire bytes with the relayer's signature; the others are still missing. */
+/** Returns wire bytes with the relayer's signature; the other signature slots are zero. */
 async function signAs(key: KeyPairSigner, message: ReadonlyUint8Array): Promise<Uint8Array> {
   const { header } = getCompiledTransactionMessageDecoder().decode(message);
   const slots = new Uint8Array(64 * header.numSignerAccounts);

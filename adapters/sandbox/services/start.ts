@@ -10,10 +10,10 @@ import { startFacilitator } from './facilitator.js';
 import { startRelayer } from './relayer.js';
 import { baseUnits, KeyRing } from './wallets.js';
 
-/** Lamports of each key that pays fees: enough for millions of payments. */
+/** Lamports of each wallet that pays fees: enough for millions of payments. */
 const FEE_BUDGET = 100_000_000_000n;
 
-/** Starts everything, and stops what had started if one part fails. */
+/** Starts all services. If a service fails to start, it stops the services before it. */
 export async function start(options: SandboxOptions): Promise<Sandbox> {
   const started: (() => Promise<void>)[] = [];
   const close = async (): Promise<void> => {
@@ -92,7 +92,7 @@ async function assemble(
     }
     return { secretKey, address: signer.address };
   };
-  let made = 0;
+  let mintCount = 0;
   const createMint = async ({
     decimals,
     picoUsd,
@@ -110,7 +110,7 @@ async function assemble(
     const { signer } = await keys.next('mint');
     const tokenProgram = program === 'spl-token-2022' ? TOKEN_2022_PROGRAM : TOKEN_PROGRAM;
     const mint: SandboxMint = {
-      symbol: `MINT${(made += 1)}`,
+      symbol: `MINT${(mintCount += 1)}`,
       address: signer.address,
       decimals,
       tokenProgram,

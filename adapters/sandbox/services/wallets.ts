@@ -6,16 +6,16 @@ import {
   type KeyPairSigner,
 } from '@solana/kit';
 
-/** A key pair that may be handed out. */
+/** A key pair with its exportable secret key. */
 export interface Wallet {
   readonly signer: KeyPairSigner;
-  /** Base58 of the 64 bytes: private key, then public key. */
+  /** Base58 of 64 bytes: private key, then public key. */
   readonly secretKey: string;
 }
 
 /**
- * Makes keys: from a seed, the n-th wallet of a name is always the same; without one, all are
- * random.
+ * Makes wallets. With a seed, the n-th wallet of a name is always the same; without a seed, all
+ * keys are random.
  */
 export class KeyRing {
   readonly #seed: string | undefined;
@@ -40,7 +40,7 @@ export class KeyRing {
   }
 }
 
-/** Base units of an amount as people write it (`'1.5'`). */
+/** Converts an amount of whole tokens (`'1.5'`) to base units. */
 export function baseUnits(uiAmount: string, decimals: number): bigint {
   const [, whole = '', fraction = ''] = /^(\d{1,20})(?:\.(\d+))?$/.exec(uiAmount) ?? [];
   if (whole === '' || fraction.length > decimals)

@@ -7,7 +7,7 @@ import { outcomeOf } from './outcome.js';
 const USDC = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
 const WHOLE = 10_000n;
 
-/** Quotes that are asked for until one is no worse than what was approved. */
+/** Vectors of repeated quotes, until a quote is no worse than the approved bounds. */
 export function approved(): Promise<unknown>[] {
   return Array.from({ length: 120 }, async (_, index) => {
     const random = createRandom(`spec/approved/${index}`);
@@ -16,7 +16,7 @@ export function approved(): Promise<unknown>[] {
     const slippageBps = random.pick([0, 5, 50, 100]);
     const amount = BigInt(random.int(1, 2 ** 40));
     const market = BigInt(random.int(1, 2 ** 40));
-    /** What the other side is quoted at, when it was approved and each time that it is asked. */
+    /** Returns the quoted amount of the other side after a move of the market. */
     const moved = (bps: number) => (market * (WHOLE + BigInt(bps))) / WHOLE + 1n;
     const bounds = (other: bigint, slippage: number) => ({
       maxInAmount: (isIn ? amount : (other * (WHOLE + BigInt(slippage))) / WHOLE).toString(),
@@ -40,7 +40,7 @@ export function approved(): Promise<unknown>[] {
       quotes.push(quote);
       return quote;
     };
-    const made = await outcomeOf(quoteWithin(request, worst, ask));
-    return { request, worst, quotes, ...made };
+    const outcome = await outcomeOf(quoteWithin(request, worst, ask));
+    return { request, worst, quotes, ...outcome };
   });
 }

@@ -31,7 +31,7 @@ function ownAccount(random: Random, wallet: string, mint: string): OwnAccount {
 const good = legitimate.filter(({ direction }) => !direction.includes('pyusd'));
 const forTokens = good.filter(({ expected }) => expected.inputMint !== WSOL_MINT);
 
-/** A relayer, and its fee in one of the two tokens. */
+/** Draws a relayer with a fee in either of the swap's tokens. */
 function relayFor(random: Random, { inputMint, outputMint }: (typeof good)[number]['expected']): Relay {
   const mints = [inputMint, outputMint].filter((mint) => mint !== WSOL_MINT);
   const feePayer = addressOf(random.bytes(32));
@@ -43,7 +43,7 @@ function relayFor(random: Random, { inputMint, outputMint }: (typeof good)[numbe
   };
 }
 
-/** What a relayed swap is not, by one of its parts. */
+/** Draws a relayer that differs from the given relayer in a single part, or no relayer. */
 function otherThan(random: Random, relay: Relay): Relay | undefined {
   const stranger = addressOf(random.bytes(32));
   const others: Readonly<Record<string, Relay | undefined>> = {
@@ -56,8 +56,8 @@ function otherThan(random: Random, relay: Relay): Relay | undefined {
   return others[random.pick(Object.keys(others))];
 }
 
-function composition(random: Random, one: (typeof good)[number], relay?: Relay) {
-  const { wallet, inputMint, outputMint, maxIn, minOut } = one.expected;
+function composition(random: Random, swapCase: (typeof good)[number], relay?: Relay) {
+  const { wallet, inputMint, outputMint, maxIn, minOut } = swapCase.expected;
   const amount = (most: number) => (random.chance(0.6) ? 0n : BigInt(random.int(0, most)));
   const reserved = { input: amount(1_000), output: amount(1_000), lamports: amount(1_000) };
   const lamports = () =>
@@ -78,11 +78,11 @@ function composition(random: Random, one: (typeof good)[number], relay?: Relay) 
   };
   const keepWrapped = random.chance(0.3);
   const blockhash = addressOf(random.bytes(32));
-  const expected = { ...one.expected, decoders, relay };
-  const instruction = fromKit(one.honest);
-  const given = {
-    id: one.id,
-    expected: { ...one.expected, relay },
+  const expected = { ...swapCase.expected, decoders, relay };
+  const instruction = fromKit(swapCase.honest);
+  const input = {
+    id: swapCase.id,
+    expected: { ...swapCase.expected, relay },
     instruction,
     facts,
     compute,
@@ -110,23 +110,23 @@ function composition(random: Random, one: (typeof good)[number], relay?: Relay) 
       swapAt,
       guardFrom,
       check: checkAs(expected),
-      // The same bytes, held against another relayer or fee.
+      // The same bytes, checked against another relayer or fee.
       other: other && { ...other, check: checkAs({ ...expected, ...other }) },
     };
   });
-  return { ...given, maxIn, minOut, ...composed };
+  return { ...input, maxIn, minOut, ...composed };
 }
 
-/** Swaps as they are composed around one instruction: plan, guard and message. */
+/** Vectors of swaps that are composed around an instruction: plan, guard and message. */
 export function compositions(): unknown[] {
-  const own = Array.from({ length: 90 }, (_, index) => {
+  const selfPaid = Array.from({ length: 90 }, (_, index) => {
     const random = createRandom(`spec/compositions/${index}`);
     return composition(random, random.pick(good));
   });
   const relayed = Array.from({ length: 60 }, (_, index) => {
     const random = createRandom(`spec/relayed/${index}`);
-    const one = random.pick(forTokens);
-    return composition(random, one, relayFor(random, one.expected));
+    const swapCase = random.pick(forTokens);
+    return composition(random, swapCase, relayFor(random, swapCase.expected));
   });
-  return [...own, ...relayed];
+  return [...selfPaid, ...relayed];
 }

@@ -16,7 +16,7 @@ import {
 import { fromKit } from '../../../test/unit/swaps/support.js';
 import { createDeltas } from './deltas.js';
 
-/** The static stages are over: from here on the transaction would be run. */
+/** Thrown when the static stages are over and the simulation would begin. */
 class Simulated extends Error {}
 
 const LONGEST = 4_000;
@@ -30,20 +30,20 @@ function nodeOf({ accounts: changed = new Map() }: SwapCase): InspectionNode {
   return {
     accounts: async (addresses) => ({
       slot: Number(SLOT),
-      accounts: addresses.map((one) => accounts.get(one) ?? null),
+      accounts: addresses.map((address) => accounts.get(address) ?? null),
     }),
     rent: async (bytes) => rent(bytes),
     simulate: () => Promise.reject(new Simulated()),
   };
 }
 
-/** The rule that refuses a transaction as it is; null if only a simulation could. */
-async function verdictOn(one: SwapCase): Promise<string | null> {
+/** Returns the id of the static rule that refuses a case; null if only a simulation could. */
+async function verdictOn(swapCase: SwapCase): Promise<string | null> {
   try {
-    const terms = { ...one.expected, decoders };
+    const terms = { ...swapCase.expected, decoders };
     const { broken } = await inspectTransaction(
-      nodeOf(one),
-      one.transaction,
+      nodeOf(swapCase),
+      swapCase.transaction,
       terms,
       {},
       firewallRules(decoders),
@@ -57,8 +57,8 @@ async function verdictOn(one: SwapCase): Promise<string | null> {
 }
 
 /**
- * The corpus: the chain, what was agreed, and each transaction with the rule that stops it. Bytes
- * are written as what differs from an earlier row.
+ * Vectors of the corpus: the chain, the agreed terms, and each transaction with the rule that stops
+ * it. Bytes are written as their difference from an earlier row.
  */
 export async function firewall(): Promise<unknown[]> {
   const write = createDeltas();
@@ -71,8 +71,8 @@ export async function firewall(): Promise<unknown[]> {
       rent: { per: 6_960, over: 128 },
     },
   ];
-  for (const one of [...legitimate, ...hostile]) {
-    const { id, transaction, expected, accounts } = one;
+  for (const swapCase of [...legitimate, ...hostile]) {
+    const { id, transaction, expected, accounts } = swapCase;
     const terms = JSON.stringify(expected, (_, value: unknown) =>
       typeof value === 'bigint' ? value.toString() : value,
     );
@@ -80,22 +80,22 @@ export async function firewall(): Promise<unknown[]> {
       agreed.set(terms, agreed.size);
       rows.push({ of: 'agreed', terms: expected });
     }
-    const given =
+    const content =
       transaction instanceof Uint8Array
         ? { bytes: write(transaction) }
         : typeof transaction === 'string'
           ? { text: transaction }
           : {};
-    // No bytes at all, or more than any transaction has: the tests make those themselves.
-    if (Object.keys(given).length === 0 || lengthOf(transaction) > LONGEST) continue;
+    // The tests of both languages make cases without bytes, or with too many bytes, themselves.
+    if (Object.keys(content).length === 0 || lengthOf(transaction) > LONGEST) continue;
     const changed = accounts === undefined ? undefined : Object.fromEntries(accounts);
     rows.push({
       of: 'case',
       id,
       agreed: agreed.get(terms),
-      ...given,
+      ...content,
       changed,
-      out: await verdictOn(one),
+      out: await verdictOn(swapCase),
     });
   }
   const rules = swapRules(decoders);

@@ -64,21 +64,21 @@ export const CAPS: readonly Cap[] = [
   { name: 'maxLamportsPerDay', unit: 'lamports', limit: 400_000n, windowMs: DAY_MS },
 ];
 
-export function moved(random: Random, one: Attempt): Attempt {
-  const { swapping: _swapping, ...rest } = one;
+export function moved(random: Random, attempt: Attempt): Attempt {
+  const { swapping: _swapping, ...rest } = attempt;
   return random.pick<() => Attempt>([
-    () => ({ ...one, state: 'signed' }),
+    () => ({ ...attempt, state: 'signed' }),
     () => ({ ...rest, state: 'unpaid', leftAt: NOW + random.int(0, DAY_MS) }),
-    () => ({ ...one, state: 'abandoned' }),
-    () => ({ ...one, state: 'settled', leftAt: NOW + random.int(0, 3 * DAY_MS) }),
+    () => ({ ...attempt, state: 'abandoned' }),
+    () => ({ ...attempt, state: 'settled', leftAt: NOW + random.int(0, 3 * DAY_MS) }),
     () => ({ ...rest, state: 'unsettled' }),
-    () => ({ ...one, delivered: true }),
-    () => ({ ...one, swapping: swapCost(random) }),
-    () => ({ ...one, swap: { ...fullAttemptOf().swap!, signature: text(random, 3) } }),
+    () => ({ ...attempt, delivered: true }),
+    () => ({ ...attempt, swapping: swapCost(random) }),
+    () => ({ ...attempt, swap: { ...fullAttemptOf().swap!, signature: text(random, 3) } }),
   ])();
 }
 
-/** What a store of attempts answers, call by call. */
+/** Vectors of an attempt store: sequences of calls with their answers. */
 export function stores(): unknown[] {
   return Array.from({ length: 24 }, (_, index) => {
     const random = createRandom(`spec/stores/${index}`);
@@ -88,9 +88,9 @@ export function stores(): unknown[] {
       const caps = CAPS.filter(() => random.chance(0.6));
       const owner = { wallet: random.pick(['w1', 'w2']), network: 'network' };
       const now = NOW + random.int(0, 3 * DAY_MS);
-      const one = known.length === 0 ? undefined : random.pick(known);
+      const earlier = known.length === 0 ? undefined : random.pick(known);
       const call =
-        one === undefined
+        earlier === undefined
           ? 'reserve'
           : random.pick(['reserve', 'put', 'put', 'raise', 'release', 'used', 'similar']);
       if (call === 'reserve') {
@@ -108,14 +108,14 @@ export function stores(): unknown[] {
         };
       }
       if (call === 'put' || call === 'raise') {
-        const attempt = json(moved(random, one!));
+        const attempt = json(moved(random, earlier!));
         try {
           const before = store.replacing(attempt, call === 'raise' ? caps : []);
           const isFull = before !== undefined && 'cap' in before;
           const isKept = before !== undefined && !isFull;
           if (isKept) {
             store.keep(attempt);
-            known[known.indexOf(one!)] = attempt;
+            known[known.indexOf(earlier!)] = attempt;
           }
           return {
             call,
@@ -133,9 +133,9 @@ export function stores(): unknown[] {
         }
       }
       if (call === 'release') {
-        const isGone = store.releasable(one!.id) !== undefined;
-        if (isGone) store.remove(one!.id);
-        return { call, id: one!.id, out: isGone };
+        const isReleased = store.releasable(earlier!.id) !== undefined;
+        if (isReleased) store.remove(earlier!.id);
+        return { call, id: earlier!.id, out: isReleased };
       }
       if (call === 'used') return { call, owner, now, caps, out: store.used(owner, caps, now) };
       const key = random.chance(0.5) ? undefined : random.pick(['k1', 'k2']);
@@ -154,7 +154,7 @@ export function stores(): unknown[] {
 
 type Step = { readonly step: string; readonly [name: string]: unknown };
 
-/** An account's balance, step by step. */
+/** Vectors of an account's balance: sequences of steps with the available amount. */
 export function balances(): unknown[] {
   return Array.from({ length: 40 }, (_, index) => {
     const random = createRandom(`spec/balances/${index}`);
@@ -186,7 +186,7 @@ export function balances(): unknown[] {
   });
 }
 
-/** What is an attempt, and what is none. */
+/** Vectors of values that are attempts, or not. */
 export function attempts(): unknown[] {
   const whole = json(fullAttemptOf({ id: 'id' })) as unknown as Record<string, unknown>;
   const spoils: readonly (readonly [string, unknown])[] = [
@@ -262,13 +262,13 @@ const POLICY = parsePolicy(
   SOLANA_MAINNET,
 );
 
-/** What attempts cost, and what caps say of that. */
+/** Vectors of the cost of attempts, and of the answers of caps. */
 export function costs(): unknown[] {
   const drawn = Array.from({ length: 150 }, (_, index) => {
     const random = createRandom(`spec/costs/${index}`);
-    const one = json(drawAttempt(random, 'id'));
-    // Every tenth is a swap that is for no payment.
-    const attempt = index % 10 === 0 ? { ...one, amount: '0', microUsd: '0' } : one;
+    const paying = json(drawAttempt(random, 'id'));
+    // Every tenth attempt is a swap without a payment.
+    const attempt = index % 10 === 0 ? { ...paying, amount: '0', microUsd: '0' } : paying;
     const isPaid = random.chance(0.7);
     const refusal = checkPayment(POLICY, attempt);
     const caps = capsFor(POLICY, attempt);
@@ -300,7 +300,7 @@ export function costs(): unknown[] {
         message: refusal.message,
         details: refusal.details,
       },
-      caps: caps.map((one, at) => ({ ...one, takes: used[at] })),
+      caps: caps.map((limit, at) => ({ ...limit, takes: used[at] })),
       use:
         cap &&
         capUse(

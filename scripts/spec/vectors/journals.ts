@@ -34,12 +34,12 @@ const endpoint = {
   ...{ secrets: [{ secret: 'whsec_AA==' }], createdAt: NOW },
 };
 
-/** What one process does in one step. */
+/** Draws the records that a process writes in a step. */
 function draw(random: Random, known: Attempt[], at: number): FileRecord[] {
-  const one = known.length === 0 ? undefined : random.pick(known);
+  const earlier = known.length === 0 ? undefined : random.pick(known);
   const account = random.pick(['a', 'b']);
-  const change = (it: object): FileRecord => ({ balance: ['w1', 'network', account, it] });
-  const id = one?.id ?? 'none';
+  const change = (step: object): FileRecord => ({ balance: ['w1', 'network', account, step] });
+  const id = earlier?.id ?? 'none';
   const put = (attempt: Attempt): FileRecord => {
     const before = known.findIndex((other) => other.id === attempt.id);
     if (before === -1) known.push(attempt);
@@ -50,10 +50,10 @@ function draw(random: Random, known: Attempt[], at: number): FileRecord[] {
   return random.pick<() => FileRecord[]>([
     () => [put(json(drawAttempt(random, `id-${at}`))), { claim: [`id-${at}`] }],
     () => [put(json(drawAttempt(random, `id-${at}`)))],
-    () => (one === undefined ? [] : [put(json(moved(random, one)))]),
-    () => (one === undefined ? [] : [put(json({ ...moved(random, one), delivered: true }))]),
+    () => (earlier === undefined ? [] : [put(json(moved(random, earlier)))]),
+    () => (earlier === undefined ? [] : [put(json({ ...moved(random, earlier), delivered: true }))]),
     () => {
-      if (one !== undefined) known.splice(known.indexOf(one), 1);
+      if (earlier !== undefined) known.splice(known.indexOf(earlier), 1);
       return [{ release: id }, { drop: [id] }];
     },
     () => [change({ see: { amount: '90', at: NOW + at, slot: at }, moved: '-3' })],
@@ -78,11 +78,11 @@ function draw(random: Random, known: Attempt[], at: number): FileRecord[] {
   ])();
 }
 
-/** All that a journal of these records says. */
-function said(state: State, now: number) {
+/** Returns the answers of a journal with this state. */
+function answersOf(state: State, now: number) {
   return {
     attempts: OWNERS.map((owner) =>
-      [...state.attempts.attempts(owner)].map((one) => [one.id, one.state]),
+      [...state.attempts.attempts(owner)].map((attempt) => [attempt.id, attempt.state]),
     ),
     used: OWNERS.map((owner) => state.attempts.used(owner, CAPS, now)),
     found: OWNERS.map((owner) => state.attempts.similar(owner, 'f1', undefined).map(({ id }) => id)),
@@ -90,7 +90,7 @@ function said(state: State, now: number) {
     locks: [...state.locks],
     counts: [...state.counts],
     seats: [...state.seats.keys()],
-    balances: [...state.balances].map(([name, one]) => [...accountOf(name), withTexts(one)]),
+    balances: [...state.balances].map(([name, balance]) => [...accountOf(name), withTexts(balance)]),
     history: state.history,
     sealedBy: state.sealedBy ?? null,
     outbox: state.outbox.content().length,
@@ -98,12 +98,12 @@ function said(state: State, now: number) {
 }
 
 function fileOf(bytes: Buffer): OpenFile {
-  const no = (): never => {
+  const refuse = (): never => {
     throw new Error('It is only read.');
   };
   return {
     ...{ id: () => ({ device: 0n, inode: 0n }), names: () => 1, size: () => bytes.length },
-    ...{ append: no, truncate: no, sync: no, close: () => undefined },
+    ...{ append: refuse, truncate: refuse, sync: refuse, close: () => undefined },
     read: (into, position) => bytes.copy(into, 0, position),
   };
 }
@@ -111,14 +111,14 @@ function fileOf(bytes: Buffer): OpenFile {
 async function read(bytes: Buffer, now: number) {
   try {
     const current = await readCurrent(fileOf(bytes), archive);
-    return { end: current.scanner.end, says: said(current.state, now), state: current.state };
+    return { end: current.scanner.end, says: answersOf(current.state, now), state: current.state };
   } catch (error) {
     if (!(error instanceof Damage)) throw error;
     return { damage: error.offset };
   }
 }
 
-/** The same as a machine that failed may leave it, and as a disk may. */
+/** Returns the bytes as a crash, a power failure or a disk error may leave them. */
 function spoiled(random: Random, bytes: Buffer): Buffer {
   const at = random.int(0, bytes.length - 1);
   return random.pick<() => Buffer>([
@@ -154,7 +154,7 @@ async function files(): Promise<unknown[]> {
       bytes = Buffer.concat([bytes, encodeLine(bytes.length, JSON.stringify([id, seat]))]);
     let end = bytes.length;
     for (let at = 0; at < 12; at += 1) {
-      // One that lost a race was written by a process that had not read the last.
+      // A late line lost a race: its process had not read the last line.
       const isLate = random.chance(0.1);
       const synced = random.chance(0.2) ? [{ synced: end }] : [];
       const line = [random.pick(PROCESSES), ...synced, ...draw(random, isLate ? [] : known, at)];
@@ -227,7 +227,7 @@ function drawnState(random: Random): Partial<Attempt> {
   } as Partial<Attempt>;
 }
 
-/** What the journal in Postgres is given. */
+/** Vectors of the names and rows that the Postgres journal writes. */
 function rows(): unknown[] {
   const texts = ['', 'a', 'é 汉 🪙', '"\\\n\u0000', '\ud800 half'];
   const names = texts.map((text) => ({
@@ -240,16 +240,16 @@ function rows(): unknown[] {
   const drawn = Array.from({ length: 60 }, (_, index) => {
     const random = createRandom(`spec/rows/${index}`);
     const attempt = json(moved(random, drawAttempt(random, texts[index % 5] ?? '')));
-    const asked = CAPS.map((cap) => ({ cap, cost: takenOf(cap, attempt) }));
-    const values = capValues(asked, attempt.at).map((list) =>
-      (list as unknown[]).map((one) => (one === -Infinity ? 'never' : one)),
+    const costs = CAPS.map((cap) => ({ cap, cost: takenOf(cap, attempt) }));
+    const values = capValues(costs, attempt.at).map((list) =>
+      (list as unknown[]).map((value) => (value === -Infinity ? 'never' : value)),
     );
     return { of: 'row', attempt, columns: columnsOf(attempt), caps: CAPS, values };
   });
   return [...names, ...drawn];
 }
 
-/** Journals as they are kept: lines, files sound and spoiled, rows of Postgres, events. */
+/** Vectors of journals: lines, sound and spoiled files, rows of Postgres, and events. */
 export async function journals(): Promise<unknown[]> {
   return [...lines(), ...(await files()), ...rows(), ...events()];
 }

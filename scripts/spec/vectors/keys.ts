@@ -46,7 +46,7 @@ function attempt(make: () => { readonly address: string }): unknown {
   }
 }
 
-/** Keys as callers give them, signatures, addresses, and nonces of payments. */
+/** Vectors of keys from callers, signatures, addresses, and nonces of payments. */
 export async function keys(): Promise<unknown[]> {
   const random = createRandom('spec/keys');
   const signer = createSeedSigner(seed);
@@ -65,9 +65,9 @@ export async function keys(): Promise<unknown[]> {
     { message, signature: new Uint8Array(64) },
   ];
   const verified = await Promise.all(
-    [...signed, ...spoilt].map(async (one) => ({
-      ...{ of: 'verify', ...one, address: signer.address },
-      out: await verifySignature(one.message, one.signature, signer.address),
+    [...signed, ...spoilt].map(async (pair) => ({
+      ...{ of: 'verify', ...pair, address: signer.address },
+      out: await verifySignature(pair.message, pair.signature, signer.address),
     })),
   );
   const purposes = [
@@ -78,7 +78,7 @@ export async function keys(): Promise<unknown[]> {
   ];
   const addresses = [...Object.values(KEYS), ...BAD_KEYS, ...RESERVED_KEYS];
   return [
-    // The caller's bytes are not to be erased for the next row.
+    // Clone the secret, because the signer erases its bytes and the next row needs them.
     ...SECRETS.map((secret) => ({
       ...{ of: 'secret', in: secret },
       out: attempt(() => createKeySigner(structuredClone(secret) as string)),
@@ -87,9 +87,9 @@ export async function keys(): Promise<unknown[]> {
       ...{ of: 'seed', in: bytes },
       out: attempt(() => createSeedSigner(Uint8Array.from(bytes))),
     })),
-    ...signed.map((one) => ({ of: 'sign', seed, ...one })),
+    ...signed.map((pair) => ({ of: 'sign', seed, ...pair })),
     ...verified,
-    ...addresses.map((one) => ({ of: 'address', in: one, out: isAddress(one) })),
+    ...addresses.map((address) => ({ of: 'address', in: address, out: isAddress(address) })),
     ...purposes.map((purpose) => ({
       ...{ of: 'nonce', in: purpose },
       out: nonceFor(purpose, (length) => new Uint8Array(length).fill(7)),

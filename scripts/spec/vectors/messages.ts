@@ -35,7 +35,7 @@ const refusal = (error: unknown): string => {
   throw error;
 };
 
-/** Messages of any instructions, with and without lookup tables. */
+/** Vectors of messages with random instructions, with and without lookup tables. */
 export function messages(): unknown[] {
   return Array.from({ length: 110 }, (_, index) => {
     const random = createRandom(`spec/messages/${index}`);
@@ -62,7 +62,7 @@ export function messages(): unknown[] {
   });
 }
 
-/** Bytes that are no transaction, or another than they seem. */
+/** Vectors of bytes that are no transaction, or a changed transaction. */
 export function transactions(): unknown[] {
   return Array.from({ length: 120 }, (_, index) => {
     const random = createRandom(`spec/transactions/${index}`);
@@ -140,7 +140,7 @@ function facts(offer: Offer, payer: string, random: Random) {
   };
 }
 
-/** Payments from terms to the header that is presented. */
+/** Vectors of payments, from the terms to the presented header. */
 export function payments(): unknown[] {
   return Array.from({ length: 140 }, (_, index) => {
     const random = createRandom(`spec/payments/${index}`);
@@ -149,11 +149,11 @@ export function payments(): unknown[] {
     const terms = readTerms({ body }) as PaymentRequired;
     const [reading] = readOffers(terms, SOLANA_MAINNET, payer);
     if (reading?.ok !== true) throw new Error('the offer is not payable');
-    const given = facts(reading.offer, payer, random);
-    const { message, memo } = x402Protocol.build(given);
+    const paymentFacts = facts(reading.offer, payer, random);
+    const { message, memo } = x402Protocol.build(paymentFacts);
     const signature = random.bytes(64);
     const bytes = random.bytes(16);
-    const { offer: _offer, ...rest } = given;
+    const { offer: _offer, ...rest } = paymentFacts;
     const input = { body, ...rest, signature, random: bytes };
     const transaction = assembleTransaction(message, new Map([[payer, signature]]));
     try {

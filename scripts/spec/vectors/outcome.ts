@@ -1,6 +1,6 @@
 import { isExactChangeError } from '../../../src/errors.js';
 
-/** What work gives, or what it is refused for. */
+/** Runs `work` and returns its result, or the code and details of its error. */
 export function outcome(work: () => unknown): Record<string, unknown> {
   try {
     return { out: work() };
@@ -9,7 +9,7 @@ export function outcome(work: () => unknown): Record<string, unknown> {
   }
 }
 
-/** The same of work that is waited for. */
+/** Does the same for a promise. */
 export async function outcomeOf(work: Promise<unknown>): Promise<Record<string, unknown>> {
   return work.then((out) => ({ out }), refusal);
 }

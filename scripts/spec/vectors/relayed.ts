@@ -26,7 +26,7 @@ const result = (value: unknown): Answer => [
   JSON.stringify({ jsonrpc: '2.0', id: 1, result: value }),
 ];
 
-/** Answers that fit no question. */
+/** Answers that are wrong for every call. */
 const odd: readonly Answer[] = [
   [200, 'null'],
   [200, '{"result":[]}'],
@@ -45,13 +45,13 @@ const odd: readonly Answer[] = [
 const payer = { signer_address: STRANGER, payment_address: WALLET };
 const rules = (value: unknown) => result({ validation_config: { allowed_spl_paid_tokens: value } });
 const facts: readonly (readonly [payer: Answer, config: Answer])[] = [
-  ...[[], [USDC, USDT], 'All', null, [7, USDC]].map((one) => [result(payer), rules(one)] as const),
+  ...[[], [USDC, USDT], 'All', null, [7, USDC]].map((mints) => [result(payer), rules(mints)] as const),
   [result(payer), result({})],
   [result(payer), result({ validation_config: 5 })],
   ...[{}, { signer_address: STRANGER }, { ...payer, payment_address: 'x' }].map(
-    (one) => [result(one), result({})] as const,
+    (value) => [result(value), result({})] as const,
   ),
-  ...odd.map((one) => [one, result({})] as const),
+  ...odd.map((answer) => [answer, result({})] as const),
 ];
 
 const priced = { fee_in_token: 12_345, signer_pubkey: STRANGER, payment_address: WALLET };
@@ -68,14 +68,14 @@ const fees: readonly Answer[] = [
 ];
 
 const signings: readonly Answer[] = [
-  ...['AQID', 'AQI=', '', 'AQI', '%%%', 'AQ ID', 7, null, 'ÄQID'].map((one) =>
-    result({ signed_transaction: one }),
+  ...['AQID', 'AQI=', '', 'AQI', '%%%', 'AQ ID', 7, null, 'ÄQID'].map((transaction) =>
+    result({ signed_transaction: transaction }),
   ),
   ...odd,
 ];
 
-/** One question, what left for it, and what was made of its answers. */
-async function asked(
+/** Makes a vector of a call to the relayer: its requests, the answers, and the result. */
+async function callVector(
   call: string,
   answers: readonly Answer[],
   ask: (relayer: Relayer) => Promise<unknown>,
@@ -99,8 +99,8 @@ async function asked(
     ...{ url: 'https://kora.test/', apiKey: answers.length > 1 ? 'key' : undefined },
     ...{ fetch: fetched, timeoutMs: 30_000, runtime: systemRuntime },
   });
-  const made = await outcomeOf(ask(relayer));
-  return { of: 'call', call, answers, seen, ...made };
+  const outcome = await outcomeOf(ask(relayer));
+  return { of: 'call', call, answers, seen, ...outcome };
 }
 
 interface Change {
@@ -110,15 +110,18 @@ interface Change {
   readonly after: bigint;
 }
 
-/** A transaction that landed, as a node shows it: sound mostly, and one that failed moved nothing. */
+/**
+ * Draws a landed transaction in a node's form. Mostly its amounts add up, and a failed transaction
+ * moves nothing.
+ */
 function landedOf(random: Random, accounts: readonly string[], mints: readonly string[]) {
   const error = random.chance(0.3) ? '{"InstructionError":[3,1]}' : null;
   const isStill = error !== null && random.chance(0.7);
   const most = isStill ? 0 : 3_000_000;
   const fee = BigInt(random.pick([5_000, 10_000, random.int(5_000, 90_000)]));
   const moves = accounts.map(() => BigInt(random.pick([0, random.int(-most, most)])));
-  const sum = moves.slice(1).reduce((all, one) => all + one, 0n);
-  // What is left of all that moves is the fee, unless the node errs.
+  const sum = moves.slice(1).reduce((total, move) => total + move, 0n);
+  // All moves add up to the fee, unless the node errs.
   const first = random.chance(0.9) ? -fee - sum : 1n;
   const lamports = new Map(
     accounts.map((account, at) => {
@@ -133,23 +136,25 @@ function landedOf(random: Random, accounts: readonly string[], mints: readonly s
       const after = isStill ? before : BigInt(random.int(0, 2 ** 20));
       return { account, owner: random.pick([WALLET, STRANGER]), mint: random.pick(mints), before, after };
     });
-  const tokenChanges = random.chance(0.6) ? changes.map((one) => even(one, changes)) : changes;
+  const tokenChanges = random.chance(0.6)
+    ? changes.map((change) => balanced(change, changes))
+    : changes;
   return {
     ...{ slot: 7, error, signatures: [], feeLamports: fee, tokenChanges, tellsTokens: true },
     lamports,
   };
 }
 
-/** The last account of a mint has what the others gave of it. */
-function even<T extends Change>(one: T, all: readonly T[]): T {
-  const same = all.filter(({ mint }) => mint === one.mint);
-  if (same[same.length - 1] !== one) return one;
+/** Adjusts the last change of a mint so that all changes of the mint add up to zero. */
+function balanced<T extends Change>(change: T, changes: readonly T[]): T {
+  const same = changes.filter(({ mint }) => mint === change.mint);
+  if (same[same.length - 1] !== change) return change;
   const others = same.slice(0, -1).reduce((sum, { before, after }) => sum + after - before, 0n);
-  const before = one.before + (others > 0n ? others : 0n);
-  return { ...one, before, after: before - others };
+  const before = change.before + (others > 0n ? others : 0n);
+  return { ...change, before, after: before - others };
 }
 
-/** Swaps that landed, also relayed ones, and what they took and brought. */
+/** Vectors of landed swaps, also relayed swaps, with the amounts that they took and brought. */
 function ends(): unknown[] {
   return Array.from({ length: 160 }, (_, index) => {
     const random = createRandom(`spec/relayed/ends/${index}`);
@@ -185,15 +190,17 @@ function ends(): unknown[] {
 
 const BYTES = Uint8Array.of(1, ...new Uint8Array(64), 128, 255);
 
-/** What a relayer is asked, byte for byte, what its answers mean, and swaps that it paid for. */
+/** Vectors of requests to a relayer, of its answers, and of relayed swaps. */
 export async function relayed(): Promise<unknown[]> {
   const calls = [
-    ...facts.map((both) => asked('facts', both, (one) => one.facts(undefined))),
-    ...fees.map((one) =>
-      asked('fee', [one], (relayer) => relayer.fee(BYTES, USDC, known, undefined)),
+    ...facts.map((answers) =>
+      callVector('facts', answers, (relayer) => relayer.facts(undefined)),
     ),
-    ...signings.map((one) =>
-      asked('sign', [one], (relayer) => relayer.sign(BYTES, known, undefined)),
+    ...fees.map((answer) =>
+      callVector('fee', [answer], (relayer) => relayer.fee(BYTES, USDC, known, undefined)),
+    ),
+    ...signings.map((answer) =>
+      callVector('sign', [answer], (relayer) => relayer.sign(BYTES, known, undefined)),
     ),
   ];
   return [...(await Promise.all(calls)), ...ends()];

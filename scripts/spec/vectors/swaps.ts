@@ -18,7 +18,7 @@ import { outcome } from './outcome.js';
 const USDC = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
 const TOKEN = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
 
-/** Jupiter's quotes, its refusals, and what a quote has to say. */
+/** Vectors of Jupiter's quotes and refusals, sound and malformed. */
 export function quotes(): unknown[] {
   const rows = Array.from({ length: 160 }, (_, index) => {
     const random = createRandom(`spec/quotes/${index}`);
@@ -83,7 +83,7 @@ export function quotes(): unknown[] {
   return [...rows, ...refusals];
 }
 
-/** Swap instructions, also broken ones, as they are read. */
+/** Vectors of swap instructions, also broken instructions, with their decoded form. */
 export function instructions(): unknown[] {
   const good = legitimate.map(({ honest }) => fromKit(honest));
   return Array.from({ length: 260 }, (_, index) => {
@@ -110,7 +110,7 @@ export function instructions(): unknown[] {
 const SYSTEM = '11111111111111111111111111111111';
 const STRANGER = 'GyGKxMyg1p9SsHfm15MkNUu1u9TN2JtTspcdmrtGUdse';
 
-/** What programs call inside a swap, and the rule that it breaks. */
+/** Vectors of inner instructions of a swap, with the rule that they break. */
 export function inner(): unknown[] {
   const wallet = 'AKnL4NNf3DGWZJS6cPknBuEGnVsV4A4m5tgebLHaRSZ9';
   const own = [associatedTokenAddress(wallet, USDC, TOKEN)];
@@ -158,7 +158,7 @@ export function inner(): unknown[] {
     call('no program', { type: 'transfer', info: {} }),
   ];
   const transfer = calls[0];
-  return [[], ...calls.map((one) => [transfer, one])].map((instructions) => {
+  return [[], ...calls.map((inner) => [transfer, inner])].map((instructions) => {
     const shown = [{ index: 3, instructions }];
     try {
       const inner = readInner(shown);
@@ -181,7 +181,7 @@ export function inner(): unknown[] {
   });
 }
 
-/** Which tokens are tried, in which order. */
+/** Vectors of the tokens that a swap tries to sell, in order. */
 export function candidates(): unknown[] {
   const wallet = 'AKnL4NNf3DGWZJS6cPknBuEGnVsV4A4m5tgebLHaRSZ9';
   return Array.from({ length: 60 }, (_, index) => {

@@ -9,7 +9,7 @@ import { base64, envelopeV2, KEYS, MAINNET, ODD_402S, type Odd402 } from '../../
 
 const SHORT = 12_000;
 
-/** What a 402 asks for, as the client reads it, and how each of its offers is judged. */
+/** Returns the terms of a 402 as the client reads them, with the judgement of each offer. */
 async function judged({ headers, body }: Odd402): Promise<unknown> {
   try {
     const terms = await readPaymentRequired(new Response(body, { status: 402, headers }), {
@@ -17,8 +17,8 @@ async function judged({ headers, body }: Odd402): Promise<unknown> {
     });
     if (terms === undefined) return null;
     const { terms: read, readings } = judgeOffers(terms, MAINNET, KEYS.payer);
-    const offers = readings.map((one) =>
-      one.ok ? { offer: { ...one.offer, raw: undefined } } : one.refusal,
+    const offers = readings.map((reading) =>
+      reading.ok ? { offer: { ...reading.offer, raw: undefined } } : reading.refusal,
     );
     return { version: read.x402Version, offers };
   } catch (error) {
@@ -29,14 +29,14 @@ async function judged({ headers, body }: Odd402): Promise<unknown> {
 
 const lengthOf = (body: Odd402['body']): number => body?.length ?? 0;
 
-/** Odd and hostile 402s; those beyond the bounds on size are made by the tests. */
+/** Vectors of odd and hostile 402s; the tests make the oversized ones themselves. */
 export async function terms(): Promise<unknown[]> {
   const rows: unknown[] = [];
   for (const odd of ODD_402S) {
     const { name, headers, body } = odd;
     if (lengthOf(body) > SHORT || JSON.stringify(headers).length > SHORT) continue;
-    const given = body === null ? {} : typeof body === 'string' ? { body } : { bytes: body };
-    rows.push({ name, headers, ...given, out: await judged(odd) });
+    const content = body === null ? {} : typeof body === 'string' ? { body } : { bytes: body };
+    rows.push({ name, headers, ...content, out: await judged(odd) });
   }
   return rows;
 }
@@ -53,7 +53,7 @@ const JSON_TEXTS = [
   ...['{"\\u0061":1,"a":2}', '{"é":"😀"}', '{"a":"\\ud83d\\ude00"}', '{"a":1}\u00a0', '[[],{}]'],
   `${'['.repeat(16)}${']'.repeat(16)}`,
   `${'['.repeat(17)}${']'.repeat(17)}`,
-  // A text without an end: what it holds is not looked at, once or for each of its quotes.
+  // An unterminated string; the brackets in it must not count as nesting.
   `["${'\\"['.repeat(17)}`,
   JSON.stringify({ s: 'x'.repeat(4_096) }),
   JSON.stringify({ s: 'x'.repeat(4_097) }),
@@ -61,7 +61,7 @@ const JSON_TEXTS = [
   JSON.stringify({ s: '😀'.repeat(2_049) }),
 ];
 
-/** Strict JSON, and the same as it is echoed. */
+/** Vectors of JSON texts, with their echo or the reason of their refusal. */
 export function json(): unknown[] {
   return JSON_TEXTS.map((text) => {
     const read = readJson(text);
@@ -84,11 +84,11 @@ const VALUES: readonly unknown[] = [
 
 export function headers(): unknown[] {
   const encoded = VALUES.map(encodeHeader);
-  const all = [
+  const headerValues = [
     ...encoded,
-    ...encoded.map((one) => one.replace(/=+$/, '')),
-    ...encoded.map((one) => one.replace(/\+/g, '-').replace(/\//g, '_')),
-    ...VALUES.map((one) => Buffer.from(JSON.stringify(one)).toString('latin1')),
+    ...encoded.map((header) => header.replace(/=+$/, '')),
+    ...encoded.map((header) => header.replace(/\+/g, '-').replace(/\//g, '_')),
+    ...VALUES.map((value) => Buffer.from(JSON.stringify(value)).toString('latin1')),
     ...['', ' ', '{', 'e30', 'e30=', 'e30==', 'e30===', 'e3 0=', 'W10=', 'bnVsbA==', 'e30=, e30='],
     ...[base64('"text"'), base64('{"a":1}x'), base64('\ufeff{}'), `${base64('{}')}\n`],
   ];
@@ -104,7 +104,7 @@ export function headers(): unknown[] {
   );
   return [
     ...VALUES.map((value) => ({ of: 'encode', in: value, out: encodeHeader(value) })),
-    ...all.map((value) => {
+    ...headerValues.map((value) => {
       const read = decodeHeader(value);
       return { of: 'decode', in: value, out: read === undefined ? null : JSON.stringify(read) };
     }),
@@ -125,7 +125,7 @@ const REQUESTS: readonly (readonly [string, string, string | undefined, string |
   ['POST', 'https://h.example/u', '--ab\r\na\r\n--ab--', 'multipart/form-data; boundary="ab"'],
 ];
 
-/** What equal requests have in common. */
+/** Vectors of request fingerprints; equal requests have the same fingerprint. */
 export function fingerprints(): unknown[] {
   return REQUESTS.map(([method, url, body, type]) => ({
     ...{ method, url, body, type },

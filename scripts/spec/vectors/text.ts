@@ -42,18 +42,18 @@ const attempt = (work: () => string): string | null => {
 };
 
 export function text(): unknown[] {
-  const clean = WILD.map((one) => ({ of: 'cleanText', in: one, out: cleanText(one) }));
+  const clean = WILD.map((text) => ({ of: 'cleanText', in: text, out: cleanText(text) }));
   hideKey(SECRETS.key);
   hideAddress(SECRETS.address);
   hideHeaders(SECRETS.headers);
   return [
     ...clean,
     { of: 'secrets', in: SECRETS },
-    ...SHOWN.map((one) => ({ of: 'redact', in: one, out: redact(one) })),
-    ...HOSTS.map((one) => ({ of: 'host', in: one, out: attempt(() => readHost('host', one)) })),
-    ...HOSTS.map((one) => ({
-      ...{ of: 'listedHost', in: one },
-      out: attempt(() => readListedHost('host', one)),
+    ...SHOWN.map((text) => ({ of: 'redact', in: text, out: redact(text) })),
+    ...HOSTS.map((host) => ({ of: 'host', in: host, out: attempt(() => readHost('host', host)) })),
+    ...HOSTS.map((host) => ({
+      ...{ of: 'listedHost', in: host },
+      out: attempt(() => readListedHost('host', host)),
     })),
   ];
 }

@@ -46,7 +46,7 @@ function bytes(random: Random, kind: 'mint' | 'account'): Uint8Array {
   return Uint8Array.of(...data, ...padding, mark, ...extensions, ...end);
 }
 
-/** Mints and token accounts as they lie on chain, and what is made of them. */
+/** Vectors of mints, token accounts and lookup tables on the chain, with their decoded form. */
 export async function tokens(): Promise<unknown[]> {
   const drawn = Array.from({ length: 300 }, (_, index) => {
     const random = createRandom(`spec/tokens/${index}`);
@@ -86,7 +86,7 @@ export async function tokens(): Promise<unknown[]> {
     };
   });
   const addresses = [...WORLD.keys()];
-  const accounts = addresses.map((one) => WORLD.get(one) ?? null);
+  const accounts = addresses.map((address) => WORLD.get(address) ?? null);
   const reader = { accounts: async () => ({ slot: Number(SLOT), accounts }) };
   const tables = (await readTables(reader, addresses.slice(0, 100))).map((out, index) => ({
     ...{

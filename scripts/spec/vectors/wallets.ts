@@ -22,7 +22,7 @@ import {
 
 const original = compile(payment);
 
-/** The rule that a wallet's transaction breaks, or how many guards it has. */
+/** Returns the rule that a wallet's transaction breaks, or the number of its guards. */
 function verdictOn(transaction: Uint8Array): string | number {
   const judged = judgeChange(original, transaction);
   return 'id' in judged ? judged.id : judged.guards;
@@ -36,7 +36,7 @@ const change = (transaction: Uint8Array) => ({
 const changed = (message: Compiled) =>
   change(wire(compile(message), message.header.numSignerAccounts));
 
-/** Whatever any one bit of a transaction says. */
+/** Returns the verdict on a transaction for each flipped bit. */
 function flips(transaction: Uint8Array): unknown[] {
   return Array.from(transaction, (byte, at) => ({
     of: 'flip',
@@ -49,7 +49,7 @@ function flips(transaction: Uint8Array): unknown[] {
   })).filter(({ at }) => at === 0 || at >= 129);
 }
 
-/** What wallets made of a payment, and what becomes of that. */
+/** Vectors of payments that wallets changed, with the verdict on the change. */
 export function walletChanges(): unknown[] {
   const places = payment.instructions.length + 1;
   const start = wire(compile(guarded(payment, WALLET, { before: 1, after: 2 })));
@@ -73,7 +73,7 @@ export function walletChanges(): unknown[] {
 const guard = { program: LIGHTHOUSE_PROGRAM, accounts: [], data: Uint8Array.of(15, 0) };
 const guards = (count: number) => Array.from({ length: count }, () => guard);
 
-/** Payments with guards, and why the official facilitators refuse them. */
+/** Vectors of payments with guards, with the reason why official facilitators refuse them. */
 function forms(): unknown[] {
   const kinds = [
     { x402Version: 2, takesMemo: true },
@@ -97,7 +97,7 @@ function forms(): unknown[] {
             ...guards(after),
           ],
         });
-        // The other members of an offer say nothing of its form.
+        // The form depends only on these fields of an offer.
         return { of: 'form', kind, message, out: refusesForm(kind as Offer, message) ?? null };
       }),
     ),

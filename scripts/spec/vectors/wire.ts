@@ -12,7 +12,7 @@ import { eventOf, hmac, OTHER_SECRET, SECRET } from '../../../test/unit/webhooks
 
 type Json = Record<string, unknown>;
 
-/** What a service's problem becomes on the client's side. */
+/** Vectors of a service's problems, with the errors that clients make of them. */
 export function problems(): unknown[] {
   const plain = errorCodes.map((code) =>
     problemOf(
@@ -101,7 +101,7 @@ const ANSWERS: readonly (readonly [keyof typeof operations, unknown])[] = [
     ] as const
   ).map((change) => ['quote', { ...quote, ...change }] as const),
   ...([balanceOfUsdc, [balanceOfUsdc], [], { ...balanceOfUsdc, slot: 1.5 }, null] as const).map(
-    (one) => ['balance', one] as const,
+    (answer) => ['balance', answer] as const,
   ),
   ['buildSwap', swap],
   ['buildSwap', { ...swap, transaction: 'AAAA' }],
@@ -127,7 +127,7 @@ const ANSWERS: readonly (readonly [keyof typeof operations, unknown])[] = [
   ],
 ];
 
-/** Answers of a service as they are read, and requests as they are written. */
+/** Vectors of a service's answers as clients read them, and of queries as clients write them. */
 export function operationsOf(): unknown[] {
   const answers = ANSWERS.map(([operation, value]) => {
     const read = readAs<unknown>(operations[operation].response, value);
@@ -148,7 +148,7 @@ export function operationsOf(): unknown[] {
 
 const NOW = Date.parse('2026-11-20T10:00:30.000Z');
 
-/** Webhooks as they arrive, and whether they are taken. */
+/** Vectors of webhooks, with their event or the reason of their refusal. */
 export function webhooks(): unknown[] {
   const event = eventOf();
   const { id, ...rest } = event;

@@ -51,7 +51,7 @@ const paying = (attack: string, ...compute: readonly FilledInstruction[]): Attac
   make: replacing(() => ({ compute })),
 });
 
-// Micro-lamports a unit.
+// Prices are micro-lamports per compute unit.
 const fees: readonly Attack[] = [
   paying('prio_fee', unitLimit(MOST_UNITS), unitPrice(1_000_000_000n)),
   paying('prio_fee_all_there_is', unitLimit(MOST_UNITS), unitPrice(2n ** 64n - 1n)),

@@ -32,7 +32,7 @@ import {
 const withHeader = (change: Partial<Message['header']>) =>
   rearranging((message) => ({ ...message, header: { ...message.header, ...change } }));
 
-/** The attacker pays and signs alone; the wallet is named and signs nothing. */
+/** Makes a transaction that only the attacker pays and signs; it names the wallet as no signer. */
 function paidByAttacker(from: Base): Uint8Array {
   const strip = (one: FilledInstruction): FilledInstruction => ({
     ...one,
@@ -45,7 +45,7 @@ function paidByAttacker(from: Base): Uint8Array {
   });
 }
 
-/** One more static account right behind the wallet, that has to sign. */
+/** Inserts an account that must sign right behind the wallet. */
 function withSilentSigner(message: Message): Message {
   const [payer, ...others] = message.staticAccounts;
   if (payer === undefined) throw new Error('A message has a fee payer.');
@@ -102,7 +102,7 @@ const parties: readonly Attack[] = [
   },
 ];
 
-/** Fills the transaction up with what is allowed as often as it likes. */
+/** Fills the transaction up with account creations, which are allowed in any number. */
 const fourteen = replacing(({ compute, setup, cleanup, expected }) => ({
   setup: [
     ...setup,
@@ -127,9 +127,9 @@ const lengths: readonly Attack[] = [
   },
 ];
 
-/** The message with its number of static accounts written in two bytes where one is enough. */
+/** Encodes the number of static accounts in two bytes, although a single byte is enough. */
 function longWritten(bytes: Uint8Array): Uint8Array {
-  // Count and one signature, version, three bytes of header.
+  // The offset skips the count, a signature, the version, and three bytes of header.
   const at = 1 + 64 + 1 + 3;
   return concat(bytes.slice(0, at), [(bytes[at] ?? 0) | 0x80, 0], bytes.slice(at + 1));
 }
@@ -141,7 +141,7 @@ const version = (byte: number) =>
     return changed;
   });
 
-/** What has nothing of the honest transaction in it is the same in all forms. */
+/** For attacks without a part of the honest transaction, which would be the same in all forms. */
 const once = { forms: ['route_v2'], directions: ['usdc-usdt'] } as const;
 
 const encodings: readonly Attack[] = [
@@ -243,8 +243,8 @@ function inUrlAlphabet(bytes: Uint8Array): string {
 }
 
 /**
- * The last letter before the padding holds bits that stand for nothing: set, they decode to the
- * same bytes.
+ * Sets unused bits in the last base64 letter before the padding; the text still decodes to the same
+ * bytes.
  */
 function withSpareBits(bytes: Uint8Array): string {
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
@@ -256,8 +256,8 @@ function withSpareBits(bytes: Uint8Array): string {
 const inBase64 = (change: (text: string) => string) => spoiling((bytes) => change(base64(bytes)));
 
 /**
- * Has a blockhash whose base64 the two alphabets write differently, and a length that needs
- * padding.
+ * Makes a transaction with a length that needs padding, and with a blockhash that base64 and
+ * base64url encode differently.
  */
 function padded(from: Base): Uint8Array {
   for (const extra of [0, 1, 2]) {
@@ -332,7 +332,7 @@ const texts: readonly Attack[] = [
 
 const honest = (from: Base) => wire(compile(draftOf(from)));
 
-/** Answers of a service are JSON: they can be anything that JSON can be, and near it. */
+/** Values in place of a transaction, because a service's JSON answer may contain any value. */
 const values: readonly Attack[] = [
   ...([[null], [undefined], [7], [true], [{}], [[]]] as const).map(([value]): Attack => ({
     ...{

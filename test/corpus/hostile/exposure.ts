@@ -16,10 +16,10 @@ import { family, formsWhere, naming, saying, type Attack } from '../case.js';
 import { readonly, writable } from '../instructions.js';
 import { EXPOSED, TABLES, TABLE_ENTRIES } from '../world.js';
 
-/** A token that the wallet has no account of. */
+/** A token for which the wallet has no account. */
 const NOT_HELD = FAKE_MINTS.usdc;
 
-/** The venue may write to it, and the wallet signs for the venue. */
+/** Adds writable accounts to those of the venue, for which the wallet also signs. */
 const handing = (attack: string, ...addresses: readonly Address[]): Attack => ({
   attack,
   rule: 'exposed_account',
@@ -27,15 +27,15 @@ const handing = (attack: string, ...addresses: readonly Address[]): Attack => ({
 });
 
 /**
- * Its own account for the venue to write to, and itself only to read: the wallet's signature counts
- * for both.
+ * Adds a multisig's account as writable and the multisig itself as read-only. The wallet's
+ * signature counts for the multisig.
  */
 const throughMultisig = (attack: string, account: Address, multisig: Address): Attack => ({
   ...{ attack, rule: 'exposed_multisig' },
   make: saying(({ venues }) => ({ venues: [...venues, writable(account), readonly(multisig)] })),
 });
 
-/** Named by an index alone: nothing in the transaction shows the address. */
+/** Names an account only by an index of a lookup table, so that its address is hidden. */
 function fromTable(from: Base): Uint8Array {
   const swapped = withTerms(from, ({ venues }) => ({
     venues: [...venues, writable(own(MINTS.bonk))],
@@ -99,7 +99,7 @@ const exposures: readonly Attack[] = [
 
 type Side = 'input' | 'output';
 
-/** The honest swap, by a wallet whose own account is no longer only its own. */
+/** Makes the honest swap for a wallet with a changed account, for example with a delegate. */
 const finding = (
   attack: string,
   rule: string,
@@ -121,7 +121,7 @@ const bothSides = (attack: string, rule: string, change: Partial<TokenAccount>):
   finding(attack, rule, 'output', change),
 ];
 
-/** At the address of the wallet's own account lies something else. */
+/** Puts another kind of account at the address of the wallet's token account. */
 const lying = (attack: string, owner: (base: Base) => Address, data: Uint8Array): Attack => ({
   ...{ attack, rule: 'own_account_kind', make: (from) => transaction(draftOf(from)) },
   accounts: (from): Accounts =>

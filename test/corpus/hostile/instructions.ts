@@ -4,12 +4,9 @@ import { base, type Expectation } from '../bases.js';
 import { FORM_NAMES } from '../forms.js';
 import { signer, type FilledInstruction } from '../instructions.js';
 
-/**
- * One swap instruction by itself, as a service returns it if it does not return the whole
- * transaction.
- */
+/** A swap instruction alone, as a service returns it instead of a whole transaction. */
 export interface HostileInstruction {
-  /** `attack/form`. */
+  /** Id in the form `attack/form`. */
   readonly id: string;
   readonly instruction: FilledInstruction;
   readonly expected: Expectation;
@@ -23,8 +20,8 @@ interface Attack {
 }
 
 /**
- * In a whole transaction these never come so far: its signers are counted, and its swap is found by
- * its program.
+ * Attacks that reach the rules only as a single instruction. In a whole transaction, earlier rules
+ * count the signers and find the swap by its program.
  */
 const ATTACKS: readonly Attack[] = [
   {

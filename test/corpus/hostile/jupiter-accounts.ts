@@ -52,7 +52,7 @@ const sources: readonly Attack[] = [
   source('jup_src_wallet', () => ({ source: WALLET })),
 ];
 
-/** The wallet's account for the mint, if the mint were of the other token program. */
+/** Returns the wallet's account for a mint, derived with the wrong token program. */
 const ofWrongProgram = (mint: Address) =>
   new Map<Address, Address>([
     [usdc, OWN_USDC_OF_WRONG_PROGRAM],
@@ -70,7 +70,7 @@ const fakeOf = (mint: Address) => {
   ]);
   return known.get(mint) ?? FAKE_MINTS.usdt;
 };
-/** Another mint that the wallet has an account for, of the same decimals if there is one. */
+/** Returns another mint for which the wallet has an account. */
 const otherThan = (mint: Address) => (mint === usdt ? pyusd : usdt);
 
 const destination = breaking('swap_destination');
@@ -84,7 +84,7 @@ const destinations: readonly Attack[] = [
     destination: ofWrongProgram(outputMint),
   })),
   destination('jup_dst_wallet', () => ({ destination: WALLET })),
-  // All of it for another token: the account is the wallet's own, and it is not what was bought.
+  // The whole swap brings another token: the account belongs to the wallet, but its mint is wrong.
   destination('quote_for_same_symbol', ({ outputMint }) => ({
     destination: own(fakeOf(outputMint)),
     destinationMint: fakeOf(outputMint),
@@ -96,10 +96,7 @@ const destinations: readonly Attack[] = [
   { attack: 'jup_dst_from_lut', rule: 'swap_destination', make: throughTable },
 ];
 
-/**
- * The honest program, the honest places, and a lookup table of the attacker's that puts his account
- * into one of them.
- */
+/** Makes the honest swap, but a lookup table puts the attacker's account into a place of it. */
 function throughTable(from: Base): Uint8Array {
   const swapped = withTerms(from, ({ accounts }) => ({
     accounts: { ...accounts, destination: theirs(usdt) },
@@ -167,7 +164,7 @@ const programs: readonly Attack[] = [
       destinationProgram: otherProgram(outputProgram),
     }),
   ),
-  // The V1 forms have one program for both sides, and some Token-2022 beside it.
+  // V1 forms name a single token program for both sides; some also name Token-2022.
   breaking('swap_input_program', { forms: has('tokenProgram') })('jup_token_program', () => ({
     tokenProgram: FOREIGN,
   })),
@@ -189,8 +186,8 @@ const fees: readonly Attack[] = [
     })),
   },
   {
-    // The V2 forms have no place for it: it stands among the accounts of the venues, and the fee
-    // itself gives it away.
+    // V2 forms have no place for a fee account, so it stands among the accounts of the venues. The
+    // fee itself breaks a rule.
     ...{
       attack: 'two_fee_accounts_among_the_venues',
       rule: 'platform_fee',
@@ -215,8 +212,7 @@ const events: readonly Attack[] = [
   {
     attack: 'jup_accounts_shifted',
     rule: 'jupiter_event_authority',
-    // One more account before the event authority: what the program reads there is not what a
-    // reader of this form does.
+    // An extra account before the event authority shifts the accounts that the program reads.
     make: (from) => {
       const at = from.swap.accounts.findIndex(
         ({ address }) => address === from.terms.accounts.event,

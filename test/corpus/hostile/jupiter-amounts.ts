@@ -18,7 +18,7 @@ const says = (
   ...(forms === undefined ? {} : { forms }),
 });
 
-/** Amounts of one side, in the place where the form keeps it. */
+/** Changes the input amount, at the place of the form. */
 const input = (attack: string, change: (amount: bigint) => bigint): Attack[] => [
   says(attack, 'swap_max_in', ({ exact }) => ({ exact: change(exact) }), exactIn),
   says(`${attack}_quoted`, 'swap_max_in', ({ quoted }) => ({ quoted: change(quoted) }), exactOut),
@@ -45,7 +45,7 @@ const slips = (attack: string, slippageBps: number): Attack[] => [
   says(attack, 'swap_max_in', () => ({ slippageBps }), exactOut),
 ];
 
-/** More slippage than agreed, on a quote so good that the bounds hold all the same. */
+/** Sets more slippage than agreed, with a quote so good that the bounds still hold. */
 const slipsWithin = (attack: string, slippageBps: number, room: bigint): Attack[] => [
   says(attack, 'swap_slippage', ({ quoted }) => ({ slippageBps, quoted: quoted * room }), exactIn),
   says(attack, 'swap_slippage', ({ quoted }) => ({ slippageBps, quoted: quoted / room }), exactOut),
@@ -65,7 +65,7 @@ const fees: readonly Attack[] = [
   says('jup_fee_1', 'platform_fee', () => ({ platformFeeBps: 1 })),
   says('jup_fee_255', 'platform_fee', () => ({ platformFeeBps: 255 })),
   says('jup_fee_u16_max', 'platform_fee', () => ({ platformFeeBps: 65_535 }), v2),
-  // Its lower byte is zero.
+  // The lower byte of 256 is zero.
   says('jup_fee_256', 'platform_fee', () => ({ platformFeeBps: 256 }), v2),
   says('jup_positive_slippage_1', 'positive_slippage', () => ({ positiveSlippageBps: 1 }), v2),
   says('jup_positive_slippage_256', 'positive_slippage', () => ({ positiveSlippageBps: 256 }), v2),

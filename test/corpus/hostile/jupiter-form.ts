@@ -30,7 +30,7 @@ const withAccounts = (
   change: (accounts: FilledInstruction['accounts'], base: Base) => FilledInstruction['accounts'],
 ) => replacing((from) => ({ swap: { ...from.swap, accounts: change(from.swap.accounts, from) } }));
 
-/** What else Jupiter's program does when it is asked to. */
+/** Other instructions of Jupiter's program. */
 const OTHER_INSTRUCTIONS = [
   ...[
     'route_with_token_ledger',
@@ -80,15 +80,15 @@ const forms: readonly Attack[] = [
   { attack: 'jup_data_shifted', rule: 'jupiter_form', make: withData((data) => concat([0], data)) },
 ];
 
-/** The honest accounts and numbers, with a plan of these bytes. */
+/** Changes only the bytes of the route plan. */
 const planned = (attack: string, plan: (honest: Uint8Array) => Uint8Array): Attack => ({
   ...{ attack, rule: 'jupiter_plan', forms: V1 },
   make: saying(({ plan: honest }) => ({ plan: plan(honest) })),
 });
 
 /**
- * The program reads the numbers behind the plan; these at the very end are for a reader that starts
- * from there.
+ * Puts a theft's numbers behind the plan, where the program reads them, and the honest numbers at
+ * the very end, to deceive a decoder that reads from the end.
  */
 function shadow(
   from: Base,
@@ -147,7 +147,7 @@ const plans: readonly Attack[] = [
   planned('jup_plan_one_step_less', (honest) => concat(u32(0), honest.slice(4))),
   planned('jup_plan_one_step_more', (honest) => concat(u32(2), honest.slice(4))),
   planned('jup_plan_of_all_steps', (honest) => concat(u32(2 ** 32 - 1), honest.slice(4))),
-  // A bool is 0 or 1: the program refuses any other, and a reader that does not counts on.
+  // A bool is 0 or 1. The program refuses other values, so a decoder must refuse them too.
   planned('jup_plan_with_a_bool_of_2', () => routePlan(1, [{ swap: [17, 2] }])),
   planned('jup_plan_field_left_out', () => routePlan(1, [{ swap: [17] }])),
   planned('jup_plan_field_too_many', () => routePlan(1, [{ swap: [7, 1] }])),
@@ -202,7 +202,7 @@ const truncations: readonly Attack[] = [
   },
 ];
 
-/** The data of one form under the name of another, among the accounts of the first. */
+/** Gives a form the discriminator of another form, with the data and accounts of the first form. */
 const disguised = (attack: string, rule: string, from: FormName, as: FormName): Attack => ({
   ...{ attack, rule, forms: [from] },
   make: withData((data) => concat(FORMS[as].discriminator, data.slice(8))),
@@ -238,7 +238,7 @@ const confusions: readonly Attack[] = [
   disguised('jup_exact_out_as_in', 'jupiter_event_authority', 'exact_out_route', 'route'),
 ];
 
-/** A second swap that would pass all bounds, or one that is not even bounded. */
+/** A second swap, within the bounds or without bounds. */
 const seconds: readonly Attack[] = [
   { attack: 'jup_twice', rule: 'one_swap', make: adding('after', ({ swap }) => [swap]) },
   { attack: 'jup_twice_in_front', rule: 'one_swap', make: adding('before', ({ swap }) => [swap]) },

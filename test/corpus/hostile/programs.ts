@@ -165,7 +165,7 @@ const calls: readonly Call[] = [
     [1],
   ],
   ['unknown_program_without_accounts', someKey(248), [], []],
-  // Venues are called by Jupiter; called by the transaction itself they swap beside the bounds.
+  // Only Jupiter may call venues; a venue that the transaction calls itself swaps without bounds.
   [
     'venue_directly',
     PROGRAMS.raydium,

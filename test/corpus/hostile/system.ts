@@ -18,7 +18,7 @@ import { EXPOSED, NONCE_VALUE } from '../world.js';
 const SOL = 1_000_000_000n;
 const wsol = own(MINTS.wsol);
 const NONCE = EXPOSED.nonce;
-/** Of a seed, as the System program reads it: a u64 of its length, then its letters. */
+/** A seed in the format of the System program: a u64 length, then the letters. */
 const seed = concat(u64(4n), [101, 118, 105, 108]);
 
 const breaking =
@@ -31,7 +31,7 @@ const breaking =
 const bad = breaking('system_instruction');
 const nonceUse = breaking('durable_nonce');
 
-/** Every operation of the System program, by its number. */
+/** Every operation of the System program, in the order of its number. */
 const operations: readonly Attack[] = [
   bad(
     'create_account',
@@ -124,7 +124,7 @@ const operations: readonly Attack[] = [
   bad('without_data', 'before', { ...transferSol(WALLET, ATTACKER, SOL), data: new Uint8Array() }),
 ];
 
-/** Transfers that are nearly the ones that a swap needs. */
+/** Transfers that differ slightly from those that a swap needs. */
 const nearly: readonly Attack[] = [
   bad('transfer_to_the_attackers_wsol', 'before', transferSol(WALLET, theirs(MINTS.wsol), SOL)),
   bad('transfer_to_another_own_account', 'before', transferSol(WALLET, own(MINTS.bonk), SOL)),

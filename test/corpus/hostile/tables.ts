@@ -27,7 +27,7 @@ const names: readonly Attack[] = [
       { table: TABLES.attackers, readonly: [FILLED + 1] },
     ),
   },
-  // The network does not take such a message at all.
+  // The network refuses such a message.
   {
     attack: 'table_without_indexes',
     rule: 'transaction_encoding',
@@ -52,7 +52,7 @@ const states: readonly Attack[] = [
   },
 ];
 
-/** The attacker's table, as a node sees it that is five slots behind. */
+/** The attacker's table, as seen by a node that is five slots behind. */
 const aheadOfUs = (): Accounts =>
   new Map([
     [
@@ -101,7 +101,7 @@ const entries: readonly Attack[] = [
   },
 ];
 
-/** One more instruction of nothing but a program. */
+/** Adds an instruction that names only a program. */
 const calling = (program: (message: Message) => number) =>
   rearranging((message) => ({
     ...message,
@@ -111,7 +111,7 @@ const calling = (program: (message: Message) => number) =>
     ],
   }));
 
-/** Names an account in the last instruction that has any. */
+/** Adds an account to the last instruction that names accounts. */
 function pointing(message: Message, index: number): Message {
   const last = message.instructions
     .map((one) => (one.accountIndices ?? []).length > 0)
@@ -122,7 +122,7 @@ function pointing(message: Message, index: number): Message {
   return { ...message, instructions };
 }
 
-/** The last read-only account once more, behind itself. */
+/** Repeats the last read-only account. */
 function twice(message: Message): Message {
   const { header, staticAccounts } = message;
   const moved = (index: number) => (index < staticAccounts.length ? index : index + 1);

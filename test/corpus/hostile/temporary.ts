@@ -29,7 +29,7 @@ const { wsol, usdc } = MINTS;
 const temporary = TEMPORARY.account;
 const SOL: readonly DirectionName[] = ['sol-usdc', 'usdc-sol'];
 
-/** The recorded form with other parts. */
+/** Makes attacks from the recorded form, with changed parts. */
 const bad =
   (rule: string, directions = SOL) =>
   (
@@ -48,7 +48,7 @@ const [evil, ofUsdc, ofFake, ofAnotherSeed] = await Promise.all([
 ]);
 const honest = makes(TEMPORARY);
 
-/** All of the form, with another account that was made in another way. */
+/** Makes the recorded form with another temporary account. */
 const elsewhere = (attack: string, making: Making): Attack =>
   bad('one_swap')(attack, (from) => ({
     setup: [...funds(from, 0n, making.account), makes(making)],
@@ -58,9 +58,7 @@ const elsewhere = (attack: string, making: Making): Attack =>
 const making = (attack: string, change: Partial<FilledInstruction>): Attack =>
   bad('one_swap')(attack, (from) => ({ setup: [...funds(from), { ...honest, ...change }] }));
 
-/**
- * Made in another way than those that were recorded: then it is a second instruction of Jupiter.
- */
+/** Temporary accounts made in an unrecorded way, which count as a second instruction of Jupiter. */
 const makings: readonly Attack[] = [
   elsewhere('made_at_the_place_of_another', evil),
   elsewhere('made_of_another_mint', { ...ofUsdc, mint: usdc }),
@@ -86,8 +84,8 @@ const approve = instruction(
 );
 
 /**
- * Used in another way than as recorded: funded, made, swapped with and closed into the wallet, once
- * and in this order.
+ * Temporary accounts used in an unrecorded way. In the recorded way, an account is funded, made,
+ * used by the swap, and closed into the wallet, each step a single time.
  */
 const uses: readonly Attack[] = [
   misused('never_closed', () => ({ cleanup: [] })),

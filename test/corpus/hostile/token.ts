@@ -20,7 +20,7 @@ const wallet = signer(WALLET);
 
 interface Side {
   readonly program: Address;
-  /** Of the wallet, of this program. */
+  /** Token account of the wallet, of this program. */
   readonly account: Address;
   readonly mint: Address;
   readonly attackers: Address;
@@ -46,8 +46,8 @@ type Operation = readonly [
 ];
 
 /**
- * The operations that both token programs have, but SyncNative (17) and CloseAccount (9), which
- * swaps use themselves.
+ * Operations of both token programs, without SyncNative (17) and CloseAccount (9), which swaps
+ * use.
  */
 function shared({ account, mint, attackers }: Side): Operation[] {
   const from = writable(account);
@@ -92,15 +92,15 @@ function shared({ account, mint, attackers }: Side): Operation[] {
     ['ui_amount_to_amount', [readonly(mint)], [24, 49]],
     ['withdraw_excess', [from, writable(ATTACKER), wallet], [38]],
     ['unwrap_lamports', [from, writable(ATTACKER), wallet], [45, 0]],
-    // One Batch holds other instructions: here a Transfer of all there is.
+    // A Batch contains other instructions: here a Transfer of the whole balance.
     ['ptoken_batch', [from, writable(attackers), wallet], concat([255, 3, 9, 3], u64(ALL))],
     ['without_data', [from, writable(attackers), wallet], []],
   ];
 }
 
 /**
- * What Token-2022 alone has, and the numbers that it has not given out. Some are families, with the
- * operation in the second byte.
+ * Operations that only Token-2022 has, and its unassigned numbers. Some numbers are families, with
+ * the operation in the second byte.
  */
 const EXTENSIONS: readonly (readonly [opcode: number, name: string, rest: ArrayLike<number>])[] = [
   [25, 'initialize_mint_close_authority', concat([1], keyBytes(ATTACKER))],
@@ -126,13 +126,13 @@ const EXTENSIONS: readonly (readonly [opcode: number, name: string, rest: ArrayL
   [44, 'pausable_pause', [1]],
   [46, 'permissioned_burn', concat([1], u64(1_000_000n))],
   ...[47, 48, 64, 128, 254].map((opcode) => [opcode, 'unassigned', []] as const),
-  // The interfaces for metadata and groups, which Token-2022 also answers, begin with eight bytes
+  // Token-2022 also implements the interfaces for metadata and groups, which begin with eight bytes
   // of a hash.
   [210, 'metadata_initialize', [225, 30, 162, 88, 184, 77, 141]],
   [215, 'metadata_update_authority', concat([228, 166, 84, 100, 86, 123, 165], keyBytes(ATTACKER))],
 ];
 
-/** Numbers that the older program has not given out. */
+/** Unassigned numbers of the older program. */
 const UNASSIGNED = [25, 26, 27, 28, 29, 37, 44, 46, 64, 128, 200, 254];
 
 function numbered(
@@ -148,7 +148,7 @@ function numbered(
   ];
 }
 
-/** By turns before and after the swap. */
+/** Places attacks alternately before and after the swap. */
 const anywhere =
   (side: Side) =>
   ([attack, accounts, data]: Operation, index: number): Attack => {
@@ -168,7 +168,7 @@ const placed =
     make: adding(spot, ({ expected }) => [make(outputOf(expected))]),
   });
 
-/** The wallet's account for what the swap buys. */
+/** Returns the output side of the swap. */
 function outputOf({ outputMint, outputProgram }: Expectation): Side {
   return {
     program: outputProgram,
@@ -182,8 +182,8 @@ const nearly = placed('token_instruction');
 const floor = concat([12], u64(1n), [DECIMALS]);
 
 /**
- * What is nearly an instruction of the guard: those are the only ones on tokens that a swap may
- * have besides.
+ * Instructions that resemble the guard's. Besides the guard, a swap may contain no other token
+ * instructions.
  */
 const guardLike: readonly Attack[] = [
   nearly('floor_before_the_swap', 'before', ({ program, account, mint }) =>

@@ -5,17 +5,17 @@ import { countText, short, solText, usdText } from './text.js';
 
 const WIDTH = 1000;
 
-/** A picture needs no exact number; the exact text stands beside it. */
+/** Returns a rounded share from 0 to 1 for a bar; the text beside the bar is exact. */
 const share = (part: string, whole: string): number =>
   Number(whole) > 0 ? Math.min(1, Number(part) / Number(whole)) : Number(part) > 0 ? 1 : 0;
 
 interface Piece {
   readonly kind: string;
-  /** From 0 to 1. */
+  /** Share of the bar, from 0 to 1. */
   readonly share: number;
 }
 
-/** A bar in pieces. What is there can be seen, however little it is. */
+/** Draws a bar in pieces. A nonzero piece stays visible, even if it is tiny. */
 function bar(pieces: readonly Piece[], label?: string): SVGElement {
   let from = 0;
   const rects = pieces.map(({ kind, share: part }) => {
@@ -24,10 +24,10 @@ function bar(pieces: readonly Piece[], label?: string): SVGElement {
     from += width;
     return rect;
   });
-  const named =
+  const aria =
     label === undefined ? { 'aria-hidden': 'true' } : { role: 'img', 'aria-label': label };
   const box = { viewBox: `0 0 ${WIDTH} 14`, preserveAspectRatio: 'none', class: 'bar' };
-  return s('svg', { ...box, ...named }, ...rects);
+  return s('svg', { ...box, ...aria }, ...rects);
 }
 
 const PERIODS: readonly (readonly [ms: number, name: string])[] = [
@@ -43,7 +43,7 @@ const UNITS: Readonly<Record<string, string>> = {
 };
 const NEARLY = 0.8;
 
-/** Each cap, and how much of it is used by what. */
+/** Draws a bar for each cap, with the used parts by kind. */
 export function capBars(caps: readonly CapUse[]): Child[] {
   if (caps.length === 0)
     return [h('p', { class: 'note' }, 'There is no wallet yet: exact-change wallet new.')];
@@ -53,9 +53,9 @@ export function capBars(caps: readonly CapUse[]): Child[] {
 
 function capBar(cap: CapUse): HTMLElement {
   const { used, limit, unit, parts } = cap;
-  const ofWhat = `${inUnit(used, unit)} of ${inUnit(limit, unit)}`;
-  const own = { [unit === 'lamports' ? 'fees' : 'payments']: used };
-  const pieces = Object.entries<string>({ ...(parts ?? own) });
+  const usedOfLimit = `${inUnit(used, unit)} of ${inUnit(limit, unit)}`;
+  const singlePart = { [unit === 'lamports' ? 'fees' : 'payments']: used };
+  const pieces = Object.entries<string>({ ...(parts ?? singlePart) });
   const [full, name] = [share(used, limit), capName(cap)];
   const state = full >= 1 ? ' (used up)' : full >= NEARLY ? ' (nearly used up)' : '';
   const details =
@@ -65,10 +65,10 @@ function capBar(cap: CapUse): HTMLElement {
   return h(
     'figure',
     full >= NEARLY ? { class: 'nearly' } : {},
-    h('figcaption', {}, h('span', {}, name), h('strong', {}, `${ofWhat}${state}`)),
+    h('figcaption', {}, h('span', {}, name), h('strong', {}, `${usedOfLimit}${state}`)),
     bar(
       pieces.map(([kind, value]) => ({ kind, share: share(value, limit) })),
-      `${name}: ${ofWhat}${state}${details}`,
+      `${name}: ${usedOfLimit}${state}${details}`,
     ),
   );
 }
@@ -96,7 +96,7 @@ function legend(): HTMLElement {
 const HEIGHT = 120;
 const STEP = 20;
 
-/** A column for each day, and the same as a table. */
+/** Draws a column for each day, and shows the same numbers as a table. */
 export function dayColumns(days: readonly Spending[]): Child[] {
   const most = days.reduce((max, { usd }) => Math.max(max, Number(usd)), 0);
   const spent = days.filter(({ payments }) => payments > 0);
@@ -152,10 +152,10 @@ export function dayColumns(days: readonly Spending[]): Child[] {
   ];
 }
 
-/** What was spent by host or token, each with its part of the most. */
+/** Shows the spending by host or token, each with a bar relative to the highest. */
 export function groupBars(titledBy: string, title: string, rows: readonly Spending[]): Child[] {
   const most = rows.reduce((max, { usd }) => (Number(usd) > Number(max) ? usd : max), '0');
-  const made = table(
+  const rowsWithBars = table(
     titledBy,
     [
       { title, cell: ({ group }) => h('span', { class: 'name' }, shownGroup(group)) },
@@ -171,9 +171,9 @@ export function groupBars(titledBy: string, title: string, rows: readonly Spendi
         h('td', { colspan: '3' }, bar([{ kind: 'payments', share: share(usd, most) }])),
       ),
   );
-  return [made];
+  return [rowsWithBars];
 }
 
-/** A mint is too long for a name; a host is not cut. */
+/** Shortens a mint, which is too long for a name; a host stays whole. */
 const shownGroup = (group: string): string =>
   /^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(group) ? short(group) : group;

@@ -1,6 +1,6 @@
 export type Child = Node | string | undefined;
 
-/** An element. Text becomes text, whatever it says: most of it is a seller's. */
+/** Makes an element. Text is never parsed as HTML, because most texts come from sellers. */
 export function h<N extends keyof HTMLElementTagNameMap>(
   name: N,
   attributes: Readonly<Record<string, string>> = {},
@@ -9,40 +9,40 @@ export function h<N extends keyof HTMLElementTagNameMap>(
   return filled(document.createElement(name), attributes, children);
 }
 
-/** The same for a drawing. */
+/** Makes an SVG element in the same way. */
 export function s<N extends keyof SVGElementTagNameMap>(
   name: N,
   attributes: Readonly<Record<string, string>> = {},
   ...children: readonly Child[]
 ): SVGElementTagNameMap[N] {
-  const made = document.createElementNS('http://www.w3.org/2000/svg', name);
-  return filled(made, attributes, children);
+  const element = document.createElementNS('http://www.w3.org/2000/svg', name);
+  return filled(element, attributes, children);
 }
 
 function filled<E extends Element>(
-  made: E,
+  element: E,
   attributes: Readonly<Record<string, string>>,
   children: readonly Child[],
 ): E {
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...children.filter((child) => child !== undefined));
-  return made;
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...children.filter((child) => child !== undefined));
+  return element;
 }
 
-/** The element of the page with an id, which is of a class. */
+/** Returns the element with an id. Throws if it is missing or of another class. */
 export function find<E extends HTMLElement>(id: string, type: abstract new () => E): E {
   const found = document.getElementById(id);
   if (found instanceof type) return found;
   throw new Error(`The page has no #${id} of that kind.`);
 }
 
-/** What each place shows, so that only what has changed is drawn again. */
+/** Data that each element shows, so that only changed elements are drawn again. */
 const shown = new WeakMap<Element, string>();
 
-/** Draws a place anew if what it is about has changed. The focus stays at the same id. */
-export function draw(id: string, about: unknown, children: () => readonly Child[]): void {
+/** Redraws an element if its data has changed. The focus stays at the same id. */
+export function draw(id: string, data: unknown, children: () => readonly Child[]): void {
   const place = find(id, HTMLElement);
-  const text = JSON.stringify(about);
+  const text = JSON.stringify(data);
   if (shown.get(place) === text) return;
   shown.set(place, text);
   const focused = document.activeElement?.id ?? '';
@@ -53,14 +53,14 @@ export function draw(id: string, about: unknown, children: () => readonly Child[
 
 export interface Column<Row> {
   readonly title: string;
-  /** Of its cells; `wide` is left out on a phone, `number` stands right. */
+  /** Kind of the cells: a phone hides `wide` cells; `number` cells are aligned right. */
   readonly kind?: 'wide' | 'number';
   cell(row: Row): Child;
 }
 
 /**
- * A table, or a note if it has no rows. Its parts have their roles by name: on a phone each row is
- * laid out as a card, and browsers take what is laid out otherwise for no table.
+ * Makes a table, or a note if there are no rows. Its parts have explicit roles, because a phone
+ * lays out each row as a card, and browsers then drop the roles of a table.
  */
 export function table<Row>(
   labelledBy: string,

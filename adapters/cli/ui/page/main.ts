@@ -1,4 +1,4 @@
-// The page of `exact-change serve --ui`: it reads, and shows what it reads as text.
+// The page of `exact-change serve --ui`. It only reads, and shows the data as text.
 import type { Overview, ReceiptPage } from '../shown.js';
 import { capBars, dayColumns, groupBars } from './charts.js';
 import { draw, find, h } from './dom.js';
@@ -9,19 +9,19 @@ import { countText, short, usdText } from './text.js';
 
 const PAGE = 50;
 const AGAIN_MS = 2_000;
-/** What counts against a cap leaves its window also if nothing happens. */
+/** Milliseconds between refreshes, because spending leaves a cap's window also without an event. */
 const REFRESH_MS = 30_000;
 const TYPING_MS = 200;
 
 const wallet = find('wallet', HTMLSelectElement);
 const state = find('state', HTMLSelectElement);
 const text = find('text', HTMLInputElement);
-/** Which receipts are shown, and how many there are. */
+/** Index of the first shown receipt, and number of all receipts. */
 let [from, total] = [0, 0];
-/** How often receipts were asked for: an answer that is late is not shown. */
-let asked = 0;
+/** Number of requests for receipts, so that a late answer does not replace a later answer. */
+let requests = 0;
 
-const say = (what: string) => draw('live', what, () => [what]);
+const say = (message: string) => draw('live', message, () => [message]);
 
 async function showOverview(): Promise<void> {
   const overview = (await (await ask('overview', { wallet: wallet.value })).json()) as Overview;
@@ -38,11 +38,13 @@ async function showOverview(): Promise<void> {
   draw('deliveries', deliveries, () => [deliveryTable(deliveries)]);
 }
 
-function showWallets({ wallets, wallet: about = '' }: Overview): void {
+function showWallets({ wallets, wallet: shownWallet = '' }: Overview): void {
   draw('wallet', wallets, () =>
-    wallets.map((one) => h('option', { value: one }, wallets.length === 1 ? one : short(one))),
+    wallets.map((address) =>
+      h('option', { value: address }, wallets.length === 1 ? address : short(address)),
+    ),
   );
-  wallet.value = about;
+  wallet.value = shownWallet;
   find('wallet-choice', HTMLElement).hidden = wallets.length === 0;
 }
 
@@ -61,15 +63,15 @@ function showTotals({ days, inDays, receipts, openCount, swapCount, swapLoss }: 
 }
 
 async function loadReceipts(): Promise<void> {
-  const mine = (asked += 1);
+  const request = (requests += 1);
   const query = { wallet: wallet.value, state: state.value, text: text.value, from: `${from}` };
   const page = (await (await ask('receipts', query)).json()) as ReceiptPage;
-  if (mine !== asked) return;
+  if (request !== requests) return;
   total = page.total;
   showReceipts(page);
 }
 
-/** Changes that come while one is being shown are shown together, after it. */
+/** True while a change is drawn. Further changes in that time are drawn together afterwards. */
 let isShowing = false;
 let isStale = false;
 async function refresh(): Promise<void> {
@@ -94,7 +96,7 @@ const failed = (error: unknown): void => {
 const act = (work: () => Promise<void>): void => void work().catch(failed);
 
 let isFollowing = false;
-/** Shows the board, and follows what happens until the session is over. */
+/** Shows the board, and follows changes until the session is over. */
 async function follow(): Promise<void> {
   find('sign-in', HTMLElement).hidden = true;
   find('board', HTMLElement).hidden = false;
@@ -118,9 +120,9 @@ async function follow(): Promise<void> {
 function showSignIn(reason: string): void {
   isFollowing = false;
   say('Not signed in');
-  const way =
+  const instruction =
     'Open the address that exact-change serve --ui prints, or give the key of the service.';
-  draw('sign-in-reason', reason, () => [`${reason} ${way}`.trim()]);
+  draw('sign-in-reason', reason, () => [`${reason} ${instruction}`.trim()]);
   find('board', HTMLElement).hidden = true;
   find('sign-in', HTMLElement).hidden = false;
 }

@@ -10,7 +10,7 @@ const STATES: Readonly<Record<ReceiptRow['state'], string>> = {
   uncertain: 'not known yet',
 };
 
-/** Receipts whose details are shown. */
+/** Ids of receipts with open details. */
 const opened = new Set<string>();
 
 const COLUMNS: readonly Column<ReceiptRow>[] = [
@@ -30,7 +30,7 @@ const COLUMNS: readonly Column<ReceiptRow>[] = [
   { title: 'Details', cell: toggle },
 ];
 
-/** Shows a page of receipts, and where it is among all. */
+/** Shows a page of receipts, and its position among all receipts. */
 export function showReceipts({ rows, total, from }: ReceiptPage): void {
   draw('receipts', rows, () => [
     table('receipts-title', COLUMNS, rows, 'No receipt fits. What is paid shows here.', details),
@@ -46,7 +46,7 @@ export function showReceipts({ rows, total, from }: ReceiptPage): void {
     ['older', from + rows.length >= total],
     ['oldest', from + rows.length >= total],
   ] as const)
-    // Disabled, a button would lose the focus.
+    // Use aria-disabled, because a disabled button would lose the focus.
     find(id, HTMLButtonElement).setAttribute('aria-disabled', String(isOff));
 }
 
@@ -74,7 +74,7 @@ function toggle({ id, host, path }: ReceiptRow): Child {
 
 function details({ id, details: rows, link }: ReceiptRow): Child {
   const facts = rows.map(([name, text]) => h('div', {}, h('dt', {}, name), h('dd', {}, text)));
-  const made = h(
+  const row = h(
     'tr',
     { id: `details-${id}`, class: 'details', role: 'row' },
     h(
@@ -84,6 +84,6 @@ function details({ id, details: rows, link }: ReceiptRow): Child {
       link === undefined ? undefined : h('p', {}, chainLink(link, 'See the payment on chain')),
     ),
   );
-  made.hidden = !opened.has(id);
-  return made;
+  row.hidden = !opened.has(id);
+  return row;
 }

@@ -1,9 +1,12 @@
-/** How the page asks the service. The token is of this tab alone, and no cookie. */
+/** Key of the session token in the tab's sessionStorage, so it is no cookie of other tabs. */
 const TOKEN = 'exact-change token';
 
 export class SignedOut extends Error {}
 
-/** Takes the code out of the address, and a token for it. Whether there is a token now. */
+/**
+ * Removes the code from the page's URL and exchanges it for a token. Resolves with true if the page
+ * has a token.
+ */
 export async function resume(): Promise<boolean> {
   const code = location.hash.slice(1);
   if (/^[\w-]{43}$/.test(code)) {
@@ -13,25 +16,25 @@ export async function resume(): Promise<boolean> {
   return sessionStorage.getItem(TOKEN) !== null;
 }
 
-/** Opens a session by a code of the terminal, or the key of the service. */
+/** Opens a session with a code from the terminal, or with the key of the service. */
 export async function signIn(secret: string): Promise<boolean> {
   const headers = { authorization: `Bearer ${secret}` };
   const response = await fetch('./session', { method: 'POST', headers });
   if (!response.ok) return false;
-  const { token } = (await response.json()) as { token: string }; // Of our own service.
+  const { token } = (await response.json()) as { token: string }; // The service sends it.
   sessionStorage.setItem(TOKEN, token);
   return true;
 }
 
-/** Asks for something. Throws {@link SignedOut} if the session is over. */
+/** Requests data from the service. Throws {@link SignedOut} if the session is over. */
 export async function ask(
   name: string,
   query: Readonly<Record<string, string>> = {},
   signal?: AbortSignal,
 ): Promise<Response> {
   const headers = { authorization: `Bearer ${sessionStorage.getItem(TOKEN) ?? ''}` };
-  const given = Object.entries(query).filter(([, value]) => value !== '');
-  const url = `./${name}?${new URLSearchParams(given).toString()}`;
+  const parameters = Object.entries(query).filter(([, value]) => value !== '');
+  const url = `./${name}?${new URLSearchParams(parameters).toString()}`;
   const response = await fetch(url, { headers, ...(signal && { signal }) });
   if (response.status === 401) {
     sessionStorage.removeItem(TOKEN);
@@ -42,8 +45,8 @@ export async function ask(
 }
 
 /**
- * Calls with each change, until the connection ends. A stream of `fetch`: an `EventSource` sends no
- * header.
+ * Calls `changed` at each change, until the connection ends. It reads a stream of `fetch`, because
+ * an `EventSource` sends no headers.
  */
 export async function hearChanges(changed: () => void): Promise<void> {
   const { body } = await ask('changes');

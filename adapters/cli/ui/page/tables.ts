@@ -9,7 +9,7 @@ const OPEN_STATES: Readonly<Record<OpenRow['state'], string>> = {
   signed: 'signed: the chain has not decided yet',
 };
 
-/** Where a call went, as text. */
+/** Shows the host, method and path of a call. */
 export function placeOf({ host, path, method }: Pick<OpenRow, 'host' | 'path' | 'method'>): Child {
   const rest = `${method === 'GET' ? '' : `${method} `}${path}`;
   return h('span', { class: 'name' }, h('strong', {}, host), ` ${rest}`);

@@ -1,4 +1,4 @@
-/** `$0.25`; exact, of decimal text. */
+/** Formats decimal text as dollars without rounding: `$0.25`. */
 export function usdText(usd: string): string {
   const [whole = '0', fraction = ''] = usd.split('.');
   return `$${whole}.${fraction.padEnd(2, '0')}`;
@@ -6,14 +6,14 @@ export function usdText(usd: string): string {
 
 const SOL_DECIMALS = 9;
 
-/** Lamports as SOL; exact. */
+/** Formats lamports as SOL without rounding. */
 export function solText(lamports: string): string {
   const digits = lamports.padStart(SOL_DECIMALS + 1, '0');
   const fraction = digits.slice(-SOL_DECIMALS).replace(/0+$/, '');
   return `${digits.slice(0, -SOL_DECIMALS)}${fraction && `.${fraction}`} SOL`;
 }
 
-/** An address, as far as people compare it. */
+/** Shortens an address to its first and last four letters, which people compare. */
 export function short(address: string): string {
   return address.length > 12 ? `${address.slice(0, 4)}…${address.slice(-4)}` : address;
 }
@@ -22,22 +22,22 @@ export function countText(count: number, one: string, many: string): string {
   return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
 }
 
-/** A time of the reader's own clock, with the exact one behind it. */
+/** Shows a time in the reader's time zone; its title has the exact UTC time. */
 export function timeOf(at: number): HTMLElement {
   const date = new Date(at);
-  const made = document.createElement('time');
-  made.dateTime = date.toISOString();
-  made.title = date.toISOString();
-  made.textContent = date.toLocaleString([], { dateStyle: 'short', timeStyle: 'medium' });
-  return made;
+  const time = document.createElement('time');
+  time.dateTime = date.toISOString();
+  time.title = date.toISOString();
+  time.textContent = date.toLocaleString([], { dateStyle: 'short', timeStyle: 'medium' });
+  return time;
 }
 
-/** A link to an explorer, which learns nothing of this page. */
-export function chainLink(href: string, about: string): HTMLElement {
-  const made = document.createElement('a');
-  made.href = href;
-  made.rel = 'noreferrer noopener';
-  made.target = '_blank';
-  made.textContent = about;
-  return made;
+/** Makes a link to an explorer. The explorer learns nothing of this page. */
+export function chainLink(href: string, label: string): HTMLElement {
+  const link = document.createElement('a');
+  link.href = href;
+  link.rel = 'noreferrer noopener';
+  link.target = '_blank';
+  link.textContent = label;
+  return link;
 }

@@ -31,7 +31,7 @@ export interface World {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** One endpoint: its JSON answer to a query and a body, or a {@link Refusal}. */
+/** An endpoint: returns the JSON answer to a query and a body, or throws a {@link Refusal}. */
 export type Endpoint = (world: World, query: URLSearchParams, body: unknown) => unknown;
 
 /** The aggregator's endpoints by method and path. */
@@ -91,7 +91,7 @@ async function swap(world: World, _query: URLSearchParams, body: unknown): Promi
 async function build(world: World, query: URLSearchParams): Promise<unknown> {
   const version = query.get('transactionVersion');
   if (version !== null && version !== '0') throw badParameter('transactionVersion', 'expected 0');
-  // ExactIn only: a swapMode in the query is not looked at.
+  // This endpoint supports only ExactIn and ignores a swapMode in the query.
   query.delete('swapMode');
   query.set('instructionVersion', 'V2');
   const quoted = quoteIn(world, query);
@@ -201,7 +201,7 @@ function readAmount(quoted: Json, name: string): bigint {
 function asObject(value: unknown, name: string): Json {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw badBody(`${name} is no object`);
-  return value as Json; // An object that is no array can be read by name.
+  return value as Json; // The checks above leave only plain objects.
 }
 
 function partsJson(parts: SwapParts): Json {

@@ -14,11 +14,8 @@ export type { Listed, MarketControls } from './markets.js';
 export type { RateLimit } from './limiter.js';
 export type { VenueBehaviour } from './pools.js';
 
-/**
- * Rewrites a JSON answer before it leaves. What it gets is its own copy: it may change it in place
- * and return it.
- */
-// The answer is whatever shape the endpoint has; a lie reaches into it by name.
+/** Rewrites a JSON answer before it is sent. It gets a copy, which it may change and return. */
+// The shape of the answer depends on the endpoint, so a lie accesses its fields by name.
 export type Lie = (
   answer: Record<string, unknown>,
   request: { readonly query: URLSearchParams; readonly body: unknown },
@@ -30,29 +27,31 @@ export type Lie = (
  */
 export interface AggregatorControls extends ServiceControls, MarketControls {
   /**
-   * How the program on the chain fills and harms, whatever was quoted: see `venue/README.md`. `{}`
-   * is honest.
+   * Sets how the swap program on the chain fills or attacks swaps, independent of quotes: see
+   * `venue/README.md`. `{}` is honest.
    */
   setVenue(behaviour: VenueBehaviour): void;
-  /** Lies in the answers of one endpoint (path, or method and path); undefined ends it. */
+  /** Changes the answers of an endpoint (path, or method and path); undefined ends the lie. */
   lie(endpoint: string, lie: Lie | undefined): void;
   /**
-   * The 429s of Jupiter's gateway, over all endpoints together; undefined (the default) is none.
+   * Sets a rate limit over all endpoints together, with the 429s of Jupiter's gateway. Undefined,
+   * the default, is no limit.
    */
   setRateLimit(limit: RateLimit | undefined): void;
   /**
-   * Undoes everything: faults, latency, markets, venue, lies and the rate limit. Call counts stay.
+   * Ends all faults, latency, lies and the rate limit, and restores the markets and the venue. Call
+   * counts stay.
    */
   restore(): void;
 }
 
 export interface AggregatorService {
-  /** Base address: `/swap/v1` and `/swap/v2` lie below it. */
+  /** Base URL of `/swap/v1` and `/swap/v2`. */
   readonly url: string;
   readonly controls: AggregatorControls;
   /**
-   * Makes a pool and a market for one more mint; `proceedsTo` is the wallet that gets what its
-   * buyers pay with.
+   * Makes a pool and a market for a new mint. `proceedsTo` is the wallet that gets the tokens with
+   * which its buyers pay.
    */
   list(mint: SandboxMint, proceedsTo: Address | undefined): Promise<void>;
   close(): Promise<void>;
@@ -157,7 +156,7 @@ async function serve(
 }
 
 function copy(answer: unknown): Record<string, unknown> {
-  // Every endpoint answers with an object.
+  // Every endpoint returns an object.
   return JSON.parse(JSON.stringify(answer)) as Record<string, unknown>;
 }
 

@@ -12,13 +12,10 @@ import type { Markets, SwapMode } from './markets.js';
 import { SYSTEM_PROGRAM, type Pools } from './pools.js';
 import { badBody, notTradable, Refusal } from './problems.js';
 
-/** An id of shared accounts whose vaults are those of the pool authority. */
+/** Id of the shared accounts; their vaults belong to the pool authority. */
 const SHARED_ID = 8;
 
-/**
- * A quote as it comes back from a client, with all that the client wrote into it: the instruction
- * holds what it says.
- */
+/** A quote that a client sent back, possibly changed; the swap instruction uses its numbers. */
 export interface Quoted {
   readonly inputMint: string;
   readonly outputMint: string;
@@ -35,19 +32,19 @@ export interface SwapIntent {
   readonly quoted: Quoted;
   readonly wrapAndUnwrapSol: boolean;
   readonly useSharedAccounts: boolean;
-  /** True: account creations always; false: only if the account is missing. */
+  /** True if accounts are always created; false if only missing accounts are created. */
   readonly alwaysCreate: boolean;
   readonly destinationTokenAccount: string | undefined;
 }
 
-/** The parts of a swap transaction, in their order. */
+/** The parts of a swap transaction, in order. */
 export interface SwapParts {
   readonly setup: readonly Instruction[];
   readonly swap: Instruction;
   readonly cleanup: Instruction | undefined;
 }
 
-/** Composes what Jupiter composes: account creations and SOL wrapping, the swap, SOL unwrapping. */
+/** Composes a swap as Jupiter does: account creations, SOL wrapping, the swap, SOL unwrapping. */
 export async function swapParts(
   intent: SwapIntent,
   {
@@ -61,7 +58,7 @@ export async function swapParts(
   const input = known(markets, quoted.inputMint);
   const output = known(markets, quoted.outputMint);
   const source = await associatedTokenAccount(user, input.address, input.tokenProgram);
-  const own = await associatedTokenAccount(user, output.address, output.tokenProgram);
+  const ownOutput = await associatedTokenAccount(user, output.address, output.tokenProgram);
   const override =
     intent.destinationTokenAccount === undefined
       ? undefined
@@ -79,14 +76,14 @@ export async function swapParts(
     const most = quoted.swapMode === 'ExactIn' ? quoted.inAmount : quoted.otherAmountThreshold;
     setup.push(transferLamports(user, source, most), syncNative(source));
   }
-  if (override === undefined) create(own, output);
+  if (override === undefined) create(ownOutput, output);
 
   const vaults = pools.vaults(input, output);
   if (vaults === undefined) throw new Refusal('MARKET_NOT_FOUND', 'Market not found');
   const accounts = {
     user,
     source,
-    destination: override ?? own,
+    destination: override ?? ownOutput,
     override,
     sourceMint: input.address,
     destinationMint: output.address,
@@ -109,11 +106,11 @@ export async function swapParts(
   return {
     setup,
     swap,
-    cleanup: wraps || unwraps ? closeAccount(user, wraps ? source : own) : undefined,
+    cleanup: wraps || unwraps ? closeAccount(user, wraps ? source : ownOutput) : undefined,
   };
 }
 
-/** An address in a request body, or a refusal. */
+/** Reads an address in a request body. Throws a refusal if it is none. */
 export function key(value: unknown, name: string): Address {
   if (typeof value !== 'string' || !isAddress(value)) throw badBody(`${name} is no base58 key`);
   return value;
@@ -125,7 +122,7 @@ function known(markets: Markets, mint: string): SandboxMint {
   return found;
 }
 
-/** CreateIdempotent, paid by the owner. */
+/** Makes a CreateIdempotent instruction, paid by the owner. */
 function createAccount(owner: Address, account: Address, mint: SandboxMint): Instruction {
   return {
     programAddress: ASSOCIATED_TOKEN_PROGRAM,
@@ -177,8 +174,8 @@ function closeAccount(owner: Address, account: Address): Instruction {
 }
 
 /**
- * One step over the whole amount: u32 count, then a step of V2's layout (swap kind, u16 bps, input
- * and output index).
+ * Encodes a route of a single step for the whole amount: a u32 count, then a step in the layout of
+ * V2 (swap kind, u16 bps, input and output index).
  */
 function routePlan(): Uint8Array {
   return new Uint8Array([1, 0, 0, 0, 0, 0x10, 0x27, 0, 1]);

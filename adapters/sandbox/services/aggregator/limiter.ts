@@ -1,10 +1,10 @@
-/** A sliding window, as Jupiter's gateway keeps it. */
+/** A limit over a sliding window, as Jupiter's gateway has it. */
 export interface RateLimit {
   readonly requests: number;
   readonly windowMs: number;
 }
 
-/** Counts calls in a sliding window. A refused call takes no slot: no lockout follows it. */
+/** Counts calls in a sliding window. A refused call does not count, so it causes no lockout. */
 export class RateLimiter {
   #limit: RateLimit | undefined;
   #calls: number[] = [];
@@ -14,10 +14,7 @@ export class RateLimiter {
     this.#calls = [];
   }
 
-  /**
-   * Counts a call at `now` (milliseconds): whether it passes, and the headers that go with the
-   * answer.
-   */
+  /** Counts a call at `now` (milliseconds). Returns whether it passes, and the answer's headers. */
   take(now: number): {
     readonly passes: boolean;
     readonly headers: Readonly<Record<string, string>>;
@@ -40,5 +37,5 @@ export class RateLimiter {
   }
 }
 
-/** What Jupiter's gateway answers a call above the limit. */
+/** Body of the answer of Jupiter's gateway to a call above the limit. */
 export const TOO_MANY_REQUESTS = { code: 429, message: '[API Gateway] Too many requests' } as const;

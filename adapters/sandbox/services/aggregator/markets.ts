@@ -4,7 +4,7 @@ import type { Market } from './pricing.js';
 import { circular, noExactOutRoute, noRoutes, notTradable } from './problems.js';
 
 export type SwapMode = 'ExactIn' | 'ExactOut';
-/** What a market is named by. */
+/** Symbol that names a market. */
 export type Listed = SandboxMint['symbol'];
 
 const SPREAD_BPS = 5n;
@@ -15,27 +15,25 @@ const SHALLOW: ReadonlyMap<Listed, bigint> = new Map<Listed, bigint>([
 ]);
 const depthOf = ({ symbol }: SandboxMint): bigint => SHALLOW.get(symbol) ?? 100_000_000n * DOLLAR;
 
-/** What can be changed about the markets; all of it undone by {@link restoreMarkets}. */
+/** Controls of the markets. {@link restoreMarkets} undoes every change. */
 export interface MarketControls {
-  /** Sets a price, in picodollars (1e-12 US dollars) a base unit. */
+  /** Sets a price, in picodollars (1e-12 US dollars) for each base unit. */
   setPrice(symbol: Listed, picoUsd: bigint): void;
   /** Refuses swaps between two tokens in this direction with NO_ROUTES_FOUND; `*` is any token. */
   noRoute(input: Listed | '*', output: Listed | '*'): void;
   /**
-   * Refuses only ExactOut in this direction, as tokens do whose venues cannot; `*` is any token.
+   * Refuses only ExactOut in this direction, as Jupiter does if no venue supports it; `*` is any
+   * token.
    */
   noExactOut(input: Listed | '*', output: Listed | '*'): void;
   /** Refuses swaps from and to a token with TOKEN_NOT_TRADABLE. */
   untradable(symbol: Listed): void;
-  /**
-   * Worsens every price in this direction by so many basis points, and reports them as price
-   * impact.
-   */
+  /** Worsens prices in this direction by `bps` basis points, and reports them as price impact. */
   setPriceImpact(input: Listed, output: Listed, bps: number): void;
   restoreMarkets(): void;
 }
 
-/** Which pool trades what, at which price. */
+/** The tradable mints, with their prices and their restrictions. */
 export class Markets implements MarketControls {
   readonly #listed = new Map<string, SandboxMint>(MINTS.map((mint) => [mint.address, mint]));
   readonly #prices = new Map<Listed, bigint>();
@@ -78,7 +76,7 @@ export class Markets implements MarketControls {
       changed.clear();
   }
 
-  /** Opens a market for one more mint, at its own price. */
+  /** Opens a market for a mint, at the mint's price. */
   list(mint: SandboxMint): void {
     this.#listed.set(mint.address, mint);
   }
@@ -87,7 +85,7 @@ export class Markets implements MarketControls {
     return this.#listed.get(address);
   }
 
-  /** The market of a pair, or a refusal. */
+  /** Returns the market of a pair. Throws a refusal if there is none. */
   find(
     inputMint: string,
     outputMint: string,

@@ -19,43 +19,43 @@ export const SYSTEM_PROGRAM = address('11111111111111111111111111111111');
 export const COMPUTE_BUDGET_PROGRAM = address('ComputeBudget111111111111111111111111111111');
 const LOOKUP_TABLE_PROGRAM = address('AddressLookupTab1e1111111111111111111111111');
 /**
- * Base units that each vault holds: more than any swap of the sandbox pays out, and below 2^53, as
- * all lamports of a real cluster nearly are.
+ * Base units in each vault. This is more than any swap of the sandbox pays out. It is below 2^53,
+ * like nearly all lamport amounts of a real cluster.
  */
 const VAULT = 10n ** 15n;
 
 /**
- * What the venue does to swaps. `extra`: accounts that its hostile modes need; each swap
- * instruction then carries them.
+ * Behaviour of the swap program. `extra` lists accounts that its hostile modes need; each swap
+ * instruction then names them.
  */
 export interface VenueBehaviour extends VenueConfig {
   readonly extra?: readonly (Address | AccountMeta)[];
 }
 
-/** The pools of the venue as they lie on the chain. */
+/** The pools of the swap program on the chain. */
 export interface Pools {
   readonly config: Address;
   /**
-   * The vault that takes in the input of such a swap, and the one that pays its output out;
-   * undefined without a pool.
+   * Returns the vault that takes the input of a swap, and the vault that pays its output. Returns
+   * undefined if a token has no pool.
    */
   vaults(
     input: SandboxMint,
     output: SandboxMint,
   ): { readonly vaultIn: Address; readonly vaultOut: Address } | undefined;
   /**
-   * Makes the pool of one more mint. What its buyers pay with goes to `proceedsTo`; without it, to
-   * the venue's own vaults.
+   * Makes the pool of a new mint. The tokens with which its buyers pay go to `proceedsTo`, or to
+   * the venue's vaults if it is undefined.
    */
   add(mint: SandboxMint, proceedsTo: Address | undefined): Promise<void>;
-  /** Contents by address of the lookup tables that swaps use. */
+  /** Contents of the lookup tables that swaps use, by address. */
   readonly lookupTables: Readonly<Record<Address, Address[]>>;
-  /** Extra accounts of every swap instruction, as {@link setBehaviour} last said. */
+  /** Extra accounts of every swap instruction, set by {@link setBehaviour}. */
   readonly extra: readonly (Address | AccountMeta)[];
   setBehaviour(behaviour: VenueBehaviour): void;
 }
 
-/** Writes the vaults, the config account and the lookup tables of the venue onto the chain. */
+/** Writes the vaults, the config account and the lookup tables of the swap program. */
 export async function seedPools(chain: Chain): Promise<Pools> {
   const config = await derived(VENUE, 'config');
   let extra: readonly (Address | AccountMeta)[] = [];
@@ -126,8 +126,8 @@ function write(chain: Chain, at: Address, owner: Address, data: Uint8Array): voi
 }
 
 /**
- * A lookup table that is active, frozen, and was last extended at slot 0: header of 56 bytes, then
- * the addresses.
+ * Encodes an active, frozen lookup table, last extended at slot 0: a header of 56 bytes, then the
+ * addresses.
  */
 function lookupTableData(addresses: readonly Address[]): Uint8Array {
   const data = new Uint8Array(56 + 32 * addresses.length);
@@ -135,6 +135,6 @@ function lookupTableData(addresses: readonly Address[]): Uint8Array {
   view.setUint32(0, 1, true);
   view.setBigUint64(4, (1n << 64n) - 1n, true);
   const encoder = getAddressEncoder();
-  addresses.forEach((one, index) => data.set(encoder.encode(one), 56 + 32 * index));
+  addresses.forEach((entry, index) => data.set(encoder.encode(entry), 56 + 32 * index));
   return data;
 }

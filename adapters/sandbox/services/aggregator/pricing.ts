@@ -1,25 +1,25 @@
-/** What a swap is priced by. Prices are picodollars (1e-12 US dollars) a base unit. */
+/** Parameters of a swap's price. Prices are picodollars (1e-12 US dollars) per base unit. */
 export interface Market {
   readonly inputPrice: bigint;
   readonly outputPrice: bigint;
-  /** Taken off every fill, in basis points. */
+  /** Spread that each swap loses, in basis points. */
   readonly spreadBps: bigint;
-  /** Picodollars in the pool: a trade of this size gets half of what the price promises. */
+  /** Picodollars in the pool. A trade of this size gets half of the output at the price. */
   readonly depth: bigint;
-  /** A price impact that holds whatever the size, in basis points; undefined: by {@link depth}. */
+  /** Price impact of any trade in basis points; if undefined, {@link depth} decides it. */
   readonly fixedImpactBps: bigint | undefined;
 }
 
 const BPS = 10_000n;
 
-/** Output base units for an input: price, less spread, less impact, rounded down. */
+/** Returns the output for an input: the price less spread and impact, rounded down. */
 export function outputFor(market: Market, inAmount: bigint): bigint {
   const value = inAmount * market.inputPrice;
   const [kept, of] = afterImpact(market, value);
   return (value * (BPS - market.spreadBps) * kept) / (market.outputPrice * BPS * of);
 }
 
-/** Input base units that bring exactly an output, rounded up; undefined if no input does. */
+/** Returns the input that brings an exact output, rounded up; undefined if no input does. */
 export function inputFor(market: Market, outAmount: bigint): bigint | undefined {
   const value = outAmount * market.outputPrice;
   const perSpread = BPS - market.spreadBps;
@@ -32,22 +32,20 @@ export function inputFor(market: Market, outAmount: bigint): bigint | undefined 
   return left > 0n ? ceilDiv(value * BPS * market.depth, market.inputPrice * left) : undefined;
 }
 
-/**
- * The price impact of an input as Jupiter writes it: a fraction from 0 to 1, as a decimal string.
- */
+/** Returns the price impact as Jupiter writes it: a fraction from 0 to 1, as a decimal string. */
 export function priceImpactPct(market: Market, inAmount: bigint): string {
   const [kept, of] = afterImpact(market, inAmount * market.inputPrice);
   return fraction(of - kept, of);
 }
 
-/** The value of an input in US dollars, as a decimal string. */
+/** Returns the value of an input in US dollars, as a decimal string. */
 export function usdValue(market: Market, inAmount: bigint): string {
   return fraction(inAmount * market.inputPrice, 10n ** 12n);
 }
 
 /**
- * Jupiter's otherAmountThreshold: the least output (ExactIn) or the most input (ExactOut), both
- * rounded up.
+ * Returns Jupiter's otherAmountThreshold: the least output (ExactIn) or the most input (ExactOut),
+ * both rounded up.
  */
 export function otherAmountThreshold(
   swapMode: 'ExactIn' | 'ExactOut',
@@ -57,7 +55,7 @@ export function otherAmountThreshold(
   return ceilDiv(quoted * (swapMode === 'ExactIn' ? BPS - slippageBps : BPS + slippageBps), BPS);
 }
 
-/** What is left of a value after its impact, as a fraction. */
+/** Returns the share of a value that is left after the price impact, as a fraction. */
 function afterImpact(market: Market, value: bigint): readonly [bigint, bigint] {
   return market.fixedImpactBps === undefined
     ? [market.depth, market.depth + value]
@@ -68,7 +66,7 @@ function ceilDiv(a: bigint, b: bigint): bigint {
   return (a + b - 1n) / b;
 }
 
-/** A fraction as a decimal string of at most 12 places. */
+/** Formats a fraction as a decimal string with at most 12 places. */
 function fraction(a: bigint, b: bigint): string {
   const digits = ((a * 10n ** 12n) / b).toString().padStart(13, '0');
   return `${digits.slice(0, -12)}.${digits.slice(-12)}`.replace(/\.?0+$/, '');

@@ -1,4 +1,4 @@
-/** A refusal as Jupiter words it: an HTTP status with `{ error, errorCode }`. */
+/** A refusal in the form of Jupiter: an HTTP status with `{ error, errorCode }`. */
 export class Refusal extends Error {
   readonly status: number;
   readonly errorCode: string;

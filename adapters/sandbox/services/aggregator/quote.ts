@@ -6,7 +6,7 @@ import { badParameter, noRoutes, Refusal } from './problems.js';
 export const VENUE_LABEL = 'Sandbox Venue';
 const U64_MAX = (1n << 64n) - 1n;
 
-/** What was asked for: the parameters that `/swap/v1/quote` and `/swap/v2/build` share. */
+/** The parameters that `/swap/v1/quote` and `/swap/v2/build` share. */
 export interface QuoteQuery {
   readonly inputMint: string;
   readonly outputMint: string;
@@ -31,9 +31,7 @@ export interface RouteStep {
   readonly bps: number;
 }
 
-/**
- * Jupiter's QuoteResponse: the fields of its schema, then those that live answers carry besides.
- */
+/** Jupiter's QuoteResponse: the fields of its schema, then additional fields of live answers. */
 export interface QuoteResponse {
   readonly inputMint: string;
   readonly inAmount: string;
@@ -56,7 +54,7 @@ export interface QuoteResponse {
   readonly loadedLongtailToken: boolean;
 }
 
-/** Reads the query of a quote; refuses what Jupiter refuses. */
+/** Reads the query of a quote. Throws a refusal if Jupiter refuses the query. */
 export function readQuoteQuery(query: URLSearchParams): QuoteQuery {
   const swapMode = query.get('swapMode') ?? 'ExactIn';
   if (swapMode !== 'ExactIn' && swapMode !== 'ExactOut')
@@ -95,8 +93,7 @@ export function quote(
   const inAmount = exactIn ? query.amount : inputFor(market, query.amount);
   if (inAmount === undefined) throw noRoutes();
   const gross = exactIn ? outputFor(market, inAmount) : query.amount;
-  // A fee leaves by the output (ExactIn) or the input (ExactOut); only a caller that asks for one
-  // has it.
+  // A requested platform fee reduces the output (ExactIn) or increases the input (ExactOut).
   const fee = ((exactIn ? gross : inAmount) * BigInt(query.platformFeeBps)) / 10_000n;
   const outAmount = exactIn ? gross - fee : gross;
   const paid = exactIn ? inAmount : inAmount + fee;

@@ -19,16 +19,16 @@ import { COMPUTE_BUDGET_PROGRAM, type Pools } from './pools.js';
 type SolanaRpc = ReturnType<typeof createSolanaRpc>;
 
 export const MAX_COMPUTE_UNITS = 1_400_000;
-/** Micro-lamports a compute unit, if the caller leaves the priority fee to us. */
+/** Micro-lamports per compute unit if the caller sets no priority fee. */
 export const DEFAULT_UNIT_PRICE = 1_000n;
 
 export interface ComputeBudget {
   readonly unitLimit: number;
-  /** Micro-lamports a compute unit. */
+  /** Micro-lamports per compute unit. */
   readonly unitPrice: bigint;
 }
 
-/** The compute budget that a request body asks for. */
+/** Returns the compute budget of a request body. */
 export function computeBudget(body: Readonly<Record<string, unknown>>): ComputeBudget {
   const price = body['computeUnitPriceMicroLamports'];
   if (typeof price === 'number')
@@ -43,7 +43,7 @@ export function computeBudget(body: Readonly<Record<string, unknown>>): ComputeB
   };
 }
 
-/** Lamports that a compute budget costs at its limit. */
+/** Returns the priority fee of a compute budget, in lamports. */
 export function priorityFeeLamports(budget: ComputeBudget): number {
   return Number((BigInt(budget.unitLimit) * budget.unitPrice + 999_999n) / 1_000_000n);
 }
@@ -62,14 +62,14 @@ export function unitPriceInstruction(microLamports: bigint): Instruction {
   return { programAddress: COMPUTE_BUDGET_PROGRAM, data };
 }
 
-/** The latest blockhash of the sandbox's node. */
+/** Fetches the latest blockhash of the sandbox's node. */
 export async function latestBlockhash(
   rpc: SolanaRpc,
 ): Promise<{ blockhash: string; lastValidBlockHeight: bigint }> {
   return (await rpc.getLatestBlockhash({ commitment: 'confirmed' }).send()).value;
 }
 
-/** What `POST /swap/v1/swap` answers: the whole transaction, unsigned. */
+/** Builds the answer of `POST /swap/v1/swap` with the whole unsigned transaction. */
 export async function swapTransaction(
   rpc: SolanaRpc,
   request: {
@@ -88,7 +88,7 @@ export async function swapTransaction(
       [
         unitLimitInstruction(budget.unitLimit),
         unitPriceInstruction(budget.unitPrice),
-        ...all(request.parts),
+        ...instructionsOf(request.parts),
       ],
       pools,
     );
@@ -113,7 +113,7 @@ export async function swapTransaction(
   };
 }
 
-function all(parts: SwapParts): Instruction[] {
+function instructionsOf(parts: SwapParts): Instruction[] {
   return [...parts.setup, parts.swap, ...(parts.cleanup === undefined ? [] : [parts.cleanup])];
 }
 
@@ -137,7 +137,7 @@ function compile(
   return getBase64EncodedWireTransaction(compileTransaction(message));
 }
 
-/** The same priority fee spread over another number of units. */
+/** Returns a budget with the same priority fee and another unit limit. */
 function rescaled(budget: ComputeBudget, unitLimit: number): ComputeBudget {
   return {
     unitLimit,

@@ -7,9 +7,9 @@ interface Answer {
 }
 
 /**
- * The server's half of the payment-identifier extension. The first request that is paid under an id
- * decides its answer: the same payment header again gets that answer again, another payment under
- * the same id gets 409.
+ * Serves the seller's side of the payment-identifier extension. The first paid request with an id
+ * decides the answer. The same payment header gets that answer again; another payment with the same
+ * id gets 409.
  */
 export function paymentIdentifiers(): RequestHandler {
   const seen = new Map<
@@ -20,30 +20,32 @@ export function paymentIdentifiers(): RequestHandler {
     const header = request.header('payment-signature');
     const id = header === undefined ? undefined : identifierOf(header);
     if (header === undefined || id === undefined) return next();
-    const before = seen.get(id);
-    if (before === undefined) {
+    const first = seen.get(id);
+    if (first === undefined) {
       const answer = record(response);
       seen.set(id, { header, answer });
-      void answer.then((given) => given ?? seen.delete(id)); // Unpaid: the id is free again.
+      // If the request was not paid, the id is free again.
+      void answer.then((recorded) => recorded ?? seen.delete(id));
       return next();
     }
-    if (before.header !== header) {
+    if (first.header !== header) {
       response.status(409).json({ error: 'payment identifier was used with another payment' });
       return;
     }
-    before.answer.then((given) => {
-      if (given === undefined) return next();
+    first.answer.then((recorded) => {
+      if (recorded === undefined) return next();
       response
-        .status(given.status)
-        .set(given.headers)
+        .status(recorded.status)
+        .set(recorded.headers)
         .set('idempotency-replayed', 'true')
-        .send(given.body);
+        .send(recorded.body);
     }, next);
   };
 }
 
 /**
- * The answer that goes out, or undefined if the payment was refused or its settlement failed.
+ * Resolves with the answer that was sent, or with undefined if its status is 400 or above: the
+ * payment was refused, or its settlement failed.
  */
 function record(response: Response): Promise<Answer | undefined> {
   const chunks: Buffer[] = [];
@@ -53,7 +55,7 @@ function record(response: Response): Promise<Answer | undefined> {
     if (typeof chunk === 'string') chunks.push(Buffer.from(chunk));
     if (chunk instanceof Uint8Array) chunks.push(Buffer.from(chunk));
   };
-  // Both are overloaded; what is passed on is exactly what came in.
+  // Both methods are overloaded; the casts are safe because the arguments are passed on unchanged.
   response.write = ((...args: Parameters<typeof write>) => (
     keep(args[0]),
     write(...args)

@@ -17,14 +17,11 @@ import { middlewareRoute, PAID_ROUTES, type PaidRoute } from './routes.js';
 export type { ServedRequest } from './ledger.js';
 export type { PaidRoute } from './routes.js';
 
-/** Endpoints are the API's paths: `/usdc`, `POST /echo`, ... */
+/** Controls of the paid API. Endpoints are its paths: `/usdc`, `POST /echo`, ... */
 export interface ApiControls extends ServiceControls {
-  /**
-   * The merchant's ledger: every request that came with a verified payment and was served, oldest
-   * first.
-   */
+  /** Requests that were served after their payment was verified, oldest first. */
   readonly served: readonly ServedRequest[];
-  /** How long the handler of `/slow` takes, in milliseconds; 200 unless set. */
+  /** Sets the milliseconds that the handler of `/slow` takes; default 200. */
   setSlowness(milliseconds: number): void;
 }
 
@@ -97,7 +94,7 @@ export async function startApi(options: ApiOptions): Promise<ApiService> {
   };
 }
 
-/** The official middleware over the routes that do, or do not, carry a blockhash of the seller. */
+/** Makes the official middleware for the routes with, or without, a blockhash in the 402. */
 async function payments(options: ApiOptions, blockhash: boolean): Promise<RequestHandler> {
   const routes = PAID_ROUTES.filter((route) => (route.blockhash === true) === blockhash).flatMap(
     (route) => {
@@ -114,7 +111,7 @@ async function payments(options: ApiOptions, blockhash: boolean): Promise<Reques
     new HTTPFacilitatorClient({ url: options.facilitatorUrl }),
   ).register(MAINNET, scheme);
   const http = new x402HTTPResourceServer(server, Object.fromEntries(routes));
-  // Asked here and not in the background, so that a start is over when it is over.
+  // Await this here, so that the API is ready when its start resolves.
   await http.initialize();
   return paymentMiddlewareFromHTTPServer(http, undefined, undefined, false);
 }
@@ -139,7 +136,7 @@ function handlerOf(route: PaidRoute, slowness: () => number): RequestHandler {
   }
 }
 
-/** Lets browsers pay: x402's headers cross origins only if they are named. */
+/** Lets browsers pay: a page of another origin can read x402's headers only if they are exposed. */
 const crossOrigin: RequestHandler = (request, response, next) => {
   if (request.method === 'OPTIONS') return sendPreflight(request, response);
   response.set(

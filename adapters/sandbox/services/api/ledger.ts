@@ -1,25 +1,25 @@
 import type { RequestHandler } from 'express';
 
-/** A request that passed the payment middleware and reached its handler, as the merchant saw it. */
+/** A request that passed the payment middleware and reached its handler. */
 export interface ServedRequest {
   readonly url: string;
   readonly method: string;
-  /** The parsed JSON body, or the text of another one; undefined if there was none. */
+  /** Parsed JSON body, or text of another body; undefined without a body. */
   readonly body: unknown;
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** The PAYMENT-SIGNATURE header, verbatim. */
+  /** PAYMENT-SIGNATURE header, verbatim. */
   readonly paymentHeader: string;
   /**
-   * The status that went out; undefined while the answer is on its way. 402 if the settlement
-   * failed after the handler ran.
+   * Status of the answer; undefined before the answer was sent. 402 if the settlement failed after
+   * the handler ran.
    */
   status?: number;
-  /** The facilitator's word on the settlement, from the PAYMENT-RESPONSE that went out. */
+  /** Result of the settlement, from the PAYMENT-RESPONSE header of the answer. */
   settled?: boolean;
 }
 
-/** Writes a line into `ledger` for each paid request; belongs after the payment middleware. */
+/** Adds each paid request to `ledger`. Install it after the payment middleware. */
 export function bookkeeping(ledger: ServedRequest[]): RequestHandler {
   return (request, response, next) => {
     const line: ServedRequest = {

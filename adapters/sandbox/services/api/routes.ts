@@ -7,17 +7,17 @@ export interface PaidRoute {
   readonly path: string;
   readonly methods: readonly ('GET' | 'POST')[];
   readonly description: string;
-  /** What may be paid, in the order in which it is offered. Amounts in base units. */
+  /** Offered tokens with amounts in base units, in the order of the 402. */
   readonly prices: readonly { readonly symbol: MintSymbol; readonly amount: string }[];
-  /** `merchant`: has an account for every mint. `newcomer`: has none for any. */
+  /** `merchant` has an account for every mint; `newcomer` has no token account. */
   readonly payee?: 'merchant' | 'newcomer';
-  /** The seller's memo, that the payment has to carry. */
+  /** Memo of the seller, which the payment must contain. */
   readonly memo?: string;
-  /** The 402 carries a blockhash, so that a buyer needs no RPC call for one. */
+  /** True if the 402 contains a blockhash, so that a buyer needs no RPC call for it. */
   readonly blockhash?: boolean;
-  /** The 402 offers the payment-identifier extension. */
+  /** True if the 402 offers the payment-identifier extension. */
   readonly identified?: boolean;
-  /** What the handler does: answer 200 unless said otherwise. */
+  /** Behaviour of the handler; by default it answers 200. */
   readonly handler?: 'fails' | 'redirects' | 'slow';
 }
 
@@ -114,7 +114,7 @@ export const PAID_ROUTES: readonly PaidRoute[] = [
   },
 ];
 
-/** A route as the official middleware wants it. */
+/** Returns the configuration of a route for the official middleware. */
 export function middlewareRoute(
   route: PaidRoute,
   payTo: string,
@@ -137,15 +137,12 @@ export function middlewareRoute(
 }
 
 function mintOf(mints: readonly SandboxMint[], symbol: MintSymbol): SandboxMint {
-  const mint = mints.find((one) => one.symbol === symbol);
+  const mint = mints.find((known) => known.symbol === symbol);
   if (mint === undefined) throw new Error(`The sandbox has no mint ${symbol}.`);
   return mint;
 }
 
-/**
- * What a server declares in its 402 by the payment-identifier extension: an id is welcome, none is
- * needed.
- */
+/** Returns the declaration of the payment-identifier extension in a 402: an id is optional. */
 function identifierDeclaration(): Record<string, unknown> {
   return {
     info: { required: false },
