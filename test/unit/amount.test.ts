@@ -17,20 +17,20 @@ import {
 } from '../fixtures/amounts.js';
 
 describe('an amount in base units', () => {
-  it.each(good)('%s is taken', (text, amount) => {
+  it.each(good)('accepts %s as text and as an argument', (text, amount) => {
     expect(parseAmount(text)).toBe(amount);
     expect(toAmount(text)).toBe(amount);
     expect(toAmount(amount)).toBe(amount);
   });
 
-  it('is nothing else', () => {
+  it('refuses every other text and every value that is not text', () => {
     expect(bad.length).toBeGreaterThanOrEqual(120);
     expect(new Set(bad).size).toBe(bad.length);
     expect(
       bad.filter((text) => parseAmount(text) !== undefined || toAmount(text) !== undefined),
     ).toEqual([]);
     expect(notText.filter((value) => parseAmount(value) !== undefined)).toEqual([]);
-    // Arguments come past the types; only a bigint in range passes.
+    // JavaScript callers pass anything; only a bigint in range passes.
     const asArgument = notText
       .filter((value) => value !== 1n)
       .filter((value) => toAmount(value as string) !== undefined);
@@ -38,7 +38,7 @@ describe('an amount in base units', () => {
     expect([toAmount(-1n), toAmount(U64_MAX + 1n)]).toEqual([undefined, undefined]);
   });
 
-  it('reads back as it was written, for every u64, and for nothing beyond', () => {
+  it('reads back every u64, and refuses negative and larger integers', () => {
     fc.assert(
       fc.property(fc.bigInt(0n, U64_MAX), (amount) => parseAmount(amount.toString()) === amount),
     );
@@ -56,7 +56,7 @@ describe('an amount in base units', () => {
     );
   });
 
-  it('is text exactly as BigInt writes it: whatever else is taken for a number is refused', () => {
+  it('accepts only text that BigInt itself would write', () => {
     const texts = fc.oneof(
       fc.string(),
       fc.string({
@@ -73,7 +73,7 @@ describe('an amount in base units', () => {
   });
 });
 
-describe('an amount for people', () => {
+describe('a decimal amount', () => {
   it.each([
     ['0', 6, 0n],
     ['0.0', 6, 0n],
@@ -84,7 +84,7 @@ describe('an amount for people', () => {
     ['1', 0, 1n],
     ['18446744073709.551615', 6, U64_MAX],
     ['0.000000000000000001', 18, 1n],
-  ] as const)('%s with %d decimals is %s', (text, decimals, amount) => {
+  ] as const)('reads %s with %d decimals as %s base units', (text, decimals, amount) => {
     expect(parseUiAmount(text, decimals)).toBe(amount);
   });
 
@@ -108,15 +108,15 @@ describe('an amount for people', () => {
     ['1_0', 6],
     ['1'.repeat(21), 6],
     [`0.${'0'.repeat(18)}1`, 30],
-  ] as const)('%j with %d decimals is none', (text, decimals) => {
+  ] as const)('refuses %j with %d decimals', (text, decimals) => {
     expect(parseUiAmount(text, decimals)).toBeUndefined();
   });
 
-  it('is never a number', () => {
+  it('refuses every value that is not text', () => {
     expect(notText.filter((value) => parseUiAmount(value, 6) !== undefined)).toEqual([]);
   });
 
-  it('is written without needless digits', () => {
+  it('drops trailing zeros when formatted', () => {
     expect([
       formatUiAmount(2_500_000n, 6),
       formatUiAmount(1n, 6),
@@ -126,7 +126,7 @@ describe('an amount for people', () => {
     ]).toEqual(['2.5', '0.000001', '0', '5', '-1.5']);
   });
 
-  it('reads back as it was written, with any decimals that a mint has', () => {
+  it('reads back the formatted text for any decimals from 0 to 18', () => {
     fc.assert(
       fc.property(fc.bigInt(0n, U64_MAX), fc.integer({ min: 0, max: 18 }), (amount, decimals) => {
         const text = formatUiAmount(amount, decimals);
@@ -136,7 +136,7 @@ describe('an amount for people', () => {
     );
   });
 
-  it('keeps the order of amounts', () => {
+  it('keeps the order of amounts after formatting', () => {
     const pair = fc.tuple(fc.bigInt(0n, U64_MAX), fc.bigInt(0n, U64_MAX));
     fc.assert(
       fc.property(pair, fc.integer({ min: 0, max: 9 }), ([a, b], decimals) => {
@@ -148,8 +148,8 @@ describe('an amount for people', () => {
   });
 });
 
-describe('arithmetic', () => {
-  it('rounds up, to the unit', () => {
+describe('amount arithmetic', () => {
+  it('rounds a quotient up to the next unit', () => {
     const positive = fc.bigInt(1n, U64_MAX);
     fc.assert(
       fc.property(positive, positive, (numerator, denominator) => {
@@ -160,7 +160,7 @@ describe('arithmetic', () => {
     );
   });
 
-  it('picks the larger and the smaller', () => {
+  it('returns the larger amount from maxAmount and the smaller from minAmount', () => {
     expect([
       maxAmount(1n, 2n),
       maxAmount(2n, 1n),

@@ -8,7 +8,7 @@ import { headersOf, startRecording } from './recording-server.js';
 const key = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'der' });
 const walletSeed = Uint8Array.from(key.subarray(-32));
 
-/** A client whose code is loaded as `load` says. */
+/** Builds a client that loads its code through `load`. */
 function clientWith(load: Composition['load'] = () => Promise.resolve(parts)): Client {
   return buildClient({ walletSeed, retries: 1 }, { headers: X402_HEADERS, load });
 }
@@ -19,10 +19,10 @@ async function recording(answer?: Parameters<typeof startRecording>[0]) {
   return server;
 }
 
-/** In which order the requests of other connections arrive is not known. */
+// Sorted, because requests of separate connections arrive in any order.
 const sorted = (list: readonly (string | undefined)[]) => [...list].sort();
 
-it('swaps what it was asked for, whatever its caller reuses', async () => {
+it('swaps the original request when the caller changes its objects afterwards', async () => {
   const swap = vi.fn(async () => Promise.reject(new Error('asked')));
   const client = clientWith(async () => ({
     ...parts,
@@ -39,9 +39,9 @@ it('swaps what it was asked for, whatever its caller reuses', async () => {
 
 describe('a call', () => {
   it.each<[string, (client: Client) => unknown]>([
-    ['before any code is loaded', () => undefined],
-    ['once the engine is loaded', (client) => client.spent()],
-  ])('goes out as it was made, whatever its caller reuses: %s', async (_, prepare) => {
+    ['before the code is loaded', () => undefined],
+    ['after the engine is loaded', (client) => client.spent()],
+  ])('sends the original request when the caller reuses its objects %s', async (_, prepare) => {
     const server = await recording((__, response) => response.end());
     const client = clientWith();
     await prepare(client);
@@ -55,33 +55,35 @@ describe('a call', () => {
       return client.fetch(url, { method: 'POST', headers, body });
     });
     await Promise.all(calls);
-    const seen = server.seen.map((one) => `${one.url} ${headersOf(one)['x-id']} ${one.body[0]}`);
+    const seen = server.seen.map(
+      (request) => `${request.url} ${headersOf(request)['x-id']} ${request.body[0]}`,
+    );
     expect(sorted(seen)).toEqual(['/1 1 1', '/2 2 2', '/3 3 3']);
   });
 
   it.each<[string, (headers: Record<string, string>) => HeadersInit]>([
-    ['an object', (headers) => headers],
-    ['Headers', (headers) => new Headers(headers)],
+    ['a plain object', (headers) => headers],
+    ['a Headers instance', (headers) => new Headers(headers)],
   ])(
-    'goes out a second time as the first, whatever became of its headers: %s',
-    async (_, given) => {
-      let asked = 0;
+    'repeats the first headers in a retry when the caller changed %s meanwhile',
+    async (_, wrap) => {
+      let requests = 0;
       const server = await recording((__, response) => {
-        response.statusCode = (asked += 1) === 1 ? 503 : 200;
+        response.statusCode = (requests += 1) === 1 ? 503 : 200;
         response.end();
       });
-      const headers = given({ 'x-id': '1' });
+      const headers = wrap({ 'x-id': '1' });
       const calling = clientWith().fetch(server.origin, { headers });
       if (headers instanceof Headers) headers.set('x-id', '2');
       else Object.assign(headers, { 'x-id': '2' });
       expect((await calling).status).toBe(200);
-      expect(server.seen.map((one) => headersOf(one)['x-id'])).toEqual(['1', '1']);
+      expect(server.seen.map((request) => headersOf(request)['x-id'])).toEqual(['1', '1']);
     },
   );
 });
 
-describe('code that could not be loaded', () => {
-  it('is loaded anew by the next call that needs it, and holds up no other', async () => {
+describe('a client with code that does not load', () => {
+  it('loads the code again for the next 402, and sends free calls without it', async () => {
     const server = await recording((request, response) => {
       response.statusCode = request.url === '/free' ? 200 : 402;
       response.end();
@@ -98,7 +100,7 @@ describe('code that could not be loaded', () => {
     await client.close();
   });
 
-  it('that is still being loaded keeps no call waiting that does without', async () => {
+  it('answers a free call while the code is still loading', async () => {
     const server = await recording((_, response) => response.end());
     const client = clientWith(() => new Promise(() => undefined));
     void client.spent();
@@ -106,28 +108,28 @@ describe('code that could not be loaded', () => {
   });
 });
 
-describe('a client that is closed while its code is loaded', () => {
-  it('is closed at once, also if that never ends', async () => {
+describe('a client that is closed while its code loads', () => {
+  it('closes at once even if the code never loads', async () => {
     const client = clientWith(() => new Promise(() => undefined));
     void client.spent();
     await client.close();
   });
 
-  it('does no work that waited for it, and closes what was loaded', async () => {
-    const begin = vi.fn(async () => []);
+  it('rejects waiting calls with client_closed, and closes an engine that loads late', async () => {
+    const readSpent = vi.fn(async () => []);
     const close = vi.fn(async () => undefined);
-    let come = (_: typeof parts): void => undefined;
-    const client = clientWith(() => new Promise((resolve) => (come = resolve)));
+    let finishLoad = (_: typeof parts): void => undefined;
+    const client = clientWith(() => new Promise((resolve) => (finishLoad = resolve)));
     const spent = client.spent();
     await client.close();
-    come({
+    finishLoad({
       ...parts,
       createEngine: async (...made) => ({
         ...(await parts.createEngine(...made)),
-        ...{ spent: begin, close },
+        ...{ spent: readSpent, close },
       }),
     });
     await expect(spent).rejects.toMatchObject({ code: 'client_closed', funds: 'untouched' });
-    expect([begin, close].map(({ mock }) => mock.calls.length)).toEqual([0, 1]);
+    expect([readSpent, close].map(({ mock }) => mock.calls.length)).toEqual([0, 1]);
   });
 });

@@ -27,11 +27,11 @@ const noRoute = (init: Partial<errors.ErrorInit<'no_route'>> = {}) =>
     ...init,
   });
 
-/** An error of any code; the details do not matter here. */
+/** Makes an error with the code; its details do not matter here. */
 const ofCode = (code: ErrorCode) => new ExactChangeError(code, 'It failed.', { details: {} });
 
-describe('codes', () => {
-  it('are lower snake case, each with one of the exported classes', () => {
+describe('error codes', () => {
+  it('use lower snake case, and each belongs to an exported class', () => {
     const exported = Object.keys(errors).filter(
       (name) =>
         name.endsWith('Error') &&
@@ -43,11 +43,11 @@ describe('codes', () => {
     expect(Object.isFrozen(errorCodes)).toBe(true);
   });
 
-  it('each say what repeating does, in one of three words', () => {
+  it('each have never, same or fresh as their retry advice', () => {
     for (const code of errorCodes) expect(['never', 'same', 'fresh']).toContain(ofCode(code).retry);
   });
 
-  it('of what the caller has to mend are never worth repeating', () => {
+  it('advise never to retry a ConfigError', () => {
     const config = errorCodes.filter((code) => ofCode(code).name === 'ConfigError');
     expect(config.map((code) => ofCode(code).retry)).toEqual(config.map(() => 'never'));
   });
@@ -65,7 +65,7 @@ describe('an error', () => {
     untrusted: { reason: 'pay\u202e me\u0007' },
   });
 
-  it('is an Error of its class, with everything at hand', () => {
+  it('is an instance of its class and holds every field that it was given', () => {
     expect(error).toBeInstanceOf(Error);
     expect(error).toBeInstanceOf(FundsError);
     expect(error).not.toBeInstanceOf(PolicyError);
@@ -81,7 +81,7 @@ describe('an error', () => {
     expect(error.untrusted).toEqual({ reason: 'pay  me' });
   });
 
-  it('is JSON-safe: neither stack nor cause nor response', () => {
+  it('leaves stack, cause and response out of its JSON', () => {
     expect(JSON.parse(JSON.stringify({ error }))).toEqual({
       error: {
         name: 'FundsError',
@@ -96,7 +96,7 @@ describe('an error', () => {
     });
   });
 
-  it('shows no response if it is listed or inspected, and no cause if there is none', () => {
+  it('hides its response from keys and inspect, and has no cause unless given', () => {
     expect(Object.keys(error)).not.toContain('response');
     expect(inspect(error)).not.toContain('Response');
     expect('cause' in noRoute()).toBe(false);
@@ -109,13 +109,13 @@ describe('an error', () => {
     ).toHaveProperty('cause', undefined);
   });
 
-  it('cannot be changed by code that catches it', () => {
+  it('throws when code that catches it changes its details, moved or untrusted', () => {
     expect(() => Object.assign(error.details, { required: '0' })).toThrow(TypeError);
     expect(() => (error.moved as Moved[]).push(payment)).toThrow(TypeError);
     expect(() => Object.assign(error.untrusted ?? {}, { reason: 'x' })).toThrow(TypeError);
   });
 
-  it('keeps a list of its own of what moved', () => {
+  it('keeps its own copy of the moved list', () => {
     const moved = [swap];
     const made = noRoute({ moved });
     moved.push(payment);
@@ -123,8 +123,8 @@ describe('an error', () => {
   });
 });
 
-describe('the guard', () => {
-  it('knows errors by brand and code', () => {
+describe('isExactChangeError', () => {
+  it('accepts an error by its brand, and by its code when a code is given', () => {
     const error: unknown = noRoute();
     expect(isExactChangeError(error)).toBe(true);
     expect(isExactChangeError(error, 'no_route')).toBe(true);
@@ -140,12 +140,12 @@ describe('the guard', () => {
     [{ code: 'no_route' }],
     [Object.assign(new Error('x'), { code: 'no_route' })],
     [() => 1],
-  ])('takes nothing else for one: %o', (value) => {
+  ])('refuses the value %o', (value) => {
     expect(isExactChangeError(value)).toBe(false);
     expect(isExactChangeError(value, 'no_route')).toBe(false);
   });
 
-  it('knows those of another copy of the package, though no class is shared', async () => {
+  it('accepts errors from a second copy of the package, which shares no class', async () => {
     vi.resetModules();
     const other = await import('../../src/errors.js');
     const foreign = new other.QuoteError('no_route', 'x', {
@@ -160,7 +160,7 @@ describe('the guard', () => {
     expect(other.isExactChangeError(amended, 'no_route') && amended.funds).toBe('swapped');
   });
 
-  it('knows those of another realm', () => {
+  it('accepts errors from another realm', () => {
     const foreign: unknown = runInNewContext(
       `Object.defineProperty(Object.assign(new Error('x'), { code: 'timeout' }), Symbol.for('exact-change.error'), { value: true })`,
     );
@@ -169,8 +169,8 @@ describe('the guard', () => {
   });
 });
 
-describe('amending', () => {
-  it('adds what moved before, first, and says so', () => {
+describe('amendError', () => {
+  it('puts earlier moves first, and derives funds from all moves', () => {
     const amended = amendError(noRoute(), { moved: [swap] });
     expect([amended.funds, amended.moved]).toEqual(['swapped', [swap]]);
     expect(amendError(noRoute({ moved: [payment] }), { moved: [swap] })).toMatchObject({
@@ -191,11 +191,11 @@ describe('amending', () => {
     ['uncertain', [swap, payment], 'uncertain'],
     ['spent', [], 'spent'],
     ['spent', [swap], 'spent'],
-  ] as const)('funds %s with %o are %s: never better than they were', (funds, moved, expected) => {
+  ] as const)('turns funds %s with moves %o into %s', (funds, moved, expected) => {
     expect(amendError(noRoute({ funds }), { moved }).funds).toBe(expected);
   });
 
-  it('keeps class, name, code, message, details, retry, cause, stack and untrusted', () => {
+  it('keeps class, name, code, message, details, retry, cause, stack and untrusted text', () => {
     const cause = { any: 'value' };
     const error = noRoute({ cause, retry: 'fresh', untrusted: { reason: 'r' } });
     const amended = amendError(error, { moved: [swap] });
@@ -215,13 +215,13 @@ describe('amending', () => {
     expect(Object.keys(amended)).not.toContain('cause');
   });
 
-  it('leaves the error itself as it was, because another call may share it', () => {
+  it('does not change the original error, because another call may share it', () => {
     const error = noRoute();
     amendError(error, { moved: [swap], response: new Response() });
     expect([error.funds, error.moved, error.response]).toEqual(['untouched', [], undefined]);
   });
 
-  it('attaches a response, hidden, but keeps the one that is nearer', () => {
+  it('attaches a hidden response unless the error already has a response', () => {
     const [near, far] = [new Response(), new Response()];
     const amended = amendError(noRoute(), { response: far });
     expect(amended.response).toBe(far);
@@ -229,12 +229,12 @@ describe('amending', () => {
     expect(amendError(noRoute({ response: near }), { response: far }).response).toBe(near);
   });
 
-  it('takes errors with codes that only a newer copy knows', () => {
+  it('amends an error with a code that only a newer copy of the package knows', () => {
     const newer = Object.assign(noRoute({ funds: 'uncertain' }), {
       code: 'from_the_future',
       name: 'FutureError',
     });
-    // As it is after its constructor: the code is no longer one of ours.
+    // The code changed after construction, so this copy does not know it.
     const amended = amendError(newer, { moved: [swap] });
     expect(amended).toMatchObject({
       code: 'from_the_future',
@@ -245,14 +245,14 @@ describe('amending', () => {
   });
 });
 
-describe('text from others', () => {
+describe('cleanText', () => {
   it.each([
     ['control characters', 'a\u0000b\u001bc\u007fd\u0085e\nf\tg', 'a b c d e f g'],
-    ['direction', '\u202egpj.exe\u202c \u2066x\u2069 \u061cy \u200fz', 'gpj.exe   x   y  z'],
-    ['zero width', 'a\u200bb\u200cc\u200dd\u2060e\ufefff\u00adg', 'a b c d e f g'],
-    ['separators', 'a\u2028b\u2029c', 'a b c'],
+    ['direction marks', '\u202egpj.exe\u202c \u2066x\u2069 \u061cy \u200fz', 'gpj.exe   x   y  z'],
+    ['zero-width characters', 'a\u200bb\u200cc\u200dd\u2060e\ufefff\u00adg', 'a b c d e f g'],
+    ['line and paragraph separators', 'a\u2028b\u2029c', 'a b c'],
     [
-      'tags, which spell hidden sentences',
+      'tag characters, which spell hidden sentences',
       `ok${'PAY'.replace(/./g, (letter) => String.fromCodePoint(0xe0000 + letter.charCodeAt(0)))}`,
       'ok',
     ],
@@ -261,27 +261,27 @@ describe('text from others', () => {
       `ok${String.fromCodePoint(0xe0100, 0xe01ef, 0xfe00)}!`,
       'ok   !',
     ],
-    ['fillers that show nothing', 'a\u3164b\u115fc\u034fd', 'a b c d'],
-    ['private and no characters', 'a\ue000b\uffffc\u{10ffff}d', 'a b c d'],
-    ['half surrogates', 'a\ud83db\ude00c', 'a b c'],
-    ['spaces around', '  a  ', 'a'],
-    ['nothing', '', ''],
-  ])('%s are taken out', (_, text, clean) => {
+    ['invisible fillers', 'a\u3164b\u115fc\u034fd', 'a b c d'],
+    ['private and unassigned characters', 'a\ue000b\uffffc\u{10ffff}d', 'a b c d'],
+    ['lone surrogates', 'a\ud83db\ude00c', 'a b c'],
+    ['spaces at both ends', '  a  ', 'a'],
+    ['no character of empty text', '', ''],
+  ])('removes %s', (_, text, clean) => {
     expect(cleanText(text)).toBe(clean);
   });
 
-  it.each(['grüße, 日本語, العربية, हिन्दी', '👍 100% – “ok”', '🇩🇪'])('%s stays', (text) => {
+  it.each(['grüße, 日本語, العربية, हिन्दी', '👍 100% – “ok”', '🇩🇪'])('keeps %s', (text) => {
     expect(cleanText(text)).toBe(text);
   });
 
-  it('is cut at 200, never within a character', () => {
+  it('cuts text at 200 units, never within a character', () => {
     expect(cleanText('x'.repeat(10_000))).toBe('x'.repeat(200));
     expect(cleanText(`${'x'.repeat(199)}👍`)).toBe('x'.repeat(199));
     expect(cleanText(`${'x'.repeat(198)}👍`)).toBe(`${'x'.repeat(198)}👍`);
     expect(cleanText(`${' '.repeat(799)}👍`)).toBe('');
   });
 
-  it('is always fit to show, and clean text is clean', () => {
+  it('returns at most 200 printable units for any text, and does not change clean text', () => {
     const hostile = anyText({ maxLength: 900 });
     fc.assert(
       fc.property(
@@ -302,7 +302,7 @@ describe('text from others', () => {
     );
   });
 
-  it('costs no time worth naming, however long', () => {
+  it('cleans five million characters without a slow scan', () => {
     expect(cleanText('\u200b'.repeat(5_000_000))).toBe('');
   });
 });

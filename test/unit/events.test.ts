@@ -4,7 +4,7 @@ import { createEvents } from '../../src/events.js';
 const warn = { message: 'w' };
 
 describe('events', () => {
-  it('reach listeners of their kind and of all, with id and time, in order', () => {
+  it('reach listeners of their type and of *, in order, with id and time', () => {
     const events = createEvents(() => 42);
     const seen: string[] = [];
     events.on('warning', (event) =>
@@ -16,7 +16,7 @@ describe('events', () => {
     expect(seen).toEqual(['warning attempt-1 42 w', '* warning']);
   });
 
-  it('cannot be changed for the listeners after', () => {
+  it('reach later listeners unchanged when an earlier listener modifies its copy', () => {
     const events = createEvents(() => 0);
     events.on('*', (event) => Object.assign(event, { id: 'mine' }));
     const later = vi.fn();
@@ -25,7 +25,7 @@ describe('events', () => {
     expect(later).toHaveBeenCalledWith({ type: 'warning', id: 'x', at: 0, message: 'w' });
   });
 
-  it('stop if the listener is taken back, also while being told', () => {
+  it('stop when a listener unsubscribes, even during a delivery', () => {
     const events = createEvents(() => 0);
     const told: string[] = [];
     const stop = events.on('warning', () => {
@@ -39,7 +39,7 @@ describe('events', () => {
     expect(told).toEqual(['first', 'second', 'second']);
   });
 
-  it('go on if a listener throws, now or later: a payment must not stop half way', async () => {
+  it('reach the next listener when an earlier listener throws or rejects', async () => {
     const events = createEvents(() => 0);
     const unhandled = vi.fn();
     process.on('unhandledRejection', unhandled);
@@ -53,7 +53,7 @@ describe('events', () => {
       events.on('warning', last);
       expect(() => events.emitter('x')('warning', warn)).not.toThrow();
       expect(last).toHaveBeenCalledOnce();
-      // Rejections count as unhandled once the microtasks are through.
+      // Node reports unhandled rejections after the microtask queue is empty.
       await new Promise((resolve) => setImmediate(resolve));
       expect(unhandled).not.toHaveBeenCalled();
     } finally {
@@ -61,7 +61,7 @@ describe('events', () => {
     }
   });
 
-  it('cost no clock when nothing listens', () => {
+  it('do not read the clock when nothing listens', () => {
     const now = vi.fn(() => 0);
     createEvents(now).emitter('x')('warning', warn);
     expect(now).not.toHaveBeenCalled();

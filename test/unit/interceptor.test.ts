@@ -9,11 +9,11 @@ type Fetch = typeof globalThis.fetch;
 const url = 'http://seller.test/';
 const realFetch = globalThis.fetch;
 
-/** What the world below sees: requests without payment, and payments. */
+/** Requests that reach the seller: without a payment, and with a payment. */
 let unpaid = 0;
 let paid = 0;
 const seller: Fetch = function (this: unknown, input, init) {
-  // As browsers do: fetch is a function of the window, not of whatever holds it.
+  // Browsers throw unless `this` is the window or undefined.
   if (this !== undefined && this !== globalThis)
     return Promise.reject(new TypeError('Illegal invocation'));
   const pays = new Request(input, init).headers.has('x-payment');
@@ -30,7 +30,7 @@ afterEach(() => {
   globalThis.fetch = realFetch;
 });
 
-/** A client that pays every 402 once, by the fetch that its options give it. */
+/** Makes a client that pays every 402 once, through the fetch in its options. */
 function createStub(options: ClientOptions): Client {
   const send = options.fetch;
   if (send === undefined) throw new Error('An interceptor has to say what its client sends with.');
@@ -64,8 +64,8 @@ class Stub extends Interceptor {
   }
 }
 
-/** What other libraries do: wrap whatever fetch is there, and put it back. */
-function wrapByAnother(): { calls: () => number; unwrap(): void; wrapper: Fetch } {
+/** Wraps the current global fetch, as other libraries do; `unwrap` puts it back. */
+function wrapAsOtherLibrary(): { calls: () => number; unwrap(): void; wrapper: Fetch } {
   const below = globalThis.fetch;
   const wrapper = vi.fn<Fetch>((input, init) => below(input, init));
   globalThis.fetch = wrapper;
@@ -81,8 +81,8 @@ async function buy(): Promise<number> {
   return (await fetch(url)).status;
 }
 
-describe('one interceptor', () => {
-  it('makes the global fetch pay from construction on, and restores exactly what was there', async () => {
+describe('an interceptor', () => {
+  it('makes the global fetch pay at once, and restores the original function', async () => {
     const interceptor = new Stub();
     expect(await buy()).toBe(200);
     expect([unpaid, paid]).toEqual([1, 1]);
@@ -92,7 +92,7 @@ describe('one interceptor', () => {
     expect([unpaid, paid]).toEqual([1, 0]);
   });
 
-  it('waits where install is false; its own fetch pays all the same', async () => {
+  it('leaves the global fetch alone with install false, while its own fetch pays', async () => {
     const interceptor = new Stub({ install: false });
     expect(globalThis.fetch).toBe(seller);
     const { fetch: bare } = interceptor;
@@ -103,7 +103,7 @@ describe('one interceptor', () => {
     expect([unpaid, paid]).toEqual([1, 1]);
   });
 
-  it('pays once if it is installed twice, and is gone after one restore', async () => {
+  it('pays once when installed twice, and one restore removes it', async () => {
     const interceptor = new Stub();
     interceptor.install();
     interceptor.install();
@@ -115,10 +115,10 @@ describe('one interceptor', () => {
     expect(globalThis.fetch).toBe(seller);
   });
 
-  it('can be installed again after restore, over whatever is global by then', async () => {
+  it('installs again after restore, over the fetch that is global by then', async () => {
     const interceptor = new Stub();
     interceptor.restore();
-    const third = wrapByAnother();
+    const third = wrapAsOtherLibrary();
     interceptor.install();
     expect(await buy()).toBe(200);
     expect([unpaid, paid, third.calls()]).toEqual([1, 1, 2]);
@@ -126,7 +126,7 @@ describe('one interceptor', () => {
     expect(globalThis.fetch).toBe(third.wrapper);
   });
 
-  it('ends with `using`, also when the block throws', async () => {
+  it('restores at the end of a `using` block, even when the block throws', async () => {
     const work = async () => {
       using interceptor = new Stub();
       expect(globalThis.fetch).not.toBe(seller);
@@ -137,7 +137,7 @@ describe('one interceptor', () => {
     expect(globalThis.fetch).toBe(seller);
   });
 
-  it('may be called without `this`, from a variable taken while it was installed', async () => {
+  it('pays through a fetch kept in a variable, and stops after restore', async () => {
     const interceptor = new Stub();
     const kept = globalThis.fetch;
     expect((await kept(url)).status).toBe(200);
@@ -145,7 +145,7 @@ describe('one interceptor', () => {
     expect((await kept(url)).status).toBe(402);
   });
 
-  it('installs nothing if the options are wrong', () => {
+  it('installs nothing when the client refuses its options', () => {
     const refusing = () => {
       throw new ConfigError('invalid_option', 'Option network must be right.', {
         details: { option: 'network' },
@@ -155,8 +155,8 @@ describe('one interceptor', () => {
     expect(globalThis.fetch).toBe(seller);
   });
 
-  it.each([0, 'false', 1])('refuses %j as install', (install) => {
-    // Past the types, as a caller in JavaScript may.
+  it.each([0, 'false', 1])('refuses %j as option install', (install) => {
+    // Cast, because a JavaScript caller passes anything.
     const wrong = { install } as unknown as InterceptorOptions;
     expect(() => new Stub(wrong)).toThrow(
       expect.objectContaining({ code: 'invalid_option', details: { option: 'install' } }),
@@ -165,11 +165,11 @@ describe('one interceptor', () => {
   });
 
   it.each([[undefined], ['a key'], [null]])(
-    'refuses %j as options, and what is no fetch',
+    'refuses %j as options, and a fetch option that is no function',
     (options) => {
       class Bare extends Interceptor {
-        constructor(given: InterceptorOptions) {
-          super(given, createStub);
+        constructor(passed: InterceptorOptions) {
+          super(passed, createStub);
         }
       }
       expect(() => new Bare(options as unknown as InterceptorOptions)).toThrow(
@@ -193,8 +193,8 @@ describe('one interceptor', () => {
   });
 });
 
-describe('a fetch among the options', () => {
-  it('is what requests go out with, not the global one', async () => {
+describe('a fetch option', () => {
+  it('sends the requests instead of the global fetch', async () => {
     const below = vi.fn<Fetch>((input, init) => seller(input, init));
     new Stub({ fetch: below });
     globalThis.fetch = Object.assign(globalThis.fetch, {});
@@ -202,12 +202,12 @@ describe('a fetch among the options', () => {
     expect(below).toHaveBeenCalledTimes(2);
   });
 
-  it('is called bare, as browsers demand of theirs', async () => {
+  it('receives no `this`, because browsers refuse any other', async () => {
     const interceptor = new Stub({ fetch: seller, install: false });
     expect((await interceptor.fetch(url)).status).toBe(200);
   });
 
-  it('may itself call the global fetch: it comes out below, and nothing is paid twice', async () => {
+  it('reaches the original fetch when it calls the global fetch, and pays once', async () => {
     const logged: string[] = [];
     const interceptor = new Stub({
       fetch: (input, init) => {
@@ -217,7 +217,7 @@ describe('a fetch among the options', () => {
     });
     expect(await buy()).toBe(200);
     expect([unpaid, paid, logged]).toEqual([1, 1, [url, url]]);
-    // And the way is free again afterwards, also when it threw.
+    // The next call pays too, even after the option threw.
     expect(await buy()).toBe(200);
     interceptor.restore();
     const throwing = new Stub({
@@ -232,10 +232,10 @@ describe('a fetch among the options', () => {
   });
 });
 
-describe('a fetch among the options that calls the global one later', () => {
+describe('a fetch option that calls the global fetch asynchronously', () => {
   const later = () => Promise.resolve();
   const ways: readonly (readonly [string, Fetch])[] = [
-    ['with what it was given', async (input, init) => later().then(() => fetch(input, init))],
+    ['with the same arguments', async (input, init) => later().then(() => fetch(input, init))],
     [
       'with a copy of init',
       async (input, init) =>
@@ -243,7 +243,7 @@ describe('a fetch among the options that calls the global one later', () => {
     ],
   ];
 
-  it.each(ways)('comes out below, and nothing is paid twice: %s', async (_, way) => {
+  it.each(ways)('reaches the original fetch and pays once %s', async (_, way) => {
     const interceptor = new Stub({ fetch: way });
     for (const input of [url, new URL(url), `${url}#part`, new Request(url)]) {
       [unpaid, paid] = [0, 0];
@@ -253,7 +253,7 @@ describe('a fetch among the options that calls the global one later', () => {
     interceptor.restore();
   });
 
-  it.each(ways)('pays for each of many that are made together: %s', async (_, way) => {
+  it.each(ways)('pays once for each of 20 parallel calls %s', async (_, way) => {
     const interceptor = new Stub({ fetch: way });
     const answers = await Promise.all(Array.from({ length: 20 }, () => fetch(url)));
     expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200));
@@ -261,7 +261,7 @@ describe('a fetch among the options that calls the global one later', () => {
     interceptor.restore();
   });
 
-  it('ends in an error if no request can be known again', async () => {
+  it('rejects with invalid_option when it replaces the request with a new Request', async () => {
     const interceptor = new Stub({
       fetch: async (input, init) => later().then(() => fetch(new Request(input, init))),
     });
@@ -272,7 +272,7 @@ describe('a fetch among the options that calls the global one later', () => {
     interceptor.restore();
   });
 
-  it('pays for equal requests made together that go elsewhere', async () => {
+  it('pays for 20 equal parallel requests that bypass the global fetch', async () => {
     const interceptor = new Stub({
       fetch: async (input, init) => later().then(() => seller.call(undefined, input, init)),
     });
@@ -285,13 +285,13 @@ describe('a fetch among the options that calls the global one later', () => {
 
 describe('two interceptors', () => {
   const orders: readonly (readonly [string, readonly (0 | 1)[]])[] = [
-    ['last first', [1, 0]],
-    ['first first', [0, 1]],
-    ['first twice', [0, 0, 1, 1]],
+    ['the last first', [1, 0]],
+    ['the first first', [0, 1]],
+    ['each twice', [0, 0, 1, 1]],
   ];
 
   it.each(orders)(
-    'never pay twice, and leave the original function: restored %s',
+    'pay once and leave the original function, restored with %s',
     async (_, order) => {
       const both = [new Stub(), new Stub()];
       expect(await buy()).toBe(200);
@@ -306,8 +306,8 @@ describe('two interceptors', () => {
 });
 
 describe('wrappers of other libraries', () => {
-  it('before us stay below', async () => {
-    const third = wrapByAnother();
+  it('stay below an interceptor that is installed after them', async () => {
+    const third = wrapAsOtherLibrary();
     const interceptor = new Stub();
     expect(await buy()).toBe(200);
     expect(third.calls()).toBe(2);
@@ -317,9 +317,9 @@ describe('wrappers of other libraries', () => {
     expect(globalThis.fetch).toBe(seller);
   });
 
-  it('after us are not lost by restore, and what they put back only passes calls on', async () => {
+  it('survive the restore of an interceptor below, which then only passes calls on', async () => {
     const interceptor = new Stub();
-    const third = wrapByAnother();
+    const third = wrapAsOtherLibrary();
     expect(await buy()).toBe(200);
     expect([unpaid, paid, third.calls()]).toEqual([1, 1, 1]);
     interceptor.restore();
@@ -331,39 +331,38 @@ describe('wrappers of other libraries', () => {
     expect(globalThis.fetch).toBe(seller);
   });
 
-  it('between two of ours: every order of leaving ends at the original', async () => {
-    const leave = [0, 1, 2] as const;
-    const orders = leave.flatMap((a) =>
-      leave.flatMap((b) =>
-        leave.filter((c) => new Set([a, b, c]).size === 3).map((c) => [a, b, c]),
+  it('between two interceptors leave the original fetch, in every order of removal', async () => {
+    const indexes = [0, 1, 2] as const;
+    const orders = indexes.flatMap((a) =>
+      indexes.flatMap((b) =>
+        indexes.filter((c) => new Set([a, b, c]).size === 3).map((c) => [a, b, c]),
       ),
     );
     expect(orders).toHaveLength(6);
     for (const order of orders) {
       globalThis.fetch = seller;
       const lower = new Stub();
-      const third = wrapByAnother();
+      const third = wrapAsOtherLibrary();
       const upper = new Stub();
-      const ways = [() => lower.restore(), () => third.unwrap(), () => upper.restore()];
+      const removals = [() => lower.restore(), () => third.unwrap(), () => upper.restore()];
       expect(await buy()).toBe(200);
       expect([unpaid, paid]).toEqual([1, 1]);
       for (const which of order) {
-        ways[which]?.();
+        removals[which]?.();
         const status = await buy();
         expect(paid).toBe(status === 200 ? 1 : 0);
       }
-      // What a third party put back may be a wrapper of ours that has stepped aside: it goes with
-      // the next restore.
+      // The third party may put back an interceptor's inactive wrapper; the next restore removes it.
       upper.restore();
       lower.restore();
       expect(globalThis.fetch).toBe(seller);
     }
   });
 
-  it('over a reinstalled one: one payment, and no chain that grows', async () => {
+  it('over an interceptor that reinstalls five times cause one payment per call', async () => {
     const interceptor = new Stub();
     for (let round = 0; round < 5; round += 1) {
-      const third = wrapByAnother();
+      const third = wrapAsOtherLibrary();
       interceptor.restore();
       interceptor.install();
       expect(await buy()).toBe(200);
@@ -377,7 +376,7 @@ describe('wrappers of other libraries', () => {
   });
 });
 
-it('leaves no trace of options in the wrapper or the object', async () => {
+it('keeps its options out of an inspected interceptor, its wrapper and its JSON', async () => {
   const interceptor = new Stub({ walletSecretKey: 'canary-of-a-secret' });
   const { inspect } = await import('node:util');
   const shown =

@@ -11,7 +11,7 @@ import {
 } from '../../src/network.js';
 import { isAddress } from '../../src/solana/address.js';
 
-describe('networks', () => {
+describe('toNetwork', () => {
   it.each([
     ['solana', SOLANA_MAINNET],
     [' solana ', SOLANA_MAINNET],
@@ -20,7 +20,7 @@ describe('networks', () => {
     ['solana-devnet', SOLANA_DEVNET],
     ['solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1', SOLANA_DEVNET],
     ['solana-testnet', SOLANA_TESTNET],
-  ])('%j is %s', (name, network) => {
+  ])('reads %j as %s', (name, network) => {
     expect(toNetwork(name)).toBe(network);
   });
 
@@ -43,14 +43,14 @@ describe('networks', () => {
     'constructor',
     'toString',
     'hasOwnProperty',
-  ])('%j is no cluster that we know', (name) => {
+  ])('refuses the unknown name %j', (name) => {
     expect(toNetwork(name)).toBeUndefined();
   });
 });
 
 describe('pinned mints', () => {
   it.each([SOLANA_MAINNET, SOLANA_DEVNET])(
-    'of %s are addresses, each once, with their program',
+    'of %s are unique addresses with a token program and 6 or 9 decimals',
     (network) => {
       const pinned = pinnedMints(network);
       for (const { mint, tokenProgram, decimals } of pinned) {
@@ -64,7 +64,7 @@ describe('pinned mints', () => {
     },
   );
 
-  it('are found by exact symbol or address only', () => {
+  it('match an exact symbol or address only', () => {
     expect(pinnedMint(SOLANA_MAINNET, 'USDC')?.mint).toBe(
       'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v',
     );

@@ -33,7 +33,7 @@ const receipt: Receipt = {
 };
 
 describe('formatReceipt', () => {
-  it('says what was paid, for what, to which wallet, and that the chain has not decided', () => {
+  it('states amount, payee, request and cost, and that a pending payment is undecided', () => {
     expect(formatReceipt(receipt)).toBe(
       [
         'Paid 0.01 USDC to Payee for GET https://api.example.com/premium',
@@ -43,7 +43,7 @@ describe('formatReceipt', () => {
     );
   });
 
-  it('shows the swap, by mint and base units if the token is not pinned, and a link', () => {
+  it('shows a swap of an unpinned token by mint and base units, and an explorer link', () => {
     const text = formatReceipt({
       ...receipt,
       state: 'settled',
@@ -61,12 +61,12 @@ describe('formatReceipt', () => {
     expect(text).toContain('State settled https://explorer.solana.com/tx/Sig');
   });
 
-  it('never calls a token by a name that is not pinned', () => {
+  it('names an unpinned token by its mint, never by the symbol in the receipt', () => {
     const payment = { ...receipt.payment, mint: BONK, symbol: 'USDC' };
     expect(formatReceipt({ ...receipt, payment })).toContain(`Paid 0.01 of ${BONK} to Payee`);
   });
 
-  it('shows an attempt that was freed, and a cost without a price', () => {
+  it('shows a freed attempt, and its cost in SOL when no dollar price is known', () => {
     const freed: FreedReceipt = {
       ...{ id: 'id', url: receipt.url, method: 'POST', at: 0, state: 'unpaid' },
       swap: {
@@ -91,7 +91,7 @@ describe('formatReceipt', () => {
 });
 
 describe('explorerUrl', () => {
-  it('names the cluster unless it is mainnet, and escapes what is no signature', () => {
+  it('adds the cluster unless it is mainnet, and escapes a malformed signature', () => {
     expect(explorerUrl('Sig', SOLANA_MAINNET)).toBe('https://explorer.solana.com/tx/Sig');
     expect(explorerUrl('Sig', SOLANA_DEVNET)).toBe(
       'https://explorer.solana.com/tx/Sig?cluster=devnet',

@@ -8,7 +8,7 @@ const TOP_UP: Plan = {
   ...{ url: 'top-up:usdc', method: 'SWAP', status: 0, refused: [], maxFeeLamports: '1', caps: [] },
 };
 
-/** What is made of a plan, what was said, and whether the call was ended. */
+/** Returns the answer for a plan, the terminal output, and the reasons of aborted calls. */
 async function approving(plan: Plan, yes: boolean) {
   const [said, ended] = [new Array<string>(), new Array<unknown>()];
   const { stdin, stdout, stderr, env } = process;
@@ -26,8 +26,8 @@ async function approving(plan: Plan, yes: boolean) {
   return { answer: await approve(plan).catch((error: unknown) => error), said, ended };
 }
 
-describe('the approval of a command', () => {
-  it('is not asked for a top-up, which is made only if all was approved ahead', async () => {
+describe('the approval on a terminal', () => {
+  it('approves a top-up only with --yes, and never asks about it', async () => {
     expect(await approving(TOP_UP, false)).toEqual({ answer: false, said: [], ended: [] });
     expect(await approving(TOP_UP, true)).toEqual({ answer: true, said: [], ended: [] });
   });

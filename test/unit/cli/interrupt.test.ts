@@ -44,7 +44,7 @@ const paymentUnsettled: ClientEvent = {
   receipt: { ...receipt, state: 'unsettled' },
 };
 
-/** What is said of a call that was ended after some events. */
+/** Returns the report of a call that is interrupted after the events. */
 function reportAfter(events: readonly ClientEvent[]) {
   const interruption = createInterruption(terminalOf(process));
   onTestFinished(() => interruption.end());
@@ -53,23 +53,28 @@ function reportAfter(events: readonly ClientEvent[]) {
   return { exit, funds, said: notes.join(' ') };
 }
 
-describe('what is said of a call that was interrupted', () => {
+describe('the report of an interrupted call', () => {
   it.each([
-    ['nothing, if nothing was signed', [], undefined, ''],
-    ['a swap under way', [swapSigned], 'uncertain', SWAP],
-    ['a swap that no node tells of', [swapSigned, swapLost], 'uncertain', SWAP],
-    ['a payment under way', [paymentSigned], 'uncertain', PAYMENT],
+    ['nothing when nothing was signed', [], undefined, ''],
+    ['a swap that is signed', [swapSigned], 'uncertain', SWAP],
+    ['a swap that no node confirms', [swapSigned, swapLost], 'uncertain', SWAP],
+    ['a payment that is signed', [paymentSigned], 'uncertain', PAYMENT],
     ['a swap that has landed', [swapSigned, swapConfirmed], 'swapped', SWAP],
-    ['the payment after a swap', [swapSigned, swapConfirmed, paymentSigned], 'uncertain', PAYMENT],
+    [
+      'the signed payment after a swap',
+      [swapSigned, swapConfirmed, paymentSigned],
+      'uncertain',
+      PAYMENT,
+    ],
     ['a payment that has landed', [paymentSigned, paymentSettled], 'spent', PAYMENT],
     [
-      'the swap of a payment that never lands',
+      'the swap when its payment never lands',
       [swapSigned, swapConfirmed, paymentSigned, paymentUnsettled],
       'swapped',
       SWAP,
     ],
-    ['nothing of what came to nothing', [swapSigned, swapFailed], undefined, ''],
-  ] as const)('tells %s', (_, events, funds, signature) => {
+    ['nothing when the swap failed', [swapSigned, swapFailed], undefined, ''],
+  ] as const)('names %s', (_, events, funds, signature) => {
     const report = reportAfter(events);
     expect([report.exit, report.funds]).toEqual([funds, funds]);
     expect(report.said).toContain(signature);

@@ -8,7 +8,7 @@ const order: Order = {
 };
 
 describe('a sealed order', () => {
-  it('is opened once, and for the call that it was sealed for', () => {
+  it('opens once, and only for the call that it was sealed for', () => {
     const seals = createSeals(() => 0);
     const state = seals.seal(order, 'a call');
     expect(seals.open(state, 'another call')).toBeUndefined();
@@ -16,7 +16,7 @@ describe('a sealed order', () => {
     expect(seals.open(state, 'a call')).toBeUndefined();
   });
 
-  it('is not opened after ten minutes, by another process, or if it was changed', () => {
+  it('stays closed after ten minutes, in another process, or when it was changed', () => {
     let now = 0;
     const seals = createSeals(() => now);
     const state = seals.seal(order, 'a call');

@@ -15,7 +15,7 @@ const withFile = (content: unknown) => {
 };
 
 describe('settings', () => {
-  it('take flags before the environment, and both before the file; each cap by itself', () => {
+  it('prefer flags to the environment and the environment to the file, cap by cap', () => {
     const env = {
       ...withFile({
         rpcUrl: 'https://file.example.com',
@@ -39,7 +39,7 @@ describe('settings', () => {
     ]);
   });
 
-  it('swap unless they are told not to', () => {
+  it('enable swaps unless a flag or a variable disables them', () => {
     expect(readSettings({}, { XDG_CONFIG_HOME: '/nowhere' }).autoSwap).toBe(true);
     expect(readSettings({ swap: true }, { EXACT_CHANGE_AUTO_SWAP: 'false' }).autoSwap).toBe(false);
     expect(readSettings({ swap: false }, { EXACT_CHANGE_AUTO_SWAP: 'true' }).autoSwap).toBe(false);
@@ -47,29 +47,33 @@ describe('settings', () => {
 
   it.each<[string, Record<string, string>, RegExp]>([
     [
-      'a variable that is misspelt',
+      'a misspelt variable',
       { EXACT_CHANGE_MAX_PER_DAYS: '1' },
       /Did you mean EXACT_CHANGE_MAX_PER_DAY\?/,
     ],
-    ['two wallets', { EXACT_CHANGE_KEY_FILE: '/a', WALLET_SECRET_KEY: 'b' }, /exclude each other/],
-    ['a file that is not there', { EXACT_CHANGE_CONFIG: '/nowhere.json' }, /cannot be read/],
-    ['a word for a switch', { EXACT_CHANGE_AUTO_SWAP: 'yes' }, /true or false/],
+    [
+      'two wallets at once',
+      { EXACT_CHANGE_KEY_FILE: '/a', WALLET_SECRET_KEY: 'b' },
+      /exclude each other/,
+    ],
+    ['a missing file', { EXACT_CHANGE_CONFIG: '/nowhere.json' }, /cannot be read/],
+    ['a switch that is neither true nor false', { EXACT_CHANGE_AUTO_SWAP: 'yes' }, /true or false/],
   ])('refuse %s', (_, env, message) => {
     expect(() => readSettings({}, env)).toThrow(message);
   });
 
   it.each<[string, unknown, RegExp]>([
-    ['a setting that is misspelt', { polcy: {} }, /Did you mean .*policy\?/],
-    ['no JSON', 'maxPerDay = 1', /JSON object/],
+    ['a misspelt setting', { polcy: {} }, /Did you mean .*policy\?/],
+    ['text that is not JSON', 'maxPerDay = 1', /JSON object/],
     ['a list of caps', { policy: [] }, /must be an object/],
-    ['a wallet that is no path', { wallet: [1, 2, 3] }, /must be the path of a file/],
+    ['a wallet that is not a path', { wallet: [1, 2, 3] }, /must be the path of a file/],
   ])('refuse a file with %s', (_, content, message) => {
     expect(() => readSettings({}, withFile(content))).toThrow(message);
   });
 });
 
-describe('folders', () => {
-  it('are those of XDG, and those below home if a variable is relative', () => {
+describe('the config and state folders', () => {
+  it('follow absolute XDG variables, and else lie below the home folder', () => {
     expect(configFolder({ XDG_CONFIG_HOME: '/c' })).toBe('/c/exact-change');
     expect(stateFolder({ XDG_STATE_HOME: '/s' })).toBe('/s/exact-change');
     expect(configFolder({ XDG_CONFIG_HOME: 'c' })).toBe(join(homedir(), '.config/exact-change'));

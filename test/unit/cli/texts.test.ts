@@ -14,17 +14,17 @@ import { csvHead, csvLine } from '../../../adapters/receipts/csv.js';
 import { ledgerText } from '../../../adapters/receipts/ledger.js';
 import { receiptWith } from '../../helpers/receipts.js';
 
-describe('the end of a command', () => {
+describe('the exit of a command', () => {
   const error = (code: (typeof errorCodes)[number], funds: ExactChangeError['funds']) =>
     new ExactChangeError(code, 'x', { details: {}, funds });
 
-  it('says what happened to the money before anything else', () => {
+  it('reports uncertain, spent or swapped funds before the error code', () => {
     expect(exitOf(error('timeout', 'uncertain'))).toBe('uncertain');
     expect(exitOf(error('already_spent', 'spent'))).toBe('spent');
     expect(exitOf(error('budget_exhausted', 'swapped'))).toBe('swapped');
   });
 
-  it('has the link that funds the wallet, for a terminal to show as a QR code', () => {
+  it('includes the link that funds the wallet when the error has it', () => {
     const details = { requiredLamports: '2', availableLamports: '1' };
     const link = 'solana:7xKXtg2CW87d97TXJSDpbD5jBkheTqA83TZRuJosgAsU?amount=0.000000001';
     const short = (more: { readonly link?: string }) =>
@@ -32,7 +32,7 @@ describe('the end of a command', () => {
     expect([short({ link }).link, short({}).link]).toEqual([link, undefined]);
   });
 
-  it('has a number for each code', () => {
+  it('has a positive number for each error code', () => {
     for (const code of errorCodes)
       expect(EXITS[exitOf(error(code, 'untouched'))][0]).toBeGreaterThan(0);
     expect(
@@ -51,20 +51,20 @@ describe('the end of a command', () => {
     ['DEPTH_ZERO_SELF_SIGNED_CERT', 'tls'],
     ['CERT_HAS_EXPIRED', 'tls'],
     ['EISDIR', 'failed'],
-  ])('takes %s of a connection for %s', (code, exit) => {
+  ])('maps the connection error %s to %s', (code, exit) => {
     const cause = Object.assign(new Error('inner'), { code });
     expect(exitOf(new TypeError('fetch failed', { cause }))).toBe(exit);
   });
 });
 
 describe('text for a terminal', () => {
-  it('keeps lines and tabs, and nothing that a terminal acts on', () => {
+  it('keeps line breaks and tabs, and replaces control characters', () => {
     expect(cleanForTerminal('a\tb\r\nc\u001b[31m\u202e\u0000\u009b')).toBe(
       'a\tb\nc\ufffd[31m\ufffd\ufffd\ufffd',
     );
   });
 
-  it('is escaped in JSON, which reads the same', () => {
+  it('escapes control characters in JSON without changing the parsed value', () => {
     const text = 'a\tb\u001b[31m\u202e\u009b\u{e0041}ü';
     const json = jsonText({ text });
     expect(json).toBe(String.raw`{"text":"a\tb\u001b[31m\u202e\u009b\udb40\udc41ü"}`);
@@ -73,7 +73,7 @@ describe('text for a terminal', () => {
 });
 
 describe('receipts as CSV', () => {
-  it('has a line for each, and an apostrophe before what a spreadsheet would run', () => {
+  it('put an apostrophe before formulas, and quotes around fields with commas', () => {
     const evil = receiptWith({ url: 'https://api.example.com/a,"b"', method: '=SUM(A1)' });
     const [line = ''] = csvLine(evil, () => 9).split('\r\n');
     expect(line).toContain(",'=SUM(A1),");
@@ -82,7 +82,7 @@ describe('receipts as CSV', () => {
   });
 });
 
-describe('receipts as entries of accounting', () => {
+describe('receipts as ledger entries', () => {
   const swap = {
     signature: '5swap',
     inputMint: 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263',
@@ -92,7 +92,7 @@ describe('receipts as entries of accounting', () => {
     provider: 'jupiter-v1',
   };
 
-  it('take nothing of a seller for more than text, and open accounts for Beancount', () => {
+  it('escape seller text so that it adds no entry, and open accounts for Beancount', () => {
     const evil = receiptWith({
       url: 'https://a.b-c.example.com:8443/x";y\u202e|{%',
       method: 'GET"\n2026-01-01 open Assets:Mine',
@@ -115,7 +115,7 @@ describe('receipts as entries of accounting', () => {
     );
   });
 
-  it('keep a swap whose payment never landed, and have units of a token without decimals', () => {
+  it('keep a swap when its payment never landed, in base units if decimals are unknown', () => {
     const receipt = receiptWith({ state: 'unsettled', swap });
     const lines = (decimals: number | undefined) =>
       ledgerText('hledger', [receipt], (mint) => (mint === swap.inputMint ? decimals : 6))
@@ -139,7 +139,7 @@ describe('spending', () => {
   ];
   const spends = receipts.flatMap((receipt) => spendOf(receipt) ?? []);
 
-  it('is summed up exactly by day, and by host from the dearest on', () => {
+  it('sums exactly by day in order, and by host from the most expensive down', () => {
     expect(spendingBy('day', spends)).toEqual([
       { group: '2026-07-01', usd: '0.01', payments: 1 },
       { group: '2026-07-02', usd: '1', payments: 2 },
@@ -150,7 +150,7 @@ describe('spending', () => {
     ]);
   });
 
-  it('has the longest bar for what cost most', () => {
+  it('draws the longest bar for the day with the highest cost', () => {
     const [first, second] = chartRows(spendingBy('day', spends)).map(([, bar = '']) => bar);
     expect(second).toMatch(/^█+$/);
     expect(first).toMatch(/^░+$/);

@@ -6,8 +6,8 @@ import { createSessions } from '../../../adapters/cli/ui/sessions.js';
 import type { Attempt } from '../../../src/journal/types.js';
 import { attemptOf, fullAttemptOf, NOW } from '../../helpers/attempts.js';
 
-describe('a session of the page', () => {
-  it('is opened by a code once, within ten minutes, and ends after twelve hours', () => {
+describe('a dashboard session', () => {
+  it('opens once per code within ten minutes, and ends after twelve hours', () => {
     let now = 0;
     const sessions = createSessions(() => now);
     const [first, late] = [sessions.newCode(), sessions.newCode()];
@@ -25,25 +25,26 @@ describe('a session of the page', () => {
 });
 
 describe('the view of a journal', () => {
-  /** A journal in memory that says what it was asked. */
+  /** Makes a view of a journal in memory, which records the `since` of each read. */
   function viewed() {
-    const all = new Map<string, Attempt>();
-    const asked: (number | undefined)[] = [];
+    const attempts = new Map<string, Attempt>();
+    const reads: (number | undefined)[] = [];
     const view = createJournalView(
       {
         async *attempts(_, { since }: AttemptFilter = {}) {
-          asked.push(since);
-          for (const one of all.values()) if (one.at >= (since ?? one.at)) yield one;
+          reads.push(since);
+          for (const attempt of attempts.values())
+            if (attempt.at >= (since ?? attempt.at)) yield attempt;
         },
       },
-      async () => JSON.stringify([...all.values()]),
+      async () => JSON.stringify([...attempts.values()]),
       () => NOW,
     );
     const put = async (attempt: Attempt) => {
-      all.set(attempt.id, attempt);
+      attempts.set(attempt.id, attempt);
       await view.refresh();
     };
-    return { view, asked, all, put };
+    return { view, reads, attempts, put };
   }
   const paid = (id: string, over: Partial<Attempt> = {}, usd = '0.01'): Attempt => {
     const { swap: _, ...attempt } = fullAttemptOf({ id, ...over });
@@ -51,18 +52,18 @@ describe('the view of a journal', () => {
     return { ...attempt, receipt: { ...receipt!, id, at, url, cost: { ...receipt!.cost, usd } } };
   };
 
-  it('reads nothing again that is decided, and nothing at all if nothing was written', async () => {
-    const { view, asked, put } = viewed();
+  it('reads only recent and open attempts again, and none when nothing changed', async () => {
+    const { view, reads, put } = viewed();
     await put(paid('a'));
     await view.refresh();
-    expect(asked).toEqual([-Infinity]);
+    expect(reads).toEqual([-Infinity]);
     await put(attemptOf({ id: 'b', state: 'reserved', at: NOW - 60_000 }));
     await put(paid('c', { at: NOW + 60_000 }));
-    expect(asked.slice(1)).toEqual([NOW - 10_000, NOW - 10_000]);
+    expect(reads.slice(1)).toEqual([NOW - 10_000, NOW - 10_000]);
   });
 
-  it('shows what is open until it is decided or released', async () => {
-    const { view, all, put } = viewed();
+  it('shows an open attempt until it is decided or released', async () => {
+    const { view, attempts, put } = viewed();
     const open = attemptOf({ id: 'a', state: 'reserved', wallet: 'mine' });
     await put(open);
     expect(view.sums('mine').open).toMatchObject([{ id: 'a', state: 'reserved' }]);
@@ -70,17 +71,17 @@ describe('the view of a journal', () => {
     await put(paid('a', { wallet: 'mine' }));
     expect(view.sums('mine')).toMatchObject({ openCount: 0, receipts: 1 });
     await put(attemptOf({ id: 'b', state: 'reserved' }));
-    all.delete('b');
+    attempts.delete('b');
     await view.refresh();
     expect(view.sums().openCount).toBe(0);
   });
 
-  it('sums up exactly by day, host and token, and finds receipts from the newest on', async () => {
-    const { view, all } = viewed();
+  it('sums exactly by day and host, and pages receipts from the newest', async () => {
+    const { view, attempts } = viewed();
     for (let index = 0; index < 120; index += 1) {
       const url = `https://host-${index % 10}.test/${index}?secret=1`;
-      const one = paid(`id-${index}`, { url, at: NOW + index }, '0.000001');
-      all.set(one.id, one);
+      const attempt = paid(`id-${index}`, { url, at: NOW + index }, '0.000001');
+      attempts.set(attempt.id, attempt);
     }
     await view.refresh();
     const { inDays, days, hosts } = view.sums();
@@ -100,15 +101,15 @@ describe('the view of a journal', () => {
   });
 });
 
-describe('changes', () => {
+describe('the stream of changes', () => {
   afterEach(() => void vi.useRealTimers());
 
-  it('are told to each reader until it goes, and nothing is looked at without one', async () => {
+  it('reports changes to each reader until it leaves, and polls only for readers', async () => {
     vi.useFakeTimers();
-    let [stamp, looks] = ['1', 0];
-    const changes = createChanges(async () => ((looks += 1), stamp));
-    const gone = new AbortController();
-    const [a, b] = [gone.signal, new AbortController().signal].map((signal) =>
+    let [stamp, polls] = ['1', 0];
+    const changes = createChanges(async () => ((polls += 1), stamp));
+    const leaving = new AbortController();
+    const [a, b] = [leaving.signal, new AbortController().signal].map((signal) =>
       changes.stream(signal)!.getReader(),
     );
     const next = async (reader = b!) => new TextDecoder().decode((await reader.read()).value);
@@ -118,15 +119,15 @@ describe('changes', () => {
     stamp = '2';
     await vi.advanceTimersByTimeAsync(1_000);
     expect(await next()).toContain('change');
-    gone.abort();
+    leaving.abort();
     while (!(await a!.read()).done);
     await vi.advanceTimersByTimeAsync(15_000);
     expect(await next()).toBe(': still here\n\n');
     changes.close();
     expect(changes.stream(new AbortController().signal)).toBeUndefined();
     expect(await b!.read()).toEqual({ done: true, value: undefined });
-    const before = looks;
+    const before = polls;
     await vi.advanceTimersByTimeAsync(5_000);
-    expect(looks).toBe(before);
+    expect(polls).toBe(before);
   });
 });

@@ -15,14 +15,14 @@ const secret = Uint8Array.from({ length: 64 }, (_, index) => index);
 const file = await encryptWallet(secret, ADDRESS, 'correct horse', CHEAP);
 
 describe('an encrypted wallet', () => {
-  it('gives its key to the passphrase alone', async () => {
+  it('returns its key for the right passphrase only', async () => {
     expect(Uint8Array.from(await decryptWallet(file, 'correct horse'))).toEqual(secret);
     await expect(decryptWallet(file, 'correct horsf')).rejects.toMatchObject({
       code: 'invalid_key',
     });
   });
 
-  it('holds nothing of the key, and is never the same twice', async () => {
+  it('contains no part of the key, and differs each time it is encrypted', async () => {
     const text = JSON.stringify(file);
     expect(text).not.toContain(Buffer.from(secret).toString('base64').slice(4, 20));
     expect((await encryptWallet(secret, ADDRESS, 'correct horse', CHEAP)).ciphertext).not.toBe(
@@ -30,7 +30,7 @@ describe('an encrypted wallet', () => {
     );
   });
 
-  it('opens for a passphrase whose letters are composed in another way', async () => {
+  it('opens for the same passphrase in another Unicode composition', async () => {
     const composed = await encryptWallet(secret, ADDRESS, 'caf\u00e9 caf\u00e9', CHEAP);
     expect(await decryptWallet(composed, 'cafe\u0301 cafe\u0301')).toHaveLength(64);
   });
@@ -38,7 +38,7 @@ describe('an encrypted wallet', () => {
   it.each([
     ['another address', { address: '6kxDXhR8jzAHDPgB1tTq4NYrpz5Yo4wbWuFBa9dMYqRx' }],
     ['another tag', { tag: Buffer.alloc(16).toString('base64') }],
-  ])('does not open with %s', async (_, change) => {
+  ])('refuses to open with %s', async (_, change) => {
     await expect(decryptWallet({ ...file, ...change }, 'correct horse')).rejects.toMatchObject({
       code: 'invalid_key',
     });
@@ -48,10 +48,10 @@ describe('an encrypted wallet', () => {
     ['a short tag, which could be guessed', { tag: Buffer.alloc(4).toString('base64') }],
     ['a cost that takes all memory', { scrypt: { ...file.scrypt, cost: 2 ** 24 } }],
     ['a cost that is cheap to try', { scrypt: { ...file.scrypt, cost: 2 } }],
-    ['a cost that is no power of two', { scrypt: { ...file.scrypt, cost: CHEAP + 2 } }],
+    ['a cost that is not a power of two', { scrypt: { ...file.scrypt, cost: CHEAP + 2 } }],
     ['another version', { version: 2 }],
     ['another length', { ciphertext: Buffer.alloc(32).toString('base64') }],
-  ])('is not read with %s', (_, change) => {
+  ])('fails to parse with %s', (_, change) => {
     expect(readEncrypted(file)).toEqual(file);
     expect(readEncrypted({ ...file, ...change })).toBeUndefined();
   });
@@ -61,7 +61,7 @@ describe('a new file', () => {
   const folder = mkdtempSync(join(tmpdir(), 'exact-change-wallet-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  it('is readable by its owner alone, and never takes the place of another', async () => {
+  it('is readable by its owner only, and never replaces an existing file', async () => {
     const path = join(folder, 'deep/wallet.json');
     await writeNewFile(path, 'first');
     expect(statSync(path).mode & 0o777).toBe(0o600);
