@@ -352,7 +352,7 @@ describe('wrappers of other libraries', () => {
         const status = await buy();
         expect(paid).toBe(status === 200 ? 1 : 0);
       }
-      // The third party may put back an interceptor's inactive wrapper; the next restore removes it.
+      // The library may put back an inactive wrapper of ours; the next restore removes it.
       upper.restore();
       lower.restore();
       expect(globalThis.fetch).toBe(seller);
