@@ -17,7 +17,7 @@ async function buy(client: Client, url: string): Promise<Bought> {
     try {
       const response = await client.fetch(url);
       const text = await response.text();
-      // A 503 after the payment is a failure for this caller; the client never returns a second 402.
+      // A 503 after the payment is a failure for this caller; the client returns no second 402.
       if (response.status === 200 && text !== '') return 'answered';
       last ??= new Error(`status ${response.status}`);
     } catch (error) {

@@ -47,7 +47,7 @@ async function buyElsewhere(task: FourTask): Promise<Bought[]> {
   return JSON.parse(stdout) as Bought[];
 }
 
-describe('four processes with one wallet, one Postgres journal and a tenth of messages lost', () => {
+describe('four processes with one wallet and Postgres journal that lose a tenth of messages', () => {
   it(
     'pay at most once for each of a thousand calls, stay within the cap, and agree in all books',
     { timeout: 900_000 },

@@ -15,8 +15,8 @@ const LIMIT = 8_000_000n;
 export const CAP = { name: 'maxPerDay', unit: 'USD', limit: LIMIT, windowMs: 86_400_000 };
 
 /**
- * Makes a thousand URLs at a cent each, and a wallet with four dollars in USDC, so that it must swap
- * for the rest.
+ * Makes a thousand URLs at a cent each, and a wallet with four dollars in USDC, so that it must
+ * swap for the rest.
  */
 export async function startMany(sandbox: Sandbox) {
   const { address, secretKey } = await sandbox.createWallet({ SOL: '1', USDC: '4' });

@@ -7,7 +7,7 @@ import { useSandbox } from '../../helpers/sandbox.js';
 
 const sandbox = await useSandbox({ seed: 'many in one process' });
 
-/** Wraps a journal so that it reads the cap after each write, and so misses no excess in between. */
+/** Wraps a journal so that it reads the cap after each write, and misses no excess in between. */
 function observed(
   journal: Journal,
   owner: Parameters<Journal['used']>[0],
