@@ -83,7 +83,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     process.stdout.write(`${MISSING} The tests in a browser are skipped, except in CI.\n`);
   const folder = await mkdtemp(join(tmpdir(), 'exact-change-package-'));
   const [consumer, bench] = [join(folder, 'consumer'), join(folder, 'bench')];
-  const [nodes, others, frameworks, doors, platforms, library, sandbox] = await Promise.all([
+  const [nodes, runtimes, frameworks, doors, platforms, library, sandbox] = await Promise.all([
     installNodes(),
     installOtherRuntimes(),
     installFrameworks(),
@@ -95,7 +95,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await Promise.all([installSandbox(bench, sandbox), installLibrary(consumer, library)]);
   await link(join(bench, 'node_modules'), consumer, ['exact-change-sandbox']);
   const tarballs = { library, sandbox };
-  const tools = { nodes, ...others, frameworks, doors, platforms };
+  const tools = { nodes, ...runtimes, frameworks, doors, platforms };
   project.provide('packed', { tarballs, consumer, bench, ...tools });
   return () => rm(folder, { recursive: true, force: true });
 }
@@ -138,11 +138,11 @@ async function installNodes(): Promise<Packed['nodes']> {
     ([name, version]) => [name, `node-${process.platform}-${process.arch}@${version}`] as const,
   );
   const folders = await installAliased('nodes', specs);
-  const others = Object.entries(NODES).map(([name, version]) => ({
+  const installed = Object.entries(NODES).map(([name, version]) => ({
     version,
     binary: join(folders, name, 'bin/node'),
   }));
-  return [{ version: process.versions.node, binary: process.execPath }, ...others];
+  return [{ version: process.versions.node, binary: process.execPath }, ...installed];
 }
 
 async function installFrameworks(): Promise<Packed['frameworks']> {

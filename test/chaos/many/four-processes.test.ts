@@ -47,7 +47,7 @@ async function buyElsewhere(task: FourTask): Promise<Bought[]> {
   return JSON.parse(stdout) as Bought[];
 }
 
-describe('four processes with one wallet and Postgres journal that lose a tenth of messages', () => {
+describe('four processes with one wallet and journal that lose a tenth of their messages', () => {
   it(
     'pay at most once for each of a thousand calls, stay within the cap, and agree in all books',
     { timeout: 900_000 },
@@ -70,10 +70,10 @@ describe('four processes with one wallet and Postgres journal that lose a tenth 
 
       sandbox.controls.node.warp();
       const sound = createClient({ ...options, journal });
-      const all = await settleMany(sandbox, many, sound, journal, bought);
+      const total = await settleMany(sandbox, many, sound, journal, bought);
       const used = await inJournal.stop();
       // The merchant pays nothing back, so its final balance is its largest.
-      expect([await paid(), used.largest <= CAP.limit]).toEqual([all, true]);
+      expect([await paid(), used.largest <= CAP.limit]).toEqual([total, true]);
       expect(used.looks).toBeGreaterThan(50);
       await sound.close();
       await journal.close();

@@ -22,7 +22,7 @@ interface Received {
 
 export interface Receiver {
   readonly url: string;
-  readonly came: readonly Received[];
+  readonly received: readonly Received[];
   /** Waits for `count` messages, and returns all events, each verified at its time of arrival. */
   events(secret: string, count: number): Promise<WebhookEvent[]>;
 }
@@ -37,25 +37,27 @@ export const onFirst =
 
 /** Starts a webhook receiver on the loopback. */
 export async function receiving(world: World, meet: Meet = accept): Promise<Receiver> {
-  const came: Received[] = [];
+  const received: Received[] = [];
   const { url } = await world.seller((request, response) => {
     let body = '';
     request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
     request.on('end', () => {
-      came.push({ headers: request.headers, body, at: Date.now() });
-      meet(response, came.length - 1);
+      received.push({ headers: request.headers, body, at: Date.now() });
+      meet(response, received.length - 1);
     });
   });
   return {
     url,
-    came,
+    received,
     async events(secret, count) {
       await until(
-        `${count} messages came`,
-        () => (came.length >= count ? true : undefined),
+        `${count} messages arrived`,
+        () => (received.length >= count ? true : undefined),
         30_000,
       );
-      return came.map(({ headers, body, at }) => verifyWebhook({ secret, headers, body, now: at }));
+      return received.map(({ headers, body, at }) =>
+        verifyWebhook({ secret, headers, body, now: at }),
+      );
     },
   };
 }

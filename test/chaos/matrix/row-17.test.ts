@@ -72,11 +72,11 @@ row(worlds, '17', {
       env: {},
     });
     const ended = new Promise((resolve) => child.once('close', resolve));
-    let said = '';
-    child.stdout.on('data', (data: Buffer) => (said += data.toString()));
+    let output = '';
+    child.stdout.on('data', (data: Buffer) => (output += data.toString()));
     try {
       await until('the child has sent both messages', () =>
-        receiver.came.length >= 2 ? true : undefined,
+        receiver.received.length >= 2 ? true : undefined,
       );
     } finally {
       child.kill('SIGKILL');
@@ -89,7 +89,7 @@ row(worlds, '17', {
     const webhooks = createWebhooks({ journal, allowPrivateTargets: true });
     world.onClose(() => webhooks.close());
     webhooks.start();
-    const events = await receiver.events(said.trim(), 4);
+    const events = await receiver.events(output.trim(), 4);
     const ids = events.map(({ id }) => id);
     expect(new Set(ids).size).toBe(2);
     expect(ids.slice(2).sort()).toEqual(ids.slice(0, 2).sort());
@@ -102,7 +102,7 @@ row(worlds, '17', {
       world,
       (response) => void response.writeHead(429, { 'retry-after': '7' }).end(),
     );
-    const [first, second] = receiver.came;
+    const [first, second] = receiver.received;
     // Timers may be a millisecond early by the clock.
     expect(second!.at - first!.at).toBeGreaterThanOrEqual(6_990);
   },
@@ -123,7 +123,7 @@ row(worlds, '17', {
       (await gone.webhooks.list())[0]?.disabledAt === undefined ? undefined : true,
     );
     await decided(await bought(world.buy(gone.buyer, 'b')));
-    expect(gone.receiver.came).toHaveLength(1);
+    expect(gone.receiver.received).toHaveLength(1);
     expect(gone.id).not.toBe(id);
   },
   'lost response': async (world) => {

@@ -682,7 +682,7 @@ row(worlds, '15', {
       return repriced(await exchange.pass(), change);
     });
     const signatures = new Set<string>();
-    for (let asked = 0; asked < 10; asked += 1) {
+    for (let tries = 0; tries < 10; tries += 1) {
       const error = await failureOf(
         world.buy(greedy, 'a', { base: front.url }),
         'payment_rejected',

@@ -52,7 +52,7 @@ export async function settle(world: World): Promise<void> {
   const { sandbox } = world;
   const outcomes = await Promise.all(world.calls.map((call) => ended(call)));
   await world.heal();
-  const all: Books[] = [];
+  const allBooks: Books[] = [];
   for (const buyer of world.buyers) {
     const client = buyer.sound();
     await decideAll(sandbox, buyer, client);
@@ -65,9 +65,9 @@ export async function settle(world: World): Promise<void> {
     await compareWallet(sandbox, books);
     await compareJournal(sandbox, books, client);
     compareTold(books, world.untold);
-    all.push(books);
+    allBooks.push(books);
   }
-  await compareMerchant(world, all);
+  await compareMerchant(world, allBooks);
 }
 
 async function ended({ purchase, outcome }: Call): Promise<Outcome> {
@@ -286,9 +286,9 @@ function compareTold(
 /** Expects that the merchant has the paid sum, and no settled sale without a payment. */
 async function compareMerchant(
   { sandbox, merchantHad, servedBefore }: World,
-  all: readonly Books[],
+  allBooks: readonly Books[],
 ): Promise<void> {
-  const paid = all.flatMap(({ payments }) => payments.map(({ attempt }) => attempt));
+  const paid = allBooks.flatMap(({ payments }) => payments.map(({ attempt }) => attempt));
   const has = await balancesOf(sandbox, sandbox.merchant);
   const income = (symbol: MintSymbol) =>
     paid.reduce(

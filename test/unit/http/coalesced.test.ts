@@ -17,7 +17,7 @@ const REQUEST = { inputMint: 'SOL', outputMint: 'USDC', amount: '5' };
 const limited = (retryAfterMs: number) =>
   new TransportError('rate_limited', 'Wait.', { details: { retryAfterMs } });
 
-interface Asked {
+interface UpstreamCall {
   readonly request: unknown;
   readonly signal: AbortSignal | undefined;
   answer(value: SwapQuote): void;
@@ -26,13 +26,18 @@ interface Asked {
 
 /** Makes a transport that the test answers by hand, over a clock that the test sets. */
 function sharing({ quoteMs = 1_000, balanceMs = 400 } = {}, over: Partial<Transport> = {}) {
-  const asked: Asked[] = [];
+  const upstreamCalls: UpstreamCall[] = [];
   const clock = { ms: 1_000_000 };
   const { transport } = fakeTransport({
     quote: (request, options) =>
       new Promise(
         (resolve, reject) =>
-          void asked.push({ request, signal: options?.signal, answer: resolve, fail: reject }),
+          void upstreamCalls.push({
+            request,
+            signal: options?.signal,
+            answer: resolve,
+            fail: reject,
+          }),
       ),
     ...over,
   });
@@ -45,32 +50,35 @@ function sharing({ quoteMs = 1_000, balanceMs = 400 } = {}, over: Partial<Transp
     answer.catch(() => undefined);
     return answer;
   };
-  return { asked, clock, shared, call };
+  return { upstreamCalls, clock, shared, call };
 }
 
 /** Lets all promises that can settle do so. */
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-async function upstream(asked: readonly Asked[], index: number): Promise<Asked> {
+async function upstream(
+  upstreamCalls: readonly UpstreamCall[],
+  index: number,
+): Promise<UpstreamCall> {
   await settle();
-  return asked[index] ?? expect.fail('It was not asked.');
+  return upstreamCalls[index] ?? expect.fail('The transport got no such call.');
 }
 
 describe('equal calls', () => {
   it('share one upstream request and one answer when made together', async () => {
-    const { asked, call } = sharing();
+    const { upstreamCalls, call } = sharing();
     const answers = Promise.all([
       call(),
       call({ ...REQUEST, swapMode: 'ExactIn' }),
       call({ ...REQUEST, amount: 5n }),
     ]);
-    (await upstream(asked, 0)).answer(quote);
+    (await upstream(upstreamCalls, 0)).answer(quote);
     expect(await answers).toEqual([quote, quote, quote]);
-    expect(asked.map(({ request }) => request)).toEqual([REQUEST]);
+    expect(upstreamCalls.map(({ request }) => request)).toEqual([REQUEST]);
   });
 
   it('are separate requests when any parameter differs', async () => {
-    const { asked, call } = sharing();
+    const { upstreamCalls, call } = sharing();
     for (const change of [
       { amount: '6' },
       { swapMode: 'ExactOut' as const },
@@ -82,63 +90,63 @@ describe('equal calls', () => {
       void call({ ...REQUEST, ...change });
     }
     await settle();
-    expect(asked).toHaveLength(6);
+    expect(upstreamCalls).toHaveLength(6);
   });
 
   it('reuse an answer until its age, counted from the request, reaches the limit', async () => {
-    const { asked, clock, call } = sharing();
+    const { upstreamCalls, clock, call } = sharing();
     const first = call();
     clock.ms += 300;
-    (await upstream(asked, 0)).answer(quote);
+    (await upstream(upstreamCalls, 0)).answer(quote);
     await first;
     clock.ms += 699;
     expect(await call()).toEqual(quote);
-    expect(asked).toHaveLength(1);
+    expect(upstreamCalls).toHaveLength(1);
     clock.ms += 1;
     const later = call();
-    (await upstream(asked, 1)).answer({ ...quote, quotedAt: clock.ms });
+    (await upstream(upstreamCalls, 1)).answer({ ...quote, quotedAt: clock.ms });
     expect((await later).quotedAt).toBe(clock.ms);
   });
 
   it('go upstream again when the first answer took longer than the limit', async () => {
-    const { asked, clock, call } = sharing();
+    const { upstreamCalls, clock, call } = sharing();
     const first = call();
     clock.ms += 1_000;
-    (await upstream(asked, 0)).answer(quote);
+    (await upstream(upstreamCalls, 0)).answer(quote);
     await first;
     void call();
-    await upstream(asked, 1);
+    await upstream(upstreamCalls, 1);
   });
 
   it('do not join a request that hangs, which still answers its own callers', async () => {
-    const { asked, clock, call } = sharing();
+    const { upstreamCalls, clock, call } = sharing();
     const first = call();
-    await upstream(asked, 0);
+    await upstream(upstreamCalls, 0);
     clock.ms += 5_000;
     const second = call();
-    (await upstream(asked, 1)).answer({ ...quote, inAmount: '2' });
+    (await upstream(upstreamCalls, 1)).answer({ ...quote, inAmount: '2' });
     expect((await second).inAmount).toBe('2');
-    (await upstream(asked, 0)).answer(quote);
+    (await upstream(upstreamCalls, 0)).answer(quote);
     expect(await first).toEqual(quote);
     expect((await call()).inAmount).toBe('2');
   });
 
   it('go upstream again when the clock was set back', async () => {
-    const { asked, clock, call } = sharing();
+    const { upstreamCalls, clock, call } = sharing();
     const first = call();
-    (await upstream(asked, 0)).answer(quote);
+    (await upstream(upstreamCalls, 0)).answer(quote);
     await first;
     clock.ms -= 60_000;
     void call();
-    await upstream(asked, 1);
+    await upstream(upstreamCalls, 1);
   });
 
   it('each go upstream when the limit is 0', async () => {
-    const { asked, call } = sharing({ quoteMs: 0 });
+    const { upstreamCalls, call } = sharing({ quoteMs: 0 });
     void call();
     void call();
     await settle();
-    expect(asked).toHaveLength(2);
+    expect(upstreamCalls).toHaveLength(2);
   });
 
   it('share a balance only for the same wallet and the same mints in the same order', async () => {
@@ -170,13 +178,13 @@ describe('equal calls', () => {
 
 describe('a caller that gives up', () => {
   it('rejects at once, and does not stop the request for the other callers', async () => {
-    const { asked, call } = sharing();
+    const { upstreamCalls, call } = sharing();
     const [hasty, patient] = [new AbortController(), new AbortController()];
     const [aborted, kept] = [
       call(REQUEST, { signal: hasty.signal }),
       call(REQUEST, { signal: patient.signal }),
     ];
-    const request = await upstream(asked, 0);
+    const request = await upstream(upstreamCalls, 0);
     hasty.abort(new Error('enough'));
     await expect(aborted).rejects.toThrow('enough');
     expect(request.signal?.aborted).toBe(false);
@@ -185,10 +193,10 @@ describe('a caller that gives up', () => {
   });
 
   it('stops the request when it is the last caller; a later caller starts a new one', async () => {
-    const { asked, call } = sharing();
+    const { upstreamCalls, call } = sharing();
     const callers = [new AbortController(), new AbortController()];
     const calls = callers.map(({ signal }) => call(REQUEST, { signal }));
-    const stopped = await upstream(asked, 0);
+    const stopped = await upstream(upstreamCalls, 0);
     callers[0]!.abort(new Error('first'));
     await expect(calls[0]).rejects.toThrow('first');
     const reason = new Error('last');
@@ -196,7 +204,7 @@ describe('a caller that gives up', () => {
     await expect(calls[1]).rejects.toBe(reason);
     expect(stopped.signal?.reason).toBe(reason);
     const again = call();
-    const second = await upstream(asked, 1);
+    const second = await upstream(upstreamCalls, 1);
     // A stopped request may still answer; callers that came later must not get its answer.
     stopped.answer({ ...quote, inAmount: '1' });
     second.answer(quote);
@@ -205,36 +213,36 @@ describe('a caller that gives up', () => {
   });
 
   it('starts no request when its signal is already aborted', async () => {
-    const { asked, call } = sharing();
+    const { upstreamCalls, call } = sharing();
     const reason = new Error('too late');
     await expect(call(REQUEST, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
     await settle();
-    expect(asked).toEqual([]);
+    expect(upstreamCalls).toEqual([]);
   });
 });
 
 describe('an upstream failure', () => {
   it('rejects all waiting callers, and no later caller', async () => {
-    const { asked, call } = sharing();
+    const { upstreamCalls, call } = sharing();
     const failure = new FundsError('unknown_mint', 'There is no such mint.', {
       details: { mint: USDC },
     });
     const calls = [call(), call()];
-    (await upstream(asked, 0)).fail(failure);
+    (await upstream(upstreamCalls, 0)).fail(failure);
     for (const waiting of calls) await expect(waiting).rejects.toBe(failure);
     const again = call();
-    (await upstream(asked, 1)).answer(quote);
+    (await upstream(upstreamCalls, 1)).answer(quote);
     expect(await again).toEqual(quote);
   });
 
   it('by a rate limit rejects all new quotes with the remaining wait until it ends', async () => {
-    const { asked, clock, call } = sharing();
+    const { upstreamCalls, clock, call } = sharing();
     const known = call({ ...REQUEST, amount: '7' });
-    (await upstream(asked, 0)).answer(quote);
+    (await upstream(upstreamCalls, 0)).answer(quote);
     await known;
     const refused = call();
     const failure = limited(4_000);
-    (await upstream(asked, 1)).fail(failure);
+    (await upstream(upstreamCalls, 1)).fail(failure);
     await expect(refused).rejects.toBe(failure);
     expect(await call({ ...REQUEST, amount: '7' })).toEqual(quote);
     clock.ms += 1_500;
@@ -245,19 +253,19 @@ describe('an upstream failure', () => {
         details: { retryAfterMs: 2_500 },
       });
     }
-    expect(asked).toHaveLength(2);
+    expect(upstreamCalls).toHaveLength(2);
     clock.ms += 2_500;
     const after = call();
-    (await upstream(asked, 2)).answer(quote);
+    (await upstream(upstreamCalls, 2)).answer(quote);
     expect(await after).toEqual(quote);
   });
 
   it('by a rate limit is not shortened by a later, shorter limit', async () => {
-    const { asked, clock, call } = sharing();
+    const { upstreamCalls, clock, call } = sharing();
     for (const amount of ['6', '7']) void call({ ...REQUEST, amount });
-    (await upstream(asked, 0)).fail(limited(20_000));
+    (await upstream(upstreamCalls, 0)).fail(limited(20_000));
     await settle();
-    (await upstream(asked, 1)).fail(limited(1_000));
+    (await upstream(upstreamCalls, 1)).fail(limited(1_000));
     await settle();
     clock.ms += 1_500;
     await expect(call()).rejects.toMatchObject({
@@ -268,22 +276,22 @@ describe('an upstream failure', () => {
 
   it('by a rate limit ends after a minute at most, or when the clock is set back', async () => {
     for (const shift of [60_000, -1]) {
-      const { asked, clock, call } = sharing();
+      const { upstreamCalls, clock, call } = sharing();
       void call();
-      (await upstream(asked, 0)).fail(limited(1e15));
+      (await upstream(upstreamCalls, 0)).fail(limited(1e15));
       await settle();
       clock.ms += 59_999;
       await expect(call()).rejects.toMatchObject({ details: { retryAfterMs: 1 } });
       clock.ms += shift === -1 ? -60_000 : 1;
       void call();
-      await upstream(asked, 1);
+      await upstream(upstreamCalls, 1);
     }
   });
 
   it('by a rate limit of quotes does not affect balances', async () => {
-    const { asked, shared, call } = sharing();
+    const { upstreamCalls, shared, call } = sharing();
     void call();
-    (await upstream(asked, 0)).fail(limited(4_000));
+    (await upstream(upstreamCalls, 0)).fail(limited(4_000));
     await settle();
     expect(await shared.balance({ wallet: WALLET })).toEqual([balanceOfUsdc]);
   });
@@ -296,9 +304,9 @@ describe('a shared answer', () => {
       route: ['Whirlpool'],
       raw: { routePlan: [{ percent: 100, ['__proto__']: { a: [1] } }] },
     };
-    const { asked, call, shared } = sharing();
+    const { upstreamCalls, call, shared } = sharing();
     const [first, second] = [call(), call()];
-    (await upstream(asked, 0)).answer(original);
+    (await upstream(upstreamCalls, 0)).answer(original);
     const received: { inAmount: string; route: readonly string[]; raw: unknown } = await first;
     expect(() => (received.inAmount = '0')).toThrow(TypeError);
     expect(() => (received.route as string[]).push('mine')).toThrow(TypeError);

@@ -219,8 +219,8 @@ describe('a webhook caller', () => {
 
   it('has registered nothing after its request got a timeout', async () => {
     let answer = (_: WebhookCaller): void => undefined;
-    const asked = new Promise<WebhookCaller>((resolve) => (answer = resolve));
-    const { register, list } = telling({ timeoutMs: 20, callerOf: () => asked });
+    const pending = new Promise<WebhookCaller>((resolve) => (answer = resolve));
+    const { register, list } = telling({ timeoutMs: 20, callerOf: () => pending });
     expect(refusalOf(await register())).toMatchObject([504, 'timeout', {}]);
     answer({ id: 'a' });
     expect(await list()).toEqual([]);

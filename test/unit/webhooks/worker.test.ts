@@ -41,7 +41,7 @@ const idOf = ({ message }: Delivery) => message.headers['webhook-id'];
 /** Plays a receiver that never answers: rejects when the delivery is aborted. */
 const hanging = ({ signal }: Delivery): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('cut off'))));
-/** Returns the jobs that are left in the outbox long after now: waiting, or taken and unfinished. */
+/** Returns the jobs in the outbox long after now: waiting, or taken and unfinished. */
 const leftIn = async ({ journal, clock }: Hub) =>
   journal.outbox.take({ limit: 10_000, leaseMs: 1, now: clock.now() + 1000 * DAY_MS });
 
@@ -161,24 +161,24 @@ describe('an event', () => {
 
   it('reaches an endpoint that another process registered a moment ago', async () => {
     const { journal, clock, ...teller } = hub(() => ok);
-    const other = hub(() => ok, { journal }, clock);
-    await other.register('/old');
+    const otherHub = hub(() => ok, { journal }, clock);
+    await otherHub.register('/old');
     teller.webhooks.start();
     for (let event = 0; event < 2; event += 1) {
       await clock.pass(10 * SECOND_MS);
       await teller.fail();
       await clock.pass(0);
     }
-    const { id } = await other.register('/new');
+    const { id } = await otherHub.register('/new');
     await teller.fail();
     await clock.pass(0);
     expect(teller.deliveries.map(pathOf)).toEqual(['/old', '/old', '/old', '/new']);
     // The other process may also assign the event to its endpoint.
-    await other.webhooks.remove(id);
+    await otherHub.webhooks.remove(id);
     await clock.pass(10 * SECOND_MS);
     await teller.fail();
     await clock.pass(0);
-    const newer = await other.register('/newer');
+    const newer = await otherHub.register('/newer');
     const attempt = attemptOf({ wallet: WALLET });
     await journal.reserve(attempt, []);
     const released = journal.release(attempt.id);
@@ -198,8 +198,8 @@ describe('an event', () => {
   it('reaches an endpoint that another process enabled again a moment ago', async () => {
     let status = 410;
     const { journal, clock, ...teller } = hub(() => answered(status));
-    const other = hub(() => ok, { journal }, clock);
-    const { id } = await other.register('/a');
+    const otherHub = hub(() => ok, { journal }, clock);
+    const { id } = await otherHub.register('/a');
     teller.webhooks.start();
     await teller.fail();
     await clock.pass(10 * SECOND_MS);
@@ -207,7 +207,7 @@ describe('an event', () => {
     await clock.pass(0);
     expect(teller.deliveries).toHaveLength(1);
     status = 200;
-    await other.webhooks.rotate(id);
+    await otherHub.webhooks.rotate(id);
     const attempt = await teller.fail();
     await clock.pass(0);
     expect(teller.deliveries.map(idOf).slice(1)).toEqual([`${attempt}_payment_failed`]);
@@ -257,7 +257,7 @@ describe('an event', () => {
 });
 
 describe('an event that is not accepted', () => {
-  it('is retried by the schedule with the same id and body, and disables the endpoint at the end', async () => {
+  it('is retried by the schedule with the same id and body, then disables the endpoint', async () => {
     const ends: WebhookDelivery[] = [];
     const worker = hub(() => answered(500), { onDelivery: (delivery) => ends.push(delivery) });
     const { register, webhooks, clock, fail, deliveries, errors } = worker;
