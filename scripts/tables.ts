@@ -111,7 +111,7 @@ function commands(): string {
     const args = one.registeredArguments.map(argumentText);
     return [`- ${code([name, ...args].join(' '))}: ${one.description()}`, ...options(one, '  ')];
   });
-  const global = ['Each command takes these, too:', '', ...options(program, '')];
+  const global = ['Each command also takes these options:', '', ...options(program, '')];
   return [...lines, '', ...global].join('\n');
 }
 

@@ -34,77 +34,81 @@ export function buildProgram(run: Runner): Command {
 
   program
     .command('fetch')
-    .description('call an address, and pay for it if it asks; options as those of curl')
+    .description('call an address, and pay if it asks for payment; options are as in curl')
     .argument('<url>', 'https unless it says otherwise')
     .option('-X, --request <method>', 'GET, or POST with data')
     .option('-H, --header <line>', 'a header, such as "Accept: application/json"', collect)
     .option('-d, --data <text>', 'a body; @file reads a file, @- standard input', collect)
-    .option('--data-binary <text>', 'the same, line breaks of a file kept', collect)
-    .option('-o, --output <file>', 'where the answer goes, instead of standard output')
+    .option(
+      '--data-binary <text>',
+      'a body like --data, with the line breaks of a file kept',
+      collect,
+    )
+    .option('-o, --output <file>', 'write the answer to a file, not to standard output')
     .option('-i, --include', 'show the status and headers too')
     .option('-f, --fail', 'end with 22 if the status is 400 or above')
     .option('-L, --location', 'follow redirects, until something is paid')
-    .option('-s, --silent', 'say nothing on standard error but failures')
-    .option('--dry-run', 'say what it would cost; sign nothing')
-    .option('--idempotency-key <key>', 'the same for every retry of one purchase')
-    .option('--repeatable', 'present a payment whose answer was lost again, whatever became of it')
+    .option('-s, --silent', 'print only failures on standard error')
+    .option('--dry-run', 'print what the call would cost; sign nothing')
+    .option('--idempotency-key <key>', 'a key that every retry of one purchase repeats')
+    .option('--repeatable', 'present a payment with a lost answer again, even if it has landed')
     .addOption(yes())
     .action(runs(async () => (await import('./commands/fetch.js')).fetchCommand));
 
   program
     .command('balance')
-    .description('what the wallet holds')
+    .description('show the balances of the wallet')
     .argument('[token...]', 'symbols or mints; all, if none is given')
     .action(runs(async () => (await import('./commands/balance.js')).balanceCommand));
 
   withSwap(program.command('quote'))
-    .description('the price of a swap')
+    .description('show the price of a swap')
     .action(runs(async () => (await import('./commands/quote.js')).quoteCommand));
 
   withSwap(program.command('swap'))
     .description('swap tokens without any payment; counts against no cap')
-    .option('-y, --yes', 'do not ask')
+    .option('-y, --yes', 'swap without asking')
     .action(runs(async () => (await import('./commands/swap.js')).swapCommand));
 
   program
     .command('pay')
     .description('make the payment for a 402 that another program got, and print its header')
     .argument('[file]', 'the 402 as `curl -i` shows it, or its body; - is standard input', '-')
-    .requiredOption('--url <url>', 'the address that asked')
+    .requiredOption('--url <url>', 'the address that asked for payment')
     .addOption(yes())
     .action(runs(async () => (await import('./commands/pay.js')).payCommand));
 
   program
     .command('receipts')
-    .description('what was paid')
+    .description('list the payments')
     .option('--csv', 'as CSV')
     .addOption(new Option('--ledger <program>', 'as double entries').choices(LEDGERS))
-    .addOption(new Option('--chart <by>', 'what was spent, as bars').choices(GROUPS))
-    .option('-n, --last <number>', 'the last ones alone', wholeNumber)
-    .option('--since <time>', 'from a date (2026-07-01) or an age (7d, 12h) on', time)
-    .option('--until <time>', 'before it', time)
-    .option('--host <host>', 'of one host')
-    .option('--token <token>', 'paid in one token')
-    .addOption(new Option('--state <state>', 'in one state').choices(STATES))
+    .addOption(new Option('--chart <by>', 'spending as bars').choices(GROUPS))
+    .option('-n, --last <number>', 'only the last receipts', wholeNumber)
+    .option('--since <time>', 'receipts since a date (2026-07-01) or an age (7d, 12h)', time)
+    .option('--until <time>', 'receipts before a date or an age', time)
+    .option('--host <host>', 'payments to one host')
+    .option('--token <token>', 'payments in one token')
+    .addOption(new Option('--state <state>', 'payments in one state').choices(STATES))
     .action(runs(async () => (await import('./commands/receipts.js')).receiptsCommand));
 
   program
     .command('budget')
-    .description('how much of each cap is used')
+    .description('show how much of each cap is used')
     .action(runs(async () => (await import('./commands/budget.js')).budgetCommand));
 
   program
     .command('resume')
-    .description('ask the chain what became of what earlier commands left open')
-    .option('--no-wait', 'say what is known now')
+    .description('ask the chain about payments that earlier commands left open')
+    .option('--no-wait', 'print the present state and do not wait')
     .action(runs(async () => (await import('./commands/resume.js')).resumeCommand));
 
   program
     .command('inspect')
-    .description('judge a swap transaction of another builder by the firewall; sign nothing')
+    .description('judge a foreign swap transaction by the firewall; sign nothing')
     .argument('[transaction]', 'base64, a file with it, or - for standard input', '-')
-    .requiredOption('--in <token>', 'what it takes')
-    .requiredOption('--out <token>', 'what it brings')
+    .requiredOption('--in <token>', 'the token that leaves')
+    .requiredOption('--out <token>', 'the token that arrives')
     .requiredOption('--max-in <amount>', 'the most that may leave')
     .requiredOption('--min-out <amount>', 'the least that must arrive')
     .option('--address <address>', 'the wallet that is asked to sign; default: yours')
@@ -113,33 +117,33 @@ export function buildProgram(run: Runner): Command {
   const wallet = program.command('wallet').description('make, import or show the wallet');
   wallet
     .command('new')
-    .description('make a key and keep it encrypted')
-    .option('--out <file>', 'where to')
+    .description('make a key and store it encrypted')
+    .option('--out <file>', 'the file to write')
     .action(runs(async () => (await import('./commands/wallet.js')).newWallet));
   wallet
     .command('import')
-    .description('keep a key encrypted; it is asked for, or comes by standard input')
+    .description('store a key encrypted; the command asks for it, or reads standard input')
     .option('--from <file>', 'a key file, such as ~/.config/solana/id.json')
-    .option('--out <file>', 'where to')
+    .option('--out <file>', 'the file to write')
     .allowExcessArguments()
     .action(runs(async () => (await import('./commands/wallet.js')).importWallet));
   wallet
     .command('show')
-    .description('the address of the wallet, and where its key is')
+    .description('show the address of the wallet, and the file of its key')
     .action(runs(async () => (await import('./commands/wallet.js')).showWallet));
 
   program
     .command('serve')
-    .description('the REST service with webhooks, on this machine; it holds no key')
-    .option('--port <number>', 'where it listens', port, 4021)
-    .option('--hostname <name>', 'default 127.0.0.1: this machine alone')
-    .option('--ui', 'with a page that shows payments, budgets and webhooks as they happen')
+    .description('run the REST service with webhooks on this machine; it holds no key')
+    .option('--port <number>', 'port to listen on', port, 4021)
+    .option('--hostname <name>', 'host to listen on; default 127.0.0.1: only this machine')
+    .option('--ui', 'add a page that shows payments, budgets and webhooks as they happen')
     .action(runs(async () => (await import('./commands/serve.js')).serveCommand));
 
   program
     .command('mcp')
-    .description('tools for a model over MCP, on standard input and output')
-    .option('--ask-above <dollars>', 'ask the person about a payment that costs more', '0.10')
+    .description('offer tools to a model over MCP, on standard input and output')
+    .option('--ask-above <dollars>', 'ask the person about payments above this amount', '0.10')
     .option('--allow-private', 'let the model call this machine and private networks')
     .action(runs(async () => (await import('./commands/mcp.js')).mcpCommand));
 
@@ -150,7 +154,7 @@ export function buildProgram(run: Runner): Command {
 
   program
     .command('completion')
-    .description('a script that completes commands in bash; in zsh after bashcompinit')
+    .description('print a script that completes commands in bash; in zsh after bashcompinit')
     .action(
       runs(async () => {
         const { completionScript } = await import('./commands/completion.js');
@@ -167,15 +171,19 @@ function withGlobals(program: Command): Command {
     .option('-V, --version', 'show the version')
     .option('--json', 'print one JSON object')
     .option('--wallet <file>', 'an encrypted wallet, or a key file of the Solana tools')
-    .option('--passphrase-fd <number>', 'read its passphrase from a file descriptor', wholeNumber)
-    .option('--max <dollars>', 'cap on one payment, all in (policy.maxPerPayment)')
+    .option(
+      '--passphrase-fd <number>',
+      'read the passphrase of the wallet from a file descriptor',
+      wholeNumber,
+    )
+    .option('--max <dollars>', 'cap on the total cost of one payment (policy.maxPerPayment)')
     .option('--max-per-day <dollars>', 'cap on 24 hours (policy.maxPerDay)')
-    .option('--no-swap', 'pay from what the wallet holds of the token alone')
+    .option('--no-swap', 'pay only from the balance of the token')
     .option('--network <name>', 'mainnet, devnet or testnet')
-    .option('--rpc-url <url>', 'a Solana node; again for more', collect)
-    .option('--ws-url <url>', 'its WebSocket')
-    .option('--jupiter-url <url>', 'where swaps come from')
-    .option('--journal <file>', 'where payments and budgets are kept')
+    .option('--rpc-url <url>', 'a Solana node; repeat the option for more nodes', collect)
+    .option('--ws-url <url>', 'the WebSocket of the node')
+    .option('--jupiter-url <url>', 'the source of swaps')
+    .option('--journal <file>', 'the record of payments and budgets')
     .option('--config <file>', 'settings in JSON');
 }
 
@@ -183,13 +191,13 @@ function withSwap(command: Command): Command {
   return command
     .argument('<in>', 'the token that leaves: a symbol or a mint')
     .argument('<out>', 'the token that arrives')
-    .requiredOption('--amount <amount>', 'as people write it, such as 0.25')
-    .option('--exact-out', 'the amount is what arrives')
+    .requiredOption('--amount <amount>', 'a decimal amount, such as 0.25')
+    .option('--exact-out', 'the amount is the output')
     .option('--slippage-bps <number>', 'basis points', wholeNumber);
 }
 
 function yes(): Option {
-  return new Option('-y, --yes', 'pay unasked, up to --max');
+  return new Option('-y, --yes', 'pay without asking, up to --max');
 }
 
 function collect(value: string, before: readonly string[] = []): readonly string[] {

@@ -1,6 +1,6 @@
-"""Tests trust one certificate: no server that they meet has one.
+"""Limits the trusted certificates of all tests to one, because no test server uses TLS.
 
-Each client would read the 150 of the web twice, which is half of the work of most tests.
+Otherwise each client reads about 150 certificates twice: half of the time of most tests.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One of the processes that share a wallet, and how to start one of either language."""
+"""A process that shares a wallet with other processes, and its start in either language."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from exact_change import (
 from .node import Sandbox
 
 HERE = Path(__file__).parent
-# A call fails if any of its messages does.
+# Many tries, because one failed message fails the whole call.
 TRIES = 40
 WRITES = re.compile(r"^commit|\.(?:put|reserve|release)\(")
 
 
 class Faults:
-    """Breaks one message in some: before it leaves, after it was answered, or by 503."""
+    """Breaks one in ``one_in`` messages: before it leaves, after its answer, or with a 503."""
 
     def __init__(self, seed: int, one_in: float) -> None:
         self._random = random.Random(seed)
@@ -58,7 +58,7 @@ class Faults:
 
 
 class ThreadFaults(Faults, httpx.BaseTransport):
-    """For threads."""
+    """Faults for clients of threads."""
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         kind = self._draw(request)
@@ -69,7 +69,7 @@ class ThreadFaults(Faults, httpx.BaseTransport):
 
 
 class LoopFaults(Faults, httpx.AsyncBaseTransport):
-    """For an event loop."""
+    """Faults for clients of an event loop."""
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         kind = self._draw(request)
@@ -80,7 +80,7 @@ class LoopFaults(Faults, httpx.AsyncBaseTransport):
 
 
 def judge(tries: int, last: Exception | None) -> str:
-    """What became of a purchase whose caller has given up, or may."""
+    """Returns the outcome of a purchase after some tries; an empty text if it goes on."""
     if isinstance(last, ExactChangeError):
         if last.code == "budget_exhausted":
             return "refused"
@@ -94,7 +94,7 @@ def judge(tries: int, last: Exception | None) -> str:
 
 
 def buy(client: Client, url: str, **options: Any) -> str:
-    """Buys once; calls again after an error, as a wrapper would."""
+    """Buys once, and repeats the call after an error, as a retrying wrapper does."""
     last: Exception | None = None
     for tries in range(1, TRIES + 1):
         try:
@@ -102,7 +102,7 @@ def buy(client: Client, url: str, **options: Any) -> str:
             if answer.status_code == 200 and answer.content:
                 return "answered"
         except Exception as error:
-            # What became of the money is what the client said last.
+            # Keep the latest error of the client, because it says where the funds are.
             if isinstance(error, ExactChangeError) or last is None:
                 last = error
         end = judge(tries, last)
@@ -112,7 +112,7 @@ def buy(client: Client, url: str, **options: Any) -> str:
 
 
 async def buy_async(client: AsyncClient, url: str) -> str:
-    """The same on an event loop."""
+    """Does the same as ``buy`` on an event loop."""
     last: Exception | None = None
     for tries in range(1, TRIES + 1):
         try:
@@ -129,16 +129,17 @@ async def buy_async(client: AsyncClient, url: str) -> str:
 
 
 def journal_of(place: dict[str, str]) -> DurableJournal:
-    """The journal at a place, as both languages are told it."""
+    """Returns the journal at a place; both languages take places in this form."""
     if "path" in place:
         return file_journal(place["path"])
     return postgres_journal(place["connectionString"])
 
 
 def kill_at(point: Any, client: Client) -> None:
-    """Has this process killed at an event, or at its n-th write.
+    """Kills this process at an event, or at its n-th write.
 
-    Before a line of a file is written; after a statement of Postgres, whose answer is never heard.
+    For a file, the kill comes before the n-th line is written. For Postgres, it comes after the
+    n-th statement that writes, before the client sees the result.
     """
 
     def kill(_event: object = None) -> None:
@@ -157,13 +158,13 @@ def kill_at(point: Any, client: Client) -> None:
     write: Callable[..., Any] = getattr(owner, name)
     count = 0
 
-    def counted(self: Any, *given: Any) -> Any:
+    def counted(self: Any, *args: Any) -> Any:
         nonlocal count
-        is_write = is_file or WRITES.search(given[0]) is not None
+        is_write = is_file or WRITES.search(args[0]) is not None
         count += is_write
         if is_file and count == at:
             kill()
-        result = write(self, *given)
+        result = write(self, *args)
         if is_write and count == at:
             kill()
         return result
@@ -172,7 +173,7 @@ def kill_at(point: Any, client: Client) -> None:
 
 
 async def main_async(task: Any) -> list[str]:
-    """Half of the processes of Python are of asyncio."""
+    """Buys its share of the URLs on an event loop."""
     faults = LoopFaults(task["seed"], task.get("inHow", 10))
     journal = journal_of(task)
     async with journal, AsyncClient(
@@ -182,7 +183,7 @@ async def main_async(task: Any) -> list[str]:
 
 
 def main(task: Any) -> list[str]:
-    """Buys its part of the addresses."""
+    """Buys its share of the URLs on threads."""
     faults = ThreadFaults(task["seed"], task.get("inHow", 10))
     journal = journal_of(task)
     with journal, Client(**task["options"], journal=journal, http_transport=faults) as client:
@@ -195,12 +196,12 @@ def main(task: Any) -> list[str]:
 
 
 def start(sandbox: Sandbox, language: str, task: dict[str, Any]) -> subprocess.Popen[str]:
-    """Starts a process; it says in JSON what came of each address."""
+    """Starts a process that prints the outcome for each URL as JSON."""
     command = [sys.executable, "-m", "tests.buyer"]
     options = dict(task["options"])
     if language == "node":
         options = {camel(name): value for name, value in options.items()}
-        options["policy"] = {camel(name): one for name, one in options.get("policy", {}).items()}
+        options["policy"] = {camel(name): rule for name, rule in options.get("policy", {}).items()}
         command = ["node", sandbox.call("buyer")]
     return subprocess.Popen(
         [*command, json.dumps({**task, "options": options, "language": language})],
@@ -212,20 +213,20 @@ def start(sandbox: Sandbox, language: str, task: dict[str, Any]) -> subprocess.P
 
 
 def camel(name: str) -> str:
-    """An option as TypeScript names it."""
+    """Returns the TypeScript name of an option."""
     first, *rest = name.split("_")
-    return first + "".join(one.title() for one in rest)
+    return first + "".join(word.title() for word in rest)
 
 
 def ended(process: subprocess.Popen[str], seconds: float = 120) -> list[str]:
-    """What a process said."""
-    said, complained = process.communicate(timeout=seconds)
-    assert (process.returncode, complained) == (0, "")
-    bought: list[str] = json.loads(said)
+    """Waits for a process and returns the outcomes that it printed."""
+    printed, errors = process.communicate(timeout=seconds)
+    assert (process.returncode, errors) == (0, "")
+    bought: list[str] = json.loads(printed)
     return bought
 
 
 if __name__ == "__main__":
-    given = json.loads(sys.argv[1])
-    is_async = given["language"] == "asyncio"
-    print(json.dumps(asyncio.run(main_async(given)) if is_async else main(given)))
+    own_task = json.loads(sys.argv[1])
+    is_async = own_task["language"] == "asyncio"
+    print(json.dumps(asyncio.run(main_async(own_task)) if is_async else main(own_task)))

@@ -16,7 +16,7 @@ from .seller import Answer, Seller
 
 
 def pytest_collection_finish() -> None:
-    """Lets no collection of garbage look at what was loaded again: it all stays."""
+    """Excludes loaded modules from garbage collection, because they live to the end anyway."""
     gc.collect()
     gc.freeze()
 
@@ -30,12 +30,12 @@ def whole_sandbox() -> Iterator[Sandbox]:
 
 @pytest.fixture
 def sandbox(whole_sandbox: Sandbox) -> Iterator[Sandbox]:
-    """The sandbox, all of which works again after the test."""
+    """The sandbox; the test's faults end with the test."""
     yield whole_sandbox
     whole_sandbox.call("restore")
 
 
-# A machine with other work on it takes any time for an example.
+# No deadline, because an example may take any time on a busy machine.
 settings.register_profile("loaded", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("loaded")
 
@@ -44,7 +44,7 @@ MakeClient = Callable[..., Client]
 
 @pytest.fixture
 def make_client(sandbox: Sandbox) -> Iterator[MakeClient]:
-    """Makes clients of wallets of the sandbox, and closes them."""
+    """Makes clients for wallets of the sandbox, and closes them after the test."""
     made: list[Client] = []
 
     def make(wallet: Wallet, **options: Any) -> Client:
@@ -62,7 +62,7 @@ MakePayer = Callable[..., Payer]
 
 @pytest.fixture
 def make_payer(sandbox: Sandbox) -> Iterator[MakePayer]:
-    """Makes clients that are watched, of a wallet or of a new one with funds."""
+    """Makes payers for a wallet, or for a new wallet with funds such as ``USDC="1"``."""
     made: list[Payer] = []
 
     def make(wallet: Wallet | None = None, **options: Any) -> Payer:
@@ -80,7 +80,7 @@ MakeSeller = Callable[[Answer], Seller]
 
 @pytest.fixture
 def make_seller() -> Iterator[MakeSeller]:
-    """Makes sellers, and ends them."""
+    """Makes sellers, and closes them after the test."""
     made: list[Seller] = []
 
     def make(answer: Answer) -> Seller:
@@ -94,7 +94,7 @@ def make_seller() -> Iterator[MakeSeller]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Runs tests that are coroutine functions on a loop of their own, in asyncio's debug mode."""
+    """Runs each coroutine test on an event loop of its own, in the debug mode of asyncio."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     names = inspect.signature(pyfuncitem.obj).parameters

@@ -1,4 +1,4 @@
-"""A process that fills a journal in a file that is soon written anew, until it is killed."""
+"""A process that fills a journal file, which is often rewritten, until the process is killed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .holder import attempt
 
 
 def small_journal(path: str) -> LogJournal:
-    """A journal whose file is written anew from 20 kB on, and keeps 4 of those that are over."""
+    """Returns a journal that rewrites its file from 20 kB on, and keeps 4 closed attempts."""
 
     def share() -> Steps[Share]:
         log = yield from open_log(path, compact_from=20_000, recent=4)
@@ -27,13 +27,13 @@ def small_journal(path: str) -> LogJournal:
 
 
 def full(id_: str, state: str) -> Any:
-    """An attempt with all that a journal looks at, and bytes to make it large."""
+    """Returns an attempt with each field that a journal reads, and padding of 800 bytes."""
     more = {} if state == "reserved" else {"payment": {"payerSignature": id_, "pad": "x" * 800}}
     return attempt(id_, state=state, delivered=True, idempotencyKey=id_, **more)
 
 
 def fill(journal: LogJournal, prefix: str, times: int) -> None:
-    """Makes attempts that settle, and says each that did."""
+    """Writes attempts to their settlement, and prints the id of each settled attempt."""
     for at in range(times):
         id_ = f"{prefix}{at}"
         threads.run(journal.reserve(full(id_, "reserved"), []))
@@ -43,19 +43,19 @@ def fill(journal: LogJournal, prefix: str, times: int) -> None:
 
 
 def kill_at(count: int) -> None:
-    """Has this process killed before it writes, syncs or renames so often."""
+    """Kills this process before its ``count``-th write, sync or rename."""
     from exact_change._journal.file.disk import OpenFile
 
     places: list[tuple[Any, str]] = [(OpenFile, "append"), (OpenFile, "sync"), (os, "replace")]
     seen = 0
 
     def counted(inner: Callable[..., Any]) -> Callable[..., Any]:
-        def count_and_call(*given: Any) -> Any:
+        def count_and_call(*args: Any) -> Any:
             nonlocal seen
             seen += 1
             if seen == count:
                 os.kill(os.getpid(), signal.SIGKILL)
-            return inner(*given)
+            return inner(*args)
 
         return count_and_call
 
@@ -63,7 +63,7 @@ def kill_at(count: int) -> None:
         setattr(owner, name, counted(getattr(owner, name)))
 
 
-def main(told: Any) -> None:
-    """Fills a journal, as a process of its own."""
-    kill_at(told["at"])
-    fill(small_journal(told["path"]), told["prefix"], told["times"])
+def main(task: Any) -> None:
+    """Fills a journal in a process of its own."""
+    kill_at(task["at"])
+    fill(small_journal(task["path"]), task["prefix"], task["times"])

@@ -1,7 +1,6 @@
-"""Processes that are forked from one that has loaded the client: less work than fresh ones.
+"""Forks processes from a server that has loaded the client, which is cheaper than fresh processes.
 
-Only for those that a test starts by the dozen. What they say goes to a file, also what they
-complain of.
+Use it for a test that starts dozens of processes. Their output and errors go to a file.
 """
 
 from __future__ import annotations
@@ -16,20 +15,20 @@ _LOADED = ("tests.buyer", "tests.filler", "exact_change._journal.postgres.connec
 _FORKS.set_forkserver_preload(list(_LOADED))
 
 
-def end_of(said: Path, work: Callable[[Any], object], task: Any) -> int:
-    """The return code of a process that works on a task, as ``Popen`` has it."""
-    process = _FORKS.Process(target=_run, args=(str(said), work, task), daemon=True)
+def end_of(output: Path, work: Callable[[Any], object], task: Any) -> int:
+    """Runs work on a task in a process; returns its exit code, in the form of ``Popen``."""
+    process = _FORKS.Process(target=_run, args=(str(output), work, task), daemon=True)
     process.start()
     process.join(60)
     code = process.exitcode
-    # One that hangs is ended with the tests.
+    # A process that hangs is a daemon, so it ends with the tests.
     assert code is not None
     process.close()
     return code
 
 
-def _run(said: str, work: Callable[[Any], object], task: Any) -> None:
-    file = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+def _run(output: str, work: Callable[[Any], object], task: Any) -> None:
+    file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     for stream in (1, 2):
         os.dup2(file, stream)
     work(task)

@@ -1,4 +1,4 @@
-"""A process that reserves, claims, locks and holds in a journal, and then waits for its end."""
+"""A process that takes a reservation, claim, lock and hold in a journal, and then waits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FRESH = Fresh(0, 2**53)
 
 
 def attempt(id_: str, **more: Any) -> Any:
-    """An attempt that has just been reserved: 0.01 USD."""
+    """Returns a new reservation of 0.01 USD."""
     return {
         "id": id_,
         **OWNER._asdict(),
@@ -40,7 +40,7 @@ def attempt(id_: str, **more: Any) -> Any:
 
 
 def start(place: dict[str, str]) -> subprocess.Popen[str]:
-    """Starts one; it holds all when this returns."""
+    """Starts a holder, and returns when it has taken everything."""
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.holder", json.dumps(place)],
         cwd=HERE.parent,
@@ -54,7 +54,7 @@ def start(place: dict[str, str]) -> subprocess.Popen[str]:
 
 
 def main(place: dict[str, str]) -> None:
-    """Holds all until its input ends."""
+    """Holds everything until its standard input ends."""
     journal = journal_of(place)
     shared = journal.shared.coordination(OWNER)
 

@@ -13,14 +13,14 @@ from .spec import ROOT
 
 
 class Wallet(NamedTuple):
-    """A wallet of the sandbox. Its key is worth nothing anywhere else."""
+    """A wallet of the sandbox; its key has no funds on any real network."""
 
     secret_key: str
     address: str
 
 
 class Sandbox:
-    """What the tests move, over a pipe."""
+    """The sandbox process, which tests control over a pipe."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -57,12 +57,12 @@ class Sandbox:
         return future.result(30)
 
     def wallet(self, **funds: str) -> Wallet:
-        """A new wallet with funds, as people write them."""
+        """Creates a wallet with funds in whole tokens, such as ``USDC="1"``."""
         made = self.call("createWallet", funds)
         return Wallet(made["secretKey"], made["address"])
 
     def options(self, wallet: Wallet, **options: Any) -> Any:
-        """What a client of a wallet is made with."""
+        """Returns the options of a client for a wallet of the sandbox."""
         return {
             "wallet_secret_key": wallet.secret_key,
             "rpc_url": self.rpc_url,
@@ -71,7 +71,7 @@ class Sandbox:
         }
 
     def environment(self) -> dict[str, str]:
-        """What examples read, with wallets of their own."""
+        """Returns the environment of the examples, with new wallets."""
         return {
             **os.environ,
             "RPC_URL": self.rpc_url,
@@ -82,20 +82,20 @@ class Sandbox:
         }
 
     def balance(self, address: str, mint: object) -> int:
-        """Base units (lamports for SOL) that a wallet holds."""
+        """Returns the base units (lamports for SOL) that a wallet holds."""
         return int(self.call("balance", address, mint))
 
     def mint(self, symbol: str) -> str:
-        """The address of a mint."""
+        """Returns the address of a mint."""
         address: str = self.mints[symbol]["address"]
         return address
 
     def calls(self, method: str | None = None) -> int:
-        """How often the node was called."""
+        """Returns the number of calls that the node received."""
         return int(self.call("node.calls", *([] if method is None else [{"method": method}])))
 
     def close(self) -> None:
-        """Ends it."""
+        """Ends the sandbox."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait(10)

@@ -1,4 +1,4 @@
-"""A journal of any kind that a test opens."""
+"""Journals of each kind, opened by a test."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DURABLE = ("file", "Postgres")
 
 
 class Opened:
-    """A journal that is open."""
+    """An open journal: in memory, or durable at a place."""
 
     def __init__(self, place: dict[str, str] | None) -> None:
         self.place = place
@@ -42,20 +42,20 @@ class Opened:
             self.journal, self.coordination = self.again()
 
     def again(self) -> tuple[Journal, Coordination]:
-        """The same once more."""
+        """Opens the same journal again, as another process does."""
         assert self.place is not None
         durable = journal_of(self.place)
         self.durable.append(durable)
         return durable.shared, durable.shared.coordination(OWNER)
 
     def close(self) -> None:
-        for one in self.durable:
-            one.close()
+        for journal in self.durable:
+            journal.close()
 
     def all(self) -> list[tuple[str, str]]:
-        """What is on record, in order."""
+        """Returns id and state of each recorded attempt, in order."""
         listed = run(self.journal.attempts(OWNER))
-        return [(one["id"], one["state"]) for one in listed]
+        return [(attempt["id"], attempt["state"]) for attempt in listed]
 
 
 Open = Callable[[str], Opened]

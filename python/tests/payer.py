@@ -1,4 +1,4 @@
-"""A client whose steps a test counts."""
+"""A client that records its events for a test."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PRICE = 10_000
 
 
 class Payer:
-    """A client of a wallet, and what it did."""
+    """A client of a wallet, with its events so far."""
 
     def __init__(self, sandbox: Sandbox, wallet: Wallet, **options: Any) -> None:
         self._sandbox = sandbox
@@ -25,29 +25,29 @@ class Payer:
         self.client.on("*", self.events.append)
 
     def seen(self, kind: str) -> int:
-        """How often something was told."""
+        """Returns how many events of a type were emitted."""
         return sum(event.type == kind for event in self.events)
 
     @property
     def signed(self) -> list[str]:
-        """What was signed, in order."""
-        return [one.type.split(".")[0] for one in self.events if one.type.endswith(".signed")]
+        """The kinds of signed transactions, in order: ``swap``, ``payment``."""
+        return [event.type.split(".")[0] for event in self.events if event.type.endswith(".signed")]
 
     def told(self, kind: str, times: int = 1) -> None:
-        """Waits until something was told so many times."""
+        """Waits until an event was emitted this many times."""
         until(kind, lambda: self.seen(kind) >= times)
 
     @property
     def used(self) -> str:
-        """What is spent of the cap of a day."""
+        """The used amount of the first cap."""
         return self.client.spent()[0].used
 
     def held(self, symbol: str = "USDC") -> int:
-        """Base units in the wallet."""
+        """Returns the base units of a token in the wallet."""
         return self._sandbox.balance(self.wallet.address, symbol)
 
     def on_paid(self, path: str, fault: dict[str, Any]) -> None:
-        """Meets the next paid request with a fault, and no other."""
+        """Answers the next paid request with a fault, and only that request."""
 
         def arm(_: Event) -> None:
             stop()
@@ -57,7 +57,7 @@ class Payer:
 
 
 def until(what: str, holds: Callable[[], Any], seconds: float = 20) -> None:
-    """Waits until something holds."""
+    """Waits until a condition holds."""
     end = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < end, f"waited {seconds} s for {what}"
@@ -65,7 +65,7 @@ def until(what: str, holds: Callable[[], Any], seconds: float = 20) -> None:
 
 
 def failure_of(call: Callable[[], Any], code: str) -> ExactChangeError:
-    """The error of a call, which has this code."""
+    """Returns the error of a call, after a check that it has this code."""
     with pytest.raises(ExactChangeError) as caught:
         call()
     assert caught.value.code == code, f"{caught.value.code}: {caught.value}"

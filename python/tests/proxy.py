@@ -1,4 +1,4 @@
-"""What stands between a client and a service, and changes what that says."""
+"""A proxy between a client and a service, which changes answers of the service."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ import httpx
 
 from .seller import Reply, Seen, Seller
 
-# Changes an answer, which it may do in place.
+# Returns a changed answer; it may change the answer in place.
 Change = Callable[[Any, Seen], Any]
 _LEFT_OUT = ("content-length", "transfer-encoding", "connection", "content-encoding", "date")
 
 
 class Proxy(Seller):
-    """Passes requests on, and lies by path (without its query)."""
+    """Forwards requests, and changes answers by path (without the query)."""
 
     def __init__(self, upstream: str) -> None:
         super().__init__(self._pass)
         self._upstream = upstream
         self._http = httpx.Client(timeout=30)
         self.lies: dict[str, Change] = {}
-        # What is said instead of any answer: a reply, or a function of the honest one.
+        # If set, turns each honest reply into the sent reply; None cuts the connection.
         self.instead: Callable[[Reply], Reply | None] | None = None
 
     def close(self) -> None:
-        """Ends it."""
+        """Ends the proxy."""
         super().close()
         self._http.close()
 
     def _pass(self, seen: Seen) -> Reply | None:
-        kept: Mapping[str, str] = {
+        forwarded: Mapping[str, str] = {
             name: value
             for name, value in seen.headers.items()
             if name not in ("host", "connection", "transfer-encoding", "content-length")
         }
         url = self._upstream + seen.path
-        answer = self._http.request(seen.method, url, headers=kept, content=seen.body)
+        answer = self._http.request(seen.method, url, headers=forwarded, content=seen.body)
         headers = {name: value for name, value in answer.headers.items() if name not in _LEFT_OUT}
         body = answer.content
         lie = self.lies.get(seen.path.partition("?")[0])

@@ -1,4 +1,4 @@
-"""A seller of the tests' own: it answers whatever they say, byte for byte."""
+"""A seller for tests, which control each byte of its answers."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ MAINNET = "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"
 
 
 class Seen(NamedTuple):
-    """A request, as it came."""
+    """A received request."""
 
     method: str
     path: str
     headers: Mapping[str, str]
     body: bytes
-    # Of the connection that it came by.
+    # Port of the client's end of the connection.
     port: int = 0
 
     @property
     def payment(self) -> Any:
-        """What its payment header says; None without one."""
+        """The content of the payment header; None without a payment header."""
         for name in ("payment-signature", "x-payment"):
             if name in self.headers:
                 return json.loads(base64.b64decode(self.headers[name]))
@@ -35,19 +35,19 @@ class Seen(NamedTuple):
 
     @property
     def is_paid(self) -> bool:
-        """Whether it has a payment header, whatever that says."""
+        """Whether the request has a payment header, readable or not."""
         return "payment-signature" in self.headers or "x-payment" in self.headers
 
 
 class Reply(NamedTuple):
-    """An answer."""
+    """An answer of the seller."""
 
     status: int = 200
     headers: Mapping[str, str] = {}
     body: bytes = b"{}"
-    # Bytes of the body after which the connection breaks.
+    # Number of body bytes after which the connection is cut.
     cut_at: int | None = None
-    # Pieces of a body that is sent in chunks, instead of it.
+    # Chunks to send instead of ``body``.
     pieces: Iterable[bytes] | None = None
 
 
@@ -55,7 +55,7 @@ Answer = Callable[[Seen], "Reply | None"]
 
 
 class Seller:
-    """Answers by a function; None cuts the connection without a word."""
+    """Answers requests with a function; None cuts the connection without an answer."""
 
     def __init__(self, answer: Answer) -> None:
         self.seen: list[Seen] = []
@@ -108,7 +108,7 @@ class Seller:
             do_GET = do_POST = do_HEAD = do_PUT = do_DELETE = do_OPTIONS = do_PATCH = handle_one
 
             def log_message(self, format: str, *args: object) -> None:
-                """Says nothing."""
+                """Logs nothing."""
 
             def finish(self) -> None:
                 try:
@@ -121,7 +121,7 @@ class Seller:
             request_queue_size = 256
 
             def handle_error(self, request: object, address: object) -> None:
-                """A connection that a test cut is no news."""
+                """Ignores errors, because tests cut connections on purpose."""
 
         self._server = Server(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
@@ -129,11 +129,11 @@ class Seller:
 
     @property
     def paid(self) -> list[Seen]:
-        """Requests with a payment."""
-        return [one for one in self.seen if one.payment is not None]
+        """The requests with a payment, in order."""
+        return [request for request in self.seen if request.payment is not None]
 
     def close(self) -> None:
-        """Ends it."""
+        """Ends the seller."""
         self._server.shutdown()
         self._server.server_close()
 
@@ -149,7 +149,7 @@ def _chunks(file: Any) -> bytes:
 
 
 def offer(sandbox: Sandbox, mint: str = "USDC", amount: str = "10000", **more: Any) -> Any:
-    """One entry of ``accepts``."""
+    """Returns an entry of ``accepts``."""
     return {
         "scheme": "exact",
         "network": MAINNET,
@@ -163,7 +163,7 @@ def offer(sandbox: Sandbox, mint: str = "USDC", amount: str = "10000", **more: A
 
 
 def terms(*offers: Any) -> Reply:
-    """A 402 of version 2."""
+    """Returns a 402 of version 2 with these offers."""
     required = {
         "x402Version": 2,
         "error": "Payment required",
@@ -175,16 +175,16 @@ def terms(*offers: Any) -> Reply:
 
 
 def settle(sandbox: Sandbox, seen: Seen, offered: Any) -> Any:
-    """Has the sandbox's facilitator settle the payment of a request."""
-    asked = {"x402Version": 2, "paymentPayload": seen.payment, "paymentRequirements": offered}
-    return httpx.post(f"{sandbox.facilitator_url}/settle", json=asked, timeout=30).json()
+    """Settles the payment of a request with the facilitator of the sandbox."""
+    body = {"x402Version": 2, "paymentPayload": seen.payment, "paymentRequirements": offered}
+    return httpx.post(f"{sandbox.facilitator_url}/settle", json=body, timeout=30).json()
 
 
 BOUGHT = Reply(body=b"bought")
 
 
 def selling(sandbox: Sandbox, offered: Any, reply: Reply = BOUGHT) -> Answer:
-    """Sells for one offer, and says what the facilitator made of it."""
+    """Returns an answer function that sells for one offer and reports the settlement."""
 
     def answer(seen: Seen) -> Reply:
         if seen.payment is None:

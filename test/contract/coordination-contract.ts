@@ -5,11 +5,11 @@ import { reopened, type OpenJournal } from './journal-contract.js';
 import { seenSince } from '../helpers/seen-since.js';
 
 /**
- * Every promise of what payers in several processes share. Two of them are two journals that are
- * open on one store at once.
+ * The contract of the state that payers in several processes share. Two journals that are open on
+ * one store at once stand for two processes.
  */
 export function coordinationContract(name: string, open: () => Promise<OpenJournal>): void {
-  describe(`${name} coordinates processes`, () => {
+  describe(`coordination of processes by ${name}`, () => {
     let here: OpenJournal;
     let there: OpenJournal;
     let owner: Owner;
@@ -29,8 +29,8 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
       await here.close();
     });
 
-    describe('by a ledger', () => {
-      it('that both see', async () => {
+    describe('the ledger', () => {
+      it('shows both journals the same balances and holds', async () => {
         expect(await theirs.ledger.available('account', seenSince(0))).toBeUndefined();
         await mine.ledger.see('account', { amount: 100n, at: 1_000, slot: 7 });
         expect(await theirs.ledger.available('account', seenSince(1_000))).toBe(100n);
@@ -49,7 +49,7 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
         expect(await mine.ledger.available('account', seenSince(0))).toBeUndefined();
       });
 
-      it('that promises nothing twice, however many take at once', async () => {
+      it('promises no amount twice, however many payers take at once', async () => {
         await mine.ledger.see('account', { amount: 105n, at: 0 });
         const takes = Array.from({ length: 40 }, (_, index) =>
           (index % 2 === 0 ? mine : theirs).ledger.take('account', `${index}`, 10n, seenSince(0)),
@@ -61,7 +61,7 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
         ]).toEqual([5n, 100n]);
       });
 
-      it('that takes nothing of a balance that was seen too long ago', async () => {
+      it('takes nothing of a balance that was read too long ago', async () => {
         await mine.ledger.see('account', { amount: 100n, at: 1_000 });
         expect(await theirs.ledger.take('account', 'one', 1n, seenSince(1_001))).toBeUndefined();
         expect(await theirs.ledger.take('account', 'one', 101n, seenSince(1_000))).toBeUndefined();
@@ -70,7 +70,7 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
         });
       });
 
-      it('that ends a hold once, whichever payer does', async () => {
+      it('ends a hold once, whichever payer ends it', async () => {
         await mine.ledger.see('account', { amount: 100n, at: 0 });
         await mine.ledger.hold('account', 'one', 10n);
         await mine.ledger.hold('account', 'two', 20n);
@@ -89,7 +89,7 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
         ]).toEqual([90n, 0n]);
       });
 
-      it('exactly: amounts of any size, and what moved besides', async () => {
+      it('keeps exact amounts of any size, with the amounts that moved meanwhile', async () => {
         const huge = 10n ** 25n;
         await mine.ledger.see('account', { amount: huge, at: 0 });
         await theirs.ledger.hold('account', 'one', 1n);
@@ -97,20 +97,20 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
         expect(await mine.ledger.available('account', seenSince(1))).toBe(huge + 4n);
       });
 
-      it('of each account, and each owner, by itself', async () => {
+      it('keeps each account and each owner apart', async () => {
         await mine.ledger.see('account', { amount: 100n, at: 0 });
         await mine.ledger.hold('account', 'one', 10n);
-        const others = [{ wallet: randomUUID() }, { network: 'another' }].map((over) =>
+        const strangers = [{ wallet: randomUUID() }, { network: 'another' }].map((over) =>
           coordinationOf(there, { ...owner, ...over }),
         );
         expect(await theirs.ledger.available('other', seenSince(0))).toBeUndefined();
-        for (const { ledger } of others) {
+        for (const { ledger } of strangers) {
           expect(await ledger.available('account', seenSince(0))).toBeUndefined();
           expect(await ledger.held('account')).toBe(0n);
         }
       });
 
-      it('that outlives the journal through which it was kept', async () => {
+      it('outlives the journal that wrote it', async () => {
         await mine.ledger.see('account', { amount: 100n, at: 0 });
         await mine.ledger.hold('account', 'one', 10n);
         await here.close();
@@ -121,8 +121,8 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
       });
     });
 
-    describe('by locks', () => {
-      it('that one holds at a time', async () => {
+    describe('locks', () => {
+      it('are held by one holder at a time', async () => {
         let inside = 0;
         const most: number[] = [];
         const work = async () => {
@@ -138,7 +138,7 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
         expect(most).toEqual(Array.from({ length: 20 }, () => 1));
       });
 
-      it('that never wait for each other, in whatever order they are named, and give what the work gives', async () => {
+      it('never deadlock in any order of names, and return the result of the work', async () => {
         const orders = [
           ['a', 'b', 'c'],
           ['c', 'b', 'a'],
@@ -157,7 +157,7 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
         expect(await Promise.all(work)).toEqual(Array.from({ length: 20 }, (_, index) => index));
       });
 
-      it('that are held here, and free elsewhere only afterwards; others do not wait', async () => {
+      it('keep the other journal waiting until they are freed, by name', async () => {
         const held = holding(mine, ['x']);
         await held.begun;
         let entered = false;
@@ -169,29 +169,29 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
         expect(await waiting).toBe(true);
       });
 
-      it('that are free after the work failed', async () => {
+      it('are freed when the work fails', async () => {
         await expect(
           mine.locks.hold(['x'], () => Promise.reject(new Error('failed'))),
         ).rejects.toThrow('failed');
         expect(await theirs.locks.hold(['x'], async () => 'free')).toBe('free');
       });
 
-      it('that no payer needs to wait for any longer than it wants to, and only then', async () => {
+      it('let a payer stop waiting by a signal, but not once the work runs', async () => {
         const held = holding(mine, ['x']);
         await held.begun;
         const controller = new AbortController();
-        const gone = theirs.locks.hold(['a', 'x'], () => Promise.reject(new Error('ran')), [
+        const left = theirs.locks.hold(['a', 'x'], () => Promise.reject(new Error('ran')), [
           undefined,
           controller.signal,
         ]);
         controller.abort('enough');
-        await expect(gone).rejects.toBe('enough');
+        await expect(left).rejects.toBe('enough');
         await expect(
           theirs.locks.hold(['y'], () => Promise.reject(new Error('ran')), [
             AbortSignal.abort('before'),
           ]),
         ).rejects.toBe('before');
-        // Neither is kept by the process that left.
+        // The process that left keeps neither lock.
         await mine.locks.hold(['a', 'y'], async () => undefined);
         const later = new AbortController();
         held.finish();
@@ -203,7 +203,7 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
         expect(await theirs.locks.hold(['x'], work, [later.signal])).toEqual(expect.any(Number));
       });
 
-      it('of an owner alone', async () => {
+      it('belong to an owner alone', async () => {
         const held = holding(mine, ['x']);
         await held.begun;
         for (const over of [{ wallet: randomUUID() }, { network: 'another' }])
@@ -217,7 +217,7 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
         await held.ended;
       });
 
-      it('that are free once the journal of their holder is closed, whatever its work still does', async () => {
+      it('are freed when the journal of their holder closes', async () => {
         const held = holding(mine, ['x']);
         await held.begun;
         held.ended.catch(() => undefined);
@@ -228,8 +228,8 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
       });
     });
 
-    describe('by claims', () => {
-      it('that both see, until they are dropped', async () => {
+    describe('claims', () => {
+      it('are visible to both journals until they are dropped', async () => {
         await mine.claims.take(['one']);
         await theirs.claims.take(['two']);
         for (const { claims } of [mine, theirs])
@@ -241,7 +241,7 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
         expect(await theirs.claims.live(['one', 'two'])).toEqual(new Set(['two']));
       });
 
-      it('that are gone with the journal that took them, and no others', async () => {
+      it('end with the journal that took them, and no claim of another journal ends', async () => {
         await mine.claims.take(['one']);
         await theirs.claims.take(['two']);
         await here.close();
@@ -249,8 +249,8 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
       });
     });
 
-    describe('by counting', () => {
-      it('up under each name, and never the same twice', async () => {
+    describe('counters', () => {
+      it('counts up under each name, and never returns a number twice', async () => {
         const numbers = await Promise.all(
           Array.from({ length: 60 }, (_, index) => (index % 2 === 0 ? mine : theirs).next('name')),
         );
@@ -274,7 +274,7 @@ function coordinationOf({ journal }: OpenJournal, owner: Owner): Coordination {
   return coordination;
 }
 
-/** Holds locks until it is told to finish. */
+/** Holds locks until `finish` is called. */
 function holding({ locks }: Coordination, names: readonly string[]) {
   let finish = (): void => undefined;
   let begin = (): void => undefined;

@@ -4,11 +4,11 @@ import type { Coordination, Owner } from '../../src/journal/types.js';
 import { coordinationContract } from './coordination-contract.js';
 import type { OpenJournal } from './journal-contract.js';
 
-coordinationContract('what one process keeps in memory', async () => openOn(new Map()));
+coordinationContract('the memory of one process', async () => openOn(new Map()));
 
 /**
- * A journal on a store that others may be open on. Closing it frees its locks and its claims, as
- * the end of a process would.
+ * Opens a journal on a store that several journals share. Closing it frees its locks and its
+ * claims, as the end of a process would.
  */
 function openOn(store: Map<string, Coordination>): OpenJournal {
   const claimed: (() => Promise<void>)[] = [];

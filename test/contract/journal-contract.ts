@@ -17,13 +17,13 @@ import {
   totalCap,
 } from '../helpers/attempts.js';
 
-/** A journal as one process has it open. */
+/** A journal as a process has it open. */
 export interface OpenJournal {
   readonly journal: Journal;
   close(): Promise<void>;
   /**
-   * Opens what this one keeps again, as another process would; a journal for one process only once
-   * this one is closed.
+   * Opens the same store again, as another process would. A journal for a single process has to be
+   * closed first.
    */
   readonly reopen?: () => Promise<OpenJournal>;
 }
@@ -31,8 +31,8 @@ export interface OpenJournal {
 const STATES = Object.keys(attemptStates) as AttemptState[];
 
 /**
- * A decided attempt stays as it is, whatever process does not know it yet; any other that cannot go
- * on is told so.
+ * Returns the effect of a put. A decided attempt stays as it is, even if a process does not know
+ * that yet; any other change that the table forbids is refused.
  */
 function whatBecomes(
   from: AttemptState,
@@ -42,7 +42,7 @@ function whatBecomes(
   return attemptStates[from].decided ? 'leaves' : 'is refused, and leaves';
 }
 
-/** How an attempt gets into each state. */
+/** The states through which an attempt gets into each state. */
 const WAYS: Readonly<Record<AttemptState, readonly AttemptState[]>> = {
   reserved: [],
   abandoned: ['abandoned'],
@@ -55,8 +55,8 @@ const WAYS: Readonly<Record<AttemptState, readonly AttemptState[]>> = {
 async function* noOwners(): AsyncIterable<Owner> {}
 
 /**
- * What an attempt takes of a cap as of `now`: what is yet to be spent, always; what may leave later
- * than it was signed, for a day longer than the window; what has left, from then on.
+ * Returns the amount that an attempt takes of a cap at `now`. A reservation always counts, an open
+ * payment for a day longer than the window, and a decided attempt from the time it left.
  */
 function takesAt(cap: Cap, attempt: Attempt, now: number): bigint {
   const { state, at, leftAt = at } = attempt;
@@ -79,15 +79,15 @@ const swapCost = (taken: number): SwapCost => ({
 });
 
 /**
- * Every promise of the port that a journal makes, whatever keeps it. `durable` ones are opened
- * again too.
+ * The contract of a journal, whatever its store. Tests of durability run only for `durable`
+ * journals.
  */
 export function journalContract(
   name: string,
   open: () => Promise<OpenJournal>,
   { durable = false } = {},
 ): void {
-  describe(`${name} is a journal`, () => {
+  describe(`${name}, as a journal`, () => {
     let opened: OpenJournal;
     let journal: Journal;
     let owner: Owner;
@@ -95,7 +95,7 @@ export function journalContract(
     beforeEach(async () => {
       opened = await open();
       journal = opened.journal;
-      // One store may serve all tests.
+      // All tests may use the same store.
       owner = { wallet: randomUUID(), network: 'network' };
     });
 
@@ -117,8 +117,8 @@ export function journalContract(
     const used = async (cap: Cap, now = NOW) => (await journal.used(owner, [cap], now))[0];
     const all = () => listOf(journal.attempts(owner));
 
-    describe('that reserves', () => {
-      it('in one step: of 200 payments at once as many pass as fit, and no look in between finds more', async () => {
+    describe('reserving', () => {
+      it('lets as many of 200 simultaneous payments pass as fit a cap', async () => {
         const cap = dayCap(505_000n);
         const looks: (bigint | undefined)[] = [];
         const results = await Promise.all(
@@ -129,15 +129,15 @@ export function journalContract(
           }),
         );
         expect(results.filter((result) => result === undefined)).toHaveLength(50);
-        for (const result of results.filter((one) => one !== undefined))
-          expect(result).toEqual({ cap, used: 500_000n });
+        for (const refusal of results.filter((result) => result !== undefined))
+          expect(refusal).toEqual({ cap, used: 500_000n });
         expect(looks).toHaveLength(200);
         for (const look of looks) expect(look).toBeLessThanOrEqual(cap.limit);
         expect(await used(cap)).toBe(500_000n);
         expect(await all()).toHaveLength(50);
       });
 
-      it('under several caps at once, each to its own unit', async () => {
+      it('reserves under several caps at once, each in its own unit', async () => {
         const caps = [
           dayCap(1_000_000n),
           dayCap(7n, { unit: 'payments' }),
@@ -149,13 +149,13 @@ export function journalContract(
         const attempts = await all();
         const used = await journal.used(owner, caps, NOW);
         expect(used).toEqual(
-          caps.map((cap) => attempts.reduce((sum, one) => sum + takenOf(cap, one), 0n)),
+          caps.map((cap) => attempts.reduce((sum, attempt) => sum + takenOf(cap, attempt), 0n)),
         );
         caps.forEach(({ limit }, index) => expect(used[index]).toBeLessThanOrEqual(limit));
         expect(used[1]).toBe(7n);
       });
 
-      it('up to the last unit of a cap and no further', async () => {
+      it('reserves up to the last unit of a cap, and no further', async () => {
         const cap = dayCap(50_000n);
         expect(await journal.reserve(own({ microUsd: '49999' }), [cap])).toBeUndefined();
         expect(await journal.reserve(own({ microUsd: '2' }), [cap])).toEqual({
@@ -169,7 +169,7 @@ export function journalContract(
         });
       });
 
-      it('what takes nothing of a cap, also if that cap is more than full', async () => {
+      it('reserves an attempt that takes nothing of a cap, even if it is overfull', async () => {
         await reserved();
         const { microUsd: _price, ...unpriced } = own();
         expect(
@@ -183,7 +183,7 @@ export function journalContract(
         expect(await used(dayCap(5n))).toBe(10_000n);
       });
 
-      it('nothing if any cap has no room, and names that cap as it was given', async () => {
+      it('reserves nothing if a cap has no room, and returns the given cap', async () => {
         const caps = [
           dayCap(100_000n),
           dayCap(15_000n, { host: 'api.test' }),
@@ -200,12 +200,12 @@ export function journalContract(
         expect(await all()).toHaveLength(2);
       });
 
-      it('amounts far above what a double or 64 bits can carry', async () => {
+      it('reserves amounts far beyond the range of doubles and of 64 bits', async () => {
         const huge = 10n ** 30n;
         const cap = totalCap(3n * huge, { unit: 'mint' });
-        const one = () =>
+        const reserve = () =>
           journal.reserve(own({ amount: huge.toString(), microUsd: huge.toString() }), [cap]);
-        expect([await one(), await one()]).toEqual([undefined, undefined]);
+        expect([await reserve(), await reserve()]).toEqual([undefined, undefined]);
         expect(await journal.reserve(own({ amount: (huge + 1n).toString() }), [cap])).toEqual({
           cap,
           used: 2n * huge,
@@ -213,19 +213,19 @@ export function journalContract(
         expect(await used(totalCap(0n))).toBe(2n * huge);
       });
 
-      it('neither a negative amount nor a negative price: they would be credit', async () => {
+      it('refuses a negative amount and a negative price, which would be credit', async () => {
         await expect(journal.reserve(own({ microUsd: '-1' }), [])).rejects.toThrow();
         await expect(journal.reserve(own({ amount: '-1' }), [])).rejects.toThrow();
         expect(await all()).toEqual([]);
       });
 
-      it('no id twice', async () => {
+      it('refuses an id that exists', async () => {
         const first = await reserved();
         await expect(journal.reserve({ ...first, host: 'b.test' }, [])).rejects.toThrow();
         expect(await all()).toEqual([first]);
       });
 
-      it('as a walk over all attempts would, to the second, whatever came before', async () => {
+      it('counts like a linear sum after any sequence of steps', async () => {
         const spot = fc.record({
           host: fc.constantFrom('a.test', 'a.test:8443', 'b.test'),
           payTo: fc.constantFrom('one', 'two'),
@@ -264,36 +264,39 @@ export function journalContract(
         const run = async (
           steps: readonly (typeof step extends fc.Arbitrary<infer T> ? T : never)[],
         ) => {
-          const whose = { wallet: randomUUID(), network: 'network' };
+          const newOwner = { wallet: randomUUID(), network: 'network' };
           const model = new Map<string, Attempt>();
           const modelUsed = (cap: Cap, now: number, without?: Attempt) =>
             [...model.values()].reduce(
-              (sum, one) => (one.id === without?.id ? sum : sum + takesAt(cap, one, now)),
+              (sum, attempt) =>
+                attempt.id === without?.id ? sum : sum + takesAt(cap, attempt, now),
               0n,
             );
-          /** A cap that more is taken of than before, and that has no room for it. */
+          /** Returns a cap that the step takes more of than before, and that has no room for it. */
           const blocking = (next: Attempt, now: number, before?: Attempt) => {
-            const takes = (one: Attempt, cap: Cap) =>
-              counts(cap, one)
-                ? (costOf(one, attemptStates[one.state].counts).get(cap.unit) ?? 0n)
+            const takes = (attempt: Attempt, cap: Cap) =>
+              counts(cap, attempt)
+                ? (costOf(attempt, attemptStates[attempt.state].counts).get(cap.unit) ?? 0n)
                 : 0n;
-            const cap = caps.find((one) => {
-              const taken = takes(next, one);
+            const full = caps.find((cap) => {
+              const taken = takes(next, cap);
               return (
-                taken > (before === undefined ? 0n : takes(before, one)) &&
-                modelUsed(one, now, before) + taken > one.limit
+                taken > (before === undefined ? 0n : takes(before, cap)) &&
+                modelUsed(cap, now, before) + taken > cap.limit
               );
             });
-            return cap === undefined ? undefined : { cap, used: modelUsed(cap, now, before) };
+            return full === undefined
+              ? undefined
+              : { cap: full, used: modelUsed(full, now, before) };
           };
           let now = NOW;
           for (const { what, which, take, priced, spot: place, after, swap, left } of steps) {
             now += after;
-            const one = [...model.values()][which % Math.max(1, model.size)];
+            const known = [...model.values()][which % Math.max(1, model.size)];
             if (what === 'reserve') {
               const text = String(take);
               const { microUsd: _price, ...next } = attemptOf({
-                ...whose,
+                ...newOwner,
                 ...place,
                 at: now,
                 amount: text,
@@ -302,39 +305,39 @@ export function journalContract(
               const expected = blocking(attempt, now);
               expect(await journal.reserve(attempt, caps)).toEqual(expected);
               if (expected === undefined) model.set(attempt.id, attempt);
-            } else if (one !== undefined && what === 'release') {
-              await journal.release(one.id);
-              if (attemptStates[one.state].release && one.swapped === undefined)
-                model.delete(one.id);
-            } else if (one !== undefined && what === 'raise') {
+            } else if (known !== undefined && what === 'release') {
+              await journal.release(known.id);
+              if (attemptStates[known.state].release && known.swapped === undefined)
+                model.delete(known.id);
+            } else if (known !== undefined && what === 'raise') {
               const next: Attempt = {
-                ...one,
+                ...known,
                 ...(swap === undefined ? {} : { [swap]: swapCost(take) }),
               };
-              const expected = blocking(next, one.at, one);
-              if (whatBecomes(one.state, one.state) !== 'replaces') continue;
+              const expected = blocking(next, known.at, known);
+              if (whatBecomes(known.state, known.state) !== 'replaces') continue;
               expect(await journal.raise(next, caps)).toEqual(expected);
-              if (expected === undefined) model.set(one.id, next);
-            } else if (one !== undefined && what !== 'release' && what !== 'raise') {
-              const next: Attempt = { ...one, state: what, ...(left ? { leftAt: now } : {}) };
+              if (expected === undefined) model.set(known.id, next);
+            } else if (known !== undefined && what !== 'release' && what !== 'raise') {
+              const next: Attempt = { ...known, state: what, ...(left ? { leftAt: now } : {}) };
               const put = journal.put(next);
-              if (whatBecomes(one.state, what) === 'is refused, and leaves')
-                await expect(put).rejects.toThrow(one.id);
+              if (whatBecomes(known.state, what) === 'is refused, and leaves')
+                await expect(put).rejects.toThrow(known.id);
               else await put;
-              if (mayFollow(one.state, what)) model.set(one.id, next);
+              if (mayFollow(known.state, what)) model.set(known.id, next);
             }
-            expect(await journal.used(whose, caps, now)).toEqual(
+            expect(await journal.used(newOwner, caps, now)).toEqual(
               caps.map((cap) => modelUsed(cap, now)),
             );
           }
-          expect(await listOf(journal.attempts(whose))).toEqual([...model.values()]);
+          expect(await listOf(journal.attempts(newOwner))).toEqual([...model.values()]);
         };
         await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 30 }), run), { numRuns: 25 });
       });
     });
 
-    describe('that counts', () => {
-      it.each(STATES)('what is %s as the table of states says', async (state) => {
+    describe('counting', () => {
+      it.each(STATES)('counts an attempt that is %s as the table of states says', async (state) => {
         await brought(state);
         const expected = attemptStates[state].counts ? 10_000n : 0n;
         const caps = [
@@ -349,7 +352,7 @@ export function journalContract(
         );
       });
 
-      it('to the second what is in a window, and for ever if there is none', async () => {
+      it('counts to the second within a window, and for ever without a window', async () => {
         await brought('settled');
         for (const windowMs of [1, 1_000, DAY_MS, 30 * DAY_MS]) {
           const cap = dayCap(0n, { windowMs });
@@ -361,46 +364,46 @@ export function journalContract(
         expect(await used(totalCap(0n), NOW + 1_000 * DAY_MS)).toBe(10_000n);
       });
 
-      it('what may still leave for a day longer than its window, and what has left from then on', async () => {
-        const one = await brought('signed');
+      it('counts open payments a day longer, and landed payments from their landing', async () => {
+        const attempt = await brought('signed');
         const looks = async () => {
           const after = [NOW + 1_000, NOW + DAY_MS + 999, NOW + DAY_MS + 1_000];
           return Promise.all(after.map((at) => used(dayCap(0n, { windowMs: 1_000 }), at)));
         };
         expect(await looks()).toEqual([10_000n, 10_000n, 0n]);
-        await journal.put({ ...one, state: 'settled', leftAt: NOW + DAY_MS });
+        await journal.put({ ...attempt, state: 'settled', leftAt: NOW + DAY_MS });
         expect(await looks()).toEqual([10_000n, 10_000n, 0n]);
         expect(await used(dayCap(0n, { windowMs: 1_000 }), NOW + DAY_MS + 998)).toBe(10_000n);
       });
 
-      it('what swaps took, whatever becomes of the payment, and forgets none of it', async () => {
+      it('counts the cost of swaps in every state, and never forgets it', async () => {
         const [taken, caps] = [
           swapCost(40),
           [dayCap(0n), totalCap(0n, { unit: 'other' }), totalCap(0n, { unit: 'swaps' })],
         ];
         for (const state of STATES) {
-          const whose: Owner = { wallet: randomUUID(), network: 'network' };
-          const one = await brought(state, { ...whose, swapped: taken });
+          const newOwner: Owner = { wallet: randomUUID(), network: 'network' };
+          const attempt = await brought(state, { ...newOwner, swapped: taken });
           const price = attemptStates[state].counts ? 10_000n : 0n;
-          expect(await journal.used(whose, caps, NOW), state).toEqual([price + 41n, 120n, 1n]);
-          await journal.release(one.id);
-          expect(await journal.used(whose, caps, NOW), state).toEqual([price + 41n, 120n, 1n]);
+          expect(await journal.used(newOwner, caps, NOW), state).toEqual([price + 41n, 120n, 1n]);
+          await journal.release(attempt.id);
+          expect(await journal.used(newOwner, caps, NOW), state).toEqual([price + 41n, 120n, 1n]);
         }
       });
 
-      it('what a put brings under the caps that it is given, or refuses it and leaves all as it was', async () => {
+      it('raises the cost of an attempt under caps, or refuses without a change', async () => {
         const cap = dayCap(10_100n);
-        const one = await reserved();
-        expect(await journal.raise({ ...one, swapping: swapCost(100) }, [cap])).toEqual({
+        const attempt = await reserved();
+        expect(await journal.raise({ ...attempt, swapping: swapCost(100) }, [cap])).toEqual({
           cap,
           used: 0n,
         });
-        expect(await all()).toEqual([one]);
-        expect(await journal.raise({ ...one, swapping: swapCost(99) }, [cap])).toBeUndefined();
+        expect(await all()).toEqual([attempt]);
+        expect(await journal.raise({ ...attempt, swapping: swapCost(99) }, [cap])).toBeUndefined();
         expect(await used(cap)).toBe(10_100n);
-        // What takes no more than before is never refused.
+        // An attempt that takes no more than before is never refused.
         expect(
-          await journal.raise({ ...one, swapping: swapCost(98) }, [dayCap(1n)]),
+          await journal.raise({ ...attempt, swapping: swapCost(98) }, [dayCap(1n)]),
         ).toBeUndefined();
         const rivals = await Promise.all([
           reserved({ microUsd: '0' }),
@@ -414,8 +417,8 @@ export function journalContract(
         expect(await used(cap)).toBe(10_100n);
       });
 
-      it('whatever is reserved, however long it waits to be spent', async () => {
-        const one = await reserved();
+      it('counts a reserved attempt however long it waits', async () => {
+        const attempt = await reserved();
         expect(await used(dayCap(0n, { windowMs: 1_000 }), NOW + DAY_MS)).toBe(10_000n);
         expect(await used(dayCap(0n, { windowMs: 1_000, host: 'another' }), NOW + DAY_MS)).toBe(0n);
         expect(
@@ -425,9 +428,9 @@ export function journalContract(
         ).toMatchObject({
           used: 1n,
         });
-        // Spent, it counts from then on.
-        await journal.put({ ...one, state: 'signed', at: NOW + 5_000 });
-        await journal.put({ ...one, state: 'settled', at: NOW + 5_000 });
+        // Once spent, it counts from that time on.
+        await journal.put({ ...attempt, state: 'signed', at: NOW + 5_000 });
+        await journal.put({ ...attempt, state: 'settled', at: NOW + 5_000 });
         expect([
           await used(dayCap(0n, { windowMs: 1_000 }), NOW + 5_999),
           await used(dayCap(0n, { windowMs: 1_000 }), NOW + 6_000),
@@ -435,7 +438,7 @@ export function journalContract(
       });
 
       it.each(['reserved', 'signed'] as const)(
-        'what is %s once, wherever the window begins',
+        'counts an attempt that is %s once, wherever the window begins',
         async (state) => {
           await brought(state, { at: NOW + 200 });
           const looks = [999, 1_000, 1_199, 1_200, 1_999, 2_000].map((later) =>
@@ -445,14 +448,14 @@ export function journalContract(
         },
       );
 
-      it('in a window by the time of the attempt that is to be reserved', async () => {
+      it('counts a window up to the time of the attempt to be reserved', async () => {
         await brought('settled');
         const at = (later: number) => journal.reserve(own({ at: NOW + later }), [dayCap(10_000n)]);
         expect(await at(DAY_MS - 1)).toMatchObject({ used: 10_000n });
         expect(await at(DAY_MS)).toBeUndefined();
       });
 
-      it('what a cap counts and nothing else', async () => {
+      it('counts exactly the attempts that a cap covers', async () => {
         const places = ['a.test', 'a.test:8443', 'b.test.'].flatMap((host) =>
           ['one', 'two'].flatMap((payTo) =>
             ['mint', 'other'].map((mint) => ({ host, payTo, mint })),
@@ -482,13 +485,13 @@ export function journalContract(
         expect(await journal.used(owner, caps, NOW)).toEqual(
           caps.map((cap) =>
             attempts
-              .filter((one) => counts(cap, one))
-              .reduce((sum, one) => sum + takenOf(cap, one), 0n),
+              .filter((attempt) => counts(cap, attempt))
+              .reduce((sum, attempt) => sum + takenOf(cap, attempt), 0n),
           ),
         );
       });
 
-      it('what an attempt takes now, not what it took before', async () => {
+      it('counts the present cost of an attempt, not its earlier cost', async () => {
         const first = await reserved();
         await journal.put({ ...first, microUsd: '3', amount: '4', host: 'b.test' });
         expect(
@@ -500,16 +503,16 @@ export function journalContract(
         ).toEqual([3n, 4n, 0n]);
       });
 
-      it('no caps if none are asked for', async () => {
+      it('returns no sums if no caps are given', async () => {
         await reserved();
         expect(await journal.used(owner, [], NOW)).toEqual([]);
       });
     });
 
-    describe('that keeps keys', () => {
-      it('gives one to one attempt of many at once, and shows the others that one', async () => {
+    describe('idempotency keys', () => {
+      it('gives a key to one of many attempts, and shows that attempt to the rest', async () => {
         const rivals = Array.from({ length: 50 }, () => own({ idempotencyKey: 'key' }));
-        const results = await Promise.all(rivals.map((one) => journal.reserve(one, [])));
+        const results = await Promise.all(rivals.map((rival) => journal.reserve(rival, [])));
         const winners = rivals.filter((_, index) => results[index] === undefined);
         expect(winners).toHaveLength(1);
         expect(results.filter((result) => result !== undefined)).toEqual(
@@ -518,15 +521,18 @@ export function journalContract(
         expect(await all()).toEqual(winners);
       });
 
-      it.each(STATES)('knows whether an attempt that is %s has come to nothing', async (state) => {
-        const first = await brought(state, { idempotencyKey: 'key' });
-        const free = !attemptStates[state].counts;
-        expect(await journal.reserve(own({ idempotencyKey: 'key' }), [])).toEqual(
-          free ? undefined : { taken: first },
-        );
-      });
+      it.each(STATES)(
+        'frees the key of an attempt that is %s only if it does not count',
+        async (state) => {
+          const first = await brought(state, { idempotencyKey: 'key' });
+          const free = !attemptStates[state].counts;
+          expect(await journal.reserve(own({ idempotencyKey: 'key' }), [])).toEqual(
+            free ? undefined : { taken: first },
+          );
+        },
+      );
 
-      it('lets an attempt bear the key of the one that it resigns, and of no other', async () => {
+      it('lets a second payment share the key of its first payment only', async () => {
         const first = await brought('signed', { idempotencyKey: 'key' });
         const other = await reserved();
         expect(
@@ -539,7 +545,7 @@ export function journalContract(
         expect(await journal.similar(owner, '', 'key')).toEqual([first, second]);
       });
 
-      it('frees the key of an attempt that is released, or drops it', async () => {
+      it('frees the key of an attempt that is released, or that drops its key', async () => {
         const first = await reserved({ idempotencyKey: 'key' });
         await journal.release(first.id);
         const { idempotencyKey: _key, ...second } = await reserved({ idempotencyKey: 'key' });
@@ -549,52 +555,58 @@ export function journalContract(
         expect(await journal.similar(owner, '', 'key')).toEqual([third]);
       });
 
-      it('apart for each wallet and network', async () => {
+      it('keeps keys apart for each wallet and network', async () => {
         for (const over of [{}, { wallet: randomUUID() }, { network: 'another' }])
           await reserved({ idempotencyKey: 'key', ...over });
       });
     });
 
-    describe('that holds to the table of states', () => {
+    describe('the table of states', () => {
       const pairs = STATES.flatMap((from) =>
         STATES.map((to) => [from, to, whatBecomes(from, to)] as const),
       );
 
-      it.each(pairs)('for %s, put as %s: %s what stands', async (from, to, what) => {
-        const before = await brought(from, { idempotencyKey: 'key' });
-        const { idempotencyKey: _key, ...next } = fullAttemptOf({
-          ...before,
-          state: to,
-          delivered: false,
-          toldAt: NOW,
-        });
-        const put = journal.put(next);
-        if (what === 'is refused, and leaves') await expect(put).rejects.toThrow(before.id);
-        else await put;
-        expect(await all()).toStrictEqual([what === 'replaces' ? next : before]);
-        expect(await journal.similar(owner, '', 'key')).toHaveLength(what === 'replaces' ? 0 : 1);
-      });
+      it.each(pairs)(
+        'follows the table for an attempt that is %s and is put as %s: %s the stored attempt',
+        async (from, to, what) => {
+          const before = await brought(from, { idempotencyKey: 'key' });
+          const { idempotencyKey: _key, ...next } = fullAttemptOf({
+            ...before,
+            state: to,
+            delivered: false,
+            toldAt: NOW,
+          });
+          const put = journal.put(next);
+          if (what === 'is refused, and leaves') await expect(put).rejects.toThrow(before.id);
+          else await put;
+          expect(await all()).toStrictEqual([what === 'replaces' ? next : before]);
+          expect(await journal.similar(owner, '', 'key')).toHaveLength(what === 'replaces' ? 0 : 1);
+        },
+      );
 
-      it.each(STATES)('for %s, released', async (state) => {
-        const one = await brought(state);
-        await journal.release(one.id);
-        expect(await all()).toEqual(attemptStates[state].release ? [] : [one]);
-        expect(await used(dayCap(0n))).toBe(
-          attemptStates[state].counts && !attemptStates[state].release ? 10_000n : 0n,
-        );
-      });
+      it.each(STATES)(
+        'releases an attempt that is %s as the table of states says',
+        async (state) => {
+          const attempt = await brought(state);
+          await journal.release(attempt.id);
+          expect(await all()).toEqual(attemptStates[state].release ? [] : [attempt]);
+          expect(await used(dayCap(0n))).toBe(
+            attemptStates[state].counts && !attemptStates[state].release ? 10_000n : 0n,
+          );
+        },
+      );
 
-      it.each(STATES)('by refusing to put, as %s, what was released', async (state) => {
-        const one = await reserved({ idempotencyKey: 'key' });
-        await journal.release(one.id);
-        await expect(journal.put({ ...one, state })).rejects.toThrow();
+      it.each(STATES)('refuses to put a released attempt as %s', async (state) => {
+        const released = await reserved({ idempotencyKey: 'key' });
+        await journal.release(released.id);
+        await expect(journal.put({ ...released, state })).rejects.toThrow();
         expect(await all()).toEqual([]);
-        expect(await journal.similar(owner, one.fingerprint, undefined)).toEqual([]);
+        expect(await journal.similar(owner, released.fingerprint, undefined)).toEqual([]);
         expect(await journal.similar(owner, '', 'key')).toEqual([]);
         expect(await used(dayCap(0n))).toBe(0n);
       });
 
-      it('when two decide at once: the first stands', async () => {
+      it('keeps the first of two decisions', async () => {
         const signed = await brought('signed');
         await Promise.all([
           journal.put({ ...signed, state: 'settled' }),
@@ -609,31 +621,31 @@ export function journalContract(
         expect(await all()).toEqual([decided]);
       });
 
-      it('when one is released while it is signed: it is gone and the signing is refused, or it is signed and stays', async () => {
+      it('keeps either the signature or the release of an attempt, not both', async () => {
         for (let round = 0; round < 20; round += 1) {
-          const one = await reserved();
+          const attempt = await reserved();
           const [put] = await Promise.allSettled([
-            journal.put({ ...one, state: 'signed' }),
-            journal.release(one.id),
+            journal.put({ ...attempt, state: 'signed' }),
+            journal.release(attempt.id),
           ]);
-          expect((await all()).filter(({ id }) => id === one.id)).toHaveLength(
+          expect((await all()).filter(({ id }) => id === attempt.id)).toHaveLength(
             put.status === 'fulfilled' ? 1 : 0,
           );
         }
       });
 
-      it('and releases nothing if there is nothing', async () => {
-        const one = await reserved();
+      it('releases nothing for an unknown id', async () => {
+        const kept = await reserved();
         await journal.release(randomUUID());
-        expect(await all()).toEqual([one]);
+        expect(await all()).toEqual([kept]);
       });
     });
 
-    describe('that keeps a swap which may still land', () => {
+    describe('a swap that may still land', () => {
       const swap = signedSwapOf();
       const outcome = { state: 'failed', code: 'swap_expired' } as const;
       const swapping = swapCost(40);
-      /** An attempt as another process listed it, and as it stands since it signed a swap. */
+      /** Returns an attempt as another process listed it, and as it stands with a signed swap. */
       const overtaken = async () => {
         const listed = await reserved({ swapping });
         const standing = { ...listed, swap };
@@ -642,7 +654,7 @@ export function journalContract(
       };
       const price = 10_000n;
 
-      it('by releasing nothing of its attempt, reserved or abandoned', async () => {
+      it('keeps its attempt from release, reserved or abandoned', async () => {
         const { standing } = await overtaken();
         await journal.release(standing.id);
         expect([await all(), await used(dayCap(0n))]).toEqual([[standing], price + 41n]);
@@ -655,24 +667,24 @@ export function journalContract(
       });
 
       it.each<[string, Partial<Attempt>]>([
-        ['abandoned, by a record of before it', { state: 'abandoned' }],
-        ['unpaid, by a record of before it', { state: 'unpaid', swapped: swapCost(1) }],
+        ['abandoned, from an older record', { state: 'abandoned' }],
+        ['unpaid, from an older record', { state: 'unpaid', swapped: swapCost(1) }],
         [
           'abandoned, with the swap before it',
           { state: 'abandoned', swap: { ...swap, signature: 'the one before' } },
         ],
         [
-          'unpaid, with what became of the swap before it',
+          'unpaid, with the outcome of the swap before it',
           { state: 'unpaid', swap: { ...swap, signature: 'the one before', outcome } },
         ],
-        ['unpaid, without what became of it', { state: 'unpaid', swap }],
-      ])('by refusing to end its attempt as %s', async (_, end) => {
+        ['unpaid, without its outcome', { state: 'unpaid', swap }],
+      ])('refuses to end its attempt as %s', async (_, end) => {
         const { listed, standing } = await overtaken();
         await expect(journal.put({ ...listed, ...end })).rejects.toThrow(standing.id);
         expect([await all(), await used(dayCap(0n))]).toEqual([[standing], price + 41n]);
       });
 
-      it('until it is decided: then its attempt ends, and may be released', async () => {
+      it('lets its attempt end and be released once it is decided', async () => {
         const { standing } = await overtaken();
         await journal.put({ ...standing, state: 'abandoned' });
         const { swapping: _bound, ...ended } = {
@@ -695,7 +707,7 @@ export function journalContract(
         expect(await all()).toEqual([unpaid]);
       });
 
-      it('and what became of it with what the next one may take: in one write, under the caps', async () => {
+      it('writes its outcome and the cost of the next swap at once, under the caps', async () => {
         const { standing } = await overtaken();
         const next: Attempt = { ...standing, swap: { ...swap, outcome }, swapping: swapCost(50) };
         expect(await journal.raise(next, [dayCap(price + 50n)])).toEqual({
@@ -707,22 +719,22 @@ export function journalContract(
         expect(await all()).toEqual([next]);
       });
 
-      it('when one writes it while another ends its attempt: one of both stands, and the swap with it', async () => {
+      it('keeps either the signed swap or the end of its attempt, not both', async () => {
         for (let round = 0; round < 20; round += 1) {
-          const one = await reserved({ swapping });
+          const attempt = await reserved({ swapping });
           const end =
             round % 2 === 0
-              ? journal.release(one.id)
-              : journal.put({ ...one, state: 'unpaid', swapped: swapCost(1) });
-          const [put] = await Promise.allSettled([journal.put({ ...one, swap }), end]);
-          const stands = (await all()).find(({ id }) => id === one.id);
+              ? journal.release(attempt.id)
+              : journal.put({ ...attempt, state: 'unpaid', swapped: swapCost(1) });
+          const [put] = await Promise.allSettled([journal.put({ ...attempt, swap }), end]);
+          const stands = (await all()).find(({ id }) => id === attempt.id);
           expect(stands?.swap).toEqual(put.status === 'fulfilled' ? swap : undefined);
         }
       });
     });
 
-    describe('that finds attempts', () => {
-      it('in the order they were made, whatever their time says and however they change', async () => {
+    describe('finding attempts', () => {
+      it('lists attempts in the order of their reservation', async () => {
         const made: Attempt[] = [];
         for (let index = 0; index < 25; index += 1)
           made.push(await reserved({ at: NOW - (index % 7) * 1_000 }));
@@ -740,9 +752,9 @@ export function journalContract(
         ]);
       });
 
-      it('by whose they are: each owner of an open one, once', async () => {
-        // One store may serve all tests.
-        const others = [randomUUID(), randomUUID(), randomUUID()].map((wallet): Owner => ({
+      it('lists each owner of an open attempt once', async () => {
+        // All tests may use the same store.
+        const strangers = [randomUUID(), randomUUID(), randomUUID()].map((wallet): Owner => ({
           wallet,
           network: 'network',
         }));
@@ -750,21 +762,21 @@ export function journalContract(
           const all = await listOf(journal.owners?.() ?? noOwners());
           return all.filter(
             ({ wallet }) =>
-              wallet === owner.wallet || others.some((other) => other.wallet === wallet),
+              wallet === owner.wallet || strangers.some((stranger) => stranger.wallet === wallet),
           );
         };
         expect(await ownersHere()).toEqual([]);
         const first = await reserved();
         await brought('signed');
-        await brought('abandoned', { ...others[0] });
-        await brought('settled', { ...others[1] });
-        await brought('unsettled', { ...others[2] });
+        await brought('abandoned', { ...strangers[0] });
+        await brought('settled', { ...strangers[1] });
+        await brought('unsettled', { ...strangers[2] });
         await brought('signed', { network: 'another' });
         const found = (await ownersHere()).map(({ wallet, network }) => `${network} ${wallet}`);
         expect(found.sort()).toEqual(
           [
             `another ${owner.wallet}`,
-            `network ${others[0]?.wallet ?? ''}`,
+            `network ${strangers[0]?.wallet ?? ''}`,
             `network ${owner.wallet}`,
           ].sort(),
         );
@@ -772,7 +784,7 @@ export function journalContract(
         expect(await ownersHere()).toHaveLength(3);
       });
 
-      it('by state and time, if both must hold', async () => {
+      it('filters by state and by time together', async () => {
         const [a, b, c] = [
           await brought('signed', { at: NOW - 1 }),
           await brought('signed', { at: NOW }),
@@ -787,15 +799,15 @@ export function journalContract(
         expect(await ids({ state: 'abandoned' })).toEqual([]);
       });
 
-      it('all of many', async () => {
+      it('lists all of 1,200 attempts', async () => {
         const many = Array.from({ length: 1_200 }, () => own());
-        await Promise.all(many.map((one) => journal.reserve(one, [])));
+        await Promise.all(many.map((attempt) => journal.reserve(attempt, [])));
         expect((await idsOf(journal.attempts(owner))).sort()).toEqual(
           many.map(({ id }) => id).sort(),
         );
       });
 
-      it('like a call: by its key alone if it has one, else by its fingerprint', async () => {
+      it('finds attempts by the key of a call, or else by its fingerprint', async () => {
         const plain = await reserved();
         const keyed = await reserved({ idempotencyKey: 'key' });
         const other = await reserved({ idempotencyKey: 'other key', fingerprint: 'other' });
@@ -808,11 +820,12 @@ export function journalContract(
         expect(await similar('key', undefined)).toEqual([]);
       });
 
-      it('like a call without a key: not what was delivered, but for what was signed after another', async () => {
+      it('omits delivered attempts for a call without a key, except second payments', async () => {
         const first = await brought('signed');
         const second = await brought('settled', { resigns: first.id });
         const third = await brought('settled');
-        for (const one of [second, third]) await journal.put({ ...one, delivered: true });
+        for (const delivered of [second, third])
+          await journal.put({ ...delivered, delivered: true });
         const found = async () =>
           (await journal.similar(owner, first.fingerprint, undefined)).map(({ id }) => id);
         expect(await found()).toEqual([first.id, second.id]);
@@ -820,14 +833,14 @@ export function journalContract(
         expect(await found()).toEqual([first.id, second.id, third.id]);
       });
 
-      it('of the owner alone', async () => {
+      it('finds attempts of the owner alone', async () => {
         const [wallet, network] = [{ wallet: randomUUID() }, { network: 'another' }];
-        const one = await reserved({ idempotencyKey: 'key' });
-        const others = [
+        const first = await reserved({ idempotencyKey: 'key' });
+        const strangers = [
           await reserved({ ...wallet, idempotencyKey: 'key' }),
           await reserved({ ...network, idempotencyKey: 'key' }),
         ];
-        for (const mine of [one, ...others]) {
+        for (const mine of [first, ...strangers]) {
           expect(await listOf(journal.attempts(mine))).toEqual([mine]);
           expect(await journal.similar(mine, mine.fingerprint, undefined)).toEqual([mine]);
           expect(await journal.similar(mine, '', 'key')).toEqual([mine]);
@@ -841,7 +854,7 @@ export function journalContract(
         ).toBeUndefined();
       });
 
-      it('while they change', async () => {
+      it('lists attempts while they change', async () => {
         const first = await reserved();
         await reserved();
         const seen: string[] = [];
@@ -854,7 +867,7 @@ export function journalContract(
       });
     });
 
-    describe('that keeps what it was given', () => {
+    describe('stored attempts', () => {
       const bare = () => {
         const { microUsd: _price, ...rest } = own();
         return rest;
@@ -875,10 +888,10 @@ export function journalContract(
       };
 
       it.each([
-        ['an attempt with all that one can have', () => fullAttemptOf(owner)],
-        ['an attempt with no more than it must have', bare],
-        ['undefined fields, as absent ones', undefinedFields],
-      ])('exactly: %s', async (_what, make) => {
+        ['an attempt with every field', () => fullAttemptOf(owner)],
+        ['an attempt with required fields only', bare],
+        ['an attempt with undefined fields, as absent fields', undefinedFields],
+      ])('keeps exactly %s', async (_what, make) => {
         const attempt = make();
         const expected: unknown = JSON.parse(JSON.stringify(attempt));
         expect(await journal.reserve(attempt, [])).toBeUndefined();
@@ -893,7 +906,7 @@ export function journalContract(
         expect(await all()).toStrictEqual([expected]);
       });
 
-      it('also if the caller changes its own object afterwards', async () => {
+      it('keeps an attempt even if the caller changes its object afterwards', async () => {
         const attempt = own();
         await journal.reserve(attempt, []);
         Reflect.set(attempt, 'microUsd', '0');
@@ -902,15 +915,15 @@ export function journalContract(
     });
 
     if (durable) {
-      describe('that is durable', () => {
-        it('has everything when it is opened again', async () => {
+      describe('a durable journal', () => {
+        it('returns everything when it is opened again', async () => {
           const cap = dayCap(200_000n);
           const full = fullAttemptOf({ ...owner, microUsd: '7' });
           await journal.reserve(full, []);
           for (const state of STATES)
             await brought(state, { idempotencyKey: `key of ${state}`, fingerprint: state });
-          const gone = await reserved({ idempotencyKey: 'key' });
-          await journal.release(gone.id);
+          const released = await reserved({ idempotencyKey: 'key' });
+          await journal.release(released.id);
           const before = await all();
           expect(before).toHaveLength(1 + STATES.length);
           await opened.close();
@@ -925,14 +938,14 @@ export function journalContract(
             { taken: { state: 'signed' } },
           );
           expect(await journal.reserve(own({ idempotencyKey: 'key' }), [])).toBeUndefined();
-          await expect(journal.put(gone)).rejects.toThrow();
+          await expect(journal.put(released)).rejects.toThrow();
           expect(await journal.reserve(own({ microUsd: '159994' }), [cap])).toEqual({
             cap,
             used: 40_007n,
           });
         });
 
-        it('counts on where it was: what many wrote at once is in no cap twice, and in none not at all', async () => {
+        it('counts each simultaneous attempt once after it is opened again', async () => {
           const cap = dayCap(1_000_000n);
           await Promise.all(Array.from({ length: 200 }, () => journal.reserve(own(), [cap])));
           await opened.close();

@@ -14,7 +14,7 @@ const QUOTE = '/api/quote?inputMint=SOL&outputMint=USDC&amount=5';
 const CHUNKED = { ...JSON_TYPE, 'transfer-encoding': 'chunked' };
 const TOO_MUCH = `{"body":"${'x'.repeat(70_000)}"}`;
 
-/** What a service answers in whatever it is mounted in, over real sockets. */
+/** The contract of a service, whatever it is mounted in, over real sockets. */
 export function mountContract({ name, parses, start }: Mount): void {
   const open: Mounted[] = [];
   afterEach(async () => {
@@ -24,10 +24,10 @@ export function mountContract({ name, parses, start }: Mount): void {
   describe(`the service in ${name}`, () => {
     async function mounted(options: HandlerOptions = {}, over: Partial<Transport> = {}) {
       const { transport, asked } = fakeTransport(over);
-      const one = await start(createHandler(transport, { basePath: '/pay', ...options }));
-      open.push(one);
+      const mount = await start(createHandler(transport, { basePath: '/pay', ...options }));
+      open.push(mount);
       const ask = async (path: string, init: RequestInit = {}) => {
-        const response = await fetch(one.url + path, init);
+        const response = await fetch(mount.url + path, init);
         const text = await response.text();
         return {
           status: response.status,
@@ -46,7 +46,7 @@ export function mountContract({ name, parses, start }: Mount): void {
           headers,
           body: typeof body === 'string' ? body : JSON.stringify(body),
         });
-      return { ...one, asked, ask, post };
+      return { ...mount, asked, ask, post };
     }
 
     function expectProblem(
@@ -60,11 +60,11 @@ export function mountContract({ name, parses, start }: Mount): void {
       expect(readAs(problem, answer.json)).toMatchObject({ ok: true });
     }
 
-    it('does each operation', async () => {
+    it('performs each operation', async () => {
       const { ask, post, asked } = await mounted();
-      // Another amount than that of the quote, which would be shared.
+      // Another amount than in the quote, because the service would share an equal quote.
       const swap = { wallet: WALLET, inputMint: 'SOL', outputMint: 'USDC', amount: '6' };
-      // Of more than one byte a character, and of names that objects have.
+      // Characters of several bytes, and names that objects have themselves.
       const paymentRequired = {
         url: 'https://api.example.com/',
         status: 402,
@@ -96,7 +96,7 @@ export function mountContract({ name, parses, start }: Mount): void {
       });
     });
 
-    it('registers webhooks, each for its caller alone', async () => {
+    it('registers webhooks for each caller alone', async () => {
       const callerOf = ({ headers }: Request) => {
         const id = headers.get('x-api-key');
         return id === null ? undefined : { id };
@@ -135,7 +135,7 @@ export function mountContract({ name, parses, start }: Mount): void {
       ]);
     });
 
-    it('says as a problem what is wrong with a request to each operation', async () => {
+    it('reports an invalid request to each operation as a problem', async () => {
       const { ask, post, asked } = await mounted();
       expectProblem(await ask('/api/quote?inputMint=SOL'), 400, 'invalid_option');
       expectProblem(await post('/api/swap/build', { wallet: 1 }), 400, 'invalid_option');
@@ -159,7 +159,7 @@ export function mountContract({ name, parses, start }: Mount): void {
       expect(asked).toEqual([]);
     });
 
-    it('says as a problem what the transport throws, with how long to wait', async () => {
+    it('reports an error of the transport as a problem, with the time to wait', async () => {
       const limited = new TransportError('rate_limited', 'Wait.', {
         details: { retryAfterMs: 1_500 },
       });
@@ -169,7 +169,7 @@ export function mountContract({ name, parses, start }: Mount): void {
       expect(answer.headers.get('retry-after')).toBe('2');
     });
 
-    it('counts a chunked body, which says nothing of its length', async () => {
+    it('limits a chunked body, which has no stated length', async () => {
       const { url, asked } = await mounted();
       const options = { method: 'POST', headers: CHUNKED, body: TOO_MUCH };
       expect(await rawRequest(`${url}/api/x402/parse-payment`, options)).toMatchObject({
@@ -188,7 +188,7 @@ export function mountContract({ name, parses, start }: Mount): void {
       expect(asked).toEqual([]);
     });
 
-    it('stops what it does for a caller that goes away', async () => {
+    it('aborts the work for a caller that disconnects', async () => {
       let asked = (_: AbortSignal | undefined): void => undefined;
       const asking = new Promise<AbortSignal | undefined>((resolve) => (asked = resolve));
       const { url } = await mounted(
@@ -213,7 +213,7 @@ export function mountContract({ name, parses, start }: Mount): void {
       await stopped;
     });
 
-    it('does not take an answered request for an abandoned one', async () => {
+    it('does not abort a request that was answered', async () => {
       const signals: (AbortSignal | undefined)[] = [];
       const { ask } = await mounted({
         authorize: (request) => (signals.push(request.signal), true),
@@ -223,7 +223,7 @@ export function mountContract({ name, parses, start }: Mount): void {
       expect(signals.map((signal) => signal?.aborted)).toEqual([false, false]);
     });
 
-    it('answers HEAD without a body, and the question of a page that may call', async () => {
+    it('answers HEAD without a body, and the preflight of an allowed page', async () => {
       const { url, ask } = await mounted({ cors: ['https://app.example.com'] });
       expect(await ask('/api/health', { method: 'HEAD' })).toMatchObject({ status: 200, text: '' });
       expect(await ask('/api/nothing', { method: 'HEAD' })).toMatchObject({
@@ -246,7 +246,7 @@ export function mountContract({ name, parses, start }: Mount): void {
       });
     });
 
-    it('gives the hooks the whole request, and passes on an answer of theirs as it is', async () => {
+    it('gives hooks the whole request, and passes their answer on unchanged', async () => {
       const seen: string[] = [];
       const refusal = () =>
       new Response('Wait\n', { status: 418, headers: [['set-cookie', 'a=1'], ['set-cookie', 'b=2'], ['x-a', 'b']] }); // prettier-ignore
@@ -270,15 +270,15 @@ export function mountContract({ name, parses, start }: Mount): void {
   if (parses) return;
   describe(`a body that never ends, in ${name}`, () => {
     it.each<[string, HandlerOptions, string, number]>([
-      ['is cut if it is too large', {}, TOO_MUCH, 413],
-      ['is not waited for if its sender may not call', { authorize: () => false }, '{', 401],
-      ['is not waited for longer than a call may take', { timeoutMs: 30 }, '{', 408],
+      ['gets 413 if it is too large', {}, TOO_MUCH, 413],
+      ['gets 401 if its sender may not call', { authorize: () => false }, '{', 401],
+      ['gets 408 when a call takes too long', { timeoutMs: 30 }, '{', 408],
     ])('%s', async (_, options, body, status) => {
       const { transport } = fakeTransport();
-      const one = await start(createHandler(transport, { basePath: '/pay', ...options }));
-      open.push(one);
+      const mounted = await start(createHandler(transport, { basePath: '/pay', ...options }));
+      open.push(mounted);
       const request = { method: 'POST', headers: CHUNKED, body, unfinished: true };
-      expect(await rawRequest(`${one.url}/api/x402/parse-payment`, request)).toMatchObject({
+      expect(await rawRequest(`${mounted.url}/api/x402/parse-payment`, request)).toMatchObject({
         status,
       });
     });

@@ -14,20 +14,20 @@ import { until } from '../helpers/chain.js';
 
 export type JournalWithOutbox = Journal & { readonly outbox: Outbox };
 
-/** A journal that keeps events, as one process has it open. Nothing else is in it. */
+/** A journal with an outbox, as a process has it open. It is empty at first. */
 export interface OpenOutbox {
   readonly journal: JournalWithOutbox;
   close(): Promise<void>;
-  /** Opens the same beside it, as another process would, if several may. */
+  /** Opens the same store beside it, as another process would, if the store allows that. */
   beside?(): Promise<OpenOutbox>;
   /**
-   * Opens what this one keeps again, as another process would; a journal for one process only once
-   * this one is closed.
+   * Opens the same store again, as another process would. A journal for a single process has to be
+   * closed first.
    */
   reopen?(): Promise<OpenOutbox>;
 }
 
-/** Narrows to a journal that keeps events. */
+/** Narrows a journal to a journal that keeps events. */
 export function withOutbox<J extends Journal>(journal: J): J & { readonly outbox: Outbox } {
   if (hasOutbox(journal)) return journal;
   throw new TypeError('This journal keeps no events.');
@@ -53,13 +53,13 @@ const swapOf = (signature: string): NonNullable<Attempt['swap']> => ({
   quoted: { inAmount: '3', outAmount: '4', feeLamports: '5' },
 });
 
-/** Every promise of the port that an outbox makes, whatever keeps it. */
+/** The contract of an outbox, whatever its store. */
 export function outboxContract(name: string, make: () => Promise<OpenOutbox>): void {
-  describe(`${name} is an outbox`, () => {
+  describe(`${name}, as an outbox`, () => {
     let opened: OpenOutbox;
     let journal: JournalWithOutbox;
     let outbox: Outbox;
-    /** Later than all that is written meanwhile, so that it is due. */
+    /** Later than all writes of the test, so every job is due. */
     let now: number;
 
     const use = (next: OpenOutbox) => {
@@ -100,7 +100,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
       await journal.put(attempt);
       return attempt;
     };
-    /** A job, taken; its event is `payment.failed`. */
+    /** Returns a taken job with the event `payment.failed`. */
     const oneTaken = async (): Promise<OutboxJob> => {
       await journal.release((await reserved()).id);
       const [job] = await take();
@@ -121,8 +121,8 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
       ...over,
     });
 
-    describe('that is written with the attempts', () => {
-      it('tells each step of a purchase that the outside hears of, once, in order', async () => {
+    describe('the events of attempts', () => {
+      it('report each public step of a purchase once, in order', async () => {
         const { id, ...rest } = await reserved();
         const swap = {
           ...swapOf('first'),
@@ -164,7 +164,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         }
       });
 
-      it('tells of a payment that came to nothing: abandoned, released, or never to land', async () => {
+      it('report a failed payment: abandoned, released, or unsettled', async () => {
         const abandoned = await reserved();
         await journal.put({ ...abandoned, state: 'abandoned' });
         await journal.release(abandoned.id);
@@ -178,7 +178,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         );
       });
 
-      it('tells nothing of what is only reserved, signed, or listed', async () => {
+      it('report no attempt that is only reserved, signed or listed', async () => {
         const { id, wallet, network } = await signed();
         await reserved({ swap: swapOf('undecided') });
         await journal.similar({ wallet, network }, 'fingerprint', undefined);
@@ -188,16 +188,16 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         expect(await take()).toEqual([]);
       });
 
-      it('tells nothing of a write that is refused, or that leaves what stands', async () => {
-        const one = await signed();
-        await expect(journal.put({ ...one, state: 'abandoned' })).rejects.toThrow();
-        await journal.put({ ...one, state: 'settled' });
-        // A process that does not know yet that it is decided.
-        await journal.put({ ...one, state: 'unsettled' });
-        await journal.put({ ...one, doubt: 'payment_uncertain' });
-        const gone = await reserved();
-        await journal.release(gone.id);
-        await expect(journal.put({ ...gone, state: 'abandoned' })).rejects.toThrow();
+      it('report no write that is refused or changes nothing', async () => {
+        const attempt = await signed();
+        await expect(journal.put({ ...attempt, state: 'abandoned' })).rejects.toThrow();
+        await journal.put({ ...attempt, state: 'settled' });
+        // A process may not know yet that the payment is decided.
+        await journal.put({ ...attempt, state: 'unsettled' });
+        await journal.put({ ...attempt, doubt: 'payment_uncertain' });
+        const released = await reserved();
+        await journal.release(released.id);
+        await expect(journal.put({ ...released, state: 'abandoned' })).rejects.toThrow();
         const refused = attemptOf();
         expect(await journal.reserve(refused, [totalCap(1n)])).toMatchObject({
           cap: { limit: 1n },
@@ -205,17 +205,17 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         await expect(journal.put({ ...refused, state: 'abandoned' })).rejects.toThrow();
         await journal.release(refused.id);
         expect(namesOf(await take())).toEqual([
-          `payment.settled of ${one.id}`,
-          `payment.failed of ${gone.id}`,
+          `payment.settled of ${attempt.id}`,
+          `payment.failed of ${released.id}`,
         ]);
       });
 
-      it('tells all of many that are decided at once, none of them twice', async () => {
+      it('report every one of many simultaneous decisions once', async () => {
         const attempts = await Promise.all(Array.from({ length: 50 }, () => signed()));
         await Promise.all(
-          attempts.flatMap((one) => [
-            journal.put({ ...one, state: 'settled' }),
-            journal.put({ ...one, state: 'settled', delivered: true }),
+          attempts.flatMap((attempt) => [
+            journal.put({ ...attempt, state: 'settled' }),
+            journal.put({ ...attempt, state: 'settled', delivered: true }),
           ]),
         );
         expect(namesOf(await take()).sort()).toEqual(
@@ -224,8 +224,8 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
       });
     });
 
-    describe('whose jobs', () => {
-      it('are given to one taker only, and no more once they are ended', async () => {
+    describe('the jobs of an outbox', () => {
+      it('go to one worker only, and to none once they are finished', async () => {
         const job = await oneTaken();
         expect(await take()).toEqual([]);
         // Not every outbox can list them.
@@ -234,7 +234,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         expect(await take({ now: now + LEASE_MS })).toEqual([]);
       });
 
-      it('are given again once their lease is over, as they were', async () => {
+      it('are handed out unchanged again once their lease is over', async () => {
         const job = await oneTaken();
         expect(await take({ now: now + LEASE_MS - 1 })).toEqual([]);
         expect(await take({ now: now + LEASE_MS })).toEqual([job]);
@@ -242,7 +242,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         expect(await take({ now: now + 2 * LEASE_MS })).toEqual([job]);
       });
 
-      it('are ended by the worker that had them, also when another has them by now', async () => {
+      it('may be finished by their first worker after another worker took them', async () => {
         const job = await oneTaken();
         const [again] = await take({ now: now + LEASE_MS });
         await outbox.finish(job, []);
@@ -251,7 +251,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         expect(await take({ now: now + 3 * LEASE_MS })).toEqual([]);
       });
 
-      it('are replaced in one step, each replacement with all that it was given and a name of its own', async () => {
+      it('are replaced in one step by jobs with new ids and all given fields', async () => {
         const job = await oneTaken();
         const next = [
           nextOf(job, { endpoint: 'one', failures: 3, dueAt: now }),
@@ -261,27 +261,27 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         await outbox.finish(job, next);
         const taken = await take();
         expect(new Set(idsOf([job, ...taken])).size).toBe(4);
-        expect(taken.map((one) => nextOf(one)).sort((a, b) => b.failures - a.failures)).toEqual(
-          next,
-        );
+        expect(
+          taken.map((replacement) => nextOf(replacement)).sort((a, b) => b.failures - a.failures),
+        ).toEqual(next);
       });
 
-      it('are replaced once, however often that is said', async () => {
+      it('are replaced once, however often the same worker asks', async () => {
         const job = await oneTaken();
         const next = [nextOf(job, { endpoint: 'one', dueAt: now })];
         await Promise.all([outbox.finish(job, next), outbox.finish(job, next)]);
         await outbox.finish(job, next);
         await outbox.finish(job, []);
         const taken = await take();
-        expect(taken.map((one) => nextOf(one))).toEqual(next);
-        const [one] = taken;
-        if (one === undefined) throw new Error('it was replaced');
-        await outbox.finish(one, []);
+        expect(taken.map((found) => nextOf(found))).toEqual(next);
+        const [replacement] = taken;
+        if (replacement === undefined) throw new Error('it was replaced');
+        await outbox.finish(replacement, []);
         await outbox.finish(job, next);
         expect(await take({ now: now + 2 * LEASE_MS })).toEqual([]);
       });
 
-      it('are given from the time on that they are due', async () => {
+      it('are handed out from their due time on', async () => {
         const job = await oneTaken();
         await outbox.finish(job, [nextOf(job, { endpoint: 'late', dueAt: now + 5_000 })]);
         expect(await take({ now: now + 4_999 })).toEqual([]);
@@ -290,7 +290,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         ).toEqual([['late', now + 5_000]]);
       });
 
-      it('are given in the order in which they are due, as many as are asked for', async () => {
+      it('come in the order of their due times, as many as requested', async () => {
         const job = await oneTaken();
         const order = [3, 1, 4, 0, 5, 2];
         await outbox.finish(
@@ -305,7 +305,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         expect(await endpoints(3)).toEqual([]);
       });
 
-      it('come in the order in which they were written, if one was written after the other', async () => {
+      it('come in the order in which they were written', async () => {
         const ids: string[] = [];
         for (let count = 0; count < 20; count += 1) {
           const { id } = await reserved();
@@ -315,7 +315,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         expect(namesOf(await take())).toEqual(ids.map((id) => `payment.failed of ${id}`));
       });
 
-      it('that were taken longest ago come before those that were due later', async () => {
+      it('come before jobs that became due later, if they were taken earlier', async () => {
         const job = await oneTaken();
         await outbox.finish(job, [nextOf(job, { endpoint: 'first', dueAt: now })]);
         expect(await take()).toHaveLength(1);
@@ -328,7 +328,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         ]);
       });
 
-      it('are never shared by takers that ask at once, and none is missed', async () => {
+      it('are shared by no two simultaneous workers, and none is missed', async () => {
         const attempts = await Promise.all(Array.from({ length: 120 }, () => reserved()));
         await Promise.all(attempts.map(({ id }) => journal.release(id)));
         const taken = await Promise.all(Array.from({ length: 30 }, () => take({ limit: 5 })));
@@ -341,7 +341,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         for (const some of taken) expect(some.length).toBeLessThanOrEqual(5);
       });
 
-      it('are ended many at once, each with what takes its place', async () => {
+      it('are finished many at once, each with its own replacements', async () => {
         const attempts = await Promise.all(Array.from({ length: 60 }, () => reserved()));
         await Promise.all(attempts.map(({ id }) => journal.release(id)));
         const jobs = await take();
@@ -358,21 +358,27 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
       });
     });
 
-    describe('that many callers share', { timeout: 120_000 }, () => {
-      /** Jobs of one caller for one of its endpoints. */
-      const of = (job: OutboxJob, caller: string, endpoint: string, count: number, dueAt = now) =>
+    describe('an outbox that many callers share', { timeout: 120_000 }, () => {
+      /** Makes jobs of a caller for an endpoint. */
+      const jobsOf = (
+        job: OutboxJob,
+        caller: string,
+        endpoint: string,
+        count: number,
+        dueAt = now,
+      ) =>
         Array.from({ length: count }, (_, place) =>
           nextOf(job, { caller, endpoint, failures: place, dueAt }),
         );
       const namesAt = (jobs: readonly OutboxJob[]) =>
         jobs.map(({ caller, endpoint }) => `${caller}/${endpoint}`);
 
-      it('gives one of each in turn, however long those of one have waited', async () => {
+      it('hands out jobs of each endpoint in turn, however long they have waited', async () => {
         const job = await oneTaken();
         await outbox.finish(job, [
-          ...of(job, 'many', 'a', 60, now - 2_000),
-          ...of(job, 'few', 'b', 1),
-          ...of(job, 'other', 'c', 2),
+          ...jobsOf(job, 'many', 'a', 60, now - 2_000),
+          ...jobsOf(job, 'few', 'b', 1),
+          ...jobsOf(job, 'other', 'c', 2),
         ]);
         expect(new Set(namesAt(await take({ limit: 3 })))).toEqual(
           new Set(['many/a', 'few/b', 'other/c']),
@@ -385,12 +391,12 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         expect(await take()).toEqual([]);
       });
 
-      it('hands out events of one wallet beside the jobs of many callers and the events of other wallets', async () => {
+      it('hands out events of a quiet wallet among many jobs and events', async () => {
         const job = await oneTaken();
         await outbox.finish(
           job,
           Array.from({ length: 40 }, (_, place) =>
-            of(job, `caller ${place}`, `${place}`, 3, now - 5_000),
+            jobsOf(job, `caller ${place}`, `${place}`, 3, now - 5_000),
           ).flat(),
         );
         for (let count = 0; count < 40; count += 1)
@@ -403,13 +409,13 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         expect(namesOf(given)).toContain(`payment.failed of ${id}`);
       });
 
-      it('gives no more for one endpoint or one caller than is asked for, and nothing for those that are left out', async () => {
+      it('limits jobs by endpoint and by caller, and omits excluded ones', async () => {
         const job = await oneTaken();
         await outbox.finish(job, [
-          ...of(job, 'one', 'a', 9),
-          ...of(job, 'one', 'b', 9),
-          ...of(job, 'two', 'c', 9),
-          ...of(job, 'two', 'd', 9),
+          ...jobsOf(job, 'one', 'a', 9),
+          ...jobsOf(job, 'one', 'b', 9),
+          ...jobsOf(job, 'two', 'c', 9),
+          ...jobsOf(job, 'two', 'd', 9),
         ]);
         const some = namesAt(await take({ perEndpoint: 2, perCaller: 3 })).sort();
         expect([some.length, new Set(some).size]).toEqual([6, 4]);
@@ -422,7 +428,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
           namesAt(await take({ perEndpoint: 1, without: { endpoints: ['a', 'b', 'c'] } })),
         ).toEqual(['two/d']);
         expect(await take({ without: { callers: ['one', 'two'] } })).toEqual([]);
-        // Events are of no caller.
+        // Events belong to no caller.
         const { id } = await reserved();
         await journal.release(id);
         expect(
@@ -433,14 +439,14 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         expect(await take()).toHaveLength(36 - 6 - 6 - 1);
       });
 
-      it('keeps so many of one, drops what it has had longest, says how many, and loses no attempt', async () => {
+      it('limits waiting jobs per endpoint, drops the oldest and reports how many', async () => {
         const dropped: number[] = [];
         outbox.onDropped((count) => dropped.push(count));
         const job = await oneTaken();
-        await outbox.finish(job, of(job, 'few', 'b', 3, now - 9_000));
+        await outbox.finish(job, jobsOf(job, 'few', 'b', 3, now - 9_000));
         const [first] = await take({ limit: 1 });
         if (first === undefined) throw new Error('it was added');
-        await outbox.finish(first, of(job, 'many', 'a', MOST_JOBS.ofOne + 5));
+        await outbox.finish(first, jobsOf(job, 'many', 'a', MOST_JOBS.ofOne + 5));
         await until(
           'what is too much was dropped',
           () => dropped.reduce((sum, count) => sum + count, 0) === 5 || undefined,
@@ -450,7 +456,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         const left = await take({ limit: 20_000 });
         expect(left.filter(({ caller }) => caller === 'few')).toHaveLength(2);
         expect(namesOf(left)).toContain(`payment.failed of ${id}`);
-        // Those that were put there first are gone.
+        // The first jobs are gone.
         const kept = left.filter(({ caller }) => caller === 'many').map(({ failures }) => failures);
         expect([kept.length, Math.min(...kept), Math.max(...kept)]).toEqual([
           MOST_JOBS.ofOne,
@@ -459,16 +465,18 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         ]);
       });
 
-      it('keeps so many in all: where there are more, those go first of which one has the most', async () => {
+      it('limits waiting jobs in all, and drops those of the largest endpoint first', async () => {
         let lost = 0;
         outbox.onDropped((count) => (lost += count));
         const job = await oneTaken();
         const each = MOST_JOBS.ofOne - 1_000;
         const callers = Math.ceil(MOST_JOBS.inAll / each);
-        await outbox.finish(job, of(job, 'few', 'b', callers + 100, now - 9_000));
-        const all = await take({ limit: callers });
+        await outbox.finish(job, jobsOf(job, 'few', 'b', callers + 100, now - 9_000));
+        const taken = await take({ limit: callers });
         await Promise.all(
-          all.map((one, place) => outbox.finish(one, of(job, `caller ${place}`, 'a', each))),
+          taken.map((first, place) =>
+            outbox.finish(first, jobsOf(job, `caller ${place}`, 'a', each)),
+          ),
         );
         await until(
           'what is too much was dropped',
@@ -477,15 +485,15 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         const left = await take({ limit: 100_000 });
         expect(left.length).toBeLessThanOrEqual(MOST_JOBS.inAll);
         expect(left.filter(({ caller }) => caller === 'few')).toHaveLength(100);
-        const counts = all.map(
+        const counts = taken.map(
           (_, place) => left.filter(({ caller }) => caller === `caller ${place}`).length,
         );
         expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1);
       });
     });
 
-    describe('whose endpoints', () => {
-      it('are kept as they were given, in the order in which they were made', async () => {
+    describe('the endpoints of an outbox', () => {
+      it('are kept as given, in the order of their creation', async () => {
         const wide = endpointOf({
           wallets: ['a wallet', 'another'],
           secrets: [{ secret: 'whsec_bmV3' }, { secret: 'whsec_b2xk', until: 1_800_000_000_001 }],
@@ -493,49 +501,52 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
           disabledAt: 1_800_000_000_003,
           caller: '',
         });
-        const all = [endpointOf(), wide, endpointOf({ wallets: [] })];
-        for (const one of all) expect(await outbox.addEndpoint(one, 2)).toBe(true);
-        expect(await outbox.endpoints()).toStrictEqual(all);
+        const endpoints = [endpointOf(), wide, endpointOf({ wallets: [] })];
+        for (const endpoint of endpoints) expect(await outbox.addEndpoint(endpoint, 2)).toBe(true);
+        expect(await outbox.endpoints()).toStrictEqual(endpoints);
       });
 
       it('are changed as a whole, in their place, and keep their id', async () => {
         const [first, second] = [endpointOf({ wallets: ['a'], disabledAt: 1 }), endpointOf()];
-        for (const one of [first, second]) await outbox.addEndpoint(one, 2);
+        for (const endpoint of [first, second]) await outbox.addEndpoint(endpoint, 2);
         const changed = endpointOf({
           id: first.id,
           url: 'https://elsewhere.test/',
           events: ['payment.failed'],
         });
         const given: Endpoint[] = [];
-        const change = (one: Endpoint) => (given.push(one), { ...changed, id: 'another' });
+        const change = (endpoint: Endpoint) => (
+          given.push(endpoint),
+          { ...changed, id: 'another' }
+        );
         expect(await outbox.changeEndpoint(first.id, change)).toStrictEqual(changed);
         expect(given[0]).toStrictEqual(first);
         expect(await outbox.endpoints()).toStrictEqual([changed, second]);
       });
 
-      it('are left if nothing is to be changed, and if there is none', async () => {
+      it('stay as they are if the change is empty, and if the id is unknown', async () => {
         const endpoint = endpointOf();
         await outbox.addEndpoint(endpoint, 1);
         expect(await outbox.changeEndpoint(endpoint.id, () => undefined)).toBeUndefined();
         expect(await outbox.changeEndpoint('nobody', () => endpoint)).toBeUndefined();
         await outbox.removeEndpoint(endpoint.id);
-        expect(await outbox.changeEndpoint(endpoint.id, (one) => one)).toBeUndefined();
+        expect(await outbox.changeEndpoint(endpoint.id, (found) => found)).toBeUndefined();
         expect(await outbox.endpoints()).toEqual([]);
       });
 
-      it('lose none of the changes that come at once, also from elsewhere', async () => {
+      it('lose no change of many simultaneous changes from two processes', async () => {
         const endpoint = endpointOf({ wallets: [] });
         await outbox.addEndpoint(endpoint, 1);
         const other = await opened.beside?.();
-        const all = [outbox, other?.journal.outbox ?? outbox];
+        const outboxes = [outbox, other?.journal.outbox ?? outbox];
         const names = Array.from({ length: 30 }, (_, index) => `${index}`);
-        const added = (name: string) => (one: Endpoint) => ({
-          ...one,
-          wallets: [...(one.wallets ?? []), name],
+        const added = (name: string) => (endpoint: Endpoint) => ({
+          ...endpoint,
+          wallets: [...(endpoint.wallets ?? []), name],
         });
         await Promise.all(
           names.map(async (name, index) =>
-            all[index % 2]?.changeEndpoint(endpoint.id, added(name)),
+            outboxes[index % 2]?.changeEndpoint(endpoint.id, added(name)),
           ),
         );
         expect(
@@ -546,12 +557,12 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         await other?.close();
       });
 
-      it('are of one caller as many as are let, also if they are added at once and from elsewhere', async () => {
+      it('are limited in number for each caller, also across processes', async () => {
         const other = await opened.beside?.();
-        const all = [outbox, other?.journal.outbox ?? outbox];
+        const outboxes = [outbox, other?.journal.outbox ?? outbox];
         const answers = await Promise.all(
           Array.from({ length: 12 }, async (_, index) =>
-            all[index % 2]?.addEndpoint(endpointOf(), 5),
+            outboxes[index % 2]?.addEndpoint(endpointOf(), 5),
           ),
         );
         expect(answers.filter((added) => added === true)).toHaveLength(5);
@@ -566,7 +577,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         await other?.close();
       });
 
-      it('are not added over those that are there', async () => {
+      it('are not overwritten by an endpoint with the same id', async () => {
         const endpoint = endpointOf();
         await outbox.addEndpoint(endpoint, 9);
         expect(
@@ -575,7 +586,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         expect(await outbox.endpoints()).toStrictEqual([endpoint]);
       });
 
-      it('are removed once, and what waits for them stays', async () => {
+      it('are removed once, and their waiting jobs stay', async () => {
         const [first, second] = [endpointOf(), endpointOf()];
         await outbox.addEndpoint(first, 9);
         await outbox.addEndpoint(second, 9);
@@ -589,14 +600,14 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         expect((await take()).map(({ endpoint }) => endpoint)).toEqual([first.id]);
       });
 
-      it('are none at first', async () => {
+      it('start empty', async () => {
         expect(await outbox.endpoints()).toEqual([]);
         expect(await outbox.removeEndpoint('nobody')).toBe(false);
       });
     });
 
-    describe('that says when it was added to', () => {
-      it('calls if an event was written, and if a job takes the place of another', async () => {
+    describe('listeners of an outbox', () => {
+      it('calls a listener for a written event and for a replaced job', async () => {
         let calls = 0;
         const stop = outbox.onAdded(() => (calls += 1));
         const { id } = await reserved();
@@ -614,11 +625,11 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         expect(await take()).toHaveLength(2);
       });
 
-      it('calls all that listen, also if one throws, and fails no write over it', async () => {
+      it('calls every listener even if a listener throws, and fails no write', async () => {
         const heard: string[] = [];
-        const stops = ['one', 'two'].map((who) =>
+        const stops = ['one', 'two'].map((listener) =>
           outbox.onAdded(() => {
-            heard.push(who);
+            heard.push(listener);
             throw new Error('a listener fails');
           }),
         );
@@ -629,7 +640,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
       });
     });
 
-    it('keeps jobs and endpoints when it is opened again, if it is durable', async () => {
+    it('keeps jobs and endpoints when a durable outbox is opened again', async () => {
       const { reopen } = opened;
       const endpoint = endpointOf({ wallets: ['a'] });
       await outbox.addEndpoint(endpointOf(), 9);
@@ -649,7 +660,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
       }
       expect(await outbox.endpoints()).toStrictEqual([endpoint]);
       expect(namesOf(await take())).toEqual([`payment.failed of ${id}`]);
-      expect((await take({ now: now + 9_000 })).map((one) => nextOf(one))).toEqual([
+      expect((await take({ now: now + 9_000 })).map((job) => nextOf(job))).toEqual([
         nextOf(done, { endpoint: endpoint.id, failures: 2, dueAt: now + 9_000 }),
       ]);
     });

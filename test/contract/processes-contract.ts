@@ -9,7 +9,7 @@ import { until } from '../helpers/chain.js';
 import { programOf } from '../helpers/program.js';
 import { seenSince } from '../helpers/seen-since.js';
 
-/** What a process of `processes.child.ts` does. */
+/** The task of a process of `processes.child.ts`. */
 export type Task =
   | {
       readonly what: 'race';
@@ -28,27 +28,27 @@ export interface SharedJournal extends Journal {
   close(): Promise<void>;
 }
 
-/** A journal that several processes have at once. */
+/** A journal that several processes open at once. */
 export interface SharedPlace {
-  /** What a process finds it by. */
+  /** The address by which a process finds the journal. */
   readonly address: string;
   open(): SharedJournal;
-  /** What all attempts take, in millionths of a dollar; asked past the journal, if there is a way. */
+  /** Returns the sum of all attempts in millionths of a dollar, without the journal if possible. */
   sum?(): Promise<bigint>;
 }
 
 const owner = { wallet: 'wallet', network: 'network' };
-/** Of one attempt, in millionths of a dollar and in base units. */
+/** The price of an attempt, in millionths of a dollar and in base units. */
 const PRICE = 10_000n;
 
 interface Member {
   readonly child: ChildProcess;
-  /** What it tells next; undefined if it ends before. */
+  /** Returns its next message, or undefined once it has ended. */
   told(): Promise<unknown>;
   readonly exit: Promise<unknown>;
 }
 
-/** @param makePlace - A new one, with nothing in it. */
+/** @param makePlace - Makes a new, empty place. */
 export function processesContract(name: string, makePlace: () => Promise<SharedPlace>): void {
   const program = programOf(fileURLToPath(new URL('./processes.child.ts', import.meta.url)));
   const children = new Set<ChildProcess>();
@@ -72,7 +72,7 @@ export function processesContract(name: string, makePlace: () => Promise<SharedP
     return { child, exit, told };
   };
 
-  describe(`${name} is one journal for several processes`, { timeout: 120_000 }, () => {
+  describe(`${name}, as the journal of several processes`, { timeout: 120_000 }, () => {
     beforeEach(async () => {
       place = await makePlace();
       journal = place.open();
@@ -90,7 +90,7 @@ export function processesContract(name: string, makePlace: () => Promise<SharedP
       readonly numbers: readonly number[];
     }
 
-    it('which never spend more than a cap at any instant, give a key to one payment, promise no balance twice, and count no number twice', async () => {
+    it('keeps caps, keys, balances and counters exact for racing processes', async () => {
       const { ledger } = journal.coordination(owner);
       await ledger.see('account', { amount: 505n, at: NOW });
       const members = Array.from({ length: 4 }, (_, index) =>
@@ -123,8 +123,8 @@ export function processesContract(name: string, makePlace: () => Promise<SharedP
 
       expect(told.reduce((all, { reserved }) => all + reserved, 0)).toBe(300);
       expect(Math.max(...told.map(({ reserved }) => reserved))).toBeLessThanOrEqual(200);
-      expect(looks.filter((one) => one > LIMIT)).toEqual([]);
-      expect(looks.some((one) => one > 0n && one < 3_000_000n)).toBe(true);
+      expect(looks.filter((look) => look > LIMIT)).toEqual([]);
+      expect(looks.some((look) => look > 0n && look < 3_000_000n)).toBe(true);
       expect(await used()).toBe(3_000_000n);
 
       for (const { winners } of told) expect(winners).toEqual(told[0]!.winners);
@@ -141,7 +141,7 @@ export function processesContract(name: string, makePlace: () => Promise<SharedP
       );
     });
 
-    it('which are killed while they pay: no cap is exceeded, nothing that was signed is lost or paid twice, and what was not is free again', async () => {
+    it('keeps caps, balances and signed payments when paying processes are killed', async () => {
       const PAYMENTS = 240;
       const limit = BigInt(PAYMENTS) * PRICE;
       const { ledger, claims } = journal.coordination(owner);
@@ -149,7 +149,7 @@ export function processesContract(name: string, makePlace: () => Promise<SharedP
       const cap = [dayCap(limit)];
       const left: unknown[] = [];
       const looks: bigint[] = [];
-      // Of each of those that are killed, after how many payments.
+      // The number of payments after which each process is killed.
       for (const ends of [
         [5, 9, 17, 23],
         [2, 13, 21, 30],
@@ -159,21 +159,21 @@ export function processesContract(name: string, makePlace: () => Promise<SharedP
         await Promise.all(
           members.map(async ({ child, told, exit }, index) => {
             for (let count = -1; count < ends[index]!; count += 1) {
-              const one = await told();
-              if (one === undefined) break;
-              if (one !== 'ready') left.push(one);
+              const line = await told();
+              if (line === undefined) break;
+              if (line !== 'ready') left.push(line);
               looks.push((await journal.used(owner, cap, NOW))[0]!);
             }
             child.kill('SIGKILL');
-            for (let one = await told(); one !== undefined; one = await told())
-              if (one !== 'ready') left.push(one);
+            for (let line = await told(); line !== undefined; line = await told())
+              if (line !== 'ready') left.push(line);
             await exit;
           }),
         );
       }
       const attempts = await listOf(journal.attempts(owner));
       const ids = attempts.map(({ id }) => id);
-      expect(looks.filter((one) => one > limit)).toEqual([]);
+      expect(looks.filter((look) => look > limit)).toEqual([]);
       expect(attempts.filter(({ state }) => state !== 'settled')).toEqual([]);
       expect([ids.length, new Set(ids).size]).toEqual([PAYMENTS, PAYMENTS]);
       expect(new Set(left).size).toBe(left.length);
@@ -187,7 +187,7 @@ export function processesContract(name: string, makePlace: () => Promise<SharedP
       expect(await claims.live(ids)).toEqual(new Set());
     });
 
-    it('of which one that is killed between its reservation and its payment leaves its lock and its claim free, and its reservation to be released', async () => {
+    it('frees lock and claim of a process that is killed before it signs', async () => {
       const { claims, locks } = journal.coordination(owner);
       const attempt = attemptOf({ idempotencyKey: 'key' });
       const member = startMember({ what: 'hold', id: attempt.id });
@@ -219,7 +219,7 @@ export function processesContract(name: string, makePlace: () => Promise<SharedP
     });
 
     it.each([true, false])(
-      'of which one that has no more to do ends by itself; journal closed: %s',
+      'lets a process without further work end by itself; journal closed: %s',
       async (close) => {
         const member = startMember({ what: 'use', close });
         expect(await member.told()).toBe(1);
@@ -232,14 +232,14 @@ export function processesContract(name: string, makePlace: () => Promise<SharedP
       },
     );
 
-    it('which make it once, when twenty begin at the same time', async () => {
+    it('creates its store once when twenty processes start at the same time', async () => {
       const journals = Array.from({ length: 20 }, () => place.open());
       const results = await Promise.all(
-        journals.map((one) => one.reserve(attemptOf(), [dayCap(1_000_000n)])),
+        journals.map((opened) => opened.reserve(attemptOf(), [dayCap(1_000_000n)])),
       );
       expect(results).toEqual(journals.map(() => undefined));
       expect(await journal.used(owner, [dayCap(0n)], NOW)).toEqual([200_000n]);
-      await Promise.all(journals.map((one) => one.close()));
+      await Promise.all(journals.map((opened) => opened.close()));
     });
   });
 }

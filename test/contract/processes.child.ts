@@ -1,5 +1,5 @@
-// One of several processes that share a journal: does its task on it, tells of it in lines of JSON,
-// and is the parent's to end.
+// A process that shares a journal with other processes. It does its task, reports in lines of JSON,
+// and its parent ends it.
 import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileJournal } from 'exact-change/journal/file';
@@ -12,14 +12,14 @@ import type { Task } from './processes-contract.js';
 const STDOUT = 1;
 
 const [address = '', text = ''] = process.argv.slice(2);
-// Written by the parent.
+// The parent writes the task.
 const task = JSON.parse(text) as Task;
 const owner = { wallet: 'wallet', network: 'network' };
 const journal = address.startsWith('postgres')
   ? postgresJournal({ connectionString: address })
   : fileJournal(address);
 const { ledger, locks, claims, next } = journal.coordination(owner);
-// At once: what was told has happened, also if the process is killed next.
+// Written at once, so a message that was sent stays true if the process is killed next.
 const tell = (line: unknown) => void writeSync(STDOUT, `${JSON.stringify(line)}\n`);
 
 if (task.what === 'race') {
@@ -42,9 +42,9 @@ if (task.what === 'race') {
   );
   const numbers = await count(20, () => next('blockhash'));
   tell({
-    reserved: results.filter((one) => one === undefined).length,
+    reserved: results.filter((result) => result === undefined).length,
     winners,
-    taken: taken.filter((one) => one).length,
+    taken: taken.filter((amount) => amount).length,
     numbers,
   });
   lines.close();
@@ -74,7 +74,7 @@ if (task.what === 'race') {
       const { payment, receipt } = fullAttemptOf();
       const signed: Attempt = { ...attempt, state: 'signed', payment: payment!, receipt: receipt! };
       await journal.put(signed);
-      // It leaves now.
+      // The payment leaves now.
       tell(attempt.id);
       await settle(signed);
     } else if (refused === undefined) await journal.release(attempt.id, { drop: [attempt.id] });
@@ -87,7 +87,7 @@ if (task.what === 'race') {
   await claims.take([task.id]);
   await locks.hold(['swap'], () => {
     tell('holding');
-    // Until it is killed: a promise alone would not keep the process.
+    // The timer keeps the process alive until it is killed; a promise alone would not.
     return new Promise((resolve) => setTimeout(resolve, 600_000));
   });
 } else {

@@ -18,13 +18,13 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { landed, rpc, tokenAmount, until } from '../helpers/chain.js';
 import { failureOf } from '../helpers/payer.js';
 
-/** A transport over the options of `local()`, in this process or in another. */
+/** A transport with the options of `local()`, in this process or another. */
 export interface OpenTransport {
   readonly transport: Transport;
   close(): Promise<void>;
 }
 
-/** Fields of a swap request as JavaScript may have them. */
+/** Fields of a swap request as a caller in JavaScript may pass them. */
 type Untyped = { readonly [K in keyof SwapRequest]?: unknown };
 interface Refused {
   readonly name: string;
@@ -34,13 +34,12 @@ interface Refused {
 
 const TIMEOUT_MS = 150;
 const NOT_AN_ADDRESS = 'not an address';
-/** An address that nothing lies at. */
+/** An address without an account. */
 const NOWHERE = 'NoWhere111111111111111111111111111111111111';
 
 /**
- * What every transport has to do: the same answers and the same errors, whatever lies between. A
- * service may answer a call as it has just answered an equal one, so each that is to fail is for an
- * amount of its own.
+ * The contract of every transport: the same answers and the same errors, wherever it runs. A
+ * service may repeat its answer to an equal call, so each failing call has an amount of its own.
  */
 export function transportContract(
   name: string,
@@ -52,13 +51,13 @@ export function transportContract(
     const opened: OpenTransport[] = [];
 
     const over = async (options: LocalOptions = {}): Promise<Transport> => {
-      const one = await open({
+      const used = await open({
         rpcUrl: sandbox.rpcUrl,
         jupiterUrl: sandbox.jupiterUrl,
         ...options,
       });
-      opened.push(one);
-      return one.transport;
+      opened.push(used);
+      return used.transport;
     };
 
     beforeAll(async () => {
@@ -70,11 +69,11 @@ export function transportContract(
       sandbox.controls.node.clearFaults();
     });
     afterAll(async () => {
-      await Promise.all(opened.map((one) => one.close()));
+      await Promise.all(opened.map((used) => used.close()));
       await sandbox.close();
     });
 
-    /** Of something signed, a service is not believed that it came to nothing. */
+    /** A service is not trusted with the fate of a signed transaction, so funds stay uncertain. */
     const refusedSigned = async (call: Promise<unknown>, option: string): Promise<void> => {
       const error = await failureOf(call, 'invalid_option');
       expect(error.details).toEqual({ option });
@@ -94,7 +93,7 @@ export function transportContract(
     };
 
     describe('a quote', () => {
-      it('of an exact input names what comes at least', async () => {
+      it('names the least output for an exact input', async () => {
         const quote = await transport.quote({
           inputMint: 'SOL',
           outputMint: 'USDC',
@@ -136,7 +135,7 @@ export function transportContract(
         );
       });
 
-      it('of an exact output names what leaves at most', async () => {
+      it('names the most input for an exact output', async () => {
         const quote = await transport.quote({
           inputMint: sandbox.mints.BONK.address,
           outputMint: 'USDC',
@@ -153,13 +152,13 @@ export function transportContract(
       });
 
       it.each<Refused>([
-        { name: 'an amount of nothing', request: { amount: '0' }, option: 'amount' },
+        { name: 'an amount of zero', request: { amount: '0' }, option: 'amount' },
         { name: 'an amount below zero', request: { amount: '-5' }, option: 'amount' },
         { name: 'an amount with a point', request: { amount: '1.5' }, option: 'amount' },
         { name: 'an amount that is a number', request: { amount: 5 }, option: 'amount' },
         { name: 'an amount beyond any account', request: { amount: 2n ** 64n }, option: 'amount' },
         {
-          name: 'a mint that is none',
+          name: 'an invalid mint',
           request: { inputMint: NOT_AN_ADDRESS },
           option: 'inputMint',
         },
@@ -170,14 +169,14 @@ export function transportContract(
         },
         { name: 'a token for itself', request: { outputMint: 'SOL' }, option: 'outputMint' },
         {
-          name: 'a mode that there is not',
+          name: 'an unknown mode',
           request: { swapMode: 'ExactBoth' },
           option: 'swapMode',
         },
         { name: 'slippage below zero', request: { slippageBps: -1 }, option: 'slippageBps' },
         { name: 'slippage above the policy', request: { slippageBps: 51 }, option: 'slippageBps' },
         {
-          name: 'slippage of more than all',
+          name: 'slippage above 100 percent',
           request: { slippageBps: 10_001 },
           option: 'slippageBps',
         },
@@ -189,12 +188,12 @@ export function transportContract(
           outputMint: 'USDC',
           amount: '1000000',
           ...request,
-        } as SwapRequest; // Wrong on purpose.
+        } as SwapRequest; // Invalid on purpose.
         await refusedWith(transport.quote(asked), 'invalid_option', { option });
       });
 
-      it('takes an option that is undefined for none', async () => {
-        const undefinedOnes: Untyped = {
+      it('treats an undefined option as absent', async () => {
+        const undefinedOptions: Untyped = {
           swapMode: undefined,
           slippageBps: undefined,
           maxAccounts: undefined,
@@ -203,15 +202,15 @@ export function transportContract(
           inputMint: 'SOL',
           outputMint: 'USDC',
           amount: '1000000',
-          ...undefinedOnes,
-        } as SwapRequest; // As JavaScript has it.
+          ...undefinedOptions,
+        } as SwapRequest; // A caller in JavaScript may pass undefined.
         expect(await transport.quote(asked)).toMatchObject({
           swapMode: 'ExactIn',
           slippageBps: 50,
         });
       });
 
-      it('says that there is no route, in the words of the mints', async () => {
+      it('fails with no_route and the mints if there is no route', async () => {
         sandbox.controls.aggregator.fault('*', {
           kind: 'status',
           status: 400,
@@ -225,13 +224,13 @@ export function transportContract(
         await refusedWith(call, 'no_route', mints);
       });
 
-      it('says that Jupiter refuses the key', async () => {
+      it('fails with jupiter_unavailable if Jupiter refuses the key', async () => {
         sandbox.controls.aggregator.fault('*', { kind: 'status', status: 401 });
         const call = transport.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: '1000002' });
         await refusedWith(call, 'jupiter_unavailable', { status: 401 });
       });
 
-      it('says which step ran out of time', async () => {
+      it('names the step that ran out of time', async () => {
         const hurried = await over({ timeouts: { jupiter: TIMEOUT_MS } });
         sandbox.controls.aggregator.fault('*', { kind: 'hang' });
         const call = hurried.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: '1000000' });
@@ -265,7 +264,7 @@ export function transportContract(
           swapMode: 'ExactOut',
         });
 
-      it('that it builds for a quote lands once signed', async () => {
+      it('lands once it is signed', async () => {
         const wallet = await sandbox.createWallet({ SOL: '0.5' });
         const quote = await quoteFor();
         const built = await transport.buildSwap({ wallet: wallet.address, quote });
@@ -284,7 +283,7 @@ export function transportContract(
         ).toBeGreaterThanOrEqual(1_000_000n);
       });
 
-      it('is refused for a wallet that is none, and for a quote that is none', async () => {
+      it('is refused for an invalid wallet and for an invalid quote', async () => {
         const quote = await quoteFor();
         await refusedWith(
           transport.buildSwap({ wallet: NOT_AN_ADDRESS, quote }),
@@ -299,7 +298,7 @@ export function transportContract(
           { route: 'direct' },
           { quotedAt: 'now' },
         ]) {
-          const odd = { ...quote, ...change } as unknown as SwapQuote; // Wrong on purpose.
+          const odd = { ...quote, ...change } as unknown as SwapQuote; // Invalid on purpose.
           const reason = 'a field of it is not what a quote has there';
           await refusedWith(
             transport.buildSwap({ wallet, quote: odd }),
@@ -316,7 +315,7 @@ export function transportContract(
         );
       });
 
-      it('says what the wallet lacks for it', async () => {
+      it('is refused with the missing lamports if the wallet has too little SOL', async () => {
         const poor = await sandbox.createWallet({ SOL: '0.001' });
         const error = await failureOf(
           transport.buildSwap({ wallet: poor.address, quote: await quoteFor() }),
@@ -331,7 +330,7 @@ export function transportContract(
         wallet = await sandbox.createWallet({ SOL: '0.25', USDC: '1.5', PYUSD: '2' });
       });
 
-      it('is of one mint, of several in the order asked for, or of all', async () => {
+      it('covers one mint, several mints in the given order, or all', async () => {
         const { SOL, USDC, PYUSD, BONK } = sandbox.mints;
         expect(await transport.balance({ wallet: wallet.address, mint: 'USDC' })).toMatchObject([
           {
@@ -352,14 +351,14 @@ export function transportContract(
           { mint: SOL.address, amount: '250000000', tokenAccount: wallet.address },
           { mint: BONK.address, amount: '0' },
         ]);
-        const all = await transport.balance({ wallet: wallet.address });
-        expect(all.map(({ mint }) => mint).sort()).toEqual(
+        const held = await transport.balance({ wallet: wallet.address });
+        expect(held.map(({ mint }) => mint).sort()).toEqual(
           [SOL.address, USDC.address, PYUSD.address].sort(),
         );
         expect(await transport.balance({ wallet: wallet.address, mint: [] })).toEqual([]);
       });
 
-      it('is refused for a mint that is not on chain, and for what is no mint or no wallet', async () => {
+      it('is refused for an unknown mint, an invalid mint and an invalid wallet', async () => {
         await refusedWith(
           transport.balance({ wallet: wallet.address, mint: NOWHERE }),
           'unknown_mint',
@@ -377,7 +376,7 @@ export function transportContract(
         });
       });
 
-      it('says that no node answers', async () => {
+      it('fails with rpc_unavailable if no node answers', async () => {
         const deaf = await over({ rpcUrl: 'http://127.0.0.1:9', timeouts: { rpc: 300 } });
         const error = await failureOf(
           deaf.balance({ wallet: wallet.address, mint: 'USDC' }),
@@ -388,7 +387,7 @@ export function transportContract(
     });
 
     describe('the terms of a 402', () => {
-      it('are read, each offer in the order of the seller', async () => {
+      it('are read with the offers in the order of the seller', async () => {
         const parsed = await transport.parsePayment(await termsOf(`${sandbox.apiUrl}/any`));
         expect(parsed).toMatchObject({
           x402Version: 2,
@@ -404,8 +403,8 @@ export function transportContract(
         ).toBe(true);
       });
 
-      it('that are none are refused', async () => {
-        // A service says why in its own words.
+      it('are refused if the answer has no terms', async () => {
+        // A service gives the reason in its own words.
         const reason = transport.distant === true ? 'see untrusted' : 'no payment terms';
         await refusedWith(
           transport.parsePayment({ status: 402, body: 'Pay at the counter.' }),
@@ -415,7 +414,7 @@ export function transportContract(
         await refusedWith(transport.parsePayment({}), 'malformed_payment_required', { reason });
       });
 
-      it('keep what the seller says in words apart', async () => {
+      it('keep texts of the seller out of error messages', async () => {
         const { offers } = await transport.parsePayment({
           status: 402,
           body: {
@@ -428,8 +427,8 @@ export function transportContract(
       });
     });
 
-    describe('a payment step by step', () => {
-      it('leads from a 402 to the header that is served', async () => {
+    describe('a payment in steps', () => {
+      it('leads from a 402 to a header that the seller accepts', async () => {
         const wallet = await sandbox.createWallet({ SOL: '0.5' });
         const url = `${sandbox.apiUrl}/usdc`;
         const asked = {
@@ -460,7 +459,7 @@ export function transportContract(
         expect(paid.status).toBe(200);
       });
 
-      it('says what is missing if it may not swap', async () => {
+      it('names the missing tokens if it may not swap', async () => {
         const wallet = await sandbox.createWallet({ SOL: '0.5' });
         const paymentRequired = await termsOf(`${sandbox.apiUrl}/usdc`);
         expect(await transport.autoPay({ paymentRequired, wallet: wallet.address })).toMatchObject({
@@ -469,7 +468,7 @@ export function transportContract(
         });
       });
 
-      it('is refused above a limit, and for fields that are wrong', async () => {
+      it('is refused above a limit, and for invalid fields', async () => {
         const wallet = await sandbox.createWallet({ SOL: '0.5' });
         const asked = {
           paymentRequired: await termsOf(`${sandbox.apiUrl}/usdc`),
@@ -506,7 +505,7 @@ export function transportContract(
   });
 }
 
-/** A 402 as it came. */
+/** Returns a 402 with its headers and its body as text. */
 export async function termsOf(
   url: string,
 ): Promise<{ url: string; status: number; headers: Record<string, string>; body: string }> {
@@ -519,7 +518,7 @@ export async function termsOf(
   };
 }
 
-/** Signed by kit: no code of the library's. */
+/** Signs with kit, so no code of the library takes part. */
 export async function sign(wallet: SandboxWallet, transaction = ''): Promise<string> {
   const keys = await createKeyPairFromBytes(getBase58Encoder().encode(wallet.secretKey));
   const signed = await partiallySignTransaction(

@@ -42,7 +42,7 @@ const key = fc
   .filter((bytes) => bytes.some((byte) => byte !== 0))
   .map((bytes) => base58.encode(bytes));
 const seed = fc.uint8Array({ minLength: 32, maxLength: 32 });
-// Without control characters, which are refused before a payment is built.
+// No control characters: they are refused before a payment is built.
 const memo = fc
   .string({ unit: 'grapheme', minLength: 1, maxLength: 60 })
   .filter((text) => !/\p{Cc}|\p{Cs}/u.test(text) && Buffer.byteLength(text) <= 256);
@@ -59,7 +59,7 @@ const facts = fc.record({
   nonce: fc.uint8Array({ minLength: 16, maxLength: 16 }),
   price: fc.bigInt({ min: 1n, max: 1_000_000n }),
   memo: fc.option(memo, { nil: undefined }),
-  // Whether the terms of version 1 are those of a younger seller.
+  // Makes the terms of version 1 those of a newer seller.
   younger: fc.boolean(),
 });
 type Facts = typeof facts extends fc.Arbitrary<infer T> ? T : never;
@@ -88,7 +88,7 @@ function termsOf(
   return terms;
 }
 
-/** From terms on the wire to a signed payment on the wire, by all of our own parts. */
+/** Turns terms on the wire into a signed payment on the wire, with all parts of this library. */
 function pay(version: 1 | 2, all: Facts) {
   const payer = base58.encode(ed25519.getPublicKey(all.seed));
   const paymentRequired = termsOf(version, all);
@@ -135,8 +135,8 @@ const signerOf = (feePayer: string) =>
     simulateTransaction: async () => undefined,
   }) as unknown as ConstructorParameters<typeof ExactSvmScheme>[0];
 
-describe('the official facilitators take our payments', () => {
-  it('v2, of arbitrary offers', async () => {
+describe('a payment of this library, at the official facilitators', () => {
+  it('is accepted in version 2, for arbitrary offers', async () => {
     await fc.assert(
       fc.asyncProperty(facts, async (all) => {
         const { payload, payer, requirements, header } = pay(2, all);
@@ -151,7 +151,7 @@ describe('the official facilitators take our payments', () => {
     );
   });
 
-  it('v1, of arbitrary offers', async () => {
+  it('is accepted in version 1, for arbitrary offers', async () => {
     await fc.assert(
       fc.asyncProperty(facts, async (all) => {
         const { payload, payer, requirements, header } = pay(1, all);
@@ -166,7 +166,7 @@ describe('the official facilitators take our payments', () => {
     );
   });
 
-  it('legacy 1.2.0, which knows three instructions and no memo', async () => {
+  it('is accepted by legacy 1.2.0, which knows three instructions and no memo', async () => {
     const rpc = {
       getMultipleAccounts: (keys: unknown[]) => ({
         send: async () => ({ value: keys.map(() => existing) }),
@@ -197,11 +197,11 @@ describe('the official facilitators take our payments', () => {
     );
   });
 
-  it('faremeter, which demands one memo', async () => {
+  it('is accepted by faremeter, which requires a memo', async () => {
     await fc.assert(
       fc.asyncProperty(facts, async (all) => {
         const { payload, payment } = pay(1, { ...all, younger: true, tokenProgram: TOKEN_PROGRAM });
-        // Of the scheme exact on Solana.
+        // The payload is of the scheme exact on Solana.
         const { transaction } = payload.payload as { transaction: string };
         expect(await faremeterTakes(transaction, payment.offer.raw)).toBe(true);
       }),
@@ -209,7 +209,7 @@ describe('the official facilitators take our payments', () => {
     );
   });
 
-  it('never gets the same payment twice: another nonce, or another price if there is none', () => {
+  it('is never made twice: its nonce differs, or its price if it has no nonce', () => {
     fc.assert(
       fc.property(facts, fc.constantFrom<1 | 2>(1, 2), (all, version) => {
         const first = pay(version, all).message;
@@ -223,7 +223,7 @@ describe('the official facilitators take our payments', () => {
   });
 });
 
-describe('the self-check', () => {
+describe('the self-check of a payment', () => {
   it('finds any changed byte of the message', () => {
     fc.assert(
       fc.property(
@@ -282,7 +282,7 @@ describe('the self-check', () => {
     );
   });
 
-  it('finds bytes before, after and missing', () => {
+  it('finds added and missing bytes', () => {
     fc.assert(
       fc.property(facts, fc.constantFrom<1 | 2>(1, 2), (all, version) => {
         const { message, payment } = pay(version, all);
@@ -302,11 +302,11 @@ describe('the self-check', () => {
   });
 });
 
-describe('the official codecs and ours read each other', () => {
+describe('the codecs of this library', () => {
   const text = anyText({ maxLength: 40 });
   const official = fc.record({ description: text, error: text });
 
-  it('PAYMENT-REQUIRED', () => {
+  it('read and write PAYMENT-REQUIRED like the official codec', () => {
     fc.assert(
       fc.property(official, ({ description, error }) => {
         const terms = envelopeV2([entryV2()], {
@@ -321,7 +321,7 @@ describe('the official codecs and ours read each other', () => {
     );
   });
 
-  it('PAYMENT-RESPONSE', () => {
+  it('read PAYMENT-RESPONSE like the official codec', () => {
     const transaction = '5'.repeat(88);
     const settlement = {
       success: true,
@@ -335,7 +335,7 @@ describe('the official codecs and ours read each other', () => {
     );
   });
 
-  it('payment-identifier', () => {
+  it('attach a payment-identifier like the official client', () => {
     const declared = {
       'payment-identifier': declarePaymentIdentifierExtension(true),
       other: { info: { a: 1 } },

@@ -64,7 +64,7 @@ async function paymentOf(offer: Offer, blockhash: string): Promise<PaymentFacts>
 const decodeMessage = (message: Uint8Array) =>
   getCompiledTransactionMessageDecoder().decode(message);
 
-/** With kit, so that an error of ours cannot agree with itself. */
+/** Decodes with kit, so that an error of this library cannot agree with itself. */
 function instructionsOf(message: Uint8Array) {
   const { staticAccounts, instructions } = decodeMessage(message);
   return instructions.map(
@@ -79,7 +79,7 @@ function instructionsOf(message: Uint8Array) {
 const messageOf = (transaction: string) =>
   new Uint8Array(getTransactionDecoder().decode(Buffer.from(transaction, 'base64')).messageBytes);
 
-/** The payer's signature in the second slot, the fee payer's slot empty. */
+/** Puts the payer's signature into the second slot, and leaves the fee payer's slot empty. */
 function wireOf(message: Uint8Array): Uint8Array {
   return Uint8Array.from([2, ...new Uint8Array(64), ...ed25519.sign(message, SEED), ...message]);
 }
@@ -87,7 +87,7 @@ function wireOf(message: Uint8Array): Uint8Array {
 describe.each(vectors.positive.map((vector) => [vector.name, vector] as const))(
   'official vector %s',
   (_, vector) => {
-    it('becomes the same transfer, and passes the self-check', async () => {
+    it('becomes the same transfer, which passes the self-check', async () => {
       const { offer } = readVector(vector);
       const payment = await paymentOf(offer, vector.decoded.lifetimeToken);
       const built = buildExactPayment(payment);
@@ -128,8 +128,8 @@ describe.each(vectors.positive.map((vector) => [vector.name, vector] as const))(
   },
 );
 
-describe('what the official facilitator refuses', () => {
-  it('signs with the payer of the vectors', async () => {
+describe('a payment that the official facilitator refuses', () => {
+  it('is signed by the payer of the vectors', async () => {
     const signer = await createKeyPairSignerFromPrivateKeyBytes(SEED);
     expect(signer.address).toBe(payer);
     expect(addressOf(ed25519.getPublicKey(SEED))).toBe(payer);
@@ -144,7 +144,7 @@ describe('what the official facilitator refuses', () => {
     vectors.negative
       .filter(({ name }) => name !== 'unsigned')
       .map((vector) => [vector.name, vector] as const),
-  )('%s fails our self-check, whatever v2 offer is expected', async (_, vector) => {
+  )('%s fails the self-check, whatever v2 offer is expected', async (_, vector) => {
     const message = messageOf(vector.transaction);
     const blockhash = decodeMessage(message).lifetimeToken;
     for (const positive of vectors.positive) {

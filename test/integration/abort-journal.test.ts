@@ -10,9 +10,9 @@ const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
 
 const usdc = () => `${sandbox.apiUrl}/usdc`;
 
-/** A journal that takes its time over the writes that are chosen, until it is let. */
+/** A journal that holds the writes that `isHeld` chooses until `letWrite` is called. */
 function slow(
-  which: (attempt: Attempt) => boolean,
+  isHeld: (attempt: Attempt) => boolean,
   onHeld = (): void => undefined,
 ): { journal: Journal; written: Attempt[]; letWrite: () => void } {
   const inner = memoryJournal();
@@ -20,7 +20,7 @@ function slow(
   let letWrite = (): void => undefined;
   const gate = new Promise<void>((resolve) => (letWrite = resolve));
   const put: Journal['put'] = async (attempt) => {
-    if (which(attempt)) {
+    if (isHeld(attempt)) {
       onHeld();
       await gate;
       written.push(attempt);
@@ -30,9 +30,9 @@ function slow(
   return { journal: { ...inner, put }, written, letWrite };
 }
 
-describe('a caller that gives up a paid request', () => {
+describe('a caller that aborts a paid request', () => {
   it.each([0, 1] as const)(
-    'hears of it at once, while the journal still writes, and pays nothing more by the next call (resign: %i)',
+    'is rejected before the journal has written, and its next call signs nothing (resign: %i)',
     async (resign) => {
       const { journal, written, letWrite } = slow(({ doubt }) => doubt !== undefined);
       const payer = await payerOn(sandbox, { USDC: '1' }, { journal, policy: { resign } });
@@ -40,7 +40,7 @@ describe('a caller that gives up a paid request', () => {
       payer.client.on('payment.sent', () => controller.abort(reason));
       await expect(payer.client.fetch(usdc(), { signal: controller.signal })).rejects.toBe(reason);
       expect(written).toEqual([]);
-      // It is not done before the first one has let go.
+      // The next call waits for the first, because both are the same purchase.
       const next = payer.client.fetch(usdc());
       letWrite();
       expect((await next).status).toBe(200);
@@ -49,7 +49,7 @@ describe('a caller that gives up a paid request', () => {
     },
   );
 
-  it('while the end of its answer is put on record has the answer at once', async () => {
+  it('receives the response at once while the journal writes that it was delivered', async () => {
     const controller = new AbortController();
     const { journal, written, letWrite } = slow(
       ({ delivered }) => delivered,
@@ -65,7 +65,7 @@ describe('a caller that gives up a paid request', () => {
     expect(payer.signed.map(({ kind }) => kind)).toEqual(['payment', 'payment']);
   });
 
-  it('while an answer without a body is put on record hears of it at once, and is not taken to have the answer', async () => {
+  it('is rejected at once, and counts as not served, when the response has no body', async () => {
     const controller = new AbortController();
     const { journal, written, letWrite } = slow(
       ({ delivered }) => delivered,

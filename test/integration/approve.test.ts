@@ -22,7 +22,7 @@ type Approve = NonNullable<NonNullable<ClientOptions['policy']>['approve']>;
 const url = (path: string) => sandbox.apiUrl + path;
 const usedOf = async ({ client }: Payer) => (await client.spent())[0]?.used;
 
-/** A hook that says yes, and what it was shown. */
+/** A hook that approves every plan, and the plans that it was shown. */
 function yes(): { readonly approve: Approve; readonly shown: readonly Plan[] } {
   const shown: Plan[] = [];
   const approve = (plan: Plan) => {
@@ -36,11 +36,11 @@ const rich = { SOL: '0.5', USDC: '1', USDT: '5' } as const;
 const short = { SOL: '0.5', USDT: '5' } as const;
 const holder = (approve: Approve, options: ClientOptions = {}) =>
   payerOn(sandbox, rich, { policy: { approve }, ...options });
-/** Has to swap USDT for what costs USDC. */
+/** A payer that must swap USDT for a price in USDC. */
 const swapper = (approve: Approve, options: ClientOptions = {}) =>
   payerOn(sandbox, short, { autoSwap: true, swapFrom: ['USDT'], policy: { approve }, ...options });
 
-/** What a signer is asked and the hook is asked, in one log. */
+/** Logs the calls of the signer and of the hook in one list. */
 async function ordered(funds: Parameters<Sandbox['createWallet']>[0], options: ClientOptions = {}) {
   const { address, secretKey } = await sandbox.createWallet(funds);
   const log: string[] = [];
@@ -63,10 +63,10 @@ async function ordered(funds: Parameters<Sandbox['createWallet']>[0], options: C
   return { payer, log };
 }
 
-/** What was paid keeps to what was shown, part by part; its rent is shown to the lamport. */
+/** Expects each part of the cost to be at most the plan's; the rent must be equal. */
 function expectWithin(cost: Receipt['cost'] | undefined, most: Plan['cost']): void {
-  const numbers = (one: Plan['cost']) => {
-    const { usd = '', parts, networkFeeLamports = '', rentLamports = '' } = one ?? {};
+  const numbers = (amounts: Plan['cost']) => {
+    const { usd = '', parts, networkFeeLamports = '', rentLamports = '' } = amounts ?? {};
     const dollars = [usd, parts?.payments ?? '', parts?.swaps ?? '', parts?.fees ?? ''].map(
       microUsd,
     );
@@ -80,8 +80,8 @@ function expectWithin(cost: Receipt['cost'] | undefined, most: Plan['cost']): vo
   expect(microUsd(cost?.usd ?? '')).toBeGreaterThan(0n);
 }
 
-describe('what is approved is what is signed', () => {
-  it('a payment: asked once, before the signature, with what lands', async () => {
+describe('a call with policy.approve', () => {
+  it('asks once for a payment, and the payment that lands is the approved plan', async () => {
     const { approve, shown } = yes();
     const payer = await holder(approve);
     const response = await payer.client.fetch(url('/usdc'));
@@ -111,8 +111,8 @@ describe('what is approved is what is signed', () => {
       ...{ payTo: sandbox.merchant, feePayer: sandbox.feePayer, available: '1000000' },
     });
     const [receipt] = await until('it is settled', async () => {
-      const all = await listOf(payer.client.receipts({ state: 'settled' }));
-      return all.length === 1 ? all : undefined;
+      const receipts = await listOf(payer.client.receipts({ state: 'settled' }));
+      return receipts.length === 1 ? receipts : undefined;
     });
     const transaction = await landed(sandbox.rpcUrl, receipt?.payment.signature ?? '');
     expect(transaction.tokens.map(({ owner, mint, change }) => ({ owner, mint, change }))).toEqual(
@@ -129,11 +129,11 @@ describe('what is approved is what is signed', () => {
         },
       ]),
     );
-    // The network fee is the fee payer's, which signs first.
+    // The fee payer signs first and pays the network fee, so no other balance changes.
     expect([...transaction.lamports.keys()]).toEqual([plan?.payment?.feePayer]);
   });
 
-  it('a swap and its payment: asked once, before either signature', async () => {
+  it('asks once for a swap and its payment, and both land within the approved plan', async () => {
     const { approve, shown } = yes();
     const payer = await swapper(approve);
     const swapped: Promise<string> = new Promise((resolve) =>
@@ -160,7 +160,7 @@ describe('what is approved is what is signed', () => {
     expect(swap).not.toHaveProperty('raw');
     const { tokens, fee } = await landed(sandbox.rpcUrl, await swapped);
     const change = (mint: string | undefined) =>
-      tokens.find((one) => one.owner === payer.address && one.mint === mint)?.change ?? 0n;
+      tokens.find((token) => token.owner === payer.address && token.mint === mint)?.change ?? 0n;
     expect(-change(swap?.inputMint)).toBeLessThanOrEqual(BigInt(swap?.maxInAmount ?? 0));
     expect(change(swap?.outputMint)).toBeGreaterThanOrEqual(BigInt(swap?.minOutAmount ?? 0));
     expect(fee).toBeLessThanOrEqual(BigInt(shown[0]?.maxFeeLamports ?? 0));
@@ -179,7 +179,7 @@ describe('what is approved is what is signed', () => {
     });
   });
 
-  it('wrapped SOL: shown as what is wrapped', async () => {
+  it('shows the lamports to wrap, and no swap, for a price in wrapped SOL', async () => {
     const { approve, shown } = yes();
     const seller = await startTaker(sandbox, [['SOL', '50000']]);
     onTestFinished(() => seller.close());
@@ -199,14 +199,14 @@ describe('what is approved is what is signed', () => {
 
   it.each([
     ['without a swap', rich, ['asked', 'answered', 'payment']],
-    ['with one', short, ['asked', 'answered', 'swap', 'payment']],
-  ] as const)('%s: nothing is signed before the answer', async (_, funds, order) => {
+    ['with a swap', short, ['asked', 'answered', 'swap', 'payment']],
+  ] as const)('signs nothing before the hook has answered: %s', async (_, funds, order) => {
     const { payer, log } = await ordered(funds, { autoSwap: true, swapFrom: ['USDT'] });
     expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
     expect(log).toEqual(order);
   });
 
-  it('each of several calls is asked for by itself, also if one swap serves all', async () => {
+  it('asks once for each of four parallel calls when they share one swap', async () => {
     const { approve, shown } = yes();
     const payer = await swapper(approve);
     const answers = await Promise.all(
@@ -222,7 +222,7 @@ describe('what is approved is what is signed', () => {
     expect(payer.signed.filter(({ kind }) => kind === 'swap').length).toBe(1);
   });
 
-  it('the caps are shown as they stand before it', async () => {
+  it('shows the caps as they are before the payment counts', async () => {
     const { approve, shown } = yes();
     const payer = await holder(approve);
     for (const path of ['/usdc', '/memo'])
@@ -239,7 +239,7 @@ describe('what is approved is what is signed', () => {
     ]);
   });
 
-  it('no change that the hook makes to the plan changes what is signed', async () => {
+  it('signs the original swap and payment when the hook overwrites its plan', async () => {
     const shown: Plan[] = [];
     const approve = (plan: Plan) => {
       shown.push(structuredClone(plan));
@@ -260,18 +260,18 @@ describe('what is approved is what is signed', () => {
     expect(await paidOf(payer.client)).toBe('0.01');
   });
 
-  it('nor does it change the refusals of other offers, or what comes after', async () => {
+  it('pays the cheapest offer and later calls when the hook overwrites each plan', async () => {
     const payer = await payerOn(sandbox, rich, {
       policy: { approve: (plan) => (deface(plan), true) },
     });
     for (const path of ['/any', '/any', '/usdc'])
       expect((await payer.client.fetch(url(path))).status).toBe(200);
-    const paid = payer.signed.map((one) => ('amount' in one ? one.amount : one.kind));
+    const paid = payer.signed.map((intent) => ('amount' in intent ? intent.amount : intent.kind));
     expect(paid).toEqual(['10000', '10000', '10000']);
   });
 });
 
-/** Overwrites and empties all that can be reached of a value, if it lets itself be changed. */
+/** Overwrites every property of a value, and of the values inside it, unless it is frozen. */
 function deface(value: unknown): void {
   if (typeof value !== 'object' || value === null) return;
   for (const key of Reflect.ownKeys(value)) {
@@ -300,11 +300,11 @@ const NOES: readonly (readonly [name: string, approve: () => unknown])[] = [
   ['new Boolean(true)', () => Object(true) as unknown],
   ['a promise of "yes"', () => Promise.resolve('yes')],
 ];
-/** What the caller's types forbid and a caller without types does. */
+/** Passes a hook that the types forbid, as a caller in plain JavaScript can. */
 const hook = (approve: () => unknown) => approve as Approve;
 
-describe('everything but true is a no', () => {
-  it.each(NOES)('%s, to a payment', async (_, approve) => {
+describe('a call that policy.approve does not answer with true', () => {
+  it.each(NOES)('is refused before it signs a payment: %s', async (_, approve) => {
     const payer = await holder(hook(approve), { timeouts: { signer: 60 } });
     const error = await refusal(sandbox, payer, 'approval_refused', () =>
       payer.client.fetch(url('/usdc')),
@@ -317,13 +317,13 @@ describe('everything but true is a no', () => {
     expect(payer.signed).toEqual([]);
   });
 
-  it.each(NOES)('%s, to a swap', async (_, approve) => {
+  it.each(NOES)('is refused before it signs a swap: %s', async (_, approve) => {
     const payer = await swapper(hook(approve), { timeouts: { signer: 60 } });
     await refusal(sandbox, payer, 'approval_refused', () => payer.client.fetch(url('/usdc')));
     expect(payer.signed).toEqual([]);
   });
 
-  it('keeps the reason of the hook as its cause', async () => {
+  it('rejects with the error of the hook as its cause', async () => {
     const cause = new Error('the boss says no');
     const payer = await holder(() => Promise.reject(cause));
     expect((await failureOf(payer.client.fetch(url('/usdc')), 'approval_refused')).cause).toBe(
@@ -331,7 +331,7 @@ describe('everything but true is a no', () => {
     );
   });
 
-  it('leaves the tokens, the budget and the key free', async () => {
+  it('frees the tokens, the budget and the idempotency key', async () => {
     let answer = false;
     const approve = () => answer;
     const payer = await payerOn(
@@ -347,7 +347,7 @@ describe('everything but true is a no', () => {
     expect(await usedOf(payer)).toBe('0.01');
   });
 
-  it('tries no other token after a no', async () => {
+  it('asks for no other token after a refusal', async () => {
     let asked = 0;
     const payer = await payerOn(
       sandbox,
@@ -359,8 +359,8 @@ describe('everything but true is a no', () => {
   });
 });
 
-describe('while approval is awaited', () => {
-  /** A hook that waits for the test. */
+describe('a call that waits for policy.approve', () => {
+  /** A hook that waits until the test calls `answer`. */
   function waiting() {
     let ask = (): void => undefined;
     const asked = new Promise<void>((resolve) => (ask = resolve));
@@ -369,25 +369,28 @@ describe('while approval is awaited', () => {
     return { approve: () => (ask(), answered), asked, answer: (value: boolean) => answer(value) };
   }
 
-  it.each(['payment', 'swap'] as const)('a caller that gives up is let go: %s', async (kind) => {
-    const { approve, asked, answer } = waiting();
-    const payer = await (kind === 'swap' ? swapper(approve) : holder(approve));
-    const controller = new AbortController();
-    const call = payer.client.fetch(url('/usdc'), { signal: controller.signal });
-    await asked;
-    controller.abort('enough');
-    await expect(call).rejects.toBe('enough');
-    answer(true);
-    await until('the budget is free', async () =>
-      (await usedOf(payer)) === '0' ? true : undefined,
-    );
-    expect(payer.signed).toEqual([]);
-    const next = payer.again({ autoSwap: true, swapFrom: ['USDT'] });
-    expect((await next.fetch(url('/usdc'))).status).toBe(200);
-  });
+  it.each(['payment', 'swap'] as const)(
+    'signs nothing when its caller aborts: %s',
+    async (kind) => {
+      const { approve, asked, answer } = waiting();
+      const payer = await (kind === 'swap' ? swapper(approve) : holder(approve));
+      const controller = new AbortController();
+      const call = payer.client.fetch(url('/usdc'), { signal: controller.signal });
+      await asked;
+      controller.abort('enough');
+      await expect(call).rejects.toBe('enough');
+      answer(true);
+      await until('the budget is free', async () =>
+        (await usedOf(payer)) === '0' ? true : undefined,
+      );
+      expect(payer.signed).toEqual([]);
+      const next = payer.again({ autoSwap: true, swapFrom: ['USDT'] });
+      expect((await next.fetch(url('/usdc'))).status).toBe(200);
+    },
+  );
 
   it.each(['payment', 'swap'] as const)(
-    'a client that closes says so, and signs nothing: %s',
+    'rejects with client_closed and signs nothing when the client closes: %s',
     async (kind) => {
       const { approve, asked, answer } = waiting();
       const payer = await (kind === 'swap' ? swapper(approve) : holder(approve));
@@ -400,7 +403,7 @@ describe('while approval is awaited', () => {
     },
   );
 
-  it('what it costs is reserved already: another call does not get that budget', async () => {
+  it('reserves its cost, so another call cannot use that budget', async () => {
     const { approve, asked, answer } = waiting();
     const payer = await payerOn(sandbox, rich, { policy: { approve, maxPerDay: '0.01' } });
     const first = payer.client.fetch(url('/usdc'));
@@ -410,7 +413,7 @@ describe('while approval is awaited', () => {
     expect((await first).status).toBe(200);
   });
 
-  it('calls that need no swap go on', async () => {
+  it('does not delay a call of another client of the wallet', async () => {
     const { approve, asked, answer } = waiting();
     const journal = memoryJournal();
     const payer = await payerOn(
@@ -426,8 +429,8 @@ describe('while approval is awaited', () => {
   });
 
   /**
-   * The swap that was approved fails over its price from now on; a call that quotes anew finds SOL
-   * at this price, and a swap that works.
+   * Makes the approved swap fail by its price. A call that quotes again gets SOL at `picoUsd` and a
+   * swap that works.
    */
   function moveTo(picoUsd: bigint): void {
     const { aggregator } = sandbox.controls;
@@ -443,7 +446,7 @@ describe('while approval is awaited', () => {
   const fromSol = (approve: Approve) =>
     payerOn(sandbox, { SOL: '0.5' }, { autoSwap: true, policy: { approve } });
 
-  it('a price that moved past what was approved: refused as changed, and nothing is signed', async () => {
+  it('is refused as changed and signs nothing when the price rises past the plan', async () => {
     const { approve, asked, answer } = waiting();
     const payer = await fromSol(approve);
     const call = failureOf(payer.client.fetch(url('/usdc')), 'approval_refused');
@@ -461,7 +464,7 @@ describe('while approval is awaited', () => {
     expect(await usedOf(payer)).toBe('0');
   });
 
-  it('a price that moved the other way: quoted anew without asking again, and within what was approved', async () => {
+  it('quotes again without a second question when the price falls', async () => {
     const { approve, asked, answer } = waiting();
     const shown: Plan[] = [];
     const payer = await fromSol((plan) => {
@@ -483,8 +486,8 @@ describe('while approval is awaited', () => {
   });
 });
 
-describe('the person that is asked', () => {
-  it('client.pay asks too, and a no signs nothing', async () => {
+describe('policy.approve', () => {
+  it('is asked by client.pay, which signs nothing when it is refused', async () => {
     const { approve, shown } = yes();
     const payer = await holder(approve);
     const unpaid = await fetch(url('/usdc'));
@@ -496,14 +499,14 @@ describe('the person that is asked', () => {
     await refusal(sandbox, strict, 'approval_refused', () => strict.client.pay(again));
   });
 
-  it('client.plan does not ask', async () => {
+  it('is not asked by client.plan', async () => {
     const { approve, shown } = yes();
     const payer = await swapper(approve);
     expect((await payer.client.plan(url('/usdc'))).swap).toBeDefined();
     expect(shown).toEqual([]);
   });
 
-  it('is not asked for what the caps or lists refuse', async () => {
+  it('is not asked for a payment that a cap or a list refuses', async () => {
     const { approve, shown } = yes();
     const payer = await payerOn(sandbox, rich, { policy: { approve, maxPerPayment: '0.005' } });
     await failureOf(payer.client.fetch(url('/usdc')), 'amount_over_limit');

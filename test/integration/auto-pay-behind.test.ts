@@ -10,7 +10,7 @@ import { useSandbox } from '../helpers/sandbox.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
 
-it('a service asks for no second swap if its node is behind the first', async () => {
+it('plans no second swap while the node does not know the first', async () => {
   const service = await startService(sandbox, memoryJournal());
   const wallet = await sandbox.createWallet({ SOL: '1', USDT: '5' });
   const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
@@ -19,12 +19,12 @@ it('a service asks for no second swap if its node is behind the first', async ()
   const signedSwap = await buyer.sign(plan.body.swap?.transaction);
   const account = await tokenAccount(wallet.address, sandbox.mints.USDC);
   sandbox.controls.node.intercept = (method, params, next) => {
-    const [asked] = params as [string[]];
-    if (method !== 'getMultipleAccounts' || !asked.includes(account)) return next();
+    const [addresses] = params as [string[]];
+    if (method !== 'getMultipleAccounts' || !addresses.includes(account)) return next();
     const { value } = next() as { readonly value: readonly Json[] };
     return {
       context: { slot: 1 },
-      value: value.map((one, index) => (asked[index] === account ? null : one)),
+      value: value.map((info, index) => (addresses[index] === account ? null : info)),
     };
   };
   const behind = await buyer.post(service, { signedSwap });
@@ -39,9 +39,9 @@ it('a service asks for no second swap if its node is behind the first', async ()
   await service.close();
 });
 
-it('a service asks for no swap if a payment that it has not heard of again has landed, and the rest suffices', async () => {
+it('plans no swap while the balance left after an unconfirmed payment suffices', async () => {
   const { rpcUrl, jupiterUrl } = sandbox;
-  // After its first look it does not look again by itself, and it is told of nothing.
+  // The transport looks once and hears of no payment, because the socket is silent.
   sandbox.controls.node.webSocket = 'silent';
   const idle = (_: number, signal?: AbortSignal) => systemRuntime.idle(3_600_000, signal);
   const transport = await createOperations(
@@ -50,24 +50,24 @@ it('a service asks for no swap if a payment that it has not heard of again has l
   const wallet = await sandbox.createWallet({ SOL: '1', USDC: '0.02' });
   const url = `${sandbox.apiUrl}/usdc`;
   const { paymentRequired, sign } = await buyerOf(wallet, url);
-  const asked = { paymentRequired, wallet: wallet.address, autoSwap: true };
+  const request = { paymentRequired, wallet: wallet.address, autoSwap: true };
   for (let left = 2; left > 0; left -= 1) {
-    const planned = await transport.autoPay(asked);
+    const planned = await transport.autoPay(request);
     expect(planned.state).toBe('ready_to_sign');
     const { header } = await transport.autoPay({
-      ...asked,
+      ...request,
       signedPayment: await sign(planned.payment?.transaction),
     });
     expect(
       (await fetch(url, { headers: { [header?.name ?? '']: header?.value ?? '' } })).status,
     ).toBe(200);
   }
-  expect((await transport.autoPay(asked)).state).toBe('swap_required');
+  expect((await transport.autoPay(request)).state).toBe('swap_required');
   await transport.close();
   sandbox.controls.node.webSocket = 'on';
 });
 
-it('a service follows a payment that is on record though the journal failed', async () => {
+it('follows a payment that the journal recorded although its write failed', async () => {
   const inner = memoryJournal();
   let isBroken = true;
   const put: typeof inner.put = async (attempt, along) => {

@@ -46,7 +46,7 @@ beforeAll(async () => void (sandbox = await createSandbox({ confirmationMs: 20 }
 afterEach(async () => {
   sandbox.controls.node.clearFaults();
   sandbox.controls.aggregator.setVenue({});
-  for (const one of open.splice(0).reverse()) await one.close();
+  for (const resource of open.splice(0).reverse()) await resource.close();
 });
 afterAll(() => sandbox.close());
 
@@ -63,7 +63,7 @@ const attemptsOf = (journal: Journal, wallet: SandboxWallet): Promise<Attempt[]>
   listOf(journal.attempts({ wallet: wallet.address, network: SOLANA_MAINNET }));
 const usdc = (query = '') => `${sandbox.apiUrl}/usdc${query}`;
 
-/** A planned swap with its instructions changed, signed. */
+/** Signs a planned swap after `change` has replaced its instructions. */
 async function signedWith(
   buyer: Buyer,
   service: AutoPayService,
@@ -79,7 +79,7 @@ const after = (extra: FilledInstruction) => (all: readonly FilledInstruction[]) 
   return [...all.slice(0, at + 1), extra, ...all.slice(at + 1)];
 };
 
-describe('a handed swap', () => {
+describe('a signed swap that a buyer posts to the service', () => {
   it.each<
     [
       string,
@@ -108,18 +108,18 @@ describe('a handed swap', () => {
     [
       'its proceeds in the account of another wallet',
       (own, other) => (all) =>
-        all.map((one) =>
-          one.programAddress === JUPITER
+        all.map((call) =>
+          call.programAddress === JUPITER
             ? {
-                ...one,
-                accounts: one.accounts.map((account) =>
+                ...call,
+                accounts: call.accounts.map((account) =>
                   account.address === own ? { ...account, address: other } : account,
                 ),
               }
-            : one,
+            : call,
         ),
     ],
-  ])('with %s is refused: the service would not count what that takes', async (_, change) => {
+  ])('is refused with %s, because the service could not count it', async (_, change) => {
     const journal = memoryJournal();
     const service = await serve(journal);
     const [wallet, other] = await Promise.all([
@@ -128,9 +128,9 @@ describe('a handed swap', () => {
     ]);
     const buyer = await buyerOf(wallet, usdc());
     const accounts = await Promise.all(
-      [wallet, other].map((one) => tokenAccount(one.address, sandbox.mints.USDC)),
+      [wallet, other].map((owner) => tokenAccount(owner.address, sandbox.mints.USDC)),
     );
-    const [own, theirs] = accounts.map((one) => address(one));
+    const [own, theirs] = accounts.map((account) => address(account));
     const sent = sandbox.controls.node.calls({ method: 'sendTransaction' });
     const signedSwap = await signedWith(
       buyer,
@@ -142,7 +142,7 @@ describe('a handed swap', () => {
     expect(sandbox.controls.node.calls({ method: 'sendTransaction' })).toBe(sent);
   });
 
-  it('counts with the rent of each account that it makes and that stays', async () => {
+  it('counts the rent of each account that it creates and leaves open', async () => {
     const journal = memoryJournal();
     const service = await serve(journal);
     const wallet = await sandbox.createWallet({ SOL: '0.5', USDT: '5', USDC: '0' });
@@ -157,7 +157,7 @@ describe('a handed swap', () => {
       mint: address(SOL.address),
       tokenProgram: TOKEN,
     };
-    // Without the guard, which would not let it take that rent.
+    // Drop the guard: it would refuse that rent.
     const signedSwap = await signedWith(buyer, service, (all) => {
       const end = all.findIndex(({ programAddress }) => programAddress === JUPITER) + 1;
       return [
@@ -181,9 +181,9 @@ describe('a handed swap', () => {
     expect(attempt?.swapped?.lamports).toBe((fee + RENT).toString());
   });
 
-  it('that failed counts with all that it could cost if no node shows what it did', async () => {
+  it('counts its full bound when it failed and no node shows its transaction', async () => {
     const journal = memoryJournal();
-    // The node gives the transaction once, as proof that it failed.
+    // The node returns the transaction once, which proves the failure.
     let reads = 0;
     const forgetful: typeof fetch = (input, init) =>
       typeof init?.body === 'string' && init.body.includes('"getTransaction"') && (reads += 1) > 1
@@ -205,14 +205,14 @@ describe('a handed swap', () => {
       details: { feeLamports: most.toString() },
     });
     const [attempt] = await until('its purchase is over', async () => {
-      const all = await attemptsOf(journal, wallet);
-      return all.every(({ state }) => state === 'unpaid') ? all : undefined;
+      const attempts = await attemptsOf(journal, wallet);
+      return attempts.every(({ state }) => state === 'unpaid') ? attempts : undefined;
     });
     expect(attempt?.swap?.outcome).toEqual({ state: 'failed', code: 'swap_failed' });
     expect(attempt?.swapped).toMatchObject({ swaps: 1, lamports: (most + RENT).toString() });
   });
 
-  it('is counted with the payment that it was for', async () => {
+  it('counts together with its payment against maxPerPayment', async () => {
     const journal = memoryJournal();
     const first = await serve(journal);
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
@@ -220,7 +220,7 @@ describe('a handed swap', () => {
     const signedSwap = await buyer.sign((await buyer.post(first)).body.swap?.transaction);
     const swapped = await untilState('ready_to_sign', () => buyer.post(first, { signedSwap }));
     const signedPayment = await buyer.sign(swapped.body.payment?.transaction);
-    // The price alone fits, and what the swap took does not any more.
+    // The price fits the cap; the price and the cost of the swap do not.
     const second = await serve(journal, { policy: { maxPerPayment: '0.01' } });
     const refused = {
       status: 403,
@@ -232,9 +232,9 @@ describe('a handed swap', () => {
   });
 });
 
-it('a purchase is not let go of while a second swap for it is kept, though the first is over', async () => {
+it('keeps the claim of a purchase while its second swap is open', async () => {
   const waits: (() => void)[] = [];
-  // Only what waits for minutes is the test's to end.
+  // The test ends waits of more than a minute; shorter waits run as usual.
   const idle = (ms: number, signal?: AbortSignal) =>
     ms > 60_000
       ? new Promise<void>((resolve) => void waits.push(resolve))
@@ -257,7 +257,7 @@ it('a purchase is not let go of while a second swap for it is kept, though the f
   open.push(transport, { close: () => Promise.resolve(waits.forEach((end) => end())) });
   const wallet = await sandbox.createWallet({ SOL: '0.5', USDC: '0' });
   const { paymentRequired, sign } = await buyerOf(wallet, usdc());
-  const asked = {
+  const request = {
     paymentRequired,
     wallet: wallet.address,
     autoSwap: true,
@@ -266,12 +266,12 @@ it('a purchase is not let go of while a second swap for it is kept, though the f
   const swap = async (planned: Awaited<ReturnType<typeof transport.autoPay>>) => {
     const signedSwap = await sign(planned.swap?.transaction);
     return until('the swap has landed', async () => {
-      const answer = await transport.autoPay({ ...asked, signedSwap });
+      const answer = await transport.autoPay({ ...request, signedSwap });
       return answer.state === 'ready_to_sign' ? answer : undefined;
     });
   };
-  await swap(await transport.autoPay(asked));
-  // What the first swap has brought goes elsewhere.
+  await swap(await transport.autoPay(request));
+  // Another client spends the proceeds of the first swap.
   const client = createClient({
     walletSecretKey: wallet.secretKey,
     rpcUrl,
@@ -279,11 +279,11 @@ it('a purchase is not let go of while a second swap for it is kept, though the f
     journal: memoryJournal(),
   });
   open.push(client);
-  const held0 = await sandbox.balance(wallet.address, 'USDC');
-  for (let left = held0; left >= 10_000n; left -= 10_000n)
+  const proceeds = await sandbox.balance(wallet.address, 'USDC');
+  for (let left = proceeds; left >= 10_000n; left -= 10_000n)
     await (await client.fetch(usdc(`?left=${left}`))).text();
   const again = await until('it is gone', async () => {
-    const planned = await transport.autoPay(asked);
+    const planned = await transport.autoPay(request);
     return planned.state === 'swap_required' ? planned : undefined;
   });
   const { id = '' } = await swap(again);
@@ -298,7 +298,7 @@ it('a purchase is not let go of while a second swap for it is kept, though the f
 });
 
 it.each(['signedPayment', 'signedSwap'])(
-  "a %s is bounded by what the service's own node says of heights, and by none that cannot be",
+  "refuses a %s when the service's own node returns an impossible block height",
   async (name) => {
     const journal = memoryJournal();
     const service = await serve(journal);

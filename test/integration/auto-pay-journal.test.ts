@@ -22,8 +22,8 @@ const CHILD = fileURLToPath(new URL('../helpers/auto-pay.child.ts', import.meta.
 const EXITING = fileURLToPath(new URL('../helpers/auto-pay-exit.child.ts', import.meta.url));
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** A journal that a service may be started over more than once. */
-interface Kept {
+/** A journal that several services open in turn. */
+interface OpenJournal {
   readonly journal: Journal;
   close(): Promise<void>;
 }
@@ -42,11 +42,11 @@ afterAll(async () => {
   rmSync(directory, { recursive: true });
 });
 afterEach(async () => {
-  for (const one of opened.splice(0).reverse()) await one.close();
+  for (const resource of opened.splice(0).reverse()) await resource.close();
 });
 
 const nextFile = () => join(directory, `${(files += 1)}.jsonl`);
-const KINDS: readonly [string, () => Promise<() => Kept>][] = [
+const KINDS: readonly [string, () => Promise<() => OpenJournal>][] = [
   [
     'memory',
     async () => {
@@ -70,7 +70,7 @@ const KINDS: readonly [string, () => Promise<() => Kept>][] = [
   ],
 ];
 
-function keep(journal: Journal & { close(): Promise<void> }): Kept {
+function keep(journal: Journal & { close(): Promise<void> }): OpenJournal {
   return { journal, close: () => journal.close() };
 }
 
@@ -84,16 +84,16 @@ async function serve(
 }
 
 async function attemptsOf(journal: Journal, { address }: SandboxWallet): Promise<Attempt[]> {
-  const all: Attempt[] = [];
+  const attempts: Attempt[] = [];
   for await (const attempt of journal.attempts({ wallet: address, network: SOLANA_MAINNET }))
-    all.push(attempt);
-  return all;
+    attempts.push(attempt);
+  return attempts;
 }
 
 const usdcOf = (owner: string) => tokenAmount(sandbox.rpcUrl, owner, sandbox.mints.USDC);
 
 describe.each(KINDS)('auto-pay over a journal in %s', (_, make) => {
-  it('leads from the 402 to what became of the payment, over HTTP alone', async () => {
+  it('leads from the 402 to the settled payment over HTTP alone', async () => {
     const { journal, close } = (await make())();
     opened.push({ close });
     const service = await serve(journal);
@@ -158,13 +158,13 @@ describe.each(KINDS)('auto-pay over a journal in %s', (_, make) => {
   });
 });
 
-describe('a service that is started again', () => {
-  it('between every two steps ends with one payment, settled', async () => {
+describe('a service that restarts', () => {
+  it('settles one payment when it restarts between every two steps', async () => {
     const path = nextFile();
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`, { idempotencyKey: 'order-1' });
     const before = await usdcOf(sandbox.merchant);
-    /** One step at a service that is there for it alone. */
+    /** Runs one step at a service that starts before the step and closes after it. */
     const atNewService = async <T>(step: (service: AutoPayService) => Promise<T>): Promise<T> => {
       const journal = fileJournal(path);
       const service = await startService(sandbox, journal);
@@ -206,8 +206,8 @@ describe('a service that is started again', () => {
   });
 });
 
-describe('what is handed over', () => {
-  it('and was killed over, after it was on record and before the answer, is sent by the next service', async () => {
+describe('a signed swap or payment that a buyer posts to the service', () => {
+  it('is sent by the next service when the first is killed before its answer', async () => {
     const path = nextFile();
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
@@ -226,7 +226,7 @@ describe('what is handed over', () => {
       const service = { url: line.toString().trim() };
       const planned = await buyer.post(service);
       signedSwap = await buyer.sign(planned.body.swap?.transaction);
-      // The node takes nothing, so the service is at it until it is killed.
+      // The node accepts no transaction, so the service tries until it is killed.
       sandbox.controls.node.fault('sendTransaction', { kind: 'dropBefore' });
       const answer = buyer.post(service, { signedSwap });
       await Promise.all([
@@ -258,7 +258,7 @@ describe('what is handed over', () => {
     ]);
   });
 
-  it('and can never land any more is told to have failed, and its budget is free again', async () => {
+  it('is reported as failed, and frees its budget, when it can no longer land', async () => {
     const journal = memoryJournal();
     const service = await serve(journal, { policy: { maxPerDay: '0.01' } });
     const wallet = await sandbox.createWallet({ USDC: '1' });
@@ -283,7 +283,7 @@ describe('what is handed over', () => {
     expect((await buyer.post(service)).body.state).toBe('ready_to_sign');
   });
 
-  it('counts against the caps of the service, by wallet', async () => {
+  it('counts against the caps of the service separately for each wallet', async () => {
     const journal = memoryJournal();
     const service = await serve(journal, { policy: { maxPerDay: '0.015' } });
     const [wallet, other] = await Promise.all([
@@ -291,11 +291,11 @@ describe('what is handed over', () => {
       sandbox.createWallet({ USDC: '1' }),
     ]);
     const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
-    // Both are planned while there is room; only one is taken.
-    const [one, two] = [await buyer.post(service), await buyer.post(service)];
+    // Both payments are planned while the cap has room; only one is accepted.
+    const plans = [await buyer.post(service), await buyer.post(service)];
     const [first, second] = [
-      await buyer.sign(one.body.payment?.transaction),
-      await buyer.sign(two.body.payment?.transaction),
+      await buyer.sign(plans[0]?.body.payment?.transaction),
+      await buyer.sign(plans[1]?.body.payment?.transaction),
     ];
     const answers = await Promise.all([
       buyer.post(service, { signedPayment: first }),
@@ -311,7 +311,7 @@ describe('what is handed over', () => {
     expect((await rich.post(service)).body.state).toBe('ready_to_sign');
   });
 
-  it('makes one attempt, however often and however many at once hand it over', async () => {
+  it('makes one attempt when parallel and repeated requests post it', async () => {
     const journal = memoryJournal();
     const service = await serve(journal);
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
@@ -335,7 +335,7 @@ describe('what is handed over', () => {
     expect(await attemptsOf(journal, wallet)).toHaveLength(1);
   });
 
-  it('makes one attempt if two services over one database are handed it at once', async () => {
+  it('makes one attempt when two services over one database receive it at once', async () => {
     const connectionString = await postgres.createDatabase();
     const journals = [
       postgresJournal({ connectionString }),
@@ -345,8 +345,8 @@ describe('what is handed over', () => {
     const [first, second] = [await serve(journals[0]), await serve(journals[1])];
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
-    const toBoth = (given: object) =>
-      Promise.all([first, second].map((service) => buyer.post(service, given)));
+    const toBoth = (fields: object) =>
+      Promise.all([first, second].map((service) => buyer.post(service, fields)));
     const signedSwap = await buyer.sign((await buyer.post(first)).body.swap?.transaction);
     const swapped = await toBoth({ signedSwap });
     expect(new Set(swapped.map(({ body }) => body.id)).size).toBe(1);
@@ -359,21 +359,21 @@ describe('what is handed over', () => {
     ]);
   });
 
-  it('under a key keeps any other payment from being offered or taken under it', async () => {
+  it('blocks every other payment under its idempotency key', async () => {
     const journal = memoryJournal();
     const service = await serve(journal);
     const wallet = await sandbox.createWallet({ USDC: '1' });
     const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`, { idempotencyKey: 'order-7' });
-    const [one, two] = [await buyer.post(service), await buyer.post(service)];
-    const first = await buyer.sign(one.body.payment?.transaction);
-    const second = await buyer.sign(two.body.payment?.transaction);
+    const plans = [await buyer.post(service), await buyer.post(service)];
+    const first = await buyer.sign(plans[0]?.body.payment?.transaction);
+    const second = await buyer.sign(plans[1]?.body.payment?.transaction);
     const ready = await buyer.post(service, { signedPayment: first });
     expect(ready.body.state).toBe('ready_to_present');
     expect(await buyer.post(service, { signedPayment: second })).toMatchObject({
       status: 409,
       body: { code: 'idempotency_mismatch' },
     });
-    // A caller that knows the key alone is not given what the seller would serve any caller for.
+    // The key alone does not return the header: the seller serves any caller that presents it.
     const { header: _header, ...known } = ready.body;
     expect((await buyer.post(service)).body).toEqual({ ...known, state: 'submitted' });
     const elsewhere = await buyerOf(wallet, `${sandbox.apiUrl}/memo`, {
@@ -396,7 +396,7 @@ describe('what is handed over', () => {
     expect(await attemptsOf(journal, wallet)).toHaveLength(1);
   });
 
-  it('under a key does not answer for a purchase of another price, payee or token at the same address', async () => {
+  it('rejects its key for another price, payee or token at the same address', async () => {
     const journal = memoryJournal();
     const service = await serve(journal);
     const [wallet, payee] = await Promise.all([
@@ -430,31 +430,31 @@ describe('what is handed over', () => {
     }
   });
 
-  it('and has landed already is not put on record: its bytes are public', async () => {
+  it('is not recorded when the swap has already landed, because its bytes are public', async () => {
     const [first, journal] = [memoryJournal(), memoryJournal()];
-    const [one, other] = [await serve(first), await serve(journal)];
+    const [sender, other] = [await serve(first), await serve(journal)];
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
-    const signedSwap = await buyer.sign((await buyer.post(one)).body.swap?.transaction);
-    await untilState('ready_to_sign', () => buyer.post(one, { signedSwap }));
+    const signedSwap = await buyer.sign((await buyer.post(sender)).body.swap?.transaction);
+    await untilState('ready_to_sign', () => buyer.post(sender, { signedSwap }));
     const answer = await buyer.post(other, { signedSwap });
     expect([answer.body.state, answer.body.id]).toEqual(['ready_to_sign', undefined]);
     expect(await attemptsOf(journal, wallet)).toEqual([]);
   });
 
-  it('and has paid already is not put on record either, and what became of it is told', async () => {
+  it('is reported as settled and not recorded when the payment has already landed', async () => {
     const [first, journal] = [memoryJournal(), memoryJournal()];
-    const [one, other] = [
+    const [sender, other] = [
       await serve(first),
       await serve(journal, { policy: { maxPerDay: '0.01' } }),
     ];
-    // It takes all that there is, so that nothing is left to pay it with.
+    // The payment takes the whole balance, so the wallet cannot pay it again.
     const wallet = await sandbox.createWallet({ USDC: '0.01' });
     const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
-    const signedPayment = await buyer.sign((await buyer.post(one)).body.payment?.transaction);
-    const ready = await buyer.post(one, { signedPayment });
+    const signedPayment = await buyer.sign((await buyer.post(sender)).body.payment?.transaction);
+    const ready = await buyer.post(sender, { signedPayment });
     expect((await buyer.present(ready)).status).toBe(200);
-    const settled = await untilState('settled', () => buyer.post(one, { signedPayment }));
+    const settled = await untilState('settled', () => buyer.post(sender, { signedPayment }));
     const told = await buyer.post(other, { signedPayment });
     expect(told).toEqual({
       status: 200,
@@ -466,7 +466,7 @@ describe('what is handed over', () => {
   it.each([
     ['under a key', { idempotencyKey: 'order-3' }],
     ['without a key', {}],
-  ])('is taken again %s, if the journal failed after it had reserved it', async (_, fixed) => {
+  ])('is accepted again %s when the journal failed after its reservation', async (_, fields) => {
     const kept = memoryJournal({ outbox: true });
     const failing = new Set<string>();
     const once = <T>(name: string, call: () => Promise<T>) =>
@@ -478,12 +478,12 @@ describe('what is handed over', () => {
     };
     const service = await serve(journal);
     const wallet = await sandbox.createWallet({ USDC: '1' });
-    // One in flight keeps what is reserved from being taken for what an ended process left.
+    // A payment in flight shows that this process lives, so its reservation is no orphan.
     const before = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
     await before.post(service, {
       signedPayment: await before.sign((await before.post(service)).body.payment?.transaction),
     });
-    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`, fixed);
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`, fields);
     const signedPayment = await buyer.sign((await buyer.post(service)).body.payment?.transaction);
     failing.add('put').add('release');
     expect((await buyer.post(service, { signedPayment })).status).toBe(503);
@@ -498,11 +498,11 @@ describe('what is handed over', () => {
     ]);
   });
 
-  it('is given up when the payment that its swap was for is not signed, and its budget is free again', async () => {
+  it('ends as unpaid and frees its budget when no payment follows the swap', async () => {
     const journal = memoryJournal({ outbox: true });
     let giveUp = (): void => undefined;
     const patience = new Promise<void>((resolve) => (giveUp = resolve));
-    // Only what waits for minutes is the test's to end.
+    // The test ends waits of more than a minute; shorter waits run as usual.
     const idle = (ms: number, signal?: AbortSignal) =>
       ms > 60_000 ? patience : systemRuntime.idle(ms, signal);
     const { rpcUrl, jupiterUrl } = sandbox;
@@ -514,18 +514,18 @@ describe('what is handed over', () => {
     opened.push(transport);
     const wallet = await sandbox.createWallet({ SOL: '0.5', USDC: '0' });
     const { paymentRequired, sign } = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
-    const asked = { paymentRequired, wallet: wallet.address, autoSwap: true };
-    const signedSwap = await sign((await transport.autoPay(asked)).swap?.transaction);
+    const request = { paymentRequired, wallet: wallet.address, autoSwap: true };
+    const signedSwap = await sign((await transport.autoPay(request)).swap?.transaction);
     await until('the swap has landed', async () =>
-      (await transport.autoPay({ ...asked, signedSwap })).state === 'ready_to_sign'
+      (await transport.autoPay({ ...request, signedSwap })).state === 'ready_to_sign'
         ? true
         : undefined,
     );
     const elsewhere = await buyerOf(wallet, `${sandbox.apiUrl}/memo`);
-    const other = { ...asked, paymentRequired: elsewhere.paymentRequired };
+    const other = { ...request, paymentRequired: elsewhere.paymentRequired };
     await failureOf(transport.autoPay(other), 'budget_exhausted');
     giveUp();
-    // What its swap took stays counted.
+    // The cost of the swap stays counted.
     await until('it is over', async () =>
       (await attemptsOf(journal, wallet))[0]?.state === 'unpaid' ? true : undefined,
     );
@@ -534,7 +534,7 @@ describe('what is handed over', () => {
     expect(jobs?.map(({ event: { type } }) => type)).toEqual(['swap.confirmed', 'payment.failed']);
   });
 
-  it('and is not what it should be leaves nothing on record', async () => {
+  it('is refused and not recorded when it is unsigned, foreign, misplaced or expired', async () => {
     const journal = memoryJournal();
     const service = await serve(journal);
     const [wallet, other] = await Promise.all([
@@ -543,7 +543,7 @@ describe('what is handed over', () => {
     ]);
     const poor = await sandbox.createWallet({ SOL: '0.1' });
     const [buyer, stranger] = await Promise.all(
-      [wallet, other].map((one) => buyerOf(one, `${sandbox.apiUrl}/usdc`)),
+      [wallet, other].map((owner) => buyerOf(owner, `${sandbox.apiUrl}/usdc`)),
     );
     const planned = await buyer?.post(service);
     const unsigned = planned?.body.payment?.transaction;
@@ -551,18 +551,18 @@ describe('what is handed over', () => {
     const foreign = await stranger?.sign(
       await stranger.post(service).then(({ body }) => body.payment?.transaction),
     );
-    for (const given of [
+    for (const fields of [
       { signedPayment: unsigned },
       { signedPayment: foreign },
       { signedSwap: signedPayment },
       { signedSwap: unsigned },
     ]) {
-      expect(await buyer?.post(service, given)).toMatchObject({
+      expect(await buyer?.post(service, fields)).toMatchObject({
         status: 400,
         body: { code: 'invalid_option' },
       });
     }
-    // One that its wallet could not pay, and one that no chain takes any more.
+    // A payment that its wallet cannot afford, and a payment that the chain no longer accepts.
     const empty = await buyerOf(poor, `${sandbox.apiUrl}/usdc`, { autoSwap: false });
     expect((await empty.post(service)).body.state).toBe('insufficient_funds');
     sandbox.controls.node.warp();
@@ -570,12 +570,12 @@ describe('what is handed over', () => {
       status: 400,
       body: { code: 'invalid_option' },
     });
-    for (const one of [wallet, other, poor]) expect(await attemptsOf(journal, one)).toEqual([]);
+    for (const owner of [wallet, other, poor]) expect(await attemptsOf(journal, owner)).toEqual([]);
   });
 });
 
-describe('the outside', () => {
-  it('is told of the swap and of the payment by the journal, under the id of the answers', async () => {
+describe('an auto-pay service', () => {
+  it('records events for the swap and the payment under the id of its answers', async () => {
     const journal = memoryJournal({ outbox: true });
     const service = await serve(journal);
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
@@ -593,36 +593,36 @@ describe('the outside', () => {
     ]);
   });
 
-  it('may speak to it as to a transport: the key goes along, and what comes back is held to its shape', async () => {
+  it('answers as the local transport does, and refuses an invalid key', async () => {
     const service = await serve(memoryJournal());
     const wallet = await sandbox.createWallet({ USDC: '1' });
     const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
     const transport = remote(service.url);
-    const asked = {
+    const request = {
       paymentRequired: buyer.paymentRequired,
       wallet: wallet.address,
       idempotencyKey: 'order-9',
     };
-    const planned = await transport.autoPay(asked);
+    const planned = await transport.autoPay(request);
     const signedPayment = await buyer.sign(planned.payment?.transaction);
-    const ready = await transport.autoPay({ ...asked, signedPayment });
+    const ready = await transport.autoPay({ ...request, signedPayment });
     expect(ready).toMatchObject({
       state: 'ready_to_present',
       id: expect.stringMatching(/^[0-9a-f]{24}$/) as string,
     });
-    for (const one of [transport, service.transport])
-      expect(await one.autoPay({ ...asked, signedPayment })).toEqual({
+    for (const peer of [transport, service.transport])
+      expect(await peer.autoPay({ ...request, signedPayment })).toEqual({
         ...ready,
         state: 'submitted',
       });
-    for (const one of [transport, service.transport]) {
-      await failureOf(one.autoPay({ ...asked, idempotencyKey: 'ä' }), 'invalid_option');
+    for (const peer of [transport, service.transport]) {
+      await failureOf(peer.autoPay({ ...request, idempotencyKey: 'ä' }), 'invalid_option');
     }
   });
 });
 
 describe('a transport with a journal', () => {
-  it('that was closed pays no more, and leaves what is open in the journal', async () => {
+  it('pays nothing after it was closed, and keeps its open payment in the journal', async () => {
     const journal = memoryJournal();
     const service = await serve(journal);
     const wallet = await sandbox.createWallet({ USDC: '1' });
@@ -638,13 +638,13 @@ describe('a transport with a journal', () => {
     expect(await attemptsOf(journal, wallet)).toMatchObject([{ state: 'signed' }]);
     const next = await serve(journal);
     await next.transport.resume();
-    await until('the next one finds it settled', async () => {
+    await until('the next service finds the payment settled', async () => {
       const [attempt] = await attemptsOf(journal, wallet);
       return attempt?.state === 'settled' ? attempt : undefined;
     });
   });
 
-  it('takes up what another process over the same database left, while it lives itself', async () => {
+  it('settles a payment that a closed process left in the shared database', async () => {
     const connectionString = await postgres.createDatabase();
     const [theirs, journal] = [
       postgresJournal({ connectionString }),
@@ -658,7 +658,7 @@ describe('a transport with a journal', () => {
         rounds.push(resolve);
         signal?.addEventListener('abort', () => reject(new Error('closed')));
       });
-    // Only the minute between two rounds is the test's to end.
+    // The test ends the minute between two rounds; other waits run as usual.
     const idle = (ms: number, signal?: AbortSignal) =>
       ms === 60_000 ? round(signal) : systemRuntime.idle(ms, signal);
     const { rpcUrl, jupiterUrl } = sandbox;
@@ -670,11 +670,11 @@ describe('a transport with a journal', () => {
     const service = await serve(theirs);
     const wallet = await sandbox.createWallet({ USDC: '1' });
     const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
-    // Of the same wallet, so that it is in this one's session all the time.
-    const asked = { paymentRequired: buyer.paymentRequired, wallet: wallet.address };
+    // A payment of the same wallet keeps the wallet's session of this transport open.
+    const request = { paymentRequired: buyer.paymentRequired, wallet: wallet.address };
     const own = await transport.autoPay({
-      ...asked,
-      signedPayment: await buyer.sign((await transport.autoPay(asked)).payment?.transaction),
+      ...request,
+      signedPayment: await buyer.sign((await transport.autoPay(request)).payment?.transaction),
     });
     const ready = await buyer.post(service, {
       signedPayment: await buyer.sign((await buyer.post(service)).body.payment?.transaction),
@@ -694,7 +694,7 @@ describe('a transport with a journal', () => {
     ]);
   });
 
-  it('keeps no process alive by what it follows', async () => {
+  it('lets its process end while it follows an open payment', async () => {
     const wallet = await sandbox.createWallet({ USDC: '1' });
     const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
     const service = await serve(memoryJournal());
@@ -710,7 +710,7 @@ describe('a transport with a journal', () => {
       {
         cwd: ROOT,
         stdio: ['ignore', 'pipe', 'inherit'],
-        // A process that does not end by itself is ended, and that is seen in its exit code.
+        // The timeout kills a process that does not end, and the exit code shows it.
         timeout: 25_000,
       },
     );
@@ -720,7 +720,7 @@ describe('a transport with a journal', () => {
     expect({ said, code }).toEqual({ said: 'ready_to_present', code: 0 });
   });
 
-  it('needs to be told where the payment is asked for, and a key that can be kept', async () => {
+  it('refuses a request without the URL of the 402 or with an invalid key', async () => {
     const service = await serve(memoryJournal());
     const wallet = await sandbox.createWallet({ USDC: '1' });
     const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);

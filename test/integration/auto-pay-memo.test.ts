@@ -9,7 +9,7 @@ const open: { close(): Promise<void> }[] = [];
 
 beforeAll(async () => void (sandbox = await createSandbox({ confirmationMs: 20 })));
 afterEach(async () => {
-  for (const one of open.splice(0)) await one.close();
+  for (const service of open.splice(0)) await service.close();
 });
 afterAll(() => sandbox.close());
 
@@ -23,8 +23,8 @@ const attemptsOf = (journal: Journal, wallet: SandboxWallet): Promise<Attempt[]>
   listOf(journal.attempts({ wallet: wallet.address, network: SOLANA_MAINNET }));
 const usdc = (query = '') => `${sandbox.apiUrl}/usdc${query}`;
 
-describe('a payment that was planned under a key', () => {
-  it('is taken at its own address and under its own key alone', async () => {
+describe('a payment that was planned under an idempotency key', () => {
+  it('is accepted only at its own address and under its own key', async () => {
     const journal = memoryJournal();
     const service = await serve(journal);
     const wallet = await sandbox.createWallet({ USDC: '1' });
@@ -45,13 +45,13 @@ describe('a payment that was planned under a key', () => {
     );
     expect(await attemptsOf(journal, wallet)).toEqual([]);
     expect((await buyer.post(service, { signedPayment })).body.state).toBe('ready_to_present');
-    // On record it is no other purchase's either.
+    // A recorded payment does not pay for another purchase either.
     expect(await elsewhere.post(service, { signedPayment, idempotencyKey: 'b' })).toMatchObject(
       refused,
     );
   });
 
-  it("has a memo of 32 hex digits, as every payment's, and a seller's own memo is taken as before", async () => {
+  it("has a memo of 32 hex digits, or the seller's own memo under any key", async () => {
     const journal = memoryJournal();
     const service = await serve(journal);
     const wallet = await sandbox.createWallet({ USDC: '1' });
@@ -59,15 +59,15 @@ describe('a payment that was planned under a key', () => {
       await buyerOf(wallet, usdc(), { idempotencyKey: 'c' }),
       await buyerOf(wallet, `${sandbox.apiUrl}/memo`),
     ];
-    for (const [one, idempotencyKey] of [[buyer, 'c'] as const, [memo, 'd'] as const]) {
-      const signedPayment = await one.sign(
-        (await one.post(service, { idempotencyKey: 'other' })).body.payment?.transaction,
+    for (const [payer, idempotencyKey] of [[buyer, 'c'] as const, [memo, 'd'] as const]) {
+      const signedPayment = await payer.sign(
+        (await payer.post(service, { idempotencyKey: 'other' })).body.payment?.transaction,
       );
-      const planned = await one.sign(
-        (await one.post(service, { idempotencyKey })).body.payment?.transaction,
+      const planned = await payer.sign(
+        (await payer.post(service, { idempotencyKey })).body.payment?.transaction,
       );
-      const answer = await one.post(service, {
-        signedPayment: one === memo ? signedPayment : planned,
+      const answer = await payer.post(service, {
+        signedPayment: payer === memo ? signedPayment : planned,
         idempotencyKey,
       });
       expect(answer.body.state).toBe('ready_to_present');
@@ -78,7 +78,7 @@ describe('a payment that was planned under a key', () => {
     ]);
   });
 
-  it("is refused under its own key if a seller's memo let it be taken under another: that key would pay once more", async () => {
+  it("is refused under its own key after a seller's memo let another key use it", async () => {
     const service = await serve(memoryJournal());
     const wallet = await sandbox.createWallet({ USDC: '1' });
     const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/memo`);
@@ -94,7 +94,7 @@ describe('a payment that was planned under a key', () => {
       body: { code: 'invalid_option', details: { option: 'signedPayment' } },
     };
     expect(await buyer.post(service, { signedPayment, ...mine })).toMatchObject(refused);
-    // Without a key it is a question about the bytes alone.
+    // Without a key the service looks the payment up by its bytes.
     expect((await buyer.post(service, { signedPayment })).body.state).toBe('submitted');
   });
 });

@@ -20,8 +20,8 @@ async function taker(...asked: Parameters<typeof startTaker>[1][number][]): Prom
   return seller.url;
 }
 
-describe('the price of a token that is no dollar', () => {
-  it('is not that of an amount which the seller chose to be huge', async () => {
+describe('the price of a token that is not a stablecoin', () => {
+  it('ignores a huge amount that the seller offers first', async () => {
     const payer = await payerOn(sandbox, { SOL: '150' }, { autoSwap: true });
     const url = await taker(['SOL', HUGE], ['SOL', '100000000000']);
     const { details } = await refusal(sandbox, payer, 'no_payable_offer', () =>
@@ -33,7 +33,7 @@ describe('the price of a token that is no dollar', () => {
     ]);
   });
 
-  it('is not that of an amount which the seller chose to be tiny', async () => {
+  it('ignores a tiny amount that the wallet paid before', async () => {
     const payer = await payerOn(sandbox, { SOL: '150' }, { autoSwap: true });
     const tiny = await taker(['SOL', '1']);
     expect((await payer.client.fetch(tiny)).status).toBe(200);
@@ -55,7 +55,7 @@ describe('the price of a token that is no dollar', () => {
     expect(await sandbox.balance(payer.address, 'USDC')).toBeGreaterThan(1_996_000_000n);
   });
 
-  it('is asked for once a minute, and by an amount of our own', async () => {
+  it('is quoted once a minute, for an amount that the client chooses', async () => {
     const asked: (string | null)[] = [];
     sandbox.controls.aggregator.lie('/swap/v1/quote', (answer, { query }) => {
       asked.push(query.get('amount'));
@@ -67,7 +67,7 @@ describe('the price of a token that is no dollar', () => {
     expect(asked).toEqual(['1000000000']);
   });
 
-  it('is refused if the answer has amounts that are none', async () => {
+  it('is refused when the quote has an output that is no positive integer', async () => {
     const payer = await payerOn(sandbox, { SOL: '5' });
     const url = await taker(['SOL', '1000']);
     for (const outAmount of ['-1000000000', 'abc', '1e3', '']) {
@@ -76,7 +76,7 @@ describe('the price of a token that is no dollar', () => {
     }
   });
 
-  it('is needed for the dollar caps, also if a cap in base units is set', async () => {
+  it('is needed for the dollar caps even when a cap in base units is set', async () => {
     const policy = { maxPerPayment: '1.00', maxPerDay: '1.00', maxAmount: { SOL: '100000000' } };
     const payer = await payerOn(sandbox, { SOL: '5' }, { policy });
     const url = await taker(['SOL', '100000000']);
@@ -86,7 +86,7 @@ describe('the price of a token that is no dollar', () => {
     await refusal(sandbox, payer, 'jupiter_unavailable', () => away.fetch(url));
   });
 
-  it('that cannot be asked for refuses its offer, not one in dollars beside it', async () => {
+  it('refuses its own offer, and not a USDC offer beside it, when no quote comes', async () => {
     sandbox.controls.aggregator.fault('*', { kind: 'status', status: 418 });
     const payer = await payerOn(sandbox, { SOL: '5', USDC: '1' });
     const url = await taker(['SOL', '1000'], ['USDC', '1000']);

@@ -20,7 +20,7 @@ async function taker(...asked: Parameters<typeof startTaker>[1][number][]): Prom
 
 describe('a swap for a payment', () => {
   it.each(['USDC', 'SOL'] as const)(
-    'takes no more %s than what it buys sells for',
+    'is refused when it takes more %s than its output sells for',
     async (held) => {
       oneSided(sandbox, 'BONK', 400n);
       const payer = await payerOn(
@@ -38,7 +38,7 @@ describe('a swap for a payment', () => {
     },
   );
 
-  it('may cost what policy.maxSwapLossBps says', async () => {
+  it('may lose as much as policy.maxSwapLossBps allows', async () => {
     oneSided(sandbox, 'BONK', 2n);
     const funds = { SOL: '0.1', USDC: '5' };
     const url = await taker(['BONK', '4500000000']);
@@ -54,7 +54,7 @@ describe('a swap for a payment', () => {
     expect((await bold.fetch(url)).status).toBe(200);
   });
 
-  it('out of a token without a price needs the caller’s bound on it', async () => {
+  it('needs policy.maxInAmount when its input token has no price', async () => {
     sandbox.controls.aggregator.noRoute('BONK', 'USDC');
     sandbox.controls.aggregator.noRoute('BONK', 'USDT');
     const url = await taker(['PYUSD', '10000']);
@@ -72,7 +72,7 @@ describe('a swap for a payment', () => {
     expect((await bounded.fetch(url)).status).toBe(200);
   });
 
-  it('out of SOL for dollars is quoted once, and valued once a minute', async () => {
+  it('from SOL to USDC asks for one quote, and for one SOL price a minute', async () => {
     const asked: (string | null)[] = [];
     sandbox.controls.aggregator.lie('/swap/v1/quote', (answer, { query }) => {
       asked.push(query.get('swapMode'));
@@ -86,7 +86,7 @@ describe('a swap for a payment', () => {
     expect(asked.sort()).toEqual(['ExactIn', 'ExactOut', 'ExactOut']);
   });
 
-  it('needs a limit on fees that a signature fits into', async () => {
+  it('is refused when policy.maxFeeLamports is below the fee of one signature', async () => {
     const payer = await payerOn(
       sandbox,
       { SOL: '1' },

@@ -29,10 +29,10 @@ async function taker(...asked: Parameters<typeof startTaker>[1][number][]): Prom
   return seller.url;
 }
 
-/** A service that quotes as it likes. */
+/** Client options for a service that answers with the quote that `change` returns. */
 const service = (change: (quote: SwapQuote, request: SwapRequest) => unknown): ClientOptions => ({
   autoSwap: true,
-  // What such a service sends is not what it is typed as: that is the point.
+  // The cast lets a test send a quote that its type forbids.
   transport: {
     ...honest,
     quote: async (request, options) =>
@@ -42,30 +42,33 @@ const service = (change: (quote: SwapQuote, request: SwapRequest) => unknown): C
 
 const times = (text: string, factor: bigint) => (BigInt(text) * factor).toString();
 
-describe('a service that the client is given', () => {
-  it.each(['1', '-1000000000', 'abc'])('sets no cap by an output of %s', async (outAmount) => {
-    const payer = await payerOn(
-      sandbox,
-      { SOL: '3', USDC: '50' },
-      service((quote) => ({ ...quote, outAmount })),
-    );
-    const url = await taker(['SOL', '1000000000']);
-    await refusal(sandbox, payer, 'amount_over_limit', () => payer.client.fetch(url));
-    const cheap = await taker(['SOL', '1000000']);
-    expect((await payer.client.fetch(cheap)).status).toBe(200);
-    expect(Number((await payer.client.spent())[0]?.used)).toBeGreaterThan(0.1);
-  });
+describe('a service as the transport of a client', () => {
+  it.each(['1', '-1000000000', 'abc'])(
+    'cannot evade a cap by an output of %s',
+    async (outAmount) => {
+      const payer = await payerOn(
+        sandbox,
+        { SOL: '3', USDC: '50' },
+        service((quote) => ({ ...quote, outAmount })),
+      );
+      const url = await taker(['SOL', '1000000000']);
+      await refusal(sandbox, payer, 'amount_over_limit', () => payer.client.fetch(url));
+      const cheap = await taker(['SOL', '1000000']);
+      expect((await payer.client.fetch(cheap)).status).toBe(200);
+      expect(Number((await payer.client.spent())[0]?.used)).toBeGreaterThan(0.1);
+    },
+  );
 
   it.each<[string, (quote: SwapQuote) => unknown]>([
-    ['nothing', () => undefined],
+    ['undefined', () => undefined],
     ['a list', () => []],
     ['an amount below zero', (quote) => ({ ...quote, inAmount: '-1' })],
     ['an amount that is a number', (quote) => ({ ...quote, outAmount: 1 })],
-    ['an age that is none', (quote) => ({ ...quote, quotedAt: 'now' })],
-    ['a provider that is none', (quote) => ({ ...quote, provider: { toString: 'x' } })],
-    ['an impact that is none', (quote) => ({ ...quote, priceImpactBps: '0' })],
-    ['a route that is none', (quote) => ({ ...quote, route: 'direct' })],
-  ])('may answer %s, which is refused', async (_name, change) => {
+    ['a word as time', (quote) => ({ ...quote, quotedAt: 'now' })],
+    ['an object as provider', (quote) => ({ ...quote, provider: { toString: 'x' } })],
+    ['a text as price impact', (quote) => ({ ...quote, priceImpactBps: '0' })],
+    ['a text as route', (quote) => ({ ...quote, route: 'direct' })],
+  ])('is refused with quote_mismatch when its quote is invalid: %s', async (_name, change) => {
     const payer = await payerOn(sandbox, { SOL: '1' }, service(change));
     const url = await taker(['USDC', '10000']);
     await refusal(sandbox, payer, 'quote_mismatch', () => payer.client.fetch(url));
@@ -99,7 +102,7 @@ describe('a service that the client is given', () => {
   it.each([
     ['an input of its own choosing', dearer],
     ['an output that it only says', overstated],
-  ])('cannot make a swap take what it likes by %s', async (_name, change) => {
+  ])('cannot make a swap take too much by %s', async (_name, change) => {
     for (const [input, output] of [
       ['SOL', 'USDC'],
       ['USDT', 'USDC'],
@@ -121,7 +124,7 @@ describe('a service that the client is given', () => {
     }
   });
 
-  it('cannot make a swap bigger than was asked for, though its price is fair', async () => {
+  it('cannot make a swap bigger than requested, even at a fair price', async () => {
     const payer = await payerOn(sandbox, { SOL: '5' }, service(wholesale));
     const url = await taker(['USDC', '10000']);
     await refusal(sandbox, payer, 'quote_mismatch', () => payer.client.fetch(url));
@@ -134,9 +137,9 @@ describe('a service that the client is given', () => {
     await refusal(sandbox, payer, 'quote_mismatch', () => payer.client.swap(request));
   });
 
-  it('cannot make a later quote take more than the first was allowed to', async () => {
+  it('cannot make a second quote take more than the bound of the first', async () => {
     let quotes = 0;
-    // So old that the swap asks again.
+    // The first quote is so old that the swap asks for a second.
     const later = service((quote) => (++quotes === 1 ? { ...quote, quotedAt: 1 } : dearer(quote)));
     const payer = await payerOn(sandbox, { SOL: '5' }, later);
     const url = await taker(['USDC', '10000']);
@@ -144,7 +147,7 @@ describe('a service that the client is given', () => {
     expect(quotes).toBe(2);
   });
 
-  it('swaps by name at a price that our own Jupiter confirms', async () => {
+  it("builds a swap at a price that the client's own Jupiter confirms", async () => {
     const payer = await payerOn(
       sandbox,
       { SOL: '1' },
@@ -159,7 +162,7 @@ describe('a service that the client is given', () => {
     expect(BigInt(swapped.outAmount)).toBeGreaterThanOrEqual(1_000_000n);
   });
 
-  it('swaps without our own Jupiter only within policy.maxInAmount', async () => {
+  it("builds a swap without the client's own Jupiter only within policy.maxInAmount", async () => {
     const jupiterUrl = `${sandbox.jupiterUrl}/nowhere`;
     const payer = await payerOn(
       sandbox,
@@ -198,7 +201,7 @@ describe('a swap that the local transport builds', () => {
     return transport.buildSwap({ wallet: address, quote });
   };
 
-  it('costs no more than policy.maxFeeLamports, its signature included', async () => {
+  it('costs at most policy.maxFeeLamports, including its signature', async () => {
     const { priorityFeeLamports } = await built('5100');
     expect(Number(priorityFeeLamports)).toBeLessThanOrEqual(100);
     await expect(built('4999')).rejects.toMatchObject({

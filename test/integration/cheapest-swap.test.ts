@@ -9,10 +9,10 @@ const { aggregator } = sandbox.controls;
 
 const FUNDS = { SOL: '1', USDT: '5', PYUSD: '1' } as const;
 
-/** All of the SOL is kept for fees and rent. */
+/** Fees and rent need all of the SOL, so no swap can use it. */
 const HELD = { SOL: '0.008', USDT: '5', BONK: '1000000' } as const;
 
-/** The token that a payment in USDC is made from, and the plan's before it. */
+/** Returns the input token of the swap for a payment in USDC, which the plan must name too. */
 async function swappedFrom(
   options: ClientOptions = {},
   funds: Parameters<typeof payerOn>[1] = FUNDS,
@@ -28,29 +28,29 @@ async function swappedFrom(
   return used;
 }
 
-describe('a swap for a payment is made', () => {
-  it('from the stablecoin that there is most of, if all cost about the same', async () => {
+describe('a swap for a payment', () => {
+  it('takes the stablecoin with the largest balance when all cost about the same', async () => {
     expect(await swappedFrom()).toBe('USDT');
   });
 
-  it('from the stablecoin that costs less', async () => {
+  it('takes the cheaper stablecoin', async () => {
     aggregator.setPriceImpact('USDT', 'USDC', 60);
     aggregator.setPriceImpact('SOL', 'USDC', 60);
     expect(await swappedFrom()).toBe('PYUSD');
   });
 
-  it('from SOL, if each stablecoin costs more than that', async () => {
+  it('takes SOL when each stablecoin costs more', async () => {
     aggregator.setPriceImpact('USDT', 'USDC', 80);
     aggregator.setPriceImpact('PYUSD', 'USDC', 80);
     expect(await swappedFrom()).toBe('SOL');
   });
 
-  it('from a token that is not pinned, if all that are pinned cost more than that', async () => {
+  it('takes a token that is not pinned when all pinned tokens cost more', async () => {
     aggregator.setPriceImpact('USDT', 'USDC', 80);
     expect(await swappedFrom({}, HELD)).toBe('BONK');
   });
 
-  it('from a token that is not pinned no more for a while, once a swap out of it came to nothing', async () => {
+  it('takes a pinned token after a swap from a token that is not pinned failed', async () => {
     aggregator.setPriceImpact('USDT', 'USDC', 80);
     const { client } = await payerOn(sandbox, HELD, { autoSwap: true });
     const url = `${sandbox.apiUrl}/usdc`;
@@ -61,27 +61,29 @@ describe('a swap for a payment is made', () => {
     expect(receipt?.swap?.inputMint).toBe(sandbox.mints.USDT.address);
   });
 
-  /** What a client that notes its questions has quoted exact outputs from. */
-  function watching(answered: (from: string | null) => Promise<void> = async () => undefined) {
+  /** A fetch that notes the input mint of each ExactOut quote, and waits for `beforeAnswer`. */
+  function watching(
+    beforeAnswer: (inputMint: string | null) => Promise<void> = async () => undefined,
+  ) {
     const quoted: (string | null)[] = [];
     const watched: typeof fetch = async (input, init) => {
       const { searchParams } = new URL(input instanceof Request ? input.url : input);
       if (searchParams.get('swapMode') === 'ExactOut') {
         quoted.push(searchParams.get('inputMint'));
-        await answered(searchParams.get('inputMint'));
+        await beforeAnswer(searchParams.get('inputMint'));
       }
       return fetch(input, init);
     };
     return { fetch: watched, quoted };
   }
 
-  it('without more questions, if the first that is pinned costs little', async () => {
+  it('asks for no second quote when the first pinned token costs little', async () => {
     const { fetch: watched, quoted } = watching();
     expect(await swappedFrom({ fetch: watched }, { ...FUNDS, BONK: '1000000' })).toBe('USDT');
     expect([...new Set(quoted)]).toEqual([sandbox.mints.USDT.address]);
   });
 
-  it('from another that is pinned, if the quote for the first does not come', async () => {
+  it('takes the second pinned token when no quote for the first arrives', async () => {
     let end = () => undefined;
     const ended = new Promise<void>((resolve) => (end = () => void resolve()));
     const { fetch: watched } = watching(async (from) => {
@@ -91,14 +93,14 @@ describe('a swap for a payment is made', () => {
     end();
   });
 
-  it('from what has a route, whatever it costs', async () => {
+  it('takes the only token with a route, at any cost', async () => {
     aggregator.setPriceImpact('USDT', 'USDC', 80);
     aggregator.noRoute('SOL', 'USDC');
     aggregator.untradable('PYUSD');
     expect(await swappedFrom()).toBe('USDT');
   });
 
-  it('in the order that the caller gave, whatever it costs', async () => {
+  it("follows the caller's order of swapFrom, at any cost", async () => {
     aggregator.setPriceImpact('USDT', 'USDC', 80);
     expect(await swappedFrom({ swapFrom: ['USDT', 'SOL'] })).toBe('USDT');
   });

@@ -14,7 +14,7 @@ const sandbox = await useSandbox({ confirmationMs: 20 });
 const command = useCommand(sandbox);
 const url = `${sandbox.apiUrl}/usdc`;
 
-/** A wallet, and the environment that gives its key, and a journal of its own, to a command. */
+/** A new wallet, and the environment that gives a command its key and a separate journal. */
 async function buyer(funds: Parameters<typeof sandbox.createWallet>[0]) {
   const { address, secretKey } = await sandbox.createWallet(funds);
   return {
@@ -27,7 +27,7 @@ async function buyer(funds: Parameters<typeof sandbox.createWallet>[0]) {
   };
 }
 
-/** What the entries of `Assets:Wallet` come to, by token. */
+/** Sums the entries of `Assets:Wallet` by token. */
 function walletChange(ledger: string): ReadonlyMap<string, string> {
   const sums = new Map<string, bigint>();
   for (const [, sign, amount = '', token = ''] of ledger.matchAll(
@@ -48,7 +48,7 @@ const spent = async ({ address }: { readonly address: string }) =>
   timesSpent(sandbox, { address }, 'USDC');
 
 describe('exact-change fetch', () => {
-  it('pays after a swap, puts the answer alone on standard output, and the receipt beside it', async () => {
+  it('pays after a swap, and prints the body to stdout and the receipt to stderr', async () => {
     const { address, env } = await buyer({ SOL: '0.5' });
     const { code, stdout, stderr } = await command.run(['fetch', '--yes', url], { env });
     expect({ code, stdout }).toEqual({
@@ -58,7 +58,7 @@ describe('exact-change fetch', () => {
     expect(stderr).toMatch(/Paid 0\.01 USDC to .*\nSwapped .* SOL into 0\.05 USDC/);
     expect(stderr).toContain('State settled');
     expect(await sandbox.balance(address, 'USDC')).toBe(40_000n);
-    // As entries of accounting: what the wallet got and gave is what the chain shows, to the unit.
+    // The accounting entries match the balances on the chain to the base unit.
     const { stdout: ledger } = await command.run(['receipts', '--ledger', 'hledger'], { env });
     const change = walletChange(ledger);
     expect(change.get('USDC')).toBe('0.04');
@@ -66,7 +66,7 @@ describe('exact-change fetch', () => {
     expect(change.get('SOL')).toBe(`-${formatUiAmount(lamports, 9)}`);
   });
 
-  it('takes the options of curl', async () => {
+  it('accepts the options of curl', async () => {
     const { env } = await buyer({ USDC: '1' });
     const file = join(command.folder, 'answer.json');
     const { code } = await command.run(
@@ -92,7 +92,7 @@ describe('exact-change fetch', () => {
     expect((await command.run(['fetch', '-f', missing], { env })).code).toBe(22);
   });
 
-  it('says by its end what happened to the money', async () => {
+  it('ends with an exit code for each fate of the money', async () => {
     const [rich, poor, other] = await Promise.all([
       buyer({ USDC: '1' }),
       buyer({}),
@@ -130,52 +130,52 @@ describe('exact-change fetch', () => {
     expect(await spent(rich)).toBe(0);
   });
 
-  it('says what it would cost, and signs nothing, with --dry-run', async () => {
-    const one = await buyer({ SOL: '0.5' });
-    const { code, stdout } = await command.run(['fetch', '--dry-run', url], one);
+  it('prints the cost and signs nothing with --dry-run', async () => {
+    const wallet = await buyer({ SOL: '0.5' });
+    const { code, stdout } = await command.run(['fetch', '--dry-run', url], wallet);
     expect(code).toBe(0);
     expect(stdout).toMatch(/price +0\.01 USDC \(0\.01 USD\)\n/);
     expect(stdout).toMatch(/swap +at most 0\.0003\d+ SOL for at least 0\.05 USDC/);
     expect(stdout).toContain('maxPerDay: 0 of 10 USD used');
-    expect(await sandbox.balance(one.address, 'SOL')).toBe(500_000_000n);
+    expect(await sandbox.balance(wallet.address, 'SOL')).toBe(500_000_000n);
   });
 
-  it('shows the terms on a terminal, and pays only if the person says yes', async () => {
-    const one = await buyer({ USDC: '1' });
-    const asked = async (typed: string) => {
-      const run = command.onTerminal(['fetch', url], one);
+  it('shows the terms on a terminal, and pays only when the person says yes', async () => {
+    const wallet = await buyer({ USDC: '1' });
+    const answerWith = async (typed: string) => {
+      const run = command.onTerminal(['fetch', url], wallet);
       expect(await run.printed('Pay?')).toMatch(/price +0\.01 USDC \(0\.01 USD\)/);
       run.type(typed);
       return run.ended;
     };
-    // Enter alone is what a person types by habit.
-    expect(await asked('\r')).toMatchObject({ code: 3 });
-    expect(await asked('\u0003')).toMatchObject({ code: 130 });
-    expect(await spent(one)).toBe(0);
-    const yes = await asked('y');
+    // A person types Enter alone by habit, so it must not approve.
+    expect(await answerWith('\r')).toMatchObject({ code: 3 });
+    expect(await answerWith('\u0003')).toMatchObject({ code: 130 });
+    expect(await spent(wallet)).toBe(0);
+    const yes = await answerWith('y');
     expect(yes).toMatchObject({ code: 0, stdout: expect.stringContaining('"path":"/usdc"') });
-    expect(await spent(one)).toBe(1);
+    expect(await spent(wallet)).toBe(1);
   });
 
-  it('takes nothing that comes in by a pipe for a yes', async () => {
-    const one = await buyer({ USDC: '1' });
-    const { code, stderr } = await command.run(['fetch', url], { ...one, input: 'y\ny\n' });
+  it('does not accept a yes from a pipe', async () => {
+    const wallet = await buyer({ USDC: '1' });
+    const { code, stderr } = await command.run(['fetch', url], { ...wallet, input: 'y\ny\n' });
     expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining('Give --yes') });
   });
 
-  it('cleans what a seller says before it is shown on a terminal, and hands it on as it is to a pipe', async () => {
+  it('removes control characters of a seller on a terminal, and keeps them in a pipe', async () => {
     const evil = '\u001b[2J\u001b]0;owned\u0007 \u202epaid\u202c';
     const seller = await startSeller((_, response) => response.end(evil));
     onTestFinished(() => seller.close());
-    const one = await buyer({});
-    expect((await command.run(['fetch', seller.url], one)).stdout).toBe(evil);
-    const { stdout } = await command.onTerminal(['fetch', seller.url], one).ended;
+    const wallet = await buyer({});
+    expect((await command.run(['fetch', seller.url], wallet)).stdout).toBe(evil);
+    const { stdout } = await command.onTerminal(['fetch', seller.url], wallet).ended;
     expect(stdout.trim()).toBe('\ufffd[2J\ufffd]0;owned\ufffd \ufffdpaid\ufffd');
   });
 });
 
-/** A seller that keeps its first paid answer to itself, whether or not it has settled. */
-async function forgetfulSeller(settlesFirst: boolean) {
+/** A seller that never answers its first paid request, which it may settle. */
+async function silentSeller(settlesFirst: boolean) {
   let heard = (): void => undefined;
   const firstPaid = new Promise<void>((resolve) => (heard = resolve));
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -192,47 +192,47 @@ async function forgetfulSeller(settlesFirst: boolean) {
   return { url: seller.url, firstPaid };
 }
 
-describe('a fetch that ends while its payment is open', () => {
-  it('says after Ctrl-C what is open, and the same command gets what it pays for', async () => {
-    const one = await buyer({ USDC: '1' });
-    const seller = await forgetfulSeller(false);
-    const run = command.start(['fetch', '-y', seller.url], one);
+describe('exact-change fetch that ends while its payment is open', () => {
+  it('names the open payment after Ctrl-C, and the same command presents it again', async () => {
+    const wallet = await buyer({ USDC: '1' });
+    const seller = await silentSeller(false);
+    const run = command.start(['fetch', '-y', seller.url], wallet);
     await seller.firstPaid;
     run.child.kill('SIGINT');
     const { code, stderr } = await run.ended;
     expect(stderr).toMatch(/What is signed may still land: the payment \w{80,90}\./);
     expect(stderr).toContain('exact-change resume');
     expect(code).toBe(75);
-    const again = await command.run(['fetch', '-y', seller.url], one);
+    const again = await command.run(['fetch', '-y', seller.url], wallet);
     expect(again).toMatchObject({ code: 0, stdout: '{"ok":true}' });
-    expect(await spent(one)).toBe(1);
+    expect(await spent(wallet)).toBe(1);
   });
 
-  it('is told by resume after kill -9, and is not paid again', async () => {
-    const one = await buyer({ USDC: '1' });
-    const seller = await forgetfulSeller(true);
-    const run = command.start(['fetch', '-y', seller.url], one);
+  it('is found by resume after kill -9, and does not pay again', async () => {
+    const wallet = await buyer({ USDC: '1' });
+    const seller = await silentSeller(true);
+    const run = command.start(['fetch', '-y', seller.url], wallet);
     await seller.firstPaid;
     run.child.kill('SIGKILL');
     await run.ended;
-    expect(await command.json(['resume'], one)).toMatchObject({
+    expect(await command.json(['resume'], wallet)).toMatchObject({
       code: 0,
       object: { changed: [{ url: `${seller.url}/`, state: 'settled' }], open: [] },
     });
-    expect(await command.json(['fetch', '-y', seller.url], one)).toMatchObject({
+    expect(await command.json(['fetch', '-y', seller.url], wallet)).toMatchObject({
       code: 76,
       object: { funds: 'spent', error: { code: 'already_spent' } },
     });
-    const again = await command.run(['fetch', '-y', '--repeatable', seller.url], one);
+    const again = await command.run(['fetch', '-y', '--repeatable', seller.url], wallet);
     expect(again).toMatchObject({ code: 0, stdout: '{"ok":true}' });
-    expect(await spent(one)).toBe(1);
+    expect(await spent(wallet)).toBe(1);
   });
 
-  it('signs nothing after a Ctrl-C that comes before', async () => {
+  it('signs nothing when Ctrl-C comes before the 402', async () => {
     const seller = await startSeller(() => undefined);
     onTestFinished(() => seller.close());
-    const one = await buyer({ USDC: '1' });
-    const run = command.start(['fetch', '-y', seller.url], one);
+    const wallet = await buyer({ USDC: '1' });
+    const run = command.start(['fetch', '-y', seller.url], wallet);
     await run.printed(`asking 127.0.0.1`);
     run.child.kill('SIGINT');
     expect(await run.ended).toMatchObject({
@@ -242,36 +242,36 @@ describe('a fetch that ends while its payment is open', () => {
   });
 });
 
-it('holds one budget for commands that run at the same time', async () => {
-  const one = await buyer({ USDC: '1' });
+it('shares one budget among commands that run at the same time', async () => {
+  const wallet = await buyer({ USDC: '1' });
   const args = ['fetch', '-y', '--max-per-day', '0.025', url];
-  const ended = await Promise.all([1, 2, 3, 4].map(() => command.json(args, one)));
+  const ended = await Promise.all([1, 2, 3, 4].map(() => command.json(args, wallet)));
   expect(ended.map(({ code }) => code).sort()).toEqual([0, 0, 3, 3]);
   for (const { code, object } of ended)
     if (code === 3) expect(object.error?.code).toBe('budget_exhausted');
-  expect(await spent(one)).toBe(2);
+  expect(await spent(wallet)).toBe(2);
 });
 
 describe('exact-change pay', () => {
-  it('prints the header for a 402 as curl shows it, which the seller takes', async () => {
-    const one = await buyer({ USDC: '1' });
+  it('prints a header that the seller accepts, for a 402 in the form of curl -i', async () => {
+    const wallet = await buyer({ USDC: '1' });
     const unpaid = await fetch(url);
     const head = [...unpaid.headers].map(([name, value]) => `${name}: ${value}`).join('\r\n');
     const shown = `HTTP/1.1 402 Payment Required\r\n${head}\r\n\r\n${await unpaid.text()}`;
     const { code, stdout } = await command.run(['pay', '--yes', '--url', url], {
-      ...one,
+      ...wallet,
       input: shown,
     });
     expect(code).toBe(0);
     const [, name = '', value = ''] = /^([\w-]+): (\S+)\n$/.exec(stdout) ?? [];
     const paid = await fetch(url, { headers: { [name]: value } });
     expect(paid.status).toBe(200);
-    expect(await spent(one)).toBe(1);
+    expect(await spent(wallet)).toBe(1);
   });
 });
 
 describe('exact-change swap', () => {
-  it('asks, swaps and says what it took', async () => {
+  it('asks, swaps and prints both amounts', async () => {
     const { address, env } = await buyer({ SOL: '0.5' });
     const args = ['swap', 'sol', 'usdc', '--amount', '5', '--exact-out'];
     expect((await command.run(args, { env })).code).toBe(3);
@@ -285,7 +285,7 @@ describe('exact-change swap', () => {
     expect(await sandbox.balance(address, 'USDC')).toBe(5_000_000n);
   });
 
-  it('swaps nothing if the price moves past what was shown while it asks', async () => {
+  it('swaps nothing when the price moves past the shown bound during the question', async () => {
     const { address, env } = await buyer({ SOL: '0.5' });
     const args = ['swap', 'sol', 'usdc', '--amount', '5', '--exact-out'];
     const run = command.onTerminal(args, { env });

@@ -9,27 +9,27 @@ const sandbox = await useSandbox({ confirmationMs: 20 });
 const dollars = async (client: Awaited<ReturnType<typeof payerOn>>['client']) =>
   (await client.spent()).find(({ cap }) => cap === 'maxPerDay')?.used;
 
-describe('a counted swap', () => {
-  it('takes of the caps what it loses, as a swap for a payment does, and not its input', async () => {
+describe('client.swap with counted: true', () => {
+  it('counts its loss against the caps, not its input', async () => {
     const { client } = await payerOn(sandbox, { SOL: '1', USDC: '1' });
     const request = { inputMint: 'SOL', outputMint: 'USDC', uiAmount: '0.1' };
     await client.swap(request);
     expect(await dollars(client)).toBe('0');
     const { outAmount } = await client.swap(request, { counted: true });
-    // 0.1 SOL are 15 dollars. Prices are within a percent, and the dearer one counts.
+    // 0.1 SOL are 15 dollars. Prices are within a percent, and the higher price counts.
     const used = Number(await dollars(client));
     expect(used).toBeGreaterThan(15 - Number(outAmount) / 1e6);
     expect(used).toBeLessThan(0.3);
     expect(await client.resume()).toEqual([]);
   });
 
-  it('is refused before it is signed if no cap has room', async () => {
+  it('is refused before it is signed when a cap has no room', async () => {
     const { client, signed } = await payerOn(
       sandbox,
       { SOL: '1', USDC: '1' },
       { policy: { limits: [{ swaps: 1, per: 'day' }], maxPerPayment: '0.30' } },
     );
-    // Into a token that is not pinned, all of it counts.
+    // A swap into a token that is not pinned counts its whole input.
     const bonk = { inputMint: 'SOL', outputMint: sandbox.mints.BONK.address, uiAmount: '0.01' };
     await failureOf(client.swap(bonk, { counted: true }), 'amount_over_limit');
     expect(signed).toEqual([]);
@@ -39,7 +39,7 @@ describe('a counted swap', () => {
     expect(signed).toHaveLength(1);
   });
 
-  it('leaves nothing counted if nothing was signed', async () => {
+  it('counts nothing when it fails before its signature', async () => {
     const journal = memoryJournal();
     const { client } = await payerOn(sandbox, { SOL: '1', USDC: '1' }, { journal });
     sandbox.controls.aggregator.setVenue({ modes: [MODE.underpay], amount: 300_000n });
@@ -49,17 +49,17 @@ describe('a counted swap', () => {
   });
 });
 
-describe('a swap that is to be no worse than an approved quote', () => {
+describe('client.swap with noWorseThan', () => {
   const { picoUsd } = sandbox.mints.SOL;
   const orders = [
     { inputMint: 'SOL', outputMint: 'USDC', uiAmount: '0.1' },
     { inputMint: 'SOL', outputMint: 'USDC', uiAmount: '15', swapMode: 'ExactOut' },
   ] as const;
-  /** What a move of the price by so many basis points leaves of it. */
+  /** Returns the SOL price after it fell by so many basis points. */
   const after = (bps: bigint) => (picoUsd * (10_000n - bps)) / 10_000n;
 
   it.each(orders)(
-    'is made within its bounds if the price moves a little ($uiAmount)',
+    'swaps within the bounds of the quote when the price moves a little ($uiAmount)',
     async (order) => {
       const { client, address } = await payerOn(sandbox, { SOL: '1', USDC: '0' });
       const approved = await client.quote(order);
@@ -71,19 +71,22 @@ describe('a swap that is to be no worse than an approved quote', () => {
     },
   );
 
-  it.each(orders)('is not signed if the price moves past it ($uiAmount)', async (order) => {
-    const { client, signed } = await payerOn(sandbox, { SOL: '1', USDC: '0' });
-    const approved = await client.quote(order);
-    sandbox.controls.aggregator.setPrice('SOL', after(60n));
-    const error = await failureOf(
-      client.swap(order, { noWorseThan: approved, counted: true }),
-      'approval_refused',
-    );
-    expect(error).toMatchObject({ funds: 'untouched', details: { reason: 'changed' } });
-    expect(signed).toEqual([]);
-  });
+  it.each(orders)(
+    'signs nothing when the price moves past the quote ($uiAmount)',
+    async (order) => {
+      const { client, signed } = await payerOn(sandbox, { SOL: '1', USDC: '0' });
+      const approved = await client.quote(order);
+      sandbox.controls.aggregator.setPrice('SOL', after(60n));
+      const error = await failureOf(
+        client.swap(order, { noWorseThan: approved, counted: true }),
+        'approval_refused',
+      );
+      expect(error).toMatchObject({ funds: 'untouched', details: { reason: 'changed' } });
+      expect(signed).toEqual([]);
+    },
+  );
 
-  it('brings nothing rather than less, if the venue moves further after the last quote', async () => {
+  it('fails when the venue pays less than the quote after the last price check', async () => {
     const [order] = orders;
     const { client, address } = await payerOn(sandbox, { SOL: '1', USDC: '0' });
     const approved = await client.quote(order);
@@ -91,12 +94,12 @@ describe('a swap that is to be no worse than an approved quote', () => {
     sandbox.controls.aggregator.setVenue({ deviationBps: -40 });
     await failureOf(client.swap(order, { noWorseThan: approved }));
     expect(await sandbox.balance(address, 'USDC')).toBe(0n);
-    // Without it this is within the slippage of a new quote.
+    // Without noWorseThan the same price is within the slippage of a new quote.
     await client.swap(order);
     expect(await sandbox.balance(address, 'USDC')).toBeLessThan(BigInt(approved.minOutAmount));
   });
 
-  it('takes nothing for a bound that is none', async () => {
+  it('refuses a bound that is no amount', async () => {
     const { client } = await payerOn(sandbox, { SOL: '1' });
     const noWorseThan = { maxInAmount: 'all', minOutAmount: '0' };
     await failureOf(client.swap(orders[0], { noWorseThan }), 'invalid_option');
@@ -104,7 +107,7 @@ describe('a swap that is to be no worse than an approved quote', () => {
 });
 
 describe('the swap tool', () => {
-  it('swaps at the price that was approved, or not at all', async () => {
+  it('swaps within the approved bounds, or is refused', async () => {
     const { client, signed, address } = await payerOn(sandbox, { SOL: '1', USDC: '0' });
     const { picoUsd } = sandbox.mints.SOL;
     let least = '';

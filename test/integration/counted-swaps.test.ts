@@ -22,8 +22,8 @@ import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
 import { answer, offerOf, settle, settlementHeader } from '../helpers/settling.js';
 import { expectCounted, worth } from '../helpers/worth.js';
 
-// What a swap took is counted by the prices of its time and by what the chain shows: neither late,
-// lost nor wrong answers make it less.
+// A swap counts by the prices of its reservation and by the balances on the chain. Late, lost or
+// wrong answers must not make it count less.
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
 
@@ -34,11 +34,11 @@ async function worthOf(wallet: string): Promise<bigint> {
   const entries = await Promise.all(
     SYMBOLS.map(async (symbol) => [symbol, await sandbox.balance(wallet, symbol)] as const),
   );
-  // One for each symbol, just made.
+  // The list above has an entry for each symbol.
   return worth(sandbox, Object.fromEntries(entries) as Record<MintSymbol, bigint>);
 }
 
-/** A wallet, and what has left it by the chain at the sandbox's own prices, in picodollars. */
+/** A payer, and the picodollars that left its wallet, by the chain and the sandbox's prices. */
 async function watched(funds: Partial<Record<MintSymbol, string>>, options: ClientOptions) {
   const payer = await payerOn(sandbox, funds, { autoSwap: true, ...options });
   const given = await worthOf(payer.address);
@@ -48,7 +48,7 @@ async function watched(funds: Partial<Record<MintSymbol, string>>, options: Clie
 const stored = (journal: Journal, { address }: Payer): Promise<Attempt[]> =>
   listOf(journal.attempts({ wallet: address, network: SOLANA_MAINNET }));
 
-/** What the first cap in dollars counts, against what has left. */
+/** Compares the use of the first dollar cap with the value that left the wallet. */
 async function expectAllCounted(
   payer: Awaited<ReturnType<typeof watched>>,
   journal: Journal,
@@ -61,7 +61,7 @@ async function expectAllCounted(
 }
 
 describe('a swap that is decided long after its call', () => {
-  /** A client that closed when its swap of SOL had landed, and was told nothing of it. */
+  /** A payer that closed after its swap of SOL landed and before any node reported it. */
   async function leftBehind(options: ClientOptions = {}) {
     const journal = memoryJournal();
     const payer = await watched({ SOL: '1' }, { swapFrom: ['SOL'], ...options, journal });
@@ -78,14 +78,14 @@ describe('a swap that is decided long after its call', () => {
   }
 
   it.each<[string, () => void]>([
-    ['its token has no price any more', () => sandbox.controls.aggregator.noRoute('SOL', '*')],
+    ['its token no longer has a price', () => sandbox.controls.aggregator.noRoute('SOL', '*')],
     ['its token has lost its price', () => sandbox.controls.aggregator.setPrice('SOL', 1n)],
     [
-      'Jupiter is away',
+      'Jupiter is down',
       () => sandbox.controls.aggregator.fault('*', { kind: 'status', status: 503 }),
     ],
-    ['all is as it was', () => undefined],
-  ])('counts what left by the prices of its time, when %s', async (_, happens) => {
+    ['nothing has changed', () => undefined],
+  ])('counts its cost at the prices of its reservation when %s', async (_, happens) => {
     const { payer, journal } = await leftBehind();
     happens();
     const client = payer.again({ swapFrom: ['SOL'], autoSwap: true, journal });
@@ -95,7 +95,7 @@ describe('a swap that is decided long after its call', () => {
     await expectAllCounted({ ...payer, client }, journal, 0n);
   });
 
-  it('counts no more than was reserved for it, when its token has become dearer', async () => {
+  it('counts at most its reservation when its input token has become dearer', async () => {
     const { payer, journal } = await leftBehind();
     const [{ swapping } = {}] = await stored(journal, payer);
     sandbox.controls.aggregator.setPrice('SOL', sandbox.mints.SOL.picoUsd * 100n);
@@ -133,11 +133,11 @@ interface Shown {
   readonly meta: Meta;
 }
 
-/** Has the node give each landed transaction with a change. */
+/** Makes the node apply `change` to each landed transaction that it returns. */
 function tellWrong(change: (meta: Meta) => void): void {
   sandbox.controls.node.intercept = (method, _, next) => {
     const answer = next();
-    // As the sandbox encodes it.
+    // The sandbox encodes its answers with these fields.
     if (method === 'getTransaction' && answer !== null) change((answer as unknown as Shown).meta);
     return answer;
   };
@@ -149,21 +149,18 @@ describe('one wrong number in the answer of a node', () => {
     postBalances.findIndex((after, index) => after > 0 && Number(preBalances[index]) === 0);
   it.each<[string, (meta: Meta) => void]>([
     ['a lower fee', (meta) => (meta.fee = 1)],
+    ['fewer lamports in the new account', (meta) => (meta.postBalances[madeAccount(meta)] = 1)],
     [
-      'fewer lamports in the account that it made',
-      (meta) => (meta.postBalances[madeAccount(meta)] = 1),
-    ],
-    [
-      'less in the account that it took from',
+      'a lower balance of the source before the swap',
       ({ preTokenBalances, postTokenBalances }) => {
         for (const { accountIndex, uiTokenAmount } of preTokenBalances) {
-          const after = postTokenBalances.find((one) => one.accountIndex === accountIndex);
+          const after = postTokenBalances.find((entry) => entry.accountIndex === accountIndex);
           if (uiTokenAmount.amount === '5000000')
             uiTokenAmount.amount = String(Number(after?.uiTokenAmount.amount) + 1);
         }
       },
     ],
-  ])('makes a swap look no cheaper: %s', async (_, change) => {
+  ])('does not lower the counted cost of a swap: %s', async (_, change) => {
     const journal = memoryJournal();
     const payer = await payerOn(sandbox, { SOL: '0.5', USDT: '5' }, { autoSwap: true, journal });
     const seller = await startTaker(sandbox, [['BONK', '100000000']]);
@@ -180,7 +177,7 @@ describe('one wrong number in the answer of a node', () => {
     );
   });
 
-  it('makes no failure of a swap that went well: the transaction itself says so', async () => {
+  it('does not make a successful swap count as failed', async () => {
     const journal = memoryJournal();
     const payer = await watched({ SOL: '1' }, { swapFrom: ['SOL'], journal });
     let swap: unknown;
@@ -188,10 +185,10 @@ describe('one wrong number in the answer of a node', () => {
       const answer = next();
       if (method !== 'getSignatureStatuses') return answer;
       const [[signature]] = params as [[string]];
-      // The facilitator asks the same node, of its payment.
+      // The facilitator asks the same node for the status of the payment.
       swap ??= signature;
-      for (const one of (answer as { value: ({ err: unknown } | null)[] }).value)
-        if (one !== null && signature === swap) one.err = { Custom: 1 };
+      for (const status of (answer as { value: ({ err: unknown } | null)[] }).value)
+        if (status !== null && signature === swap) status.err = { Custom: 1 };
       return answer;
     };
     expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
@@ -201,7 +198,7 @@ describe('one wrong number in the answer of a node', () => {
   });
 });
 
-/** Every number of an answer, and what else it may be. */
+/** Yields copies of an answer, each with one number replaced. */
 function* wrongNumbers(shown: Shown): Iterable<readonly [what: string, shown: Shown]> {
   const changed = function* (
     what: string,
@@ -210,7 +207,7 @@ function* wrongNumbers(shown: Shown): Iterable<readonly [what: string, shown: Sh
   ) {
     for (const value of values) {
       const copy = structuredClone(shown);
-      change(copy.meta, value as never); // Of the kind that the field has.
+      change(copy.meta, value as never); // Each caller passes values of the field's type.
       yield [`${what} as ${String(value)}`, copy] as const;
     }
   };
@@ -227,55 +224,47 @@ function* wrongNumbers(shown: Shown): Iterable<readonly [what: string, shown: Sh
       value + RENT,
       value - RENT,
       value + meta.fee,
-    ].filter((one) => one >= 0 && one !== value);
-  yield* changed('fee', near(meta.fee), (all, value) => (all.fee = value));
+    ].filter((candidate) => candidate >= 0 && candidate !== value);
+  yield* changed('fee', near(meta.fee), (copy, value) => (copy.fee = value));
   for (const list of ['preBalances', 'postBalances'] as const)
     for (const [index, value] of meta[list].entries())
-      yield* changed(`${list}[${index}]`, near(value), (all, one) => (all[list][index] = one));
-  const others = meta.preBalances.map((_, index) => index);
+      yield* changed(
+        `${list}[${index}]`,
+        near(value),
+        (copy, wrong) => (copy[list][index] = wrong),
+      );
+  const indexes = meta.preBalances.map((_, index) => index);
   for (const list of ['preTokenBalances', 'postTokenBalances'] as const)
     for (const [index, { accountIndex, uiTokenAmount }] of meta[list].entries()) {
-      const entry = (all: Meta) => all[list][index];
-      yield* changed(`${list}[${index}]`, near(Number(uiTokenAmount.amount)), (all, one) => {
-        const found = entry(all);
-        if (found !== undefined) found.uiTokenAmount.amount = String(one);
+      const entryOf = (copy: Meta) => copy[list][index];
+      yield* changed(`${list}[${index}]`, near(Number(uiTokenAmount.amount)), (copy, wrong) => {
+        const entry = entryOf(copy);
+        if (entry !== undefined) entry.uiTokenAmount.amount = String(wrong);
       });
       yield* changed(
         `${list}[${index}].accountIndex`,
-        others.filter((one) => one !== accountIndex),
-        (all, one) => {
-          const found = entry(all);
-          if (found !== undefined) found.accountIndex = one;
+        indexes.filter((wrong) => wrong !== accountIndex),
+        (copy, wrong) => {
+          const entry = entryOf(copy);
+          if (entry !== undefined) entry.accountIndex = wrong;
         },
       );
     }
 }
 
-describe('any one wrong number in what a node gives of a swap', () => {
+describe('any wrong number in the transaction of a swap', () => {
   type Funds = Partial<Record<MintSymbol, string>>;
   it.each<[what: string, asked: MintSymbol, amount: string, funds: Funds, first: boolean]>([
-    ['SOL into a token that the wallet has', 'USDC', '500000', { SOL: '1', USDC: '0.01' }, true],
-    ['SOL into a token that is new to it', 'USDC', '500000', { SOL: '1' }, true],
-    ['a dollar into another', 'USDC', '500000', { SOL: '0.5', USDT: '5', USDC: '0.01' }, true],
-    ['a dollar into another that is new to it', 'USDC', '500000', { SOL: '0.5', USDT: '5' }, true],
-    ['a token that is no dollar', 'USDC', '500000', { SOL: '0.5', BONK: '1000000' }, true],
-    [
-      'a dollar into a token that is not pinned',
-      'BONK',
-      '100000000',
-      { SOL: '0.5', USDT: '5' },
-      true,
-    ],
-    [
-      'a dollar into wrapped SOL that is new to it',
-      'SOL',
-      '1000000',
-      { SOL: '0.005', USDC: '5' },
-      true,
-    ],
-    ['a dollar into wrapped SOL that it has', 'SOL', '1000000', { SOL: '0.005', USDC: '5' }, false],
-    ['SOL that is only wrapped', 'SOL', '1000000', { SOL: '1' }, true],
-  ])('counts no less of a swap of %s', async (_, asked, amount, funds, first) => {
+    ['SOL into a held token', 'USDC', '500000', { SOL: '1', USDC: '0.01' }, true],
+    ['SOL into a new token', 'USDC', '500000', { SOL: '1' }, true],
+    ['USDT into held USDC', 'USDC', '500000', { SOL: '0.5', USDT: '5', USDC: '0.01' }, true],
+    ['USDT into new USDC', 'USDC', '500000', { SOL: '0.5', USDT: '5' }, true],
+    ['BONK into new USDC', 'USDC', '500000', { SOL: '0.5', BONK: '1000000' }, true],
+    ['USDT into a token that is not pinned', 'BONK', '100000000', { SOL: '0.5', USDT: '5' }, true],
+    ['USDC into new wrapped SOL', 'SOL', '1000000', { SOL: '0.005', USDC: '5' }, true],
+    ['USDC into held wrapped SOL', 'SOL', '1000000', { SOL: '0.005', USDC: '5' }, false],
+    ['SOL that the client only wraps', 'SOL', '1000000', { SOL: '1' }, true],
+  ])('does not lower the counted cost: %s', async (_, asked, amount, funds, first) => {
     const signed: Attempt[] = [];
     const inner = memoryJournal();
     const journal: Journal = {
@@ -305,20 +294,20 @@ describe('any one wrong number in what a node gives of a swap', () => {
     if (attempt === undefined || swap === undefined) throw new Error('No swap was signed.');
     const config = { encoding: 'json', commitment: 'confirmed', maxSupportedTransactionVersion: 0 };
     const truth = await rpc<Shown>(sandbox.rpcUrl, 'getTransaction', [swap.signature, config]);
-    let given = truth;
+    let shown = truth;
     const node = connectRpc({
       urls: [sandbox.rpcUrl],
       timeoutMs: 5_000,
       fetch: (_url, init) => {
         const { id } = JSON.parse(String(init?.body)) as { id: unknown };
-        return Promise.resolve(Response.json({ jsonrpc: '2.0', id, result: given }));
+        return Promise.resolve(Response.json({ jsonrpc: '2.0', id, result: shown }));
       },
     });
     onTestFinished(() => node.close());
     const { inputMint, outputMint, source, output, quoted } = swap;
     const about = { inputMint, outputMint, source, output };
     const countedBy = async (answer: Shown) => {
-      given = answer;
+      shown = answer;
       const found = await node.transaction(swap.signature).catch(() => null);
       if (found === null || found === 'newer') return costOf(attempt, true);
       const seen =
@@ -355,16 +344,16 @@ describe('any one wrong number in what a node gives of a swap', () => {
   });
 });
 
-describe('a swap beside a payment in flight, out of the account that it fills', () => {
+describe('a swap while a payment from its accounts is in flight', () => {
   const TAKEN = { USDC: 900_000n, BONK: 4_000_000_000n };
   const setVenue = (amount: bigint) =>
     sandbox.controls.aggregator.setVenue({ modes: [MODE.underpay], amount });
 
   /**
-   * Its seller takes the first payment, which is all that there is of its token, and settles
-   * nothing; the second takes a swap.
+   * A payer with a payment in flight that takes the whole balance of a token. The seller settles
+   * nothing, and the next call needs a swap.
    */
-  async function besideOne(maxPerPayment: string, symbol: 'USDC' | 'BONK' = 'USDC') {
+  async function withPaymentInFlight(maxPerPayment: string, symbol: 'USDC' | 'BONK' = 'USDC') {
     const [held, asked] = {
       USDC: ['0.95', '950000'] as const,
       BONK: ['45000', '4500000000'] as const,
@@ -382,9 +371,9 @@ describe('a swap beside a payment in flight, out of the account that it fills', 
   }
 
   it.each(['USDC', 'BONK'] as const)(
-    'brings all that was agreed of %s, if what the venue could take of that payment is more than a cap allows',
+    'must bring its full minimum of %s when no cap has room for the payment in flight',
     async (symbol) => {
-      const { payer, buys } = await besideOne('1.00', symbol);
+      const { payer, buys } = await withPaymentInFlight('1.00', symbol);
       setVenue(TAKEN[symbol]);
       expect(await failureOf(buys())).toMatchObject({ code: 'unsafe_swap', funds: 'untouched' });
       expect(await payer.left()).toBe(0n);
@@ -394,11 +383,11 @@ describe('a swap beside a payment in flight, out of the account that it fills', 
   );
 
   it.each(['USDC', 'BONK'] as const)(
-    'counts what the venue took of that payment in %s, if a cap allows that',
+    'counts the %s of the payment in flight that the venue took when a cap has room for it',
     async (symbol) => {
-      const { payer, journal, buys } = await besideOne('3.00', symbol);
+      const { payer, journal, buys } = await withPaymentInFlight('3.00', symbol);
       setVenue(TAKEN[symbol]);
-      // What is missing is held for the payment in flight.
+      // The payment in flight holds the amount that is missing.
       expect(await failureOf(buys())).toMatchObject({ code: 'insufficient_funds' });
       const left = await payer.left();
       expect(left).toBeGreaterThan(TAKEN[symbol] * sandbox.mints[symbol].picoUsd);
@@ -412,10 +401,10 @@ describe('a swap beside a payment in flight, out of the account that it fills', 
   it.each([
     ['its input', 'USDC', '100000'],
     ['its output', 'BONK', '10000000'],
-    // It lands at the second try: its guard stops the first.
-    ['its input more than a cap lets the guard leave', 'USDC', '950000'],
+    // The swap lands at the second try: its guard stops the first.
+    ['its input more than the guard may allow under a cap', 'USDC', '950000'],
   ] as const)(
-    'lands though that payment takes from %s meanwhile, into a token that is not pinned',
+    'lands in a token that is not pinned while the payment takes from %s',
     async (_, first, amount) => {
       const wallet = await sandbox.createWallet({
         SOL: '0.1',
@@ -449,7 +438,7 @@ describe('a swap beside a payment in flight, out of the account that it fills', 
       });
       onTestFinished(() => seller.close());
       const { signer } = recordingSigner(wallet.address, wallet.secretKey);
-      // The swap has counted on its accounts by then.
+      // The payment settles after the swap was composed and before it is signed.
       const late: Signer = {
         ...signer,
         signMessage: async (message, intent) => {
@@ -473,15 +462,15 @@ describe('a swap beside a payment in flight, out of the account that it fills', 
 
   it.each([
     ['policy.maxInAmount', { maxInAmount: { USDC: '150000' } }],
-    ['what was approved', { approve: () => true }],
+    ['the approved plan', { approve: () => true }],
   ])(
-    'takes no more of its input than %s, whatever payments in flight may take of it',
+    'takes no more of its input than %s, whatever the payment in flight takes',
     async (_, policy) => {
       const sellers = await Promise.all([
         startTaker(sandbox, [['USDC', '500000']]),
         startTaker(sandbox, [['USDT', '100000']]),
       ]);
-      onTestFinished(async () => void (await Promise.all(sellers.map((one) => one.close()))));
+      onTestFinished(async () => void (await Promise.all(sellers.map((seller) => seller.close()))));
       const payer = await watched(
         { SOL: '0.1', USDC: '5' },
         { swapFrom: ['USDC'], policy: { minSwap: '0', ...policy } },

@@ -11,8 +11,8 @@ import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { UNUSED, usedByCap } from '../helpers/worth.js';
 
-// A journal that never answers, and a hook that never does: each call has to end by its own
-// timeouts with nothing signed that is not on record, and nothing sent.
+// A journal or a hook that never answers: each call must end by its own timeouts, sign nothing that
+// is not recorded, and send nothing.
 
 const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
 
@@ -26,12 +26,12 @@ const never = () => new Promise<never>(() => undefined);
 const usdc = () => `${sandbox.apiUrl}/usdc`;
 const kinds = ({ signed }: Payer) => signed.map(({ kind }) => kind);
 
-/** A journal in memory, of which one method never answers for the attempts that are chosen. */
-function hanging(method: Method, which: (attempt: Attempt) => boolean = () => true): Journal {
+/** A journal in memory with a method that never answers for the attempts that `hangs` chooses. */
+function hanging(method: Method, hangs: (attempt: Attempt) => boolean = () => true): Journal {
   const inner = memoryJournal();
   const hung: Pick<Journal, Method> = {
-    reserve: (attempt, caps) => (which(attempt) ? never() : inner.reserve(attempt, caps)),
-    put: (attempt) => (which(attempt) ? never() : inner.put(attempt)),
+    reserve: (attempt, caps) => (hangs(attempt) ? never() : inner.reserve(attempt, caps)),
+    put: (attempt) => (hangs(attempt) ? never() : inner.put(attempt)),
     raise: never,
     release: never,
     similar: never,
@@ -41,7 +41,7 @@ function hanging(method: Method, which: (attempt: Attempt) => boolean = () => tr
   return { ...inner, [method]: hung[method] };
 }
 
-const payer = (funds: Funds, options: ClientOptions) =>
+const createPayer = (funds: Funds, options: ClientOptions) =>
   payerOn(sandbox, funds, { autoSwap: true, ...QUICK, ...options });
 
 interface Call {
@@ -73,9 +73,9 @@ type Name = keyof typeof CALLS;
 const NAMES = Object.keys(CALLS) as Name[]; // The keys of a literal.
 
 async function listed(client: Payer['client']): Promise<unknown[]> {
-  const all: unknown[] = [];
-  for await (const receipt of client.receipts()) all.push(receipt);
-  return all;
+  const receipts: unknown[] = [];
+  for await (const receipt of client.receipts()) receipts.push(receipt);
+  return receipts;
 }
 
 async function outcomeOf(call: Promise<unknown>): Promise<string> {
@@ -88,13 +88,13 @@ async function outcomeOf(call: Promise<unknown>): Promise<string> {
   }
 }
 
-/** Whatever was under way has had the time that a whole swap and payment of another call take. */
+/** Gives work in the background the time that a swap and a payment of another wallet take. */
 async function quiet(): Promise<void> {
   const other = await payerOn(sandbox, SWAPPER, { autoSwap: true });
   expect((await other.client.fetch(usdc())).status).toBe(200);
 }
 
-describe('a journal whose one method never answers', () => {
+describe('a journal with a method that never answers', () => {
   it.each<[method: Method, failing: readonly Name[]]>([
     ['reserve', ['fetch', 'fetch with a swap', 'pay']],
     ['put', ['fetch', 'fetch with a swap', 'pay']],
@@ -104,16 +104,16 @@ describe('a journal whose one method never answers', () => {
     ['used', ['plan', 'spent']],
     ['release', []],
   ])(
-    '%s: each call that needs it ends by timeouts.journal, and nothing is sent',
+    'ends each call that needs %s by timeouts.journal, and nothing is sent',
     async (method, failing) => {
-      const all = await Promise.all(
+      const calls = await Promise.all(
         NAMES.map(async (name) => {
           const call: Call = CALLS[name];
-          const one = await payer(call.funds, { journal: hanging(method) });
-          return { name, one, outcome: await outcomeOf(call.run(one.client)) };
+          const payer = await createPayer(call.funds, { journal: hanging(method) });
+          return { name, payer, outcome: await outcomeOf(call.run(payer.client)) };
         }),
       );
-      // An earlier payment for the same call may be what cannot be read.
+      // The journal may hold an earlier payment for the same call that the client cannot read.
       const funds = (name: Name) =>
         name.startsWith('fetch') && (method === 'similar' || method === 'attempts')
           ? 'uncertain'
@@ -122,78 +122,81 @@ describe('a journal whose one method never answers', () => {
         name,
         failing.includes(name) ? `journal_unavailable ${funds(name)}` : 'ok',
       ]);
-      expect(Object.fromEntries(all.map(({ name, outcome }) => [name, outcome]))).toEqual(
+      expect(Object.fromEntries(calls.map(({ name, outcome }) => [name, outcome]))).toEqual(
         Object.fromEntries(expected),
       );
       await quiet();
-      const failed = all.filter(({ outcome }) => outcome !== 'ok');
+      const failed = calls.filter(({ outcome }) => outcome !== 'ok');
       expect(
         failed
-          .flatMap(({ one }) => one.events.map(({ type }) => type))
+          .flatMap(({ payer }) => payer.events.map(({ type }) => type))
           .filter((type) => /sent|swap\.confirmed/.test(type)),
       ).toEqual([]);
-      // What was signed had to be written down before it might leave.
-      expect(failed.flatMap(({ one }) => kinds(one)).length).toBe(method === 'put' ? 3 : 0);
+      // Only `put` comes after a signature: the client records a signed payment before it sends it.
+      expect(failed.flatMap(({ payer }) => kinds(payer)).length).toBe(method === 'put' ? 3 : 0);
     },
   );
 });
 
-describe('a journal that falls silent', () => {
-  it('release: the reason of the failure is told', async () => {
-    const one = await payer({}, { journal: hanging('release') });
-    const error = await failureOf(one.client.fetch(usdc()), 'insufficient_funds');
+describe('a journal that stops answering', () => {
+  it('does not hide the reason of a failure when release hangs', async () => {
+    const payer = await createPayer({}, { journal: hanging('release') });
+    const error = await failureOf(payer.client.fetch(usdc()), 'insufficient_funds');
     expect(error.funds).toBe('untouched');
   });
 
-  it('once a swap is signed: it is not sent', async () => {
-    const one = await payer(SWAPPER, { journal: hanging('put', ({ swap }) => swap !== undefined) });
-    const error = await failureOf(one.client.fetch(usdc()), 'journal_unavailable');
+  it('keeps a signed swap from being sent, and the wallet stays usable', async () => {
+    const payer = await createPayer(SWAPPER, {
+      journal: hanging('put', ({ swap }) => swap !== undefined),
+    });
+    const error = await failureOf(payer.client.fetch(usdc()), 'journal_unavailable');
     expect(error).toMatchObject({ funds: 'untouched', moved: [] });
     await quiet();
-    expect(kinds(one)).toEqual(['swap']);
-    // The wallet is free.
-    expect((await one.again({ autoSwap: true }).fetch(usdc())).status).toBe(200);
+    expect(kinds(payer)).toEqual(['swap']);
+    expect((await payer.again({ autoSwap: true }).fetch(usdc())).status).toBe(200);
   });
 
-  it('once the payment is signed, after a swap: it is not sent', async () => {
-    const one = await payer(SWAPPER, {
+  it('keeps a signed payment from being sent after its swap', async () => {
+    const payer = await createPayer(SWAPPER, {
       journal: hanging('put', ({ payment }) => payment !== undefined),
     });
-    const error = await failureOf(one.client.fetch(usdc()), 'journal_unavailable');
+    const error = await failureOf(payer.client.fetch(usdc()), 'journal_unavailable');
     expect(error).toMatchObject({ funds: 'swapped', moved: [{ kind: 'swap' }] });
-    expect(one.events.map(({ type }) => type)).not.toContain('payment.sent');
+    expect(payer.events.map(({ type }) => type)).not.toContain('payment.sent');
   });
 
-  it('once the answer is there: the caller gets it, and is warned', async () => {
-    const one = await payer(HOLDER, { journal: hanging('put', ({ delivered }) => delivered) });
-    expect(await (await one.client.fetch(usdc())).json()).toMatchObject({ ok: true });
-    expect(one.events.map(({ type }) => type)).toContain('warning');
+  it('does not keep the paid response from the caller, and emits a warning', async () => {
+    const payer = await createPayer(HOLDER, {
+      journal: hanging('put', ({ delivered }) => delivered),
+    });
+    expect(await (await payer.client.fetch(usdc())).json()).toMatchObject({ ok: true });
+    expect(payer.events.map(({ type }) => type)).toContain('warning');
   });
 
-  it('in the middle of a reservation that it makes all the same: the budget is free again', async () => {
+  it('frees the budget of a reservation that it made without an answer', async () => {
     const inner = memoryJournal();
     const journal: Journal = {
       ...inner,
       reserve: (attempt, caps) => inner.reserve(attempt, caps).then(never),
     };
-    const one = await payer(HOLDER, { journal });
-    await failureOf(one.client.fetch(usdc()), 'journal_unavailable');
-    expect(await usedByCap(one.client)).toEqual(UNUSED);
+    const payer = await createPayer(HOLDER, { journal });
+    await failureOf(payer.client.fetch(usdc()), 'journal_unavailable');
+    expect(await usedByCap(payer.client)).toEqual(UNUSED);
   });
 
-  it('when its caller gives up: the call ends all the same, and nothing is sent', async () => {
-    const one = await payer(HOLDER, { journal: hanging('put') });
+  it('does not delay an abort of the caller, and nothing is sent', async () => {
+    const payer = await createPayer(HOLDER, { journal: hanging('put') });
     const controller = new AbortController();
-    const stop = one.client.on('payment.chosen', () => {
+    const stop = payer.client.on('payment.chosen', () => {
       stop();
       controller.abort('had enough');
     });
     expect(
-      await one.client
+      await payer.client
         .fetch(usdc(), { signal: controller.signal })
         .catch((error: unknown) => error),
     ).toBe('had enough');
-    expect(one.events.map(({ type }) => type)).not.toContain('payment.sent');
+    expect(payer.events.map(({ type }) => type)).not.toContain('payment.sent');
   });
 });
 
@@ -202,32 +205,32 @@ describe('policy.approve that never answers', () => {
     ['a payment', HOLDER],
     ['a swap', SWAPPER],
   ] as const)(
-    '%s: refused when timeouts.signer has passed, nothing is signed, and a late yes changes nothing',
+    'refuses %s after timeouts.signer, and a late yes signs nothing',
     async (_, funds) => {
       let answer: (yes: boolean) => void = () => undefined;
       const approve = () => new Promise<boolean>((resolve) => (answer = resolve));
-      const one = await payer(funds, { policy: { approve }, timeouts: { signer: 300 } });
-      const error = await failureOf(one.client.fetch(usdc()), 'approval_refused');
+      const payer = await createPayer(funds, { policy: { approve }, timeouts: { signer: 300 } });
+      const error = await failureOf(payer.client.fetch(usdc()), 'approval_refused');
       expect(error).toMatchObject({ funds: 'untouched', moved: [] });
       answer(true);
       await quiet();
-      expect(kinds(one)).toEqual([]);
-      expect(await usedByCap(one.client)).toEqual(UNUSED);
+      expect(kinds(payer)).toEqual([]);
+      expect(await usedByCap(payer.client)).toEqual(UNUSED);
     },
   );
 
-  it('ends with its caller', async () => {
+  it('ends the call when its caller aborts', async () => {
     let tell = (): void => undefined;
     const asked = new Promise<void>((resolve) => (tell = resolve));
     const approve = () => (tell(), never());
-    const one = await payer(HOLDER, { policy: { approve } });
+    const payer = await createPayer(HOLDER, { policy: { approve } });
     const controller = new AbortController();
-    const call = one.client
+    const call = payer.client
       .fetch(usdc(), { signal: controller.signal })
       .catch((error: unknown) => error);
     await asked;
     controller.abort('had enough');
     expect(await call).toBe('had enough');
-    expect(kinds(one)).toEqual([]);
+    expect(kinds(payer)).toEqual([]);
   });
 });

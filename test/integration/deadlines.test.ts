@@ -10,26 +10,25 @@ import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
 import { offerOf } from '../helpers/settling.js';
 
-// Peers that never answer, or answer when no call waits any more. Each call has to end by its own
-// timeouts, before the test's, and say what happened to the money; nothing may be signed or sent
-// for it afterwards.
+// Peers that never answer, or answer too late. Each call must end by its own timeouts, before the
+// test's, and report the fate of the money. Nothing may be signed or sent for it afterwards.
 
-/** Long enough for peers that do answer, on a machine that is busy. The rest keeps its defaults. */
+/** Long enough for peers that answer, on a busy machine. Other timeouts keep their defaults. */
 const QUICK = { rpc: 2_000, jupiter: 500, terms: 300, payment: 1_000, signer: 300 } as const;
 const only = (name: keyof typeof QUICK) => ({ timeouts: { [name]: QUICK[name] } });
 
 const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
-/** In front of the sandbox's own services. */
+/** Relays in front of the services of the sandbox. */
 let node: Relay;
 let jupiter: Relay;
 let api: Relay;
-/** Takes connections and never says a word. */
+/** Accepts connections and never sends a byte. */
 let mute: Server;
 const sockets = new Set<Socket>();
 let mutePort: number;
 let gonePort: number;
 
-// Bound to TCP, so never a pipe's name or null.
+// The server listens on TCP, so its address is neither the name of a pipe nor null.
 const portOf = (server: Server) => (server.address() as AddressInfo).port;
 
 beforeAll(async () => {
@@ -70,7 +69,7 @@ const kinds = ({ signed }: Payer) => signed.map(({ kind }) => kind);
 
 type Funds = Partial<Record<MintSymbol, string>>;
 
-const payer = (funds: Funds, options: ClientOptions = {}) =>
+const createPayer = (funds: Funds, options: ClientOptions = {}) =>
   payerOn(sandbox, funds, {
     rpcUrl: node.url,
     jupiterUrl: jupiter.url,
@@ -92,7 +91,7 @@ const swap = () => ({
 });
 const signalled = (signal: AbortSignal | undefined) => (signal === undefined ? {} : { signal });
 
-/** Every public call that asks a peer anything. */
+/** Every public call that sends a request. */
 const CALLS = {
   fetch: { funds: HOLDER, run: ({ client }, signal) => client.fetch(usdc(), signalled(signal)) },
   'fetch with a swap': {
@@ -124,12 +123,12 @@ type Name = keyof typeof CALLS;
 const NAMES = Object.keys(CALLS) as Name[]; // The keys of a literal.
 
 async function receiptsOf(client: Payer['client']): Promise<unknown[]> {
-  const all: unknown[] = [];
-  for await (const receipt of client.receipts()) all.push(receipt);
-  return all;
+  const receipts: unknown[] = [];
+  for await (const receipt of client.receipts()) receipts.push(receipt);
+  return receipts;
 }
 
-/** `ok`, or what one of our errors says: anything else fails the test. */
+/** Returns `ok`, or the code, funds and step of the error; a foreign error fails the test. */
 async function outcomeOf(call: Promise<unknown>): Promise<string> {
   try {
     await call;
@@ -141,26 +140,26 @@ async function outcomeOf(call: Promise<unknown>): Promise<string> {
   }
 }
 
-/**
- * Makes all calls at once, each by a wallet of its own; what became of each, and what was signed
- * for those that failed.
- */
+/** Makes all calls in parallel, each with a new wallet; returns outcomes and failed payers. */
 async function callAll(options: ClientOptions) {
-  const all = await Promise.all(
+  const calls = await Promise.all(
     NAMES.map(async (name) => {
       const call: Call = CALLS[name];
-      const one = await payer(call.funds, options);
-      return { name, one, outcome: await outcomeOf(call.run(one)) };
+      const payer = await createPayer(call.funds, options);
+      return { name, payer, outcome: await outcomeOf(call.run(payer)) };
     }),
   );
-  const failed = all.filter(({ outcome }) => outcome !== 'ok').map(({ one }) => one);
-  return { outcomes: Object.fromEntries(all.map(({ name, outcome }) => [name, outcome])), failed };
+  const failed = calls.filter(({ outcome }) => outcome !== 'ok').map(({ payer }) => payer);
+  return {
+    outcomes: Object.fromEntries(calls.map(({ name, outcome }) => [name, outcome])),
+    failed,
+  };
 }
 
 const expected = (outcome: string, ...failing: readonly Name[]) =>
   Object.fromEntries(NAMES.map((name) => [name, failing.includes(name) ? outcome : 'ok']));
 
-/** Whatever was under way has had the time that a whole swap and payment of another call take. */
+/** Gives work in the background the time that a swap and a payment of another wallet take. */
 async function quiet(): Promise<void> {
   const other = await payerOn(sandbox, SWAPPER, { autoSwap: true });
   expect((await other.client.fetch(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
@@ -172,27 +171,27 @@ describe('a node that never answers', () => {
   it.each<[method: string, failing: readonly Name[]]>([
     ['getGenesisHash', [...PAYING, 'plan', 'swap', 'warm']],
     ['getMultipleAccounts', [...PAYING, 'plan', 'swap', 'balance', 'balance of all', 'warm']],
-    // A swap out of SOL or a pinned token does without.
+    // A swap from SOL or a pinned token does not list all accounts.
     ['getTokenAccountsByOwner', ['balance of all', 'warm']],
     ['getLatestBlockhash', [...PAYING, 'swap', 'warm']],
-    // What a blockhash is held against.
+    // The client compares each blockhash with the height of the epoch info.
     ['getEpochInfo', [...PAYING, 'swap', 'warm']],
     ['getMinimumBalanceForRentExemption', ['fetch with a swap', 'plan', 'swap']],
     ['simulateTransaction', ['fetch with a swap', 'swap']],
-    // Not needed, or only once the money has moved.
+    // No call needs these methods before money has moved.
     ['getRecentPrioritizationFees', []],
     ['getSignaturesForAddress', []],
     ['getFirstAvailableBlock', []],
   ])(
-    '%s: each call that needs it ends by timeouts.rpc, and a late answer has nothing signed',
+    'ends each call that needs %s by timeouts.rpc, and a late answer signs nothing',
     async (method, failing) => {
       const held = node.hold(asks(method));
       const { outcomes, failed } = await callAll(only('rpc'));
       const outcome = `timeout untouched ${method === 'getEpochInfo' ? 'getLatestBlockhash' : method}`;
       expect(outcomes).toEqual({
         ...expected(outcome, ...failing),
-        // What it asks for, it asks for under another name; of two at once, either may be the first
-        // to end.
+        // balance() names the method that it asked for, not the check of the network. Of two
+        // parallel requests, either may end first.
         ...(method === 'getGenesisHash'
           ? {
               balance: 'timeout untouched getMultipleAccounts',
@@ -211,7 +210,7 @@ describe('a node that never answers', () => {
   it.each([
     ['takes connections and is silent', () => mutePort, 'timeout untouched'],
     ['refuses connections', () => gonePort, 'rpc_unavailable untouched'],
-  ])('and %s: the same, for each call', async (_, port, outcome) => {
+  ])('ends each call that needs it when it %s', async (_, port, outcome) => {
     const { outcomes, failed } = await callAll({
       rpcUrl: `http://127.0.0.1:${port()}`,
       ...only('rpc'),
@@ -220,7 +219,7 @@ describe('a node that never answers', () => {
       (name) => !['quote', 'resume', 'spent', 'receipts'].includes(name),
     );
     const codes = Object.fromEntries(
-      Object.entries(outcomes).map(([name, one]) => [name, one.split(' ').slice(0, 2).join(' ')]),
+      Object.entries(outcomes).map(([name, text]) => [name, text.split(' ').slice(0, 2).join(' ')]),
     );
     expect(codes).toEqual(expected(outcome, ...needing));
     expect(failed.flatMap(kinds)).toEqual([]);
@@ -228,18 +227,18 @@ describe('a node that never answers', () => {
 });
 
 describe('the offers of one 402', () => {
-  it('are compared for half a minute at most, however long each question to Jupiter may take', async () => {
+  it('are compared for 30 seconds at most, even with a longer timeouts.jupiter', async () => {
     const mint = await sandbox.createMint({ decimals: 6, picoUsd: 1_000_000n });
     const accepts = [offerOf(sandbox, { asset: mint.address, amount: '10000' })];
     const seller = await startSeller((_, response) =>
       answerTerms(response, { x402Version: 2, accepts }),
     );
     sellers.push(seller);
-    const one = await payer(SWAPPER, { timeouts: { jupiter: 600_000 } });
+    const payer = await createPayer(SWAPPER, { timeouts: { jupiter: 600_000 } });
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'], shouldAdvanceTime: true });
     onTestFinished(() => void vi.useRealTimers());
     const held = jupiter.hold(() => true);
-    const failing = failureOf(one.client.fetch(seller.url), 'timeout');
+    const failing = failureOf(payer.client.fetch(seller.url), 'timeout');
     await held.asked;
     await vi.advanceTimersByTimeAsync(30_000);
     expect(await failing).toMatchObject({
@@ -248,89 +247,89 @@ describe('the offers of one 402', () => {
       details: { step: 'choose', timeoutMs: 30_000 },
     });
     await held.release();
-    expect(kinds(one)).toEqual([]);
+    expect(kinds(payer)).toEqual([]);
   });
 });
 
-/** Has the clock of the clients, and no other, go so much further. */
+/** Moves the clock of the clients forward; every other clock stays. */
 function jump(ms: number): void {
   const { now } = systemRuntime;
   vi.spyOn(systemRuntime, 'now').mockImplementation(() => now() + ms);
 }
 
-describe('a node that falls silent about a swap that was sent', () => {
-  it('never takes it: the swap expires, twice, and nothing is paid', async () => {
-    const one = await payer(SWAPPER, only('rpc'));
+describe('a node that stops answering after a swap was signed', () => {
+  it('lets the swap expire twice, and nothing is paid, when sendTransaction hangs', async () => {
+    const payer = await createPayer(SWAPPER, only('rpc'));
     const held = node.hold(asks('sendTransaction'));
-    one.client.on('swap.signed', () => sandbox.controls.node.warp());
-    const error = await failureOf(one.client.fetch(usdc()), 'swap_expired');
+    payer.client.on('swap.signed', () => sandbox.controls.node.warp());
+    const error = await failureOf(payer.client.fetch(usdc()), 'swap_expired');
     expect(error).toMatchObject({ funds: 'untouched', moved: [] });
     await held.release();
     await quiet();
-    expect(kinds(one)).toEqual(['swap', 'swap']);
-    expect((await one.client.balance('USDC'))[0]?.amount).toBe('0');
+    expect(kinds(payer)).toEqual(['swap', 'swap']);
+    expect((await payer.client.balance('USDC'))[0]?.amount).toBe('0');
   });
 
   it.each<[what: string, methods: readonly string[], ms: number]>([
-    // confirm.ts: a minute without any status, or five without a decision.
-    ['tells no status', ['getSignatureStatuses'], 61_000],
-    ['tells no height, and does not take it', ['sendTransaction', 'getEpochInfo'], 301_000],
-  ])('%s: the call ends, its outcome is uncertain, and nothing is paid', async (_, methods, ms) => {
-    const one = await payer(SWAPPER, only('rpc'));
+    // confirm.ts: a minute without any status, or five minutes without a decision.
+    ['status', ['getSignatureStatuses'], 61_000],
+    ['block height and no send', ['sendTransaction', 'getEpochInfo'], 301_000],
+  ])('ends the call as uncertain when it answers no %s', async (_, methods, ms) => {
+    const payer = await createPayer(SWAPPER, only('rpc'));
     let held: ReturnType<typeof node.hold>[] = [];
     const asked = new Promise<void>((resolve) =>
-      one.client.on('swap.signed', () => {
+      payer.client.on('swap.signed', () => {
         held = methods.map((method) => node.hold(asks(method)));
         void held[0]?.asked.then(() => resolve());
       }),
     );
-    const failure = failureOf(one.client.fetch(usdc()), 'swap_uncertain');
+    const failure = failureOf(payer.client.fetch(usdc()), 'swap_uncertain');
     await asked;
     jump(ms);
     const error = await failure;
     expect(error).toMatchObject({ funds: 'uncertain', moved: [] });
     await Promise.all(held.map((gate) => gate.release()));
     await quiet();
-    expect(kinds(one)).toEqual(['swap']);
+    expect(kinds(payer)).toEqual(['swap']);
   });
 
-  it('does not give the transaction: the swap counts as quoted, and the payment is made', async () => {
-    const one = await payer(SWAPPER, { timeouts: { rpc: 1_000 } });
+  it('does not stop the payment when it never returns the transaction of the swap', async () => {
+    const payer = await createPayer(SWAPPER, { timeouts: { rpc: 1_000 } });
     node.hold(asks('getTransaction'));
-    expect((await one.client.fetch(usdc())).status).toBe(200);
-    expect(one.events.map(({ type }) => type)).toContain('warning');
-    expect(kinds(one)).toEqual(['swap', 'payment']);
+    expect((await payer.client.fetch(usdc())).status).toBe(200);
+    expect(payer.events.map(({ type }) => type)).toContain('warning');
+    expect(kinds(payer)).toEqual(['swap', 'payment']);
   });
 });
 
-/** A payer whose payment settled and whose answer was lost. */
-async function paidInVain(): Promise<Payer> {
-  const one = await payer(HOLDER, only('payment'));
+/** A closed payer with a settled payment and a lost response. */
+async function paidWithoutResponse(): Promise<Payer> {
+  const payer = await createPayer(HOLDER, only('payment'));
   const held = api.hold(isPaid);
-  await failureOf(one.client.fetch(usdc()), 'payment_uncertain');
+  await failureOf(payer.client.fetch(usdc()), 'payment_uncertain');
   await held.release();
-  await one.client.close();
-  return one;
+  await payer.client.close();
+  return payer;
 }
 
-describe('a node that falls silent about a payment that was sent', () => {
+describe('a node that stops answering after a payment was sent', () => {
   it.each([
     ['getGenesisHash', 'rpc'],
     ['getEpochInfo', 'rpc'],
     ['getSignaturesForAddress', 'rpc'],
     ['getSignaturesForAddress', 'payment'],
   ] as const)(
-    '%s: a repeated call and resume() end by timeouts.%s, and nothing more is signed',
+    'ends a repeated call and resume() when %s hangs, by timeouts.%s, and nothing is signed',
     async (method, timeout) => {
-      const one = await paidInVain();
+      const payer = await paidWithoutResponse();
       node.hold(asks(method));
-      const again = one.again({ rpcUrl: node.url, ...only(timeout) });
+      const again = payer.again({ rpcUrl: node.url, ...only(timeout) });
       const error = await failureOf(again.fetch(usdc()), 'payment_uncertain');
       expect(error).toMatchObject({ funds: 'uncertain', cause: { code: 'timeout' } });
-      // The network was checked with the first question, before this client was made to resume.
+      // The first request has checked the network, so resume() asks no genesis hash.
       if (method !== 'getGenesisHash')
-        await failureOf(one.again({ rpcUrl: node.url, ...only(timeout) }).resume(), 'timeout');
-      expect(kinds(one)).toEqual(['payment']);
+        await failureOf(payer.again({ rpcUrl: node.url, ...only(timeout) }).resume(), 'timeout');
+      expect(kinds(payer)).toEqual(['payment']);
     },
   );
 });
@@ -339,7 +338,7 @@ describe('a Jupiter that never answers', () => {
   const QUOTES = (request: Passing) =>
     request.path.includes('/quote') || request.path.includes('/build');
 
-  it('what is asked for first: each call that needs a price ends by timeouts.jupiter', async () => {
+  it('ends each call that needs a quote by timeouts.jupiter', async () => {
     const held = jupiter.hold(QUOTES);
     const { outcomes, failed } = await callAll(only('jupiter'));
     expect(outcomes).toEqual(
@@ -350,26 +349,26 @@ describe('a Jupiter that never answers', () => {
     expect(failed.flatMap(kinds)).toEqual([]);
   });
 
-  it('the instructions for a quote that it gave: the same', async () => {
-    const one = await payer(SWAPPER, only('jupiter'));
+  it('ends the call by timeouts.jupiter when it gives a quote and no instructions', async () => {
+    const payer = await createPayer(SWAPPER, only('jupiter'));
     let quotes = 0;
-    // Where one endpoint gives both, it gives the quote once.
+    // An endpoint that gives both quote and instructions answers the first request only.
     const held = jupiter.hold(
       (request) =>
         !QUOTES(request) ||
-        (one.events.some(({ type }) => type === 'swap.quoted') && (quotes += 1) > 0),
+        (payer.events.some(({ type }) => type === 'swap.quoted') && (quotes += 1) > 0),
     );
-    const outcome = await outcomeOf(one.client.fetch(usdc()));
+    const outcome = await outcomeOf(payer.client.fetch(usdc()));
     expect([outcome, held.count > 0]).toEqual(['timeout untouched jupiter', true]);
     await held.release();
     await quiet();
-    expect(kinds(one)).toEqual([]);
+    expect(kinds(payer)).toEqual([]);
   });
 
   it.each([
     ['takes connections and is silent', () => mutePort, 'timeout untouched jupiter'],
     ['refuses connections', () => gonePort, 'jupiter_unavailable untouched'],
-  ])('%s', async (_, port, outcome) => {
+  ])('ends each call that needs a quote when it %s', async (_, port, outcome) => {
     const { outcomes } = await callAll({
       jupiterUrl: `http://127.0.0.1:${port()}`,
       ...only('jupiter'),
@@ -379,39 +378,39 @@ describe('a Jupiter that never answers', () => {
 });
 
 describe('a seller that never answers', () => {
-  it('the paid request: the payment is uncertain after timeouts.payment, and a late answer changes nothing', async () => {
-    const one = await payer(HOLDER, only('payment'));
+  it('makes the payment uncertain after timeouts.payment', async () => {
+    const payer = await createPayer(HOLDER, only('payment'));
     const held = api.hold(isPaid);
-    const error = await failureOf(one.client.fetch(usdc()), 'payment_uncertain');
+    const error = await failureOf(payer.client.fetch(usdc()), 'payment_uncertain');
     expect(error).toMatchObject({ funds: 'uncertain', moved: [] });
     await held.release();
     await until('the chain decides', () =>
-      one.events.some(({ type }) => type === 'payment.settled') ? true : undefined,
+      payer.events.some(({ type }) => type === 'payment.settled') ? true : undefined,
     );
-    expect(kinds(one)).toEqual(['payment']);
+    expect(kinds(payer)).toEqual(['payment']);
   });
 
-  it('the paid request, if its fetch does not listen to signals: the same', async () => {
+  it('makes it uncertain after timeouts.payment even when fetch ignores signals', async () => {
     const hangs: typeof fetch = (input, init) =>
       new Headers(init?.headers).has('payment-signature')
         ? new Promise(() => undefined)
         : fetch(input, init);
-    const one = await payer(HOLDER, { fetch: hangs, ...only('payment') });
-    const error = await failureOf(one.client.fetch(usdc()), 'payment_uncertain');
+    const payer = await createPayer(HOLDER, { fetch: hangs, ...only('payment') });
+    const error = await failureOf(payer.client.fetch(usdc()), 'payment_uncertain');
     expect(error.funds).toBe('uncertain');
-    expect(kinds(one)).toEqual(['payment']);
+    expect(kinds(payer)).toEqual(['payment']);
   });
 
   it.each(['fetch', 'plan', 'pay', 'parse'] as const)(
-    'the body of a 402: %s ends by timeouts.terms, and nothing is signed',
+    'ends %s by timeouts.terms when the body of the 402 never ends, and nothing is signed',
     async (name) => {
       const seller = await startSeller((_, response) => {
         response.writeHead(402, { 'content-type': 'application/json' });
         response.write('{"x402Version":1,"accepts":[');
       });
       sellers.push(seller);
-      const one = await payer(HOLDER, only('terms'));
-      const { client } = one;
+      const payer = await createPayer(HOLDER, only('terms'));
+      const { client } = payer;
       const call = {
         fetch: () => client.fetch(seller.url),
         plan: () => client.plan(seller.url),
@@ -419,12 +418,12 @@ describe('a seller that never answers', () => {
         parse: async () => client.parse(await fetch(seller.url)),
       }[name];
       expect(await outcomeOf(call())).toBe('timeout untouched payment_required');
-      expect(kinds(one)).toEqual([]);
+      expect(kinds(payer)).toEqual([]);
     },
   );
 
-  it('the body of the 402 that answers the payment: it is rejected, without the reason', async () => {
-    const one = await payer(HOLDER, only('terms'));
+  it('rejects the payment when the body of the 402 to the paid request never ends', async () => {
+    const payer = await createPayer(HOLDER, only('terms'));
     const seller = await startSeller((request, response) => {
       if (isPaid(request)) {
         response.writeHead(402, { 'content-type': 'application/json' });
@@ -437,16 +436,16 @@ describe('a seller that never answers', () => {
       });
     });
     sellers.push(seller);
-    const error = await failureOf(one.client.fetch(`${seller.url}/usdc`), 'payment_rejected');
+    const error = await failureOf(payer.client.fetch(`${seller.url}/usdc`), 'payment_rejected');
     expect(error.funds).toBe('uncertain');
-    expect(kinds(one)).toEqual(['payment']);
+    expect(kinds(payer)).toEqual(['payment']);
   });
 
-  it('the body of the answer: it is there, and its body ends with the caller', async () => {
-    const one = await payer(HOLDER);
+  it('returns the response before its body ends, and an abort ends the body', async () => {
+    const payer = await createPayer(HOLDER);
     api.hold(isPaid, 'body');
     const controller = new AbortController();
-    const response = await one.client.fetch(usdc(), { signal: controller.signal });
+    const response = await payer.client.fetch(usdc(), { signal: controller.signal });
     expect(response.status).toBe(200);
     const text = response.text().catch((error: unknown) => error);
     controller.abort('had enough');
@@ -454,22 +453,19 @@ describe('a seller that never answers', () => {
   });
 });
 
-describe('a WebSocket that never speaks', () => {
-  it.each(['silent', 'mute'] as const)(
-    '%s: polling finds out, and the call is paid',
-    async (how) => {
-      if (how === 'silent') sandbox.controls.node.webSocket = 'silent';
-      const one = await payer(
-        SWAPPER,
-        how === 'mute' ? { wsUrl: `ws://127.0.0.1:${mutePort}` } : { wsUrl: sandbox.wsUrl },
-      );
-      expect((await one.client.fetch(usdc())).status).toBe(200);
-    },
-  );
+describe('a WebSocket that never sends a message', () => {
+  it.each(['silent', 'mute'] as const)('lets the client poll and pay: %s', async (how) => {
+    if (how === 'silent') sandbox.controls.node.webSocket = 'silent';
+    const payer = await createPayer(
+      SWAPPER,
+      how === 'mute' ? { wsUrl: `ws://127.0.0.1:${mutePort}` } : { wsUrl: sandbox.wsUrl },
+    );
+    expect((await payer.client.fetch(usdc())).status).toBe(200);
+  });
 });
 
-describe('a signer that answers when no call waits any more', () => {
-  /** Its signatures of one kind come when the test says so. */
+describe('a signer that answers after its call has ended', () => {
+  /** A payer with a signer that delays signatures of `kind` until the test calls `answer`. */
   async function slow(kind: 'swap' | 'payment', funds: Funds, options: ClientOptions) {
     const { address, secretKey } = await sandbox.createWallet(funds);
     const { signer } = recordingSigner(address, secretKey);
@@ -486,7 +482,7 @@ describe('a signer that answers when no call waits any more', () => {
       return signer.signMessage(message, intent);
     };
     return {
-      ...(await payer({}, { signer: { address, signMessage }, ...options })),
+      ...(await createPayer({}, { signer: { address, signMessage }, ...options })),
       answer,
       asked,
     };
@@ -506,41 +502,39 @@ describe('a signer that answers when no call waits any more', () => {
     ['fetch with a swap', 'swap', 'signing_failed untouched'],
     ['pay', 'payment', 'signing_failed untouched'],
     ['swap', 'swap', 'signing_failed untouched'],
-  ])(
-    '%s ends by timeouts.signer, and the late signature goes nowhere',
-    async (name, kind, code) => {
-      const call: Call = CALLS[name];
-      const one = await slow(kind, call.funds, only('signer'));
-      const sent = sentSince();
-      expect(await outcomeOf(call.run(one))).toBe(code);
-      one.answer();
-      await quiet();
-      // The other's swap, its payment by the facilitator, and its answer.
-      expect(sent()).toEqual([2, 1]);
-    },
-  );
+  ])('ends %s by timeouts.signer, and sends no late signature', async (name, kind, code) => {
+    const call: Call = CALLS[name];
+    const payer = await slow(kind, call.funds, only('signer'));
+    const sent = sentSince();
+    expect(await outcomeOf(call.run(payer))).toBe(code);
+    payer.answer();
+    await quiet();
+    // The call in `quiet` sends a swap, its payment goes through the facilitator, and the API
+    // serves it.
+    expect(sent()).toEqual([2, 1]);
+  });
 
   it.each<[name: Name, kind: 'swap' | 'payment']>([
     ['fetch', 'payment'],
     ['fetch with a swap', 'swap'],
     ['pay', 'payment'],
     ['swap', 'swap'],
-  ])('%s ends with the caller, and the late signature goes nowhere', async (name, kind) => {
+  ])('ends %s when the caller aborts, and sends no late signature', async (name, kind) => {
     const call: Call = CALLS[name];
-    const one = await slow(kind, call.funds, {});
+    const payer = await slow(kind, call.funds, {});
     const sent = sentSince();
     const controller = new AbortController();
-    const ended = call.run(one, controller.signal).catch((error: unknown) => error);
-    await one.asked;
+    const ended = call.run(payer, controller.signal).catch((error: unknown) => error);
+    await payer.asked;
     controller.abort('had enough');
     expect(await ended).toBe('had enough');
-    one.answer();
+    payer.answer();
     await quiet();
     expect(sent()).toEqual([2, 1]);
   });
 });
 
-describe('a caller that gives up', () => {
+describe('a call that its caller aborts', () => {
   const METHODS = [
     'getGenesisHash',
     'getMultipleAccounts',
@@ -554,13 +548,13 @@ describe('a caller that gives up', () => {
   ];
 
   it.each(GATES)(
-    'while %s is awaited: the call ends with the reason, and nothing is signed when the answer comes',
+    'rejects with the reason while it waits for %s, and a late answer signs nothing',
     async (_, hold) => {
-      // A token that is not pinned is looked for among all that the wallet holds.
-      const one = await payer(SWAPPER, { swapFrom: [sandbox.mints.BONK.address] });
+      // For a token that is not pinned, the client lists all token accounts of the wallet.
+      const payer = await createPayer(SWAPPER, { swapFrom: [sandbox.mints.BONK.address] });
       const held = hold();
       const controller = new AbortController();
-      const ended = one.client
+      const ended = payer.client
         .fetch(usdc(), { signal: controller.signal })
         .catch((error: unknown) => error);
       await held.asked;
@@ -568,16 +562,16 @@ describe('a caller that gives up', () => {
       expect(await ended).toBe('had enough');
       await held.release();
       await quiet();
-      expect(kinds(one)).toEqual([]);
-      expect(one.events.map(({ type }): EventName => type)).not.toContain('payment.sent');
+      expect(kinds(payer)).toEqual([]);
+      expect(payer.events.map(({ type }): EventName => type)).not.toContain('payment.sent');
     },
   );
 
-  it('while the paid request is on its way: the call ends with the reason, and the payment is not made again', async () => {
-    const one = await payer(HOLDER);
+  it('rejects with the reason during the paid request, and is not paid again', async () => {
+    const payer = await createPayer(HOLDER);
     const held = api.hold(isPaid);
     const controller = new AbortController();
-    const ended = one.client
+    const ended = payer.client
       .fetch(usdc(), { signal: controller.signal })
       .catch((error: unknown) => error);
     await held.asked;
@@ -585,26 +579,26 @@ describe('a caller that gives up', () => {
     expect(await ended).toBe('had enough');
     await held.release();
     await until('the chain decides', () =>
-      one.events.some(({ type }) => type === 'payment.settled') ? true : undefined,
+      payer.events.some(({ type }) => type === 'payment.settled') ? true : undefined,
     );
-    await failureOf(one.client.fetch(usdc()), 'already_spent');
-    expect(kinds(one)).toEqual(['payment']);
+    await failureOf(payer.client.fetch(usdc()), 'already_spent');
+    expect(kinds(payer)).toEqual(['payment']);
   });
 });
 
-describe('a client that closes', () => {
+describe('a client that closes during a call', () => {
   it.each(['getGenesisHash', 'getMultipleAccounts', 'getLatestBlockhash'])(
-    'while %s is awaited: the call says so, and nothing is signed when the answer comes',
+    'rejects it with client_closed while it waits for %s, and a late answer signs nothing',
     async (method) => {
-      const one = await payer(HOLDER);
+      const payer = await createPayer(HOLDER);
       const held = node.hold(asks(method));
-      const ended = failureOf(one.client.fetch(usdc()), 'client_closed');
+      const ended = failureOf(payer.client.fetch(usdc()), 'client_closed');
       await held.asked;
-      await one.client.close();
+      await payer.client.close();
       expect(await ended).toMatchObject({ funds: 'untouched', retry: 'never' });
       await held.release();
       await quiet();
-      expect(kinds(one)).toEqual([]);
+      expect(kinds(payer)).toEqual([]);
     },
   );
 });

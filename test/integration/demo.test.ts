@@ -4,14 +4,14 @@ import { blockWith, isShownAs } from '../helpers/guides.js';
 
 const demo = (...args: readonly string[]) => runExample('demo', ...args);
 
-/** What a step of the demo printed, without its time. */
+/** Returns the lines that a step of the demo printed, without their times. */
 const step = ({ stdout }: ExampleRun, name: string): string[] =>
   stdout.split('\n').flatMap((line) => {
     const match = /^ *\d+ ms {2}(\S+) +(.*)$/.exec(line);
     return match?.[1] === name ? [match[2] ?? ''] : [];
   });
 
-it('prints every step of a call that swaps and pays, with the numbers of this run', async () => {
+it('prints every step of a call that swaps and pays, as the README shows it', async () => {
   const run = await demo();
   expect(run).toMatchObject({ code: 0, stderr: '' });
   const order = [
@@ -57,7 +57,7 @@ it('prints every step of a call that swaps and pays, with the numbers of this ru
   const lines = run.stdout.split('\n').map((line) => line.replace(/^ *\d+ ms {2}/, ''));
   const documented = blockWith('README.md', 'npm run demo').printed.trim().split('\n');
   expect(documented.length).toBeGreaterThan(4);
-  expect(documented.filter((one) => !lines.some((line) => isShownAs(line, one)))).toEqual([]);
+  expect(documented.filter((text) => !lines.some((line) => isShownAs(line, text)))).toEqual([]);
 });
 
 it('fails when no facilitator settles', async () => {

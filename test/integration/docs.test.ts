@@ -22,15 +22,15 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Runs a block as a program. */
+/** Runs a code block of the documentation as a program. */
 function runBlock(name: string, code: string, env: NodeJS.ProcessEnv = {}): Promise<ExampleRun> {
   const path = join(folder, `${name}.mts`);
   writeFileSync(path, code);
   return runScript(path, [], { ...process.env, ...env });
 }
 
-describe('what the documentation says that is printed', () => {
-  it('is what the quick start prints, for the sandbox instead of the addresses in it', async () => {
+describe('a program in the documentation', () => {
+  it('prints the documented output: quick start, with the addresses of the sandbox', async () => {
     const { code, printed } = blockWith('README.md', "['first', 'second']");
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     const program = code
@@ -48,14 +48,14 @@ describe('what the documentation says that is printed', () => {
     );
   });
 
-  it('is what the faults of the sandbox print', async () => {
+  it('prints the documented output: faults of the sandbox', async () => {
     const { code, printed } = blockWith('docs/sandbox.md', "kind: 'dropAfter'");
     const run = await runBlock('faults', `import { createClient } from 'exact-change';\n${code}`);
     expect(run).toEqual({ code: 0, stdout: printed, stderr: '' });
   });
 });
 
-describe('the calls by curl', () => {
+describe('a curl command in the documentation', () => {
   const KEY = 'one-long-random-key';
   const wallet = address('7fUAJdStEuGbc3sM84cKRL6yYaaSstyLSU4ve5oovLS7');
   const payee = address('GsbwXfJraMomNxBcjYLcG3mxkBUiyWXAB32fGbSMQRdW');
@@ -76,20 +76,23 @@ describe('the calls by curl', () => {
 
   const calls = ['docs/service.md', 'docs/webhooks.md'].flatMap(callsIn);
 
-  it('are there', () => {
+  it('exists at least five times', () => {
     expect(calls.length).toBeGreaterThan(4);
   });
 
-  it.each(calls)('$command is answered as the documentation says', async ({ command, answer }) => {
-    const { url, init } = curl(command);
-    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:4021\//);
-    const response = await fetch(url.replace('http://127.0.0.1:4021', service.url), init);
-    expect(response.status).toBe(200);
-    expect(await response.json()).toMatchObject(elided(JSON.parse(answer)) as object);
-  });
+  it.each(calls)(
+    'receives the documented answer (call %#): $command',
+    async ({ command, answer }) => {
+      const { url, init } = curl(command);
+      expect(url).toMatch(/^http:\/\/127\.0\.0\.1:4021\//);
+      const response = await fetch(url.replace('http://127.0.0.1:4021', service.url), init);
+      expect(response.status).toBe(200);
+      expect(await response.json()).toMatchObject(elided(JSON.parse(answer)) as object);
+    },
+  );
 });
 
-/** The calls by curl in a guide, each with the answer that follows it. */
+/** Returns the curl commands of a guide, each with the answer in the block after it. */
 function callsIn(guide: string): { readonly command: string; readonly answer: string }[] {
   const blocks = blocksOf(guide);
   const isCall = ({ language, code }: Block) => language === 'sh' && code.startsWith('curl ');
@@ -99,8 +102,8 @@ function callsIn(guide: string): { readonly command: string; readonly answer: st
 }
 
 /**
- * The request of a command: its address, `-H` and `-d`, quoted as a shell takes it. Other options
- * are refused.
+ * Parses the URL, `-H` and `-d` of a curl command with the quotes of a shell. Throws on any other
+ * option.
  */
 function curl(command: string): { readonly url: string; readonly init: RequestInit } {
   const words = [...command.replaceAll('\\\n', ' ').matchAll(/'([^']*)'|(\S+)/g)].map(
@@ -123,7 +126,7 @@ function curl(command: string): { readonly url: string; readonly init: RequestIn
   };
 }
 
-/** An answer as the documentation shows it, in which `...` stands for any value. */
+/** Returns a matcher for a documented answer, in which `...` stands for any value. */
 function elided(answer: unknown): unknown {
   if (answer === '...') return expect.anything();
   if (Array.isArray(answer)) return answer.map(elided);

@@ -21,7 +21,7 @@ let table: Seller;
 let payer: Payer;
 let reader: Client;
 
-/** The bytes of a row's body, as they go over the wire. */
+/** Returns the bytes of a row's body on the wire. */
 const bytesOf = ({ body }: Odd402) => (body === null ? Buffer.alloc(0) : Buffer.from(body));
 
 beforeAll(async () => {
@@ -33,8 +33,7 @@ beforeAll(async () => {
     response.end(bytesOf(odd));
   });
   payer = await payerOn(sandbox, { USDC: '50' });
-  // The table names this wallet as its own; no test has its key, and it must never be asked to
-  // sign.
+  // The table names this wallet as the payer. No test has its key, so it must never sign.
   const signer = {
     address: KEYS.payer,
     signMessage: () => Promise.reject(new Error('asked to sign')),
@@ -55,8 +54,8 @@ afterAll(async () => {
 });
 
 /**
- * What becomes of each verdict at the end: the payee of the table has no account, so that even good
- * terms cannot be paid.
+ * The error code of each verdict. The payee of the table has no token account, so even valid terms
+ * cannot be paid.
  */
 const CODES: Readonly<Record<Exclude<Verdict, 'untouched'>, ErrorCode>> = {
   malformed: 'malformed_payment_required',
@@ -66,19 +65,19 @@ const CODES: Readonly<Record<Exclude<Verdict, 'untouched'>, ErrorCode>> = {
   payable: 'payee_account_missing',
 };
 
-describe('402s that are broken, odd or hostile, over a socket', () => {
-  it('are many', () => {
+describe('a broken, odd or hostile 402 over a socket', () => {
+  it('exists in at least 100 broken forms', () => {
     const broken = ODD_402S.filter(({ verdict }) => verdict.startsWith('malformed'));
     expect(broken.length).toBeGreaterThanOrEqual(100);
   });
 
   it.each(ODD_402S.map((odd, index) => [odd.name, odd, index] as const))(
-    '%s',
+    'leaves the response readable and sends no payment: %s',
     async (_, odd, index) => {
       const address = `${table.url}/${index}`;
       const plain = await fetch(address).catch((error: unknown) => error);
       if (!(plain instanceof Response)) {
-        // The runtime itself does not take such a response: then neither do we, in its own words.
+        // The runtime refuses such a response, so the client rejects with the runtime's error.
         await expect(reader.fetch(address)).rejects.toThrow(TypeError);
         return;
       }
@@ -104,26 +103,26 @@ describe('402s that are broken, odd or hostile, over a socket', () => {
     expectUntouched(error);
     expect(error.retry).toBe('never');
     if (error.response === undefined) throw new Error('the error has no response');
-    // Enumerable properties are what loggers write down.
+    // Loggers write enumerable properties, and the response may hold secrets.
     expect(Object.keys(error)).not.toContain('response');
     return error.response;
   }
 
-  it('leave nothing on Object.prototype', () => {
+  it('adds nothing to Object.prototype', () => {
     expect(Object.keys(Object.prototype)).toEqual([]);
     expect(Reflect.get({}, 'payTo')).toBeUndefined();
   });
 });
 
-describe('where a payment may go', () => {
+describe('a payment', () => {
   const offer = () => entryV2({ payTo: sandbox.merchant, extra: { feePayer: sandbox.feePayer } });
 
-  it('not to http beyond this machine', async () => {
+  it('is refused for an http origin beyond this machine', async () => {
     const seller = await startSeller((_, response) => answerTerms(response, envelopeV2([offer()])));
     const anywhere = await payerOn(
       sandbox,
       { USDC: '50' },
-      // As if the name led there: nothing of this test leaves the machine.
+      // Map the name to the local seller, so no request of this test leaves the machine.
       {
         fetch: async (input, init) => {
           const { hostname, pathname } = new URL(String(input));
@@ -142,7 +141,7 @@ describe('where a payment may go', () => {
       details: { origin: 'http://api.example.com' },
     });
     expect(error.message).toMatch(/https/);
-    // Neither to a name that merely looks like it, nor to an address that leads here in the end.
+    // 0.0.0.0 reaches this machine, but it is no loopback address.
     const port = new URL(seller.url).port;
     for (const host of [`0.0.0.0:${port}`]) {
       await refusal(sandbox, anywhere, 'insecure_origin', () =>
@@ -153,7 +152,7 @@ describe('where a payment may go', () => {
     await seller.close();
   });
 
-  it('not to where a call with a body was redirected', async () => {
+  it('is refused after a redirect of a call with a body', async () => {
     const seller = await startSeller((request, response) => {
       if (request.url === '/old') return void response.writeHead(307, { location: '/new' }).end();
       answerTerms(response, envelopeV2([offer()]));
@@ -168,8 +167,8 @@ describe('where a payment may go', () => {
   });
 });
 
-describe('what does not fit', () => {
-  it('a body of one byte too much cannot be sent twice; one byte less can', async () => {
+describe('a call that exceeds a limit', () => {
+  it('is refused when its body is one byte longer than 1 MiB', async () => {
     const seller = await startSeller((request, response) => {
       request.on('end', () =>
         answerTerms(response, envelopeV2([entryV2({ amount: '100000000' })])),
@@ -197,28 +196,31 @@ describe('what does not fit', () => {
       envelopeV2,
       (extra: object) => entryV2({ payTo: sandbox.merchant, extra, network: 'solana' }),
     ],
-  ])('terms whose echo no server takes: %s', async (_, envelope, entry) => {
-    const long = 'x'.repeat(3_900);
-    const terms = envelope([entry({ feePayer: sandbox.feePayer, a: long, b: long, c: long })]);
-    const seller = await startSeller((_request, response) => {
-      response.writeHead(402, { 'content-type': 'application/json' }).end(JSON.stringify(terms));
-    });
-    // A swap would be needed: none may be made for a payment that cannot be presented.
-    const short = await payerOn(sandbox, { SOL: '1', BONK: '5000000' }, { autoSwap: true });
-    const error = await refusal(sandbox, short, 'header_too_large', () =>
-      short.client.fetch(seller.url),
-    );
-    expect(error).toMatchObject({
-      name: 'ProtocolError',
-      retry: 'never',
-      details: { limitBytes: 12_288 },
-    });
-    expect(error.details.bytes).toBeGreaterThan(12_288);
-    expect(error.message).toContain(String(error.details.bytes));
-    await seller.close();
-  });
+  ])(
+    'is refused when the header that repeats the terms is too large: %s',
+    async (_, envelope, entry) => {
+      const long = 'x'.repeat(3_900);
+      const terms = envelope([entry({ feePayer: sandbox.feePayer, a: long, b: long, c: long })]);
+      const seller = await startSeller((_request, response) => {
+        response.writeHead(402, { 'content-type': 'application/json' }).end(JSON.stringify(terms));
+      });
+      // The wallet lacks the token, but must not swap for a payment that it cannot present.
+      const short = await payerOn(sandbox, { SOL: '1', BONK: '5000000' }, { autoSwap: true });
+      const error = await refusal(sandbox, short, 'header_too_large', () =>
+        short.client.fetch(seller.url),
+      );
+      expect(error).toMatchObject({
+        name: 'ProtocolError',
+        retry: 'never',
+        details: { limitBytes: 12_288 },
+      });
+      expect(error.details.bytes).toBeGreaterThan(12_288);
+      expect(error.message).toContain(String(error.details.bytes));
+      await seller.close();
+    },
+  );
 
-  it('terms that never end', async () => {
+  it('is refused after timeouts.terms when the body of the 402 never ends', async () => {
     const seller = await startSeller((_, response) => {
       response.writeHead(402, { 'content-type': 'application/json' });
       response.write('{"x402Version":1,"accepts":[');
@@ -234,12 +236,12 @@ describe('what does not fit', () => {
   });
 });
 
-describe('terms given by hand', () => {
-  it('pay() refuses what fetch() refuses', async () => {
+describe('pay() with a response of another fetch', () => {
+  it('refuses the terms that fetch() refuses', async () => {
     const response = (body: unknown, headers: Record<string, string> = {}) =>
       new Response(JSON.stringify(body), { status: 402, headers });
-    const pay = (given: Response, url = 'https://api.example.com/') =>
-      payer.client.pay(given, { url });
+    const pay = (unpaid: Response, url = 'https://api.example.com/') =>
+      payer.client.pay(unpaid, { url });
     await refusal(sandbox, payer, 'malformed_payment_required', () =>
       pay(response({ error: 'no terms' })),
     );

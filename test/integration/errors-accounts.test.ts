@@ -47,34 +47,34 @@ afterAll(async () => {
 const offer = (change: Record<string, unknown> = {}) =>
   entryV2({ payTo: sandbox.merchant, extra: { feePayer: sandbox.feePayer }, ...change });
 
-/** Rewrites an account that is there, until the end of the test. */
-function rewrite(at: string, change: (data: Uint8Array) => void, owner?: string): void {
-  const before = accountAt(at);
+/** Rewrites an existing account until the end of the test. */
+function rewrite(key: string, change: (data: Uint8Array) => void, owner?: string): void {
+  const before = accountAt(key);
   const data = before.data.slice();
   change(data);
-  restored.push(() => sandbox.chain.setAccount(address(at), before));
-  sandbox.chain.setAccount(address(at), {
+  restored.push(() => sandbox.chain.setAccount(address(key), before));
+  sandbox.chain.setAccount(address(key), {
     ...before,
     data,
     ...(owner === undefined ? {} : { owner: address(owner) }),
   });
 }
 
-function accountAt(at: string): ChainAccount {
-  const account = sandbox.chain.account(address(at));
-  if (account === undefined) throw new Error(`nothing is at ${at}`);
+function accountAt(key: string): ChainAccount {
+  const account = sandbox.chain.account(address(key));
+  if (account === undefined) throw new Error(`nothing is at ${key}`);
   return account;
 }
 
 const ownAccount = (owner: string, symbol: MintSymbol) =>
   tokenAccount(owner, sandbox.mints[symbol]);
 
-// Offsets in a token account.
+// Byte offsets in a token account.
 const [OWNER, STATE, DELEGATE, CLOSE_AUTHORITY] = [32, 108, 72, 129];
 const stranger = Uint8Array.from([1, 0, 0, 0, ...new Uint8Array(32).fill(7)]);
 
-describe('payees that cannot be paid', () => {
-  it('one without a token account', async () => {
+describe('a call with a payee that cannot be paid', () => {
+  it('is refused when the payee has no token account, and pays once it exists', async () => {
     const payer = await payerOn(sandbox, { USDC: '1' });
     const error = await refusal(sandbox, payer, 'payee_account_missing', () =>
       payer.client.fetch(`${sandbox.apiUrl}/no-account`),
@@ -84,12 +84,12 @@ describe('payees that cannot be paid', () => {
     expect(mint).toBe(sandbox.mints.USDC.address);
     expect(missing).toBe(await tokenAccount(payTo, sandbox.mints.USDC));
     expect(error.message).toContain(missing);
-    // Once the seller has made it, the same client pays.
+    // The same client pays after the seller has created the account.
     await sandbox.chain.fundToken(address(payTo), sandbox.mints.USDC, 0n);
     expect((await payer.client.fetch(`${sandbox.apiUrl}/no-account`)).status).toBe(200);
   });
 
-  it('no swap is made for one without a token account', async () => {
+  it('asks for no swap when the payee has no token account', async () => {
     terms = envelopeV2([offer({ payTo: STRANGER })]);
     const payer = await payerOn(sandbox, { SOL: '1', BONK: '5000000' }, { autoSwap: true });
     const before = sandbox.controls.aggregator.calls();
@@ -97,7 +97,7 @@ describe('payees that cannot be paid', () => {
     expect(sandbox.controls.aggregator.calls()).toBe(before);
   });
 
-  it('one whose account is frozen', async () => {
+  it("is refused when the payee's token account is frozen", async () => {
     rewrite(await ownAccount(sandbox.merchant, 'USDC'), (data) => data.set([2], STATE));
     const payer = await payerOn(sandbox, { USDC: '1' });
     await refusal(sandbox, payer, 'payee_account_missing', () =>
@@ -105,7 +105,7 @@ describe('payees that cannot be paid', () => {
     );
   });
 
-  it('a token account in a wallet’s place', async () => {
+  it('is refused when payTo is a token account instead of a wallet', async () => {
     terms = envelopeV2([offer({ payTo: await ownAccount(sandbox.merchant, 'USDC') })]);
     const payer = await payerOn(sandbox, { USDC: '1' });
     const error = await refusal(sandbox, payer, 'unsupported_offer', () =>
@@ -117,13 +117,13 @@ describe('payees that cannot be paid', () => {
   it.each<[string, () => string]>([
     ['the mint itself', () => sandbox.mints.USDC.address],
     ['another mint', () => sandbox.mints.BONK.address],
-  ])('%s', async (_, payTo) => {
+  ])('is refused when payTo is %s', async (_, payTo) => {
     terms = envelopeV2([offer({ payTo: payTo() })]);
     const payer = await payerOn(sandbox, { USDC: '1' });
     await refusal(sandbox, payer, 'unsupported_offer', () => payer.client.fetch(seller.url));
   });
 
-  it('our own wallet, as payee and as fee payer', async () => {
+  it('is refused when the payee or the fee payer is the paying wallet', async () => {
     const payer = await payerOn(sandbox, { USDC: '1', SOL: '1' });
     for (const change of [{ payTo: payer.address }, { extra: { feePayer: payer.address } }]) {
       terms = envelopeV2([offer(change)]);
@@ -132,8 +132,8 @@ describe('payees that cannot be paid', () => {
   });
 });
 
-describe('own accounts that cannot be used', () => {
-  it('one that is frozen', async () => {
+describe('a call of a wallet with an unusable account', () => {
+  it("is refused when the wallet's token account is frozen", async () => {
     const payer = await payerOn(
       sandbox,
       { USDC: '1', SOL: '1', BONK: '5000000' },
@@ -152,7 +152,7 @@ describe('own accounts that cannot be used', () => {
     expect(error.message).toContain(account);
   });
 
-  it('one that belongs to another wallet by now: it is empty to us, and no swap goes into it', async () => {
+  it('is refused when its token account belongs to another wallet', async () => {
     const payer = await payerOn(sandbox, { USDC: '1', SOL: '1', BONK: '5000000' });
     rewrite(await ownAccount(payer.address, 'USDC'), (data) =>
       data.set(new Uint8Array(32).fill(7), OWNER),
@@ -170,7 +170,7 @@ describe('own accounts that cannot be used', () => {
   it.each([
     ['a delegate may spend from', DELEGATE],
     ['another wallet may close', CLOSE_AUTHORITY],
-  ] as const)('one that %s, for a swap', async (_, offset) => {
+  ] as const)('is refused before a swap into an account that %s', async (_, offset) => {
     const payer = await payerOn(
       sandbox,
       { USDC: '0.001', SOL: '1', BONK: '5000000' },
@@ -184,7 +184,7 @@ describe('own accounts that cannot be used', () => {
     expect(error.details.account).toBe(account);
   });
 
-  it('a wallet that is no wallet any more', async () => {
+  it('is refused when the wallet account belongs to a program', async () => {
     const payer = await payerOn(sandbox, { SOL: '1', BONK: '5000000' }, { autoSwap: true });
     rewrite(payer.address, () => undefined, STRANGER);
     const error = await refusal(sandbox, payer, 'account_unusable', () =>
@@ -194,8 +194,8 @@ describe('own accounts that cannot be used', () => {
   });
 });
 
-describe('mints that are not what they seem', () => {
-  /** A token that all wallets have an account for. */
+describe('an offer with an unusual mint', () => {
+  /** Creates the mint, with a token account of the seller, and offers it. */
   async function issue(
     decimals: number,
     extensions: readonly ExtensionBytes[],
@@ -220,16 +220,16 @@ describe('mints that are not what they seem', () => {
 
   it.each<[string, ExtensionBytes[]]>([
     ['takes a fee from each transfer', [transferFee(1)]],
-    ['will take one', [comingFee(10_000)]],
+    ['will take a fee from each transfer', [comingFee(10_000)]],
     ['runs a program on each transfer', [transferHook(STRANGER)]],
     ['has a hook without a program', [transferHook('11111111111111111111111111111111')]],
-    ['a stranger may take from every account', [permanentDelegate(STRANGER)]],
+    ['lets a stranger take from every account', [permanentDelegate(STRANGER)]],
     ['is paused', [paused]],
     ['could be paused', [running]],
     ['cannot be transferred', [nonTransferable]],
     ['freezes new accounts', [startsFrozen]],
-    ['has an extension that is not known', [unknownExtension]],
-  ])('one that %s', async (_, extensions) => {
+    ['has an unknown extension', [unknownExtension]],
+  ])('is refused when the mint %s', async (_, extensions) => {
     await issue(6, extensions);
     const payer = await payerOn(
       sandbox,
@@ -248,16 +248,12 @@ describe('mints that are not what they seem', () => {
   });
 
   it.each<[string, (data: Uint8Array) => Uint8Array, string]>([
-    ['no account of a token program', (data) => data, STRANGER],
-    ['a multisig', () => new Uint8Array(355), TOKEN_2022],
-    [
-      'a mint that is not initialised',
-      (data) => data.map((byte, index) => (index === 45 ? 0 : byte)),
-      TOKEN,
-    ],
-    ['a byte too long', (data) => Uint8Array.from([...data, 0]), TOKEN],
-    ['cut off', (data) => data.subarray(0, 81), TOKEN],
-  ])('%s', async (_, change, owner) => {
+    ['is no account of a token program', (data) => data, STRANGER],
+    ['is a multisig', () => new Uint8Array(355), TOKEN_2022],
+    ['is not initialised', (data) => data.map((byte, index) => (index === 45 ? 0 : byte)), TOKEN],
+    ['is a byte too long', (data) => Uint8Array.from([...data, 0]), TOKEN],
+    ['is cut off', (data) => data.subarray(0, 81), TOKEN],
+  ])('is refused as an unknown mint when the account %s', async (_, change, owner) => {
     const account = {
       lamports: 10_000_000n,
       data: change(mintBytes(6)),
@@ -273,7 +269,7 @@ describe('mints that are not what they seem', () => {
     expect(error.details).toEqual({ mint: NEW_MINT });
   });
 
-  it('a pinned one may be pausable: paid until it is paused', async () => {
+  it('is paid in a pinned pausable mint until the mint is paused', async () => {
     const { PYUSD } = sandbox.mints;
     const before = accountAt(PYUSD.address);
     restored.push(() => sandbox.chain.setAccount(address(PYUSD.address), before));
@@ -292,7 +288,7 @@ describe('mints that are not what they seem', () => {
     expect(error.details.reason).toMatch(/paused/);
   });
 
-  it('a pinned one with other decimals: the network is not what it says it is', async () => {
+  it('is refused when the decimals of a pinned mint differ on the chain', async () => {
     rewrite(sandbox.mints.USDC.address, (data) => data.set([9], 44));
     const payer = await payerOn(sandbox, { USDC: '1' });
     const error = await refusal(sandbox, payer, 'mint_not_supported', () =>
@@ -301,7 +297,7 @@ describe('mints that are not what they seem', () => {
     expect(error.details.reason).toMatch(/pinned/);
   });
 
-  it('decimals are the chain’s, whatever the seller says', async () => {
+  it("takes the decimals from the chain, and is refused when the seller's differ", async () => {
     const { BONK } = sandbox.mints;
     const asking = (extra: object) =>
       envelopeV2([

@@ -26,35 +26,37 @@ const usedOf = async ({ client }: Payer) => (await client.spent())[0]?.used;
 const seen = ({ events }: Payer, type: EventName) =>
   events.filter((event) => event.type === type).length;
 
-/** Waits until the client has told of something so many times. */
+/** Waits until the client has emitted an event `times` times. */
 const told = (payer: Payer, type: EventName, times = 1) =>
   until(`${times} ${type}`, () => (seen(payer, type) >= times ? true : undefined));
 
 /**
- * A client for after a warp: the first one's blockhash is of a moment ago by the clock, and of
- * minutes ago by the chain.
+ * Makes a client after a warp. The blockhash of the first client is recent by the clock and old by
+ * the chain.
  */
 const later = (payer: Payer) => payer.again();
 
 async function receiptsOf({ client }: Payer): Promise<Receipt[]> {
-  const list: Receipt[] = [];
-  for await (const receipt of client.receipts()) list.push(receipt);
-  return list;
+  const receipts: Receipt[] = [];
+  for await (const receipt of client.receipts()) receipts.push(receipt);
+  return receipts;
 }
 
-/** Payments of a wallet that the chain shows, whatever any party says. */
+/** Counts the payments of a wallet on the chain. */
 async function settledOf(payer: Payer): Promise<number> {
   const account = await tokenAccount(payer.address, sandbox.mints.USDC);
-  const found = await Promise.all(
-    (await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)),
+  const transactions = await Promise.all(
+    (await signaturesOf(sandbox.rpcUrl, account)).map((signature) =>
+      landed(sandbox.rpcUrl, signature),
+    ),
   );
-  return found.filter(
+  return transactions.filter(
     ({ error, tokens }) =>
-      error === null && tokens.some((one) => one.account === account && one.change < 0n),
+      error === null && tokens.some((token) => token.account === account && token.change < 0n),
   ).length;
 }
 
-/** Meets the paid request with a fault, and no other. */
+/** Answers the paid request with a fault, and no other request. */
 const onPaid = ({ client }: Payer, path: string, fault: ServiceFault) => {
   const stop = client.on('payment.sent', () => {
     stop();
@@ -62,16 +64,16 @@ const onPaid = ({ client }: Payer, path: string, fault: ServiceFault) => {
   });
 };
 
-describe('402 again, and nothing has landed', () => {
+describe('a second 402 while no payment has landed', () => {
   const WAYS: readonly (readonly [name: string, arm: () => unknown, reason: RegExp])[] = [
     ['the facilitator is gone', () => sandbox.controls.facilitator.stop(), /./],
     [
-      'it cannot verify',
+      'the facilitator cannot verify',
       () => sandbox.controls.facilitator.fault('/verify', { kind: 'status', status: 500 }),
       /500/,
     ],
     [
-      'it says that the payment is invalid',
+      'the facilitator says that the payment is invalid',
       () =>
         sandbox.controls.facilitator.fault('/verify', {
           kind: 'garbage',
@@ -80,12 +82,12 @@ describe('402 again, and nothing has landed', () => {
       /not today/,
     ],
     [
-      'it cannot settle',
+      'the facilitator cannot settle',
       () => sandbox.controls.facilitator.fault('/settle', { kind: 'status', status: 500 }),
       /500/,
     ],
     [
-      'it says that settling failed',
+      'the facilitator says that settling failed',
       () =>
         sandbox.controls.facilitator.fault('/settle', {
           kind: 'garbage',
@@ -100,7 +102,7 @@ describe('402 again, and nothing has landed', () => {
   };
 
   it.each(WAYS)(
-    '%s: uncertain, and the same call presents the same payment',
+    'reports funds as uncertain, and a repeated call presents the same payment: %s',
     async (_, arm, reason) => {
       const payer = await holder();
       await arm();
@@ -117,7 +119,7 @@ describe('402 again, and nothing has landed', () => {
         status: 402,
       });
       expect(error.message).toContain(error.details.lastValidBlockHeight);
-      // The seller's words are where they do no harm.
+      // The text of the seller is only in the `untrusted` field.
       expect(error.untrusted?.['reason']).toMatch(reason);
       expect(error.message).not.toContain(error.untrusted?.['reason'] ?? '?');
       expect(error.response?.status).toBe(402);
@@ -140,7 +142,7 @@ describe('402 again, and nothing has landed', () => {
     },
   );
 
-  it('holds the budget until the chain has decided, and then frees it', async () => {
+  it('holds the budget until the chain has decided', async () => {
     const payer = await holder({ policy: { maxPerDay: '0.01' } });
     sandbox.controls.facilitator.fault('/verify', { kind: 'status', status: 500 });
     const first = await failureOf(payer.client.fetch(url('/usdc')), 'payment_rejected');
@@ -157,7 +159,7 @@ describe('402 again, and nothing has landed', () => {
     expect(await settledOf(payer)).toBe(1);
   });
 
-  it('once it has expired, the same call is a fresh purchase', async () => {
+  it('lets the same call pay anew once the payment has expired', async () => {
     const payer = await holder();
     sandbox.controls.facilitator.fault('/verify', { kind: 'status', status: 500 });
     const error = await failureOf(payer.client.fetch(url('/usdc')), 'payment_rejected');
@@ -174,7 +176,7 @@ describe('402 again, and nothing has landed', () => {
     expect(await usedOf(payer)).toBe('0.01');
   });
 
-  it('a POST is not presented again by us: the chain is asked', async () => {
+  it('does not send a POST again, and waits for the chain to decide', async () => {
     const payer = await holder();
     const post = (client = payer.client) =>
       client.fetch(url('/echo'), {
@@ -201,12 +203,12 @@ describe('402 again, and nothing has landed', () => {
   });
 });
 
-describe('402 again, though the payment has landed', () => {
+describe('a second 402 after the payment has landed', () => {
   const loseSettlement = () =>
     sandbox.controls.facilitator.fault('/settle', { kind: 'dropAfter', times: 1 });
 
   it.each(['GET', 'POST'])(
-    '%s: uncertain, then spent for as long as the window lasts',
+    'reports funds as uncertain, then each repeated %s in the window as already spent',
     async (method) => {
       const payer = await holder();
       loseSettlement();
@@ -235,19 +237,19 @@ describe('402 again, though the payment has landed', () => {
         1_000_000n - PRICE,
       ]);
       expect(await receiptsOf(payer)).toMatchObject([{ state: 'settled' }]);
-      // The caller may well want it twice.
+      // The caller may buy again with another idempotency key.
       expect((await buy({ idempotencyKey: 'another' })).status).toBe(200);
       expect([payments(payer), await settledOf(payer)]).toEqual([2, 2]);
       expect(await usedOf(payer)).toBe('0.02');
     },
   );
 
-  it('after the window it is a fresh purchase', async () => {
+  it('lets the same call pay anew after the retry window', async () => {
     const payer = await holder({ retryWindow: 0 });
     loseSettlement();
     await failureOf(payer.client.fetch(url('/usdc')), 'payment_rejected');
     await told(payer, 'payment.settled');
-    // Once it has to be told, however long ago it was paid.
+    // The caller must learn once that it has paid, even after the window.
     await failureOf(payer.client.fetch(url('/usdc')), 'already_spent');
     await until('the window is over', async () =>
       (await payer.client.fetch(url('/usdc')).catch(() => undefined))?.status === 200
@@ -258,11 +260,11 @@ describe('402 again, though the payment has landed', () => {
   });
 });
 
-describe('no answer to the paid request', () => {
+describe('a paid request without an answer', () => {
   it.each<[string, ServiceFault, ClientOptions]>([
-    ['cut before it was read', { kind: 'dropBefore' }, {}],
-    ['never answered', { kind: 'hang' }, { timeouts: { payment: 300 } }],
-  ])('%s: the same call presents the same payment', async (_, fault, options) => {
+    ['cut before the seller read it', { kind: 'dropBefore' }, {}],
+    ['held until timeouts.payment', { kind: 'hang' }, { timeouts: { payment: 300 } }],
+  ])('presents the same payment in a repeated call: %s', async (_, fault, options) => {
     const payer = await holder(options);
     onPaid(payer, '/usdc', fault);
     const error = await failureOf(payer.client.fetch(url('/usdc')), 'payment_uncertain');
@@ -287,7 +289,7 @@ describe('no answer to the paid request', () => {
     ]);
   });
 
-  it('cut after it was settled: spent', async () => {
+  it('is already spent in a repeated call when the connection broke after it settled', async () => {
     const payer = await holder();
     onPaid(payer, '/usdc', { kind: 'dropAfter' });
     const error = await failureOf(payer.client.fetch(url('/usdc')), 'payment_uncertain');
@@ -300,7 +302,7 @@ describe('no answer to the paid request', () => {
     ]);
   });
 
-  it('settled after we stopped waiting: spent', async () => {
+  it('is already spent in a repeated call when it settled after timeouts.payment', async () => {
     sandbox.controls.api.setSlowness(700);
     const payer = await holder({ timeouts: { payment: 250 } });
     const error = await failureOf(payer.client.fetch(url('/slow')), 'payment_uncertain');
@@ -310,7 +312,7 @@ describe('no answer to the paid request', () => {
     expect([payments(payer), await settledOf(payer)]).toEqual([1, 1]);
   });
 
-  it('never settled: the budget is free again once that is proved', async () => {
+  it('frees the budget once the chain proves that it never settled', async () => {
     const payer = await holder();
     onPaid(payer, '/usdc', { kind: 'dropBefore' });
     await failureOf(payer.client.fetch(url('/usdc')), 'payment_uncertain');
@@ -324,7 +326,7 @@ describe('no answer to the paid request', () => {
     ]);
   });
 
-  it('after a swap: the error says that the swap has moved', async () => {
+  it('rejects with the swap in error.moved when a swap came before it', async () => {
     const payer = await payerOn(sandbox, { SOL: '0.1', BONK: '5000000' }, { autoSwap: true });
     onPaid(payer, '/usdc', { kind: 'dropBefore' });
     const error = await failureOf(payer.client.fetch(url('/usdc')), 'payment_uncertain');
@@ -335,8 +337,8 @@ describe('no answer to the paid request', () => {
   });
 });
 
-describe('answers other than success', () => {
-  it('500: returned, unsettled in the end', async () => {
+describe('an unusual answer to the paid request', () => {
+  it('returns a 500, and the receipt becomes unsettled', async () => {
     const payer = await holder();
     const response = await payer.client.fetch(url('/fails'));
     expect([response.status, receiptOf(response)?.state]).toEqual([500, 'uncertain']);
@@ -347,7 +349,7 @@ describe('answers other than success', () => {
     expect([await usedOf(payer), await settledOf(payer)]).toEqual(['0', 0]);
   });
 
-  it('303: returned, not followed, and paid', async () => {
+  it('returns a 303 without following it, and the payment settles', async () => {
     const payer = await holder();
     const response = await payer.client.fetch(url('/redirects'));
     expect([response.status, response.headers.get('location')]).toEqual([303, '/free']);
@@ -357,7 +359,7 @@ describe('answers other than success', () => {
   });
 
   it.each([301, 302, 303, 307, 308])(
-    '%i to another origin: the payment is not seen there',
+    'does not follow a %i to another origin with the payment',
     async (status) => {
       const payer = await holder();
       const elsewhere = await startSeller(
@@ -380,7 +382,7 @@ describe('answers other than success', () => {
     },
   );
 
-  it('200 of a seller that never settles: the receipt tells the chain’s word, not the seller’s', async () => {
+  it('makes the receipt follow the chain when a seller answers 200 and never settles', async () => {
     const payer = await holder();
     const claim = {
       success: true,
@@ -415,8 +417,8 @@ describe('answers other than success', () => {
   });
 });
 
-describe('one purchase, one payment', () => {
-  it('calls without a key are purchases of their own, equal and parallel ones too', async () => {
+describe('a purchase', () => {
+  it('pays for each call without an idempotency key, even for equal parallel calls', async () => {
     const payer = await holder();
     const answers = await Promise.all([1, 2, 3].map(() => payer.client.fetch(url('/usdc'))));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
@@ -428,7 +430,7 @@ describe('one purchase, one payment', () => {
     ]);
   });
 
-  it('calls with one key are one, however many come together', async () => {
+  it('pays once for parallel calls with one idempotency key', async () => {
     const payer = await holder();
     const other = payer.again({});
     const buy = (client = payer.client) =>
@@ -454,7 +456,7 @@ describe('one purchase, one payment', () => {
     ]);
   });
 
-  it('the key may come in a header, and another key is another purchase', async () => {
+  it('reads its key from a header or an option, and pays again under another key', async () => {
     const payer = await holder();
     const buy = (key: string) =>
       payer.client.fetch(url('/usdc'), { headers: { 'Idempotency-Key': key } });
@@ -465,7 +467,7 @@ describe('one purchase, one payment', () => {
     expect([payments(payer), await settledOf(payer)]).toEqual([2, 2]);
   });
 
-  it('a key is for one request: another path, method or body is refused', async () => {
+  it('refuses another path, method or body under its key', async () => {
     const payer = await holder();
     const buy = (path: string, init: RequestInit = {}) =>
       payer.client.fetch(url(path), { ...init, idempotencyKey: 'order 5' });
@@ -482,7 +484,7 @@ describe('one purchase, one payment', () => {
     expect([payments(payer), await settledOf(payer)]).toEqual([1, 1]);
   });
 
-  it('a key whose call failed before anything was signed is free', async () => {
+  it('frees its key when the call fails before a signature', async () => {
     const payer = await payerOn(sandbox, { USDC: '0.005' });
     const buy = () => payer.client.fetch(url('/usdc'), { idempotencyKey: 'order 2' });
     await failureOf(buy(), 'insufficient_funds');
@@ -494,7 +496,7 @@ describe('one purchase, one payment', () => {
     expect([payments(payer), payments(rich)]).toEqual([0, 1]);
   });
 
-  it('a key whose payment is uncertain presents the same one, and no other', async () => {
+  it('presents the same payment under its key while that payment is uncertain', async () => {
     const payer = await holder();
     onPaid(payer, '/usdc', { kind: 'dropBefore' });
     const buy = () => payer.client.fetch(url('/usdc'), { idempotencyKey: 'order 4' });
@@ -505,7 +507,7 @@ describe('one purchase, one payment', () => {
   });
 });
 
-describe('an abort on the way', () => {
+describe('an abort', () => {
   const BEFORE_SIGNING = [
     'payment.required',
     'payment.chosen',
@@ -516,7 +518,7 @@ describe('an abort on the way', () => {
   ] as const;
 
   it.each([...BEFORE_SIGNING, 'payment.signed', 'payment.sent'] as const)(
-    'at %s: rejects with its reason; nothing is signed twice',
+    'rejects the call with its reason at %s, and nothing is signed twice',
     async (type) => {
       const payer = await payerOn(sandbox, { SOL: '0.1', BONK: '5000000' }, { autoSwap: true });
       const controller = new AbortController();
@@ -526,14 +528,14 @@ describe('an abort on the way', () => {
         reason,
       );
       stop();
-      const early = BEFORE_SIGNING.some((one) => one === type);
+      const early = BEFORE_SIGNING.some((event) => event === type);
       expect(payments(payer)).toBe(early ? 0 : 1);
-      // Nothing that was not signed is held against the budget.
+      // A payment that was not signed must not hold budget.
       if (early)
         await until('the budget is free', async () =>
           (await paidOf(payer.client)) === '0' ? true : undefined,
         );
-      // A swap that was sent goes on to its end.
+      // The client follows a sent swap to its end.
       if (payer.signed.some(({ kind }) => kind === 'swap')) await told(payer, 'swap.confirmed');
       const outcome = await payer.client.fetch(url('/usdc')).then(
         ({ status }) => status,
@@ -545,7 +547,7 @@ describe('an abort on the way', () => {
     },
   );
 
-  it('before the call: no node, service or seller is asked', async () => {
+  it('rejects the call before any request when it comes before the call', async () => {
     const payer = await holder();
     const calls = sandbox.controls.api.calls();
     await expect(
@@ -554,7 +556,7 @@ describe('an abort on the way', () => {
     expect([sandbox.controls.api.calls(), payer.events]).toEqual([calls, []]);
   });
 
-  it('after the answer: it stays as it is', async () => {
+  it('does not change a response that the caller has', async () => {
     const payer = await holder();
     const controller = new AbortController();
     const response = await payer.client.fetch(url('/usdc'), { signal: controller.signal });

@@ -30,40 +30,32 @@ afterAll(async () => {
 const offer = ({ extra, ...change }: Change) =>
   entryV2({ payTo: sandbox.merchant, extra: { feePayer: sandbox.feePayer, ...extra }, ...change });
 
-/** What it does, with the code of its refusal and the change of an honest offer. */
+/** The claim of the seller, the code of the refusal, and the change of an honest offer. */
 const CLAIMS: readonly (readonly [
   string,
   'malformed_payment_required' | 'unsupported_offer',
   (wallet: string) => object,
 ])[] = [
   ['claims 30 decimals', 'unsupported_offer', () => ({ extra: { decimals: 30 } })],
-  [
-    'claims decimals that are nearly right',
-    'unsupported_offer',
-    () => ({ extra: { decimals: '7' } }),
-  ],
-  [
-    'claims decimals that are no number',
-    'unsupported_offer',
-    () => ({ extra: { decimals: { of: 6 } } }),
-  ],
+  ['claims 7 decimals instead of 6', 'unsupported_offer', () => ({ extra: { decimals: '7' } })],
+  ['claims an object as decimals', 'unsupported_offer', () => ({ extra: { decimals: { of: 6 } } })],
   [
     'asks for 2^64 base units',
     'malformed_payment_required',
     () => ({ amount: '18446744073709551616' }),
   ],
-  ['asks for less than nothing', 'malformed_payment_required', () => ({ amount: '-1' })],
+  ['asks for a negative amount', 'malformed_payment_required', () => ({ amount: '-1' })],
   ['asks for a fraction', 'malformed_payment_required', () => ({ amount: '0.5' })],
   [
-    'names our wallet as the fee payer',
+    'names the paying wallet as the fee payer',
     'unsupported_offer',
     (wallet) => ({ extra: { feePayer: wallet } }),
   ],
   ['pays to the mint', 'unsupported_offer', () => ({ payTo: sandbox.mints.USDC.address })],
 ];
 
-describe('a seller that', () => {
-  it.each(CLAIMS)('%s is refused: %s', async (_, code, change) => {
+describe('a seller', () => {
+  it.each(CLAIMS)('is refused when it %s (%s)', async (_, code, change) => {
     const payer = await payerOn(
       sandbox,
       { USDC: '1', SOL: '0.1', BONK: '1000000' },
@@ -74,7 +66,7 @@ describe('a seller that', () => {
     expect(seller.paid).toEqual([]);
   });
 
-  it('asks for a token that calls itself USDC is refused: what no market trades has no price, and a name is none', async () => {
+  it('is refused when it asks for a token that only calls itself USDC', async () => {
     sandbox.chain.setAccount(address(IMITATION), {
       lamports: 10n ** 9n,
       data: mintBytes(6),
@@ -96,7 +88,7 @@ describe('a seller that', () => {
   });
 
   it.each([6, '6', null, undefined])(
-    'claims the decimals that the mint has, or none, is taken: %j',
+    'is paid when it claims the decimals of the mint, or no decimals: %j',
     async (decimals) => {
       const payer = await payerOn(sandbox, { USDC: '1' });
       terms = envelopeV2([offer({ extra: { decimals } })]);

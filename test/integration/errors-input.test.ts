@@ -22,16 +22,16 @@ afterAll(async () => {
 const usdc = () => sandbox.mints.USDC.address;
 const bonk = () => sandbox.mints.BONK.address;
 const url = (path: string) => sandbox.apiUrl + path;
-/** An entry that the sandbox's facilitator would settle, changed. */
+/** An offer that the facilitator of the sandbox would settle, with `change` applied. */
 const offer = (change: Record<string, unknown> = {}) =>
   entryV2({ payTo: sandbox.merchant, extra: { feePayer: sandbox.feePayer }, ...change });
 
-/** Does what a wallet app does with a link of Solana Pay. */
+/** Pays a Solana Pay link as a wallet app does. */
 async function send(link: string | undefined): Promise<void> {
   const { protocol, pathname, searchParams } = new URL(link ?? '');
   expect(protocol).toBe('solana:');
   const mint = Object.values(sandbox.mints).find(
-    (one) => one.address === (searchParams.get('spl-token') ?? sandbox.mints.SOL.address),
+    (known) => known.address === (searchParams.get('spl-token') ?? sandbox.mints.SOL.address),
   )!;
   const [whole = '0', fraction = ''] = (searchParams.get('amount') ?? '').split('.');
   const amount = BigInt(whole + fraction.padEnd(mint.decimals, '0'));
@@ -39,8 +39,8 @@ async function send(link: string | undefined): Promise<void> {
   else await sandbox.chain.fundToken(address(pathname), mint, amount);
 }
 
-describe('a wallet that cannot pay', () => {
-  it('holds nothing at all', async () => {
+describe('a wallet without enough funds', () => {
+  it('is refused with insufficient_funds when it is empty', async () => {
     const payer = await payerOn(sandbox, {}, { autoSwap: true });
     const error = await refusal(sandbox, payer, 'insufficient_funds', () =>
       payer.client.fetch(url('/usdc')),
@@ -56,7 +56,7 @@ describe('a wallet that cannot pay', () => {
     expect(await error.response?.json()).toBeDefined();
   });
 
-  it('holds too little of the only token it has', async () => {
+  it('is refused with a link for the missing amount, and pays after a transfer of it', async () => {
     const payer = await payerOn(
       sandbox,
       { SOL: '0.05', USDC: '0.009999' },
@@ -74,7 +74,7 @@ describe('a wallet that cannot pay', () => {
     expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
   });
 
-  it('holds another token, and autoSwap is off', async () => {
+  it('is refused without a quote when it holds another token and autoSwap is off', async () => {
     const payer = await payerOn(sandbox, { SOL: '1', BONK: '5000000' });
     const before = sandbox.controls.aggregator.calls();
     const error = await refusal(sandbox, payer, 'insufficient_funds', () =>
@@ -88,7 +88,7 @@ describe('a wallet that cannot pay', () => {
     expect(sandbox.controls.aggregator.calls()).toBe(before);
   });
 
-  it('has no SOL for fees: the lamports that are needed are exactly enough', async () => {
+  it('is refused with the exact lamports that its swap needs when it holds no SOL', async () => {
     const payer = await payerOn(sandbox, { BONK: '5000000' }, { autoSwap: true });
     const error = await refusal(sandbox, payer, 'insufficient_sol', () =>
       payer.client.fetch(url('/usdc')),
@@ -112,7 +112,7 @@ describe('a wallet that cannot pay', () => {
     expect(receiptOf(response)?.swap).toMatchObject({ inputMint: bonk(), outputMint: usdc() });
   });
 
-  it('has SOL alone, too little to swap from and to live on', async () => {
+  it('is refused when it holds only SOL, and too little for a swap and its fees', async () => {
     const payer = await payerOn(sandbox, { SOL: '0.001' }, { autoSwap: true });
     const error = await refusal(sandbox, payer, 'insufficient_funds', () =>
       payer.client.fetch(url('/usdc')),
@@ -121,8 +121,8 @@ describe('a wallet that cannot pay', () => {
   });
 });
 
-describe('no acceptable swap', () => {
-  it('no route from any candidate', async () => {
+describe('a call that needs a swap', () => {
+  it('is refused with no_route when no held token has a route', async () => {
     sandbox.controls.aggregator.noRoute('*', 'USDC');
     const payer = await payerOn(sandbox, { SOL: '1', BONK: '5000000' }, { autoSwap: true });
     const error = await refusal(sandbox, payer, 'no_route', () => payer.client.fetch(url('/usdc')));
@@ -134,7 +134,7 @@ describe('no acceptable swap', () => {
     expect([bonk(), sandbox.mints.SOL.address]).toContain(error.details.inputMint);
   });
 
-  it('too much price impact', async () => {
+  it('is refused when the price impact is too high', async () => {
     sandbox.controls.aggregator.setPriceImpact('BONK', 'USDC', 250);
     const payer = await payerOn(
       sandbox,
@@ -149,7 +149,7 @@ describe('no acceptable swap', () => {
     expect(error.message).toContain(String(error.details.priceImpactBps));
   });
 
-  it('too great a loss between two dollar tokens', async () => {
+  it('is refused when a swap between two stablecoins loses too much', async () => {
     sandbox.controls.aggregator.setPrice('USDT', 900_000n);
     const payer = await payerOn(
       sandbox,
@@ -163,7 +163,7 @@ describe('no acceptable swap', () => {
     expect(error.details.lossBps).toBeGreaterThan(900);
   });
 
-  it('rent above the bound', async () => {
+  it('is refused when the rent is above policy.maxRentLamports', async () => {
     const payer = await payerOn(
       sandbox,
       { SOL: '0.05', BONK: '5000000' },
@@ -180,8 +180,8 @@ describe('no acceptable swap', () => {
   });
 });
 
-describe('the caller’s own rules', () => {
-  it('a price above the cap on one payment', async () => {
+describe("a call under the caller's policy", () => {
+  it('is refused when the price is above maxPerPayment', async () => {
     const payer = await payerOn(sandbox, { USDC: '50' });
     const error = await refusal(sandbox, payer, 'amount_over_limit', () =>
       payer.client.fetch(url('/expensive')),
@@ -195,7 +195,7 @@ describe('the caller’s own rules', () => {
     expect(error.message).toMatch(/2\.5 USD.*policy\.maxPerPayment/);
   });
 
-  it('a price above the cap in base units of its mint', async () => {
+  it('is refused when the price is above maxAmount of its mint', async () => {
     const payer = await payerOn(
       sandbox,
       { USDC: '50' },
@@ -212,7 +212,7 @@ describe('the caller’s own rules', () => {
     });
   });
 
-  it('a rolling cap that is full', async () => {
+  it('is refused when maxPerDay has no room', async () => {
     const payer = await payerOn(sandbox, { USDC: '50' }, { policy: { maxPerDay: '0.025' } });
     for (const _ of [1, 2]) expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
     const error = await refusal(sandbox, payer, 'budget_exhausted', () =>
@@ -227,7 +227,7 @@ describe('the caller’s own rules', () => {
     expect(await sandbox.balance(payer.address, 'USDC')).toBe(49_980_000n);
   });
 
-  it('a cap for one host, and none for another', async () => {
+  it('is refused when maxPerHost of its host has no room, and other hosts are paid', async () => {
     const host = new URL(sandbox.apiUrl).host;
     const other = new URL(sandbox.apiUrl);
     other.hostname = 'localhost';
@@ -250,7 +250,7 @@ describe('the caller’s own rules', () => {
     expect((await payer.client.fetch(`${other.origin}/usdc`)).status).toBe(200);
   });
 
-  it('a token without a price, unless its own cap allows it', async () => {
+  it('is refused for a token without a price unless maxAmount allows it', async () => {
     sandbox.controls.aggregator.noRoute('BONK', '*');
     const payer = await payerOn(sandbox, { BONK: '5000000' });
     const error = await refusal(sandbox, payer, 'price_unknown', () =>
@@ -267,11 +267,11 @@ describe('the caller’s own rules', () => {
   });
 });
 
-describe('offers that are not for us', () => {
+describe('an offer that the client cannot pay', () => {
   it.each([
     ['Solana devnet', 'solana-devnet', SOLANA_DEVNET],
     ['an EVM chain', 'eip155:8453', 'other'],
-  ])('another network: %s', async (_, network, named) => {
+  ])('is refused on another network: %s', async (_, network, named) => {
     terms = envelopeV2([offer({ network })]);
     const payer = await payerOn(sandbox, { USDC: '50' });
     const error = await refusal(sandbox, payer, 'unsupported_network', () =>
@@ -286,7 +286,7 @@ describe('offers that are not for us', () => {
     expect(error.message).not.toContain(network);
   });
 
-  it('another scheme', async () => {
+  it('is refused with another scheme', async () => {
     terms = envelopeV2([offer({ scheme: 'upto' })]);
     const payer = await payerOn(sandbox, { USDC: '50' });
     const error = await refusal(sandbox, payer, 'unsupported_offer', () =>
@@ -299,7 +299,7 @@ describe('offers that are not for us', () => {
     });
   });
 
-  it('a mint that is not there', async () => {
+  it('is refused when its mint does not exist', async () => {
     const mint = 'GyGKxMyg1p9SsHfm15MkNUu1u9TN2JtTspcdmrtGUdse';
     terms = envelopeV2([offer({ asset: mint })]);
     const payer = await payerOn(sandbox, { USDC: '50' });
@@ -309,7 +309,7 @@ describe('offers that are not for us', () => {
     expect(error).toMatchObject({ name: 'FundsError', retry: 'never', details: { mint } });
   });
 
-  it('several, none of which can be paid, each with its reason', async () => {
+  it('is listed with its reason when no offer of the 402 can be paid', async () => {
     const mint = 'GyGKxMyg1p9SsHfm15MkNUu1u9TN2JtTspcdmrtGUdse';
     terms = envelopeV2([
       offer({ network: 'eip155:8453' }),
@@ -335,7 +335,7 @@ describe('offers that are not for us', () => {
     for (const { message } of error.details.offers) expect(message).toMatch(/\.$/);
   });
 
-  it('the wrong network behind rpcUrl', async () => {
+  it('is refused when the node at rpcUrl serves another network', async () => {
     const payer = await payerOn(sandbox, { USDC: '50' }, { network: 'solana-devnet' });
     terms = envelopeV2([offer({ network: SOLANA_DEVNET })]);
     const error = await refusal(sandbox, payer, 'rpc_wrong_network', () =>
@@ -347,7 +347,7 @@ describe('offers that are not for us', () => {
       details: { expected: SOLANA_DEVNET, actual: SOLANA_MAINNET },
     });
     expect(error.message).toMatch(/rpcUrl/);
-    // Also if no payment is asked for.
+    // A swap without a payment is refused too.
     await failureOf(
       payer.client.swap({ inputMint: usdc(), outputMint: bonk(), amount: 1_000n }),
       'rpc_wrong_network',
@@ -355,11 +355,11 @@ describe('offers that are not for us', () => {
   });
 });
 
-describe('a journal that fails', () => {
+describe('a journal that rejects', () => {
   const broken = () => Promise.reject(new Error('disk full'));
 
   it.each(['similar', 'reserve', 'raise', 'put'] as const)(
-    '%s: nothing is signed without it',
+    'stops the call before any signature leaves when %s fails',
     async (method) => {
       const whole = memoryJournal();
       const payer = await payerOn(
@@ -376,7 +376,7 @@ describe('a journal that fails', () => {
       }
       expect(error).toMatchObject({ name: 'TransportError', cause: { message: 'disk full' } });
       expect(sandbox.controls.node.calls({ method: 'sendTransaction' })).toBe(sent);
-      // A signature that could not be written down has not left.
+      // A signed swap that the journal did not record must not leave the process.
       expect(payer.signed.map(({ kind }) => kind)).toEqual(method === 'put' ? ['swap'] : []);
       expect(
         payer.events.some(({ type }) => type === 'swap.signed' || type === 'payment.sent'),
@@ -386,7 +386,7 @@ describe('a journal that fails', () => {
     },
   );
 
-  it('if the answer is there already: the caller gets it', async () => {
+  it('does not keep the paid response from the caller', async () => {
     const whole = memoryJournal();
     let puts = 0;
     const put = (attempt: Parameters<typeof whole.put>[0]) =>
@@ -400,8 +400,8 @@ describe('a journal that fails', () => {
   });
 });
 
-describe('a call that comes too late', () => {
-  it('after close()', async () => {
+describe('a call after close()', () => {
+  it('is refused with client_closed, and a free fetch still works', async () => {
     const payer = await payerOn(sandbox, { USDC: '50' });
     await payer.client.close();
     for (const call of [

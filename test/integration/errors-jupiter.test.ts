@@ -116,14 +116,14 @@ const CASES: readonly Case[] = [
     details: { service: 'jupiter' },
   },
   {
-    name: 'silence',
+    name: 'nothing in time',
     fault: { kind: 'hang' },
     code: 'timeout',
     retry: 'fresh',
     details: { step: 'jupiter', timeoutMs: TIMEOUT_MS },
   },
   {
-    name: 'a cut',
+    name: 'a closed connection',
     fault: { kind: 'dropBefore' },
     code: 'jupiter_unavailable',
     retry: 'fresh',
@@ -139,35 +139,44 @@ const CASES: readonly Case[] = [
 ];
 
 const ENDPOINTS = [QUOTE, INSTRUCTIONS];
-const ALL = CASES.flatMap((one) => ENDPOINTS.map((endpoint) => [endpoint, one.name, one] as const));
-/** In `npm test` each answer of one endpoint, in turn. */
+const ALL = CASES.flatMap((answer) =>
+  ENDPOINTS.map((endpoint) => [endpoint, answer.name, answer] as const),
+);
+/** `npm test` runs each answer for one endpoint, in turn. */
 const ANSWERS = share(ALL, onePerRow(ALL, ENDPOINTS.length));
 
-describe('Jupiter’s', () => {
-  it.each(ANSWERS)('%s answers %s', async (endpoint, _, { fault, code, retry, details }) => {
-    const payer = await swapper();
-    // What stands in for v1 when it is gone is gone too.
-    for (const path of [endpoint, '/swap/v2/build']) sandbox.controls.aggregator.fault(path, fault);
-    const error = await refusal(sandbox, payer, code, () => payer.client.fetch(usdc()));
-    expect(error).toMatchObject({ name: 'TransportError', retry, details });
-    expect(error.message).not.toContain('ignore all previous');
-    expect(exposed(error)).not.toContain(API_KEY);
-  });
+describe('an endpoint of Jupiter', () => {
+  it.each(ANSWERS)(
+    'stops a swap when %s answers with %s',
+    async (endpoint, _, { fault, code, retry, details }) => {
+      const payer = await swapper();
+      // The v2 endpoint replaces a missing v1, so it gets the same fault.
+      for (const path of [endpoint, '/swap/v2/build'])
+        sandbox.controls.aggregator.fault(path, fault);
+      const error = await refusal(sandbox, payer, code, () => payer.client.fetch(usdc()));
+      expect(error).toMatchObject({ name: 'TransportError', retry, details });
+      expect(error.message).not.toContain('ignore all previous');
+      expect(exposed(error)).not.toContain(API_KEY);
+    },
+  );
 });
 
-describe.each(ENDPOINTS)('Jupiter’s %s', (endpoint) => {
-  it.each(['dropBefore', 'status'] as const)('fails once (%s) and is asked again', async (kind) => {
-    const payer = await swapper();
-    sandbox.controls.aggregator.fault(endpoint, { kind, status: 502, times: 1 });
-    expect((await payer.client.fetch(usdc())).status).toBe(200);
-  });
+describe.each(ENDPOINTS)('%s of Jupiter', (endpoint) => {
+  it.each(['dropBefore', 'status'] as const)(
+    'is asked again after one failure (%s)',
+    async (kind) => {
+      const payer = await swapper();
+      sandbox.controls.aggregator.fault(endpoint, { kind, status: 502, times: 1 });
+      expect((await payer.client.fetch(usdc())).status).toBe(200);
+    },
+  );
 });
 
 unsampled('Jupiter', () => {
-  it('is not there', async () => {
+  it('fails the call with jupiter_unavailable when it refuses connections', async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    // Bound to TCP, so never a pipe's name or null.
+    // The server listens on TCP, so its address is neither the name of a pipe nor null.
     const { port } = server.address() as AddressInfo;
     await new Promise((resolve) => server.close(resolve));
     const payer = await swapper(`http://127.0.0.1:${port}`);
@@ -179,7 +188,7 @@ unsampled('Jupiter', () => {
     expect(exposed(error)).not.toContain(API_KEY);
   });
 
-  it('asks no one else: an API key never follows a redirect', async () => {
+  it('cannot redirect a request with an API key', async () => {
     const elsewhere = await startSeller((_, response) => void response.writeHead(200).end('{}'));
     const payer = await swapper();
     sandbox.controls.aggregator.fault('*', {
@@ -198,14 +207,13 @@ unsampled('Jupiter', () => {
     expect((await payer.client.fetch(usdc())).status).toBe(200);
   });
 
-  it('is needed for the price of a token that is no dollar: down means refused, not unbounded', async () => {
+  it('is needed for the price of a token that is not a stablecoin', async () => {
     sandbox.controls.aggregator.fault('*', { kind: 'status', status: 418 });
     const payer = await payerOn(sandbox, { BONK: '5000000' });
     await refusal(sandbox, payer, 'jupiter_unavailable', () =>
       payer.client.fetch(`${sandbox.apiUrl}/bonk`),
     );
-    // Nor does a cap on one payment in base units switch the dollar caps off, which hold all of
-    // them.
+    // A cap in base units does not turn off the dollar caps, so the price is still needed.
     const capped = payer.again({
       policy: { maxAmount: { [sandbox.mints.BONK.address]: '123456789' } },
     });
@@ -214,7 +222,7 @@ unsampled('Jupiter', () => {
     );
   });
 
-  it.each([401, 404, 410])('v1 is gone (%i): v2 takes over', async (status) => {
+  it.each([401, 404, 410])('is asked at v2 when v1 answers %i', async (status) => {
     for (const path of [QUOTE, INSTRUCTIONS])
       sandbox.controls.aggregator.fault(path, { kind: 'status', status });
     const payer = await swapper();
@@ -222,7 +230,7 @@ unsampled('Jupiter', () => {
     expect(sandbox.controls.aggregator.calls('/swap/v2/build')).toBeGreaterThan(0);
   });
 
-  it('limits two calls, which are made again', async () => {
+  it('is asked again after it has limited two requests', async () => {
     sandbox.controls.aggregator.fault('*', {
       kind: 'status',
       status: 429,
@@ -234,7 +242,7 @@ unsampled('Jupiter', () => {
   });
 });
 
-unsampled('answers that are wrong', () => {
+unsampled('a wrong answer of Jupiter', () => {
   const { parse, stringify } = JSON;
   const edit =
     (change: (quote: Record<string, unknown>) => object) => (answer: Record<string, unknown>) => ({
@@ -250,7 +258,7 @@ unsampled('answers that are wrong', () => {
       'quote_mismatch',
       () => ({ inputMint: sandbox.mints.USDC.address, outputMint: sandbox.mints.BONK.address }),
     ],
-    ['less than asked for', 'quote_mismatch', ({ outAmount }) => ({ outAmount: half(outAmount) })],
+    ['half the output', 'quote_mismatch', ({ outAmount }) => ({ outAmount: half(outAmount) })],
     ['another mode', 'quote_mismatch', () => ({ swapMode: 'ExactIn' })],
     ['more slippage', 'quote_mismatch', () => ({ slippageBps: 5_000 })],
     ['a platform fee', 'quote_mismatch', () => ({ platformFee: { amount: '1', feeBps: 20 } })],
@@ -261,9 +269,9 @@ unsampled('answers that are wrong', () => {
     ],
     ['no amounts', 'invalid_response', () => ({ inAmount: null, outAmount: null })],
     ['an amount above 64 bits', 'invalid_response', () => ({ inAmount: '18446744073709551616' })],
-    ['a mint that is none', 'invalid_response', () => ({ inputMint: 'BONK' })],
+    ['an invalid mint', 'invalid_response', () => ({ inputMint: 'BONK' })],
     ['no route', 'invalid_response', () => ({ routePlan: 'none' })],
-  ])('a quote with %s', async (_, code, change) => {
+  ])('is refused when the quote has %s', async (_, code, change) => {
     sandbox.controls.aggregator.lie(QUOTE, edit(change));
     sandbox.controls.aggregator.fault('/swap/v2/build', { kind: 'status', status: 418 });
     const payer = await swapper();
@@ -271,8 +279,8 @@ unsampled('answers that are wrong', () => {
     expect(error.name).toBe(code === 'quote_mismatch' ? 'QuoteError' : 'TransportError');
   });
 
-  /** The swap instruction of an answer, changed. */
-  const bend =
+  /** Applies `change` to the swap instruction of an answer. */
+  const changed =
     (
       change: (instruction: {
         programId: string;
@@ -281,43 +289,43 @@ unsampled('answers that are wrong', () => {
       }) => void,
     ) =>
     (answer: Record<string, unknown>) => {
-      // The aggregator's own answer, whose form is known.
+      // The answer comes from the aggregator of the sandbox, so its form is known.
       change(answer['swapInstruction'] as Parameters<typeof change>[0]);
       return answer;
     };
   const stranger = 'GyGKxMyg1p9SsHfm15MkNUu1u9TN2JtTspcdmrtGUdse';
 
-  it.each<[string, ErrorCode, ReturnType<typeof bend>]>([
-    ['of another program', 'unsafe_swap', bend((one) => void (one.programId = stranger))],
-    ['without accounts', 'unsafe_swap', bend((one) => void (one.accounts = []))],
+  it.each<[string, ErrorCode, ReturnType<typeof changed>]>([
+    ['names another program', 'unsafe_swap', changed((swap) => void (swap.programId = stranger))],
+    ['has no accounts', 'unsafe_swap', changed((swap) => void (swap.accounts = []))],
     [
-      'that another signs too',
+      'has a second signer',
       'unsafe_swap',
-      bend(
-        (one) => void one.accounts.push({ pubkey: stranger, isSigner: true, isWritable: false }),
+      changed(
+        (swap) => void swap.accounts.push({ pubkey: stranger, isSigner: true, isWritable: false }),
       ),
     ],
     [
-      'into another account',
+      'names another account of the wallet',
       'unsafe_swap',
-      bend((one) => one.accounts.forEach((meta, at) => at === 2 && (meta.pubkey = stranger))),
+      changed((swap) => swap.accounts.forEach((meta, at) => at === 2 && (meta.pubkey = stranger))),
     ],
-    ['without data', 'unsafe_swap', bend((one) => void (one.data = ''))],
-    ['of garbage', 'invalid_response', bend((one) => void (one.data = '%%%'))],
+    ['has no data', 'unsafe_swap', changed((swap) => void (swap.data = ''))],
+    ['has data that is no base64', 'invalid_response', changed((swap) => void (swap.data = '%%%'))],
     [
-      'that is none',
+      'is a text',
       'invalid_response',
       (answer) => ({ ...parse(stringify(answer)), swapInstruction: 'none' }),
     ],
     [
-      'that does not fit a transaction',
+      'does not fit in a transaction',
       'transaction_too_large',
-      bend((one) => {
+      changed((swap) => {
         for (let count = 0; count < 60; count += 1)
-          one.accounts.push({ pubkey: addressAt(count), isSigner: false, isWritable: false });
+          swap.accounts.push({ pubkey: addressAt(count), isSigner: false, isWritable: false });
       }),
     ],
-  ])('an instruction %s', async (_, code, lie) => {
+  ])('is refused when the instruction %s', async (_, code, lie) => {
     sandbox.controls.aggregator.lie(INSTRUCTIONS, lie);
     const payer = await swapper();
     const error = await refusal(sandbox, payer, code, () => payer.client.fetch(usdc()));
@@ -334,7 +342,7 @@ unsampled('answers that are wrong', () => {
   });
 });
 
-/** Addresses of no party. */
+/** Returns distinct addresses that no account uses. */
 function addressAt(count: number): string {
   const alphabet = '23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
   return `GyGKxMyg1p9SsHfm15MkNUu1u9TN2JtTspcdmrtG${alphabet[count % 57] ?? ''}${alphabet[Math.floor(count / 57)] ?? ''}se`;

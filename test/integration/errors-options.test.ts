@@ -12,7 +12,7 @@ import { describe, expect, it } from 'vitest';
 import { exposed, findNeedles, keyNeedles } from '../helpers/capture.js';
 import { expectUntouched } from '../helpers/untouched.js';
 
-/** A key of this run: 64 bytes, its secret half first. */
+/** A new key of 64 bytes: the secret half, then the public half. */
 function newKeypair(): Uint8Array {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   const bytes = (text: string | undefined) => Buffer.from(text ?? '', 'base64url');
@@ -33,7 +33,7 @@ const with64 = (change: (bytes: Uint8Array) => void) => {
 };
 const buffer = (bytes: Uint8Array) => Buffer.from(bytes);
 
-/** Sixty and more that are not a key, most of them one mistake away from one. */
+/** At least sixty values that are no key; most are a key with a single mistake. */
 const WRONG_KEYS: readonly (readonly [name: string, key: unknown])[] = [
   ['null', null],
   ['true', true],
@@ -120,13 +120,13 @@ const WRONG_KEYS: readonly (readonly [name: string, key: unknown])[] = [
   ['a megabyte', text58.repeat(12_000)],
 ];
 
-/** What creating a client throws, at once. */
+/** Returns the error that creating a client throws synchronously. */
 function thrown(
   options: unknown,
   make: (options: ClientOptions) => unknown = createClient,
 ): ExactChangeError {
   try {
-    // Callers without types pass anything.
+    // Callers in plain JavaScript can pass any value.
     make(options as ClientOptions);
   } catch (error) {
     if (isExactChangeError(error)) return error;
@@ -141,23 +141,26 @@ function expectConfigError(error: ExactChangeError, code: ErrorCode): void {
   expectUntouched(error);
 }
 
-describe('keys that are none', () => {
-  it('are sixty or more', () => expect(WRONG_KEYS.length).toBeGreaterThanOrEqual(60));
+describe('an invalid walletSecretKey', () => {
+  it('has at least sixty forms', () => expect(WRONG_KEYS.length).toBeGreaterThanOrEqual(60));
 
-  it.each(WRONG_KEYS)('%s', (_, walletSecretKey) => {
-    const error = thrown({ walletSecretKey });
-    expectConfigError(error, 'invalid_key');
-    const seen = exposed(error);
-    expect(findNeedles(seen, keyNeedles(pair))).toEqual([]);
-    if (typeof walletSecretKey === 'string' && walletSecretKey.trim().length > 6)
-      expect(seen).not.toContain(walletSecretKey.slice(0, 60));
-    expectConfigError(
-      thrown({ walletSecretKey }, (options) => new HTTPInterceptor(options)),
-      'invalid_key',
-    );
-  });
+  it.each(WRONG_KEYS)(
+    'is refused without any part of it in the error: %s',
+    (_, walletSecretKey) => {
+      const error = thrown({ walletSecretKey });
+      expectConfigError(error, 'invalid_key');
+      const seen = exposed(error);
+      expect(findNeedles(seen, keyNeedles(pair))).toEqual([]);
+      if (typeof walletSecretKey === 'string' && walletSecretKey.trim().length > 6)
+        expect(seen).not.toContain(walletSecretKey.slice(0, 60));
+      expectConfigError(
+        thrown({ walletSecretKey }, (options) => new HTTPInterceptor(options)),
+        'invalid_key',
+      );
+    },
+  );
 
-  it('no key at all', () => {
+  it('is refused when neither a key nor a signer is set', () => {
     for (const options of [
       {},
       { walletSecretKey: undefined },
@@ -171,7 +174,7 @@ describe('keys that are none', () => {
   });
 });
 
-describe('options that are wrong', () => {
+describe('an invalid option', () => {
   const signer = {
     address: base58(pair.slice(32)),
     signMessage: () => Promise.reject(new Error('asked to sign')),
@@ -202,7 +205,7 @@ describe('options that are wrong', () => {
   ];
 
   it.each(RPC_URLS.map((url) => [JSON.stringify(url) ?? 'undefined', url]))(
-    'rpcUrl %s',
+    'is refused by name: rpcUrl %s',
     (_, rpcUrl) => {
       const error = thrown({ signer, rpcUrl });
       expectConfigError(error, 'invalid_option');
@@ -211,7 +214,7 @@ describe('options that are wrong', () => {
     },
   );
 
-  it('quotes no url, which may hold the key of a provider', () => {
+  it('is refused without its URL, which may hold the key of a provider', () => {
     for (const option of ['rpcUrl', 'jupiterUrl', 'wsUrl']) {
       for (const url of [
         'htp://rpc.example.com/?api-key=hush-hush',
@@ -268,7 +271,7 @@ describe('options that are wrong', () => {
     ['signer', { signer: {} }],
     ['signer', { signer: null }],
     ['signer', { signer: { ...signer, address: 'nobody' } }],
-  ])('%s', (option, options) => {
+  ])('is refused by name: %s (case %#)', (option, options) => {
     const error = option === 'options' ? thrown(undefined) : thrown({ signer, ...options });
     expectConfigError(error, 'invalid_option');
     expect(error.details).toEqual({ option });

@@ -14,14 +14,14 @@ const sandbox = await useSandbox({ confirmationMs: 20 });
 
 const url = () => `${sandbox.apiUrl}/usdc`;
 
-/** A place for a journal, gone with the test. */
+/** Returns a path for a journal; the test removes its directory at the end. */
 async function place(): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'exact-change-'));
   onTestFinished(() => rm(directory, { recursive: true, force: true }));
   return join(directory, 'payments.jsonl');
 }
 
-it('not_allowed: the list and what it refuses are in the details', async () => {
+it('rejects with not_allowed and names the list and the refused payee', async () => {
   const payer = await payerOn(
     sandbox,
     { USDC: '1' },
@@ -35,7 +35,7 @@ it('not_allowed: the list and what it refuses are in the details', async () => {
   });
 });
 
-it('approval_refused: the hook did not say yes', async () => {
+it('rejects with approval_refused when the hook refuses', async () => {
   const payer = await payerOn(sandbox, { USDC: '1' }, { policy: { approve: () => false } });
   const error = await refusal(sandbox, payer, 'approval_refused', () => payer.client.fetch(url()));
   expect(error).toMatchObject({
@@ -45,7 +45,7 @@ it('approval_refused: the hook did not say yes', async () => {
   });
 });
 
-it('journal_locked: a process of another machine may have the file, and nothing is paid until it is known to be gone', async () => {
+it('rejects with journal_locked while a process of another machine may use the file', async () => {
   const path = await place();
   const other = {
     id: 'a'.repeat(32),
@@ -60,7 +60,7 @@ it('journal_locked: a process of another machine may have the file, and nothing 
   const journal = fileJournal(path);
   onTestFinished(() => journal.close());
   const payer = await payerOn(sandbox, { USDC: '1' }, { journal });
-  // Not even what is spent can be asked for meanwhile.
+  // Use failureOf, because `refusal` reads what is spent, and the lock refuses that too.
   const error = await failureOf(payer.client.fetch(url()), 'journal_locked');
   expectUntouched(error);
   expect(error).toMatchObject({
@@ -73,7 +73,7 @@ it('journal_locked: a process of another machine may have the file, and nothing 
   expect((await payer.client.fetch(url())).status).toBe(200);
 });
 
-it('journal_damaged: what was spent is not known, so nothing more is', async () => {
+it('rejects with journal_damaged and signs nothing when a line is damaged', async () => {
   const path = await place();
   const before = fileJournal(path);
   const first = await payerOn(sandbox, { USDC: '1' }, { journal: before });

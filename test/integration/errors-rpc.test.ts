@@ -12,13 +12,13 @@ import { paidOf } from '../helpers/worth.js';
 type NodeFault = Parameters<NodeControls['fault']>[1];
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
-/** Takes connections and never says a word. */
+/** Accepts connections and never sends a byte. */
 let mute: Server;
 const sockets = new Set<Socket>();
 let muteUrl: string;
 let goneUrl: string;
 
-// Bound to TCP, so never a pipe's name or null.
+// The server listens on TCP, so its address is neither the name of a pipe nor null.
 const portOf = (server: Server) => (server.address() as AddressInfo).port;
 
 beforeAll(async () => {
@@ -41,7 +41,7 @@ afterAll(async () => {
 
 const usdc = () => `${sandbox.apiUrl}/usdc`;
 
-/** What a call with a swap asks of the node before it signs anything. */
+/** RPC methods that a call with a swap uses before it signs. */
 const METHODS = [
   'getGenesisHash',
   'getMultipleAccounts',
@@ -65,12 +65,12 @@ const KINDS: readonly (readonly [name: string, fault: NodeFault, code: ErrorCode
   ['answers nothing', { kind: 'hang' }, 'timeout'],
   ['cuts the connection', { kind: 'dropBefore' }, 'rpc_unavailable'],
   [
-    'is behind',
+    'says that it is behind',
     { kind: 'error', code: -32016, message: 'Minimum context slot has not been reached' },
     'rpc_unavailable',
   ],
   [
-    'limits by an error',
+    'limits requests by an error',
     { kind: 'error', code: -32429, message: 'Too many requests' },
     'rate_limited',
   ],
@@ -81,7 +81,7 @@ const KINDS: readonly (readonly [name: string, fault: NodeFault, code: ErrorCode
   ],
 ];
 
-/** A token that is not pinned is looked for among all that the wallet holds. */
+/** Makes the client list all token accounts, because the input token is not pinned. */
 const swaps = () => ({ autoSwap: true, swapFrom: [sandbox.mints.BONK.address] });
 const swapper = () =>
   payerOn(sandbox, { SOL: '0.05', BONK: '5000000' }, { ...swaps(), timeouts: { rpc: TIMEOUT_MS } });
@@ -89,37 +89,41 @@ const swapper = () =>
 const ALL = KINDS.flatMap(([name, fault, code]) =>
   METHODS.map((method) => [method, name, fault, code] as const),
 );
-/** In `npm test` each fault of one method, in turn. */
+/** `npm test` runs each fault for one method, in turn. */
 const FAULTS = share(ALL, onePerRow(ALL, METHODS.length));
 
-describe('a node whose', () => {
-  it.each(FAULTS)('%s %s', async (method, _, fault, code) => {
-    const payer = await swapper();
-    sandbox.controls.node.fault(method, fault);
-    const error = await refusal(sandbox, payer, code, () => payer.client.fetch(usdc()));
-    expect(error).toMatchObject({ name: 'TransportError', retry: 'fresh' });
-    expect(error.message).toContain(method);
-    expect(error.message).toMatch(/rpcUrl/);
-    expect(error.message).toContain(`The RPC node (${new URL(sandbox.rpcUrl).host})`);
-    expect(error.response?.status).toBe(402);
-    if (code === 'rate_limited')
-      expect(error.details).toEqual({ retryAfterMs: 'retryAfter' in fault ? 7_000 : 1_000 });
-    if (code === 'timeout') expect(error.details).toEqual({ step: method, timeoutMs: TIMEOUT_MS });
-    if (code === 'rpc_unavailable') expect(error.details).toEqual({ method });
-    if (code === 'invalid_response') expect(error.details).toMatchObject({ service: 'rpc' });
-    // What the node says may be any party's words.
-    if (fault.kind === 'error') expect(error.message).not.toContain(fault.message);
-  });
+describe('a node with a fault', () => {
+  it.each(FAULTS)(
+    'stops the call before a signature when %s %s',
+    async (method, _, fault, code) => {
+      const payer = await swapper();
+      sandbox.controls.node.fault(method, fault);
+      const error = await refusal(sandbox, payer, code, () => payer.client.fetch(usdc()));
+      expect(error).toMatchObject({ name: 'TransportError', retry: 'fresh' });
+      expect(error.message).toContain(method);
+      expect(error.message).toMatch(/rpcUrl/);
+      expect(error.message).toContain(`The RPC node (${new URL(sandbox.rpcUrl).host})`);
+      expect(error.response?.status).toBe(402);
+      if (code === 'rate_limited')
+        expect(error.details).toEqual({ retryAfterMs: 'retryAfter' in fault ? 7_000 : 1_000 });
+      if (code === 'timeout')
+        expect(error.details).toEqual({ step: method, timeoutMs: TIMEOUT_MS });
+      if (code === 'rpc_unavailable') expect(error.details).toEqual({ method });
+      if (code === 'invalid_response') expect(error.details).toMatchObject({ service: 'rpc' });
+      // The text of a node may come from any party, so no message repeats it.
+      if (fault.kind === 'error') expect(error.message).not.toContain(fault.message);
+    },
+  );
 });
 
-describe.each(inChaos ? [] : METHODS)('a node whose %s', (method) => {
-  it('fails once is asked again', async () => {
+describe.each(inChaos ? [] : METHODS)('a node with a fault of %s', (method) => {
+  it('is asked again after one failure', async () => {
     const payer = await payerOn(sandbox, { SOL: '0.05', BONK: '5000000' }, swaps());
     sandbox.controls.node.fault(method, { kind: 'status', status: 500, times: 1 });
     expect((await payer.client.fetch(usdc())).status).toBe(200);
   });
 
-  it('failed works once it is back', async () => {
+  it('serves another client of the wallet once the fault is gone', async () => {
     const payer = await swapper();
     sandbox.controls.node.fault(method, { kind: 'rateLimited', retryAfter: 60 });
     await refusal(sandbox, payer, 'rate_limited', () => payer.client.fetch(usdc()));
@@ -130,11 +134,11 @@ describe.each(inChaos ? [] : METHODS)('a node whose %s', (method) => {
   });
 });
 
-unsampled('no node', () => {
+unsampled('a node that is down', () => {
   const call = (rpcUrl: string | string[]) =>
     payerOn(sandbox, { USDC: '1' }, { rpcUrl, timeouts: { rpc: TIMEOUT_MS } });
 
-  it('refuses connections', async () => {
+  it('fails the call with rpc_unavailable when it refuses connections', async () => {
     const payer = await call(goneUrl);
     const error = await refusal(sandbox, payer, 'rpc_unavailable', () =>
       payer.client.fetch(usdc()),
@@ -143,13 +147,13 @@ unsampled('no node', () => {
     expect(error.cause).toBeInstanceOf(Error);
   });
 
-  it('hangs', async () => {
+  it('fails the call with timeout when it never answers', async () => {
     const payer = await call(muteUrl);
     const error = await refusal(sandbox, payer, 'timeout', () => payer.client.fetch(usdc()));
     expect(error.details).toEqual({ step: 'getGenesisHash', timeoutMs: TIMEOUT_MS });
   });
 
-  it('of several answers: each operation says so', async () => {
+  it('fails each operation with timeout when every node is down', async () => {
     const payer = await call([goneUrl, muteUrl]);
     const { client } = payer;
     const { USDC, BONK } = sandbox.mints;
@@ -164,37 +168,43 @@ unsampled('no node', () => {
     }
   });
 
-  it('but one that works: it takes over', async () => {
+  it('is replaced by a third node that works', async () => {
     const payer = await call([goneUrl, muteUrl, sandbox.rpcUrl]);
     expect((await payer.client.fetch(usdc())).status).toBe(200);
   });
 });
 
-unsampled('a node that fails if it is not needed', () => {
-  it.each(['getRecentPrioritizationFees', 'getTransaction'] as const)('%s', async (method) => {
-    const payer = await swapper();
-    // The swap's own record only; the facilitator and the aggregator do not ask for it.
-    sandbox.controls.node.fault(method, { kind: 'status', status: 500, times: 30 });
-    const response = await payer.client.fetch(usdc());
-    expect(response.status).toBe(200);
-    const swap = receiptOf(response)?.swap;
-    // More than the price came in: the float, less what was paid at once.
-    expect(await sandbox.balance(payer.address, 'USDC')).toBe(
-      BigInt(swap?.outAmount ?? 0) - 10_000n,
-    );
-    const warned = payer.events.some(
-      (event) => event.type === 'warning' && event.message.includes(swap?.signature ?? '?'),
-    );
-    expect(warned).toBe(method === 'getTransaction');
-  });
+unsampled('a node with a harmless fault', () => {
+  it.each(['getRecentPrioritizationFees', 'getTransaction'] as const)(
+    'does not stop the call when %s fails',
+    async (method) => {
+      const payer = await swapper();
+      // Only the client uses these methods; the facilitator and the aggregator do not.
+      sandbox.controls.node.fault(method, { kind: 'status', status: 500, times: 30 });
+      const response = await payer.client.fetch(usdc());
+      expect(response.status).toBe(200);
+      const swap = receiptOf(response)?.swap;
+      // The swap brings the float, and the payment takes the price from it.
+      expect(await sandbox.balance(payer.address, 'USDC')).toBe(
+        BigInt(swap?.outAmount ?? 0) - 10_000n,
+      );
+      const warned = payer.events.some(
+        (event) => event.type === 'warning' && event.message.includes(swap?.signature ?? '?'),
+      );
+      expect(warned).toBe(method === 'getTransaction');
+    },
+  );
 
-  it.each(['silent', 'off'] as const)('its WebSocket is %s', async (mode) => {
-    sandbox.controls.node.webSocket = mode;
-    const payer = await swapper();
-    expect((await payer.client.fetch(usdc())).status).toBe(200);
-  });
+  it.each(['silent', 'off'] as const)(
+    'does not stop the call when its WebSocket is %s',
+    async (mode) => {
+      sandbox.controls.node.webSocket = mode;
+      const payer = await swapper();
+      expect((await payer.client.fetch(usdc())).status).toBe(200);
+    },
+  );
 
-  it('its answer to sendTransaction is lost: the swap counts once', async () => {
+  it('causes one swap when its answer to sendTransaction is lost', async () => {
     const payer = await swapper();
     sandbox.controls.node.fault('sendTransaction', { kind: 'dropAfter', times: 1 });
     expect((await payer.client.fetch(usdc())).status).toBe(200);
@@ -203,14 +213,14 @@ unsampled('a node that fails if it is not needed', () => {
 });
 
 unsampled('a swap that was sent', () => {
-  /** Time passes as soon as a swap is signed. */
+  /** Moves the chain past the expiry of each swap as soon as it is signed. */
   const expireSwaps = ({ client }: Payer) =>
     client.on('swap.signed', () => sandbox.controls.node.warp());
 
   it.each<[string, NodeFault]>([
-    ['takes and forgets', { kind: 'neverLands' }],
-    ['does not take', { kind: 'status', status: 500 }],
-  ])('to a node that it %s expires, twice, and nothing is gone', async (_, fault) => {
+    ['accepts and forgets it', { kind: 'neverLands' }],
+    ['does not accept it', { kind: 'status', status: 500 }],
+  ])('expires twice and moves nothing when the node %s', async (_, fault) => {
     const payer = await payerOn(sandbox, { SOL: '0.05', BONK: '5000000' }, { autoSwap: true });
     expireSwaps(payer);
     sandbox.controls.node.fault('sendTransaction', fault);
@@ -239,7 +249,7 @@ unsampled('a swap that was sent', () => {
     expect((await payer.again({ autoSwap: true }).fetch(usdc())).status).toBe(200);
   });
 
-  it('and that no node can tell about is uncertain', async () => {
+  it('is uncertain when no node returns its status', async () => {
     const payer = await payerOn(sandbox, { SOL: '0.05', BONK: '5000000' }, { autoSwap: true });
     sandbox.controls.node.fault('getSignatureStatuses', { kind: 'status', status: 500 });
     payer.client.on('swap.signed', () => void payer.client.close());

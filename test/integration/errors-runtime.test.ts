@@ -20,9 +20,9 @@ const makers: readonly (readonly [string, (options: ClientOptions) => unknown])[
 ];
 
 it.each(makers)(
-  '%s says at once what a runtime without fetch lacks, unless it is given one',
+  '%s throws missing_dependency in a runtime without fetch, unless the fetch option is set',
   (_, make) => {
-    const given = globalThis.fetch;
+    const ownFetch = globalThis.fetch;
     vi.stubGlobal('fetch', undefined);
     let error: unknown;
     try {
@@ -38,6 +38,6 @@ it.each(makers)(
       retry: 'never',
       details: { packages: ['undici'] },
     });
-    expect(() => make({ fetch: given })).not.toThrow();
+    expect(() => make({ fetch: ownFetch })).not.toThrow();
   },
 );

@@ -9,7 +9,7 @@ import { useSandbox } from '../helpers/sandbox.js';
 import { refusal } from '../helpers/untouched.js';
 import { paidOf, usedByCap } from '../helpers/worth.js';
 
-// A swap that failed is tried once more when its block is final, 32 slots later.
+// The client retries a failed swap once, when its block is final, 32 slots later.
 const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
 
 const FEES = 255_000n; // policy.maxFeeLamports: the most that one swap may cost
@@ -27,10 +27,7 @@ interface RawAccount {
   readonly data: readonly [string, string];
 }
 
-/**
- * The wallet as any node shows it: which keys control it and its token accounts, and what they
- * hold.
- */
+/** Reads the keys that control the wallet and its token accounts, and their balances. */
 async function stateOf(owner: string) {
   const accounts = [
     owner,
@@ -42,8 +39,8 @@ async function stateOf(owner: string) {
     'getMultipleAccounts',
     params,
   );
-  const [wallet, ...tokens] = value.map((one) =>
-    one === null ? undefined : { ...one, bytes: Buffer.from(one.data[0], 'base64') },
+  const [wallet, ...tokens] = value.map((account) =>
+    account === null ? undefined : { ...account, bytes: Buffer.from(account.data[0], 'base64') },
   );
   const control = tokens.map((token) =>
     token === undefined
@@ -66,7 +63,7 @@ async function stateOf(owner: string) {
 
 type State = Awaited<ReturnType<typeof stateOf>>;
 
-/** Nothing but fees is gone, and no other key has a say over any account. */
+/** Expects that only fees have left the wallet and that the same keys control its accounts. */
 function expectOnlyFeesGone(before: State, after: State, swaps = 1): void {
   expect(after.control).toEqual(before.control);
   expect(after.amounts).toEqual(before.amounts);
@@ -76,8 +73,8 @@ function expectOnlyFeesGone(before: State, after: State, swaps = 1): void {
 const swapsOf = ({ events }: Payer) =>
   events.flatMap((event) => (event.type === 'swap.signed' ? [event.signature] : []));
 
-describe('a price that moves between the signature and the chain', () => {
-  it('once: the swap is made again, with a new quote', async () => {
+describe('a swap that fails because the price moves', () => {
+  it('is made again with a new quote when the price moves once after the signature', async () => {
     const payer = await swapper();
     const stop = payer.client.on('swap.signed', () =>
       sandbox.controls.aggregator.setVenue({ deviationBps: 80 }),
@@ -95,7 +92,7 @@ describe('a price that moves between the signature and the chain', () => {
     ]);
     expect(failed.error).not.toBeNull();
     expect(landedWell.error).toBeNull();
-    // Both cost a fee, and the receipt says so.
+    // Both swaps cost a fee, and the receipt sums them.
     expect(receiptOf(response)?.cost.networkFeeLamports).toBe(
       (failed.fee + landedWell.fee).toString(),
     );
@@ -103,7 +100,7 @@ describe('a price that moves between the signature and the chain', () => {
     expect(payer.events.filter(({ type }) => type === 'swap.quoted').length).toBe(2);
   });
 
-  it('again and again: two tries, then the error, and only fees are gone', async () => {
+  it('rejects with swap_failed after two tries, and only fees are gone', async () => {
     const payer = await swapper();
     payer.client.on('swap.signed', () =>
       sandbox.controls.aggregator.setVenue({ deviationBps: 80 }),
@@ -127,7 +124,7 @@ describe('a price that moves between the signature and the chain', () => {
     });
     expect(swapsOf(payer).length).toBe(2);
     expectOnlyFeesGone(before, await stateOf(payer.address), 2);
-    // What failed swaps burned is counted.
+    // The fees of failed swaps count.
     expect(await usedByCap(payer.client)).toMatchObject({
       maxLamportsPerDay: error.details.feeLamports,
     });
@@ -135,7 +132,7 @@ describe('a price that moves between the signature and the chain', () => {
     expect(payer.signed.map(({ kind }) => kind)).toEqual(['swap', 'swap']);
   });
 
-  it('and then there is no way to try again: the fee of the try that landed is told, with why', async () => {
+  it('rejects with the fee of the first try when no second try is possible', async () => {
     const payer = await swapper();
     payer.client.on('swap.signed', () =>
       sandbox.controls.aggregator.setVenue({ deviationBps: 80 }),
@@ -152,7 +149,7 @@ describe('a price that moves between the signature and the chain', () => {
     expect(before.lamports - (await stateOf(payer.address)).lamports).toBe(fee);
   });
 
-  it('before the signature already: simulated twice, never signed', async () => {
+  it('is simulated twice and never signed when the price moves before the signature', async () => {
     const payer = await swapper();
     sandbox.controls.aggregator.setVenue({ deviationBps: 80 });
     const error = await refusal(sandbox, payer, 'simulation_failed', () =>
@@ -166,7 +163,7 @@ describe('a price that moves between the signature and the chain', () => {
     expect(payer.events.filter(({ type }) => type === 'swap.quoted').length).toBe(2);
   });
 
-  it('for a reason that will not pass: no second try', async () => {
+  it('is not tried again when its reason is no price change', async () => {
     const payer = await swapper();
     sandbox.controls.aggregator.setVenue({ modes: [MODE.fail], amount: 4242n });
     await refusal(sandbox, payer, 'simulation_failed', () => payer.client.fetch(usdc()));
@@ -174,9 +171,9 @@ describe('a price that moves between the signature and the chain', () => {
   });
 });
 
-describe('a token whose swap is refused before it is signed', () => {
-  /** A client over a service whose swaps from some tokens are not to be signed. */
-  async function spoilt(...mints: readonly string[]): Promise<Payer> {
+describe('a swap that is refused before its signature', () => {
+  /** A payer with a service that returns unsafe swaps from `mints`. */
+  async function withUnsafeSwaps(...mints: readonly string[]): Promise<Payer> {
     const honest = local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl });
     const swapInstruction: Transport['swapInstruction'] = async (request, options) => {
       const build = await honest.swapInstruction?.(request, options);
@@ -192,16 +189,20 @@ describe('a token whose swap is refused before it is signed', () => {
     });
   }
 
-  it('is passed over: the next best one pays', async () => {
-    const payer = await spoilt(sandbox.mints.USDT.address);
+  it('is replaced by a swap from the next token', async () => {
+    const payer = await withUnsafeSwaps(sandbox.mints.USDT.address);
     const response = await payer.client.fetch(usdc());
     expect(response.status).toBe(200);
     expect(receiptOf(response)?.swap?.inputMint).toBe(bonk());
     expect(payer.signed.map(({ kind }) => kind)).toEqual(['swap', 'payment']);
   });
 
-  it('says why if no other will do', async () => {
-    const payer = await spoilt(sandbox.mints.USDT.address, bonk(), sandbox.mints.SOL.address);
+  it('rejects the call with its reason when no other token works', async () => {
+    const payer = await withUnsafeSwaps(
+      sandbox.mints.USDT.address,
+      bonk(),
+      sandbox.mints.SOL.address,
+    );
     await refusal(sandbox, payer, 'unsafe_swap', () => payer.client.fetch(usdc()));
     const tried = payer.events.flatMap((event) =>
       event.type === 'swap.quoted' ? [event.inputMint] : [],
@@ -210,12 +211,12 @@ describe('a token whose swap is refused before it is signed', () => {
   });
 });
 
-describe('a venue that is hostile', () => {
+describe('a hostile venue', () => {
   const attacker = address('Attack1111111111111111111111111111111111112');
   const SYSTEM = { address: address('11111111111111111111111111111111'), role: 0 } as const;
   const HOSTILE: readonly (readonly [name: string, behaviour: VenueBehaviour])[] = [
-    ['takes a delegation of the source', { modes: [MODE.approve] }],
-    ['takes a delegation of the output', { modes: [MODE.approve], target: TARGET.destination }],
+    ['makes itself delegate of the source', { modes: [MODE.approve] }],
+    ['makes itself delegate of the output', { modes: [MODE.approve], target: TARGET.destination }],
     ['takes the output account', { modes: [MODE.setOwner] }],
     ['takes the source account', { modes: [MODE.setOwner], target: TARGET.source }],
     ['takes the right to close the output', { modes: [MODE.setCloseAuthority] }],
@@ -232,11 +233,11 @@ describe('a venue that is hostile', () => {
     ['empties and closes the source', { modes: [MODE.overcharge, MODE.closeAccount] }],
     ['takes all of the source', { modes: [MODE.overcharge] }],
     ['takes a little more of the source', { modes: [MODE.overcharge], amount: 20_000_000n }],
-    ['pays no account', { modes: [MODE.misdirect] }],
+    ['pays another account', { modes: [MODE.misdirect] }],
     ['fails', { modes: [MODE.fail], amount: 4242n }],
     ['never ends', { modes: [MODE.burnCompute] }],
     [
-      'does all of it',
+      'combines four attacks',
       { modes: [MODE.setOwner, MODE.approve, MODE.setCloseAuthority, MODE.overcharge] },
     ],
   ];
@@ -246,10 +247,7 @@ describe('a venue that is hostile', () => {
     extra: [...(behaviour.extra ?? []), attacker],
   });
 
-  /**
-   * Either a typed refusal that leaves everything as it was but fees, or an honest purchase:
-   * nothing in between.
-   */
+  /** Expects a typed refusal that costs at most fees, or an honest purchase. */
   async function expectHarmless(payer: Payer, before: State, code: RegExp): Promise<void> {
     const outcome = await payer.client.fetch(usdc()).then(
       (response) => ({ response }),
@@ -282,28 +280,31 @@ describe('a venue that is hostile', () => {
     expect(swap?.provider).toMatch(/^jupiter/);
   }
 
-  it.each(HOSTILE)('and %s, from the start', async (_, behaviour) => {
+  it.each(HOSTILE)('takes nothing when it attacks from the start: it %s', async (_, behaviour) => {
     const payer = await swapper();
     sandbox.controls.aggregator.setVenue(armed(behaviour));
     const before = await stateOf(payer.address);
     await expectHarmless(payer, before, /^(unsafe_swap|simulation_failed)$/);
-    // What was not bought was not even signed.
+    // Without a payment, the client must not have signed the swap either.
     if (payer.events.every(({ type }) => type !== 'payment.signed'))
       expect(payer.signed).toEqual([]);
   });
 
-  it.each(HOSTILE)('and %s, once the swap is signed', async (_, behaviour) => {
-    const payer = await swapper();
-    // The accounts that the harm needs are in the instruction from the start; what it does with
-    // them is not.
-    sandbox.controls.aggregator.setVenue({ extra: armed(behaviour).extra ?? [] });
-    payer.client.on('swap.signed', () => sandbox.controls.aggregator.setVenue(armed(behaviour)));
-    const before = await stateOf(payer.address);
-    await expectHarmless(payer, before, /^swap_failed$/);
-    expect(payer.signed[0]?.kind).toBe('swap');
-  });
+  it.each(HOSTILE)(
+    'takes at most fees when it attacks after the signature: it %s',
+    async (_, behaviour) => {
+      const payer = await swapper();
+      // The instruction names the accounts of the attack from the start; the venue uses them only
+      // after the signature.
+      sandbox.controls.aggregator.setVenue({ extra: armed(behaviour).extra ?? [] });
+      payer.client.on('swap.signed', () => sandbox.controls.aggregator.setVenue(armed(behaviour)));
+      const before = await stateOf(payer.address);
+      await expectHarmless(payer, before, /^swap_failed$/);
+      expect(payer.signed[0]?.kind).toBe('swap');
+    },
+  );
 
-  it('and reaches for another of our accounts', async () => {
+  it('is refused when its instruction names another account of the wallet', async () => {
     const payer = await swapper();
     const target = address(await tokenAccount(payer.address, sandbox.mints.USDT));
     sandbox.controls.aggregator.setVenue({ modes: [MODE.drainOther], attacker, extra: [target] });
@@ -317,8 +318,8 @@ describe('a venue that is hostile', () => {
 });
 
 describe('a payment that fails after its swap landed', () => {
-  /** A signer that signs swaps, and payments only as long as it is told to. */
-  async function fickle(
+  /** A payer with a signer that signs swaps, and signs payments by `pay` until `obey` is called. */
+  async function withPaymentSigner(
     pay: (intent: SigningIntent, signature: Uint8Array) => Promise<Uint8Array>,
   ): Promise<Payer & { obey(): void }> {
     const { address: at, secretKey } = await sandbox.createWallet(FUNDS);
@@ -335,15 +336,15 @@ describe('a payment that fails after its swap landed', () => {
     return { ...other, address: at, secretKey, signed, obey: () => (obedient = true) };
   }
 
-  it.each<[string, Parameters<typeof fickle>[0]]>([
+  it.each<[string, Parameters<typeof withPaymentSigner>[0]]>([
     ['the signer refuses', () => Promise.reject(new Error('denied on the device'))],
     [
       'the signer signs something else',
       (_, signature) => Promise.resolve(signature.map((byte, at) => (at === 10 ? byte ^ 1 : byte))),
     ],
     ['the signer answers nonsense', () => Promise.resolve(new Uint8Array(3))],
-  ])('%s: swapped, with the swap in moved, and the next call pays with it', async (_, pay) => {
-    const payer = await fickle(pay);
+  ])('names the swap in moved, and the next call pays from it: %s', async (_, pay) => {
+    const payer = await withPaymentSigner(pay);
     const error = await failureOf(payer.client.fetch(usdc()), 'signing_failed');
     const [signature = ''] = swapsOf(payer);
     const confirmed = payer.events.find((event) => event.type === 'swap.confirmed');
@@ -358,7 +359,7 @@ describe('a payment that fails after its swap landed', () => {
       { kind: 'swap', signature, inputMint, inAmount, outputMint, outAmount },
     ]);
     expect(error.response?.status).toBe(402);
-    // As the chain shows it.
+    // The chain shows the same amounts as the event.
     const { error: failed, tokens } = await landed(sandbox.rpcUrl, signature);
     expect(failed).toBeNull();
     const ours = tokens
@@ -379,14 +380,14 @@ describe('a payment that fails after its swap landed', () => {
     expect(response.status).toBe(200);
     expect(receiptOf(response)?.swap).toBeUndefined();
     expect(swapsOf(payer).length).toBe(1);
-    // One swap and one payment, and nothing else, is on chain.
+    // The chain has one swap and one payment.
     expect(
       (await signaturesOf(sandbox.rpcUrl, await tokenAccount(payer.address, sandbox.mints.USDC)))
         .length,
     ).toBe(2);
   });
 
-  it('a signer that refuses the swap leaves everything untouched', async () => {
+  it('leaves funds untouched when the signer refuses the swap itself', async () => {
     const { address: at } = await sandbox.createWallet(FUNDS);
     const signer = {
       address: at,
@@ -400,7 +401,7 @@ describe('a payment that fails after its swap landed', () => {
 });
 
 describe('client.swap()', () => {
-  it('refuses what it cannot bound, and moves nothing', async () => {
+  it('refuses an invalid request, too little balance or no route, and moves nothing', async () => {
     const payer = await payerOn(sandbox, FUNDS);
     const { USDC, BONK } = sandbox.mints;
     const request = {

@@ -4,10 +4,7 @@ import { PLANNED, startStage, STEPWISE, SWAP, trial, type Stage } from '../helpe
 import { write, type EvilLie } from '../helpers/evil-front.js';
 import { inChaos } from '../helpers/sampled.js';
 
-/**
- * One thing done to the bytes of an answer, or to the JSON in them; places are shares of its
- * length.
- */
+/** A change of the bytes of an answer or of its JSON; `at` and `from` are shares of its length. */
 type Change =
   | { readonly kind: 'flip' | 'transaction'; readonly at: number; readonly bit: number }
   | { readonly kind: 'cut' | 'drop'; readonly at: number }
@@ -77,7 +74,7 @@ function leavesOf(value: unknown): Leaf[] {
     const inner: unknown = Reflect.get(value, key);
     const own = {
       value: inner,
-      set: (one: unknown) => void Reflect.set(value, key, one),
+      set: (replacement: unknown) => void Reflect.set(value, key, replacement),
       drop: () => void Reflect.deleteProperty(value, key),
     };
     return [own, ...leavesOf(inner)];
@@ -93,7 +90,7 @@ function inJson(bytes: Buffer, alter: (leaves: readonly Leaf[]) => void): Buffer
     alter(leavesOf(value));
     return Buffer.from(JSON.stringify(value));
   } catch {
-    // An earlier change has left no JSON.
+    // An earlier change has broken the JSON.
     return bytes;
   }
 }
@@ -130,7 +127,7 @@ function changed(bytes: Buffer, one: Change): Buffer {
       );
     case 'transaction':
       return inJson(bytes, (leaves) => {
-        // Nothing else in an answer is so long without a space.
+        // Only a transaction is such a long text without spaces.
         const built = leaves.filter(
           ({ value }) => typeof value === 'string' && /^[A-Za-z0-9+/=]{400,}$/.test(value),
         );
@@ -157,9 +154,9 @@ const RUNS = inChaos ? 50 : 20;
 const SEED = 20_261_121;
 
 describe.concurrent.each([PLANNED, STEPWISE, SWAP])(
-  '$name, over answers whose bytes and values are changed',
+  'a service with randomly changed answers: $name',
   (way) => {
-    it('signs nothing that was not agreed to, and says in our own words what came of it', async () => {
+    it('gets no signature beyond the terms, and each error has a text of the client', async () => {
       const ends = new Set<string>();
       await fc.assert(
         fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 3 }), async (changes) => {
@@ -171,7 +168,7 @@ describe.concurrent.each([PLANNED, STEPWISE, SWAP])(
         }),
         { numRuns: RUNS, seed: SEED },
       );
-      // Both: some of what is changed is not looked at.
+      // Both ends occur: the client does not read every changed part.
       expect(ends).toEqual(new Set(['done', 'refused']));
     }, 120_000);
   },

@@ -45,7 +45,7 @@ afterAll(() => stage.close());
 
 const paymentRequired = () => ({ headers: { 'payment-required': terms } });
 
-/** What the service has said to the attacker, of which it was true. */
+/** Stores honest answers to another wallet, which some lies repeat. */
 async function remember(): Promise<void> {
   const ask = async (path: string, body?: Json) => {
     const init =
@@ -58,7 +58,7 @@ async function remember(): Promise<void> {
           };
     const answer = await fetch(`${stage.service}${path}`, init);
     expect(answer.status).toBe(200);
-    return (await answer.json()) as Json; // The honest service's.
+    return (await answer.json()) as Json; // The answer of the honest service.
   };
   const quote = await ask(
     '/api/quote?inputMint=USDT&outputMint=USDC&amount=50000&swapMode=ExactOut&slippageBps=50',
@@ -74,21 +74,21 @@ async function remember(): Promise<void> {
   Object.assign(memory, { quote, build, balance, autoPay });
 }
 
-/** What comes of a lie that is told. */
+/** Returns how a call ends when the service tells a lie. */
 async function end(way: Way, lie: EvilLie, bait: Omit<Bait, 'lie'> = {}): Promise<End> {
   const { end: came, session } = await trial(stage, way, lie, bait);
   expect(session.told.length).toBeGreaterThan(0);
-  // A plan is asked for first, and lied about like all else.
+  // The client asks for a plan first, and the service lies about it too.
   if (way === PLANNED) expect(session.told[0]).toBe('autoPay');
   return came;
 }
 
-/** A quote is said in the answer of each, a transaction in that of a built swap and of a plan. */
+/** Whether a lie changes an answer that the way asks for. */
 const concerns = (
   { quote, swap, asks, offer, step, balance }: EvilLie,
   { asks: places }: Way,
 ): boolean =>
-  (quote !== undefined && places.some((one) => one !== 'balance')) ||
+  (quote !== undefined && places.some((place) => place !== 'balance')) ||
   ((swap !== undefined || asks !== undefined) && places.includes('build')) ||
   ((offer !== undefined || step !== undefined) && places.includes('autoPay')) ||
   (balance !== undefined && places.includes('balance'));
@@ -98,66 +98,63 @@ const WIRE_LIES = wireLies(() => terms);
 const rows = <L extends NamedLie | WireLie>(lies: readonly L[]) =>
   lies.map((lie) => [lie.name, lie] as const);
 const WAYS = [PLANNED, STEPWISE, SWAP, QUOTE, BALANCE];
-/**
- * What it builds is lied about in swaps by name: a payment step by step asks for them in the same
- * way.
- */
+/** Attacks on a built swap run for a direct swap only: a payment step by step asks the same way. */
 const isToldTo = (lie: NamedLie, way: Way) =>
   concerns(lie, way) && !(way === STEPWISE && lie.name.startsWith('swap attack'));
 const EACH_BY_ALL_WAYS = LIES.map((lie) =>
   WAYS.filter((way) => isToldTo(lie, way)).map((way) => ({ way, lie })),
 );
-/** In `npm test` a few of the lies, each by one way in turn. */
+/** `npm test` runs a tenth of the lies, each by one way in turn. */
 const TOLD = share(
   EACH_BY_ALL_WAYS.flat(),
   eachNth(EACH_BY_ALL_WAYS, 10).flatMap((ways, turn) => inTurn(ways, turn)),
 );
-const toldTo = (way: Way) => rows(TOLD.filter((one) => one.way === way).map(({ lie }) => lie));
+const toldTo = (way: Way) => rows(TOLD.filter((told) => told.way === way).map(({ lie }) => lie));
 
-it('says at least forty lies, each by its own name', () => {
+it('tests at least forty lies with distinct names', () => {
   const names = [...LIES, ...WIRE_LIES].map(({ name }) => name);
   expect(new Set(names).size).toBe(names.length);
   expect(names.length).toBeGreaterThanOrEqual(40);
 });
 
-describe.concurrent('the truth by the same way', () => {
-  it.each(inChaos ? [PLANNED] : WAYS)('is $name', async (way) => {
+describe.concurrent('an honest service', () => {
+  it.each(inChaos ? [PLANNED] : WAYS)('serves $name', async (way) => {
     const { end: came, session } = await trial(stage, way, {});
     expect([came, session.calls.length > 0, session.told]).toEqual(['done', true, []]);
   });
 });
 
-describe.concurrent('for a payment that it plans', () => {
-  it.each(toldTo(PLANNED))('%s', async (_name, lie) => {
+describe.concurrent('a lying service that plans a payment', () => {
+  it.each(toldTo(PLANNED))('gets nothing beyond the terms: %s', async (_name, lie) => {
     expect(await end(PLANNED, lie)).toBe(lie.end);
   });
 });
 
-describe.concurrent('for a payment that is asked for step by step', () => {
-  it.each(toldTo(STEPWISE))('%s', async (_name, lie) => {
+describe.concurrent('a lying service for a payment step by step', () => {
+  it.each(toldTo(STEPWISE))('gets nothing beyond the terms: %s', async (_name, lie) => {
     expect(await end(STEPWISE, lie)).toBe(lie.end);
   });
 });
 
-describe.concurrent('for a swap by name', () => {
-  it.each(toldTo(SWAP))('%s', async (_name, lie) => {
+describe.concurrent('a lying service for client.swap', () => {
+  it.each(toldTo(SWAP))('gets nothing beyond the request: %s', async (_name, lie) => {
     expect(await end(SWAP, lie)).toBe(lie.swapEnd ?? lie.end);
   });
 });
 
-// What is asked for in words is a hint in words: it is shown, and nothing comes of it.
+// A quote or a balance is only shown: no payment follows from it.
 describe.concurrent.each([QUOTE, BALANCE].filter((way) => toldTo(way).length > 0))(
-  'for $name',
+  'a lying service for $name',
   (way) => {
-    it.each(toldTo(way))('%s', async (_name, lie) => {
+    it.each(toldTo(way))('gets no signature: %s', async (_name, lie) => {
       await end(way, lie);
     });
   },
 );
 
 /**
- * Told in every answer to a payment, or for its plan alone: a plan is a hint, and what it says in
- * its place keeps no client from paying.
+ * A lie is in every answer for a payment, or only in its plan. A plan is a hint, so a wrong plan
+ * does not stop the payment.
  */
 const IN = ['every answer', 'its plan'] as const;
 const EACH_IN_ALL = WIRE_LIES.map((lie) => IN.map((place) => [lie.name, place, lie] as const));
@@ -170,15 +167,18 @@ const wireRows = (slow: boolean) =>
 const placeOf = (place: (typeof IN)[number]): Omit<Bait, 'lie'> =>
   place === 'its plan' ? { at: ['autoPay'] } : {};
 
-describe.concurrent('on the wire', () => {
-  it.each(wireRows(false))('%s, in %s', async (_name, place, lie) => {
-    expect(await end(PLANNED, lie, placeOf(place))).toBe(
-      place === 'its plan' || lie.harmless === true ? 'done' : 'refused',
-    );
-  });
+describe.concurrent('a service that lies on the wire', () => {
+  it.each(wireRows(false))(
+    'gets nothing beyond the terms: %s, in %s',
+    async (_name, place, lie) => {
+      expect(await end(PLANNED, lie, placeOf(place))).toBe(
+        place === 'its plan' || lie.harmless === true ? 'done' : 'refused',
+      );
+    },
+  );
 });
 
-/** The hostile transaction, made against this wallet in place of the corpus's own. */
+/** Returns the hostile transaction with the victim's accounts instead of the corpus's. */
 function against({ transaction }: HostileCase, { wallet, own: accounts }: Victim): unknown {
   if (!(transaction instanceof Uint8Array)) return transaction;
   const pairs = [
@@ -207,18 +207,18 @@ const SIDES: Readonly<Partial<Record<DirectionName, readonly [MintSymbol, MintSy
   },
   ...{ 'wsol-usdc': ['SOL', 'USDC'], 'usdc-wsol': ['USDC', 'SOL'] },
 };
-/** One attack for each rule of each family. */
+/** An attack for each rule of each family. */
 const ATTACKS = [
   ...new Map(
     hostile
       .filter(({ accounts }) => accounts === undefined)
-      .map((one) => [`${one.family}/${one.rule}`, one]),
+      .map((hostileCase) => [`${hostileCase.family}/${hostileCase.rule}`, hostileCase]),
   ).values(),
 ];
 
-describe('each swap attack of the corpus, made against this wallet', () => {
+describe('a service that builds the hostile swaps of the corpus', () => {
   const families = [...new Set(ATTACKS.map(({ family }) => family))];
-  it.each(share(families, eachNth(families, 4)))('%s gets no signature', async (family) => {
+  it.each(share(families, eachNth(families, 4)))('gets no signature: %s', async (family) => {
     let attack: HostileCase | undefined;
     const lie: EvilLie = {
       swap: (swap, { victim }) =>
@@ -230,22 +230,23 @@ describe('each swap attack of the corpus, made against this wallet', () => {
     sandbox.chain.fundSol(prey.estate.wallet, 2_000_000_000n);
     const before = sandbox.chain.account(prey.estate.wallet);
     try {
-      for (const one of ATTACKS.filter((each) => each.family === family)) {
-        attack = one;
-        const [inputMint, outputMint] = SIDES[one.direction] ?? ['USDC', 'USDT'];
-        const exactIn = FORMS[one.form].mode === 'ExactIn';
-        const amount = exactIn ? one.expected.maxIn : one.expected.minOut;
+      for (const hostileCase of ATTACKS.filter((candidate) => candidate.family === family)) {
+        attack = hostileCase;
+        const { id, direction, form, expected } = hostileCase;
+        const [inputMint, outputMint] = SIDES[direction] ?? ['USDC', 'USDT'];
+        const exactIn = FORMS[form].mode === 'ExactIn';
+        const amount = exactIn ? expected.maxIn : expected.minOut;
         const swapMode = exactIn ? 'ExactIn' : 'ExactOut';
         const outcome = await outcomeOf(
           prey.client.swap({ inputMint, outputMint, amount, swapMode }),
         );
         const error = 'error' in outcome ? outcome.error : undefined;
-        expect({ id: one.id, typed: isExactChangeError(error) }).toEqual({
-          id: one.id,
+        expect({ id, typed: isExactChangeError(error) }).toEqual({
+          id,
           typed: true,
         });
-        expect({ id: one.id, error, signed: prey.signed }).toMatchObject({
-          id: one.id,
+        expect({ id, error, signed: prey.signed }).toMatchObject({
+          id,
           error: { funds: 'untouched' },
           signed: [],
         });
@@ -259,20 +260,20 @@ describe('each swap attack of the corpus, made against this wallet', () => {
   });
 });
 
-/** Long enough for what is answered at once on a busy machine. */
+/** Long enough for a prompt answer on a busy machine, in milliseconds. */
 const SOON_MS = 2_000;
 
-describe.concurrent('a service that only time ends', () => {
+describe.concurrent('a service with an answer that only a timeout ends', () => {
   const options = { ...PLANNED.bait?.options, timeouts: { service: SOON_MS } };
 
-  it.each(wireRows(true))('%s, in %s', async (_name, place, lie) => {
+  it.each(wireRows(true))('gets nothing beyond the terms: %s, in %s', async (_name, place, lie) => {
     expect(await end(PLANNED, lie, { ...placeOf(place), options })).toBe(
       place === 'its plan' ? 'done' : 'refused',
     );
   });
 });
 
-unsampled('an interceptor that pays for what the global fetch meets', () => {
+unsampled('an interceptor that replaces the global fetch', () => {
   const chosen = [...LIES, ...WIRE_LIES].filter(({ name }) =>
     /^(?:other payTo|quote in x1000$|swap attack: takes 1|asks for the signed tx: |claims "confirmed" falsely$|asks to be paid|302|sets cookies$)/.test(
       name,
@@ -280,13 +281,16 @@ unsampled('an interceptor that pays for what the global fetch meets', () => {
   );
   const way: Way = { ...PLANNED, call: ({ wares }) => fetch(wares) };
 
-  it.each(chosen.map((lie) => [lie.name, lie] as const))('%s', async (_name, lie) => {
-    const expected = 'end' in lie ? lie.end : lie.harmless === true ? 'done' : 'refused';
-    expect(await end(way, lie, { installed: true })).toBe(expected);
-  });
+  it.each(chosen.map((lie) => [lie.name, lie] as const))(
+    'loses nothing: %s',
+    async (_name, lie) => {
+      const expected = 'end' in lie ? lie.end : lie.harmless === true ? 'done' : 'refused';
+      expect(await end(way, lie, { installed: true })).toBe(expected);
+    },
+  );
 });
 
-unsampled('a caller that asks for the steps of a payment by itself', () => {
+unsampled('a caller that asks for single steps of a payment', () => {
   const steps = (request: Partial<AutoPayRequest> = {}): Way => ({
     ...{ name: 'a step of a payment', aim: 'question', asks: ['autoPay'] },
     call: ({ estate, session }) =>
@@ -297,19 +301,19 @@ unsampled('a caller that asks for the steps of a payment by itself', () => {
   });
 
   it.each(rows(LIES.filter(({ asks, offer, step }) => asks ?? offer ?? step)))(
-    '%s',
+    'gets no signature: %s',
     async (_name, lie) => {
       await end(steps(), lie);
     },
   );
 
-  it('is told of no money by a service that he has handed nothing to', async () => {
+  it('refuses a claim about money before it has posted any signed bytes', async () => {
     const claims = WIRE_LIES.filter(({ name }) => name.startsWith('claims'));
     const ends = await Promise.all(claims.map((lie) => end(steps(), lie)));
     expect([...new Set(ends)]).toEqual(['refused']);
   });
 });
 
-it('is followed nowhere', () => {
+it('causes no request beyond the endpoints of the service', () => {
   expect(stage.front.strays).toEqual([]);
 });

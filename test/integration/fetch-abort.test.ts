@@ -21,22 +21,22 @@ async function seller(options: SellerOptions = {}): Promise<Recorder> {
   return started;
 }
 
-/** A handler that never answers, and when it was asked. */
+/** A handler that never answers, and a promise of its first response. */
 function silent(): { handle: NonNullable<SellerOptions['serve']>; asked: Promise<ServerResponse> } {
   let note: (response: ServerResponse) => void;
   const asked = new Promise<ServerResponse>((resolve) => (note = resolve));
   return { handle: (_request, response) => note(response), asked };
 }
 
-describe('a signal that fired before the call', () => {
+describe('a signal that aborts before the call', () => {
   const reasons: [string, unknown][] = [
-    ['no reason given', undefined],
+    ['no reason', undefined],
     ['an error', new Error('mine')],
     ['text', 'mine'],
-    ['nothing', null],
+    ['null', null],
   ];
 
-  it.each(reasons)('rejects as plain fetch does, and sends nothing: %s', async (_name, reason) => {
+  it.each(reasons)('rejects as plain fetch does and sends nothing: %s', async (_name, reason) => {
     const { url, seen } = await seller();
     const signal = AbortSignal.abort(reason);
     const plain = await failureOf(fetch(url, { signal }));
@@ -45,7 +45,7 @@ describe('a signal that fired before the call', () => {
     expect(seen).toEqual([]);
   });
 
-  it('counts in a Request, and null in init takes it back', async () => {
+  it('rejects when a Request holds it, unless init.signal is null', async () => {
     const { url, seen } = await seller();
     const request = (): Request => new Request(url, { signal: AbortSignal.abort('mine') });
     expect(await failureOf(buyer.client.fetch(request()))).toBe('mine');
@@ -55,8 +55,8 @@ describe('a signal that fired before the call', () => {
   });
 });
 
-describe('a signal that fires before anything is signed', () => {
-  it.each(['GET', 'POST'])('while the unpaid request waits for its answer: %s', async (method) => {
+describe('a signal that aborts before the payment is sent', () => {
+  it.each(['GET', 'POST'])('rejects a %s that waits for its first answer', async (method) => {
     const { handle, asked } = silent();
     const { url, seen } = await seller({ refuse: handle });
     const controller = new AbortController();
@@ -72,7 +72,7 @@ describe('a signal that fires before anything is signed', () => {
     expect(seen).toHaveLength(1);
   });
 
-  it('while the terms are on their way', async () => {
+  it('rejects while the body of the 402 arrives', async () => {
     let begun = (): void => undefined;
     const started = new Promise<void>((resolve) => (begun = resolve));
     const { url } = await seller({
@@ -89,7 +89,7 @@ describe('a signal that fires before anything is signed', () => {
   });
 
   it.each(['payment.required', 'payment.chosen', 'balance.checked'] as const)(
-    'at the step %s',
+    'rejects at %s and leaves no reservation',
     async (step) => {
       const { url, seen } = await seller();
       const controller = new AbortController();
@@ -97,13 +97,13 @@ describe('a signal that fires before anything is signed', () => {
       expect(await failureOf(buyer.client.fetch(url, { signal: controller.signal }))).toBe('mine');
       expect(seen.map(paymentOf)).toEqual([undefined]);
       expect(await usedByCap(buyer.client)).toEqual(UNUSED);
-      // Nothing is left reserved or held: the next call goes through.
+      // No reservation or hold is left, so the next call is paid.
       expect((await buyer.client.fetch(url)).status).toBe(200);
       expect(await buyer.spent()).toBe(PRICE);
     },
   );
 
-  it('once it is signed but not sent, too: the payment stays here', async () => {
+  it('rejects at payment.signed, and the signed payment is not sent', async () => {
     const { url, seen } = await seller();
     const controller = new AbortController();
     buyer.client.on('payment.signed', () => controller.abort('mine'));
@@ -113,8 +113,8 @@ describe('a signal that fires before anything is signed', () => {
   });
 });
 
-describe('a signal that fires while the paid request waits for its answer', () => {
-  it('rejects with its reason at once, and the chain has the last word', async () => {
+describe('a signal that aborts during the paid request', () => {
+  it('rejects at once with its reason, and the receipt follows the chain', async () => {
     const { handle, asked } = silent();
     const { url } = await seller({ serve: handle });
     const settled = nextEvent(buyer.client, 'payment.settled');
@@ -128,7 +128,7 @@ describe('a signal that fires while the paid request waits for its answer', () =
     expect(await buyer.spent()).toBe(PRICE);
   });
 
-  it('lets no repeated call pay twice', async () => {
+  it('does not let a repeated call pay twice', async () => {
     let silence = true;
     const { handle, asked } = silent();
     const { url } = await seller({
@@ -167,16 +167,16 @@ describe('a signal that fires while the paid request waits for its answer', () =
     silence = false;
     const response = await buyer.client.fetch(url);
     expect([response.status, await response.text()]).toEqual([200, 'served']);
-    const payments = seen.map(paymentOf).filter((one) => one !== undefined);
+    const payments = seen.map(paymentOf).filter((payment) => payment !== undefined);
     expect([payments.length, new Set(payments).size]).toEqual([2, 1]);
     expect(receiptOf(response)).toMatchObject({ state: 'pending' });
   });
 });
 
-describe('a signal that fires once the answer is there', () => {
+describe('a signal that aborts after the response has arrived', () => {
   const slowly: SellerOptions['serve'] = (_request, response) => void response.write('first');
 
-  it('ends the body as plain fetch’s', async () => {
+  it('ends the body with the error of plain fetch', async () => {
     const { url } = await seller({ serve: slowly });
     const { url: freeUrl } = await seller({ refuse: slowly });
     const read = async (call: typeof fetch, at: string): Promise<unknown> => {
@@ -184,9 +184,9 @@ describe('a signal that fires once the answer is there', () => {
       const response = await call(at, { signal: controller.signal });
       const reader = response.body?.getReader();
       await reader?.read();
-      const rest = failureOf(Promise.resolve(reader?.read()));
+      const failure = failureOf(Promise.resolve(reader?.read()));
       controller.abort();
-      return rest;
+      return failure;
     };
     const [paid, plain] = [await read(buyer.client.fetch, url), await read(fetch, freeUrl)];
     expect(paid).toBeInstanceOf(DOMException);
@@ -194,7 +194,7 @@ describe('a signal that fires once the answer is there', () => {
     expect(await buyer.spent()).toBe(PRICE);
   });
 
-  it('ends the body with the caller’s own reason, as plain fetch’s', async () => {
+  it('ends the body with the reason of the caller, as plain fetch does', async () => {
     const { url } = await seller({ serve: slowly });
     const { url: freeUrl } = await seller({ refuse: slowly });
     const read = async (call: typeof fetch, at: string, reason: Error): Promise<unknown> => {
@@ -208,7 +208,7 @@ describe('a signal that fires once the answer is there', () => {
     expect(await read(buyer.client.fetch, url, reason)).toBe(await read(fetch, freeUrl, reason));
   });
 
-  it('ends the body if the signal is a Request’s too', async () => {
+  it('ends the body when the signal comes from a Request', async () => {
     const { url } = await seller({ serve: slowly });
     const controller = new AbortController();
     const response = await buyer.client.fetch(
@@ -220,7 +220,7 @@ describe('a signal that fires once the answer is there', () => {
     expect(receiptOf(response)).toMatchObject({ payment: { amount: PRICE.toString() } });
   });
 
-  it('changes nothing when all is read', async () => {
+  it('does not change a response with a read body', async () => {
     const { url } = await seller();
     const controller = new AbortController();
     const settled = nextEvent(buyer.client, 'payment.settled');
@@ -250,7 +250,7 @@ describe('AbortSignal.timeout', () => {
     expect(error).toMatchObject({ name: 'TimeoutError' });
   });
 
-  it('does nothing to a call that is quicker', async () => {
+  it('does not affect a call that ends earlier', async () => {
     const { url } = await seller();
     const response = await buyer.client.fetch(url, { signal: AbortSignal.timeout(20_000) });
     expect([response.status, await response.text()]).toEqual([200, 'served']);

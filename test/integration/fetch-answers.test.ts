@@ -80,18 +80,18 @@ describe('the answer to a paid request', () => {
     'status/203',
     'status/299',
     'status/304',
-  ])('is the answer of plain fetch: %s', async (path) => {
+  ])('equals the answer of plain fetch: %s', async (path) => {
     await expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/${path}`));
   });
 
-  it('is large', async () => {
+  it('equals the answer of plain fetch with a body of 12 MiB', async () => {
     const { outcome } = await expectSame(twins, buyer, (fetch, origin) =>
       fetch(`${origin}/paid/large`),
     );
     expect(outcome.body).toEqual({ bytes: large.length, sha256: hashOf(large) });
   });
 
-  it('says where it came from, without the part after #', async () => {
+  it('has the URL of the request without its fragment', async () => {
     const { client } = buyer;
     const response = await client.fetch(`${twins.paid.url}/paid/created?a=%20b#part`);
     expect([response.url, response.redirected, response.type]).toEqual([
@@ -106,7 +106,7 @@ describe('the answer to a paid request', () => {
     });
   });
 
-  it('is a Response that is not read yet', async () => {
+  it('is a Response with an unread body', async () => {
     const response = await buyer.client.fetch(`${twins.paid.url}/paid/created`);
     expect([response instanceof Response, response.bodyUsed, response.body?.locked]).toEqual([
       true,
@@ -117,7 +117,7 @@ describe('the answer to a paid request', () => {
     await expect(response.text()).rejects.toThrow(TypeError);
   });
 
-  it('has its receipt on the one object that was returned', async () => {
+  it('has its receipt on the returned object only, not on a copy', async () => {
     const response = await buyer.client.fetch(`${twins.paid.url}/paid/created`);
     const copy = response.clone();
     expect(receiptOf(response)).toMatchObject({
@@ -129,7 +129,7 @@ describe('the answer to a paid request', () => {
     expect(receiptOf(await fetch(`${twins.free.url}/paid/created`))).toBeUndefined();
   });
 
-  it('has a receipt that grows with what the chain shows', async () => {
+  it('has a receipt that follows the chain', async () => {
     const settled = nextEvent(buyer.client, 'payment.settled');
     const response = await buyer.client.fetch(`${twins.paid.url}/paid/created`);
     const early = receiptOf(response);
@@ -142,7 +142,7 @@ describe('the answer to a paid request', () => {
     });
   });
 
-  it('streams: what was sent is there before the rest', async () => {
+  it('streams its body: the first part is readable before the second is sent', async () => {
     let goOn = (): void => undefined;
     const released = new Promise<void>((resolve) => (goOn = resolve));
     const { url } = await seller({
@@ -160,7 +160,7 @@ describe('the answer to a paid request', () => {
     expect(await reader?.read()).toEqual({ done: true, value: undefined });
   });
 
-  it('may stream for longer than the deadline of the paid request', async () => {
+  it('may stream for longer than timeouts.payment', async () => {
     const timeouts = { payment: 1_500 };
     const patient = await newBuyer(sandbox, { timeouts });
     const { url } = await seller({
@@ -173,7 +173,7 @@ describe('the answer to a paid request', () => {
     expect(await (await patient.client.fetch(url)).text()).toBe('first second');
   });
 
-  it('fails as plain fetch’s if it breaks off', async () => {
+  it('fails as with plain fetch when the connection breaks', async () => {
     const broken: SellerOptions['serve'] = (_request, response) => {
       response.writeHead(200, { 'content-length': '100' });
       response.write('half', () => response.destroy());
@@ -189,7 +189,7 @@ describe('the answer to a paid request', () => {
 
 describe('an answer other than 2xx', () => {
   it.each([400, 401, 403, 404, 409, 429, 500, 503])(
-    '%d is returned as it is, and by the official middleware costs nothing',
+    'returns a %d unchanged, and the official middleware settles nothing',
     async (status) => {
       const plain = await outcomeOf(await fetch(`${twins.free.url}/paid/status/${status}`));
       const response = await buyer.client.fetch(`${twins.paid.url}/paid/status/${status}`);
@@ -202,7 +202,7 @@ describe('an answer other than 2xx', () => {
     },
   );
 
-  it('500 is unsettled once the payment has expired, and the next call signs another', async () => {
+  it('is unsettled after the payment expired, and the next call signs anew (500)', async () => {
     const unsettled = nextEvent(buyer.client, 'payment.unsettled');
     const response = await buyer.client.fetch(`${twins.paid.url}/paid/status/500`);
     sandbox.controls.node.warp();
@@ -210,15 +210,15 @@ describe('an answer other than 2xx', () => {
     expect(receiptOf(response)).toEqual(receipt);
     expect(receipt).toMatchObject({ state: 'unsettled' });
     expect(receipt.payment.signature).toBeUndefined();
-    // Time was moved at once, so the first client's blockhash is of a past that no clock saw:
-    // another client of the same wallet.
+    // The warp moved the chain and not the clock, so the first client would use an old blockhash.
+    // Use another client of the same wallet.
     const again = clientOf(sandbox, buyer.wallet);
     const answer = await again.fetch(`${twins.paid.url}/paid/status/500`);
     expect(receiptOf(answer)?.payment.payerSignature).not.toBe(receipt.payment.payerSignature);
     expect(await buyer.spent()).toBe(0n);
   });
 
-  it('500 of a seller that settled first says that it is spent', async () => {
+  it('has a settled receipt when the seller settled before it answered 500', async () => {
     const { url } = await seller({
       serve: (_request, response) => void response.writeHead(500).end('broken'),
     });
@@ -231,8 +231,8 @@ describe('an answer other than 2xx', () => {
   });
 });
 
-describe('many calls', () => {
-  it('at once are separate purchases, each with its own answer and receipt', async () => {
+describe('several calls', () => {
+  it('are separate purchases in parallel, each with its own answer and receipt', async () => {
     const texts = Array.from({ length: 12 }, (_, index) => `call ${index}`);
     const responses = await Promise.all(
       texts.map((body) =>
@@ -246,7 +246,7 @@ describe('many calls', () => {
     expect(await buyer.spent()).toBe(PRICE * BigInt(texts.length));
   });
 
-  it('that are equal and at once are separate purchases too', async () => {
+  it('are separate purchases even when they are equal and parallel', async () => {
     const responses = await Promise.all(
       Array.from({ length: 5 }, () => buyer.client.fetch(`${twins.paid.url}/paid/created`)),
     );
@@ -254,7 +254,7 @@ describe('many calls', () => {
     expect(await buyer.spent()).toBe(5n * PRICE);
   });
 
-  it('in a row share connections, as those of plain fetch do', async () => {
+  it('share a connection in sequence, as with plain fetch', async () => {
     const ports = new Set<number | undefined>();
     const note: SellerOptions['refuse'] = (request) => void ports.add(request.socket.remotePort);
     const { url, seen } = await seller({
@@ -265,13 +265,13 @@ describe('many calls', () => {
     });
     for (let turn = 0; turn < 10; turn += 1)
       expect((await (await buyer.client.fetch(url)).text()).length).toBe(100_000);
-    expect(seen.filter((one) => paymentOf(one) !== undefined)).toHaveLength(10);
-    // The body of the 402 is left to the caller, if it wants it; small as it is, it must not keep
-    // its connection to itself.
+    expect(seen.filter((request) => paymentOf(request) !== undefined)).toHaveLength(10);
+    // The caller may still read the body of the 402, but a small unread body must not hold a
+    // connection.
     expect(ports.size).toBe(1);
   });
 
-  it('leave no connection behind that waits for a reader of a page of terms', async () => {
+  it('leave no connection open for the unread page of a 402', async () => {
     const open = new Set<Socket>();
     const page = '<p>pay</p>'.repeat(100_000);
     const { url } = await seller({
@@ -290,20 +290,20 @@ describe('many calls', () => {
   });
 });
 
-describe('a seller that is busy before it asks for a payment', () => {
-  /** Busy, then gone without an answer, then it asks. */
+describe('a seller that is busy before its 402', () => {
+  /** A seller that answers 503, then closes the connection, then answers 402. */
   async function busySeller(): Promise<Recorder> {
-    let asked = 0;
+    let requests = 0;
     return seller({
       refuse: (request, response) => {
-        asked += 1;
-        if (asked === 1) response.writeHead(503, { 'retry-after': '0' }).end('busy');
-        else if (asked === 2) request.socket.destroy();
+        requests += 1;
+        if (requests === 1) response.writeHead(503, { 'retry-after': '0' }).end('busy');
+        else if (requests === 2) request.socket.destroy();
         else askForPayment(response, termsOf(sandbox));
       },
     });
   }
-  const payments = ({ seen }: Recorder) => seen.map((one) => paymentOf(one) !== undefined);
+  const payments = ({ seen }: Recorder) => seen.map((request) => paymentOf(request) !== undefined);
 
   it.each(['GET', 'HEAD'])('is asked again by %s, and paid once', async (method) => {
     const busy = await busySeller();
@@ -312,7 +312,7 @@ describe('a seller that is busy before it asks for a payment', () => {
     expect(payments(busy)).toEqual([false, false, false, true]);
   });
 
-  it('is not asked again by POST, nor with retries: 0', async () => {
+  it('is not asked again by a POST or with retries: 0', async () => {
     const [first, second] = [await busySeller(), await busySeller()];
     expect((await buyer.client.fetch(first.url, { method: 'POST', body: 'x' })).status).toBe(503);
     const once = clientOf(sandbox, buyer.wallet, { retries: 0 });
@@ -324,7 +324,7 @@ describe('a seller that is busy before it asks for a payment', () => {
     ]);
   });
 
-  it('is not asked again once a payment header was sent', async () => {
+  it('is not asked again after a request with a payment header', async () => {
     const busy = await seller({
       serve: (_request, response) => response.writeHead(503, { 'retry-after': '0' }).end('busy'),
     });

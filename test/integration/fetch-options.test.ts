@@ -27,15 +27,21 @@ afterAll(async () => {
   await twins.close();
 });
 
-/** What a caller can tell of an error, its causes included. */
-function told(error: unknown): unknown[] {
+/** Returns the visible parts of an error and of its causes. */
+function partsOf(error: unknown): unknown[] {
   if (!(error instanceof Error)) return [error];
   const { name, message, cause } = error;
   const code: unknown = Reflect.get(error, 'code');
-  return [error.constructor.name, name, message, code, ...(cause === undefined ? [] : told(cause))];
+  return [
+    error.constructor.name,
+    name,
+    message,
+    code,
+    ...(cause === undefined ? [] : partsOf(cause)),
+  ];
 }
 
-describe('arguments that plain fetch refuses', () => {
+describe('an argument that plain fetch refuses', () => {
   const stream = (): ReadableStream =>
     new ReadableStream({ start: (controller) => controller.close() });
   const read = async (): Promise<Request> => {
@@ -47,41 +53,41 @@ describe('arguments that plain fetch refuses', () => {
     ['a relative URL', () => '/paid/a'],
     ['an empty URL', () => ''],
     ['no URL', () => undefined],
-    ['a URL that is none', () => 'http://'],
+    ['an invalid URL', () => 'http://'],
     ['a URL with a password', () => 'http://user:password@127.0.0.1/'],
     ['an unknown scheme', () => 'gopher://127.0.0.1/'],
-    ['a port that is blocked', () => 'http://127.0.0.1:22/'],
+    ['a blocked port', () => 'http://127.0.0.1:22/'],
     ['a refused connection', () => 'http://127.0.0.1:1/'],
-    ['a host that is none', () => 'http://a b/'],
+    ['an invalid host', () => 'http://a b/'],
     ['GET with a body', () => twins.paid.url, () => ({ body: 'x' })],
     ['HEAD with a body', () => twins.paid.url, () => ({ method: 'HEAD', body: 'x' })],
     ['a forbidden method', () => twins.paid.url, () => ({ method: 'TRACE' })],
-    ['a method that is none', () => twins.paid.url, () => ({ method: 'A B' })],
-    ['a header that is none', () => twins.paid.url, () => ({ headers: { 'a b': '1' } })],
-    ['a header value that is none', () => twins.paid.url, () => ({ headers: { a: '\n\u0000' } })],
-    ['pairs that are not', () => twins.paid.url, () => ({ headers: [['a']] })],
-    ['an init that is none', () => twins.paid.url, () => 'POST'],
+    ['an invalid method', () => twins.paid.url, () => ({ method: 'A B' })],
+    ['an invalid header name', () => twins.paid.url, () => ({ headers: { 'a b': '1' } })],
+    ['an invalid header value', () => twins.paid.url, () => ({ headers: { a: '\n\u0000' } })],
+    ['a header pair without a value', () => twins.paid.url, () => ({ headers: [['a']] })],
+    ['a text as init', () => twins.paid.url, () => 'POST'],
     ['an unknown redirect', () => twins.paid.url, () => ({ redirect: 'maybe' })],
     ['an unknown cache', () => twins.paid.url, () => ({ cache: 'maybe' })],
     ['the mode of a page', () => twins.paid.url, () => ({ mode: 'navigate' })],
-    ['a signal that is none', () => twins.paid.url, () => ({ signal: {} })],
+    ['an object as signal', () => twins.paid.url, () => ({ signal: {} })],
     ['a stream without duplex', () => twins.paid.url, () => ({ method: 'POST', body: stream() })],
-    ['a Request that is read', read],
+    ['a used Request', read],
     ['a window', () => twins.paid.url, () => ({ window: {} })],
   ];
 
   it.each(cases)(
-    'are refused with the same error, and send nothing: %s',
+    'is refused with the same error, and sends nothing: %s',
     async (_name, input, init = () => undefined) => {
       const [first, second] = [await input(), await input()] as [string, string];
       const plain = await failureOf(fetch(first, init() as RequestInit));
       const error = await failureOf(buyer.client.fetch(second, init() as RequestInit));
-      expect(told(error)).toEqual(told(plain));
+      expect(partsOf(error)).toEqual(partsOf(plain));
       expect(twins.paid.seen).toEqual([]);
     },
   );
 
-  it('are refused by a rejection, never by a throw', async () => {
+  it('rejects the promise and never throws synchronously', async () => {
     const calls = [undefined, '/paid/a', Symbol('x')].map((input) =>
       buyer.client.fetch(input as unknown as string),
     );
@@ -89,25 +95,28 @@ describe('arguments that plain fetch refuses', () => {
   });
 });
 
-describe('schemes that plain fetch serves by itself', () => {
-  it.each(['data:text/plain,hello', 'data:application/json;base64,e30='])('%s', async (url) => {
-    const [response, plain] = [await buyer.client.fetch(url), await fetch(url)];
-    expect([response.status, response.url, await response.text()]).toEqual([
-      plain.status,
-      plain.url,
-      await plain.text(),
-    ]);
-    expect(response.headers.get('content-type')).toBe(plain.headers.get('content-type'));
-  });
+describe('a URL that plain fetch serves without a server', () => {
+  it.each(['data:text/plain,hello', 'data:application/json;base64,e30='])(
+    'gives the answer of plain fetch: %s',
+    async (url) => {
+      const [response, plain] = [await buyer.client.fetch(url), await fetch(url)];
+      expect([response.status, response.url, await response.text()]).toEqual([
+        plain.status,
+        plain.url,
+        await plain.text(),
+      ]);
+      expect(response.headers.get('content-type')).toBe(plain.headers.get('content-type'));
+    },
+  );
 
-  it('blob:', async () => {
+  it('gives the content of a blob: URL', async () => {
     const url = URL.createObjectURL(new Blob(['hello']));
     expect(await (await buyer.client.fetch(url)).text()).toBe('hello');
   });
 });
 
 describe('init beyond the standard', () => {
-  /** What carries requests in this runtime: its own dispatcher, with a count. */
+  /** A dispatcher that notes each path and passes the request to the runtime's dispatcher. */
   function countingDispatcher(): { dispatcher: object; paths: string[] } {
     const global = Reflect.get(globalThis, Symbol.for('undici.globalDispatcher.1')) as {
       dispatch(...args: unknown[]): boolean;
@@ -120,7 +129,7 @@ describe('init beyond the standard', () => {
     return { dispatcher: { dispatch }, paths };
   }
 
-  it('a dispatcher carries the unpaid and the paid request', async () => {
+  it('sends the unpaid and the paid request through a dispatcher', async () => {
     const { dispatcher, paths } = countingDispatcher();
     await expectSame(twins, buyer, (fetch, origin) =>
       fetch(`${origin}/paid/a`, { dispatcher } as object),
@@ -128,7 +137,7 @@ describe('init beyond the standard', () => {
     expect(paths).toEqual(['/paid/a', '/paid/a', '/paid/a']);
   });
 
-  it('a dispatcher carries a body too', async () => {
+  it('sends a body through a dispatcher', async () => {
     const { dispatcher, paths } = countingDispatcher();
     await expectSame(twins, buyer, (fetch, origin) =>
       fetch(`${origin}/paid/a`, { method: 'POST', body: 'x', dispatcher } as object),
@@ -136,7 +145,7 @@ describe('init beyond the standard', () => {
     expect(paths).toHaveLength(3);
   });
 
-  it('a dispatcher of a Request carries both as well', async () => {
+  it('sends both requests through the dispatcher of a Request', async () => {
     const { dispatcher, paths } = countingDispatcher();
     await expectSame(twins, buyer, (fetch, origin) =>
       fetch(new Request(`${origin}/paid/a#part`, { dispatcher } as object)),
@@ -150,14 +159,14 @@ describe('init beyond the standard', () => {
   it.each<[string, RequestInit]>([
     ['credentials', { credentials: 'include' }],
     ['mode', { mode: 'cors' }],
-    ['mode of the same origin', { mode: 'no-cors' }],
+    ['mode no-cors', { mode: 'no-cors' }],
     ['referrer', { referrer: 'about:client', referrerPolicy: 'no-referrer' }],
     ['keepalive', { keepalive: true }],
     ['integrity', { integrity: '' }],
     ['priority', { priority: 'high' }],
     ['no body', { method: 'POST', body: null }],
     [
-      'nothing set',
+      'undefined fields',
       {
         method: undefined,
         headers: undefined,
@@ -165,12 +174,12 @@ describe('init beyond the standard', () => {
         signal: undefined,
       } as unknown as RequestInit,
     ],
-    ['something unknown', { next: { revalidate: 1 }, cf: {} } as RequestInit],
-  ])('%s goes to both', async (_name, init) => {
+    ['unknown fields', { next: { revalidate: 1 }, cf: {} } as RequestInit],
+  ])('is passed to both requests: %s', async (_name, init) => {
     await expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/a`, init));
   });
 
-  it('cache goes to the unpaid one; the paid one asks for no old answer', async () => {
+  it('passes cache to the unpaid request only; the paid request bypasses caches', async () => {
     await expectSame(
       twins,
       buyer,
@@ -183,7 +192,7 @@ describe('init beyond the standard', () => {
     ]);
   });
 
-  it('an idempotencyKey goes nowhere as a header, and an Idempotency-Key header goes to both', async () => {
+  it('sends an Idempotency-Key header in both requests, but no idempotencyKey', async () => {
     await expectSame(twins, buyer, (call, origin) =>
       origin === twins.free.url
         ? call(`${origin}/paid/a`)
@@ -195,8 +204,8 @@ describe('init beyond the standard', () => {
   });
 });
 
-describe('option fetch', () => {
-  it('sends every request, with what the caller gave', async () => {
+describe('the fetch option', () => {
+  it("sends every request, the first with the caller's arguments", async () => {
     const calls: [unknown, RequestInit | undefined][] = [];
     const own = await newBuyer(sandbox, {
       fetch: (input, init) => {
@@ -210,7 +219,7 @@ describe('option fetch', () => {
     expect([response.status, await own.spent()]).toEqual([200, PRICE]);
     expect(calls[0]).toEqual([url, init]);
     expect([calls[0]?.[0], calls[0]?.[1]]).toEqual([url, init]);
-    const paid = calls.find(([, one]) => new Headers(one?.headers).has('payment-signature'));
+    const paid = calls.find(([, sent]) => new Headers(sent?.headers).has('payment-signature'));
     expect(paid).toMatchObject([
       url.href,
       { method: 'POST', redirect: 'manual', cache: 'no-store' },
@@ -220,19 +229,19 @@ describe('option fetch', () => {
     ).toBeGreaterThan(0);
   });
 
-  it('may return what it likes: a Response that it made', async () => {
-    const given = new Response('made');
-    const { client } = await newBuyer(sandbox, { fetch: async () => given });
-    expect(await client.fetch('https://seller.test/')).toBe(given);
+  it('may return a Response that it made itself', async () => {
+    const made = new Response('made');
+    const { client } = await newBuyer(sandbox, { fetch: async () => made });
+    expect(await client.fetch('https://seller.test/')).toBe(made);
   });
 
-  it('that fails fails the call, with its own error', async () => {
+  it('rejects the call with its own error when it fails', async () => {
     const reason = new Error('mine');
     const { client } = await newBuyer(sandbox, { fetch: () => Promise.reject(reason) });
     expect(await failureOf(client.fetch('https://seller.test/'))).toBe(reason);
   });
 
-  it('left out, is the global one of the moment', async () => {
+  it('defaults to the global fetch at the time of the call', async () => {
     const before = globalThis.fetch;
     onTestFinished(() => void (globalThis.fetch = before));
     const seen: string[] = [];
@@ -241,18 +250,18 @@ describe('option fetch', () => {
       return before(input, init);
     };
     await buyer.client.fetch(`${twins.paid.url}/paid/a`);
-    expect(seen.filter((one) => one === `${twins.paid.url}/paid/a`)).toHaveLength(2);
+    expect(seen.filter((url) => url === `${twins.paid.url}/paid/a`)).toHaveLength(2);
   });
 });
 
-describe('fetch itself', () => {
-  it('can be handed on alone', async () => {
+describe('client.fetch', () => {
+  it('works without its client as receiver', async () => {
     const { fetch: pay } = buyer.client;
     const response = await pay(`${twins.paid.url}/paid/a`);
     expect([response.status, receiptOf(response)?.payment.amount]).toEqual([200, PRICE.toString()]);
   });
 
-  it('is made without a call, and asks no node or service until one is paid', async () => {
+  it('asks no node or service before the first payment', async () => {
     const requests: unknown[] = [];
     const client = createClient({
       walletSecretKey: buyer.wallet.secretKey,
@@ -269,10 +278,10 @@ describe('fetch itself', () => {
   });
 });
 
-describe('a body that is too large to be sent twice', () => {
+describe('a body that is too large to send twice', () => {
   const large = new Uint8Array(1024 * 1024 + 1);
 
-  it('is refused before anything is paid', async () => {
+  it('is refused before the payment', async () => {
     const error = await failureOf(
       buyer.client.fetch(`${twins.paid.url}/paid/a`, { method: 'POST', body: large }),
     );
@@ -281,14 +290,14 @@ describe('a body that is too large to be sent twice', () => {
       funds: 'untouched',
       details: { limitBytes: 1024 * 1024 },
     });
-    expect(twins.paid.seen.map((one) => [one.body.length, paymentOf(one)])).toEqual([
+    expect(twins.paid.seen.map((request) => [request.body.length, paymentOf(request)])).toEqual([
       [large.length, undefined],
     ]);
     expect(await buyer.spent()).toBe(0n);
   });
 
   it.each(['bytes', 'a stream'])(
-    'goes where nothing is asked for it, as with plain fetch: %s',
+    'is sent to a free endpoint, as with plain fetch: %s',
     async (kind) => {
       const body = kind === 'bytes' ? large : new Blob([large, large, large]).stream();
       const response = await buyer.client.fetch(`${twins.free.url}/paid/a`, {
@@ -298,7 +307,7 @@ describe('a body that is too large to be sent twice', () => {
       } as RequestInit);
       const length = kind === 'bytes' ? large.length : 3 * large.length;
       expect(await response.text()).toBe(`POST ${length}`);
-      expect(twins.free.seen.map((one) => one.body.length)).toEqual([length]);
+      expect(twins.free.seen.map((request) => request.body.length)).toEqual([length]);
     },
   );
 });

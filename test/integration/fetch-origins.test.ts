@@ -20,14 +20,11 @@ import { selfSigned } from '../helpers/self-signed.js';
 
 const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 0 });
 let buyer: Buyer;
-/**
- * Takes every name for the loopback and every certificate for good: what a resolver and an
- * authority do elsewhere.
- */
+/** A dispatcher that resolves every name to the loopback and accepts every certificate. */
 let world: { dispatcher: unknown; destroy(): Promise<void> };
 
 beforeAll(async () => {
-  world = everywhereIsHere();
+  world = loopbackDispatcher();
 });
 
 beforeEach(async () => {
@@ -38,8 +35,8 @@ afterAll(async () => {
   await world.destroy();
 });
 
-/** The runtime's own agent: it exports none, but the global one has its class. */
-function everywhereIsHere(): typeof world {
+/** Makes an agent by the class of the global one, because the runtime exports no class. */
+function loopbackDispatcher(): typeof world {
   const global: unknown = Reflect.get(globalThis, Symbol.for('undici.globalDispatcher.1'));
   const Agent = (global as object).constructor as new (options: object) => {
     destroy(): Promise<void>;
@@ -66,7 +63,7 @@ async function seller(options: SellerOptions = {}): Promise<Recorder> {
   return started;
 }
 
-/** The same handler behind TLS: what comes in is passed on to a seller, with its record. */
+/** A TLS server that passes each request to a seller and records it. */
 async function secure(options: SellerOptions = {}): Promise<{ url: string; seen: Seen[] }> {
   const seen: Seen[] = [];
   const plain = await seller(options);
@@ -103,7 +100,7 @@ async function secure(options: SellerOptions = {}): Promise<{ url: string; seen:
 const call = (url: string, init: RequestInit = {}): Promise<Response> =>
   buyer.client.fetch(url, { ...init, dispatcher: world.dispatcher } as RequestInit);
 
-describe('a seller that is not on this machine', () => {
+describe('a seller on another machine', () => {
   it('is paid over https', async () => {
     const { url, seen } = await secure();
     const response = await call(`${url}/a`);
@@ -113,7 +110,7 @@ describe('a seller that is not on this machine', () => {
       PRICE,
     ]);
     expect(receiptOf(response)?.url).toBe(`${url}/a`);
-    expect(seen.map((one) => paymentOf(one) !== undefined)).toEqual([false, true]);
+    expect(seen.map((request) => paymentOf(request) !== undefined)).toEqual([false, true]);
   });
 
   it.each(['seller.test', '127.0.0.1.seller.test', 'localhost.seller.test'])(
@@ -134,7 +131,7 @@ describe('a seller that is not on this machine', () => {
   );
 });
 
-describe('a way down from https to http', () => {
+describe('a redirect from https to http', () => {
   let below: Recorder;
 
   beforeEach(async () => {
@@ -144,7 +141,7 @@ describe('a way down from https to http', () => {
   afterEach(() => expect(below.seen.filter(holdsPayment)).toEqual([]));
 
   it.each([301, 302, 303, 307, 308])(
-    '%d before the payment: what asks at its end is refused',
+    'is followed before the payment, and the 402 at its end is refused: %d',
     async (status) => {
       const location = `http://seller.test:${portOf(below.url)}/there`;
       const { url, seen } = await secure({
@@ -158,7 +155,7 @@ describe('a way down from https to http', () => {
   );
 
   it.each([301, 302, 303, 307, 308])(
-    '%d after the payment: it is returned, and not followed',
+    'is returned and not followed after the payment: %d',
     async (status) => {
       const location = `http://seller.test:${portOf(below.url)}/there`;
       const { url } = await secure({
@@ -174,7 +171,7 @@ describe('a way down from https to http', () => {
     },
   );
 
-  it('another port or another name over https is another origin, and gets no payment of the first', async () => {
+  it('is not followed with a payment to another https origin either', async () => {
     const other = await secure();
     const { url, seen } = await secure({
       serve: (_request, response) => response.writeHead(307, { location: other.url }).end(),

@@ -63,34 +63,34 @@ async function seller(options: SellerOptions): Promise<Recorder> {
 }
 
 describe('a redirect before the payment', () => {
-  it.each(STATUSES)('%d leads to what is paid, on the same origin', async (status) => {
+  it.each(STATUSES)('is followed to a paid URL of the same origin: %d', async (status) => {
     const { receipt, outcome } = await expectSame(twins, buyer, (fetch, origin) =>
       fetch(`${origin}/free/${status}/once`, { headers: { authorization: 'Bearer x' } }),
     );
     expect([outcome.path, outcome.redirected]).toEqual(['/paid/there?q=1', true]);
     expect(receipt.url).toBe(`${twins.paid.url}/paid/there?q=1`);
-    // Only the place that asked for a payment gets one.
-    expect(twins.paid.seen.map((one) => [one.path, paymentOf(one) !== undefined])).toEqual([
+    // Only the URL that answered 402 receives a payment.
+    expect(twins.paid.seen.map((seen) => [seen.path, paymentOf(seen) !== undefined])).toEqual([
       [`/free/${status}/once`, false],
       ['/paid/there?q=1', false],
       ['/paid/there?q=1', true],
     ]);
   });
 
-  it('may be the first of several', async () => {
+  it('is followed through a second redirect', async () => {
     const { outcome } = await expectSame(twins, buyer, (fetch, origin) =>
       fetch(`${origin}/free/301/twice`),
     );
     expect(outcome.path).toBe('/paid/there?q=1');
   });
 
-  it('is followed for HEAD', () =>
+  it('is followed for a HEAD request', () =>
     expectSame(twins, buyer, (fetch, origin) =>
       fetch(`${origin}/free/307/once`, { method: 'HEAD' }),
     ));
 
   it.each(STATUSES)(
-    '%d to another origin: that one is paid, and credentials do not follow',
+    'is followed to another origin, which is paid and sees no credentials: %d',
     async (status) => {
       const door = await startRecorder((_request, response) => {
         response.writeHead(status, { location: `${twins.paid.url}/paid/there` }).end();
@@ -106,8 +106,8 @@ describe('a redirect before the payment', () => {
         'proxy-authorization': 'Basic x',
         'x-kept': '1',
       };
-      // Outside a page `type` says only that some redirect left the origin of the first request: it
-      // is of no use, and the paid request has none.
+      // Outside a page, `type` only says that a redirect left the first origin, and the paid
+      // request has no redirect.
       await expectSame(
         twins,
         buyer,
@@ -131,7 +131,7 @@ describe('a redirect before the payment', () => {
   );
 
   it.each(STATUSES)(
-    '%d of a POST is refused at its end: the client cannot tell what would be paid for',
+    'of a POST is refused at its 402, because the paid request is unclear: %d',
     async (status) => {
       const error = await failureOf(
         buyer.client.fetch(`${twins.paid.url}/free/${status}/once`, { method: 'POST', body: 'x' }),
@@ -143,19 +143,19 @@ describe('a redirect before the payment', () => {
     },
   );
 
-  it('to what costs nothing stays plain fetch’s affair', async () => {
-    const at = `${twins.paid.url}/free/302/stranger`;
-    const plain = await outcomeOf(await fetch(at, { method: 'POST', body: 'x' }));
-    const response = await buyer.client.fetch(at, { method: 'POST', body: 'x' });
+  it('gives the answer of plain fetch when it leads to a free URL', async () => {
+    const url = `${twins.paid.url}/free/302/stranger`;
+    const plain = await outcomeOf(await fetch(url, { method: 'POST', body: 'x' }));
+    const response = await buyer.client.fetch(url, { method: 'POST', body: 'x' });
     expect(receiptOf(response)).toBeUndefined();
     expect(await outcomeOf(response)).toEqual(plain);
     expect(stranger.seen.map(({ method }) => method)).toEqual(['GET', 'GET']);
   });
 
-  it('is handed over if the caller follows by hand, and nothing is paid', async () => {
-    const at = `${twins.paid.url}/free/302/once`;
-    const plain = await outcomeOf(await fetch(at, { redirect: 'manual' }));
-    const response = await buyer.client.fetch(at, { redirect: 'manual' });
+  it("is returned with redirect: 'manual', and nothing is paid", async () => {
+    const url = `${twins.paid.url}/free/302/once`;
+    const plain = await outcomeOf(await fetch(url, { redirect: 'manual' }));
+    const response = await buyer.client.fetch(url, { redirect: 'manual' });
     expect([response.status, response.headers.get('location'), receiptOf(response)]).toEqual([
       302,
       '/paid/there?q=1#part',
@@ -165,10 +165,10 @@ describe('a redirect before the payment', () => {
     expect(await buyer.spent()).toBe(0n);
   });
 
-  it('is an error if the caller wants none, the same as plain fetch’s', async () => {
-    const at = `${twins.paid.url}/free/302/once`;
-    const plain = (await failureOf(fetch(at, { redirect: 'error' }))) as TypeError;
-    const error = (await failureOf(buyer.client.fetch(at, { redirect: 'error' }))) as TypeError;
+  it("rejects with the error of plain fetch with redirect: 'error'", async () => {
+    const url = `${twins.paid.url}/free/302/once`;
+    const plain = (await failureOf(fetch(url, { redirect: 'error' }))) as TypeError;
+    const error = (await failureOf(buyer.client.fetch(url, { redirect: 'error' }))) as TypeError;
     expect([error.name, error.message, String(error.cause)]).toEqual([
       plain.name,
       plain.message,
@@ -177,7 +177,7 @@ describe('a redirect before the payment', () => {
     expect(await buyer.spent()).toBe(0n);
   });
 
-  it('without an end is the error of plain fetch', async () => {
+  it('rejects with the error of plain fetch when it never ends', async () => {
     const loop = await startRecorder((_request, response) =>
       response.writeHead(302, { location: '/' }).end(),
     );
@@ -192,7 +192,7 @@ describe('a redirect before the payment', () => {
   });
 
   it.each(['manual', 'error', 'follow'] as const)(
-    'none: redirect %s pays as ever',
+    'changes nothing when there is none: redirect %s',
     async (redirect) => {
       await expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/a`, { redirect }));
     },
@@ -206,7 +206,7 @@ describe('a redirect as the answer to the paid request', () => {
   ]);
 
   it.each([...ways, [303, 'stranger', 'manual'] as const, [303, 'stranger', 'error'] as const])(
-    '%d to %s is returned, not followed, with its receipt (redirect: %s)',
+    'is returned with its receipt and not followed: %d to %s (redirect: %s)',
     async (status, where, redirect) => {
       twins.forget();
       const settled = nextEvent(buyer.client, 'payment.settled');
@@ -227,7 +227,7 @@ describe('a redirect as the answer to the paid request', () => {
     },
   );
 
-  it.each(STATUSES)('%d to a POST is returned as well', async (status) => {
+  it.each(STATUSES)('is returned for a POST and not followed: %d', async (status) => {
     const response = await buyer.client.fetch(`${twins.paid.url}/paid/${status}/stranger`, {
       method: 'POST',
       body: 'secret',
@@ -240,7 +240,7 @@ describe('a redirect as the answer to the paid request', () => {
     expect(stranger.seen).toEqual([]);
   });
 
-  it('of a seller that settles nothing is returned, uncertain', async () => {
+  it('is returned with an uncertain receipt when the seller settles nothing', async () => {
     const { url, seen } = await seller({
       settles: false,
       serve: (_request, response) => response.writeHead(307, { location: stranger.url }).end(),
@@ -258,11 +258,11 @@ describe('a redirect as the answer to the paid request', () => {
   });
 });
 
-describe('a redirect as the answer to a call that presents a header of client.pay() itself', () => {
+describe('a redirect as the answer to a call with a header of client.pay()', () => {
   const names = ['PAYMENT-SIGNATURE', 'X-PAYMENT'];
 
   it.each(STATUSES.flatMap((status) => names.map((name) => [status, name] as const)))(
-    '%d is returned, not followed: %s goes to no other origin',
+    'is returned and not followed, so no other origin sees the header: %d, %s',
     async (status, name) => {
       const { header } = await buyer.client.pay(await fetch(`${twins.paid.url}/paid/here`));
       twins.forget();

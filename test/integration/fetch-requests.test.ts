@@ -36,22 +36,22 @@ function streamOf(...parts: string[]): ReadableStream<Uint8Array> {
 
 const bytes = Uint8Array.from({ length: 1000 }, (_, index) => index % 256);
 
-describe('where to', () => {
-  it('takes a string', () =>
+describe('the input of client.fetch', () => {
+  it('may be a string', () =>
     expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/a?b=c&d=%20#part`)));
-  it('takes a URL', () =>
+  it('may be a URL', () =>
     expectSame(twins, buyer, (fetch, origin) => fetch(new URL('/paid/ä b?q=1#part', origin))));
-  it('takes a Request', () =>
+  it('may be a Request', () =>
     expectSame(twins, buyer, (fetch, origin) => fetch(new Request(`${origin}/paid/a`))));
-  it('takes anything that turns into a string, as fetch does', () =>
+  it('may be any object that converts to a string, as with plain fetch', () =>
     expectSame(twins, buyer, (fetch, origin) =>
       fetch({ toString: () => `${origin}/paid/a` } as unknown as string),
     ));
 });
 
-describe('methods', () => {
+describe('the method of a paid call', () => {
   it.each(['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE', 'put', 'QUERY'])(
-    '%s',
+    'reaches the seller as with plain fetch: %s',
     async (method) => {
       const { receipt, outcome } = await expectSame(twins, buyer, (fetch, origin) =>
         fetch(`${origin}/paid/a`, { method }),
@@ -62,7 +62,7 @@ describe('methods', () => {
   );
 });
 
-describe('headers', () => {
+describe('the headers of a paid call', () => {
   const pairs: [string, string][] = [
     ['X-One', 'a'],
     ['x-one', 'b'],
@@ -73,30 +73,30 @@ describe('headers', () => {
   ];
   const plain = { ...Object.fromEntries(pairs), 'cache-control': 'max-age=0' };
 
-  it('takes an object', () =>
+  it('may be an object', () =>
     expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/a`, { headers: plain })));
-  it('takes pairs', () =>
+  it('may be pairs', () =>
     expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/a`, { headers: pairs })));
-  it('takes Headers', () =>
+  it('may be a Headers object', () =>
     expectSame(twins, buyer, (fetch, origin) =>
       fetch(`${origin}/paid/a`, { headers: new Headers(pairs) }),
     ));
-  it('takes those of a Request', () =>
+  it('may come from a Request', () =>
     expectSame(twins, buyer, (fetch, origin) =>
       fetch(new Request(`${origin}/paid/a`, { headers: pairs })),
     ));
-  it('lets those of init replace those of a Request', () =>
+  it('come from init when a Request has headers too', () =>
     expectSame(twins, buyer, (fetch, origin) =>
       fetch(new Request(`${origin}/paid/a`, { headers: plain }), { headers: [['x-two', '2']] }),
     ));
-  it('leaves the caller’s Headers as they are', async () => {
+  it('do not change the Headers object of the caller', async () => {
     const headers = new Headers(pairs);
     await buyer.client.fetch(`${twins.paid.url}/paid/a`, { headers });
     expect([...headers]).toEqual([...new Headers(pairs)]);
   });
 });
 
-describe('bodies', () => {
+describe('the body of a paid call', () => {
   const form = (): FormData => {
     const data = new FormData();
     data.append('field', 'ünï\r\ncode');
@@ -120,17 +120,17 @@ describe('bodies', () => {
     ['a Blob without a type', () => new Blob(['x'])],
     ['a File', () => new File([bytes], 'a.bin', { type: 'image/png' })],
     ['an ArrayBuffer', () => bytes.buffer.slice(0)],
-    ['a typed array that is a part of its buffer', () => bytes.subarray(10, 20)],
-    ['a typed array of wider numbers', () => new Uint16Array([1, 2, 65535])],
+    ['a part of a typed array', () => bytes.subarray(10, 20)],
+    ['a Uint16Array', () => new Uint16Array([1, 2, 65535])],
     ['a DataView', () => new DataView(bytes.buffer, 3, 7)],
   ];
 
-  it.each(cases)('takes %s', async (_name, body) => {
+  it.each(cases)('may be %s', async (_name, body) => {
     await expectSame(twins, buyer, (fetch, origin) =>
       fetch(`${origin}/paid/a`, { method: 'POST', body: body() }),
     );
   });
-  it.each(cases)('takes %s in a Request', async (_name, body) => {
+  it.each(cases)('may be %s in a Request', async (_name, body) => {
     await expectSame(
       twins,
       buyer,
@@ -138,7 +138,7 @@ describe('bodies', () => {
       framing,
     );
   });
-  it.each(cases)('takes %s over a Request with another', async (_name, body) => {
+  it.each(cases)('may be %s in init beside a Request with a body', async (_name, body) => {
     await expectSame(twins, buyer, (fetch, origin) =>
       fetch(new Request(`${origin}/paid/a`, { method: 'POST', body: 'old' }), {
         method: 'PATCH',
@@ -147,7 +147,7 @@ describe('bodies', () => {
     );
   });
 
-  it('keeps the content type that the caller gives', () =>
+  it('keeps the content type of the caller', () =>
     expectSame(twins, buyer, (fetch, origin) =>
       fetch(`${origin}/paid/a`, {
         method: 'POST',
@@ -155,7 +155,7 @@ describe('bodies', () => {
         body: '{}',
       }),
     ));
-  it('takes a stream, half duplex', () =>
+  it('may be a stream with half duplex', () =>
     expectSame(
       twins,
       buyer,
@@ -167,7 +167,7 @@ describe('bodies', () => {
         }),
       framing,
     ));
-  it('takes a stream in a Request', () =>
+  it('may be a stream in a Request', () =>
     expectSame(
       twins,
       buyer,
@@ -181,7 +181,7 @@ describe('bodies', () => {
         ),
       framing,
     ));
-  it('takes an async iterable, as fetch does here', async () => {
+  it('may be an async iterable, as with plain fetch of this runtime', async () => {
     async function* parts(): AsyncGenerator<Uint8Array> {
       yield new TextEncoder().encode('one');
       yield new TextEncoder().encode('two');
@@ -198,7 +198,7 @@ describe('bodies', () => {
       framing,
     );
   });
-  it('takes a Request as init', () =>
+  it('may come from a Request as init', () =>
     expectSame(
       twins,
       buyer,
@@ -213,11 +213,11 @@ describe('bodies', () => {
         ),
       framing,
     ));
-  it('sends a body of exactly the limit, and reads the last byte', () =>
+  it('may have exactly the size of the limit', () =>
     expectSame(twins, buyer, (fetch, origin) =>
       fetch(`${origin}/paid/a`, { method: 'POST', body: new Uint8Array(1024 * 1024).fill(7) }),
     ));
-  it('leaves a Request used, as fetch does', async () => {
+  it('marks a Request as used, as plain fetch does', async () => {
     const used = async (call: typeof fetch, origin: string): Promise<boolean[]> => {
       const request = new Request(`${origin}/paid/a`, { method: 'POST', body: 'once' });
       await call(request);
@@ -231,7 +231,7 @@ describe('bodies', () => {
   });
 });
 
-/** `duplex` is not in the library's types yet. */
+/** The cast allows `duplex`, which the DOM types lack. */
 const half = { duplex: 'half' } as object;
-/** What is a stream the first time is bytes of known length the second. */
+/** The unpaid request sends a stream; the paid request sends bytes of known length. */
 const framing = { except: ['transfer-encoding', 'content-length'] };

@@ -71,7 +71,7 @@ describe('a 402 that asks for no payment', () => {
     ],
   ];
 
-  it.each(cases)('comes back untouched: %s', async (_name, headers, body) => {
+  it.each(cases)('is returned unchanged: %s', async (_name, headers, body) => {
     const { url, seen } = await refusing(headers, body);
     const plain = await fetch(url);
     const response = await buyer.client.fetch(url);
@@ -85,22 +85,22 @@ describe('a 402 that asks for no payment', () => {
     expect(seen).toHaveLength(2);
   });
 
-  it('is the very object that fetch gave', async () => {
-    const given: Response[] = [];
+  it('is returned as the same Response object', async () => {
+    const fetched: Response[] = [];
     const own = await newBuyer(sandbox, {
       fetch: async (input, init) => {
         const response = await fetch(input, init);
-        given.push(response);
+        fetched.push(response);
         return response;
       },
     });
     const { url } = await refusing(json, '{"error":"quota"}');
-    expect(await own.client.fetch(url)).toBe(given[0]);
-    expect(await given[0]?.clone().json()).toEqual({ error: 'quota' });
+    expect(await own.client.fetch(url)).toBe(fetched[0]);
+    expect(await fetched[0]?.clone().json()).toEqual({ error: 'quota' });
   });
 
   it.each(['text/event-stream', 'text/plain', 'multipart/mixed; boundary=x', 'video/mp4'])(
-    'comes back at once if its body streams on: %s',
+    'is returned before its body ends: %s',
     async (type) => {
       let end = (): void => undefined;
       const { url } = await seller({
@@ -119,7 +119,7 @@ describe('a 402 that asks for no payment', () => {
     },
   );
 
-  it('comes back to POST with a body as well', async () => {
+  it('is returned for a POST with a body', async () => {
     const { url, seen } = await refusing(json, '{"error":"quota"}');
     const response = await buyer.client.fetch(url, { method: 'POST', body: 'a body' });
     expect(await response.json()).toEqual({ error: 'quota' });
@@ -127,31 +127,34 @@ describe('a 402 that asks for no payment', () => {
   });
 });
 
-describe('terms that cannot be read', () => {
+describe('a 402 with unreadable terms', () => {
   const cases: [string, Record<string, string>, string][] = [
-    ['a header that is no base64', { 'payment-required': '%%%' }, ''],
-    ['a header that is no JSON', { 'payment-required': 'aGVsbG8=' }, 'for people'],
-    ['a body with nothing in accepts', json, '{"x402Version":2,"accepts":[]}'],
+    ['a header without base64', { 'payment-required': '%%%' }, ''],
+    ['a header without JSON', { 'payment-required': 'aGVsbG8=' }, 'for people'],
+    ['a body without offers', json, '{"x402Version":2,"accepts":[]}'],
     ['a body that breaks off', json, '{"x402Version":1,"accepts":[{'],
   ];
 
-  it.each(cases)('throw, with the response to read: %s', async (_name, headers, body) => {
-    const { url, seen } = await refusing(headers, body);
-    const error = await failureOf(buyer.client.fetch(url));
-    if (!isExactChangeError(error, 'malformed_payment_required')) throw error;
-    expect([error.funds, error.moved, error.response?.status, error.response?.bodyUsed]).toEqual([
-      'untouched',
-      [],
-      402,
-      false,
-    ]);
-    expect(await error.response?.text()).toBe(body);
-    expect(seen).toHaveLength(1);
-  });
+  it.each(cases)(
+    'rejects with the unread response in the error: %s',
+    async (_name, headers, body) => {
+      const { url, seen } = await refusing(headers, body);
+      const error = await failureOf(buyer.client.fetch(url));
+      if (!isExactChangeError(error, 'malformed_payment_required')) throw error;
+      expect([error.funds, error.moved, error.response?.status, error.response?.bodyUsed]).toEqual([
+        'untouched',
+        [],
+        402,
+        false,
+      ]);
+      expect(await error.response?.text()).toBe(body);
+      expect(seen).toHaveLength(1);
+    },
+  );
 });
 
-describe('terms in a page', () => {
-  it('are paid if the header has them', async () => {
+describe('a 402 with an HTML page', () => {
+  it('is paid when its header has terms', async () => {
     const { url, seen } = await refusing(
       { ...html, 'payment-required': encodePaymentRequiredHeader(termsOf(sandbox)) },
       page,
@@ -162,16 +165,16 @@ describe('terms in a page', () => {
       'served',
       PRICE,
     ]);
-    expect(seen.map((one) => paymentOf(one) !== undefined)).toEqual([false, true]);
+    expect(seen.map((request) => paymentOf(request) !== undefined)).toEqual([false, true]);
   });
 
-  it('are not looked for if it has not', async () => {
+  it('is returned when only the page has terms', async () => {
     const { url } = await refusing(html, page);
     const response = await buyer.client.fetch(url);
     expect([response.status, await response.text(), await buyer.spent()]).toEqual([402, page, 0n]);
   });
 
-  it('are paid as the official middleware sends them to browsers', async () => {
+  it('is paid in the form that the official middleware sends to browsers', async () => {
     const response = await buyer.client.fetch(`${sandbox.apiUrl}/usdc`, {
       headers: { accept: 'text/html', 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64)' },
     });
@@ -179,13 +182,13 @@ describe('terms in a page', () => {
   });
 });
 
-describe('terms in two places', () => {
-  const elsewhere = {
+describe('a 402 with terms in its header and its body', () => {
+  const evm = {
     network: 'eip155:8453',
     asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
   } as const;
 
-  it('the header of version 2 wins over a body of version 1', async () => {
+  it('is paid by a version 2 header instead of a version 1 body', async () => {
     const legacy = legacyRequirementsOf(sandbox, 3n * PRICE);
     const header = encodePaymentRequiredHeader(termsOf(sandbox));
     const { url, seen } = await refusing(
@@ -201,7 +204,7 @@ describe('terms in two places', () => {
     expect(receiptOf(response)?.payment.amount).toBe(PRICE.toString());
   });
 
-  it('the header of version 2 wins over a body of version 2', async () => {
+  it('is paid by a version 2 header instead of a version 2 body', async () => {
     const header = encodePaymentRequiredHeader(termsOf(sandbox));
     const { url } = await refusing(
       { ...json, 'payment-required': header },
@@ -210,11 +213,11 @@ describe('terms in two places', () => {
     expect([(await buyer.client.fetch(url)).status, await buyer.spent()]).toEqual([200, PRICE]);
   });
 
-  it('a body of version 1 is paid if nothing in the header can be', async () => {
+  it('is paid by a version 1 body when no offer of the header can be paid', async () => {
     const legacy = legacyRequirementsOf(sandbox, 2n * PRICE);
     const header = encodePaymentRequiredHeader({
       ...termsOf(sandbox),
-      accepts: [{ ...requirementsOf(sandbox), ...elsewhere }],
+      accepts: [{ ...requirementsOf(sandbox), ...evm }],
     });
     const { url, seen } = await refusing(
       { ...json, 'payment-required': header },
@@ -232,7 +235,7 @@ describe('terms in two places', () => {
     expect(receiptOf(response)?.settlement).toMatchObject({ success: true });
   });
 
-  it('a body of version 1 alone is paid', async () => {
+  it('is paid by a version 1 body without a header', async () => {
     const legacy = legacyRequirementsOf(sandbox);
     const { url } = await refusing(json, JSON.stringify({ x402Version: 1, accepts: [legacy] }), {
       legacy,
@@ -240,7 +243,7 @@ describe('terms in two places', () => {
     expect([(await buyer.client.fetch(url)).status, await buyer.spent()]).toEqual([200, PRICE]);
   });
 
-  it('a readable body is paid if the header is not readable', async () => {
+  it('is paid by its body when its header is unreadable', async () => {
     const { url } = await refusing(
       { ...json, 'payment-required': '%%%' },
       JSON.stringify(termsOf(sandbox)),
@@ -248,10 +251,10 @@ describe('terms in two places', () => {
     expect([(await buyer.client.fetch(url)).status, await buyer.spent()]).toEqual([200, PRICE]);
   });
 
-  it('nothing payable in either is refused, entry by entry', async () => {
+  it('is refused when neither has an offer that can be paid', async () => {
     const header = encodePaymentRequiredHeader({
       ...termsOf(sandbox),
-      accepts: [{ ...requirementsOf(sandbox), ...elsewhere }],
+      accepts: [{ ...requirementsOf(sandbox), ...evm }],
     });
     const { url, seen } = await refusing(
       { ...json, 'payment-required': header },
@@ -266,7 +269,7 @@ describe('terms in two places', () => {
 });
 
 describe('a status other than 402', () => {
-  it.each([200, 400, 401, 403, 500])('%d is not paid, whatever it says', async (status) => {
+  it.each([200, 400, 401, 403, 500])('is not paid even with valid terms: %d', async (status) => {
     const header = encodePaymentRequiredHeader(termsOf(sandbox));
     const { url, seen } = await seller({
       refuse: (_request, response) =>
@@ -280,9 +283,9 @@ describe('a status other than 402', () => {
   });
 });
 
-describe('a caller that pays itself', () => {
+describe('a call with a payment header of the caller', () => {
   it.each(['PAYMENT-SIGNATURE', 'x-payment'])(
-    'gets the answer as it is, 402 too: %s',
+    'returns the answer unchanged, even a 402: %s',
     async (name) => {
       const { url, seen } = await seller({
         settles: false,
@@ -306,7 +309,7 @@ describe('a caller that pays itself', () => {
     },
   );
 
-  it('pays once, with what client.pay() made', async () => {
+  it('pays once with a header of client.pay()', async () => {
     const { url, seen } = await seller({});
     const unpaid = await fetch(url);
     const { header, receipt } = await buyer.client.pay(unpaid);

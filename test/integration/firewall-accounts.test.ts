@@ -46,8 +46,8 @@ afterAll(async () => {
 const setVenue = (behaviour: VenueBehaviour) =>
   sandbox.controls.aggregator.setVenue({ attacker: ATTACKER, ...behaviour });
 
-/** Writes over a part of an account, as its owner or a stranger could have. */
-function spoil(at: Address, offset: number, bytes: readonly number[]): void {
+/** Overwrites a part of an account, as its owner or a stranger could have done. */
+function overwrite(at: Address, offset: number, bytes: readonly number[]): void {
   const account = sandbox.chain.account(at);
   if (account === undefined) throw new Error(`there is no account at ${at}`);
   const data = account.data.slice();
@@ -56,18 +56,18 @@ function spoil(at: Address, offset: number, bytes: readonly number[]): void {
 }
 
 const stranger = [...getAddressEncoder().encode(ATTACKER)];
-const some = [1, 0, 0, 0, ...stranger];
+const someStranger = [1, 0, 0, 0, ...stranger];
 
-/** What is wrong with the account, if that lies in it, and what the refusal must name. */
-const spoils: readonly (readonly [string, number, readonly number[], RegExp])[] = [
+/** The defect of the account, its offset and bytes, and the reason that the refusal must name. */
+const defects: readonly (readonly [string, number, readonly number[], RegExp])[] = [
   ['belongs to another wallet', 32, stranger, /another wallet/],
-  ['has a delegate', 72, some, /delegate/],
+  ['has a delegate', 72, someStranger, /delegate/],
   ['is frozen', 108, [2], /frozen/],
-  ['can be closed by another wallet', 129, some, /close/],
-  ['is of another mint', 0, stranger, /mint/],
+  ['can be closed by another wallet', 129, someStranger, /close/],
+  ['has another mint', 0, stranger, /mint/],
 ];
 
-/** Each account that a swap uses and that can be there before. */
+/** Each account that a swap uses and that can exist before it. */
 const used: readonly (readonly [DirectionName, 'source' | 'output', MintSymbol])[] = [
   ['USDC to USDT', 'source', 'USDC'],
   ['USDC to USDT', 'output', 'USDT'],
@@ -77,17 +77,17 @@ const used: readonly (readonly [DirectionName, 'source' | 'output', MintSymbol])
   ['USDC to PYUSD', 'output', 'PYUSD'],
 ];
 
-describe('a token account that is spoiled before', () => {
+describe('a swap with an unusable token account', () => {
   it.each(
     used.flatMap(([direction, side, symbol]) =>
-      spoils.map((spoiled) => [direction, side, symbol, ...spoiled] as const),
+      defects.map((defect) => [direction, side, symbol, ...defect] as const),
     ),
   )(
-    '%s: the %s account for %s %s, so it is not used',
+    'is refused before the signature: %s, the %s account for %s %s',
     async (direction, _side, symbol, _what, offset, bytes, reason) => {
       const trader = await traderOn(sandbox, rpc);
       await sandbox.chain.fundToken(trader.address, sandbox.mints[symbol], 1_000n);
-      spoil(trader.at[symbol], offset, bytes);
+      overwrite(trader.at[symbol], offset, bytes);
       const before = trader.holdings();
       const sent = sandbox.controls.node.calls({ method: 'sendTransaction' });
       const error = await failureOf(
@@ -105,9 +105,9 @@ describe('a token account that is spoiled before', () => {
     },
   );
 
-  it('is no matter if the swap does not use it', async () => {
+  it('lands when it does not use that account', async () => {
     const trader = await traderOn(sandbox, rpc);
-    spoil(trader.at.BONK, 72, some);
+    overwrite(trader.at.BONK, 72, someStranger);
     const signed = await trader.sign('route_v2', directions['USDC to USDT']);
     expect(await landsAndMoves(sandbox, trader, directions['USDC to USDT'], signed)).toEqual({
       spent: 2_000_000n,
@@ -116,8 +116,8 @@ describe('a token account that is spoiled before', () => {
   });
 });
 
-describe('wrapped SOL that the wallet holds already', () => {
-  it('stays if less SOL than that is sold', async () => {
+describe('wrapped SOL that the wallet holds before a swap', () => {
+  it('stays wrapped when the swap sells less than it', async () => {
     const trader = await traderOn(sandbox, rpc, 30_000_000n);
     const direction = directions['wrapped SOL to USDC'];
     const signed = await trader.sign('route_v2', direction);
@@ -130,10 +130,10 @@ describe('wrapped SOL that the wallet holds already', () => {
 });
 
 /**
- * The chain alone knows what arrives after the wallet was read: floors are what was there then,
- * less or plus what was agreed.
+ * Only the chain knows the balances after the client has read the wallet. The floors of the guard
+ * are the balances at that read, less the maximal input or plus the minimal output.
  */
-describe('what comes between the signature and the landing', () => {
+describe('a change between the signature and the landing of a swap', () => {
   const GIFT = 1_000n;
   const give = (to: Address, symbol: MintSymbol) =>
     sandbox.chain.fundToken(to, sandbox.mints[symbol], GIFT);
@@ -145,7 +145,7 @@ describe('what comes between the signature and the landing', () => {
   async function signed(form: FormName, name: DirectionName) {
     const direction: Direction = directions[name];
     const trader = await traderOn(sandbox, rpc, direction.wrapped);
-    // The output account is there already: a gift would pay for the rent of a new one too.
+    // Create the output account first: a gift would also pay for the rent of a new account.
     await give(trader.address, direction.to);
     return {
       direction,
@@ -156,7 +156,7 @@ describe('what comes between the signature and the landing', () => {
   }
 
   it.each(intoTokens)(
-    '%s, %s: tokens that another wallet pays into the output are no part of it',
+    'does not count as output when another wallet pays into the output account (%s, %s)',
     async (form, name) => {
       const { direction, trader, swap } = await signed(form, name);
       await give(trader.address, direction.to);
@@ -169,7 +169,7 @@ describe('what comes between the signature and the landing', () => {
   );
 
   it.each(intoTokens)(
-    '%s, %s: a hostile venue can pay as much less, and the wallet has its least',
+    'lets a hostile venue pay less by a gift, and the wallet has its minimum (%s, %s)',
     async (form, name) => {
       const { direction, trader, swap, minOut } = await signed(form, name);
       await give(trader.address, direction.to);
@@ -179,15 +179,18 @@ describe('what comes between the signature and the landing', () => {
     },
   );
 
-  it.each(intoTokens)('%s, %s: and not one unit less than that', async (form, name) => {
-    const { direction, trader, swap } = await signed(form, name);
-    await give(trader.address, direction.to);
-    setVenue({ modes: [MODE.underpay], amount: GIFT + 1n });
-    expect(await landsForTheFeeAlone(sandbox, trader, swap)).toBe('guard');
-  });
+  it.each(intoTokens)(
+    'stops a venue that pays less by a gift and a unit (%s, %s)',
+    async (form, name) => {
+      const { direction, trader, swap } = await signed(form, name);
+      await give(trader.address, direction.to);
+      setVenue({ modes: [MODE.underpay], amount: GIFT + 1n });
+      expect(await landsForTheFeeAlone(sandbox, trader, swap)).toBe('guard');
+    },
+  );
 
   it.each(fromTokens)(
-    '%s, %s: tokens that reach the source stay, as long as the venue is honest',
+    'leaves a gift in the source account when the venue is honest (%s, %s)',
     async (form, name) => {
       const { direction, trader, swap } = await signed(form, name);
       await give(trader.address, direction.from);
@@ -200,7 +203,7 @@ describe('what comes between the signature and the landing', () => {
   );
 
   it.each(fromTokens)(
-    '%s, %s: a hostile venue can take them, and of what was there no more than the maximum',
+    'lets a hostile venue take a gift and the maximum from the source (%s, %s)',
     async (form, name) => {
       const { direction, trader, swap, maxIn } = await signed(form, name);
       await give(trader.address, direction.from);
@@ -210,15 +213,18 @@ describe('what comes between the signature and the landing', () => {
     },
   );
 
-  it.each(fromTokens)('%s, %s: and not one unit more than that', async (form, name) => {
-    const { direction, trader, swap, maxIn } = await signed(form, name);
-    await give(trader.address, direction.from);
-    setVenue({ modes: [MODE.overcharge], amount: maxIn - direction.amounts.input + GIFT + 1n });
-    expect(await landsForTheFeeAlone(sandbox, trader, swap)).toBe('guard');
-  });
+  it.each(fromTokens)(
+    'stops a venue that takes a gift, the maximum and a unit (%s, %s)',
+    async (form, name) => {
+      const { direction, trader, swap, maxIn } = await signed(form, name);
+      await give(trader.address, direction.from);
+      setVenue({ modes: [MODE.overcharge], amount: maxIn - direction.amounts.input + GIFT + 1n });
+      expect(await landsForTheFeeAlone(sandbox, trader, swap)).toBe('guard');
+    },
+  );
 
   it.each(formNames)(
-    '%s: SOL that reaches the wallet can be taken by a hostile venue, and no lamport of what was there',
+    'stops a venue that takes a lamport more than a gift of SOL (%s)',
     async (form) => {
       const { trader, swap } = await signed(form, 'USDC to USDT');
       sandbox.chain.fundSol(trader.address, GIFT);
@@ -228,7 +234,7 @@ describe('what comes between the signature and the landing', () => {
   );
 
   it.each(formNames.filter(isExactOut))(
-    '%s: a source that has paid something else meanwhile can slip by that much less',
+    'lowers the input that a venue may take by a payment from the source (%s)',
     async (form) => {
       const { direction, trader, swap, maxIn } = await signed(form, 'USDC to USDT');
       await sandbox.chain.fundToken(trader.address, sandbox.mints.USDC, -GIFT);
@@ -239,28 +245,28 @@ describe('what comes between the signature and the landing', () => {
 
   it.each([
     ['frozen', 108, [2], 'swap'],
-    ['given a foreign close authority', 129, some, 'guard'],
-  ] as const)('an output account that is %s fails the swap', async (_, offset, bytes, part) => {
+    ['given a foreign close authority', 129, someStranger, 'guard'],
+  ] as const)('fails the swap when the output account is %s', async (_, offset, bytes, part) => {
     const { trader, swap } = await signed('route_v2', 'USDC to USDT');
-    spoil(trader.at.USDT, offset, bytes);
+    overwrite(trader.at.USDT, offset, bytes);
     expect(await landsForTheFeeAlone(sandbox, trader, swap)).toBe(part);
   });
 
   it.each(formNames)(
-    '%s: an account of the wallet that can still come to be is not put in reach of the venue',
+    'cannot create an account within reach of the venue, because such a swap is refused (%s)',
     async (form) => {
       const trader = await traderOn(sandbox, rpc);
-      const handed: AccountMeta = { address: trader.at.PYUSD, role: AccountRole.WRITABLE };
+      const vacant: AccountMeta = { address: trader.at.PYUSD, role: AccountRole.WRITABLE };
       expect(sandbox.chain.account(trader.at.PYUSD)).toBeUndefined();
       const error = await failureOf(
-        trader.sign(form, directions['USDC to USDT'], [handed]),
+        trader.sign(form, directions['USDC to USDT'], [vacant]),
         'unsafe_swap',
       );
       expect(error.details.rule).toBe('exposed_vacancy');
-      // Lamports that another wallet sends there make it no safer.
+      // Lamports from another wallet at that address do not make it safe.
       sandbox.chain.fundSol(trader.at.PYUSD, 1_000_000n);
       const again = await failureOf(
-        trader.sign(form, directions['USDC to USDT'], [handed]),
+        trader.sign(form, directions['USDC to USDT'], [vacant]),
         'unsafe_swap',
       );
       expect(again.details.rule).toBe('exposed_vacancy');

@@ -12,27 +12,27 @@ import { inTurn, share } from '../helpers/sampled.js';
 import { Trial, type WantedName, wanted, wantedNames } from '../helpers/trial.js';
 import { swapDecoders as decoders } from '../../src/swaps/sources.js';
 
-/** The lowest bit, the highest, and all of a byte. */
+/** Masks for the lowest bit, the highest bit and all bits of a byte. */
 const MASKS = [0x01, 0x80, 0xff];
 
-/** A message that the client would sign, and what it says that it has composed. */
+/** A message that the client would sign, and the composition that it claims. */
 interface Composed {
   readonly message: Uint8Array;
-  readonly said: Composition;
+  readonly composition: Composition;
   readonly deal: Deal;
 }
 
 let trial: Trial;
-const all = new Map<WantedName, Composed>();
+const swaps = new Map<WantedName, Composed>();
 
 beforeAll(async () => {
   trial = await Trial.open('firewall-composed');
-  for (const name of wantedNames) all.set(name, await composed(name));
+  for (const name of wantedNames) swaps.set(name, await compose(name));
 });
 
 afterAll(() => trial.close());
 
-async function composed(name: WantedName): Promise<Composed> {
+async function compose(name: WantedName): Promise<Composed> {
   const { node, estate, blockhash } = trial;
   const { bytes, terms, deal } = await trial.offer(wanted[name]);
   const { instruction, lookupTables: names } = await extractSwap(node, bytes, estate.wallet, {
@@ -80,13 +80,13 @@ async function composed(name: WantedName): Promise<Composed> {
   return {
     message,
     deal,
-    said: { expected, instruction, floors: plan.floors, lookupTables, maxPriorityFee },
+    composition: { expected, instruction, floors: plan.floors, lookupTables, maxPriorityFee },
   };
 }
 
-function passes({ said }: Composed, message: Uint8Array): boolean {
+function passes({ composition }: Composed, message: Uint8Array): boolean {
   try {
-    checkComposed(message, said);
+    checkComposed(message, composition);
     return true;
   } catch (error) {
     if (!isExactChangeError(error, 'self_check_failed')) throw error;
@@ -95,8 +95,8 @@ function passes({ said }: Composed, message: Uint8Array): boolean {
 }
 
 /**
- * All that may change without the last look noticing. Nothing of it can cost more than was agreed,
- * as the chain itself shows.
+ * Places that the self-check does not compare. The chain shows that no change of them costs more
+ * than the terms.
  */
 const free = [
   'blockhash',
@@ -109,31 +109,31 @@ const free = [
   'floor: lamports',
 ];
 
-describe.each(wantedNames)('what is composed for %s', (name) => {
-  it('passes the last look as it is, and runs', async () => {
-    const one = all.get(name)!;
-    expect(passes(one, one.message)).toBe(true);
-    expect(await trial.runs(one.deal, one.message)).toBe(true);
+describe.each(wantedNames)('the message that the client composes for %s', (name) => {
+  it('passes the self-check and runs on the chain', async () => {
+    const composed = swaps.get(name)!;
+    expect(passes(composed, composed.message)).toBe(true);
+    expect(await trial.runs(composed.deal, composed.message)).toBe(true);
   });
 
-  it('fails the last look with any byte changed, but for those that cannot cost more than agreed', async () => {
-    const one = all.get(name)!;
-    const places = placesOf(one.message);
+  it('fails the self-check with any changed byte that could cost more than the terms', async () => {
+    const composed = swaps.get(name)!;
+    const places = placesOf(composed.message);
     const passed = new Map<string, Uint8Array[]>();
-    for (const [at, byte] of one.message.entries()) {
+    for (const [at, byte] of composed.message.entries()) {
       for (const mask of share(MASKS, inTurn(MASKS, at))) {
-        const changed = one.message.slice();
+        const changed = composed.message.slice();
         changed[at] = byte ^ mask;
-        if (passes(one, changed))
+        if (passes(composed, changed))
           passed.set(places[at]!, [...(passed.get(places[at]!) ?? []), changed]);
       }
     }
     expect([...passed.keys()].filter((place) => !free.includes(place))).toEqual([]);
-    // The check leaves these to the chain, which runs or refuses each one: the trial sees that no
-    // more is lost than was agreed.
+    // The chain runs or refuses each of these messages, and the trial checks that no loss exceeds
+    // the terms.
     for (const [place, list] of passed) {
       const run = [];
-      for (const changed of list) run.push(await trial.runs(one.deal, changed));
+      for (const changed of list) run.push(await trial.runs(composed.deal, changed));
       if (place === 'blockhash') expect(run).not.toContain(false);
       if (place === 'hold: decimals') expect(run).not.toContain(true);
     }

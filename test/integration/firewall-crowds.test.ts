@@ -47,7 +47,7 @@ beforeAll(async () => {
 
 afterAll(() => trial.close());
 
-/** The instructions of a transaction, by kit. */
+/** Decodes the instructions of a transaction with kit. */
 async function instructionsIn(bytes: Uint8Array): Promise<readonly Instruction[]> {
   const { messageBytes } = getTransactionDecoder().decode(bytes);
   const compiled = getCompiledTransactionMessageDecoder().decode(messageBytes);
@@ -59,7 +59,7 @@ async function instructionsIn(bytes: Uint8Array): Promise<readonly Instruction[]
   ).instructions;
 }
 
-/** The unsigned transaction; undefined if it would not fit. */
+/** Returns the unsigned transaction, or undefined if it is too large. */
 function wireOf(instructions: readonly Instruction[]): Uint8Array | undefined {
   const message = pipe(
     createTransactionMessage({ version: 0 }),
@@ -75,8 +75,8 @@ function wireOf(instructions: readonly Instruction[]): Uint8Array | undefined {
   return wire.length > 1_232 ? undefined : wire;
 }
 
-describe.each(wantedNames)('any instructions around %s', (name) => {
-  it('are refused, or take no more than agreed', async () => {
+describe.each(wantedNames)('a transaction with random instructions around %s', (name) => {
+  it('is refused, or takes no more than the terms', async () => {
     const { offer, cast } = casts.get(name)!;
     const { tally } = trial;
     const before = { ...tally };
@@ -91,8 +91,8 @@ describe.each(wantedNames)('any instructions around %s', (name) => {
       }),
       { seed: SEED, numRuns: RUNS },
     );
-    // Of both kinds there were enough: what could be signed, and what would have cost the wallet
-    // something.
+    // The run must have enough transactions that could be signed, and enough that would have cost
+    // the wallet more.
     expect(tally.landed - before.landed).toBeGreaterThan(RUNS / 27);
     expect(harmful).toBeGreaterThan(RUNS / 80);
   }, 60_000);

@@ -22,7 +22,7 @@ import { landsForTheFeeAlone } from '../helpers/traded.js';
 import { type Direction, directions, type Trader, traderOn } from '../helpers/trader.js';
 import { expectUntouched } from '../helpers/untouched.js';
 
-// What a review of the firewall broke, each as it was shown.
+// Attacks that a review of the firewall found.
 
 const ATTACKER = address('Attack1111111111111111111111111111111111112');
 const SYSTEM: AccountMeta = {
@@ -45,7 +45,7 @@ afterAll(async () => {
 const setVenue = (behaviour: VenueBehaviour) =>
   sandbox.controls.aggregator.setVenue({ attacker: ATTACKER, ...behaviour });
 
-describe('an account that a venue has made its own, with the wallet as its delegate and its close authority', () => {
+describe('an account that the venue owns, with the wallet as delegate and close authority', () => {
   const key = (of: Address) => [...getAddressEncoder().encode(of)];
   const whole: Direction = {
     ...{ from: 'USDC', to: 'USDT' },
@@ -60,13 +60,13 @@ describe('an account that a venue has made its own, with the wallet as its deleg
     ['the source', directions['USDC to USDT'], 'USDC'],
     ['the output', directions['USDC to USDT'], 'USDT'],
     ['a source of wrapped SOL', directions['wrapped SOL to USDC'], 'SOL'],
-    ['a source that is sold out', whole, 'USDC'],
+    ['a source with its whole balance for sale', whole, 'USDC'],
     ['an output of Token-2022', directions['USDC to PYUSD'], 'PYUSD'],
   ];
 
   /**
-   * What is left by a venue that signs with the wallet for a new owner, and as the new owner for
-   * all the rest.
+   * Rewrites the account as a hostile venue could: the wallet signs for a new owner, and the new
+   * owner signs for the delegate and the close authority.
    */
   function takeOver(trader: Trader, symbol: MintSymbol): void {
     const at = trader.at[symbol];
@@ -80,7 +80,7 @@ describe('an account that a venue has made its own, with the wallet as its deleg
     sandbox.chain.setAccount(at, { ...account, data });
   }
 
-  it.each(direct)('stops the swap in the guard, if it is %s', async (_, direction, symbol) => {
+  it.each(direct)('makes the guard fail the swap when it is %s', async (_, direction, symbol) => {
     const trader = await traderOn(sandbox, rpc, direction.wrapped);
     await sandbox.chain.fundToken(trader.address, sandbox.mints[direction.to], 1n);
     const signed = await trader.sign('route_v2', direction);
@@ -88,7 +88,7 @@ describe('an account that a venue has made its own, with the wallet as its deleg
     expect(await landsForTheFeeAlone(sandbox, trader, signed)).toBe('guard');
   });
 
-  it('is not guarded against by a transaction that revokes only after it has counted', async () => {
+  it('makes inspectSwap report guarded: false when the revoke comes too late', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5', USDC: '20', USDT: '1' });
     const swap = await buildForeign(sandbox, wallet.address, {
       from: 'USDC',
@@ -108,7 +108,7 @@ describe('an account that a venue has made its own, with the wallet as its deleg
     expect(await inspect(guarded)).toMatchObject({ accepted: true, guarded: true });
     const isRevoke = ({ data }: Instruction) => data?.length === 1 && data[0] === 5;
     const late = await altered(sandbox, guarded, (all) => [
-      ...all.slice(0, -1).filter((one) => !isRevoke(one)),
+      ...all.slice(0, -1).filter((call) => !isRevoke(call)),
       ...all.filter(isRevoke),
       ...all.slice(-1),
     ]);
@@ -116,28 +116,28 @@ describe('an account that a venue has made its own, with the wallet as its deleg
   });
 });
 
-describe('SOL that lies where the wrapped SOL account will be made', () => {
-  const LYING = 100_000_000n;
+describe('SOL at the address of a wrapped SOL account that does not exist yet', () => {
+  const LAMPORTS = 100_000_000n;
 
-  it('is not for the venue to take: the account that is made for the swap counts it', async () => {
+  it('cannot be taken by the venue when the swap sells SOL', async () => {
     const trader = await traderOn(sandbox, rpc);
-    sandbox.chain.fundSol(trader.at.SOL, LYING);
+    sandbox.chain.fundSol(trader.at.SOL, LAMPORTS);
     const signed = await trader.sign('route_v2', directions['SOL to USDC'], [SYSTEM, ATTACKER]);
     setVenue({ modes: [MODE.overcharge] });
     expect(await landsForTheFeeAlone(sandbox, trader, signed)).toBe('guard');
   });
 
-  it('is not for the venue to take if the output is unwrapped', async () => {
+  it('cannot be taken by the venue when the output is unwrapped', async () => {
     const trader = await traderOn(sandbox, rpc);
-    sandbox.chain.fundSol(trader.at.SOL, LYING);
+    sandbox.chain.fundSol(trader.at.SOL, LAMPORTS);
     const signed = await trader.sign('route_v2', directions['USDC to SOL'], [SYSTEM, ATTACKER]);
     setVenue({ modes: [MODE.underpay], amount: 5_000_000n });
     expect(await landsForTheFeeAlone(sandbox, trader, signed)).toBe('guard');
   });
 
-  it('is not for the venue to take if the output stays wrapped', async () => {
+  it('cannot be taken by the venue when the output stays wrapped', async () => {
     const trader = await traderOn(sandbox, rpc);
-    sandbox.chain.fundSol(trader.at.SOL, LYING);
+    sandbox.chain.fundSol(trader.at.SOL, LAMPORTS);
     const signed = await trader.sign('route_v2', directions['USDC to wrapped SOL'], [
       SYSTEM,
       ATTACKER,
@@ -149,29 +149,36 @@ describe('SOL that lies where the wrapped SOL account will be made', () => {
   it.each([
     ['SOL', 'USDC', { modes: [MODE.overcharge], amount: 5_000_000n }],
     ['USDC', 'SOL', { modes: [MODE.underpay], amount: 5_000_000n }],
-  ] as const)('is seen in a foreign swap of %s to %s', async (from, to, harm) => {
-    const wallet = await sandbox.createWallet({ SOL: '0.5', USDC: '20' });
-    const swap = await buildForeign(sandbox, wallet.address, { from, to, amount: 20_000_000n });
-    sandbox.chain.fundSol((await ownAccounts(sandbox, wallet.address)).SOL, LYING);
-    const bounds = {
-      inputMint: from,
-      outputMint: to,
-      maxInAmount: swap.maxIn,
-      minOutAmount: swap.minOut,
-    };
-    const inspect = () =>
-      inspectSwap(swap.transaction, { rpcUrl: sandbox.rpcUrl, wallet: wallet.address, ...bounds });
-    setVenue({});
-    expect((await inspect()).accepted).toBe(true);
-    setVenue(harm);
-    expect((await inspect()).broken?.id).toBe('simulated_lamports');
-  });
+  ] as const)(
+    'is protected by inspectSwap in a foreign swap of %s to %s',
+    async (from, to, harm) => {
+      const wallet = await sandbox.createWallet({ SOL: '0.5', USDC: '20' });
+      const swap = await buildForeign(sandbox, wallet.address, { from, to, amount: 20_000_000n });
+      sandbox.chain.fundSol((await ownAccounts(sandbox, wallet.address)).SOL, LAMPORTS);
+      const bounds = {
+        inputMint: from,
+        outputMint: to,
+        maxInAmount: swap.maxIn,
+        minOutAmount: swap.minOut,
+      };
+      const inspect = () =>
+        inspectSwap(swap.transaction, {
+          rpcUrl: sandbox.rpcUrl,
+          wallet: wallet.address,
+          ...bounds,
+        });
+      setVenue({});
+      expect((await inspect()).accepted).toBe(true);
+      setVenue(harm);
+      expect((await inspect()).broken?.id).toBe('simulated_lamports');
+    },
+  );
 });
 
-describe('a group that counts the signature of the wallet', () => {
+describe('a multisig account with the wallet as a member', () => {
   /**
-   * As a multisig of Squads: a program's own account that lists its members, and is only read when
-   * one of them votes.
+   * An account like a Squads multisig: a program owns it, it lists its members, and a vote of a
+   * member only reads it.
    */
   const group = (trader: Trader): Address => {
     const at = address('Squad11111111111111111111111111111111111112');
@@ -182,7 +189,7 @@ describe('a group that counts the signature of the wallet', () => {
     return at;
   };
 
-  it('is not handed to the venue, also if it is only read', async () => {
+  it('is not passed to the venue even as a read-only account', async () => {
     const trader = await traderOn(sandbox, rpc);
     const extra = [{ address: group(trader), role: AccountRole.READONLY }];
     const error = await failureOf(
@@ -194,13 +201,13 @@ describe('a group that counts the signature of the wallet', () => {
   });
 });
 
-describe('a node that lags behind itself', () => {
-  it('is asked for what the venue could reach at the slot at which the wallet was read, or later', async () => {
+describe('a node behind a load balancer with lagging replicas', () => {
+  it('is asked for the accounts of the venue at the slot of the wallet read or later', async () => {
     const trader = await traderOn(sandbox, rpc);
     const slots: (number | undefined)[] = [];
     sandbox.controls.node.intercept = (method, params, next) => {
       if (method !== 'getMultipleAccounts') return next();
-      // What our own node client sends.
+      // The RPC client of the library sends these parameters.
       const [addresses, config] = params as [string[], { minContextSlot?: number }];
       if (addresses.includes(ATTACKER)) slots.push(config.minContextSlot);
       return next();
@@ -211,8 +218,8 @@ describe('a node that lags behind itself', () => {
   });
 });
 
-describe('the longest swap that we compose', () => {
-  it('is taken from a service that composes it as we do', async () => {
+describe('the longest swap that the client composes', () => {
+  it('is accepted from a service that composes it in the same way', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     await sandbox.chain.fundToken(address(wallet.address), sandbox.mints.SOL, 10n);
     const honest = local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl });
@@ -222,8 +229,8 @@ describe('the longest swap that we compose', () => {
   });
 });
 
-describe('bytes that change while they are inspected', () => {
-  it('are judged as they were, and so is what is composed anew', async () => {
+describe('a transaction whose bytes change during inspectSwap', () => {
+  it('is judged and recomposed by its bytes at the call', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5', USDC: '20' });
     const swap = await buildForeign(sandbox, wallet.address, {
       from: 'USDC',
@@ -248,8 +255,8 @@ describe('bytes that change while they are inspected', () => {
   });
 });
 
-describe('an instruction whose accounts copy themselves', () => {
-  it('is copied all the same: what is checked is what is composed', () => {
+describe('a swap instruction with its own map method', () => {
+  it('is copied, so later changes of its accounts have no effect', () => {
     const meta = { address: ATTACKER as string, signer: false, writable: true };
     const accounts = Object.assign([meta], { map: () => accounts });
     const lookupTables = Object.assign([ATTACKER as string], { map: () => lookupTables });
@@ -266,12 +273,12 @@ describe('an instruction whose accounts copy themselves', () => {
   });
 });
 
-describe('a quote that is none', () => {
+describe('an invalid request of buildSwap', () => {
   it.each([
-    ['an amount that is no number', { maxInAmount: 'all' }],
-    ['an amount that is missing', { minOutAmount: undefined }],
-    ['a mint that is no address', { inputMint: 'USDC' }],
-  ])('with %s is refused with an error of ours', async (_, change) => {
+    ['an amount that is a word', { maxInAmount: 'all' }],
+    ['a missing amount', { minOutAmount: undefined }],
+    ['a mint that is a symbol', { inputMint: 'USDC' }],
+  ])('rejects with an ExactChangeError for a quote with %s', async (_, change) => {
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     const honest = local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl });
     const quote = await honest.quote({
@@ -291,7 +298,7 @@ describe('a quote that is none', () => {
     expect(isExactChangeError(error)).toBe(true);
   });
 
-  it('is not asked to be built for what is no wallet', async () => {
+  it('rejects with an ExactChangeError for an invalid wallet', async () => {
     const honest = local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl });
     const quote = await honest.quote({
       inputMint: 'SOL',

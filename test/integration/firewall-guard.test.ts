@@ -21,8 +21,8 @@ import { useSandbox } from '../helpers/sandbox.js';
 import { controlOf } from '../helpers/traded.js';
 import { toKit } from '../unit/swaps/support.js';
 
-// What a venue could do in a swap, on the real token programs: it signs with the wallet, and with
-// accounts of its own.
+// Steps of a hostile venue in a swap, on the real token programs. The venue signs with the wallet
+// and with its own accounts.
 
 const VENUE = address('Attack1111111111111111111111111111111111112');
 const symbols = ['USDC', 'PYUSD', 'SOL'] as const;
@@ -52,11 +52,11 @@ const called = (
   symbol: MintSymbol,
   by: Party,
   data: readonly number[],
-  others: readonly Address[] = [],
+  more: readonly Address[] = [],
 ) =>
   instruction(
     sandbox.mints[symbol].tokenProgram,
-    [writable(at[symbol]), ...others.map(readonly), signer(keyOf(by))],
+    [writable(at[symbol]), ...more.map(readonly), signer(keyOf(by))],
     data,
   );
 
@@ -80,7 +80,7 @@ const transfer = (by: Party) => (symbol: MintSymbol) =>
     [12, ...u64(HELD), sandbox.mints[symbol].decimals],
   );
 
-/** All that changes which key controls an account, or what it holds. */
+/** Every step that changes the keys that control an account, or its balance. */
 const steps: readonly Step[] = [
   ['the wallet hands it over', authority(OWNER, 'wallet', 'venue')],
   ['the venue hands it back', authority(OWNER, 'venue', 'wallet')],
@@ -112,27 +112,27 @@ const steps: readonly Step[] = [
 ];
 
 const upToThree = [
-  ...steps.map((one) => [one]),
-  ...steps.flatMap((one) => steps.map((two) => [one, two])),
-  // The sample has each two of any three at each two of their places once.
-  ...steps.flatMap((one, first) =>
-    steps.flatMap((two, second) =>
-      share(steps, inTurn(steps, first + second)).map((three) => [one, two, three]),
+  ...steps.map((step) => [step]),
+  ...steps.flatMap((first) => steps.map((second) => [first, second])),
+  // The sample of triples has each pair of steps at each pair of places once.
+  ...steps.flatMap((first, row) =>
+    steps.flatMap((second, column) =>
+      share(steps, inTurn(steps, row + column)).map((third) => [first, second, third]),
     ),
   ),
 ];
 
-function filled(one: Instruction): FilledInstruction {
-  const { programAddress, accounts, data } = toKit(one);
+function filled(unfilled: Instruction): FilledInstruction {
+  const { programAddress, accounts, data } = toKit(unfilled);
   const metas = accounts.map((account) => ({ ...account, address: address(account.address) }));
   return instruction(address(programAddress), metas, data);
 }
 
 const amountOf = ({ data }: ChainAccount) => Buffer.from(data).readBigUInt64LE(64);
 
-describe('the guard', () => {
+describe('the guard of a swap', () => {
   it.each(symbols.flatMap((symbol) => [0n, HELD].map((least) => [symbol, least] as const)))(
-    'of %s lets no three steps through that leave the account to another wallet, or less than %d',
+    'stops any three steps that change the owner of the %s account or leave less than %d in it',
     async (symbol, least) => {
       const { chain, mints } = sandbox;
       const { address: mint, tokenProgram, decimals } = mints[symbol];
@@ -149,7 +149,7 @@ describe('the guard', () => {
         uncounted: 0n,
         lamports: before.lamports,
       };
-      // The signature of the venue costs as much as that of the wallet.
+      // The wallet pays 5,000 lamports for its own signature and as much for the venue's.
       const floors = {
         wallet,
         lamports: lamports - 10_000n,
@@ -159,8 +159,8 @@ describe('the guard', () => {
       const venueSigns = instruction(PROGRAMS.memo, [signer(VENUE)], [65]);
       const harmed: string[] = [];
       let passed = 0;
-      for (const taken of upToThree) {
-        const instructions = [venueSigns, ...taken.map(([, make]) => make(symbol)), ...end];
+      for (const attack of upToThree) {
+        const instructions = [venueSigns, ...attack.map(([, make]) => make(symbol)), ...end];
         const { error, after } = await simulatedBy(
           sandbox,
           transaction({ feePayer: wallet, instructions }),
@@ -173,7 +173,7 @@ describe('the guard', () => {
           account !== undefined &&
           JSON.stringify(controlOf(account), text) === JSON.stringify(controlOf(before), text);
         if (!isKept || amountOf(account) < least || left < floors.lamports)
-          harmed.push(taken.map(([name]) => name).join(', '));
+          harmed.push(attack.map(([name]) => name).join(', '));
       }
       expect(harmed).toEqual([]);
       expect(passed).toBeGreaterThan(0);

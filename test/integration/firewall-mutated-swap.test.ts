@@ -5,7 +5,7 @@ import { eachNth, share } from '../helpers/sampled.js';
 import { wantedNames } from '../helpers/trial.js';
 
 const SEED = 20_261_121;
-/** The lowest bit, the highest, and all of a byte. */
+/** Masks for the lowest bit, the highest bit and all bits of a byte. */
 const MASKS = [0x01, 0x80, 0xff];
 
 let handed: Handed;
@@ -16,23 +16,23 @@ beforeAll(async () => {
 
 afterAll(() => handed.trial.close());
 
-describe.each(share(wantedNames, eachNth(wantedNames, 2)))('the instruction of %s', (name) => {
-  it('is signed as it is', async () => {
+describe.each(share(wantedNames, eachNth(wantedNames, 2)))('the swap instruction of %s', (name) => {
+  it('is signed when it is unchanged', async () => {
     expect(await handed.hand(name, (swap) => swap)).toBe(true);
   });
 
-  it('is refused or takes no more than agreed with any byte changed', async () => {
+  it('is refused or takes no more than the terms with any byte changed', async () => {
     const { tally } = handed.trial;
     const before = { ...tally };
     for (const [at, byte] of handed.swaps[name].data.entries()) {
       for (const mask of MASKS) await handed.hand(name, (swap) => withByte(swap, at, byte ^ mask));
     }
-    // The route plan is the venue's; of the numbers, only those that are better than agreed.
+    // Changes of the route plan land, and changes of a number in favour of the wallet.
     expect(tally.landed - before.landed).toBeGreaterThan(9);
     expect(tally.refused - before.refused).toBeGreaterThan(50);
   });
 
-  it('is refused or takes no more than agreed with any account replaced', async () => {
+  it('is refused or takes no more than the terms with any account replaced', async () => {
     const { tally } = handed.trial;
     const { accounts } = handed.swaps[name];
     const before = tally.refused;
@@ -43,7 +43,7 @@ describe.each(share(wantedNames, eachNth(wantedNames, 2)))('the instruction of %
     expect(tally.refused - before).toBeGreaterThan((accounts.length * handed.telling.length) / 2);
   });
 
-  it('is refused or takes no more than agreed with several things changed at once', () => {
+  it('is refused or takes no more than the terms with several bytes and accounts changed', () => {
     const { accounts, data } = handed.swaps[name];
     const byte = fc.tuple(fc.nat({ max: data.length - 1 }), fc.nat({ max: 255 }));
     const account = fc.tuple(

@@ -15,13 +15,13 @@ beforeAll(async () => {
 afterAll(() => trial.close());
 
 const SEED = 20_261_121;
-/** The lowest bit, the highest, and all of a byte. */
+/** Masks for the lowest bit, the highest bit and all bits of a byte. */
 const MASKS = [0x01, 0x80, 0xff];
 const BYTES = [0, 1, 0x80, 0xff];
 
 /**
- * Judges a transaction in both ways. Each either refuses it, without an error of another kind, or
- * accepts it: then the trial signs it, runs it, and holds what it did against what was agreed.
+ * Judges a transaction by `inspectSwap` and by the client. Each refuses it with a typed error or
+ * accepts it. The trial then signs and runs it and compares the losses with the terms.
  */
 async function judge(offer: Offer, transaction: unknown): Promise<void> {
   await trial.inspect(offer, transaction);
@@ -39,27 +39,27 @@ const spliced = (
 describe.each(inChaos ? wantedNames : eachNth(wantedNames, 2, 1))(
   'the transaction of %s',
   (name) => {
-    it('is accepted as it is, and by the client', async () => {
+    it('is accepted unchanged by inspectSwap and by the client', async () => {
       const offer = offers.get(name)!;
       expect(await trial.inspect(offer, offer.bytes)).toBe(true);
       expect(await trial.extract(offer, offer.bytes)).toBe(true);
     });
 
-    it('is refused or takes no more than agreed with any byte changed', async () => {
+    it('is refused or takes no more than the terms with any byte changed', async () => {
       const offer = offers.get(name)!;
       const before = { ...trial.tally };
       for (let at = 0; at < offer.bytes.length; at += 1) {
         for (const mask of inChaos ? MASKS : inTurn(MASKS, at))
           await judge(offer, spliced(offer.bytes, at, 1, [offer.bytes[at]! ^ mask]));
       }
-      // Some bytes are a matter of taste, such as the blockhash and the compute budget; most are not.
+      // Some bytes are free, such as the blockhash and the compute budget; most are not.
       const { refused, accepted, landed } = trial.tally;
       expect(accepted - before.accepted).toBeGreaterThan(inChaos ? 96 : 32);
       expect(landed - before.landed).toBeGreaterThan(inChaos ? 10 : 3);
       expect(refused - before.refused).toBeGreaterThan(4 * (accepted - before.accepted));
     }, 120_000);
 
-    it('is refused or takes no more than agreed if it is cut off, or a byte is missing or too many', async () => {
+    it('is refused or takes no more than the terms when shortened or extended', async () => {
       const offer = offers.get(name)!;
       for (let at = 0; at < offer.bytes.length; at += 1) {
         await judge(offer, offer.bytes.subarray(0, at));
@@ -71,10 +71,10 @@ describe.each(inChaos ? wantedNames : eachNth(wantedNames, 2, 1))(
   },
 );
 
-describe('a transaction that is not what it should be', () => {
+describe('a malformed transaction', () => {
   const places = fc.nat({ max: 1_232 });
 
-  it('is refused or takes no more than agreed if parts of several are put together', () =>
+  it('is refused or takes no more than the terms when it mixes parts of two transactions', () =>
     fc.assert(
       fc.asyncProperty(
         fc.constantFrom(...wantedNames),
@@ -99,7 +99,7 @@ describe('a transaction that is not what it should be', () => {
       { seed: SEED, numRuns: inChaos ? 500 : 100 },
     ));
 
-  it('is refused if it is any bytes or any text', () =>
+  it('is refused when it is random bytes or text', () =>
     fc.assert(
       fc.asyncProperty(
         fc.oneof(
@@ -117,7 +117,7 @@ describe('a transaction that is not what it should be', () => {
       { seed: SEED, numRuns: inChaos ? 2_000 : 400 },
     ));
 
-  it('is refused if it is no transaction at all', () =>
+  it('is refused when it is any other value', () =>
     fc.assert(
       fc.asyncProperty(
         fc.anything({ withTypedArray: true, withBigInt: true, withNullPrototype: true }),

@@ -28,20 +28,17 @@ const SYSTEM: AccountMeta = {
   role: AccountRole.READONLY,
 };
 
-// Time stands still unless a test moves it: what is hostile by the clock must not turn so by
-// chance.
+// The clock stands still unless a test moves it, so a venue that is hostile by the clock cannot
+// turn hostile by chance.
 const sandbox = await useSandbox({ seed: 'firewall-venue', confirmationMs: 0, slotMs: 0 });
 let rpc: Rpc;
-/**
- * Whatever an attacker may ask for: the System program, his wallet, and accounts of his for the
- * output and for what he drains.
- */
+/** Accounts that an attack needs: the System program, the attacker's wallet and token accounts. */
 const reach = new Map<DirectionName, readonly (Address | AccountMeta)[]>();
 
 beforeAll(async () => {
   rpc = connectRpc({ urls: [sandbox.rpcUrl], wsUrl: sandbox.wsUrl, timeoutMs: 10_000 });
   const { chain, mints } = sandbox;
-  // So that what he gets can lie there: an account without data needs some SOL to exist at all.
+  // The attacker's wallet needs some SOL to exist, so that it can receive SOL.
   chain.fundSol(ATTACKER, 10_000_000n);
   for (const name of directionNames) {
     const symbols = new Set([directions[name].to, 'USDC'] as const);
@@ -57,20 +54,21 @@ afterAll(async () => {
 });
 
 /**
- * `runs`: the swap goes through. `simulation_failed`: it cannot run, and is not signed. Anything
- * else is the rule that refuses it.
+ * `runs`: the swap lands. `simulation_failed`: it cannot run and is not signed. Any other value is
+ * the rule that refuses it.
  */
 type AtOnce = 'runs' | 'simulation_failed' | 'guard' | 'exposed_account' | 'inner_token';
 /**
- * `fails`: all of it is undone. `runs`: the guard has repaired it, or it took no more than agreed.
+ * `fails`: the transaction is undone. `runs`: the guard repairs the damage, or the venue takes no
+ * more than the terms.
  */
 type Landed = 'runs' | 'fails';
 
 /**
- * Something that a venue does to the wallet. What becomes of it is worked out by hand, and where it
- * differs by direction too.
+ * An attack of a venue, with its outcome worked out by hand; `but` has outcomes that differ by
+ * direction.
  */
-interface Deed {
+interface Attack {
   readonly does: string;
   readonly modes: readonly number[];
   readonly target?: number;
@@ -85,26 +83,26 @@ interface Deed {
 const { source: onSource, destination: onOutput, other: onOther } = TARGET;
 
 /**
- * Native SOL is unwrapped before the guard, and that fails if the account is no longer the
- * wallet's to close.
+ * The swap unwraps native SOL before the guard, and that fails when the wallet can no longer close
+ * the account.
  */
 const unwrapsSource = { 'SOL to USDC': 'simulation_failed' } as const;
 const unwrapsOutput = { 'USDC to SOL': 'simulation_failed' } as const;
 /**
- * An associated account of Token-2022 never changes its owner: the call fails and the swap with it.
+ * An associated account of Token-2022 never changes its owner, so the call and the swap fail.
  */
 const immutable = { 'USDC to PYUSD': 'simulation_failed' } as const;
-/** An account with a balance cannot be closed, unless the balance is SOL. */
+/** An account with a balance cannot be closed unless the balance is wrapped SOL. */
 const closesSource = { 'wrapped SOL to USDC': 'guard' } as const;
 const closesOutput = { 'USDC to wrapped SOL': 'guard' } as const;
-/** The account that is made for the swap holds no more than the swap may take. */
+/** The account that the swap creates holds no more than the swap may take. */
 const boundedSource = { 'SOL to USDC': { atOnce: 'runs', late: 'runs' } } as const;
 
 const guarded = { atOnce: 'guard', late: 'fails' } as const;
 const cannotRun = { atOnce: 'simulation_failed', late: 'fails' } as const;
 const repaired = { atOnce: 'inner_token', late: 'runs' } as const;
 
-const deeds: readonly Deed[] = [
+const attacks: readonly Attack[] = [
   {
     does: 'approves a delegate on the source',
     modes: [MODE.approve],
@@ -185,7 +183,7 @@ const deeds: readonly Deed[] = [
     modes: [MODE.misdirect, MODE.closeAccount],
     target: onOutput,
     ...cannotRun,
-    // It is new and empty.
+    // The output account is new and empty.
     but: { ...closesOutput, 'USDC to PYUSD': 'guard' },
   },
   {
@@ -207,8 +205,8 @@ const deeds: readonly Deed[] = [
   },
 ];
 
-/** What it does to another account of the wallet, which the instruction must name for that. */
-const reaching: readonly Pick<Deed, 'does' | 'modes' | 'target'>[] = [
+/** Attacks on another account of the wallet, which the instruction must name. */
+const reaching: readonly Pick<Attack, 'does' | 'modes' | 'target'>[] = [
   { does: 'drains another account', modes: [MODE.drainOther] },
   { does: 'approves a delegate on another account', modes: [MODE.approve], target: onOther },
   { does: 'takes another account', modes: [MODE.setOwner], target: onOther },
@@ -225,37 +223,37 @@ const reaching: readonly Pick<Deed, 'does' | 'modes' | 'target'>[] = [
 ];
 
 function outcomeOf(
-  { atOnce, late, but }: Deed,
+  { atOnce, late, but }: Attack,
   direction: DirectionName,
 ): { readonly atOnce: AtOnce; readonly late: Landed } {
-  const other = but?.[direction];
-  if (other === undefined) return { atOnce, late };
-  return typeof other === 'string' ? { atOnce: other, late } : other;
+  const exception = but?.[direction];
+  if (exception === undefined) return { atOnce, late };
+  return typeof exception === 'string' ? { atOnce: exception, late } : exception;
 }
 
 const everySwap = formNames.flatMap((form) =>
   directionNames.map((direction) => [form, direction] as const),
 );
 
-/** One deed in one swap. What the title names comes first. */
+/** An attack in a swap. The parts of the title come first. */
 type Case = readonly [
   form: FormName,
   direction: DirectionName,
   does: string,
   atOnce: AtOnce,
   late: Landed,
-  deed: Deed,
+  attack: Attack,
 ];
 
-function caseOf(form: FormName, direction: DirectionName, deed: Deed): Case {
-  const { atOnce, late } = outcomeOf(deed, direction);
-  return [form, direction, deed.does, atOnce, late, deed];
+function caseOf(form: FormName, direction: DirectionName, attack: Attack): Case {
+  const { atOnce, late } = outcomeOf(attack, direction);
+  return [form, direction, attack.does, atOnce, late, attack];
 }
 
 const inEveryForm = directionNames.flatMap((direction) =>
-  deeds.flatMap((deed) => formNames.map((form) => caseOf(form, direction, deed))),
+  attacks.flatMap((attack) => formNames.map((form) => caseOf(form, direction, attack))),
 );
-// What the clock does is the same in every form: each deed and direction has one.
+// The clock works the same in every form, so each attack and direction has a single form.
 const inOneForm = onePerRow(inEveryForm, formNames.length);
 const thatAtOnce = (wanted: (atOnce: AtOnce) => boolean) =>
   share(inEveryForm, eachNth(inOneForm, 6)).filter(([, , , atOnce]) => wanted(atOnce));
@@ -270,10 +268,10 @@ const sent = () => sandbox.controls.node.calls({ method: 'sendTransaction' });
 const fresh = (direction: Direction) => traderOn(sandbox, rpc, direction.wrapped);
 const extraFor = (direction: DirectionName) => reach.get(direction) ?? [];
 
-/** Wallets that a test has left as they were, by direction: the next one may have them. */
+/** Unchanged wallets of earlier tests by direction, which a later test can use again. */
 const idle = new Map<DirectionName, Trader>();
 
-/** Runs a test that must leave the wallet as it was. */
+/** Runs a test that must leave the wallet unchanged. */
 async function unmoved(
   direction: DirectionName,
   test: (trader: Trader) => Promise<void>,
@@ -294,12 +292,12 @@ async function refused(trader: Trader, swap: () => Promise<unknown>) {
   return error;
 }
 
-describe('a venue that is hostile at once', () => {
+describe('a venue that is hostile from the start', () => {
   it.each(thatAtOnce((atOnce) => atOnce === 'simulation_failed'))(
-    '%s, %s: one that %s cannot run and is not signed',
-    (form, direction, _does, _atOnce, _late, deed) =>
+    'gets no signature for %s, %s, because the swap cannot run when it %s',
+    (form, direction, _does, _atOnce, _late, attack) =>
       unmoved(direction, async (trader) => {
-        setVenue(deed);
+        setVenue(attack);
         const error = await refused(trader, () =>
           trader.sign(form, directions[direction], extraFor(direction)),
         );
@@ -308,10 +306,10 @@ describe('a venue that is hostile at once', () => {
   );
 
   it.each(thatAtOnce((atOnce) => atOnce !== 'simulation_failed' && atOnce !== 'runs'))(
-    '%s, %s: one that %s is refused by %s',
-    (form, direction, _does, atOnce, _late, deed) =>
+    'gets no signature for %s, %s, when it %s: rule %s',
+    (form, direction, _does, atOnce, _late, attack) =>
       unmoved(direction, async (trader) => {
-        setVenue(deed);
+        setVenue(attack);
         const error = await refused(trader, () =>
           trader.sign(form, directions[direction], extraFor(direction)),
         );
@@ -320,15 +318,15 @@ describe('a venue that is hostile at once', () => {
   );
 
   const inReach = directionNames.flatMap((direction) =>
-    reaching.flatMap((deed) =>
-      formNames.map((form) => [form, direction, deed.does, deed] as const),
+    reaching.flatMap((attack) =>
+      formNames.map((form) => [form, direction, attack.does, attack] as const),
     ),
   );
   it.each(share(inReach, onePerRow(inReach, formNames.length)))(
-    '%s, %s: one that %s is refused by exposed_account',
-    (form, direction, _does, deed) =>
+    'gets no signature for %s, %s, when it %s: rule exposed_account',
+    (form, direction, _does, attack) =>
       unmoved(direction, async (trader) => {
-        setVenue(deed);
+        setVenue(attack);
         const extra = [...extraFor(direction), trader.stash];
         const error = await refused(trader, () => trader.sign(form, directions[direction], extra));
         expect(error).toMatchObject({ code: 'unsafe_swap', details: { rule: 'exposed_account' } });
@@ -336,70 +334,73 @@ describe('a venue that is hostile at once', () => {
   );
 
   it.each(thatAtOnce((atOnce) => atOnce === 'runs'))(
-    '%s, %s: one that %s gets the quoted maximum and nothing else',
-    async (form, name, _does, _atOnce, _late, deed) => {
+    'gets at most the quoted maximum from %s, %s, when it %s',
+    async (form, name, _does, _atOnce, _late, attack) => {
       const direction = directions[name];
       const trader = await fresh(direction);
-      setVenue(deed);
+      setVenue(attack);
       const signed = await trader.sign(form, direction, extraFor(name));
       expect(await landsAndMoves(sandbox, trader, direction, signed)).toEqual(
-        movedBy(deed, form, direction),
+        movedBy(attack, form, direction),
       );
     },
   );
 });
 
-/** What an honest price moves, and what a deed takes of the input besides: all that it may. */
-function movedBy({ modes }: Deed, form: FormName, { amounts }: Direction): Moved {
+/** Returns the amounts of an honest price; an overcharge takes the maximal input. */
+function movedBy({ modes }: Attack, form: FormName, { amounts }: Direction): Moved {
   return {
     spent: modes.includes(MODE.overcharge) ? boundsOf(form, amounts).maxIn : amounts.input,
     gained: amounts.output,
   };
 }
 
-/** Honest in simulation; the same signed bytes meet a hostile venue. */
+/** The venue is honest in the simulation and hostile when the same signed bytes land. */
 describe.each([
   ['by a rewritten config', inEveryForm, { before: () => undefined, after: setVenue }],
   [
     'by the clock',
     inOneForm,
     {
-      before: ({ modes, ...rest }: Deed) =>
+      before: ({ modes, ...rest }: Attack) =>
         setVenue({ ...rest, modes: [MODE.onlyWhenLate, ...modes], afterSlot: sandbox.chain.slot }),
       after: () => sandbox.controls.node.warp(1),
     },
   ],
-] as const)('a venue that turns hostile %s once it is signed', (_how, cases, { before, after }) => {
-  it.each(thatLate(cases, 'fails'))(
-    '%s, %s: one that %s gets nothing, and the wallet pays the network',
-    (form, direction, _does, atOnce, _late, deed) =>
-      unmoved(direction, async (trader) => {
-        before(deed);
-        const signed = await trader.sign(form, directions[direction], extraFor(direction));
-        after(deed);
-        const failed = await landsForTheFeeAlone(sandbox, trader, signed);
-        expect(failed === 'guard').toBe(atOnce === 'guard');
-      }),
-  );
+] as const)(
+  'a venue that turns hostile %s after the signature',
+  (_how, cases, { before, after }) => {
+    it.each(thatLate(cases, 'fails'))(
+      'gets nothing from %s, %s, when it %s, and the wallet pays the network fee',
+      (form, direction, _does, atOnce, _late, attack) =>
+        unmoved(direction, async (trader) => {
+          before(attack);
+          const signed = await trader.sign(form, directions[direction], extraFor(direction));
+          after(attack);
+          const failed = await landsForTheFeeAlone(sandbox, trader, signed);
+          expect(failed === 'guard').toBe(atOnce === 'guard');
+        }),
+    );
 
-  it.each(thatLate(cases, 'runs'))(
-    '%s, %s: one that %s gets no more than agreed and leaves nothing behind',
-    async (form, name, _does, _atOnce, _late, deed) => {
-      const direction = directions[name];
-      const trader = await fresh(direction);
-      before(deed);
-      const signed = await trader.sign(form, direction, extraFor(name));
-      after(deed);
-      expect(await landsAndMoves(sandbox, trader, direction, signed)).toEqual(
-        movedBy(deed, form, direction),
-      );
-    },
-  );
-});
+    it.each(thatLate(cases, 'runs'))(
+      'gets no more than the terms from %s, %s, when it %s, and keeps no right',
+      async (form, name, _does, _atOnce, _late, attack) => {
+        const direction = directions[name];
+        const trader = await fresh(direction);
+        before(attack);
+        const signed = await trader.sign(form, direction, extraFor(name));
+        after(attack);
+        expect(await landsAndMoves(sandbox, trader, direction, signed)).toEqual(
+          movedBy(attack, form, direction),
+        );
+      },
+    );
+  },
+);
 
-unsampled('what was agreed, to the unit', () => {
+unsampled('a signed swap', () => {
   it.each(everySwap)(
-    '%s, %s: a price that moves by less than the slippage is paid',
+    'lands when the price moves by less than the slippage (%s, %s)',
     async (form, name) => {
       const direction = directions[name];
       const { input, output } = direction.amounts;
@@ -416,20 +417,22 @@ unsampled('what was agreed, to the unit', () => {
     },
   );
 
-  it.each(everySwap)('%s, %s: a price that moves by more than the slippage is not', (form, name) =>
-    unmoved(name, async (trader) => {
-      setVenue({ lateDeviationBps: isExactOut(form) ? 51 : -51, afterSlot: sandbox.chain.slot });
-      const signed = await trader.sign(form, directions[name]);
-      sandbox.controls.node.warp(1);
-      expect(await landsForTheFeeAlone(sandbox, trader, signed)).toBe('swap');
-    }),
+  it.each(everySwap)(
+    'fails when the price moves by more than the slippage (%s, %s)',
+    (form, name) =>
+      unmoved(name, async (trader) => {
+        setVenue({ lateDeviationBps: isExactOut(form) ? 51 : -51, afterSlot: sandbox.chain.slot });
+        const signed = await trader.sign(form, directions[name]);
+        sandbox.controls.node.warp(1);
+        expect(await landsForTheFeeAlone(sandbox, trader, signed)).toBe('swap');
+      }),
   );
 
-  // The account that is made for native SOL holds no unit more, so that one has no second half.
+  // The account that the swap creates for native SOL holds no more, so this direction is left out.
   const fromToken = everySwap.filter(([, name]) => name !== 'SOL to USDC');
 
   it.each(everySwap.filter(([form]) => isExactOut(form)))(
-    '%s, %s: the slippage of the input can be taken',
+    'lands when the venue takes the slippage of the input (%s, %s)',
     async (form, name) => {
       const direction = directions[name];
       const { input, mostInput, output } = direction.amounts;
@@ -443,19 +446,21 @@ unsampled('what was agreed, to the unit', () => {
     },
   );
 
-  it.each(fromToken)('%s, %s: one unit of the input more than that can not', (form, name) =>
-    unmoved(name, async (trader) => {
-      const { input, mostInput } = directions[name].amounts;
-      const signed = await trader.sign(form, directions[name], extraFor(name));
-      setVenue({
-        modes: [MODE.overcharge],
-        amount: (isExactOut(form) ? mostInput - input : 0n) + 1n,
-      });
-      expect(await landsForTheFeeAlone(sandbox, trader, signed)).toBe('guard');
-    }),
+  it.each(fromToken)(
+    'fails when the venue takes a unit more than the slippage (%s, %s)',
+    (form, name) =>
+      unmoved(name, async (trader) => {
+        const { input, mostInput } = directions[name].amounts;
+        const signed = await trader.sign(form, directions[name], extraFor(name));
+        setVenue({
+          modes: [MODE.overcharge],
+          amount: (isExactOut(form) ? mostInput - input : 0n) + 1n,
+        });
+        expect(await landsForTheFeeAlone(sandbox, trader, signed)).toBe('guard');
+      }),
   );
 
-  /** Lamports of the wallet that the swap itself may slip: of its native input or output. */
+  /** Lamports that the venue may take as slippage of a native input or output. */
   const slack = (form: FormName, name: DirectionName): bigint => {
     if (name === 'SOL to USDC' && isExactOut(form)) return 100_000n;
     if (name === 'USDC to SOL' && !isExactOut(form)) return 100_000n;
@@ -463,7 +468,7 @@ unsampled('what was agreed, to the unit', () => {
   };
 
   it.each(everySwap)(
-    '%s, %s: one lamport more than the swap may slip can not be taken',
+    'fails when the venue takes a lamport more than the slippage in SOL (%s, %s)',
     (form, name) =>
       unmoved(name, async (trader) => {
         const signed = await trader.sign(form, directions[name], extraFor(name));
@@ -473,7 +478,7 @@ unsampled('what was agreed, to the unit', () => {
   );
 
   it.each(everySwap.filter(([form, name]) => slack(form, name) > 0n))(
-    '%s, %s: what it may slip can be',
+    'lands when the venue takes the slippage in SOL (%s, %s)',
     async (form, name) => {
       const direction = directions[name];
       const { maxIn, minOut } = boundsOf(form, direction.amounts);

@@ -19,8 +19,8 @@ const EQUAL: readonly Offered[] = ['PYUSD', 'USDT', 'USDC'].map((symbol) => ({
 
 function orders<T>(list: readonly T[]): T[][] {
   if (list.length === 0) return [[]];
-  return list.flatMap((one, index) =>
-    orders([...list.slice(0, index), ...list.slice(index + 1)]).map((rest) => [one, ...rest]),
+  return list.flatMap((first, index) =>
+    orders([...list.slice(0, index), ...list.slice(index + 1)]).map((rest) => [first, ...rest]),
   );
 }
 const name = (offers: readonly Offered[]) =>
@@ -59,19 +59,19 @@ function clientFor(wallet: SandboxWallet, options: ClientOptions = {}): Client {
 const symbolOf = ({ payment }: Plan) =>
   Object.values(sandbox.mints).find(({ address }) => address === payment?.mint)?.symbol;
 
-/** What would be paid for each order of the same offers. */
+/** Returns the token that the client plans to pay for each order of the offers. */
 async function chosen(
   client: Client,
-  from: Seller,
+  shop: Seller,
   offers: readonly Offered[],
 ): Promise<(string | undefined)[]> {
   const plans: Plan[] = [];
-  for (const order of orders(offers)) plans.push(await client.plan(from.url + name(order)));
+  for (const order of orders(offers)) plans.push(await client.plan(shop.url + name(order)));
   return plans.map(symbolOf);
 }
 
-describe('a seller that takes several tokens', () => {
-  it('is paid the one that is held, without a swap, though another is cheaper', async () => {
+describe('a 402 with offers in several tokens', () => {
+  it('is paid in the held token without a swap, even when another offer is cheaper', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5', USDT: '1' });
     const client = clientFor(wallet);
     const events = recorded(client);
@@ -90,35 +90,34 @@ describe('a seller that takes several tokens', () => {
     expect(new Set(await chosen(client, seller, OFFERS))).toEqual(new Set(['USDT']));
   });
 
-  it('is paid the cheapest of those that are held, in whatever order they come', async () => {
+  it('is paid in the cheapest held token, for any order of the offers', async () => {
     const client = clientFor(
       await sandbox.createWallet({ SOL: '0.5', USDT: '1', PYUSD: '1', BONK: '6000' }),
     );
-    // 6000 BONK are 12 cents, and that is the price: no cheaper than the dollars.
+    // The price of 6000 BONK is 12 cents, which is more than the prices in stablecoins.
     expect(new Set(await chosen(client, seller, OFFERS))).toEqual(new Set(['USDT']));
   });
 
-  it('is paid the cheapest that can be swapped for if none is held', async () => {
+  it('is paid by a swap for the cheapest offer when no offered token is held', async () => {
     const client = clientFor(await sandbox.createWallet({ SOL: '0.5' }));
     expect(new Set(await chosen(client, seller, OFFERS))).toEqual(new Set(['USDC']));
   });
 
-  it('is paid what costs the least itself, whatever else the swap brings', async () => {
-    // A swap brings five cents at least, and five cents of USDC cost more than five cents of the
-    // others.
+  it('is paid by the offer with the lowest price, even when its swap is dearer', async () => {
+    // A swap brings at least five cents, and five cents of USDC cost the most in this test.
     sandbox.controls.aggregator.setPriceImpact('SOL', 'USDC', 80);
     const client = clientFor(await sandbox.createWallet({ SOL: '0.5' }));
     expect(new Set(await chosen(client, seller, OFFERS))).toEqual(new Set(['USDC']));
   });
 
-  it('is paid what its swap makes cheapest if the prices are equal', async () => {
+  it('is paid by the offer with the cheapest swap when the prices are equal', async () => {
     sandbox.controls.aggregator.setPriceImpact('SOL', 'PYUSD', 50);
     sandbox.controls.aggregator.setPriceImpact('SOL', 'USDC', 40);
     const client = clientFor(await sandbox.createWallet({ SOL: '0.5' }));
     expect(new Set(await chosen(client, equal, EQUAL))).toEqual(new Set(['USDT']));
   });
 
-  it('is paid the cheapest that there is a swap for', async () => {
+  it('is paid by the cheapest offer with a swap route', async () => {
     sandbox.controls.aggregator.noRoute('SOL', 'USDC');
     const client = clientFor(await sandbox.createWallet({ SOL: '0.5' }));
     expect(new Set(await chosen(client, seller, OFFERS))).toEqual(new Set(['USDT']));
@@ -126,7 +125,7 @@ describe('a seller that takes several tokens', () => {
     expect(plan.refused).toEqual([expect.objectContaining({ index: 2, code: 'no_route' })]);
   });
 
-  it('is paid nothing that the policy forbids, though it is held', async () => {
+  it('is not paid in a held token that the policy forbids', async () => {
     const policy = { maxPerPayment: '0.025' };
     const client = clientFor(await sandbox.createWallet({ SOL: '0.5', USDT: '1' }), { policy });
     expect(new Set(await chosen(client, seller, OFFERS))).toEqual(new Set(['USDC']));
@@ -138,8 +137,8 @@ describe('a seller that takes several tokens', () => {
     ]);
   });
 
-  it('decides if all else is equal', async () => {
-    const first = orders(EQUAL).map(([one]) => one?.symbol);
+  it('is paid by the first offer when all offers are equal', async () => {
+    const first = orders(EQUAL).map(([offer]) => offer?.symbol);
     const held = clientFor(await sandbox.createWallet({ USDC: '1', USDT: '1', PYUSD: '1' }));
     expect(await chosen(held, equal, EQUAL)).toEqual(first);
     const two = clientFor(await sandbox.createWallet({ SOL: '0.1', USDT: '1', PYUSD: '1' }));
@@ -150,7 +149,7 @@ describe('a seller that takes several tokens', () => {
 });
 
 describe('a price in wrapped SOL', () => {
-  it('is paid out of native SOL by wrapping, without any swap', async () => {
+  it('is paid from native SOL by wrapping, without a swap', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     const client = clientFor(wallet);
     sandbox.controls.aggregator.resetCalls();
@@ -178,14 +177,14 @@ describe('a price in wrapped SOL', () => {
       account: await tokenAccount(wallet.address, sandbox.mints.SOL),
       change: BigInt(swap?.outAmount ?? 0),
     });
-    // Only a price in dollars was asked for: nothing was swapped.
+    // The client asked for a price in dollars only, and for no swap.
     expect(
       sandbox.controls.aggregator.calls('/swap/v1/swap-instructions') +
         sandbox.controls.aggregator.calls('/swap/v2/build'),
     ).toBe(0);
   });
 
-  it('is paid out of BONK by a swap that leaves the SOL wrapped', async () => {
+  it('is paid from BONK by a swap that leaves its output wrapped', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
     const client = clientFor(wallet, { swapFrom: [sandbox.mints.BONK.address] });
     const before = await tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints.SOL);
@@ -209,7 +208,7 @@ describe('a price in wrapped SOL', () => {
     );
   });
 
-  it('is paid out of BONK where the SOL is no more than the fees and the rent need', async () => {
+  it('is paid from BONK when fees and rent need all of the SOL', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.008', BONK: '1000000' });
     const receipt = await decided(await clientFor(wallet).fetch(`${seller.url}/wsol`));
     expect(receipt).toMatchObject({
@@ -218,7 +217,7 @@ describe('a price in wrapped SOL', () => {
     });
   });
 
-  it('is paid out of wrapped SOL that is there already', async () => {
+  it('is paid from wrapped SOL that the wallet holds', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     const client = clientFor(wallet);
     await decided(await client.fetch(`${seller.url}/wsol`));

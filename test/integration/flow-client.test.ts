@@ -45,12 +45,12 @@ const merchantHolds = (symbol: MintSymbol) =>
   tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol]);
 
 async function collect<T>(list: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const one of list) all.push(one);
-  return all;
+  const items: T[] = [];
+  for await (const item of list) items.push(item);
+  return items;
 }
 
-// What a node is asked without anything changing.
+// RPC methods that change nothing.
 const READS = [
   'getMinimumBalanceForRentExemption',
   'getGenesisHash',
@@ -80,7 +80,7 @@ describe('a signer of another library', () => {
     expect((await decided(response)).state).toBe('settled');
   });
 
-  it('that signs something else is refused, and nothing is paid', async () => {
+  it('fails the call with signing_failed when its signature is missing or wrong', async () => {
     const wallet = await sandbox.createWallet({ USDC: '1' });
     for (const answer of [[], [{ [wallet.address]: new Uint8Array(64) }]]) {
       const signer = { address: wallet.address, signMessages: async () => answer };
@@ -93,8 +93,8 @@ describe('a signer of another library', () => {
   });
 });
 
-describe('plan', () => {
-  it('says what fetch then does, signs, reserves and sends nothing', async () => {
+describe('client.plan', () => {
+  it('returns what fetch then does, and signs, reserves and sends nothing', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
     const { signer, signed } = await kitSigner(wallet);
     const journal = memoryJournal();
@@ -168,7 +168,7 @@ describe('plan', () => {
     expect(signed.map(({ kind }) => kind)).toEqual(['swap', 'payment']);
   });
 
-  it('plans a call that the wallet can pay at once, a POST, a version 1 seller, and one that is free', async () => {
+  it('plans a call without a swap, a POST, a version 1 call and a free call', async () => {
     const client = clientFor(await sandbox.createWallet({ USDC: '1' }));
     const held = await client.plan(`${sandbox.apiUrl}/usdc`);
     expect(held).toMatchObject({
@@ -197,7 +197,7 @@ describe('plan', () => {
     ['/expensive', { SOL: '0.5' }, 'amount_over_limit'],
     ['/usdc', { SOL: '0.001' }, 'insufficient_funds'],
     ['/no-account', { USDC: '1' }, 'payee_account_missing'],
-  ] as const)('throws for %s what fetch throws', async (path, funds, code) => {
+  ] as const)('rejects for %s with the error of fetch', async (path, funds, code) => {
     const client = clientFor(await sandbox.createWallet(funds));
     await expect(client.plan(sandbox.apiUrl + path)).rejects.toMatchObject({
       code,
@@ -211,7 +211,7 @@ describe('plan', () => {
     });
   });
 
-  it('takes nothing from the budget that it shows', async () => {
+  it('does not reserve budget', async () => {
     const client = clientFor(await sandbox.createWallet({ USDC: '1' }), {
       policy: { maxPerDay: '0.01' },
     });
@@ -225,34 +225,37 @@ describe('plan', () => {
   });
 });
 
-describe('pay', () => {
+describe('client.pay', () => {
   it.each([
     ['version 2', () => `${sandbox.apiUrl}/usdc`, 'PAYMENT-SIGNATURE'],
     ['version 1', () => `${legacy.url}/usdc`, 'X-PAYMENT'],
-  ])('makes a header that the official server of %s takes, after a swap', async (_, url, name) => {
-    const client = clientFor(await sandbox.createWallet({ SOL: '0.5' }));
-    const unpaid = await fetch(url());
-    const before = await merchantHolds('USDC');
-    const { header, receipt } = await client.pay(unpaid);
-    expect(header.name).toBe(name);
-    expect(receipt).toMatchObject({
-      state: 'pending',
-      url: url(),
-      payment: { amount: '10000', payTo: sandbox.merchant },
-    });
-    expect(unpaid.bodyUsed).toBe(false);
-    const paid = await fetch(url(), { headers: { [header.name]: header.value } });
-    expect(paid.status).toBe(200);
-    const settled = await until(
-      'its receipt is settled',
-      async () => (await collect(client.receipts({ state: 'settled' })))[0],
-    );
-    expect(settled.payment.payerSignature).toBe(receipt.payment.payerSignature);
-    expect((await merchantHolds('USDC')) - before).toBe(10_000n);
-    expect(await paidOf(client)).toBe('0.01');
-  });
+  ])(
+    'makes a header that the official server of %s accepts, after a swap',
+    async (_, url, name) => {
+      const client = clientFor(await sandbox.createWallet({ SOL: '0.5' }));
+      const unpaid = await fetch(url());
+      const before = await merchantHolds('USDC');
+      const { header, receipt } = await client.pay(unpaid);
+      expect(header.name).toBe(name);
+      expect(receipt).toMatchObject({
+        state: 'pending',
+        url: url(),
+        payment: { amount: '10000', payTo: sandbox.merchant },
+      });
+      expect(unpaid.bodyUsed).toBe(false);
+      const paid = await fetch(url(), { headers: { [header.name]: header.value } });
+      expect(paid.status).toBe(200);
+      const settled = await until(
+        'its receipt is settled',
+        async () => (await collect(client.receipts({ state: 'settled' })))[0],
+      );
+      expect(settled.payment.payerSignature).toBe(receipt.payment.payerSignature);
+      expect((await merchantHolds('USDC')) - before).toBe(10_000n);
+      expect(await paidOf(client)).toBe('0.01');
+    },
+  );
 
-  it('takes terms that were parsed before, and says where they are from if they do not', async () => {
+  it('accepts parsed terms, and needs the url option when the terms have no URL', async () => {
     const client = clientFor(await sandbox.createWallet({ USDC: '1' }));
     const terms = await client.parse(await fetch(`${sandbox.apiUrl}/usdc`));
     if (terms === undefined) throw new Error('No terms were found.');
@@ -260,16 +263,16 @@ describe('pay', () => {
     expect(
       (await fetch(`${sandbox.apiUrl}/usdc`, { headers: { [header.name]: header.value } })).status,
     ).toBe(200);
-    const { url: _url, ...placeless } = terms;
-    await expect(client.pay(placeless)).rejects.toMatchObject({
+    const { url: _url, ...withoutUrl } = terms;
+    await expect(client.pay(withoutUrl)).rejects.toMatchObject({
       code: 'invalid_option',
       details: { option: 'url' },
     });
-    const again = await client.pay(placeless, { url: `${sandbox.apiUrl}/usdc` });
+    const again = await client.pay(withoutUrl, { url: `${sandbox.apiUrl}/usdc` });
     expect(again.header.value).not.toBe(header.value);
   });
 
-  it('refuses an answer that asks for no payment', async () => {
+  it('refuses a response that is no 402', async () => {
     const client = clientFor(await sandbox.createWallet({ USDC: '1' }));
     await expect(client.pay(await fetch(`${sandbox.apiUrl}/free`))).rejects.toMatchObject({
       code: 'malformed_payment_required',
@@ -278,13 +281,13 @@ describe('pay', () => {
   });
 });
 
-describe('parse', () => {
-  it('reads the terms and leaves the response as it is', async () => {
+describe('client.parse', () => {
+  it('returns the terms and leaves the response unread', async () => {
     const client = clientFor(await sandbox.createWallet());
     const unpaid = await fetch(`${sandbox.apiUrl}/any`);
     const terms = await client.parse(unpaid);
     expect(terms).toMatchObject({ x402Version: 2, url: `${sandbox.apiUrl}/any` });
-    expect(terms?.accepts.map((one) => one['asset'])).toEqual(
+    expect(terms?.accepts.map((offer) => offer['asset'])).toEqual(
       ['PYUSD', 'USDT', 'USDC', 'BONK'].map(
         (symbol) => sandbox.mints[symbol as MintSymbol].address,
       ),
@@ -296,17 +299,17 @@ describe('parse', () => {
   });
 });
 
-describe('balance', () => {
-  it('lists all that the wallet holds', async () => {
+describe('client.balance', () => {
+  it('lists SOL and every token of the wallet', async () => {
     const wallet = await sandbox.createWallet({
       SOL: '0.25',
       USDC: '1.5',
       PYUSD: '2',
       BONK: '10.00001',
     });
-    const all = await clientFor(wallet).balance();
+    const balances = await clientFor(wallet).balance();
     const { SOL, USDC, PYUSD, BONK } = sandbox.mints;
-    expect(all[0]).toMatchObject({
+    expect(balances[0]).toMatchObject({
       mint: SOL.address,
       amount: '250000000',
       decimals: 9,
@@ -315,7 +318,7 @@ describe('balance', () => {
     });
     expect(
       new Map(
-        all
+        balances
           .slice(1)
           .map(({ mint, amount, uiAmount, tokenProgram }) => [
             mint,
@@ -329,13 +332,13 @@ describe('balance', () => {
         [BONK.address, ['1000001', '10.00001', BONK.tokenProgram]],
       ]),
     );
-    for (const { mint, tokenAccount: account } of all.slice(1)) {
+    for (const { mint, tokenAccount: account } of balances.slice(1)) {
       const known = Object.values(sandbox.mints).find(({ address }) => address === mint);
       expect(account).toBe(known && (await tokenAccount(wallet.address, known)));
     }
   });
 
-  it('answers for mints by symbol and address, in the order asked, held or not', async () => {
+  it('returns balances for a mint, or for a list of symbols and addresses in order', async () => {
     const wallet = await sandbox.createWallet({ USDC: '1' });
     const client = clientFor(wallet);
     const { SOL, USDC, PYUSD, BONK } = sandbox.mints;
@@ -349,7 +352,7 @@ describe('balance', () => {
     ]);
   });
 
-  it('refuses a mint that is not there, and what is no mint', async () => {
+  it('refuses an address without a mint and an unknown symbol', async () => {
     const wallet = await sandbox.createWallet({ USDC: '1' });
     const client = clientFor(wallet);
     await expect(client.balance(['USDC', wallet.address])).rejects.toMatchObject({
@@ -360,8 +363,8 @@ describe('balance', () => {
   });
 });
 
-describe('receipts and spent', () => {
-  it('list what was paid, by state, and what it was worth', async () => {
+describe('client.receipts and client.spent', () => {
+  it('list payments by state, and the use of each cap', async () => {
     const wallet = await sandbox.createWallet({ USDC: '1', USDT: '1' });
     const host = new URL(sandbox.apiUrl).host;
     const client = clientFor(wallet, {
@@ -369,7 +372,7 @@ describe('receipts and spent', () => {
     });
     const settled = await decided(await client.fetch(`${sandbox.apiUrl}/usdc`));
     await decided(await client.fetch(`${sandbox.apiUrl}/usdt`));
-    // Its handler fails, so the facilitator is never asked to settle, and its time runs out.
+    // The handler fails, so the server does not settle the payment, which expires.
     const failed = await client.fetch(`${sandbox.apiUrl}/fails`);
     const parts = (payments: string) => ({ payments, swaps: '0', fees: '0' });
     expect(failed.status).toBe(500);
@@ -413,28 +416,28 @@ describe('receipts and spent', () => {
     expect(unsettled.state).toBe('unsettled');
     expect(unsettled.payment.signature).toBeUndefined();
 
-    const all = await collect(client.receipts());
-    expect(all.map(({ url, state }) => [new URL(url).pathname, state])).toEqual([
+    const receipts = await collect(client.receipts());
+    expect(receipts.map(({ url, state }) => [new URL(url).pathname, state])).toEqual([
       ['/usdc', 'settled'],
       ['/usdt', 'settled'],
       ['/fails', 'unsettled'],
     ]);
-    expect(all[0]).toEqual(settled);
+    expect(receipts[0]).toEqual(settled);
     expect(await collect(client.receipts({ state: 'unsettled' }))).toEqual([unsettled]);
     expect(await collect(client.receipts({ state: 'pending' }))).toEqual([]);
-    expect(JSON.parse(JSON.stringify(all))).toEqual(all);
-    // What can never land is not spent.
+    expect(JSON.parse(JSON.stringify(receipts))).toEqual(receipts);
+    // A payment that can never land does not count.
     expect((await client.spent()).map(({ used }) => used)).toEqual(['0.03', '0.03', '0', '0']);
     expect(await sandbox.balance(wallet.address, 'USDC')).toBe(990_000n);
   });
 });
 
-describe('events', () => {
-  it('tell every step of a call that swaps, in order, under one id', async () => {
+describe('the events of a call', () => {
+  it('name every step of a call with a swap, in order, under one id', async () => {
     const client = clientFor(await sandbox.createWallet({ SOL: '0.5' }));
     const events = recorded(client);
-    const only: string[] = [];
-    const stop = client.on('swap.confirmed', ({ signature }) => only.push(signature));
+    const confirmed: string[] = [];
+    const stop = client.on('swap.confirmed', ({ signature }) => confirmed.push(signature));
     client.on('payment.sent', () => {
       throw new Error('a listener of the caller that fails');
     });
@@ -468,7 +471,7 @@ describe('events', () => {
       feeLamports: receipt.cost.networkFeeLamports,
     });
     expect(events[9]).toMatchObject({ receipt });
-    expect(only).toEqual([receipt.swap?.signature]);
+    expect(confirmed).toEqual([receipt.swap?.signature]);
 
     stop();
     await decided(await client.fetch(`${sandbox.apiUrl}/usdc`));
@@ -484,7 +487,7 @@ describe('events', () => {
     expect(new Set(events.map(({ id }) => id)).size).toBe(2);
   });
 
-  it('tell why a call was not paid', async () => {
+  it('name the error of a call that was not paid', async () => {
     const client = clientFor(await sandbox.createWallet({ SOL: '0.5' }));
     const events = recorded(client);
     await expect(client.fetch(`${sandbox.apiUrl}/expensive`)).rejects.toMatchObject({
@@ -500,8 +503,8 @@ function omitProvider(swap: Receipt['swap']): object {
   return rest;
 }
 
-describe('the journal', () => {
-  it('has an attempt reserved before anything is signed, signed before it leaves, and settled by the chain', async () => {
+describe('the journal of a call', () => {
+  it('records the attempt before each signature and before each request', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     const { signer, signed } = await kitSigner(wallet);
     const inner = memoryJournal();
@@ -535,7 +538,7 @@ describe('the journal', () => {
     const receipt = await decided(response);
     expect(steps).toEqual([
       'reserve reserved, 0 signed',
-      // With what the swap takes at most by its quote, and then by its guard.
+      // The first raise adds the bound of the swap's quote, the second the bound of its guard.
       'raise reserved, 0 signed',
       'raise reserved, 0 signed',
       'put reserved with swap, 1 signed, 0 served, delivered false',
@@ -557,7 +560,7 @@ describe('the journal', () => {
     expect(JSON.parse(JSON.stringify(attempt))).toEqual(attempt);
   });
 
-  it('keeps nothing of a call that failed before a payment was signed', async () => {
+  it('keeps no attempt of a call that failed before a signature', async () => {
     const journal = memoryJournal();
     const client = clientFor(await sandbox.createWallet({ SOL: '0.001' }), { journal });
     await expect(client.fetch(`${sandbox.apiUrl}/usdc`)).rejects.toMatchObject({
@@ -570,8 +573,8 @@ describe('the journal', () => {
   });
 });
 
-describe('a call whose answer was lost', () => {
-  it('is answered by its repetition with the same payment, and the call after that is a purchase of its own', async () => {
+describe('a repeated call after a lost answer', () => {
+  it('presents the same payment, and the call after it pays anew', async () => {
     const client = clientFor(await sandbox.createWallet({ USDC: '1' }));
     const events = recorded(client);
     const before = await merchantHolds('USDC');
@@ -606,8 +609,8 @@ describe('a call whose answer was lost', () => {
   });
 });
 
-describe('close', () => {
-  it('refuses what comes later, and can be called twice', async () => {
+describe('client.close', () => {
+  it('refuses later calls except free ones, and can be called twice', async () => {
     const client = clientFor(await sandbox.createWallet({ USDC: '1' }));
     await decided(await client.fetch(`${sandbox.apiUrl}/usdc`));
     await client.close();
@@ -620,7 +623,7 @@ describe('close', () => {
     expect((await client.fetch(`${sandbox.apiUrl}/free`)).status).toBe(200);
   });
 
-  it('lets the process end by itself while a payment is still open', async () => {
+  it('lets the process end while a payment is open', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     const child = spawn(
       process.execPath,
@@ -643,6 +646,6 @@ describe('close', () => {
   });
 });
 
-it('ties no receipt to an answer of another fetch', async () => {
+it('ties no receipt to a response of another fetch', async () => {
   expect(receiptOf(await fetch(`${sandbox.apiUrl}/usdc`))).toBeUndefined();
 });

@@ -12,33 +12,33 @@ afterEach(async () => {
   await client?.close();
 });
 
-/** More than go on in a few turns of the event loop. */
+/** More calls than can continue in a few turns of the event loop. */
 const CROWD = 200;
 const PRICE = 10_000n;
 
 const merchantHolds = () => tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints.USDC);
 
-/** How many transactions have touched the wallet's account of what is paid in. */
+/** Counts the transactions of the wallet's USDC account. */
 const landed = async ({ address }: SandboxWallet) =>
   (await signaturesOf(sandbox.rpcUrl, await tokenAccount(address, sandbox.mints.USDC))).length;
 
-/** A fetch that gives out a 402 each time around the event loop, once all have come. */
+/** A fetch that returns a single 402 in each turn of the event loop, after all have arrived. */
 function arrivingOneByOne(calls: number): typeof fetch {
   const together = arrivingTogether(calls);
-  let line: Promise<void> = Promise.resolve();
-  const around = () => new Promise<void>((resolve) => setImmediate(resolve));
+  let queue: Promise<void> = Promise.resolve();
+  const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
   return async (input, init) => {
     const response = await together(input, init);
-    if (response.status === 402) await (line = line.then(around));
+    if (response.status === 402) await (queue = queue.then(nextTurn));
     return response;
   };
 }
 
-describe('a crowd of calls of a wallet without the token', () => {
+describe('200 parallel calls of a wallet without the token', () => {
   it.each([
-    ['one after the other', arrivingOneByOne],
-    ['at the same moment', arrivingTogether],
-  ])('makes one swap and pays each once when their answers come %s', async (_, arriving) => {
+    ['in sequence', arrivingOneByOne],
+    ['together', arrivingTogether],
+  ])('make one swap and pay once each when their 402s arrive %s', async (_, arriving) => {
     const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '10000000' });
     const options = { journal: memoryJournal(), fetch: arriving(CROWD) };
     client = createClient(onSandbox(sandbox, wallet, options));

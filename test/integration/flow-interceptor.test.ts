@@ -17,7 +17,7 @@ type Fetch = typeof globalThis.fetch;
 const plain: Fetch = globalThis.fetch;
 const sandbox = await useSandbox({ confirmationMs: 20 });
 let seller: Seller;
-let made: HTTPInterceptor[] = [];
+let interceptors: HTTPInterceptor[] = [];
 let events: ClientEvent[] = [];
 
 beforeAll(async () => {
@@ -27,18 +27,18 @@ afterAll(async () => {
   await seller.close();
 });
 afterEach(async () => {
-  for (const interceptor of made) interceptor.restore();
-  await Promise.all(made.map(({ client }) => client.close()));
+  for (const interceptor of interceptors) interceptor.restore();
+  await Promise.all(interceptors.map(({ client }) => client.close()));
   const left = globalThis.fetch;
   globalThis.fetch = plain;
-  [made, events] = [[], []];
-  // Whatever a test did, nothing of ours is left behind.
+  [interceptors, events] = [[], []];
+  // After each test the global fetch must be the original again.
   expect(left).toBe(plain);
 });
 
 function intercept(wallet: SandboxWallet, more: InterceptorOptions = {}): HTTPInterceptor {
   const interceptor = new HTTPInterceptor(onSandbox(sandbox, wallet, more));
-  made.push(interceptor);
+  interceptors.push(interceptor);
   interceptor.client.on('*', (event) => events.push(event));
   return interceptor;
 }
@@ -46,18 +46,18 @@ function intercept(wallet: SandboxWallet, more: InterceptorOptions = {}): HTTPIn
 const usdc = () => `${sandbox.apiUrl}/usdc`;
 const merchantHolds = () => tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints.USDC);
 const signedPayments = () => events.filter(({ type }) => type === 'payment.signed').length;
-/** Headers of all payments that reached a seller. */
+/** The headers of all payments that reached a seller. */
 const presented = () =>
   [...sandbox.controls.api.served, ...seller.sales].map(({ paymentHeader }) => paymentHeader);
 
-/** How much the merchant got by a piece of work. */
+/** Returns the amount that the merchant receives during `work`. */
 async function received(work: () => Promise<unknown>): Promise<bigint> {
   const before = await merchantHolds();
   await work();
   return (await merchantHolds()) - before;
 }
 
-/** A call of the global fetch that is paid with one payment. */
+/** Expects that a call of the global fetch makes one payment. */
 async function expectPaid(): Promise<void> {
   const amount = await received(async () => {
     const response = await fetch(usdc());
@@ -74,10 +74,10 @@ async function expectUnpaid(): Promise<void> {
 }
 
 describe('HTTPInterceptor', () => {
-  it('makes the plain fetch of a program pay, as the first example says', async () => {
+  it('makes the global fetch pay, as in the first example of the README', async () => {
     const { secretKey } = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
     process.env['WALLET_SECRET_KEY'] = secretKey;
-    made.push(
+    interceptors.push(
       new HTTPInterceptor({
         walletSecretKey: process.env['WALLET_SECRET_KEY'],
         autoSwap: true,
@@ -92,7 +92,7 @@ describe('HTTPInterceptor', () => {
     expect((await decided(res)).state).toBe('settled');
   });
 
-  it('changes nothing until it is installed, and undoes itself', async () => {
+  it('changes the global fetch only between install() and restore()', async () => {
     const wallet = await sandbox.createWallet({ USDC: '1' });
     const interceptor = intercept(wallet, { install: false });
     expect(globalThis.fetch).toBe(plain);
@@ -110,7 +110,7 @@ describe('HTTPInterceptor', () => {
     expect(globalThis.fetch).toBe(plain);
   });
 
-  it('pays once if it is installed twice', async () => {
+  it('pays once when it is installed twice', async () => {
     const wallet = await sandbox.createWallet({ USDC: '1' });
     const interceptor = intercept(wallet);
     const wrapped = globalThis.fetch;
@@ -120,29 +120,30 @@ describe('HTTPInterceptor', () => {
     expect(signedPayments()).toBe(1);
   });
 
-  it('pays once if several are installed, of one wallet or of several', async () => {
-    const [one, other] = await Promise.all([
+  it('pays once when several interceptors of two wallets are installed', async () => {
+    const [first, second] = await Promise.all([
       sandbox.createWallet({ USDC: '1' }),
       sandbox.createWallet({ USDC: '1' }),
     ]);
-    intercept(one);
-    intercept(one);
-    intercept(other);
+    intercept(first);
+    intercept(first);
+    intercept(second);
     await expectPaid();
     expect(signedPayments()).toBe(1);
     expect(
-      (await sandbox.balance(one.address, 'USDC')) + (await sandbox.balance(other.address, 'USDC')),
+      (await sandbox.balance(first.address, 'USDC')) +
+        (await sandbox.balance(second.address, 'USDC')),
     ).toBe(1_990_000n);
   });
 
-  it('asks for an approval once if another lies over it', async () => {
-    const [one, other] = await Promise.all([
+  it('asks policy.approve once when another interceptor wraps it', async () => {
+    const [first, second] = await Promise.all([
       sandbox.createWallet({ USDC: '1' }),
       sandbox.createWallet({ USDC: '1' }),
     ]);
     let asked = 0;
-    intercept(one, { policy: { approve: () => (asked += 1) < 0 } });
-    intercept(other);
+    intercept(first, { policy: { approve: () => (asked += 1) < 0 } });
+    intercept(second);
     await expect(fetch(usdc())).rejects.toMatchObject({ code: 'approval_refused' });
     expect(asked).toBe(1);
   });
@@ -167,7 +168,7 @@ describe('HTTPInterceptor', () => {
   });
 });
 
-describe('another library that wraps fetch after us', () => {
+describe('another library that wraps fetch after the interceptor', () => {
   /** A wrapper as tracing libraries make them. */
   function wrap(): { readonly calls: string[]; readonly own: Fetch; unwrap(): void } {
     const below = globalThis.fetch;
@@ -180,12 +181,12 @@ describe('another library that wraps fetch after us', () => {
     return { calls, own, unwrap: () => (globalThis.fetch = below) };
   }
 
-  it('stays when we go, and gets what plain fetch gives', async () => {
+  it('stays after restore(), and then gets the answers of plain fetch', async () => {
     const interceptor = intercept(await sandbox.createWallet({ USDC: '1' }));
     const other = wrap();
     await expectPaid();
-    // The call, and neither the payment nor the reads around it: those go out below. (The services
-    // of the sandbox use the global fetch too.)
+    // The other library sees the call, but not the payment and the RPC requests, which use the
+    // fetch below it. (The services of the sandbox use the global fetch too.)
     expect(other.calls.filter((url) => url === usdc() || url.includes('caller=client'))).toEqual([
       usdc(),
     ]);
@@ -199,7 +200,7 @@ describe('another library that wraps fetch after us', () => {
     expect(globalThis.fetch).toBe(plain);
   });
 
-  it('stays between two of ours, whichever goes first, and never leads to a second payment', async () => {
+  it('stays between two interceptors, which never pay twice for a call', async () => {
     const wallet = await sandbox.createWallet({ USDC: '1' });
     const first = intercept(wallet);
     const other = wrap();
@@ -219,7 +220,7 @@ describe('another library that wraps fetch after us', () => {
     expect(globalThis.fetch).toBe(plain);
   });
 
-  it('may put back what it found, though we are gone', async () => {
+  it('may put back the fetch of an interceptor that was restored', async () => {
     const interceptor = intercept(await sandbox.createWallet({ USDC: '1' }));
     const other = wrap();
     interceptor.restore();
@@ -227,14 +228,14 @@ describe('another library that wraps fetch after us', () => {
     await expectPaid();
     interceptor.restore();
     other.unwrap();
-    // Our old wrapper is the global fetch again: it passes calls on.
+    // The old wrapper of the interceptor is the global fetch again, and it only passes calls on.
     await expectUnpaid();
     interceptor.install();
     await expectPaid();
     expect(signedPayments()).toBe(2);
   });
 
-  it('may make parallel calls, each of which is one payment', async () => {
+  it('may make parallel calls, which pay once each', async () => {
     intercept(await sandbox.createWallet({ USDC: '1' }));
     const other = wrap();
     const amount = await received(async () => {
@@ -246,16 +247,16 @@ describe('another library that wraps fetch after us', () => {
   });
 });
 
-describe('a wrapper that repeats what failed', () => {
+describe('a library that repeats failed calls', () => {
   const retrying = () => ky.create({ retry: { limit: 3, delay: () => 0 } });
 
-  it('pays once for what answers at last', async () => {
+  it('pays once for a call that succeeds', async () => {
     intercept(await sandbox.createWallet({ USDC: '1' }));
     const amount = await received(async () => decided(await retrying().get(usdc())));
     expect([amount, signedPayments()]).toEqual([10_000n, 1]);
   });
 
-  it('has one payment presented again if the handler fails and nothing is settled', async () => {
+  it('presents one payment again when the seller answers 500 and settles nothing', async () => {
     intercept(await sandbox.createWallet({ USDC: '1' }));
     const before = presented().length;
     const amount = await received(() =>
@@ -268,7 +269,7 @@ describe('a wrapper that repeats what failed', () => {
   });
 
   it.each([{}, { 'idempotency-key': 'order-1' }])(
-    'pays once if the payment settled and the answer is 500 (headers %j)',
+    'pays once when the seller settles and answers 500 (headers %j)',
     async (headers) => {
       intercept(await sandbox.createWallet({ USDC: '1' }));
       const before = presented().length;
@@ -283,7 +284,7 @@ describe('a wrapper that repeats what failed', () => {
     },
   );
 
-  it('does not send a POST again that failed, unless it is a new purchase', async () => {
+  it('does not send a failed POST again unless its idempotency key is new', async () => {
     intercept(await sandbox.createWallet({ USDC: '1' }));
     const call = (key?: string) =>
       fetch(`${sandbox.apiUrl}/fails`, {

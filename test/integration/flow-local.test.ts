@@ -44,19 +44,19 @@ afterEach(async () => {
 const merchantHolds = (symbol: MintSymbol) =>
   tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol]);
 
-/** Signs a transaction's bytes with kit, as a wallet would that knows nothing of this library. */
+/** Signs the bytes of a transaction with kit, as a wallet without this library does. */
 async function signed(
   wallet: SandboxWallet,
   transaction: string,
 ): Promise<{ readonly wire: string; readonly signature: () => string }> {
   const keys = await createKeyPairFromBytes(getBase58Encoder().encode(wallet.secretKey));
-  const done = await partiallySignTransaction(
+  const complete = await partiallySignTransaction(
     [keys],
     getTransactionDecoder().decode(getBase64Encoder().encode(transaction)),
   );
   return {
-    wire: getBase64EncodedWireTransaction(done),
-    signature: () => getSignatureFromTransaction(done),
+    wire: getBase64EncodedWireTransaction(complete),
+    signature: () => getSignatureFromTransaction(complete),
   };
 }
 
@@ -69,8 +69,8 @@ async function partsOf(response: Response): Promise<PaymentResponseParts> {
   };
 }
 
-describe('local', () => {
-  it('builds a swap for a quote, which lands once kit has signed it', async () => {
+describe('the local transport', () => {
+  it('builds a swap for a quote, which lands after kit has signed it', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     const quote = await transport.quote({
       inputMint: 'SOL',
@@ -98,7 +98,7 @@ describe('local', () => {
     expect(BigInt(built.lastValidBlockHeight)).toBeGreaterThan(height);
   });
 
-  it('reads balances and payments of any wallet, without any key', async () => {
+  it('reads balances of any wallet and the terms of a 402 without a key', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.1', USDC: '2' });
     expect(await transport.balance({ wallet: wallet.address, mint: 'USDC' })).toEqual([
       expect.objectContaining({ amount: '2000000', uiAmount: '2' }),
@@ -136,7 +136,7 @@ describe('local', () => {
     ['version 2, with a memo', () => `${sandbox.apiUrl}/memo`, 'USDC', 10_000n],
     ['version 1', () => `${legacy.url}/usdc`, 'USDC', 10_000n],
   ] as const)(
-    'leads a signer alone from a 402 to the answer (%s)',
+    'leads a caller with only a signer from a 402 to the paid answer (%s)',
     async (_, url, symbol, price) => {
       const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
       const before = await merchantHolds(symbol);
@@ -170,7 +170,7 @@ describe('local', () => {
     },
   );
 
-  it('says what is missing if it may not swap, or has nothing to swap', async () => {
+  it('returns the missing amount when a swap is off or impossible', async () => {
     const paymentRequired = await partsOf(await fetch(`${sandbox.apiUrl}/usdc`));
     const [rich, poor] = await Promise.all([
       sandbox.createWallet({ SOL: '0.5' }),
@@ -199,7 +199,7 @@ describe('local', () => {
     });
   });
 
-  it('gives no header for what another wallet signed, or for another payment', async () => {
+  it('refuses a payment of another wallet, without a signature or for other terms', async () => {
     const [wallet, other] = await Promise.all([
       sandbox.createWallet({ USDC: '1' }),
       sandbox.createWallet({ USDC: '1' }),
@@ -235,8 +235,8 @@ describe('local', () => {
   });
 });
 
-describe('a client over another transport', () => {
-  it('takes the one swap instruction out of what it built, if it gives no more than that', async () => {
+describe('a client with a transport without swapInstruction', () => {
+  it('takes the swap instruction from the transaction of buildSwap', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
     const asked: string[] = [];
     const built: Transport = {
@@ -270,18 +270,18 @@ describe('a client over another transport', () => {
   });
 });
 
-describe('several nodes', () => {
+describe('a client with several nodes', () => {
   /** An address at which no server listens. */
   async function deadUrl(): Promise<string> {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    // A bound TCP server's address is never a pipe's name or null.
+    // The server listens on TCP, so its address is neither the name of a pipe nor null.
     const { port } = server.address() as AddressInfo;
     await new Promise((resolve) => server.close(resolve));
     return `http://127.0.0.1:${port}`;
   }
 
-  it('take over if the first is dead: swap, payment and the receipt', async () => {
+  it('swaps, pays and settles by the second node when the first is dead', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
     const client = createClient(
       onSandbox(sandbox, wallet, { rpcUrl: [await deadUrl(), sandbox.rpcUrl] }),

@@ -37,7 +37,7 @@ function clientFor(wallet: SandboxWallet, options: ClientOptions = {}): Client {
 const merchantHolds = (symbol: MintSymbol) =>
   tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol]);
 
-/** How often the client called the node until it presented the payment of one call. */
+/** Counts the RPC requests of a call until the client presents its payment. */
 async function callsBeforePresenting(client: Client, url: string): Promise<Record<string, number>> {
   const { node } = sandbox.controls;
   let calls: Record<string, number> | undefined;
@@ -46,7 +46,7 @@ async function callsBeforePresenting(client: Client, url: string): Promise<Recor
   const response = await client.fetch(url);
   stop();
   expect(response.status).toBe(200);
-  // What follows the payment in the background is over before a test counts anew.
+  // Wait for the background work of this payment, so that it does not count for the next call.
   await decided(response);
   if (calls === undefined) throw new Error('Nothing was presented.');
   return calls;
@@ -79,7 +79,7 @@ describe('a wallet that holds the token', () => {
   });
 
   it.each(['/usdc', '/usdt', '/pyusd'])(
-    'pays %s first as if it were not the first, after warm()',
+    'pays %s after warm() with the few requests of a later call',
     async (path) => {
       const wallet = await sandbox.createWallet({ USDC: '1', USDT: '1', PYUSD: '1' });
       const client = clientFor(wallet);
@@ -91,12 +91,12 @@ describe('a wallet that holds the token', () => {
       };
       const calls = await callsBeforePresenting(client, sandbox.apiUrl + path);
       sandbox.controls.node.intercept = undefined;
-      // The payee may be new to it; nothing of the wallet is.
+      // The client may read the payee's account, but no account of the wallet.
       for (const symbol of ['USDC', 'USDT', 'PYUSD'] as const)
         expect(JSON.stringify(read)).not.toContain(
           await tokenAccount(wallet.address, sandbox.mints[symbol]),
         );
-      // On a busy machine a blockhash may be old by now.
+      // On a busy machine the blockhash may have become old.
       const { getLatestBlockhash: hashes = 0, ...others } = calls;
       expect(others['getGenesisHash']).toBeUndefined();
       expect([hashes <= 1, total(others) <= 1]).toEqual([true, true]);
@@ -104,8 +104,8 @@ describe('a wallet that holds the token', () => {
   );
 });
 
-describe('many calls of one wallet', () => {
-  it('pays three routes that want three different tokens at once', async () => {
+describe('several calls of one wallet', () => {
+  it('pay three prices in three tokens in parallel', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
     const client = clientFor(wallet);
     const wanted = [
@@ -129,7 +129,7 @@ describe('many calls of one wallet', () => {
     );
   });
 
-  it('makes one swap for ten small calls in a row, and for as many as its proceeds pay for', async () => {
+  it('make one swap for ten calls in sequence', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
     const client = clientFor(wallet, { policy: { minSwap: '0.10' } });
     const events = recorded(client);
@@ -143,7 +143,7 @@ describe('many calls of one wallet', () => {
     expect((await merchantHolds('USDC')) - before).toBe(100_000n);
   });
 
-  it('makes one swap for ten small calls at once, each of which settles in a transaction of its own', async () => {
+  it('make one swap for ten parallel calls, and settle in ten transactions', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
     const client = clientFor(wallet, { fetch: arrivingTogether(10) });
     const events = recorded(client);
@@ -157,17 +157,17 @@ describe('many calls of one wallet', () => {
     expect((await merchantHolds('USDC')) - before).toBe(100_000n);
     expect(events.filter(({ type }) => type === 'swap.signed')).toHaveLength(1);
     expect(receipts.filter(({ swap }) => swap !== undefined)).toHaveLength(1);
-    // The chain has nothing else of it: one swap and ten payments.
+    // The chain has one swap and ten payments.
     expect(
       await signaturesOf(sandbox.rpcUrl, await tokenAccount(wallet.address, sandbox.mints.USDC)),
     ).toHaveLength(11);
   });
 
   it.each([
-    ['a version 1 seller, whose payments carry no memo', () => `${legacy.url}/usdc`],
-    ['a seller whose memo is the same in all', () => `${sandbox.apiUrl}/memo`],
-    ['a seller that gives the blockhash', () => `${sandbox.apiUrl}/blockhash`],
-  ] as const)('settles twelve equal calls at once to %s', async (_, url) => {
+    ['a version 1 seller without memos', () => `${legacy.url}/usdc`],
+    ['a seller with a fixed memo', () => `${sandbox.apiUrl}/memo`],
+    ['a seller that sets the blockhash', () => `${sandbox.apiUrl}/blockhash`],
+  ] as const)('settle twelve equal parallel payments, for %s', async (_, url) => {
     const wallet = await sandbox.createWallet({ USDC: '1' });
     const client = clientFor(wallet);
     const before = await merchantHolds('USDC');
@@ -180,8 +180,8 @@ describe('many calls of one wallet', () => {
   });
 });
 
-describe('twenty calls that share one signal', () => {
-  it('make Node warn of nothing', async () => {
+describe('twenty parallel calls with one signal', () => {
+  it('cause no warning of Node', async () => {
     const warnings: Error[] = [];
     const warn = (warning: Error) => warnings.push(warning);
     process.on('warning', warn);
@@ -198,7 +198,7 @@ describe('twenty calls that share one signal', () => {
   });
 });
 
-describe('a call that is given up', () => {
+describe('a call that its caller aborts', () => {
   it.each([
     'payment.required',
     'balance.checked',
@@ -206,23 +206,23 @@ describe('a call that is given up', () => {
     'swap.signed',
     'swap.confirmed',
     'payment.signed',
-  ] as const)('at %s leaves what it held, swapped and signed to the next', async (step) => {
+  ] as const)('leaves its tokens, swap and payment to the next call at %s', async (step) => {
     const client = clientFor(await sandbox.createWallet({ SOL: '0.5', USDC: '0' }), {
       policy: { minSwap: '0.01', maxPerDay: '0.015' },
     });
     const events = recorded(client);
-    const giveUp = new AbortController();
+    const controller = new AbortController();
     const reason = new Error('not wanted any more');
-    const stop = client.on(step, () => giveUp.abort(reason));
-    await expect(client.fetch(`${sandbox.apiUrl}/usdc`, { signal: giveUp.signal })).rejects.toBe(
-      reason,
-    );
+    const stop = client.on(step, () => controller.abort(reason));
+    await expect(
+      client.fetch(`${sandbox.apiUrl}/usdc`, { signal: controller.signal }),
+    ).rejects.toBe(reason);
     stop();
     const seen = (type: string) => events.filter((event) => event.type === type).length;
-    // A swap that was signed goes on to its end.
+    // The client follows a signed swap to its end.
     if (seen('swap.signed') > 0)
       await until('the swap is confirmed', () => (seen('swap.confirmed') > 0 ? true : undefined));
-    // What is signed counts until it is paid with, or can never be.
+    // A signed payment counts until it settles or can no longer land.
     expect(await paidOf(client)).toBe(step === 'payment.signed' ? '0.01' : '0');
     const response = await client.fetch(`${sandbox.apiUrl}/usdc`);
     expect((await decided(response)).state).toBe('settled');
@@ -234,14 +234,14 @@ describe('a call that is given up', () => {
 });
 
 describe('two clients of one wallet', () => {
-  it('share balances: what one has promised the other does not spend', async () => {
+  it('share balances, so neither spends tokens that the other holds', async () => {
     const wallet = await sandbox.createWallet({ USDC: '0.05' });
-    const [one, other] = [
+    const [first, second] = [
       clientFor(wallet, { autoSwap: false }),
       clientFor(wallet, { autoSwap: false }),
     ];
     const calls = Array.from({ length: 8 }, (_, call) =>
-      (call % 2 === 0 ? one : other).fetch(`${sandbox.apiUrl}/usdc`),
+      (call % 2 === 0 ? first : second).fetch(`${sandbox.apiUrl}/usdc`),
     );
     const settled = await Promise.allSettled(calls);
     const paid = settled.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
@@ -256,12 +256,12 @@ describe('two clients of one wallet', () => {
     expect(await sandbox.balance(wallet.address, 'USDC')).toBe(0n);
   });
 
-  it('share one budget, under any interleaving', async () => {
+  it('share one budget for parallel calls', async () => {
     const wallet = await sandbox.createWallet({ USDC: '1' });
     const policy = { maxPerDay: '0.05' };
-    const [one, other] = [clientFor(wallet, { policy }), clientFor(wallet, { policy })];
+    const [first, second] = [clientFor(wallet, { policy }), clientFor(wallet, { policy })];
     const calls = Array.from({ length: 12 }, (_, call) =>
-      (call % 3 === 0 ? one : other).fetch(`${sandbox.apiUrl}/usdc`),
+      (call % 3 === 0 ? first : second).fetch(`${sandbox.apiUrl}/usdc`),
     );
     const settled = await Promise.allSettled(calls);
     const refused = settled.flatMap((result) =>
@@ -274,11 +274,11 @@ describe('two clients of one wallet', () => {
         funds: 'untouched',
         details: { cap: 'maxPerDay', limit: '0.05', unit: 'USD' },
       });
-    for (const client of [one, other])
+    for (const client of [first, second])
       expect(await usedByCap(client)).toEqual({ ...UNUSED, maxPerDay: '0.05' });
   });
 
-  it('have budgets of their own if each brings a journal', async () => {
+  it('have separate budgets when their journals are separate', async () => {
     const wallet = await sandbox.createWallet({ USDC: '1' });
     const policy = { maxPerDay: '0.01' };
     const separate = [memoryJournal(), memoryJournal()].map((journal) =>
@@ -294,8 +294,8 @@ describe('two clients of one wallet', () => {
   });
 });
 
-describe('calls together whose swap for all of them no cap has room for', () => {
-  it('share smaller swaps, as each has a fee', async () => {
+describe('forty parallel calls with a cap below the cost of one swap for all', () => {
+  it('share smaller swaps, because each swap costs a fee', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5', USDC: '0.000001' });
     const policy = { maxPerDay: '0.41', minSwap: '4.00' };
     const client = clientFor(wallet, { policy, journal: memoryJournal() });

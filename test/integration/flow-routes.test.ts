@@ -49,7 +49,7 @@ interface Purchase {
   readonly response: Response;
 }
 
-/** The names of all fields that have a value, at any depth. */
+/** Returns the names of all fields with a value, at any depth. */
 function fieldsOf(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([name, field]) =>
@@ -57,7 +57,7 @@ function fieldsOf(value: unknown): string[] {
   );
 }
 
-/** Buys once, and holds everything that can be held of any purchase against the chain. */
+/** Buys once, and checks the payment and the receipt against the chain. */
 async function buy(
   client: Client,
   url: string,
@@ -65,23 +65,23 @@ async function buy(
   price: bigint,
   init?: RequestInit,
 ): Promise<Purchase> {
-  const asked = overheard(sandbox);
+  const requests = overheard(sandbox);
   const before = await merchantHolds(symbol);
   const response = await client.fetch(url, init);
   expect(response.status).toBe(200);
   const receipt = await decided(response);
   expect((await merchantHolds(symbol)) - before).toBe(price);
   await expectPayment(receipt, symbol, price);
-  // No request for a fee, in any spelling that Jupiter has: by the names of fields, for an address
-  // may well have the letters in it.
-  for (const { query, body } of asked)
+  // No request names a fee in any spelling of Jupiter. Compare the names of fields, because an
+  // address may contain the letters.
+  for (const { query, body } of requests)
     expect([...query.keys(), ...fieldsOf(body)].filter((name) => /fee/i.test(name))).toEqual([]);
   return { receipt, body: (await response.json()) as unknown, response };
 }
 
 /**
- * The receipt's payment is the landed transaction with our signature in it, and what the seller
- * says of it is there.
+ * Expects that the receipt names the landed transaction with the wallet's signature, and the
+ * settlement of the seller.
  */
 async function expectPayment(receipt: Receipt, symbol: MintSymbol, price: bigint): Promise<void> {
   const mint = sandbox.mints[symbol].address;
@@ -104,14 +104,14 @@ async function expectPayment(receipt: Receipt, symbol: MintSymbol, price: bigint
     ]),
   );
   expect(transaction.tokens).toHaveLength(2);
-  // The facilitator pays the network fee, so not one lamport of ours moves.
+  // The facilitator pays the network fee, so no lamport of the wallet moves.
   expect(transaction.lamports.has(wallet.address)).toBe(false);
   expect(settlement).toMatchObject({ success: true, transaction: payment.signature });
 }
 
 /**
- * The receipt's swap took and brought what the chain shows, to no party but the venue and us, and
- * no fee is in its instruction.
+ * Expects the amounts of the receipt's swap on the chain, no transfer to a third party, and no fee
+ * in the swap instruction.
  */
 async function expectSwap(receipt: Receipt, from: MintSymbol, into: MintSymbol): Promise<void> {
   const [input, output] = [sandbox.mints[from].address, sandbox.mints[into].address];
@@ -143,12 +143,12 @@ async function expectSwap(receipt: Receipt, from: MintSymbol, into: MintSymbol):
   expect([...(instructions[0]?.data.slice(26, 30) ?? [])]).toEqual([0, 0, 0, 0]);
 }
 
-describe('from a wallet with SOL and BONK only', () => {
+describe('a wallet with only SOL and BONK', () => {
   it.each([
     ['USDC', '/usdc', 10_000n],
     ['USDT', '/usdt', 20_000n],
     ['PYUSD', '/pyusd', 30_000n],
-  ] as const)('pays a price in %s out of SOL', async (symbol, path, price) => {
+  ] as const)('pays a price in %s from SOL', async (symbol, path, price) => {
     const { receipt, body } = await buy(clientFor(), sandbox.apiUrl + path, symbol, price);
     expect(body).toMatchObject({ ok: true, path });
     await expectSwap(receipt, 'SOL', symbol);
@@ -158,7 +158,7 @@ describe('from a wallet with SOL and BONK only', () => {
     ['USDC', '/usdc', 10_000n],
     ['USDT', '/usdt', 20_000n],
     ['PYUSD', '/pyusd', 30_000n],
-  ] as const)('pays a price in %s out of BONK', async (symbol, path, price) => {
+  ] as const)('pays a price in %s from BONK', async (symbol, path, price) => {
     const { receipt } = await buy(
       clientFor([sandbox.mints.BONK.address]),
       sandbox.apiUrl + path,
@@ -168,14 +168,14 @@ describe('from a wallet with SOL and BONK only', () => {
     await expectSwap(receipt, 'BONK', symbol);
   });
 
-  it('pays a price in BONK as it is', async () => {
+  it('pays a price in BONK without a swap', async () => {
     const { receipt } = await buy(clientFor(), `${sandbox.apiUrl}/bonk`, 'BONK', 123_456_789n);
     expect(receipt.swap).toBeUndefined();
     expect(receipt.cost.networkFeeLamports).toBe('0');
   });
 
   it.each(['legacy', 'current'] as const)(
-    'pays a version 1 seller whose facilitator is the %s one',
+    'pays a version 1 seller with the %s facilitator',
     async (facilitator) => {
       const seller = sellers[facilitator];
       const { receipt, body } = await buy(clientFor(), `${seller.url}/usdc`, 'USDC', LEGACY_PRICE);
@@ -185,7 +185,7 @@ describe('from a wallet with SOL and BONK only', () => {
     },
   );
 
-  it('pays for a POST, whose JSON body arrives once', async () => {
+  it('pays for a POST with a JSON body, which the seller serves once', async () => {
     const question = { question: 'what is the time?', n: [1, 2.5, null], text: 'ünïcode' };
     const served = sandbox.controls.api.served.length;
     const { receipt, body } = await buy(clientFor(), `${sandbox.apiUrl}/echo`, 'USDC', 10_000n, {
@@ -201,7 +201,7 @@ describe('from a wallet with SOL and BONK only', () => {
     await expectSwap(receipt, 'SOL', 'USDC');
   });
 
-  it('leaves an answer that costs nothing without a receipt', async () => {
+  it('returns a free answer without a receipt', async () => {
     const response = await clientFor().fetch(`${sandbox.apiUrl}/free`);
     expect(response.status).toBe(200);
     expect(receiptOf(response)).toBeUndefined();

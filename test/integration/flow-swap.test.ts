@@ -45,7 +45,7 @@ const lamportsOf = async (owner: string) =>
     ).value,
   );
 
-/** The result says what the chain shows: on the venue's side, on the wallet's, and in the fee. */
+/** Expects that the result has the amounts and the fee that the chain shows. */
 async function expectOnChain(
   result: SwapResult,
   wallet: SandboxWallet,
@@ -62,13 +62,13 @@ async function expectOnChain(
     output.address,
     transaction.fee,
   ]);
-  const of = (owner: string) =>
+  const changesOf = (owner: string) =>
     new Map(
       transaction.tokens
-        .filter((one) => one.owner === owner)
+        .filter((token) => token.owner === owner)
         .map(({ mint, change }) => [mint, change]),
     );
-  expect(of(POOL_AUTHORITY)).toEqual(
+  expect(changesOf(POOL_AUTHORITY)).toEqual(
     new Map([
       [input.address, inAmount],
       [output.address, -outAmount],
@@ -78,14 +78,16 @@ async function expectOnChain(
     [input.address, -inAmount],
     [output.address, outAmount],
   ] as const);
-  // SOL goes out of and comes into the wallet itself; the account that wraps it does not outlive
-  // the swap.
+  // SOL leaves and enters the wallet itself, because the swap closes the account that wraps the
+  // SOL.
   own.delete(sandbox.mints.SOL.address);
-  expect(of(wallet.address)).toEqual(own);
+  expect(changesOf(wallet.address)).toEqual(own);
   const rent = [...transaction.lamports].filter(
     ([account]) =>
       account !== wallet.address &&
-      transaction.tokens.some((one) => one.account === account && one.owner === wallet.address),
+      transaction.tokens.some(
+        (token) => token.account === account && token.owner === wallet.address,
+      ),
   );
   const native = (into === 'SOL' ? outAmount : 0n) - (from === 'SOL' ? inAmount : 0n);
   expect((await lamportsOf(wallet.address)) - before).toBe(
@@ -104,10 +106,10 @@ const SWAPS: readonly (readonly [MintSymbol, MintSymbol, string, bigint, bigint]
   ['USDT', 'USDC', '5', 1_000_000n, 1_000_000n],
 ];
 
-describe('swap', () => {
+describe('client.swap', () => {
   describe.each(SWAPS)('%s into %s', (from, into, funds, inAmount, outAmount) => {
     it.each(['ExactIn', 'ExactOut'] as const)(
-      '%s, into a wallet without an account for it',
+      'lands as quoted in a wallet without an output account: %s',
       async (swapMode) => {
         const wallet = await sandbox.createWallet({ SOL: '0.05', ...{ [from]: funds } });
         const account = await tokenAccount(wallet.address, sandbox.mints[into]);
@@ -133,7 +135,7 @@ describe('swap', () => {
     );
   });
 
-  it('takes symbols and text, and goes on if an account exists', async () => {
+  it('accepts symbols and a text amount, and swaps into an existing account', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.05', USDC: '2', USDT: '1' });
     const before = await lamportsOf(wallet.address);
     const result = await clientFor(wallet).swap({
@@ -148,10 +150,10 @@ describe('swap', () => {
     expect(BigInt(result.feeLamports)).toBe(before - (await lamportsOf(wallet.address)));
   });
 
-  it('takes an amount as people write it, also of a token that is not pinned', async () => {
+  it('accepts uiAmount, also for a token that is not pinned', async () => {
     const client = clientFor(await sandbox.createWallet({ SOL: '0.5', BONK: '1000' }));
     const bonk = sandbox.mints.BONK.address;
-    const [sol, exact, given] = [
+    const [sol, exact, swapped] = [
       await client.quote({ inputMint: 'SOL', outputMint: 'USDC', uiAmount: '0.25' }),
       await client.quote({
         inputMint: 'SOL',
@@ -162,7 +164,7 @@ describe('swap', () => {
       await client.swap({ inputMint: bonk, outputMint: 'USDC', uiAmount: '999.12345' }),
     ];
     expect([sol.inAmount, exact.outAmount]).toEqual(['250000000', '1500000']);
-    expect(given.inAmount).toBe('99912345');
+    expect(swapped.inAmount).toBe('99912345');
     const both = { inputMint: 'SOL', outputMint: 'USDC', uiAmount: '1', amount: '1' };
     for (const request of [
       { inputMint: bonk, outputMint: 'USDC', uiAmount: '0.000001' },
@@ -177,7 +179,7 @@ describe('swap', () => {
     await expect(client.quote(nothing)).rejects.toMatchObject({ code: 'unknown_mint' });
   });
 
-  it('counts against no cap, and needs no autoSwap', async () => {
+  it('counts against no cap and works without autoSwap', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.05', USDC: '5' });
     const client = clientFor(wallet, {
       autoSwap: false,
@@ -193,7 +195,7 @@ describe('swap', () => {
     ]);
   });
 
-  it('leaves what it brought for the next payment, without a read', async () => {
+  it('leaves its proceeds for the next payment', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.05', BONK: '1000000' });
     const client = clientFor(wallet, { autoSwap: false });
     await client.swap({
@@ -205,7 +207,7 @@ describe('swap', () => {
     expect((await decided(await client.fetch(`${sandbox.apiUrl}/usdc`))).state).toBe('settled');
   });
 
-  it('sends two swaps of one wallet one after the other', async () => {
+  it('lands both of two parallel swaps of one wallet', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.05', USDC: '5' });
     const client = clientFor(wallet);
     const results = await Promise.all([
@@ -218,8 +220,8 @@ describe('swap', () => {
   });
 });
 
-describe('quote', () => {
-  it('gives a price and its bounds in both modes', async () => {
+describe('client.quote', () => {
+  it('returns a price and its bounds in both modes', async () => {
     const client = clientFor(await sandbox.createWallet());
     const exactIn = await client.quote({
       inputMint: 'SOL',
@@ -252,10 +254,10 @@ describe('quote', () => {
   });
 });
 
-describe('if ExactOut has no route', () => {
+describe('a client while ExactOut has no route', () => {
   beforeEach(() => sandbox.controls.aggregator.noExactOut('*', '*'));
 
-  it('a quote gives an input whose least output covers the amount, and the swap brings it', async () => {
+  it('quotes an input with a minimal output that covers the amount, and swaps it', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     const client = clientFor(wallet);
     const request = {
@@ -271,14 +273,14 @@ describe('if ExactOut has no route', () => {
     const result = await client.swap(request);
     await expectOnChain(result, wallet, 'SOL', 'USDC', before);
     expect(BigInt(result.outAmount)).toBeGreaterThanOrEqual(1_000_000n);
-    // Sized, not guessed: it takes little more than slippage allows for.
+    // The input is sized by the price, so the output exceeds the amount by little.
     expect(BigInt(result.outAmount)).toBeLessThan(1_020_000n);
   });
 
   it.each([
     ['/usdc', 'USDC', 10_000n],
     ['/pyusd', 'PYUSD', 30_000n],
-  ] as const)('%s is paid out of SOL', async (path, symbol, price) => {
+  ] as const)('pays %s from SOL', async (path, symbol, price) => {
     const before = await tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol]);
     const receipt = await decided(
       await clientFor(await sandbox.createWallet({ SOL: '0.5' })).fetch(sandbox.apiUrl + path),
@@ -286,12 +288,12 @@ describe('if ExactOut has no route', () => {
     expect(
       (await tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol])) - before,
     ).toBe(price);
-    // Sized by the one whose quotes come with their instructions.
+    // Swap API v2 sizes the input, because its quotes contain the instructions.
     expect(receipt).toMatchObject({ state: 'settled', swap: { provider: 'jupiter-v2' } });
   });
 });
 
-describe('if the first Swap API is gone', () => {
+describe('a client while Swap API v1 is gone', () => {
   beforeEach(() => {
     for (const endpoint of ['/swap/v1/quote', '/swap/v1/swap-instructions'])
       sandbox.controls.aggregator.fault(endpoint, {
@@ -304,7 +306,7 @@ describe('if the first Swap API is gone', () => {
   it.each([
     ['/usdc', 'USDC', 10_000n],
     ['/pyusd', 'PYUSD', 30_000n],
-  ] as const)('%s is paid by the second', async (path, symbol, price) => {
+  ] as const)('pays %s by Swap API v2', async (path, symbol, price) => {
     const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
     const before = await tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol]);
     const receipt = await decided(await clientFor(wallet).fetch(sandbox.apiUrl + path));
@@ -317,7 +319,7 @@ describe('if the first Swap API is gone', () => {
     });
   });
 
-  it('a swap of its own lands too, in both modes', async () => {
+  it('lands client.swap in both modes by Swap API v2', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     const client = clientFor(wallet);
     for (const [swapMode, amount] of [
@@ -332,7 +334,7 @@ describe('if the first Swap API is gone', () => {
     }
   });
 
-  it('stops asking for what is gone', async () => {
+  it('stops asking Swap API v1', async () => {
     const client = clientFor(await sandbox.createWallet({ SOL: '0.5' }));
     await client.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: 10_000_000n });
     sandbox.controls.aggregator.resetCalls();

@@ -8,7 +8,7 @@ const clients: Client[] = [];
 
 afterEach(() => Promise.all(clients.splice(0).map((client) => client.close())));
 
-/** A payer whose calls of the node are counted under a name. */
+/** A payer with RPC requests that the sandbox counts under a name. */
 async function payerNamed(caller: string, wsUrl: string) {
   const { secretKey } = await sandbox.createWallet({ USDC: '1' });
   const rpcUrl = `${sandbox.rpcUrl}?caller=${caller}`;
@@ -35,27 +35,30 @@ async function payerNamed(caller: string, wsUrl: string) {
   };
 }
 
-it('hears of a payment that settles late over one subscription, and searches the chain less for it than without a socket', async () => {
-  const [hearing, deaf] = [
-    await payerNamed('hearing', `${sandbox.wsUrl}/?caller=hearing`),
-    await payerNamed('deaf', 'ws://127.0.0.1:9'),
+it('hears of late payments over one subscription, and searches the chain less often', async () => {
+  const [subscribed, polling] = [
+    await payerNamed('subscribed', `${sandbox.wsUrl}/?caller=subscribed`),
+    await payerNamed('polling', 'ws://127.0.0.1:9'),
   ];
-  // Five looks, each for both of the payments that no caller presents.
+  // The client without a socket searches five times, each time for both payments.
   await until(
-    'the client that hears nothing has looked for long',
-    () => (deaf.searches() >= 5 ? true : undefined),
+    'the client without a socket has searched five times',
+    () => (polling.searches() >= 5 ? true : undefined),
     30_000,
   );
-  expect(hearing.calls('accountSubscribe')).toBe(1);
-  expect(hearing.searches()).toBeLessThan(deaf.searches());
-  for (const header of hearing.headers) expect((await hearing.present(header)).status).toBe(200);
-  await until('it is told of both', () => (hearing.settled.count === 2 ? true : undefined));
+  expect(subscribed.calls('accountSubscribe')).toBe(1);
+  expect(subscribed.searches()).toBeLessThan(polling.searches());
+  for (const header of subscribed.headers)
+    expect((await subscribed.present(header)).status).toBe(200);
+  await until('both payments are settled', () =>
+    subscribed.settled.count === 2 ? true : undefined,
+  );
 }, 60_000);
 
-it('finds it without a socket too, and if the node takes subscriptions and is silent', async () => {
+it('finds late payments when the node accepts subscriptions and never notifies', async () => {
   sandbox.controls.node.webSocket = 'silent';
   const silent = await payerNamed('silent', `${sandbox.wsUrl}/?caller=silent`);
   for (const header of silent.headers) expect((await silent.present(header)).status).toBe(200);
-  await until('both are found', () => (silent.settled.count === 2 ? true : undefined), 60_000);
+  await until('both are settled', () => (silent.settled.count === 2 ? true : undefined), 60_000);
   sandbox.controls.node.webSocket = 'on';
 }, 90_000);

@@ -17,9 +17,7 @@ const post = { method: 'POST', body: 'x' };
 const terms = () => envelopeV2([offerOf(sandbox)]);
 const holder = (journal: Journal = memoryJournal()) => payerOn(sandbox, { USDC: '1' }, { journal });
 
-/**
- * A seller that settles a payment, sends half of its answer, and cuts the line when it is told to.
- */
+/** A seller that settles a payment, sends half of its answer, and disconnects at `cut`. */
 async function halving(): Promise<{ readonly seller: Seller; cut(): Promise<void> }> {
   const cuts: (() => void)[] = [];
   const seller = await startSeller((request, response) => {
@@ -37,7 +35,7 @@ async function halving(): Promise<{ readonly seller: Seller; cut(): Promise<void
   };
 }
 
-/** A journal whose writes take a while if they are of this kind. */
+/** A journal with writes that wait for the promise of `isSlow`. */
 function slow(isSlow: (attempt: Attempt) => Promise<void> | undefined): Journal {
   const journal = memoryJournal();
   return {
@@ -49,7 +47,7 @@ function slow(isSlow: (attempt: Attempt) => Promise<void> | undefined): Journal 
   };
 }
 
-/** What the stream of an answer fails with. */
+/** Reads the body to its end and returns the error of its stream. */
 async function brokenOff({ body }: Response): Promise<unknown> {
   const reader = body?.getReader();
   for (;;) {
@@ -64,7 +62,7 @@ async function brokenOff({ body }: Response): Promise<unknown> {
 const stored = (journal: Journal, { address }: Payer): Promise<Attempt[]> =>
   listOf(journal.attempts({ wallet: address, network: SOLANA_MAINNET }));
 
-/** The same call again pays nothing, and says so. */
+/** Expects that the repeated call is refused as already spent, and that one payment landed. */
 async function isPaidOnce(payer: Payer, seller: Seller): Promise<void> {
   await failureOf(payer.client.fetch(seller.url, post), 'already_spent');
   expect([
@@ -74,8 +72,8 @@ async function isPaidOnce(payer: Payer, seller: Seller): Promise<void> {
   ]).toEqual([1, 1, 1]);
 }
 
-describe('a paid call whose body is lost while it is read', () => {
-  it('is paid once if the journal is slow to write that', async () => {
+describe('a paid call with a body that breaks off', () => {
+  it('is paid once when the journal is slow to record it', async () => {
     const payer = await holder(
       slow(({ receipt, delivered }) =>
         receipt?.settlement !== undefined && !delivered ? setTimeout(200) : undefined,
@@ -88,7 +86,7 @@ describe('a paid call whose body is lost while it is read', () => {
     await isPaidOnce(payer, seller);
   });
 
-  it('is paid once if an earlier write of its attempt is still under way', async () => {
+  it('is paid once while an earlier write of its attempt is in progress', async () => {
     let begin = (): void => undefined;
     const begun = new Promise<void>((resolve) => (begin = resolve));
     let end = (): void => undefined;
@@ -102,17 +100,17 @@ describe('a paid call whose body is lost while it is read', () => {
     const { seller, cut } = await halving();
     const response = await payer.client.fetch(seller.url, post);
     await begun;
-    const other = Response.prototype.clone.call(response);
+    const copy = Response.prototype.clone.call(response);
     const reading = expect(response.text()).rejects.toThrow();
     await cut();
-    // Fetch's own copy, which waits for nothing, breaks when the other does; a write that did not
-    // wait for the one under way is done by the next turn of the loop.
-    await expect(brokenOff(other)).resolves.toBeInstanceOf(Error);
+    // The plain copy breaks together with the response and waits for no write. A write that did
+    // not wait for the earlier write would end in the next turn of the event loop.
+    await expect(brokenOff(copy)).resolves.toBeInstanceOf(Error);
     await setImmediate();
     end();
     await reading;
     await until(
-      'it is settled on record',
+      'the journal has the settled payment',
       async () =>
         (await stored(journal, payer)).some(({ state }) => state === 'settled') || undefined,
     );
@@ -120,7 +118,7 @@ describe('a paid call whose body is lost while it is read', () => {
     await isPaidOnce(payer, seller);
   });
 
-  it('is paid once if a clone of its answer was read', async () => {
+  it('is paid once when a clone of the response was read', async () => {
     const payer = await holder();
     const { seller, cut } = await halving();
     const response = await payer.client.fetch(seller.url, post);
@@ -130,7 +128,7 @@ describe('a paid call whose body is lost while it is read', () => {
   });
 
   it.each(['TimeoutError', 'AbortError'])(
-    'is paid once if its caller gave up: %s',
+    'is paid once when its caller aborts with a %s',
     async (name) => {
       const payer = await holder();
       const { seller } = await halving();
@@ -144,8 +142,8 @@ describe('a paid call whose body is lost while it is read', () => {
   );
 });
 
-describe('a repeated call whose claim arrives too late', () => {
-  it('leaves the payment to the next repetition, which signs no second one', async () => {
+describe('a repeated call with a claim that arrives too late', () => {
+  it('leaves the payment to the next repeated call, which signs no second payment', async () => {
     const coordination = createCoordination();
     const { claims } = coordination;
     let late: Promise<void> | undefined;
@@ -177,8 +175,8 @@ describe('a repeated call whose claim arrives too late', () => {
   });
 });
 
-describe('a second payment that was signed after a refused one', () => {
-  it('is presented no more once the chain shows the first', async () => {
+describe('a second payment after a refused payment', () => {
+  it('is not presented again once the chain shows the first', async () => {
     const payer = await payerOn(sandbox, { USDC: '1' }, { policy: { resign: 1 } });
     const seller = await startSeller((request, response) => {
       if (!isPaid(request)) return answerTerms(response, terms());

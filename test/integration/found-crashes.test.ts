@@ -23,12 +23,12 @@ afterEach(async () => {
 const url = (path: string) => sandbox.apiUrl + path;
 const usedOf = async ({ client }: Payer) => (await client.spent())[0]?.used;
 
-/** The clock jumps, and stands still there; timers run on. */
+/** Moves the clock and stops it; timers still run. */
 function jump(ms: number): void {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + ms });
 }
 
-/** Takes payments and never answers them; settles none by itself. */
+/** A seller that drops the connection of each paid request and settles nothing. */
 async function losing(): Promise<Seller> {
   const seller = await startSeller((request, response) => {
     if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
@@ -38,8 +38,9 @@ async function losing(): Promise<Seller> {
   return seller;
 }
 
-describe('a process that died with a reservation, after this one had looked at the journal', () => {
-  async function bereft(options: ClientOptions, over: Partial<Attempt>): Promise<Payer> {
+describe('an orphaned reservation that another process left after a call', () => {
+  /** A payer that has paid once, with the reservation of a process that died. */
+  async function withOrphan(options: ClientOptions, over: Partial<Attempt>): Promise<Payer> {
     const journal = memoryJournal();
     const payer = await payerOn(sandbox, { USDC: '1' }, { ...options, journal });
     expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
@@ -51,12 +52,12 @@ describe('a process that died with a reservation, after this one had looked at t
     return payer;
   }
 
-  it('keeps no later call from its idempotency key', async () => {
+  it('does not block a later call under its idempotency key', async () => {
     const fingerprint = fingerprintOf(
       { method: 'GET', url: url('/usdc'), headers: new Headers() },
       undefined,
     );
-    const payer = await bereft({}, { idempotencyKey: 'order', fingerprint });
+    const payer = await withOrphan({}, { idempotencyKey: 'order', fingerprint });
     expect((await payer.client.fetch(url('/usdc'), { idempotencyKey: 'order' })).status).toBe(200);
     expect([
       signedOf(payer, 'payment'),
@@ -65,8 +66,8 @@ describe('a process that died with a reservation, after this one had looked at t
     ]).toEqual([2, 2, '0.02']);
   });
 
-  it('keeps no later call from its share of a cap', async () => {
-    const payer = await bereft({ policy: { maxPerDay: '0.02' } }, {});
+  it('does not keep budget from a later call', async () => {
+    const payer = await withOrphan({ policy: { maxPerDay: '0.02' } }, {});
     expect(await usedOf(payer)).toBe('0.02');
     expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
     expect([
@@ -79,8 +80,8 @@ describe('a process that died with a reservation, after this one had looked at t
   });
 });
 
-describe('a client that closed while its payment was undecided', () => {
-  it('leaves the tokens promised: another client does not take them for free', async () => {
+describe('a client that closed with an open payment', () => {
+  it('leaves its hold, so another client cannot spend the tokens', async () => {
     const journal = memoryJournal();
     const payer = await payerOn(sandbox, { USDC: '0.015' }, { journal });
     const seller = await losing();
@@ -88,7 +89,7 @@ describe('a client that closed while its payment was undecided', () => {
     await payer.client.close();
     const next = payer.again({ journal });
     await next.resume();
-    // Past what a balance is known for.
+    // A balance is known for 30 seconds, so the client reads it again.
     jump(31_000);
     await failureOf(next.fetch(`${seller.url}/another`), 'insufficient_funds');
     expect([signedOf(payer, 'payment'), seller.paid.length]).toEqual([1, 1]);
@@ -96,7 +97,7 @@ describe('a client that closed while its payment was undecided', () => {
 });
 
 describe('a clock that jumps', () => {
-  it('by a day forgets no payment that may still settle', async () => {
+  it('does not lose an open payment when it jumps forward by a day', async () => {
     const payer = await payerOn(sandbox, { USDC: '1' });
     const seller = await losing();
     const post = { method: 'POST', body: 'x' };
@@ -110,7 +111,7 @@ describe('a clock that jumps', () => {
     expect(signedOf(payer, 'payment')).toBe(1);
   });
 
-  it('back by an hour makes no old balance a new one: what another program spent is seen', async () => {
+  it('does not make an old balance recent when it jumps back by an hour', async () => {
     const wallet = await sandbox.createWallet({ USDC: '0.025' });
     const payer = payerOf(sandbox, wallet);
     expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
@@ -124,7 +125,7 @@ describe('a clock that jumps', () => {
     expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([1, 2]);
   });
 
-  it('back while the chain decides, and then right again, takes no payment out of a window', async () => {
+  it('keeps a payment in its window when it jumps back during the decision', async () => {
     const payer = await payerOn(sandbox, { USDC: '1' }, { policy: { maxPerHour: '0.01' } });
     const seller = await losing();
     await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
@@ -139,9 +140,9 @@ describe('a clock that jumps', () => {
     expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([1, 1]);
   });
 
-  it('past a window leaves in it the payment that still waits to be approved', async () => {
+  it('keeps a payment that waits for approval in the window when it jumps past it', async () => {
     const answers: ((yes: boolean) => void)[] = [];
-    // The first is asked about until the test answers.
+    // The first question waits for the test; later questions are approved at once.
     const approve = () =>
       new Promise<boolean>((resolve) => void (answers.push(resolve) > 1 && resolve(true)));
     const payer = await payerOn(
@@ -156,7 +157,7 @@ describe('a clock that jumps', () => {
     await failureOf(payer.client.fetch(url('/usdc')), 'budget_exhausted');
     yes(true);
     expect((await first).status).toBe(200);
-    // It is spent in the minute in which it was signed.
+    // The payment counts in the minute of its signature.
     await failureOf(payer.client.fetch(url('/usdc')), 'budget_exhausted');
     expect([
       signedOf(payer, 'payment'),

@@ -17,8 +17,8 @@ const sandbox = await useSandbox({ confirmationMs: 20 });
 type Change = (ledger: Coordination['ledger']) => Partial<Coordination['ledger']>;
 
 /**
- * A payment that its seller never settles, by a wallet whose ledger is changed as a test says; and
- * one more client of that wallet.
+ * Makes a payment that its seller never settles, and a second client of the wallet. `own` and
+ * `others` replace methods of the balance ledger of the first and of the second client.
  */
 async function unsettled(own: Change, others: Change) {
   const directory = await mkdtemp(join(tmpdir(), 'exact-change-holds-'));
@@ -55,15 +55,15 @@ async function unsettled(own: Change, others: Change) {
   };
 }
 
-describe('a payment that is taken up while another client decides it', () => {
-  it('holds no tokens in the end', { timeout: 20_000 }, async () => {
+describe('a payment that a client resumes while another client decides it', () => {
+  it('holds no tokens after both have finished', { timeout: 20_000 }, async () => {
     const { other, decided, held } = await unsettled(
       () => ({}),
       (ledger) => ({
-        async hold(...given) {
+        async hold(...args) {
           sandbox.controls.node.warp();
           await decided();
-          await ledger.hold(...given);
+          await ledger.hold(...args);
         },
       }),
     );
@@ -72,23 +72,23 @@ describe('a payment that is taken up while another client decides it', () => {
     expect(await held()).toBe(0n);
   });
 
-  it('holds none either if the journal takes long for the last step of that', async () => {
-    let [atLast, goOn] = [(): void => undefined, (): void => undefined];
-    const isAtLast = new Promise<void>((resolve) => (atLast = resolve));
+  it('holds no tokens when the journal is slow to forget the balance', async () => {
+    let [forgetting, goOn] = [(): void => undefined, (): void => undefined];
+    const isForgetting = new Promise<void>((resolve) => (forgetting = resolve));
     const mayGoOn = new Promise<void>((resolve) => (goOn = resolve));
     const { client, other, held } = await unsettled(
       (ledger) => ({
         async forget(account) {
-          atLast();
+          forgetting();
           await mayGoOn;
           await ledger.forget(account);
         },
       }),
       (ledger) => ({
-        async hold(...given) {
+        async hold(...args) {
           sandbox.controls.node.warp();
-          await isAtLast;
-          await ledger.hold(...given);
+          await isForgetting;
+          await ledger.hold(...args);
         },
       }),
     );
@@ -99,18 +99,18 @@ describe('a payment that is taken up while another client decides it', () => {
   });
 });
 
-/** Blocks and slots of more than a day. */
+/** More slots and blocks than a day has. */
 const MORE_THAN_A_DAY = 220_000;
 
-describe('a payment that no node can tell of any more when it is taken up', () => {
-  it('holds no tokens: it can land no more', async () => {
+describe('a payment that no node remembers when a client resumes it', () => {
+  it('holds no tokens, because it can no longer land', async () => {
     const { client, other, held } = await unsettled(
       () => ({}),
       () => ({}),
     );
     await client.close();
     sandbox.controls.node.warp(MORE_THAN_A_DAY);
-    // A node that keeps none of the blocks of before.
+    // The node has pruned all earlier blocks.
     const restore = sandbox.controls.node.fault('getFirstAvailableBlock', {
       ...{ kind: 'offBy', at: '', by: 1e12 },
     });
@@ -122,37 +122,33 @@ describe('a payment that no node can tell of any more when it is taken up', () =
   });
 });
 
-describe('a swap that no node can tell of any more', () => {
-  it(
-    'keeps no later call from a swap; all that it may have taken counts',
-    { timeout: 30_000 },
-    async () => {
-      const directory = await mkdtemp(join(tmpdir(), 'exact-change-holds-'));
-      const journal = fileJournal(join(directory, 'journal.jsonl'));
-      onTestFinished(async () => {
-        await closePayers();
-        await journal.close();
-        await rm(directory, { recursive: true });
-      });
-      const payer = await payerOn(sandbox, { SOL: '1' }, { autoSwap: true, journal });
-      const { node } = sandbox.controls;
-      onTestFinished(node.fault('sendTransaction', { kind: 'neverLands', times: 1 }));
-      const lost = payer.client.fetch(`${sandbox.apiUrl}/usdc`);
-      const failed = failureOf(lost, 'swap_uncertain');
-      await until('the swap is signed', () =>
-        payer.events.find(({ type }) => type === 'swap.signed'),
-      );
-      await payer.client.close();
-      await failed;
-      node.warp(MORE_THAN_A_DAY);
-      onTestFinished(node.fault('getFirstAvailableBlock', { kind: 'offBy', at: '', by: 1e12 }));
-      onTestFinished(() => void vi.useRealTimers());
-      vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 25 * 3_600_000 });
-      const next = payer.again();
-      expect((await next.fetch(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
-      const owner = { wallet: payer.address, network: SOLANA_MAINNET };
-      const [first] = await listOf(journal.attempts(owner));
-      expect([first?.state, first?.swapped?.swaps]).toEqual(['unpaid', 1]);
-    },
-  );
+describe('a swap that no node remembers', () => {
+  it('counts its full bound and does not block a later swap', { timeout: 30_000 }, async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'exact-change-holds-'));
+    const journal = fileJournal(join(directory, 'journal.jsonl'));
+    onTestFinished(async () => {
+      await closePayers();
+      await journal.close();
+      await rm(directory, { recursive: true });
+    });
+    const payer = await payerOn(sandbox, { SOL: '1' }, { autoSwap: true, journal });
+    const { node } = sandbox.controls;
+    onTestFinished(node.fault('sendTransaction', { kind: 'neverLands', times: 1 }));
+    const lost = payer.client.fetch(`${sandbox.apiUrl}/usdc`);
+    const failed = failureOf(lost, 'swap_uncertain');
+    await until('the swap is signed', () =>
+      payer.events.find(({ type }) => type === 'swap.signed'),
+    );
+    await payer.client.close();
+    await failed;
+    node.warp(MORE_THAN_A_DAY);
+    onTestFinished(node.fault('getFirstAvailableBlock', { kind: 'offBy', at: '', by: 1e12 }));
+    onTestFinished(() => void vi.useRealTimers());
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 25 * 3_600_000 });
+    const next = payer.again();
+    expect((await next.fetch(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
+    const owner = { wallet: payer.address, network: SOLANA_MAINNET };
+    const [first] = await listOf(journal.attempts(owner));
+    expect([first?.state, first?.swapped?.swaps]).toEqual(['unpaid', 1]);
+  });
 });

@@ -29,12 +29,12 @@ afterAll(async () => {
 const url = (path: string) => sandbox.apiUrl + path;
 
 /**
- * A wallet whose journal is behind a wire, and a seller that settles a payment, and unplugs the
+ * A payer with a database behind a wire, and a seller that settles a payment and then unplugs the
  * wire instead of answering.
  */
 async function unplugged() {
   const address = await postgres.createDatabase();
-  // A busy machine may take longer than the limit below to make the tables.
+  // Create the tables first: a busy machine may need longer than the timeout below.
   const first = postgresJournal({ connectionString: address });
   await first.used({ wallet: '', network: '' }, [], 0);
   await first.close();
@@ -56,9 +56,9 @@ async function unplugged() {
   return { payer, seller, wire };
 }
 
-describe('a call whose way to the database breaks between its payment and its answer', () => {
+describe('a call that loses its database between its payment and its answer', () => {
   it.each([{ method: 'GET' }, { method: 'POST', body: 'x' }])(
-    'is told that it has paid when it is repeated: $method',
+    'is refused as already spent when it is repeated: $method',
     async (init) => {
       const { payer, seller, wire } = await unplugged();
       const lost = await failureOf(payer.client.fetch(seller.url, init), 'payment_uncertain');
@@ -86,8 +86,10 @@ async function journalInFile() {
   return file;
 }
 
-/** A journal that drops claims in a way of its own. */
-async function droppingClaims(drop: (now: () => Promise<void>) => Promise<void>): Promise<Journal> {
+/** A file journal that drops claims by `drop`, which gets the original method. */
+async function droppingClaims(
+  drop: (original: () => Promise<void>) => Promise<void>,
+): Promise<Journal> {
   const file = await journalInFile();
   const coordination = (owner: Owner): Coordination => {
     const { claims, ...rest } = file.coordination(owner);
@@ -96,16 +98,16 @@ async function droppingClaims(drop: (now: () => Promise<void>) => Promise<void>)
   return { ...file, coordination };
 }
 
-const full = () => Promise.reject(new Error('The disk is full.'));
+const diskIsFull = () => Promise.reject(new Error('The disk is full.'));
 
-/** A journal that drops no claim until that is mended. */
+/** A journal that fails to drop claims until `mend` is called. */
 async function keepingClaims(): Promise<{ readonly journal: Journal; mend(): void }> {
   let isBroken = true;
-  const journal = await droppingClaims((now) => (isBroken ? full() : now()));
+  const journal = await droppingClaims((original) => (isBroken ? diskIsFull() : original()));
   return { journal, mend: () => void (isBroken = false) };
 }
 
-describe('a call with a claim that the journal does not drop', () => {
+describe('a call with a claim that the journal fails to drop', () => {
   const lossy = async () => {
     const seller = await startSeller((request, response) => {
       if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
@@ -115,7 +117,7 @@ describe('a call with a claim that the journal does not drop', () => {
     return seller;
   };
 
-  it('is told that it has paid when it is repeated, also by another client', async () => {
+  it('is refused as already spent when it is repeated, also by another client', async () => {
     const { journal } = await keepingClaims();
     const seller = await lossy();
     const payer = await payerOn(sandbox, { USDC: '1' }, { journal });
@@ -126,7 +128,7 @@ describe('a call with a claim that the journal does not drop', () => {
     expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([1, 1]);
   });
 
-  it('lets go of it as soon as the journal can be told', { timeout: 20_000 }, async () => {
+  it('drops the claim as soon as the journal works again', { timeout: 20_000 }, async () => {
     const { journal, mend } = await keepingClaims();
     const seller = await lossy();
     const payer = await payerOn(sandbox, { USDC: '1' }, { journal });
@@ -139,15 +141,16 @@ describe('a call with a claim that the journal does not drop', () => {
     await until('the claim is dropped', async () => ((await live()) === 0 ? true : undefined));
   });
 
-  // The first drop fails; it is made again in the background, and lands, but its answer is late.
-  it('is told that it has paid if the answer to a drop before was late', async () => {
+  // The first drop fails. The client repeats it in the background; it succeeds, but its answer is
+  // late.
+  it('is refused as already spent after a drop with a late answer', async () => {
     let [drops, landed] = [0, false];
     let answerLate = (): void => undefined;
     const late = new Promise<void>((resolve) => (answerLate = resolve));
-    const journal = await droppingClaims(async (now) => {
+    const journal = await droppingClaims(async (original) => {
       drops += 1;
-      if (drops === 1 || drops === 3) return full();
-      await now();
+      if (drops === 1 || drops === 3) return diskIsFull();
+      await original();
       if (drops !== 2) return;
       landed = true;
       await late;
@@ -163,7 +166,7 @@ describe('a call with a claim that the journal does not drop', () => {
     const payer = await payerOn(sandbox, { USDC: '1' }, { journal, timeouts: { journal: 1_000 } });
     await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
     await until('the claim is dropped', async () => (landed ? true : undefined));
-    // What it would claim may still be dropped.
+    // The late drop could still release a new claim, so the call claims nothing.
     await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
     expect([presented, signedOf(payer, 'payment')]).toEqual([1, 1]);
     answerLate();
@@ -174,8 +177,8 @@ describe('a call with a claim that the journal does not drop', () => {
   });
 });
 
-describe('a process that died between its hold and its signature', () => {
-  it('keeps no tokens and no budget from the next one', async () => {
+describe('an attempt of a process that died between its hold and its signature', () => {
+  it('does not keep tokens or budget from the next process', async () => {
     const journal = postgresJournal({ connectionString: await postgres.createDatabase() });
     onTestFinished(async () => {
       await closePayers();
@@ -202,8 +205,8 @@ describe('a process that died between its hold and its signature', () => {
   });
 });
 
-describe('two processes of one wallet that lacks the token', () => {
-  it('pay all their calls, each once, and leave nothing held', { timeout: 60_000 }, async () => {
+describe('two processes of one wallet without the token', () => {
+  it('pay each call once and leave no hold', { timeout: 60_000 }, async () => {
     const connectionString = await postgres.createDatabase();
     const journal = postgresJournal({ connectionString });
     const theirs = postgresJournal({ connectionString });
@@ -215,11 +218,11 @@ describe('two processes of one wallet that lacks the token', () => {
     const payer = await payerOn(sandbox, { SOL: '0.5', USDT: '5' }, { ...swapping, journal });
     const clients = [payer.client, payer.again({ ...swapping, journal: theirs })];
     const calls = [0, 1, 2, 3].flatMap((n) =>
-      clients.map((client, which) => client.fetch(url(`/usdc?${n}${which}`))),
+      clients.map((client, index) => client.fetch(url(`/usdc?${n}${index}`))),
     );
     expect((await Promise.all(calls)).map(({ status }) => status)).toEqual(calls.map(() => 200));
     const owner = { wallet: payer.address, network: SOLANA_MAINNET };
-    await until('all are settled', async () =>
+    await until('all payments are settled', async () =>
       (await listOf(journal.attempts(owner))).every(({ state }) => state === 'settled')
         ? true
         : undefined,
@@ -232,11 +235,11 @@ describe('two processes of one wallet that lacks the token', () => {
       await journal.used(owner, [dayCap(0n, { unit: sandbox.mints.USDC.address })], Date.now()),
     ).toEqual([80_000n]);
     const { ledger } = journal.coordination(owner);
-    const held = [
+    const accounts = [
       await tokenAccount(payer.address, sandbox.mints.USDC),
       await tokenAccount(payer.address, sandbox.mints.USDT),
       payer.address,
     ];
-    expect(await Promise.all(held.map((account) => ledger.held(account)))).toEqual([0n, 0n, 0n]);
+    expect(await Promise.all(accounts.map((key) => ledger.held(key)))).toEqual([0n, 0n, 0n]);
   });
 });

@@ -20,11 +20,11 @@ const swapping = { autoSwap: true, swapFrom: ['USDT'] } as const;
 const stored = (journal: Journal, { address }: Payer): Promise<Attempt[]> =>
   listOf(journal.attempts({ wallet: address, network: SOLANA_MAINNET }));
 
-describe('a process that died with a swap under way, after another had looked at the journal', () => {
-  it('is gone on from: the other sends the same swap again, and makes none of its own', async () => {
+describe('a swap of a process that died after another process had read the journal', () => {
+  it('is sent again by the other process, which signs no second swap', async () => {
     const journal = memoryJournal();
     let isKilled = false;
-    // A process that is killed has no time to give its swap up.
+    // A killed process cannot record that it ends its swap.
     const killed: Journal = {
       ...journal,
       put: (attempt) => (isKilled ? Promise.reject(new Error('killed')) : journal.put(attempt)),
@@ -59,9 +59,9 @@ describe('a process that died with a swap under way, after another had looked at
   });
 });
 
-describe('a swap whose record could not be written', () => {
+describe('a signed swap that the journal fails to record', () => {
   it.each(['is not there', 'is there, though its answer was lost'])(
-    '%s: leaves neither now nor later, and nothing stays',
+    'is never sent, and leaves no attempt, when its record %s',
     async (how) => {
       const inner = memoryJournal();
       let failures = 0;
@@ -87,7 +87,7 @@ describe('a swap whose record could not be written', () => {
       });
       const refused = await failureOf(other.fetch(url('/usdc')), 'approval_refused');
       expect(refused).toMatchObject({ funds: 'untouched', moved: [] });
-      // It has to be asked for a swap of its own: the first is not to land behind its back.
+      // The plan has a new swap, because the first swap must not land later.
       expect(plans).toMatchObject([{ swap: { inputMint: sandbox.mints.USDT.address } }]);
       expect([signedOf(payer, 'swap'), await timesSpent(sandbox, payer, 'USDT')]).toEqual([1, 0]);
       expect(sandbox.controls.node.calls({ method: 'sendTransaction' })).toBe(before);

@@ -9,7 +9,7 @@ import { timesSpent } from '../helpers/spends.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
 
-/** The tool that buys, of a wallet with a dollar, and a seller. */
+/** The paid_fetch tool of a wallet with 1 USDC, and its seller. */
 async function buyerAt(sell: Parameters<typeof startSeller>[0]) {
   const seller: Seller = await startSeller((request, response) =>
     isPaid(request)
@@ -29,8 +29,8 @@ async function buyerAt(sell: Parameters<typeof startSeller>[0]) {
   };
 }
 
-describe('a tool whose call was paid for', () => {
-  it('says so if the answer breaks off', async () => {
+describe('the paid_fetch tool', () => {
+  it('reports funds as spent when the paid answer breaks off', async () => {
     const { buy, spent } = await buyerAt((request, response) => {
       void settle(sandbox, request).then(() => {
         response.writeHead(200, { 'content-type': 'text/plain', 'content-length': '100' });
@@ -52,7 +52,7 @@ describe('a tool whose call was paid for', () => {
     expect(result.untrusted).toContain('half of it');
   });
 
-  it('does not say that nothing was paid if it is ended while the seller settles', async () => {
+  it('reports funds as uncertain when it is aborted while the seller settles', async () => {
     const ending = new AbortController();
     let settling: Promise<unknown> | undefined;
     const { buy, spent } = await buyerAt((request) => {

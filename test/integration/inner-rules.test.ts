@@ -27,7 +27,7 @@ const { BONK, PYUSD, USDC } = SANDBOX_MINTS;
 const WALLET = address(createSeedSigner(new Uint8Array(32).fill(42)).address);
 const ATTACKER = someKey(66);
 const CONFIG = someKey(80);
-/** Behind the unit limit. */
+/** The swap follows the instruction that sets the compute unit limit. */
 const SWAP_INDEX = 1;
 
 let node: SandboxNode;
@@ -44,7 +44,7 @@ afterEach(async () => {
   await node.close();
 });
 
-/** The rules that a swap on the venue breaks in this mode, each judged by itself. */
+/** Returns the ids of the rules that a swap in this mode of the venue breaks. */
 async function broken(
   mode: number,
   settings: { target?: number; amount?: bigint },
@@ -80,9 +80,9 @@ async function broken(
 }
 
 describe.each([
-  ['parses, as real nodes do', true],
-  ['shows as bytes', false],
-])('innerRules on a real chain, of calls that the node %s', (_form, parsesCalls) => {
+  ['parses inner calls, as real nodes do', true],
+  ['returns inner calls as bytes', false],
+])('innerRules on a real chain, if the node %s', (_form, parsesCalls) => {
   beforeEach(() => {
     node.controls.parsesCalls = parsesCalls;
   });
@@ -96,13 +96,18 @@ describe.each([
     ['a close authority of the output', MODE.setCloseAuthority, {}, ['inner_token']],
     ['the closing of the emptied source', MODE.closeAccount, {}, ['inner_token']],
     ['an assignment of the wallet', MODE.assignWallet, {}, ['inner_system']],
-    ['a transfer of SOL, which the lamports tell', MODE.takeSol, { amount: 123_456n }, []],
-    ['an output that is a unit short, which the balances tell', MODE.underpay, {}, []],
-  ])('judge %s', async (_, mode, settings, rules) => {
+    [
+      'a transfer of SOL, which the rules on lamports catch',
+      MODE.takeSol,
+      { amount: 123_456n },
+      [],
+    ],
+    ['an output one unit short, which the rules on balances catch', MODE.underpay, {}, []],
+  ])('return the rules that %s breaks', async (_, mode, settings, rules) => {
     expect(await broken(mode, settings)).toEqual(rules);
   });
 
-  it('judge Token-2022 alike', async () => {
+  it('return the same verdicts for an output of Token-2022', async () => {
     expect(await broken(MODE.approve, { target: TARGET.destination }, PYUSD)).toEqual([
       'inner_token',
     ]);

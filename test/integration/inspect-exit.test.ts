@@ -9,9 +9,9 @@ import { useSandbox } from '../helpers/sandbox.js';
 
 const program = programOf(fileURLToPath(new URL('./inspect-exit.child.ts', import.meta.url)));
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** A process that does not end by itself is ended, and its exit code shows it. */
+/** The test kills a process that does not end by itself; its exit code then shows it. */
 const LIMIT_MS = 25_000;
-/** Longer than the process may live: a timer that is left behind is seen. */
+/** Longer than the process may live, so a timer that is left behind shows. */
 const timeouts = { rpc: 600_000 };
 
 const sandbox = await useSandbox();
@@ -22,7 +22,7 @@ it.each([
   ['rpc_unavailable', { rpcUrl: 'http://127.0.0.1:1' }],
   ['invalid_option', { maxInAmount: '0' }],
 ])(
-  'when an inspection has ended (%s), nothing of it keeps the process',
+  'leaves nothing that keeps the process alive when an inspection has ended with %s',
   async (expected, change) => {
     const { rpcUrl, wsUrl } = sandbox;
     const { address: wallet } = await sandbox.createWallet({ SOL: '0.1', USDC: '5' });
@@ -44,12 +44,12 @@ it.each([
     const child = spawn(process.execPath, [program.path, JSON.stringify(task)], {
       cwd: ROOT,
       stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
-      // Nothing of the test runner's: its own options are not the caller's.
+      // A caller has no variables of the test runner.
       env: { PATH: process.env['PATH'] },
       timeout: LIMIT_MS,
     });
     const code = new Promise<number | null>((resolve) => child.once('close', resolve));
-    // Made by spawn() for reading: 'pipe' at these places.
+    // spawn() makes both streams readable, because stdio says 'pipe' at these places.
     const [errors, outcome] = await Promise.all([
       text(child.stderr as Readable),
       text(child.stdio[3] as Readable),

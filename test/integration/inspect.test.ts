@@ -34,7 +34,7 @@ const TOKEN = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
 const MEMO = 'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr';
 /** Lamports of rent for 165 bytes. */
 const RENT = 2_039_280n;
-/** For the 187 bytes of an account of PYUSD. */
+/** Lamports of rent for the 187 bytes of an account of PYUSD. */
 const RENT_2022 = 2_192_400n;
 const SIGNATURE = 5_000n;
 /** The aggregator asks for 1,400,000 units at 1,000 micro-lamports. */
@@ -49,7 +49,7 @@ beforeAll(async () => {
 const funds = { SOL: '0.5', USDC: '20' } as const;
 const usdcToUsdt: SwapWish = { from: 'USDC', to: 'USDT', amount: 2_000_000n };
 
-/** Asks for exactly what the quote promised, on the sandbox's node. */
+/** Options that ask for exactly what the quote promised, on the sandbox's node. */
 function optionsFor(
   { address: wallet }: SandboxWallet,
   { from, to }: SwapWish,
@@ -101,12 +101,12 @@ const outcomesOf = ({ rules }: SwapVerdict) =>
 
 function expectAccepted(verdict: SwapVerdict, guarded: boolean): void {
   expect(verdict).toMatchObject({ accepted: true, broken: undefined, guarded });
-  const others = [...outcomesOf(verdict)].filter(([, outcome]) => outcome !== 'passed');
-  expect(others).toEqual(guarded ? [] : [['guard', 'unchecked']]);
+  const notPassed = [...outcomesOf(verdict)].filter(([, outcome]) => outcome !== 'passed');
+  expect(notPassed).toEqual(guarded ? [] : [['guard', 'unchecked']]);
   expect(JSON.parse(JSON.stringify(verdict))).toEqual(verdict);
 }
 
-/** Broken by this rule: what stands before it has passed, what comes after it was not looked at. */
+/** Expects a refusal by this rule: the rules before it passed, the rules after it are unchecked. */
 function expectRefused(verdict: SwapVerdict, rule: string): void {
   expect({
     accepted: verdict.accepted,
@@ -118,7 +118,7 @@ function expectRefused(verdict: SwapVerdict, rule: string): void {
   });
   const at = verdict.rules.findIndex(({ outcome }) => outcome === 'broken');
   expect(verdict.rules[at]?.id).toBe(rule);
-  // The guard is listed behind the rules of the simulation, which it left nothing to judge.
+  // The guard is listed after the rules of the simulation, but is judged before them.
   const checked =
     rule === 'guard' ? verdict.rules.findIndex(({ stage }) => stage === 'simulation') : at;
   const wrong = verdict.rules.filter(
@@ -135,8 +135,8 @@ interface Shape {
   readonly name: string;
   readonly wish: SwapWish;
   /**
-   * What is changed in what the aggregator built; `account` is the wallet's for wrapped SOL,
-   * `temporary` the one that Jupiter makes for one swap.
+   * Edits the instructions that the aggregator built. `account` is the wallet's account of wrapped
+   * SOL, `temporary` the account that Jupiter makes for one swap.
    */
   readonly edit?: (
     instructions: readonly Instruction[],
@@ -148,9 +148,9 @@ interface Shape {
   readonly wrapped?: bigint;
   readonly held?: Partial<Record<MintSymbol, string>>;
   readonly rent: bigint;
-  /** The programs besides Jupiter and the compute budget. */
+  /** Programs of the swap besides Jupiter and the compute budget. */
   readonly programs: readonly string[];
-  /** What landing it does to each balance, the fees aside. */
+  /** Changes of each balance by landing the swap, the fees aside. */
   readonly does: (paid: bigint, got: bigint) => Changes;
 }
 
@@ -196,26 +196,26 @@ const isSync = ({ programAddress, data }: Instruction) =>
   programAddress === TOKEN && data?.[0] === 17;
 
 /**
- * As Jupiter builds it if the wallet's own wrapped SOL is to be left alone: the SOL goes through
- * an account that its program makes for this swap.
+ * Edits a swap into the form that Jupiter builds if the wallet's own wrapped SOL is to be left
+ * alone: the SOL goes through an account that its program makes for this swap.
  */
 const throughTemporary: Shape['edit'] = (all, wallet, account, temporary) =>
   all
     .filter(
-      (one) =>
-        !isSync(one) &&
-        !(one.programAddress.startsWith('AToken') && one.accounts?.[1]?.address === account),
+      (step) =>
+        !isSync(step) &&
+        !(step.programAddress.startsWith('AToken') && step.accounts?.[1]?.address === account),
     )
-    .flatMap((one) => {
-      if (isWrap(one))
+    .flatMap((step) => {
+      if (isWrap(step))
         return [
-          wrap(wallet, temporary.account, RENT + Buffer.from(one.data ?? []).readBigUInt64LE(4)),
+          wrap(wallet, temporary.account, RENT + Buffer.from(step.data ?? []).readBigUInt64LE(4)),
         ];
-      const accounts = one.accounts?.map((meta) =>
+      const accounts = step.accounts?.map((meta) =>
         meta.address === account ? { ...meta, address: temporary.account } : meta,
       );
-      const moved = accounts === undefined ? one : { ...one, accounts };
-      return one.programAddress === VENUE ? [makes(temporary), moved] : [moved];
+      const moved = accounts === undefined ? step : { ...step, accounts };
+      return step.programAddress === VENUE ? [makes(temporary), moved] : [moved];
     });
 
 const fromSol = { from: 'SOL', to: 'USDC', amount: 20_000_000n } as const;
@@ -228,10 +228,7 @@ const exactOut = (wish: SwapWish, amount: bigint): SwapWish => ({
 const asIs = { wrapAndUnwrapSol: false };
 const wraps = ['System', 'Token'];
 
-/**
- * What each does to the balances is worked out by hand, apart from what the quote says is paid and
- * got.
- */
+/** `does` is worked out by hand; only the amounts paid and got come from the quote. */
 const shapes: readonly Shape[] = [
   {
     ...{
@@ -244,7 +241,7 @@ const shapes: readonly Shape[] = [
   },
   {
     ...{
-      name: 'SOL into an account that is there',
+      name: 'SOL into an existing account',
       wish: fromSol,
       programs: [...wraps, 'Associated Token'],
     },
@@ -260,7 +257,7 @@ const shapes: readonly Shape[] = [
   },
   {
     ...{
-      name: 'SOL where wrapped SOL is held, which is unwrapped too',
+      name: 'SOL beside held wrapped SOL, which is unwrapped too',
       wish: fromSol,
       wrapped: 30_000_000n,
       programs: wraps,
@@ -308,7 +305,7 @@ const shapes: readonly Shape[] = [
   },
   {
     ...{
-      name: 'USDC with the creation of what is there',
+      name: 'USDC with the creation of an existing account',
       wish: { ...usdcToUsdt, body: { skipUserAccountsRpcCalls: true } },
     },
     ...{ held: { ...funds, USDT: '1' }, programs: ['Associated Token'] },
@@ -328,7 +325,7 @@ const shapes: readonly Shape[] = [
   },
   {
     ...{
-      name: 'USDC into SOL where wrapped SOL is held, which is unwrapped too',
+      name: 'USDC into SOL beside held wrapped SOL, which is unwrapped too',
       wish: intoSol,
       wrapped: 7n,
       programs: ['Token'],
@@ -371,12 +368,12 @@ const shapes: readonly Shape[] = [
   },
   {
     ...{
-      name: 'SOL whose wrapped account is made and stays',
+      name: 'SOL through a new wrapped account that stays',
       wish: fromSol,
       programs: [...wraps, 'Associated Token'],
       rent: RENT,
     },
-    edit: (all) => all.filter((one) => !isClose(one)),
+    edit: (all) => all.filter((instruction) => !isClose(instruction)),
     does: (paid, got) => ({ lamports: -paid - RENT, USDC: got }),
   },
   {
@@ -387,12 +384,12 @@ const shapes: readonly Shape[] = [
       programs: wraps,
       rent: 0n,
     },
-    edit: (all) => all.filter((one) => !isClose(one)),
+    edit: (all) => all.filter((instruction) => !isClose(instruction)),
     does: (paid, got) => ({ lamports: -paid, USDC: got }),
   },
   {
     ...{
-      name: 'SOL of which a part is wrapped already',
+      name: 'SOL that is partly wrapped already',
       wish: fromSol,
       wrapped: 30_000_000n,
       programs: wraps,
@@ -400,13 +397,13 @@ const shapes: readonly Shape[] = [
     },
     edit: (all, wallet, account) =>
       all
-        .filter((one) => !isClose(one))
-        .map((one) => (isWrap(one) ? wrap(wallet, account, 5n) : one)),
+        .filter((instruction) => !isClose(instruction))
+        .map((instruction) => (isWrap(instruction) ? wrap(wallet, account, 5n) : instruction)),
     does: (paid, got) => ({ lamports: -5n, SOL: 5n - paid, USDC: got }),
   },
   {
     ...{
-      name: 'USDC with a wrapped account that is made for nothing',
+      name: 'USDC with a wrapped account that is created without need',
       wish: usdcToUsdt,
       programs: ['Associated Token'],
       rent: 2n * RENT,
@@ -416,7 +413,7 @@ const shapes: readonly Shape[] = [
   },
   {
     ...{
-      name: 'USDC with a wrapped account that is made and closed',
+      name: 'USDC with a wrapped account that is created and closed',
       wish: usdcToUsdt,
       programs: ['Associated Token', 'Token'],
       rent: RENT,
@@ -430,7 +427,7 @@ const shapes: readonly Shape[] = [
   },
   {
     ...{
-      name: 'USDC with wrapped SOL that is unwrapped on the way',
+      name: 'USDC with held wrapped SOL that the swap unwraps',
       wish: usdcToUsdt,
       wrapped: 7n,
       rent: RENT,
@@ -443,7 +440,7 @@ const shapes: readonly Shape[] = [
   },
   {
     ...{
-      name: 'SOL through an account that Jupiter makes for it',
+      name: 'SOL through a temporary account that Jupiter makes',
       wish: fromSol,
       held: { SOL: '0.5' },
       edit: throughTemporary,
@@ -456,7 +453,7 @@ const shapes: readonly Shape[] = [
   },
   {
     ...{
-      name: 'SOL for an exact output through one, beside wrapped SOL that stays',
+      name: 'SOL for an exact output through a temporary account, beside wrapped SOL that stays',
       wish: exactOut(fromSol, 3_000_000n),
     },
     ...{ wrapped: 30_000_000n, edit: throughTemporary, rent: 0n, programs: wraps },
@@ -464,7 +461,7 @@ const shapes: readonly Shape[] = [
   },
   {
     ...{
-      name: 'USDC into SOL through one',
+      name: 'USDC into SOL through a temporary account',
       wish: intoSol,
       edit: throughTemporary,
       rent: 0n,
@@ -474,7 +471,7 @@ const shapes: readonly Shape[] = [
   },
   {
     ...{
-      name: 'USDC into SOL through one, beside wrapped SOL that stays',
+      name: 'USDC into SOL through a temporary account, beside wrapped SOL that stays',
       wish: intoSol,
       wrapped: 7n,
       edit: throughTemporary,
@@ -492,7 +489,7 @@ const shapeless: Shape = {
   does: () => ({}),
 };
 
-/** What came of landing it, the fees aside. */
+/** Changes of each balance by landing the swap, the fees aside. */
 async function changes(wallet: SandboxWallet, transaction: string, fees: bigint): Promise<Changes> {
   const before = await possessions(sandbox, wallet.address);
   const { error, fee } = await signAndLand(sandbox, wallet, transaction);
@@ -505,9 +502,9 @@ async function changes(wallet: SandboxWallet, transaction: string, fees: bigint)
   return Object.fromEntries(changed.filter(([, change]) => change !== 0n));
 }
 
-describe('a swap that is what it says', () => {
+describe('inspectSwap, for an honest swap', () => {
   it.each(share(shapes, eachNth(shapes, 6, 0)).map((shape) => [shape.name, shape] as const))(
-    '%s: is accepted, and does what the verdict says',
+    'accepts a swap of %s, and landing it does what the verdict says',
     async (_, shape) => {
       const { wish, rent, programs } = shape;
       const { wallet, swap, options } = await offeredAs(shape);
@@ -536,7 +533,7 @@ describe('a swap that is what it says', () => {
   );
 
   it.each(share(shapes, eachNth(shapes, 6, 1)).map((shape) => [shape.name, shape] as const))(
-    '%s: is composed anew, under the guard',
+    'recomposes a swap of %s under the guard',
     async (_, shape) => {
       const { wish } = shape;
       const { wallet, swap, options } = await offeredAs(shape);
@@ -555,8 +552,7 @@ describe('a swap that is what it says', () => {
         recomposed?.transaction ?? '',
         SIGNATURE + BigInt(priority),
       );
-      // Wrapped and native SOL are one: which of the two it takes and brings is for the composition
-      // to say.
+      // The composition decides how much is wrapped and how much is native SOL: compare the sum.
       const total = (symbol: MintSymbol) =>
         (done[symbol] ?? 0n) + (symbol === 'SOL' ? (done.lamports ?? 0n) + BigInt(rent) : 0n);
       expect({ [wish.from]: total(wish.from), [wish.to]: total(wish.to) }).toEqual({
@@ -574,7 +570,7 @@ describe('a swap that is what it says', () => {
     ['of SOL', fromSol],
     ['into SOL', intoSol],
   ])(
-    'through an account that Jupiter makes for it, %s: brings what any wallet has sent there before',
+    'counts SOL that another wallet sent to the temporary account, for a swap %s',
     async (_, wish) => {
       const SENT = 890_880n;
       const { wallet, swap, options } = await offeredAs({
@@ -594,7 +590,7 @@ describe('a swap that is what it says', () => {
     },
   );
 
-  it('says in a few words what it takes, what it brings and what it costs', async () => {
+  it('sums up in two sentences what the swap takes, brings and costs', async () => {
     const { swap, options } = await offered(fromSol, { SOL: '0.5' });
     expect((await inspectSwap(swap.transaction, options)).summary).toBe(
       'It takes at most 0.02 SOL and brings at least 2.983506 USDC, for up to 6400 lamports of fees and 2039280 lamports of rent for accounts of its own. ' +
@@ -602,7 +598,7 @@ describe('a swap that is what it says', () => {
     );
   });
 
-  it('is read alike as base64 and as bytes, and with amounts as text and as bigint', async () => {
+  it('reads base64 like bytes, and amounts in text like bigints', async () => {
     const { swap, options } = await offered();
     const bytes = new Uint8Array(Buffer.from(swap.transaction, 'base64'));
     const [text, wire] = await Promise.all([
@@ -618,7 +614,7 @@ describe('a swap that is what it says', () => {
     expect({ ...wire, recomposed: undefined }).toEqual({ ...text, recomposed: undefined });
   });
 
-  it('is judged long after its blockhash has expired, too: it cannot land, and what is composed anew can', async () => {
+  it('judges a swap with an expired blockhash, and recomposes it anew', async () => {
     const { wallet, swap, options } = await offered();
     sandbox.controls.node.warp();
     const { recomposed, ...verdict } = await inspectSwap(swap.transaction, options);
@@ -627,7 +623,7 @@ describe('a swap that is what it says', () => {
     expect(error).toBeNull();
   });
 
-  it('may be a unit off on either side, as thresholds are rounded, and no more', async () => {
+  it('allows one unit of rounding on either side, and no more', async () => {
     const { swap, options } = await offered();
     const judge = async (change: Partial<InspectOptions>) =>
       (await inspectSwap(swap.transaction, { ...options, ...change })).broken?.id ?? 'accepted';
@@ -638,7 +634,7 @@ describe('a swap that is what it says', () => {
     expect(await judge({ minOutAmount: swap.leastOut + 2n })).toBe('swap_min_out');
   });
 
-  it('is bounded in slippage and fees if the caller says so', async () => {
+  it('bounds slippage and fees if the caller sets a limit', async () => {
     const { swap, options } = await offered();
     const judge = async (change: Partial<InspectOptions>) =>
       (await inspectSwap(swap.transaction, { ...options, ...change })).broken?.id ?? 'accepted';
@@ -668,7 +664,7 @@ const memo = (wallet: string) =>
 const doubledPrice = () =>
   instruction('ComputeBudget111111111111111111111111111111', [], [3, ...u64(5n)]);
 
-/** What is added to an honest swap, and the rule that it breaks. */
+/** An instruction that is added to an honest swap, and the id of the rule that it breaks. */
 const additions: readonly (readonly [
   string,
   string,
@@ -681,8 +677,8 @@ const additions: readonly (readonly [
   ['a second price of compute units', 'compute_budget', doubledPrice],
 ];
 
-unsampled('a swap with something added', () => {
-  it.each(additions)('%s: is refused, and composed anew without it', async (_, rule, make) => {
+unsampled('inspectSwap, for an honest swap with an added instruction', () => {
+  it.each(additions)('refuses %s, and recomposes the swap without it', async (_, rule, make) => {
     const { wallet, swap, options } = await offered();
     const added = await make(wallet.address);
     const hostile = await altered(sandbox, swap.transaction, (all) => [...all, added]);
@@ -707,7 +703,7 @@ unsampled('a swap with something added', () => {
     expect(sandbox.chain.account(address(account))?.data.slice(72)).toEqual(control);
   });
 
-  it('repeats nothing of it but addresses', async () => {
+  it('puts nothing of the added instruction into the verdict but addresses', async () => {
     const { wallet, swap, options } = await offered();
     const verdict = await inspectSwap(
       await altered(sandbox, swap.transaction, (all) => [...all, memo(wallet.address)]),
@@ -719,7 +715,7 @@ unsampled('a swap with something added', () => {
   });
 });
 
-unsampled('a swap that is itself wrong', () => {
+unsampled('a swap that breaks the agreed terms', () => {
   const wrong: readonly (readonly [string, Partial<InspectOptions>, string])[] = [
     ['takes more', { maxInAmount: 1_000_000n }, 'swap_max_in'],
     ['pays less', { minOutAmount: 2_000_000n }, 'swap_min_out'],
@@ -728,24 +724,24 @@ unsampled('a swap that is itself wrong', () => {
     ['is for another wallet', { wallet: ATTACKER }, 'transaction_fee_payer'],
   ];
 
-  it.each(wrong)('%s: is refused, and nothing is composed of it', async (_, change, rule) => {
+  it.each(wrong)('is refused, without a recomposed swap, if it %s', async (_, change, rule) => {
     const { swap, options } = await offered();
     const verdict = await inspectSwap(swap.transaction, { ...options, ...change });
     expectRefused(verdict, rule);
     expect(verdict.recomposed).toBeUndefined();
   });
 
-  it('reaches for a foreign account, which its number tells', async () => {
+  it('is refused if it names another token account of the wallet', async () => {
     const { wallet, swap, options } = await offered();
     const stash = address((await sandbox.createWallet()).address);
     const usdc = sandbox.chain.account(address(await own(wallet.address, 'USDC')));
     if (usdc === undefined) throw new Error('the wallet has no USDC');
     sandbox.chain.setAccount(stash, usdc);
     const reaching = await altered(sandbox, swap.transaction, (all) =>
-      all.map((one) =>
-        one.programAddress.startsWith('JUP6')
-          ? { ...one, accounts: [...(one.accounts ?? []), writable(stash)] }
-          : one,
+      all.map((instruction) =>
+        instruction.programAddress.startsWith('JUP6')
+          ? { ...instruction, accounts: [...(instruction.accounts ?? []), writable(stash)] }
+          : instruction,
       ),
     );
     const verdict = await inspectSwap(reaching, options);
@@ -754,7 +750,7 @@ unsampled('a swap that is itself wrong', () => {
   });
 });
 
-/** What the venue does in the simulation, and the rule that tells. */
+/** What the venue does in the simulation, and the id of the rule that it breaks. */
 const deeds: readonly (readonly [string, VenueBehaviour, string])[] = [
   ['fails', { modes: [MODE.fail], amount: 6001n }, 'simulated_success'],
   ['assigns the wallet', { modes: [MODE.assignWallet] }, 'simulated_wallet'],
@@ -785,9 +781,9 @@ const extra: VenueBehaviour['extra'] = [
 const setVenue = (behaviour: VenueBehaviour) =>
   sandbox.controls.aggregator.setVenue({ attacker: ATTACKER, extra, ...behaviour });
 
-describe('a venue that is hostile', () => {
+describe('a hostile venue', () => {
   it.each(share(deeds, eachNth(deeds, 6)))(
-    '%s: shows in the simulation, with and without a guard',
+    'is caught in the simulation, with and without a guard, if it %s',
     async (_, behaviour, rule) => {
       setVenue({});
       const { swap, options } = await offered();
@@ -797,7 +793,8 @@ describe('a venue that is hostile', () => {
       expectRefused(verdict, rule);
       expect(verdict.recomposed).toBeUndefined();
 
-      // What the guard repairs is told by what was called inside; what it cannot is its own.
+      // The guard repairs a delegate, so a rule on inner calls refuses the swap. In all other cases
+      // the guard itself fails.
       const guarded = await inspectSwap(recomposed?.transaction ?? '', options);
       const repaired = rule === 'simulated_delegate';
       expectRefused(
@@ -808,7 +805,7 @@ describe('a venue that is hostile', () => {
     },
   );
 
-  it('takes nothing beyond what was agreed if it turns so only when the recomposed swap lands', async () => {
+  it('takes only the agreed amounts if it turns hostile when the swap lands', async () => {
     setVenue({});
     const { wallet, swap, options } = await offered();
     const { recomposed } = await inspectSwap(swap.transaction, options);
@@ -823,15 +820,12 @@ describe('a venue that is hostile', () => {
   });
 });
 
-describe('what a venue may take in a simulation', () => {
+describe('inspectSwap, for what a venue takes in a simulation', () => {
   const slackOf = ({ mostIn, quotedIn, quotedOut, leastOut }: ForeignSwap) => ({
     input: mostIn - quotedIn,
     output: quotedOut - leastOut,
   });
-  /**
-   * Lamports that the swap itself may slip: of native SOL on either side, which is unwrapped in the
-   * end.
-   */
+  /** Lamports of native SOL that may slip on either side, if the swap unwraps them in the end. */
   const slackInSol = ({ wish }: Shape, swap: ForeignSwap, closes: boolean) => {
     if (!closes) return 0n;
     return wish.from === 'SOL'
@@ -851,7 +845,7 @@ describe('what a venue may take in a simulation', () => {
   };
 
   it.each(share(shapes, eachNth(shapes, 6, 2)).map((shape) => [shape.name, shape] as const))(
-    '%s: of SOL what slips, and not a lamport more',
+    'refuses a venue that takes one lamport more than the slippage allows, in a swap of %s',
     async (_, shape) => {
       setVenue({});
       const offer = await offeredAs(shape);
@@ -865,7 +859,7 @@ describe('what a venue may take in a simulation', () => {
   );
 
   it.each(share(shapes, eachNth(shapes, 6, 3)).map((shape) => [shape.name, shape] as const))(
-    '%s: of what is sold what slips, and not a unit more',
+    'refuses a venue that takes one unit more than the slippage allows, in a swap of %s',
     async (_, shape) => {
       setVenue({});
       const offer = await offeredAs(shape);
@@ -873,7 +867,7 @@ describe('what a venue may take in a simulation', () => {
       if (input > 0n)
         expect(await judge({ modes: [MODE.overcharge], amount: input }, offer)).toBe('accepted');
       const closes = (await closesIn(offer)) && shape.wish.from === 'SOL';
-      // An account that was made for the swap holds no more.
+      // An account that is made for the swap holds no more than the swap sells.
       const bare =
         shape.wish.from === 'SOL' &&
         (shape.wrapped === undefined || shape.edit === throughTemporary);
@@ -883,7 +877,7 @@ describe('what a venue may take in a simulation', () => {
   );
 
   it.each(share(shapes, eachNth(shapes, 6, 4)).map((shape) => [shape.name, shape] as const))(
-    '%s: of what is bought what slips, and not a unit more',
+    'refuses a venue that pays out less than the slippage allows, in a swap of %s',
     async (_, shape) => {
       setVenue({});
       const offer = await offeredAs(shape);
@@ -895,26 +889,26 @@ describe('what a venue may take in a simulation', () => {
   );
 });
 
-/** Any wallet may send SOL to an account of wrapped SOL, and any may have it counted. */
-unsampled('lamports that a wrapped SOL account does not count yet', () => {
+/** Any wallet may send SOL to an account of wrapped SOL, and any wallet may sync its balance. */
+unsampled('lamports that an account of wrapped SOL does not count yet', () => {
   const UNCOUNTED = 5_000_000n;
   const tip = async ({ wallet }: Offered) =>
     sandbox.chain.fundSol(address(await own(wallet.address, 'SOL')), UNCOUNTED);
-  const keeps = (all: readonly Instruction[]) => all.filter((one) => !isClose(one));
+  const keeps = (all: readonly Instruction[]) => all.filter((instruction) => !isClose(instruction));
   const tipped: readonly (readonly [string, Pick<Shape, 'wish' | 'edit'>])[] = [
     ['SOL beside wrapped SOL that stays', { wish: fromSol, edit: keeps }],
     [
-      'SOL of which a part is wrapped already',
+      'SOL that is partly wrapped already',
       { wish: { ...fromSol, amount: 40_000_000n }, edit: keeps },
     ],
     ['wrapped SOL', { wish: { ...fromSol, body: asIs } }],
-    ['SOL where wrapped SOL is held, which is unwrapped too', { wish: fromSol }],
+    ['SOL beside held wrapped SOL, which is unwrapped too', { wish: fromSol }],
     ['USDC into wrapped SOL that is held', { wish: { ...intoSol, body: asIs } }],
-    ['USDC into SOL where wrapped SOL is held, which is unwrapped too', { wish: intoSol }],
+    ['USDC into SOL beside held wrapped SOL, which is unwrapped too', { wish: intoSol }],
   ];
 
   it.each(tipped)(
-    '%s: the venue gets nothing of it, as it is and as it is composed anew',
+    'gain the venue nothing in a swap of %s, as built and as recomposed',
     async (_, shape) => {
       setVenue({});
       const offer = await offeredAs({ ...shapeless, ...shape });
@@ -938,13 +932,13 @@ unsampled('lamports that a wrapped SOL account does not count yet', () => {
   );
 });
 
-unsampled('a node that does not tell all', () => {
-  it('is no ground to sign on: without inner instructions nothing passes', async () => {
+unsampled('inspectSwap, at a node that leaves out a part of its answer', () => {
+  it('accepts no swap without the inner instructions of its simulation', async () => {
     const { swap, options } = await offered();
     sandbox.controls.node.intercept = async (method, _params, next) => {
       const answer = next();
       if (method !== 'simulateTransaction') return answer;
-      // Of this method: an object with a value.
+      // The answer to this method is an object with a value.
       const { value, ...rest } = answer as { readonly value: Readonly<Record<string, never>> };
       return { ...rest, value: { ...value, innerInstructions: null } };
     };
@@ -954,7 +948,7 @@ unsampled('a node that does not tell all', () => {
   });
 });
 
-unsampled('an account of the wallet that another wallet controls', () => {
+unsampled('inspectSwap, if another wallet controls an account of the wallet', () => {
   const stranger = [...getAddressEncoder().encode(ATTACKER)];
   const some = [1, 0, 0, 0, ...stranger];
   const spoils: readonly (readonly [string, number, readonly number[]])[] = [
@@ -976,7 +970,7 @@ unsampled('an account of the wallet that another wallet controls', () => {
       spoils.map((spoiled) => [wish.from, wish.to, symbol, ...spoiled, wish] as const),
     ),
   )(
-    '%s to %s: the account for %s breaks %s',
+    'refuses a swap of %s to %s if the account for %s breaks %s',
     async (_from, _to, symbol, rule, offset, bytes, wish) => {
       const { wallet, swap, options } = await offered(wish, { ...funds, USDT: '1' }, 1_000n);
       const at: Address = address(await own(wallet.address, symbol));
@@ -992,7 +986,7 @@ unsampled('an account of the wallet that another wallet controls', () => {
   );
 });
 
-unsampled('what is no transaction', () => {
+unsampled('inspectSwap, for input that is no transaction', () => {
   const things: readonly (readonly [string, unknown])[] = [
     ...['', ' ', 'null', 'AAAA', '!', '{}', 'a'.repeat(50_000_000)].map(
       (text) => [`text of ${text.length}: ${text.slice(0, 9)}`, text] as const,
@@ -1011,30 +1005,33 @@ unsampled('what is no transaction', () => {
     ['a megabyte', new Uint8Array(1_000_000).fill(1)],
   ];
 
-  it.each(things)('%s: is a verdict, for which no node is asked', async (_, transaction) => {
-    const options = {
-      rpcUrl: sandbox.rpcUrl,
-      wallet: ATTACKER,
-      inputMint: 'SOL',
-      outputMint: 'USDC',
-      maxInAmount: 1n,
-      minOutAmount: 1n,
-    };
-    const asked = sandbox.controls.node.calls();
-    // Callers without types pass anything.
-    const verdict = await inspectSwap(transaction as string, options);
-    expectRefused(verdict, 'transaction_encoding');
-    expect(verdict).toMatchObject({
-      programs: [],
-      recomposed: undefined,
-      leaves: undefined,
-      fees: undefined,
-    });
-    expect(sandbox.controls.node.calls()).toBe(asked);
-  });
+  it.each(things)(
+    'returns a verdict for %s, without a request to the node',
+    async (_, transaction) => {
+      const options = {
+        rpcUrl: sandbox.rpcUrl,
+        wallet: ATTACKER,
+        inputMint: 'SOL',
+        outputMint: 'USDC',
+        maxInAmount: 1n,
+        minOutAmount: 1n,
+      };
+      const asked = sandbox.controls.node.calls();
+      // Callers without types pass anything.
+      const verdict = await inspectSwap(transaction as string, options);
+      expectRefused(verdict, 'transaction_encoding');
+      expect(verdict).toMatchObject({
+        programs: [],
+        recomposed: undefined,
+        leaves: undefined,
+        fees: undefined,
+      });
+      expect(sandbox.controls.node.calls()).toBe(asked);
+    },
+  );
 });
 
-unsampled('options that are wrong', () => {
+unsampled('inspectSwap, for invalid options', () => {
   const good = (): Record<string, unknown> => ({
     ...{
       rpcUrl: sandbox.rpcUrl,
@@ -1093,7 +1090,7 @@ unsampled('options that are wrong', () => {
       'slippage',
       'toString',
     ].flatMap((name) => each(name, ['SOL'])),
-  ])('%s: %s', async (option, _, value) => {
+  ])('refuses %s: %s, before any request', async (option, _, value) => {
     const [name = option] = option.split('.');
     const same = option === 'inputMint' && value === 'USDC' ? 'outputMint' : option;
     const options = { ...good(), [name]: value };
@@ -1108,16 +1105,19 @@ unsampled('options that are wrong', () => {
     expect(sandbox.controls.node.calls()).toBe(asked);
   });
 
-  it.each([undefined, null, 5, 'options', []])('options %s', async (options) => {
-    // Callers without types pass anything.
-    const error = await failureOf(
-      inspectSwap('', options as unknown as InspectOptions),
-      'invalid_option',
-    );
-    expect(error.details).toEqual({ option: 'options' });
-  });
+  it.each([undefined, null, 5, 'options', []])(
+    'refuses %s in place of an object',
+    async (options) => {
+      // Callers without types pass anything.
+      const error = await failureOf(
+        inspectSwap('', options as unknown as InspectOptions),
+        'invalid_option',
+      );
+      expect(error.details).toEqual({ option: 'options' });
+    },
+  );
 
-  it('fees that do not cover a signature are refused by the policy', async () => {
+  it('refuses a fee limit below the price of one signature, as a policy error', async () => {
     const { swap, options } = await offered();
     await failureOf(
       inspectSwap(swap.transaction, { ...options, maxFeeLamports: SIGNATURE - 1n }),
@@ -1126,9 +1126,9 @@ unsampled('options that are wrong', () => {
   });
 
   it.each<[string, ErrorCode, Partial<InspectOptions>]>([
-    ['that does not exist', 'unknown_mint', { outputMint: ATTACKER }],
-    ['that is a wallet and no mint', 'unknown_mint', { inputMint: ATTACKER }],
-  ])('a mint %s: %s', async (_, code, change) => {
+    ['does not exist', 'unknown_mint', { outputMint: ATTACKER }],
+    ['is a wallet and no mint', 'unknown_mint', { inputMint: ATTACKER }],
+  ])('refuses a mint that %s, with %s', async (_, code, change) => {
     const { swap, options } = await offered();
     expectUntouched(
       await failureOf(inspectSwap(swap.transaction, { ...options, ...change }), code),
@@ -1136,15 +1136,15 @@ unsampled('options that are wrong', () => {
   });
 });
 
-unsampled('the node', () => {
+unsampled('the node of an inspection', () => {
   it.each<[string, Partial<InspectOptions>, ErrorCode]>([
     [
-      'that is not there',
+      'cannot be reached',
       { rpcUrl: 'http://127.0.0.1:1', wsUrl: 'ws://127.0.0.1:1' },
       'rpc_unavailable',
     ],
-    ['of another network', { network: 'solana-devnet' }, 'rpc_wrong_network'],
-  ])('%s is no verdict', async (_, change, code) => {
+    ['is of another network', { network: 'solana-devnet' }, 'rpc_wrong_network'],
+  ])('causes a TransportError and no verdict if it %s', async (_, change, code) => {
     const { swap, options } = await offered();
     const error = await failureOf(
       inspectSwap(swap.transaction, {
@@ -1164,7 +1164,7 @@ unsampled('the node', () => {
     'simulateTransaction',
     'getLatestBlockhash',
     'getMinimumBalanceForRentExemption',
-  ])('that fails at %s is no verdict', async (method) => {
+  ])('causes rpc_unavailable and no verdict if it fails at %s', async (method) => {
     const { swap, options } = await offered();
     const callOff = sandbox.controls.node.fault(method, { kind: 'status', status: 503 });
     const error = await failureOf(inspectSwap(swap.transaction, options), 'rpc_unavailable');
@@ -1172,7 +1172,7 @@ unsampled('the node', () => {
     expectUntouched(error);
   });
 
-  it('is left alone once the caller gives up', async () => {
+  it('gets no further request once the caller aborts', async () => {
     const { swap, options } = await offered();
     const gaveUp = new Error('had enough');
     await expect(
@@ -1188,7 +1188,7 @@ unsampled('the node', () => {
     ).rejects.toBe(gaveUp);
   });
 
-  it('may be a connection of the caller, which stays open', async () => {
+  it('may be reached through a connection of the caller, which stays open', async () => {
     const { wallet, swap, options } = await offered();
     const { rpcUrl, wsUrl, ...rest } = options;
     const lamports = sandbox.chain.account(ATTACKER)?.lamports ?? 0n;
@@ -1207,7 +1207,7 @@ unsampled('the node', () => {
       () => sandbox.controls.node.calls({ method: 'accountSubscribe' }) > 0 || undefined,
     );
     expectAccepted(await inspectSwap(swap.transaction, { ...rest, connection }), false);
-    // Its subscription still speaks, and it still answers.
+    // The subscription of the connection still reports, and the connection still answers.
     await signAndLand(
       sandbox,
       wallet,
@@ -1219,7 +1219,7 @@ unsampled('the node', () => {
     endSocket(connection);
   });
 
-  it('is asked for nothing that moves: no transaction is sent', async () => {
+  it('gets no transaction to send', async () => {
     const { swap, options } = await offered();
     const before = sandbox.controls.node.calls({ method: 'sendTransaction' });
     await inspectSwap(swap.transaction, options);

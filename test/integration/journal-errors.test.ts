@@ -37,7 +37,7 @@ const WAYS: readonly (readonly [name: string, fail: () => Promise<never>])[] = [
   ['never answers', never],
 ];
 
-/** A journal in memory, one method of which fails whenever it is broken. */
+/** A journal in memory with a method that fails while `broken` is set. */
 function breakable(
   method: Method,
   fail: () => Promise<never>,
@@ -64,16 +64,16 @@ function breakable(
 const stored = (journal: Journal, { address }: Payer) =>
   listOf(journal.attempts({ wallet: address, network: SOLANA_MAINNET }));
 
-describe.each(WAYS)('a journal that %s', (_, fail) => {
+describe.each(WAYS)('a client at a journal that %s', (_, fail) => {
   it.each(['attempts', 'similar', 'reserve'] as const)(
-    'in %s: nothing is signed or sent, and once it works the call goes on',
+    'signs and sends nothing when %s fails, and pays once the journal works',
     async (method) => {
       const { journal, inner, repair } = breakable(method, fail);
       const payer = await payerOn(sandbox, { USDC: '0.01' }, { journal, ...impatient });
       const error = await nothingSent(sandbox, payer, () =>
         failureOf(payer.client.fetch(url('/usdc')), 'journal_unavailable'),
       );
-      // What cannot be read may be an earlier payment for the same.
+      // An attempt that cannot be read may be an earlier payment for the same request.
       const isRead = method !== 'reserve';
       if (isRead) expectUnread(error);
       else {
@@ -89,7 +89,7 @@ describe.each(WAYS)('a journal that %s', (_, fail) => {
     },
   );
 
-  it('when the signed payment is written: it never leaves, and its tokens and budget are free', async () => {
+  it('sends no payment and frees its tokens when its signature cannot be written', async () => {
     const { journal, repair } = breakable('put', fail, (attempt) => attempt?.state === 'signed');
     const payer = await payerOn(
       sandbox,
@@ -112,7 +112,7 @@ describe.each(WAYS)('a journal that %s', (_, fail) => {
     expect(await held(payer)).toBe(0n);
   });
 
-  it('when the signed swap is written: it never leaves', async () => {
+  it('sends no swap when the write of the signed swap fails', async () => {
     const { journal, repair } = breakable('put', fail, (attempt) => attempt?.state === 'reserved');
     const payer = await payerOn(
       sandbox,
@@ -126,19 +126,21 @@ describe.each(WAYS)('a journal that %s', (_, fail) => {
     expect((await payer.client.spent())[0]?.used).toBe('0');
     repair();
     expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
-    // Once written as left behind, the same swap is brought to its end; a second beside it would
-    // swap twice.
+    // The next call completes the swap that is on record. A second swap would sell twice.
     const account = await tokenAccount(payer.address, sandbox.mints.USDT);
     const all = await Promise.all(
-      (await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)),
+      (await signaturesOf(sandbox.rpcUrl, account)).map((signature) =>
+        landed(sandbox.rpcUrl, signature),
+      ),
     );
     expect(
-      all.filter(({ tokens }) => tokens.some((one) => one.account === account && one.change < 0n))
-        .length,
+      all.filter(({ tokens }) =>
+        tokens.some((entry) => entry.account === account && entry.change < 0n),
+      ).length,
     ).toBe(1);
   });
 
-  it('when the answer is written: it is handed out, and the chain has its word written later', async () => {
+  it('returns the answer when its write fails, and writes the settlement later', async () => {
     const { journal, inner, repair } = breakable(
       'put',
       fail,
@@ -155,7 +157,7 @@ describe.each(WAYS)('a journal that %s', (_, fail) => {
     });
   });
 
-  it('after a 402: still the seller that is told of, with what is known of the money', async () => {
+  it('reports the rejection by the seller when the write after a 402 fails', async () => {
     const { journal } = breakable(
       'put',
       fail,
@@ -167,7 +169,7 @@ describe.each(WAYS)('a journal that %s', (_, fail) => {
     expect(error).toMatchObject({ funds: 'uncertain', moved: [] });
   });
 
-  it('in used: client.spent says so', async () => {
+  it('fails spent() with journal_unavailable when used() fails', async () => {
     const { journal } = breakable('used', fail);
     const payer = await payerOn(sandbox, {}, { journal, ...impatient });
     expect((await failureOf(payer.client.spent(), 'journal_unavailable')).details).toEqual({
@@ -175,14 +177,14 @@ describe.each(WAYS)('a journal that %s', (_, fail) => {
     });
   });
 
-  it('in attempts: client.receipts and client.resume say so', async () => {
+  it('fails receipts() and resume() with journal_unavailable when attempts() fails', async () => {
     const { journal } = breakable('attempts', fail);
     const payer = await payerOn(sandbox, {}, { journal, ...impatient });
     expectUntouched(await failureOf(listOf(payer.client.receipts()), 'journal_unavailable'));
     expectUntouched(await failureOf(payer.client.resume(), 'journal_unavailable'));
   });
 
-  it('in release: the reason of the failure is kept, and the budget is freed by the next call', async () => {
+  it('keeps the reason of a failure when release() fails, and frees the budget later', async () => {
     const { journal, repair } = breakable('release', fail);
     const payer = await payerOn(
       sandbox,
@@ -197,7 +199,7 @@ describe.each(WAYS)('a journal that %s', (_, fail) => {
   });
 });
 
-describe('what a journal says itself', () => {
+describe('a client, for an error of the journal itself', () => {
   const own = () =>
     new TransportError(
       'journal_locked',
@@ -208,7 +210,7 @@ describe('what a journal says itself', () => {
     );
 
   it.each(['attempts', 'similar', 'reserve'] as const)(
-    'in %s is passed on as it is',
+    'passes the error of %s on unchanged',
     async (method) => {
       const { journal } = breakable(method, () => Promise.reject(own()));
       const payer = await payerOn(sandbox, { USDC: '1' }, { journal });
@@ -221,8 +223,8 @@ describe('what a journal says itself', () => {
   );
 });
 
-describe('an attempt that was released meanwhile', () => {
-  it('is not signed on: the payment never leaves', async () => {
+describe('a client, for an attempt that another process releases meanwhile', () => {
+  it('sends no payment if the attempt was released before the signature', async () => {
     const journal = memoryJournal();
     const payer = await payerOn(
       sandbox,
@@ -231,7 +233,7 @@ describe('an attempt that was released meanwhile', () => {
         journal,
         policy: {
           approve: async () => {
-            // What another process does that takes this one's attempt for an orphan.
+            // Another process that takes this attempt for an orphan does the same.
             for (const { id } of await stored(journal, payer)) await journal.release(id);
             return true;
           },
@@ -246,7 +248,7 @@ describe('an attempt that was released meanwhile', () => {
     expect(await held(payer)).toBe(1_000_000n);
   });
 
-  it('is not swapped for: the swap never leaves', async () => {
+  it('sends no swap if the attempt was released before the signature', async () => {
     const journal = memoryJournal();
     const options = { journal, autoSwap: true, swapFrom: ['USDT'] };
     const payer = await payerOn(
@@ -272,8 +274,8 @@ describe('an attempt that was released meanwhile', () => {
   });
 });
 
-describe('a journal that hangs while a payment is open', () => {
-  it('a repeat says that the payment is uncertain, or that the journal is away, and presents nothing', async () => {
+describe('a client at a journal that hangs while a payment is open', () => {
+  it('fails a repeated call without presenting the payment again', async () => {
     const { journal, repair } = breakable('similar', never, () => asking);
     let asking = false;
     const payer = await payerOn(sandbox, { USDC: '1' }, { journal, ...impatient });

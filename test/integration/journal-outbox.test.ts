@@ -11,7 +11,7 @@ const usdc = () => `${sandbox.apiUrl}/usdc?secret=query`;
 const HOLDER = { SOL: '0.1', USDC: '1' };
 const SWAPPER = { SOL: '0.5', USDT: '5' };
 
-/** A payer, and what its journal has told so far. Each write of its attempts is counted. */
+/** A payer with the events that its journal told so far, and with a count of its writes. */
 async function teller(funds: Parameters<typeof payerOn>[1], options: ClientOptions = {}) {
   const journal = withOutbox(memoryJournal({ outbox: true }));
   const puts: string[] = [];
@@ -29,7 +29,7 @@ async function teller(funds: Parameters<typeof payerOn>[1], options: ClientOptio
     ...options,
   });
   const told: WebhookEvent[] = [];
-  /** In the order in which it was written, each once; ends where an event of a type was told. */
+  /** Returns events in the order of their writes, each once, up to the first event of a type. */
   const toldUntil = (last: WebhookEvent['type']) =>
     until(`${last} is told`, async () => {
       const jobs = await journal.outbox.take({
@@ -55,8 +55,8 @@ const typesOf = (events: readonly WebhookEvent[]) => events.map(({ type }) => ty
 const signedSwaps = ({ events }: Payer) =>
   events.flatMap((event) => (event.type === 'swap.signed' ? [event.signature] : []));
 
-describe('what a journal tells of a purchase', () => {
-  it('that needs a swap: the swap and the payment, without one more write', async () => {
+describe('the events that a journal writes for a purchase', () => {
+  it('reports the swap and the payment, without an additional write', async () => {
     const { payer, puts, toldUntil } = await teller(SWAPPER);
     const response = await payer.client.fetch(usdc());
     expect(response.status).toBe(200);
@@ -90,7 +90,7 @@ describe('what a journal tells of a purchase', () => {
     expect(puts).toEqual(['reserved', 'signed', 'signed', 'settled']);
   });
 
-  it('whose first swap never landed: that one too, once', async () => {
+  it('reports once a first swap that never landed', async () => {
     const { payer, toldUntil } = await teller(SWAPPER);
     sandbox.controls.node.fault('sendTransaction', { kind: 'neverLands' });
     const off = payer.client.on('swap.signed', () => {
@@ -111,7 +111,7 @@ describe('what a journal tells of a purchase', () => {
     ]);
   });
 
-  it('that is given up after its swap: the swap, and that nothing was paid', async () => {
+  it('reports the swap and the failed payment when the purchase fails after its swap', async () => {
     const journal = withOutbox(memoryJournal({ outbox: true }));
     const failing = {
       ...journal,
@@ -128,7 +128,7 @@ describe('what a journal tells of a purchase', () => {
     ]);
   });
 
-  it('whose caller gave up while it swapped: that nothing was paid, and later what became of the swap', async () => {
+  it('reports the failed payment, then the swap, when the caller aborts meanwhile', async () => {
     const { payer, toldUntil } = await teller(SWAPPER);
     const controller = new AbortController();
     payer.client.on('swap.signed', () => controller.abort('enough'));
@@ -138,7 +138,7 @@ describe('what a journal tells of a purchase', () => {
     expect(told[1]?.data).toMatchObject({ signature: signedSwaps(payer)[0] });
   });
 
-  it('whose swap the next one brings to its end: each once', async () => {
+  it('reports each event once when the next purchase completes the swap', async () => {
     const { payer, journal, toldUntil } = await teller(SWAPPER);
     sandbox.controls.node.fault('sendTransaction', { kind: 'neverLands' });
     const signed: Promise<unknown> = new Promise((resolve) =>
@@ -161,12 +161,12 @@ describe('what a journal tells of a purchase', () => {
   it.each([
     ['was lost', 'payment_uncertain', losePaid],
     [
-      'was 402 again',
+      'was a second 402',
       'payment_rejected',
       (_: Payer) => sandbox.controls.facilitator.fault('/settle', { kind: 'dropAfter', times: 1 }),
     ],
   ] as const)(
-    'whose answer %s: that it is uncertain, before the chain has decided',
+    'reports an uncertain payment, before the chain decides, when the answer %s',
     async (_, code, fault) => {
       const { payer, toldUntil } = await teller(HOLDER);
       fault(payer);
@@ -177,7 +177,7 @@ describe('what a journal tells of a purchase', () => {
     },
   );
 
-  it('that is uncertain, if that cannot be written: the caller gets the error that matters', async () => {
+  it('gives the caller the payment error when the uncertain state cannot be written', async () => {
     const journal = withOutbox(memoryJournal({ outbox: true }));
     const failing = {
       ...journal,
@@ -191,7 +191,7 @@ describe('what a journal tells of a purchase', () => {
     await failureOf(payer.client.fetch(usdc()), 'payment_uncertain');
   });
 
-  it('that never signed: that nothing was paid', async () => {
+  it('reports a failed purchase that never signed', async () => {
     const { payer, toldUntil } = await teller(HOLDER, { policy: { approve: () => false } });
     await failureOf(payer.client.fetch(usdc()), 'approval_refused');
     const [event] = await toldUntil('payment.failed');

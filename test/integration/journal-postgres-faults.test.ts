@@ -18,9 +18,9 @@ const owner = { wallet: 'wallet', network: 'network' };
 let postgres: Postgres;
 let address: string;
 let wire: Wire;
-/** Over the wire. */
+/** Reaches the database over the wire. */
 let journal: PostgresJournal;
-/** Beside it. */
+/** Reaches the database directly. */
 let other: PostgresJournal;
 
 beforeAll(async () => {
@@ -32,24 +32,24 @@ beforeEach(async () => {
   wire = await wireTo(address);
   journal = postgresJournal({ connectionString: wire.address, timeoutMs: 1_000 });
   other = postgresJournal({ connectionString: address });
-  await Promise.all([journal, other].map((one) => one.used(owner, [], NOW)));
+  await Promise.all([journal, other].map((opened) => opened.used(owner, [], NOW)));
 });
 afterEach(async () => {
   await Promise.all([journal.close(), other.close()]);
   await wire.close();
 });
 
-/** Every call of the journal, by its name. */
-function callsOf(one: PostgresJournal): [string, () => Promise<unknown>][] {
-  const { ledger, locks, claims, next } = one.coordination(owner);
+/** Returns every call of a journal, with its name. */
+function callsOf(opened: PostgresJournal): [string, () => Promise<unknown>][] {
+  const { ledger, locks, claims, next } = opened.coordination(owner);
   const attempt = attemptOf();
   return [
-    ['reserve', () => one.reserve(attempt, [dayCap(1_000_000n)])],
-    ['put', () => one.put({ ...attempt, state: 'signed' })],
-    ['release', () => one.release(attempt.id)],
-    ['similar', () => one.similar(owner, 'fingerprint', undefined)],
-    ['attempts', () => listOf(one.attempts(owner))],
-    ['used', () => one.used(owner, [dayCap(0n)], NOW)],
+    ['reserve', () => opened.reserve(attempt, [dayCap(1_000_000n)])],
+    ['put', () => opened.put({ ...attempt, state: 'signed' })],
+    ['release', () => opened.release(attempt.id)],
+    ['similar', () => opened.similar(owner, 'fingerprint', undefined)],
+    ['attempts', () => listOf(opened.attempts(owner))],
+    ['used', () => opened.used(owner, [dayCap(0n)], NOW)],
     ['ledger.available', () => ledger.available('account', seenSince(0))],
     ['ledger.see', () => ledger.see('account', { amount: 1n, at: 0 })],
     ['ledger.take', () => ledger.take('account', 'one', 1n, seenSince(0))],
@@ -61,12 +61,12 @@ function callsOf(one: PostgresJournal): [string, () => Promise<unknown>][] {
   ];
 }
 
-async function works(one: PostgresJournal): Promise<void> {
-  for (const [, call] of callsOf(one)) await call();
+async function works(opened: PostgresJournal): Promise<void> {
+  for (const [, call] of callsOf(opened)) await call();
 }
 
-describe('a database that falls silent', () => {
-  it('makes each call fail in time, and the journal works again once it speaks', async () => {
+describe('a database that stops answering', () => {
+  it('fails each call in time, and serves calls again once it answers', async () => {
     await works(journal);
     wire.silence();
     const failures = await Promise.all(
@@ -79,7 +79,7 @@ describe('a database that falls silent', () => {
     await works(journal);
   });
 
-  it('makes calls fail in time that wait behind others', async () => {
+  it('fails queued calls in time too', async () => {
     wire.silence();
     const calls = Array.from({ length: 60 }, () => journal.reserve(attemptOf(), []));
     await Promise.all(calls.map((call) => failureOf(call, 'journal_unavailable')));
@@ -87,7 +87,7 @@ describe('a database that falls silent', () => {
     await works(journal);
   });
 
-  it('is left by close() all the same', async () => {
+  it('does not keep close() from ending', async () => {
     const { claims } = journal.coordination(owner);
     await works(journal);
     await claims.take(['one']);
@@ -97,10 +97,10 @@ describe('a database that falls silent', () => {
     await call;
   });
 
-  it('may have no tables yet', async () => {
+  it('fails each call in time before its tables exist', async () => {
     const fresh = postgresJournal({
       connectionString: wire.address,
-      // Time enough to make the tables, for a busy machine too.
+      // Enough time to create the tables, also on a busy machine.
       timeoutMs: 5_000,
       schema: 'fresh',
     });
@@ -112,8 +112,8 @@ describe('a database that falls silent', () => {
   });
 });
 
-describe('a connection that is lost', () => {
-  it('while idle is noticed by no caller', async () => {
+describe('a lost connection', () => {
+  it('fails no later call if it was idle', async () => {
     await works(journal);
     wire.cut();
     // The pool may hand out a connection whose end it has not seen yet.
@@ -123,7 +123,7 @@ describe('a connection that is lost', () => {
     await works(journal);
   });
 
-  it('comes back by itself with what is claimed and locked', async () => {
+  it('comes back by itself with its claims and locks', async () => {
     const { claims, locks } = journal.coordination(owner);
     const theirs = other.coordination(owner);
     await claims.take(['one']);
@@ -146,7 +146,7 @@ describe('a connection that is lost', () => {
     });
     expect(await theirs.claims.live(['one'])).toEqual(new Set(['one']));
     const after = theirs.locks.hold(['swap'], async () => order.push('second'));
-    // One round trip of the other's, so that its try for the lock is over.
+    // One round trip of the other journal, so that its try for the lock is over.
     await theirs.locks.hold(['another'], async () => undefined);
     finish();
     await Promise.all([held, after]);
@@ -154,7 +154,7 @@ describe('a connection that is lost', () => {
   });
 
   it(
-    'with the database fails the calls under way, and later ones find the database again',
+    'fails the calls under way when the database stops, and later calls find the database again',
     { timeout: 60_000 },
     async () => {
       const attempt = attemptOf({ idempotencyKey: 'key' });
@@ -183,34 +183,34 @@ describe('a connection that is lost', () => {
       });
       expect(await locks.hold(['swap'], async () => 'held')).toBe('held');
       await journal.put({ ...attempt, state: 'signed' });
-      // What was said to be written is there, whatever else may be.
+      // Every write that succeeded is there; writes that failed may be there too.
       const kept = await listOf(other.attempts({ ...owner, wallet: 'another' }));
       expect(kept.length).toBeGreaterThanOrEqual(50 - unwritten.length);
     },
   );
 });
 
-describe('what a database must not tell', () => {
+describe('the errors and objects of a journal', () => {
   it.each([
     ['a wrong password', (url: URL) => (url.password = 'another-secret-word')],
-    ['a server that is not there', (url: URL) => (url.port = '1')],
-    ['an address that cannot be read', (url: URL) => (url.pathname = '/%zz')],
-    ['a database that is not there', (url: URL) => (url.pathname = '/nowhere')],
-  ])('is its address: %s', async (_, change) => {
+    ['a missing server', (url: URL) => (url.port = '1')],
+    ['an unreadable address', (url: URL) => (url.pathname = '/%zz')],
+    ['a missing database', (url: URL) => (url.pathname = '/nowhere')],
+  ])('holds no address or password after %s', async (_, change) => {
     const url = new URL(address);
     change(url);
-    const one = postgresJournal({ connectionString: url.href, timeoutMs: 5_000 });
-    const error = await failureOf(one.reserve(attemptOf(), []));
-    const seen = [one, error, one.coordination(owner)]
+    const failing = postgresJournal({ connectionString: url.href, timeoutMs: 5_000 });
+    const error = await failureOf(failing.reserve(attemptOf(), []));
+    const seen = [failing, error, failing.coordination(owner)]
       .map((thing) => inspect(thing, { depth: Infinity, showHidden: true }))
       .join();
     for (const secret of [url.password, url.href]) expect(seen).not.toContain(secret);
     expect(JSON.stringify(error)).not.toContain(url.password);
-    await one.close();
+    await failing.close();
   });
 });
 
-/** The processes of the database that hold locks of sessions, by their numbers. */
+/** Returns the database processes that hold session locks, by their process ids. */
 function holdersOf(database: string): Promise<string[]> {
   return withClient(database, async (client) => {
     const text = `select l.pid::text from pg_locks l join pg_database d on d.oid = l.database

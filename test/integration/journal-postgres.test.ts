@@ -40,7 +40,7 @@ describe('options', () => {
     ['no place', 'connectionString', {}],
     ['two places', 'connectionString', { connectionString, pool }],
     [
-      'an address of something else',
+      'an address of another protocol',
       'connectionString',
       { connectionString: 'https://user:a-secret-word@localhost/' },
     ],
@@ -59,14 +59,14 @@ describe('options', () => {
     ['a schema of the database itself', 'schema', { connectionString, schema: 'pg_catalog' }],
     ['a schema whose name would be cut', 'schema', { connectionString, schema: 'a'.repeat(64) }],
     ['a schema that is no text', 'schema', { connectionString, schema: ['payments'] }],
-  ])('are refused at once, and without the address: %s', (_, option, options) => {
+  ])('are refused at once, without the address in the error, for %s', (_, option, options) => {
     // Callers in plain JavaScript may give anything.
     const error = errorOf(() => postgresJournal(options as PostgresJournalOptions));
     expect(error).toMatchObject({ code: 'invalid_option', details: { option } });
     expect(error.message).not.toContain('a-secret-word');
   });
 
-  it('open nothing before the first call', async () => {
+  it('open no connection before the first call', async () => {
     let connections = 0;
     const silent = {
       connect: () => Promise.reject(new Error(`${(connections += 1)}`)),
@@ -93,27 +93,27 @@ function errorOf(work: () => unknown): ExactChangeError {
 describe('tables', () => {
   useFreshDatabase();
 
-  it('of one schema know nothing of those of another', async () => {
-    const [one, two] = ['one', 'two'].map((schema) =>
+  it('share no attempts, claims or locks between schemas', async () => {
+    const [first, second] = ['one', 'two'].map((schema) =>
       postgresJournal({ connectionString: address, schema }),
     );
     const attempt = attemptOf({ idempotencyKey: 'key' });
-    await one!.reserve(attempt, []);
-    expect(await listOf(two!.attempts(owner))).toEqual([]);
+    await first!.reserve(attempt, []);
+    expect(await listOf(second!.attempts(owner))).toEqual([]);
     expect(
-      await two!.reserve(attemptOf({ idempotencyKey: 'key' }), [dayCap(10_000n)]),
+      await second!.reserve(attemptOf({ idempotencyKey: 'key' }), [dayCap(10_000n)]),
     ).toBeUndefined();
-    await one!.coordination(owner).claims.take([attempt.id]);
-    expect(await two!.coordination(owner).claims.live([attempt.id])).toEqual(new Set());
-    await one!
+    await first!.coordination(owner).claims.take([attempt.id]);
+    expect(await second!.coordination(owner).claims.live([attempt.id])).toEqual(new Set());
+    await first!
       .coordination(owner)
       .locks.hold(['swap'], () =>
-        two!.coordination(owner).locks.hold(['swap'], async () => undefined),
+        second!.coordination(owner).locks.hold(['swap'], async () => undefined),
       );
-    await Promise.all([one!.close(), two!.close()]);
+    await Promise.all([first!.close(), second!.close()]);
   });
 
-  it('of a newer version are left alone', async () => {
+  it('stay unchanged if they are of a newer version', async () => {
     const first = postgresJournal({ connectionString: address });
     await first.reserve(attemptOf(), []);
     await first.close();
@@ -130,7 +130,7 @@ describe('tables', () => {
   });
 
   it.each([2, 3])(
-    'of version %i are brought to this one, by one of the processes that find them',
+    'are migrated from version %i by the first of the processes that find them',
     async (version) => {
       const before = postgresJournal({ connectionString: address });
       const attempt = attemptOf();
@@ -161,7 +161,7 @@ describe('tables', () => {
     },
   );
 
-  it('serve a user that may not make any', async () => {
+  it('serve a user without the right to create tables', async () => {
     const maker = postgresJournal({ connectionString: address });
     await maker.reserve(attemptOf(), []);
     await maker.close();
@@ -184,7 +184,7 @@ describe('tables', () => {
     await journal.close();
   });
 
-  it('are not trusted if a statement would see less than what was committed before it', async () => {
+  it('refuse a database with an isolation level that hides earlier commits', async () => {
     const maker = postgresJournal({ connectionString: address });
     await maker.used(owner, [], NOW);
     await maker.close();
@@ -197,7 +197,7 @@ describe('tables', () => {
     await journal.close();
   });
 
-  it('add up to the same whatever is changed in them by hand', async () => {
+  it('keep correct sums when attempts are changed by hand', async () => {
     const journal = postgresJournal({ connectionString: address });
     const attempts = Array.from({ length: 6 }, (_, index) =>
       attemptOf({ state: 'settled', at: NOW - index * 1_800_000, microUsd: String(index + 1) }),
@@ -217,7 +217,7 @@ describe('tables', () => {
     await journal.close();
   });
 
-  it('let no two writes that change sums of several hosts wait for each other', async () => {
+  it('let two writes that change the sums of several hosts run without a deadlock', async () => {
     const journal = postgresJournal({ connectionString: address });
     const reserve = (host: string) => journal.reserve(attemptOf({ host, payTo: host }), []);
     await Promise.all(['a', 'b'].map(reserve));
@@ -229,9 +229,9 @@ describe('tables', () => {
         );
       await client.query('begin');
       await give('a');
-      // The first goes alone, the others in one statement.
+      // The first reservation goes alone, the next two in one statement.
       const reserved = ['c', 'b', 'a'].map(reserve);
-      await until('one waits', async () => {
+      await until('a reservation waits', async () => {
         const text = `select count(*)::int as n from pg_locks where not granted`;
         return (await ask(text))[0]?.['n'] === 1 ? true : undefined;
       });
@@ -244,7 +244,7 @@ describe('tables', () => {
     expect(await ask(text)).toEqual([{ deadlocks: 0 }]);
   });
 
-  it('forget the names of a day ago when a new one is counted under', async () => {
+  it('delete counters that are a day old when a new counter is made', async () => {
     const journal = postgresJournal({ connectionString: address });
     const { next } = journal.coordination(owner);
     expect([await next('old'), await next('old'), await next('young')]).toEqual([1, 2, 1]);
@@ -259,7 +259,7 @@ describe('tables', () => {
     await journal.close();
   });
 
-  it('find what is asked for by index, however many attempts there are', async () => {
+  it('answer every query by an index, however many attempts there are', async () => {
     const journal = postgresJournal({ connectionString: address });
     await journal.used(owner, [], NOW);
     await ask(
@@ -279,7 +279,7 @@ describe('tables', () => {
     expect(await journal.similar(owner, 'fingerprint', undefined)).toHaveLength(1);
     expect(await journal.similar(owner, '', 'key')).toHaveLength(1);
     expect(await idsOf(journal.attempts(owner, { state: 'signed' }))).toEqual([attempt.id]);
-    // Sessions hand in their counts when they end.
+    // Sessions report their counts when they end.
     await journal.close();
     const after = await until('the counts are there', async () => {
       const counts = await scans();
@@ -289,10 +289,10 @@ describe('tables', () => {
   });
 });
 
-describe('what is stored', () => {
+describe('the fields of an attempt', () => {
   useFreshDatabase();
 
-  it('may be any text if the database takes not all', async () => {
+  it('may contain text that the database itself refuses', async () => {
     const journal = postgresJournal({ connectionString: address });
     const odd = [
       '\0',
@@ -320,10 +320,10 @@ describe('what is stored', () => {
   });
 });
 
-describe('reservations that are made together', () => {
+describe('reservations in one statement', () => {
   useFreshDatabase();
 
-  it('fail alone if one is at fault, and count for those after them', async () => {
+  it('fail alone if an attempt is invalid, and count toward the caps of later ones', async () => {
     const journal = postgresJournal({ connectionString: address });
     const first = attemptOf();
     await journal.reserve(first, []);
@@ -349,7 +349,7 @@ describe('reservations that are made together', () => {
 describe('the statements of a payment', () => {
   useFreshDatabase();
 
-  it('are one for each of its steps, whatever goes along with them, and none for a balance that came before', async () => {
+  it('take one round trip for each step, and none for a balance that was read before', async () => {
     const pool = new pg.Pool({ connectionString: address });
     const clients: { readonly mock: { readonly calls: readonly unknown[] } }[] = [];
     pool.on('connect', (client) => void clients.push(vi.spyOn(client, 'query')));
@@ -405,16 +405,16 @@ describe('connections', () => {
       'select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() order by pid',
     );
 
-  it('are as many for a hundred locks and claims as for one, and none after close()', async () => {
+  it('are as few for a hundred locks as for one, and none remains after close()', async () => {
     const journal = postgresJournal({ connectionString: address });
     const { locks, claims } = journal.coordination(owner);
-    const one = async () => {
+    const useOnce = async () => {
       await locks.hold(['a', 'b'], () => claims.take(['one']));
       await claims.drop(['one']);
     };
-    await one();
+    await useOnce();
     const before = await connectionsOf();
-    for (let round = 0; round < 100; round += 1) await one();
+    for (let round = 0; round < 100; round += 1) await useOnce();
     expect(await connectionsOf()).toEqual(before);
     expect(before.length).toBeLessThanOrEqual(2);
     await journal.close();
@@ -422,9 +422,8 @@ describe('connections', () => {
     expect(await ask('select id from exact_change.claims')).toEqual([]);
   });
 
-  it('may be those of a pool of the caller, which stays open', async () => {
+  it('may come from a pool of the caller, which stays open', async () => {
     const pool = new pg.Pool({ connectionString: address, max: 2 });
-    // As some callers have them.
     const journal = postgresJournal({ pool, timeoutMs: 5_000 });
     const { locks, claims, ledger } = journal.coordination(owner);
     const attempts = Array.from({ length: 20 }, () => attemptOf());
@@ -434,7 +433,7 @@ describe('connections', () => {
     );
     await ledger.see('account', { amount: 1n, at: 0 });
     expect(await journal.used(owner, [dayCap(0n)], NOW)).toEqual([150_000n]);
-    // No other code listens to this pool.
+    // No other code listens to errors of this pool.
     await ask(
       'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
     );
@@ -446,7 +445,7 @@ describe('connections', () => {
     await pool.end();
   });
 
-  it('are gone for calls after close()', async () => {
+  it('refuse calls after close()', async () => {
     const journal = postgresJournal({ connectionString: address });
     const attempt = attemptOf();
     await journal.reserve(attempt, []);
@@ -465,8 +464,8 @@ describe('connections', () => {
   });
 });
 
-describe('without the package pg', () => {
-  it('a call says what to install', () => {
+describe('postgresJournal, without the package pg', () => {
+  it('fails a call with the name of the package to install', () => {
     const hook = `export const resolve = (name, context, next) => {
       if (name === 'pg') throw Object.assign(new Error('not there'), { code: 'ERR_MODULE_NOT_FOUND' });
       return next(name, context);

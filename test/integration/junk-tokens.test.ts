@@ -7,7 +7,7 @@ import { useSandbox } from '../helpers/sandbox.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
 
-/** Sends a wallet a trillion of a token that has no buyer. */
+/** Sends the wallet a trillion of a token without a market. */
 async function litter(payer: Payer): Promise<void> {
   const { address: mint } = await generateKeyPairSigner();
   sandbox.chain.setAccount(mint, {
@@ -20,8 +20,8 @@ async function litter(payer: Payer): Promise<void> {
   await sandbox.chain.fundToken(address(payer.address), junk, 10n ** 18n);
 }
 
-it('a wallet full of tokens without a market pays with the one that has a market', async () => {
-  // SOL for the fees, and too little to be swapped itself.
+it('pays with the only token that has a market, out of a wallet full of junk', async () => {
+  // The SOL pays the fees, and is too little to be swapped itself.
   const payer = await payerOn(sandbox, { SOL: '0.007', BONK: '1000000' }, { autoSwap: true });
   for (let count = 0; count < 5; count++) await litter(payer);
   const response = await payer.client.fetch(`${sandbox.apiUrl}/usdc`);

@@ -8,18 +8,18 @@ const sandbox = await useSandbox({ confirmationMs: 20 });
 const QUOTE = 'GET /swap/v1/quote';
 const quotesAsked = () => sandbox.controls.aggregator.calls(QUOTE);
 
-/**
- * A transport as one of several in this process has it, and which amounts it asked Jupiter about,
- * and when.
- */
+/** A transport with this key, and a record of the amounts and times of its requests to Jupiter. */
 function asking(jupiterApiKey: string, timeoutMs = 10_000) {
   const sent: { amount: string; at: number; heardAt?: number }[] = [];
   const recording: typeof fetch = async (input, init) => {
     const { searchParams } = new URL(input instanceof Request ? input.url : input);
-    const one: (typeof sent)[number] = { amount: searchParams.get('amount') ?? '', at: Date.now() };
-    sent.push(one);
+    const request: (typeof sent)[number] = {
+      amount: searchParams.get('amount') ?? '',
+      at: Date.now(),
+    };
+    sent.push(request);
     const response = await fetch(input, init);
-    one.heardAt = Date.now();
+    request.heardAt = Date.now();
     return response;
   };
   const { rpcUrl, jupiterUrl } = sandbox;
@@ -35,7 +35,7 @@ function asking(jupiterApiKey: string, timeoutMs = 10_000) {
   return { sent, quote };
 }
 
-/** One quote is turned away three times, the last time for so many seconds. */
+/** Has a quote refused three times; the last refusal asks for a pause of so many seconds. */
 async function turnedAway(first: ReturnType<typeof asking>, seconds: number): Promise<void> {
   const { aggregator } = sandbox.controls;
   aggregator.resetCalls();
@@ -58,8 +58,8 @@ async function turnedAway(first: ReturnType<typeof asking>, seconds: number): Pr
   expect(quotesAsked()).toBe(3);
 }
 
-describe('a Jupiter address that limits one quote', () => {
-  it('is asked for no other before its pause is over, by no client with that key; then for one after the other', async () => {
+describe('a Jupiter address that limits a quote', () => {
+  it('gets no quote request during its pause, and then one after the other', async () => {
     const [first, second] = [asking('patient'), asking('patient')];
     await turnedAway(first, 1);
     const amounts = [2_000_000, 2_000_001, 2_000_002, 2_000_003];
@@ -71,18 +71,18 @@ describe('a Jupiter address that limits one quote', () => {
     expect(second.sent.filter(({ at }) => at < over)).toEqual([]);
   });
 
-  it('is not asked by a call that has no time to wait: the limit is named at once, not a timeout at last', async () => {
+  it('fails a call at once with rate_limited if the pause is too long for it', async () => {
     await turnedAway(asking('hasty'), 30);
     const hasty = asking('hasty', 200);
     for (const amount of [3_000_000, 3_000_001]) {
       const error = await failureOf(hasty.quote(amount), 'rate_limited');
       expect(error).toMatchObject({ name: 'TransportError', funds: 'untouched', retry: 'fresh' });
-      // What is left of what Jupiter asked for.
+      // The rest of the pause that Jupiter asked for.
       expect(error.details.retryAfterMs).toBeGreaterThan(10_000);
       expect(error.details.retryAfterMs).toBeLessThanOrEqual(30_000);
     }
     expect([hasty.sent, quotesAsked()]).toEqual([[], 3]);
-    // Another key has limits of its own.
+    // Limits count for each key alone.
     expect(await asking('other', 10_000).quote(3_000_002)).toMatchObject({ inAmount: '3000002' });
     expect(quotesAsked()).toBe(4);
   });

@@ -35,8 +35,8 @@ interface Killed {
 }
 
 /**
- * A purchase of a stream whose process is killed when it has read so much of it, and a payer of the
- * same wallet and journal that comes after it.
+ * Makes a purchase of a stream in a process that is killed when it has read so much of the answer.
+ * Returns a payer with the same wallet and journal that comes after it.
  */
 async function killed(method: string, reads: 'nothing' | 'half' | 'all'): Promise<Killed> {
   const seller = await startSeller((request, response) => {
@@ -67,16 +67,16 @@ async function killed(method: string, reads: 'nothing' | 'half' | 'all'): Promis
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { PATH: process.env['PATH'] },
   });
-  const gone = once(child, 'close');
-  await Promise.race([once(child.stdout, 'data'), gone]);
+  const closed = once(child, 'close');
+  await Promise.race([once(child.stdout, 'data'), closed]);
   child.kill('SIGKILL');
-  expect(await gone).toEqual([null, 'SIGKILL']);
+  expect(await closed).toEqual([null, 'SIGKILL']);
   return { payer, url: seller.url, init };
 }
 
-describe.each(['GET', 'POST'])('a %s whose process is killed', (method) => {
+describe.each(['GET', 'POST'])('a %s of a killed process', (method) => {
   it.each(['nothing', 'half'] as const)(
-    'when it has read %s of the paid answer is not paid again by the next one',
+    'is not paid again by the next process when it has read %s of the paid answer',
     async (reads) => {
       const { payer, url, init } = await killed(method, reads);
       await failureOf(payer.client.fetch(url, init), 'already_spent');
@@ -84,7 +84,7 @@ describe.each(['GET', 'POST'])('a %s whose process is killed', (method) => {
     },
   );
 
-  it('when it has read all of the paid answer has bought what it wanted: the next call buys anew', async () => {
+  it('is paid anew by the next call when the process has read all of the paid answer', async () => {
     const { payer, url, init } = await killed(method, 'all');
     expect(await (await payer.client.fetch(url, init)).text()).toContain('data: 2');
     await until('both are on chain', async () =>

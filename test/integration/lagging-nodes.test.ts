@@ -6,15 +6,15 @@ import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { signedOf, timesSpent } from '../helpers/spends.js';
 
-// Nodes that are honest and behind in one method, or wrong in one number: a purchase is paid once,
-// as the chain shows it.
+// Each node is honest but behind in one method, or wrong in one number.
+// In each case the chain shows that a purchase is paid once.
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
 const journalOf = journalsOfAllKinds();
 
 const url = () => `${sandbox.apiUrl}/usdc`;
 
-/** A payer whose payment settled, and whose answer was lost. */
+/** Returns a payer with a payment that settled and an answer that was lost. */
 async function paidInVain(options: Parameters<typeof payerOn>[2]): Promise<Payer> {
   const payer = await payerOn(sandbox, { USDC: '1' }, options);
   payer.client.on('payment.sent', () =>
@@ -24,9 +24,9 @@ async function paidInVain(options: Parameters<typeof payerOn>[2]): Promise<Payer
   return payer;
 }
 
-describe('a node whose address index is 250 slots behind its tip', () => {
+describe('a client at a node with an address index 250 slots behind its tip', () => {
   it.each(JOURNALS)(
-    'has no payment called unsettled that landed: journal in %s',
+    'calls no landed payment unsettled, with a journal in %s',
     { timeout: 60_000 },
     async (kind) => {
       sandbox.controls.node.lag({ getSignaturesForAddress: 250 });
@@ -50,7 +50,7 @@ describe('a node whose address index is 250 slots behind its tip', () => {
   );
 
   it(
-    'has none called unsettled that no balance shows: what came in unseen is as much as it took',
+    'calls no payment unsettled when an equal amount came in unseen and hides its cost',
     { timeout: 60_000 },
     async () => {
       sandbox.controls.node.lag({ getSignaturesForAddress: 250 });
@@ -72,7 +72,7 @@ describe('a node whose address index is 250 slots behind its tip', () => {
   );
 
   it(
-    'holds up nothing for ever: a payment that never landed is called unsettled once the index has caught up',
+    'calls a payment that never landed unsettled once the index has caught up',
     { timeout: 60_000 },
     async () => {
       const payer = await payerOn(sandbox, { USDC: '1' });
@@ -96,7 +96,7 @@ describe('a node whose address index is 250 slots behind its tip', () => {
   );
 });
 
-describe('a node with one wrong number', () => {
+describe('a client at a node with a wrong number', () => {
   const nodes = () => ['first', 'second'].map((caller) => `${sandbox.rpcUrl}/?caller=${caller}`);
   const paths = [
     ['getLatestBlockhash', 'value.lastValidBlockHeight', -400],
@@ -118,7 +118,7 @@ describe('a node with one wrong number', () => {
   ]);
 
   it.each(rows)(
-    '%s %s by %d, of %s, with a journal in %s: one purchase is paid once',
+    'pays a purchase at most once if %s %s is off by %d, with %s and a journal in %s',
     { timeout: 60_000 },
     async (method, at, by, count, kind) => {
       const rpcUrl = count === 'two nodes' ? nodes() : nodes().slice(0, 1);

@@ -40,18 +40,18 @@ interface Bought {
   readonly response: Response;
   readonly payer: Payer;
   readonly journal: Journal;
-  /** Attempts as they were put on record, in order. */
+  /** Attempts in the order in which they were put on record. */
   readonly written: readonly Attempt[];
   readonly seller: Seller;
   /** Sends the rest of the answer. */
   end(): void;
-  /** Breaks the line. */
+  /** Breaks the connection. */
   cut(): void;
-  /** How many answers broke off, on either side. */
+  /** Number of answers that broke off, on either side. */
   broken(): number;
 }
 
-/** An answer that is paid for, of which the first event has come. */
+/** Buys an answer, and returns it when its first event has come. */
 async function bought(kind: JournalKind = 'memory'): Promise<Bought> {
   const ends: { end(): void; cut(): void }[] = [];
   let broken = 0;
@@ -109,7 +109,7 @@ async function iterate(stream: AsyncIterable<Uint8Array | string>): Promise<stri
   return text;
 }
 
-/** Each way with a journal, of another kind from one to the next. */
+/** Pairs each way with a kind of journal, in turn. */
 function overJournals<T>(
   ways: Readonly<Record<string, T>>,
 ): [name: string, kind: JournalKind, way: T][] {
@@ -170,7 +170,7 @@ const stops: Readonly<Record<string, (response: Response) => Promise<unknown>>> 
     bodyOf(response).pipeThrough(new TextDecoderStream()).cancel(),
 };
 
-/** The same call again pays nothing, and says so. */
+/** Expects the same call to pay nothing, and to fail with already_spent. */
 async function isPaidOnce({ payer, seller }: Bought): Promise<void> {
   await failureOf(payer.client.fetch(seller.url, post), 'already_spent');
   expect([
@@ -191,34 +191,40 @@ async function isDelivered({ payer, journal }: Bought): Promise<readonly boolean
   return all.map(({ delivered }) => delivered);
 }
 
-describe('a paid answer that breaks off is not paid again', () => {
-  it.each(overJournals(readings))('read by %s, over a journal in %s', async (_name, kind, read) => {
-    const one = await bought(kind);
-    const reading = expect(read(one.response)).rejects.toThrow();
-    one.cut();
-    await reading;
-    await isPaidOnce(one);
-  });
+describe('a paid answer that breaks off', () => {
+  it.each(overJournals(readings))(
+    'is not paid again when read by %s, over a journal in %s',
+    async (_name, kind, read) => {
+      const purchase = await bought(kind);
+      const reading = expect(read(purchase.response)).rejects.toThrow();
+      purchase.cut();
+      await reading;
+      await isPaidOnce(purchase);
+    },
+  );
 });
 
-describe('a paid answer whose reader stops half way is not paid again', () => {
-  it.each(overJournals(stops))('%s, over a journal in %s', async (_name, kind, stop) => {
-    const one = await bought(kind);
-    await stop(one.response);
-    await isPaidOnce(one);
-  });
+describe('a paid answer with a reader that stops half way', () => {
+  it.each(overJournals(stops))(
+    'is not paid again: %s, over a journal in %s',
+    async (_name, kind, stop) => {
+      const purchase = await bought(kind);
+      await stop(purchase.response);
+      await isPaidOnce(purchase);
+    },
+  );
 
-  it('is forgotten half read', async () => {
+  it('is not paid again if it is garbage-collected half read', async () => {
     const { payer, seller, broken, written } = await bought();
     const before = broken();
-    // What the chain made of it, and that its answer was lost.
+    // The journal has the settlement, and then the loss of the answer.
     const settled = () =>
       written.filter(({ url, state }) => state === 'settled' && url.endsWith('/forgotten')).length;
     await bodyOf(await payer.client.fetch(`${seller.url}/forgotten`, post))
       .getReader()
       .read();
     await until('it is settled', () => settled() === 1 || undefined);
-    await until('its connection is given up, and that is noted', async () => {
+    await until('its connection is closed, and that is on record', async () => {
       collectGarbage();
       await setImmediate();
       return (broken() > before && settled() === 2) || undefined;
@@ -227,42 +233,45 @@ describe('a paid answer whose reader stops half way is not paid again', () => {
   });
 });
 
-describe('a paid answer that comes to its end is delivered', () => {
-  it.each(overJournals(readings))('read by %s, over a journal in %s', async (_name, kind, read) => {
-    const one = await bought(kind);
-    const reading = read(one.response);
-    one.end();
-    await reading;
-    expect(await isDelivered(one)).toEqual([true]);
-  });
+describe('a paid answer that is read to its end', () => {
+  it.each(overJournals(readings))(
+    'is delivered when read by %s, over a journal in %s',
+    async (_name, kind, read) => {
+      const purchase = await bought(kind);
+      const reading = read(purchase.response);
+      purchase.end();
+      await reading;
+      expect(await isDelivered(purchase)).toEqual([true]);
+    },
+  );
 
-  it('in one clone, though the other was cancelled', async () => {
-    const one = await bought();
-    const copy = one.response.clone();
+  it('is delivered if it was read by one clone and cancelled in the other', async () => {
+    const purchase = await bought();
+    const copy = purchase.response.clone();
     const cancelled = bodyOf(copy).cancel();
-    one.end();
-    expect(await one.response.text()).toBe('data: 1\n\ndata: 2\n\n');
+    purchase.end();
+    expect(await purchase.response.text()).toBe('data: 1\n\ndata: 2\n\n');
     await cancelled;
-    expect(await isDelivered(one)).toEqual([true]);
+    expect(await isDelivered(purchase)).toEqual([true]);
   });
 
-  it('and cancelled after that', async () => {
-    const one = await bought();
-    one.end();
-    const reader = bodyOf(one.response).getReader();
+  it('is delivered if it is cancelled after its end', async () => {
+    const purchase = await bought();
+    purchase.end();
+    const reader = bodyOf(purchase.response).getReader();
     expect(await readAll(reader)).toBe('data: 1\n\ndata: 2\n\n');
     await reader.cancel();
-    expect(await isDelivered(one)).toEqual([true]);
+    expect(await isDelivered(purchase)).toEqual([true]);
   });
 
-  it('and is so on record when it was read, so that the next process knows', async () => {
+  it('is recorded as delivered when it was read, so that the next process knows', async () => {
     const { response, payer, journal, end } = await bought();
     end();
     await response.text();
     expect(await recordOf(payer, journal)).toMatchObject([{ delivered: true }]);
   });
 
-  it.each(['a 204', 'of no bytes'])('with its headers: %s', async (form) => {
+  it.each(['a 204', 'an empty body'])('is delivered with its headers, for %s', async (form) => {
     const seller = await startSeller((request, response) => {
       if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
       void settle(sandbox, request).then((settled) => {
@@ -281,8 +290,8 @@ describe('a paid answer that comes to its end is delivered', () => {
   });
 });
 
-describe('a paid answer that is not read, in a process that goes on', () => {
-  it('is a purchase of its own: an equal call is another one, also of another client', async () => {
+describe('an unread paid answer, in a process that continues', () => {
+  it('counts as a purchase of its own: an equal call pays anew, from any client', async () => {
     const { response, payer, seller } = await bought();
     const [again, other] = [payer.client, payer.again()];
     expect((await again.fetch(seller.url, post)).status).toBe(200);
@@ -290,7 +299,7 @@ describe('a paid answer that is not read, in a process that goes on', () => {
     expect([response.bodyUsed, signedOf(payer, 'payment')]).toEqual([false, 3]);
   });
 
-  it('is paid, as a call with its key is told', async () => {
+  it('is already_spent for a call with the same idempotency key', async () => {
     const { payer, seller } = await bought();
     const keyed = { ...post, idempotencyKey: 'one' };
     const response = await payer.client.fetch(seller.url, keyed);
@@ -298,7 +307,7 @@ describe('a paid answer that is not read, in a process that goes on', () => {
     expect([response.bodyUsed, signedOf(payer, 'payment')]).toEqual([false, 2]);
   });
 
-  it('is delivered once it is forgotten', async () => {
+  it('is delivered once it is garbage-collected', async () => {
     const { payer, journal, seller } = await bought();
     await payer.client.fetch(`${seller.url}/forgotten`, post);
     await until('it counts as delivered', async () => {
@@ -314,8 +323,8 @@ describe('a paid answer that is not read, in a process that goes on', () => {
   });
 });
 
-describe('a paid answer is a response as fetch gives it', () => {
-  it('whose body is one stream, used once', async () => {
+describe('a paid answer, as a Response', () => {
+  it('has a body of one stream, which is used once', async () => {
     const { response, end } = await bought();
     end();
     expect([
@@ -335,7 +344,7 @@ describe('a paid answer is a response as fetch gives it', () => {
     expect(Object.keys(response)).toEqual([]);
   });
 
-  it('whose stream is spent once it was read by a method', async () => {
+  it('has a used stream once a method has read its body', async () => {
     const { response, end } = await bought();
     end();
     const early = bodyOf(response);

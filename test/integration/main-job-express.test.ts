@@ -11,19 +11,19 @@ import { useSandbox } from '../helpers/sandbox.js';
 import { signaturesIn, transactionsIn } from '../helpers/signed-traffic.js';
 
 const SERVICE_KEY = 'service-api-key-5a90cf31';
-/** Secrets of the caller's that are for others than the service. */
+/** Secrets of the caller that the service must not get. */
 const OTHERS: readonly Needle[] = [
   { name: 'the key for Jupiter', text: 'jupiter-api-key-8d2e7b' },
   { name: 'the key for the node', text: 'rpc-provider-key-4f1c9a' },
-  { name: 'what the seller’s address holds', text: 'secret-of-the-address-91ab' },
-  { name: 'what the request’s header holds', text: 'secret-of-the-header-03ce' },
-  { name: 'what its cookie holds', text: 'secret-of-the-cookie-7c55' },
+  { name: 'the query of the seller’s address', text: 'secret-of-the-address-91ab' },
+  { name: 'the value of the request’s header', text: 'secret-of-the-header-03ce' },
+  { name: 'the value of the cookie', text: 'secret-of-the-cookie-7c55' },
 ];
 const [JUPITER_KEY = '', RPC_KEY = '', IN_ADDRESS = '', IN_HEADER = '', IN_COOKIE = ''] =
   OTHERS.map(({ text }) => text);
 /**
- * What is never sent to a service unless its caller chose to submit through it; names of headers
- * come in any case.
+ * Names that reach a service only if its caller chose to submit through it. Names of headers come
+ * in any case.
  */
 const SUBMITTED = /payment-signature|x-payment|signedSwap|signedPayment/i;
 
@@ -46,7 +46,7 @@ beforeAll(async () => {
   );
 });
 beforeEach(async () => {
-  // Each test scans what passed in it alone.
+  // Each test scans the traffic of this test alone.
   line = await tap(Number(new URL(service.url).port));
   return () => line.close();
 });
@@ -58,13 +58,13 @@ const apiUrl = () => `http://127.0.0.1:${line.port}/pay`;
 
 describe('the main job through Express', () => {
   it.each([
-    ['which plans its swap', true, ['POST /pay/api/x402/auto-pay']],
+    ['plans its swap', true, ['POST /pay/api/x402/auto-pay']],
     [
-      'which quotes and builds its swap',
+      'quotes and builds its swap',
       false,
       ['POST /pay/api/x402/auto-pay', 'GET /pay/api/quote', 'POST /pay/api/swap/build'],
     ],
-  ])('sends the service, %s, no secret and nothing signed', async (_, able, calls) => {
+  ])('sends no secret and nothing signed to a service that %s', async (_, able, calls) => {
     plans = able;
     const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '5000000' });
     const client = createClient({
@@ -98,9 +98,9 @@ describe('the main job through Express', () => {
         ([, method = '', path = '']) => `${method} ${path}`,
       ),
     ).toEqual(calls);
-    expect(findNeedles(line.sent, [{ name: 'its key', text: `Bearer ${SERVICE_KEY}` }])).toEqual([
-      'its key',
-    ]);
+    expect(
+      findNeedles(line.sent, [{ name: 'the API key', text: `Bearer ${SERVICE_KEY}` }]),
+    ).toEqual(['the API key']);
     const made = [swapSignature, receipt.payment.payerSignature].map((text) => ({
       name: 'a signature',
       text,
@@ -110,11 +110,11 @@ describe('the main job through Express', () => {
     ).toEqual([]);
     expect(signaturesIn(line.sent)).toEqual([]);
     expect(line.sent).not.toMatch(SUBMITTED);
-    // The swap was built there, by the service, which cannot sign it.
+    // The service built the swap, and cannot sign it.
     expect(transactionsIn(line.received)).toEqual([{ signatures: [] }]);
   });
 
-  it('is no less found if the caller, with no more than fetch and a signer, chose to submit through the service', async () => {
+  it('finds the signatures of a caller that submits through the service', async () => {
     plans = true;
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     const url = `${sandbox.apiUrl}/usdc`;
@@ -138,19 +138,19 @@ describe('the main job through Express', () => {
     expect(signaturesIn(line.sent)).toEqual([...(swap ?? []), ...(payment ?? [])]);
     expect(line.sent).toMatch(SUBMITTED);
     expect(findNeedles(line.sent, keyNeedles(secretBytes(wallet.secretKey)))).toEqual([]);
-    // Wrapped in a header, as a seller is shown it.
+    // The service returns the payment in a header, as a seller gets it.
     expect(signaturesIn(line.received)).toEqual(payment);
   });
 });
 
-/** One step, as a shell script would make it. */
+/** Makes one step of auto-pay, as a shell script would. */
 async function autoPay(body: object): Promise<PaymentResult> {
   const response = await fetch(`${apiUrl()}/api/x402/auto-pay`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'x-api-key': SERVICE_KEY },
     body: JSON.stringify(body),
   });
-  // What the service's own tests hold it to.
+  // The tests of the service check this shape.
   const answer = (await response.json()) as PaymentResult;
   expect({ status: response.status, answer }).toMatchObject({ status: 200 });
   return answer;

@@ -6,7 +6,7 @@ import { useSandbox } from '../helpers/sandbox.js';
 
 const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
 
-test('a swap takes no more than policy.maxInAmount, and the next token is tried instead', async () => {
+test('tries the next token when a swap would take more than policy.maxInAmount', async () => {
   const { secretKey, address } = await sandbox.createWallet({ SOL: '1', BONK: '1000000' });
   const { rpcUrl, jupiterUrl } = sandbox;
   const policy = { maxInAmount: { SOL: '1000' } };

@@ -35,7 +35,7 @@ const TOOL = {
   },
 };
 
-/** Clients of both SDKs, connected to a server of the same one that has the tool. */
+/** Connects a client of each SDK to a server of the same SDK that has the tool. */
 const CONNECT = {
   'SDK v2': async (handler: Handler) => {
     const server = new McpServer({ name: 'seller', version: '1' }, { capabilities: { tools: {} } });
@@ -62,7 +62,7 @@ const CONNECT = {
     const [a, b] = OldTransport.createLinkedPair();
     await Promise.all([server.connect(a), client.connect(b)]);
     onTestFinished(() => client.close());
-    // From here on it checks results against the output schema.
+    // After this call the client checks results against the output schema.
     await client.listTools();
     return client;
   },
@@ -77,7 +77,7 @@ function terms(): Json {
   return { ...rest, resource: { url: 'mcp://tool/search' } };
 }
 
-/** How a server asks for payment, and what makes it of the terms. */
+/** Ways in which a server asks for payment: each makes an answer of the terms. */
 const FORMS: Readonly<Record<string, (asked: Json, sdk: Sdk) => Json>> = {
   'of the specification': (asked) => ({
     isError: true,
@@ -107,7 +107,7 @@ const FORMS: Readonly<Record<string, (asked: Json, sdk: Sdk) => Json>> = {
 
 const RESULT = { structuredContent: { found: 3 }, content: text({ found: 3 }) };
 
-/** A tool that is paid in one form, and a buyer of it. */
+/** Connects a tool that asks for payment in one form with a client that pays. */
 async function market(sdk: Sdk, form: string, more: { readonly afterwards?: () => Json } = {}) {
   const payments: unknown[] = [];
   const ask = () => FORMS[form]?.(terms(), sdk) ?? {};
@@ -143,9 +143,9 @@ async function market(sdk: Sdk, form: string, more: { readonly afterwards?: () =
 }
 
 describe.each(Object.keys(CONNECT) as Sdk[])(
-  'tools that ask for payment, by a client of %s',
+  'tools that ask for payment, called by a client of %s',
   (sdk) => {
-    it.each(Object.keys(FORMS))('are paid in the form %s', async (form) => {
+    it.each(Object.keys(FORMS))('are paid in the payment form %s', async (form) => {
       const { call, payments, signed, address, client } = await market(sdk, form);
       const result = await call('x402');
       expect(result).toMatchObject({ ...RESULT, _meta: { own: 1 } });
@@ -156,7 +156,7 @@ describe.each(Object.keys(CONNECT) as Sdk[])(
         payment: { uiAmount: '0.01' },
         settlement: { success: true },
       });
-      // The caps hold, and count by the address that the caller gave.
+      // The caps hold, and count for the host that the caller gave.
       await failureOf(call('again'), 'budget_exhausted');
       expect([payments.length, signed.length]).toEqual([1, 1]);
       expect(await sandbox.balance(address, 'USDC')).toBe(990_000n);
@@ -165,7 +165,7 @@ describe.each(Object.keys(CONNECT) as Sdk[])(
       );
     });
 
-    it('are not paid twice if they ask again after they were paid', async () => {
+    it('are not paid twice if they ask for payment again after they were paid', async () => {
       const form = 'of the specification';
       const asksAgain = () => FORMS[form]?.(terms(), sdk) ?? {};
       const { call, payments, signed } = await market(sdk, form, { afterwards: asksAgain });
@@ -175,7 +175,7 @@ describe.each(Object.keys(CONNECT) as Sdk[])(
   },
 );
 
-it('leaves results and failures of tools that ask for nothing as they are', async () => {
+it('leaves results and failures of tools that ask for no payment unchanged', async () => {
   const failed = { isError: true, content: text('no such page') };
   const mcp = await CONNECT['SDK v2'](async () => failed);
   const { secretKey } = await sandbox.createWallet({});

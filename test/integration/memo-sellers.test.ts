@@ -38,8 +38,7 @@ async function startFaremeter(extra: Record<string, unknown> = {}): Promise<Sell
       };
       if (!(await faremeterTakes(payload.transaction, terms)))
         return answer(response, 402, { ...envelopeV1([terms]), error: 'Invalid transaction' });
-      // The one that settles is the official facilitator, which knows version 1 by the network's
-      // older name.
+      // The official facilitator settles. It knows version 1 by the older name of the network.
       const headers = { ...request.headers, 'x-payment': named(paymentHeader(request)) };
       const settled = await settle(
         sandbox,
@@ -59,9 +58,7 @@ function named(header: string): string {
   return Buffer.from(JSON.stringify({ ...payment, network: 'solana' })).toString('base64');
 }
 
-/**
- * Pays a seller twice at the same moment; the receipts, and what the memos of both payments say.
- */
+/** Pays a seller twice at the same moment. Returns the receipts and the memos of both payments. */
 async function payTwice(
   url: string,
 ): Promise<{ readonly receipts: readonly Receipt[]; readonly memos: readonly string[] }> {
@@ -85,7 +82,7 @@ async function payTwice(
 }
 
 describe('a version 1 seller', () => {
-  it("with faremeter's facilitator gets a memo in each payment, each another", async () => {
+  it("gets a different memo in each payment with faremeter's facilitator", async () => {
     const seller = await startFaremeter();
     const { receipts, memos } = await payTwice(seller.url);
     await seller.close();
@@ -98,7 +95,7 @@ describe('a version 1 seller', () => {
     expect(seller.paid).toHaveLength(2);
   });
 
-  it("with faremeter's facilitator and a memo of its own gets that one alone", async () => {
+  it("gets its own memo alone with faremeter's facilitator", async () => {
     const seller = await startFaremeter({ memo: 'invoice 7' });
     const { receipts, memos } = await payTwice(seller.url);
     await seller.close();
@@ -107,7 +104,7 @@ describe('a version 1 seller', () => {
   });
 
   it.each(['legacy', 'current'] as const)(
-    'with the official %s facilitator gets no memo',
+    'gets no memo with the official %s facilitator',
     async (facilitator) => {
       const seller = await startLegacySeller(sandbox, { facilitator });
       const { receipts, memos } = await payTwice(`${seller.url}/usdc`);

@@ -6,7 +6,7 @@ import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, startSeller, type SellerHandler } from '../helpers/seller.js';
 import { answer, offerOf, settle } from '../helpers/settling.js';
 
-// A page may go offline between a payment and the answer to it, and a file may never come.
+// A page may go offline between a payment and its answer, so a file may never load.
 const sandbox = await useSandbox({ confirmationMs: 20 });
 const RECOVERY = '../../src/payments/recovery.js';
 const RARE = '../../src/protocols/x402/rare.js';
@@ -22,12 +22,12 @@ afterEach(() => {
   vi.resetModules();
 });
 
-/** Terms that do not say why, so that the body may. */
+/** Terms without a reason, so that the body may give the reason. */
 const terms = () => envelopeV2([offerOf(sandbox)], { error: undefined });
 
 const otherDecimals = () => ({ extra: { feePayer: sandbox.feePayer, decimals: 9 } });
 
-/** The terms in a header, beside which no body is read of an unpaid 402. */
+/** Answers with the terms in a header, so no body is read of an unpaid 402. */
 function answerHeader(response: ServerResponse, said: object): void {
   response.writeHead(402, {
     'content-type': 'application/json',
@@ -37,7 +37,7 @@ function answerHeader(response: ServerResponse, said: object): void {
   response.end('{}');
 }
 
-/** A client without one of its files. */
+/** Returns a client with a file that does not load. */
 async function without(
   file: string,
   load: Load,
@@ -59,7 +59,7 @@ async function without(
     await client.close();
     await seller.close();
   });
-  /** The state of each attempt, and what is in doubt. */
+  /** Returns the state and the doubt of each recorded attempt. */
   const kept = async () => {
     const found = [];
     const owner = { wallet: address, network: SOLANA_MAINNET };
@@ -71,22 +71,25 @@ async function without(
 
 it.each<[string, Load, string]>([
   ['cannot be loaded', offline, 'missing_dependency'],
-  ['never comes', never, 'payment_uncertain'],
-])('what tells a paid 402 %s: the payment is uncertain', async (_, load, code) => {
-  const { client, seller, kept } = await without(RECOVERY, load, (request, response) =>
-    answerTerms(response, terms()),
-  );
-  await expect(client.fetch(seller.url)).rejects.toMatchObject({
-    ...{ code, funds: 'uncertain', retry: 'same' },
-  });
-  expect(seller.seen.filter(isPaid)).toHaveLength(1);
-  expect(await kept()).toEqual([['signed', 'payment_rejected']]);
-});
+  ['never loads', never, 'payment_uncertain'],
+])(
+  'reports the payment as uncertain when the file that handles a paid 402 %s',
+  async (_, load, code) => {
+    const { client, seller, kept } = await without(RECOVERY, load, (request, response) =>
+      answerTerms(response, terms()),
+    );
+    await expect(client.fetch(seller.url)).rejects.toMatchObject({
+      ...{ code, funds: 'uncertain', retry: 'same' },
+    });
+    expect(seller.seen.filter(isPaid)).toHaveLength(1);
+    expect(await kept()).toEqual([['signed', 'payment_rejected']]);
+  },
+);
 
 it.each<[string, Load]>([
   ['cannot be loaded', offline],
-  ['never comes', never],
-])('what reads the body of a paid 402 %s: it is no refusal', async (_, load) => {
+  ['never loads', never],
+])('takes a paid 402 for no refusal when the file that reads its body %s', async (_, load) => {
   const { client, seller, kept } = await without(
     RARE,
     load,
@@ -98,7 +101,7 @@ it.each<[string, Load]>([
   expect(await kept()).toEqual([['signed', 'payment_rejected']]);
 });
 
-it('what reads the body of a paid 402 never comes: the call ends with its caller', async () => {
+it('ends the call with its caller while the reader of a paid 402 never loads', async () => {
   const { client, seller } = await without(
     RARE,
     never,
@@ -113,7 +116,7 @@ it('what reads the body of a paid 402 never comes: the call ends with its caller
   await ended;
 });
 
-it('a header that says that the payment is pending needs no file to be read', async () => {
+it('needs no additional file to read a header that says that the payment is pending', async () => {
   const settled: string[] = [];
   const { client, seller } = await without(
     RARE,
@@ -133,7 +136,7 @@ it('a header that says that the payment is pending needs no file to be read', as
 
 it.each<[string, string, SellerHandler, ClientOptions]>([
   [
-    'what reads the body of an unpaid 402',
+    'the file that reads the body of an unpaid 402',
     RARE,
     (_, response) => {
       response.writeHead(402, { 'content-type': 'application/json' });
@@ -142,30 +145,30 @@ it.each<[string, string, SellerHandler, ClientOptions]>([
     {},
   ],
   [
-    'what words the failure of a node',
+    'the file with the text for a failed node',
     SELDOM,
     (_, response) => answerHeader(response, terms()),
     { rpcUrl: 'http://127.0.0.1:9' },
   ],
   [
-    'what words that a host is denied',
+    'the file with the text for a denied host',
     REASONS,
     (_, response) => answerHeader(response, terms()),
     { policy: { deny: { hosts: ['127.0.0.1'] } } },
   ],
   [
-    'what words that a mint is another',
+    'the file with the text for a changed mint',
     REASONS,
     (_, response) => answerHeader(response, envelopeV2([offerOf(sandbox, otherDecimals())])),
     {},
   ],
   [
-    'what plans for an approval',
+    'the file that plans for an approval',
     SWAPS,
     (_, response) => answerHeader(response, terms()),
     { policy: { approve: () => true } },
   ],
-])('%s never comes: the call ends with its caller', async (_, file, answer, options) => {
+])('ends the call with its caller while %s never loads', async (_, file, answer, options) => {
   const load = vi.fn(never);
   const { client, seller } = await without(file, load, answer, options);
   const caller = new AbortController();
@@ -178,9 +181,9 @@ it.each<[string, string, SellerHandler, ClientOptions]>([
 });
 
 it.each([
-  ['what words that the budget is exhausted', REASONS],
-  ['what frees the budget of calls that have ended', RECOVERY],
-])('%s never comes: the call ends with its caller', async (_, file) => {
+  ['the file with the text of budget_exhausted', REASONS],
+  ['the file that frees the budget of ended calls', RECOVERY],
+])('ends the second call with its caller while %s never loads', async (_, file) => {
   const load = vi.fn(never);
   const { client, seller } = await without(
     file,
@@ -198,7 +201,7 @@ it.each([
   await ended;
 });
 
-it('what lets go of a reserved payment never comes: the call ends', async () => {
+it('ends the call while the file that releases a reserved payment never loads', async () => {
   const { client, seller } = await without(
     RECOVERY,
     never,
@@ -209,7 +212,7 @@ it('what lets go of a reserved payment never comes: the call ends', async () => 
   expect(seller.paid).toEqual([]);
 });
 
-it('what looks a payment up never comes: resume() ends', async () => {
+it('ends resume() while the file that looks up payments never loads', async () => {
   const { client, seller } = await without(SELDOM, never, (request, response) => {
     if (isPaid(request)) request.socket.destroy();
     else answerHeader(response, terms());
@@ -218,7 +221,7 @@ it('what looks a payment up never comes: resume() ends', async () => {
   await expect(client.resume()).rejects.toMatchObject({ code: 'timeout' });
 });
 
-it('looking up a transaction ends with its caller while the file that reads it never loads', async () => {
+it('ends a transaction lookup with its caller while its reader never loads', async () => {
   vi.resetModules();
   const load = vi.fn(never);
   vi.doMock(SELDOM, load);

@@ -42,7 +42,7 @@ async function socketTo({ url }: Service, text?: string): Promise<Socket> {
   return socket;
 }
 
-/** A handler that answers when told, and says when it was asked. */
+/** Returns a handler that answers on release, and a promise of its first request. */
 function heldHandler() {
   let release = (): void => undefined;
   let arrived = (_: Request): void => undefined;
@@ -61,12 +61,12 @@ describe('a caller that is slow on purpose', () => {
     ['in the middle of the headers', HALF],
     ['before the first byte', ''],
     ['in the middle of the body', UNFINISHED_POST],
-  ])('is cut off %s', async (_, text) => {
+  ])('is cut off with 408 %s', async (_, text) => {
     const service = await serving({ headersTimeoutMs: 50, requestTimeoutMs: 100 });
     expect(await readToEnd(await socketTo(service, text))).toMatch(/^HTTP\/1\.1 408 /);
   });
 
-  it('has its call stopped with its connection', async () => {
+  it('has its call aborted with its connection', async () => {
     const { handle, asked } = heldHandler();
     const service = await serving({ headersTimeoutMs: 50, requestTimeoutMs: 100 }, handle);
     const socket = await socketTo(service, UNFINISHED_POST);
@@ -79,8 +79,8 @@ describe('a caller that is slow on purpose', () => {
     expect(signal.aborted).toBe(true);
   });
 
-  it('loses its place if it does not take the answer', async () => {
-    // More than the system takes off a server's hands.
+  it('loses its connection if it does not read the answer', async () => {
+    // More than the buffers of the system take from the server.
     const large = async ({ url }: Request) =>
       new Response(url.endsWith('/large') ? new Uint8Array(50_000_000) : 'small');
     const service = await serving(
@@ -94,10 +94,10 @@ describe('a caller that is slow on purpose', () => {
     );
   });
 
-  it('keeps no other caller waiting, with a thousand connections', async () => {
+  it('delays no other caller with a thousand connections', async () => {
     const service = await serving();
     const slow: Socket[] = [];
-    // No more at once than the system keeps waiting for a busy server.
+    // No more at once than the system queues for a busy server.
     while (slow.length < 1_000)
       slow.push(...(await Promise.all(Array.from({ length: 250 }, () => socketTo(service, HALF)))));
     const answers = await Promise.all(
@@ -109,8 +109,8 @@ describe('a caller that is slow on purpose', () => {
 });
 
 describe('a crowd of callers that are slow in every way', () => {
-  it('is cut off to the last, and keeps no other caller waiting', async () => {
-    // Time enough for honest callers on a machine that is busy.
+  it('is cut off to the last caller, and delays no other caller', async () => {
+    // Enough time for honest callers on a busy machine.
     const service = await serving({ headersTimeoutMs: 1_500, requestTimeoutMs: 3_000 });
     const deep = '['.repeat(60_000);
     const long =
@@ -137,19 +137,19 @@ describe('a crowd of callers that are slow in every way', () => {
   });
 });
 
-describe('what is too much', () => {
-  it('of connections is closed unread', async () => {
+describe('a service, for too much input', () => {
+  it('closes connections above the limit unread', async () => {
     const service = await serving({ maxConnections: 2 });
     const held = [await socketTo(service, HALF), await socketTo(service, HALF)];
     expect(await readToEnd(await socketTo(service, HALF))).toBe('');
     expect(held.map((socket) => socket.destroyed)).toEqual([false, false]);
-    // A place that is left is free again.
+    // A connection that ends makes room for another connection.
     held[0]!.end('x\r\n\r\n');
     expect(await readToEnd(held[0]!)).toMatch(/^HTTP\/1\.1 200 /);
     expect((await rawRequest(`${service.url}/api/health`)).status).toBe(200);
   });
 
-  it('of headers is refused before the handler', async () => {
+  it('refuses headers that are too long before the handler runs', async () => {
     let asked = 0;
     const service = await serving({}, async () => ((asked += 1), new Response()));
     expect(
@@ -161,7 +161,7 @@ describe('what is too much', () => {
     expect(asked).toBe(1);
   });
 
-  it('of a body stays with its sender until it is read', async () => {
+  it('leaves a large body with its sender until the handler reads it', async () => {
     let read = (): void => undefined;
     const reading = new Promise<void>((resolve) => (read = resolve));
     const service = await serving({}, async ({ method, body }) => {
@@ -176,16 +176,16 @@ describe('what is too much', () => {
     );
     sender.write(new Uint8Array(50_000_000));
     await reading;
-    // Each is time in which the rest would have come.
+    // During each request the rest of the body would have time to arrive.
     for (let more = 0; more < 20; more += 1) await rawRequest(service.url);
     expect(sender.writableLength).toBeGreaterThan(0);
   });
 
   it.each([
-    ['if it is refused', 'POST /api/x402/parse-payment HTTP/1.1\r\nContent-Type: application/json'],
-    ['where it is never looked at', 'POST /nowhere HTTP/1.1'],
+    ['that is refused', 'POST /api/x402/parse-payment HTTP/1.1\r\nContent-Type: application/json'],
+    ['of a path that reads no body', 'POST /nowhere HTTP/1.1'],
     ['that comes with a GET', 'GET /api/health HTTP/1.1'],
-  ])('of a body is cut off with its connection %s', async (_, head) => {
+  ])('cuts off the connection of a large body %s', async (_, head) => {
     const length = 50_000_000;
     const sender = await socketTo(
       await serving(),
@@ -196,7 +196,7 @@ describe('what is too much', () => {
     expect(await brokenOff).toBe(true);
   });
 
-  it('of a body leaves the connection fit for the next request', async () => {
+  it('keeps the connection usable after it refused a body', async () => {
     const service = await serving();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const headers = { 'content-type': 'application/json', 'transfer-encoding': 'chunked' };
@@ -208,9 +208,7 @@ describe('what is too much', () => {
 });
 
 describe('requests that are sent ahead of their answers', () => {
-  /**
-   * A handler that says what it was asked for, and how many of its calls there ever were at once.
-   */
+  /** Returns a handler with a record of its requests and of the most calls at the same time. */
   function countingHandler() {
     const asked: string[] = [];
     let underWay = 0;
@@ -233,7 +231,7 @@ describe('requests that are sent ahead of their answers', () => {
   const paths = (from: number, count: number) =>
     Array.from({ length: count }, (_, index) => `/${from + index}`);
 
-  it('are worked for one at a time and answered in their order', async () => {
+  it('are handled one at a time and answered in order', async () => {
     const { handle, asked, most } = countingHandler();
     const text = `${pipelined(16).join('\r\n')}Connection: close\r\n\r\n`;
     const heard = await readToEnd(await socketTo(await serving({}, handle), text));
@@ -242,7 +240,7 @@ describe('requests that are sent ahead of their answers', () => {
     expect(most()).toBe(1);
   });
 
-  it('cost the work for one and the connection if they are without end', async () => {
+  it('cost one call and the connection if they are endless', async () => {
     const asked: string[] = [];
     const stopped: AbortSignal[] = [];
     const service = await serving({}, ({ url, signal }) => {
@@ -255,7 +253,7 @@ describe('requests that are sent ahead of their answers', () => {
     await until('the call is stopped', async () => stopped[0]?.aborted || undefined);
   });
 
-  it('count no more once they are answered', async () => {
+  it('no longer count once they are answered', async () => {
     const { handle } = countingHandler();
     const service = await serving({}, handle);
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -289,11 +287,11 @@ describe('the host that a request names', () => {
     ['localhost/..', 400],
     ['localhost:99999', 400],
     ['[::::]', 404],
-  ])('is on the loopback one of the loopback, unless said otherwise: %s', async (host, status) => {
+  ])('must be a name of the loopback for a service on the loopback: %s', async (host, status) => {
     expect(await statusFor(await serving(), host)).toBe(status);
   });
 
-  it('is one of those that are listed', async () => {
+  it('must be in the list if hosts are listed', async () => {
     const service = await serving({ hosts: ['Pay.example.com', 'pay.example.org:8443'] });
     const asked = [
       'pay.example.com',
@@ -307,7 +305,7 @@ describe('the host that a request names', () => {
     ]);
   });
 
-  it('is any on other addresses, and for a listener that names none', async () => {
+  it('may be any host on other addresses, and for a listener without a list', async () => {
     expect(await statusFor(await serving({ hostname: '0.0.0.0' }), 'pay.example.com')).toBe(200);
     const server = createServer(nodeListener(handler, { hosts: ['pay.example.com'] }));
     expect(() => nodeListener(handler, { hosts: ['https://pay.example.com'] })).toThrow(
@@ -316,7 +314,7 @@ describe('the host that a request names', () => {
     expect(server.listenerCount('request')).toBe(1);
   });
 
-  it('is refused as a problem', async () => {
+  it('is refused with a problem', async () => {
     const { url } = await serving();
     const answer = await rawRequest(`${url}/api/health`, { headers: { host: 'attacker.example' } });
     expect(JSON.parse(answer.text)).toMatchObject({
@@ -351,24 +349,27 @@ describe('a request line', () => {
   });
 });
 
-describe('a method that no Request can hold', () => {
+describe('a method that the class Request refuses', () => {
   it.each([
     ['/api/health', 405, 'GET, HEAD'],
     ['/api/swap/build', 405, 'POST'],
     ['/nowhere', 404, undefined],
-  ])('is refused as a problem that names those of its path: %s', async (path, status, allow) => {
-    const { url } = await serving();
-    const answer = await rawRequest(`${url}${path}`, { method: 'TRACE' });
-    expect(JSON.parse(answer.text)).toMatchObject({
-      status,
-      code: status === 405 ? 'method_not_allowed' : 'not_found',
-    });
-    expect(answer.headers['allow']).toBe(allow);
-  });
+  ])(
+    'is refused as a problem with the allowed methods of the path: %s',
+    async (path, status, allow) => {
+      const { url } = await serving();
+      const answer = await rawRequest(`${url}${path}`, { method: 'TRACE' });
+      expect(JSON.parse(answer.text)).toMatchObject({
+        status,
+        code: status === 405 ? 'method_not_allowed' : 'not_found',
+      });
+      expect(answer.headers['allow']).toBe(allow);
+    },
+  );
 });
 
 describe('a service that closes', () => {
-  it('answers what it was asked, cuts off callers that hold a connection, and takes no more', async () => {
+  it('answers open requests, closes idle connections, and accepts no more', async () => {
     const { handle, asked, release } = heldHandler();
     const service = await serving({}, handle);
     const idle = readToEnd(await socketTo(service));
@@ -385,7 +386,7 @@ describe('a service that closes', () => {
     agent.destroy();
   });
 
-  it('gives what it was asked no longer than it is told to', async () => {
+  it('ends open calls when the grace period is over', async () => {
     const { handle, asked } = heldHandler();
     const service = await serving({}, handle);
     const answer = fetch(service.url);
@@ -403,7 +404,7 @@ describe('a service that closes', () => {
 });
 
 describe('a stream of events', () => {
-  it('is given part by part, until its reader goes', async () => {
+  it('reaches its reader part by part, until the reader cancels', async () => {
     let send = (_: string): void => undefined;
     let gone: Promise<void> | undefined;
     const service = await serving({}, async ({ signal }) => {
@@ -427,7 +428,7 @@ describe('a stream of events', () => {
 });
 
 describe('a handler that throws', () => {
-  it('is answered with 500 and told to the host alone', async () => {
+  it('is answered with 500, and its error goes only to onError', async () => {
     const heard: unknown[] = [];
     const failure = new Error('canary');
     const service = await serving({ onError: (error) => heard.push(error) }, () =>
@@ -454,14 +455,14 @@ describe('the options of serve', () => {
     );
   });
 
-  it('leave it on 127.0.0.1, which no other machine reaches, unless they name an address', async () => {
+  it('keep the service on 127.0.0.1 unless they name an address', async () => {
     const { port } = await serving();
     expect((await fetch(`http://127.0.0.1:${port}/api/health`)).status).toBe(200);
     // Another address of this machine.
     await expect(fetch(`http://127.0.0.2:${port}/api/health`)).rejects.toThrow('fetch failed');
   });
 
-  it('name a port that is in use by an error', async () => {
+  it('fail with EADDRINUSE for a port in use', async () => {
     const { port } = await serving();
     await expect(serve(handler, { port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
   });

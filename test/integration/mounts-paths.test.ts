@@ -18,7 +18,7 @@ const handler = createHandler(fakeTransport().transport, {
   webhooks: fakeRegistry(),
 });
 
-/** Forms of one path that a reader of addresses makes the same, and a framework does not. */
+/** Forms of a path that a URL parser maps to the same path, and a framework does not. */
 const OTHER_FORMS = [
   '/pay/x/../api/webhooks',
   '/pay/./api/webhooks',
@@ -63,7 +63,7 @@ interface Listens {
 async function listening(server: Listens): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   servers.push(() => new Promise<void>((resolve) => server.close(resolve)));
-  // A bound TCP server's address is never a pipe's name or null.
+  // The address of a bound TCP server is never the name of a pipe or null.
   const { port } = server.address() as AddressInfo;
   return `http://127.0.0.1:${port}`;
 }
@@ -74,7 +74,7 @@ const inExpress = (app: express.Express) => {
 };
 
 /**
- * The same handler behind a rule of the framework's own, which lets no caller list or register
+ * Starts the same handler behind a rule of the framework, which lets no caller list or register
  * webhooks.
  */
 const FRAMEWORKS: Readonly<Record<string, () => Promise<string>>> = {
@@ -110,7 +110,7 @@ const FRAMEWORKS: Readonly<Record<string, () => Promise<string>>> = {
   },
 };
 
-/** What is answered to a request line as it stands: no client has a say in it. */
+/** Sends a request line as it stands, since a client would normalize it, and returns the answer. */
 async function answerTo(
   url: string,
   target: string,
@@ -128,8 +128,8 @@ async function answerTo(
   return { status: Number(text.split(' ')[1]), text };
 }
 
-describe.each(Object.entries(FRAMEWORKS))('behind a rule of %s', (_, start) => {
-  it('no other form of a path gets to what the rule keeps', async () => {
+describe.each(Object.entries(FRAMEWORKS))('a service behind a rule of %s', (_, start) => {
+  it('lets no other form of a path past the rule', async () => {
     const url = await start();
     expect((await answerTo(url, DENIED)).status).toBe(403);
     expect((await answerTo(url, '/pay/api/health')).status).toBe(200);
@@ -138,9 +138,9 @@ describe.each(Object.entries(FRAMEWORKS))('behind a rule of %s', (_, start) => {
   });
 });
 
-describe('a path that reads as another', () => {
+describe('a path that normalizes to another path', () => {
   it.each(OTHER_FORMS.filter((form) => form.startsWith('/')))(
-    'is a problem, and served by no listener: %s',
+    'is answered with a problem by the listener: %s',
     async (target) => {
       const service = await serve(handler, { port: 0, hosts: ['127.0.0.1'] });
       servers.push(() => service.close({ graceMs: 0 }));
@@ -154,7 +154,7 @@ describe('a path that reads as another', () => {
 });
 
 describe('express', () => {
-  it('serves the path that it routed on, if a step before changed that', async () => {
+  it('serves the path that it routed on, if middleware changed the path before', async () => {
     const app = express();
     app.use((request, _, next) => {
       request.url = request.url
@@ -178,7 +178,7 @@ describe('express', () => {
     'https:',
     'http:/',
     'https://x\\',
-  ])('takes no word of a proxy for a scheme but the two that there are: %s', async (proto) => {
+  ])('refuses a scheme of the proxy other than http and https: %s', async (proto) => {
     const app = express().set('trust proxy', true);
     app.use('/pay', expressHandler(handler));
     const url = await inExpress(app);
@@ -188,7 +188,7 @@ describe('express', () => {
     expect([status, text]).toEqual([400, expect.stringContaining('"code":"malformed_request"')]);
   });
 
-  it.each(['http', 'https'])('takes the scheme of a proxy: %s', async (proto) => {
+  it.each(['http', 'https'])('uses the scheme that the proxy names: %s', async (proto) => {
     const app = express().set('trust proxy', true);
     const seen: string[] = [];
     app.use(expressHandler(async (request) => (seen.push(request.url), new Response())));
@@ -200,9 +200,9 @@ describe('express', () => {
 });
 
 describe('the handler itself', () => {
-  it('takes the path as it stands in a request that nothing has read as an address', async () => {
+  it('uses the path as written when no code has normalized the request', async () => {
     const request = new Request('https://pay.example.com/pay/api/health');
-    // As a server's own request may be, which is none of the platform's.
+    // Some servers pass a request that is not of the platform's own class.
     const raw = new Proxy(request, {
       get: (target, name) => {
         if (name === 'url') return 'https://pay.example.com/pay/x/../api/health';

@@ -19,26 +19,26 @@ afterEach(async () => {
 const named = (name: string) => MOUNTS.find((mount) => mount.name === name)!;
 
 async function serving(name: string, options: HandlerOptions): Promise<string> {
-  const one = await named(name).start(
+  const mounted = await named(name).start(
     createHandler(fakeTransport().transport, { basePath: '/pay', ...options }),
   );
-  open.push(one);
-  return one.url;
+  open.push(mounted);
+  return mounted.url;
 }
 
-describe.each(['express', 'hono'])('%s', (name) => {
-  it('keeps what is not below the path of the service', async () => {
+describe.each(['express', 'hono'])('the mount of %s', (name) => {
+  it('leaves requests outside the path of the service to the app', async () => {
     const url = await serving(name, {});
     expect(await (await fetch(new URL('/other', url))).text()).toBe('other');
   });
 });
 
-describe('the address of a caller', () => {
+describe('clientAddress', () => {
   it.each([
     ['node', '127.0.0.1'],
     ['express', '203.0.113.7'],
     ['hono', undefined],
-  ])('is for %s what it knows of it', async (name, address) => {
+  ])('is what %s knows: %s', async (name, address) => {
     const seen: unknown[] = [];
     const url = await serving(name, {
       authorize: (request) => (seen.push(clientAddress(request)), true),
@@ -47,7 +47,7 @@ describe('the address of a caller', () => {
     expect(seen).toEqual([address]);
   });
 
-  it('bounds each caller alone', async () => {
+  it('gives each caller a rate limit of its own', async () => {
     const url = await serving('express', {
       rateLimit: rateLimit({ perMinute: 1, keyOf: (request) => clientAddress(request) ?? '' }),
     });
@@ -61,8 +61,8 @@ describe('the address of a caller', () => {
   });
 });
 
-describe('a parser before express', () => {
-  it('may unpack what was sent packed', async () => {
+describe('a body parser before express', () => {
+  it('may decompress the body of a request', async () => {
     const url = await serving('express after express.json()', {});
     const init = {
       method: 'POST',

@@ -63,7 +63,7 @@ describe('the official client on the sandbox', () => {
     ['GET', '/identified', 'USDC', 10_000n],
     ['GET', '/expensive', 'USDC', 2_500_000n],
     ['GET', '/slow', 'USDC', 10_000n],
-  ] as const)('%s %s moves exactly its price in %s', async (method, path, symbol, price) => {
+  ] as const)('pays for %s %s exactly its price in %s', async (method, path, symbol, price) => {
     const {
       result: response,
       received,
@@ -77,7 +77,7 @@ describe('the official client on the sandbox', () => {
     expect(settlement.transaction).toMatch(/^[1-9A-HJ-NP-Za-km-z]{80,90}$/);
   });
 
-  it('gets its JSON body back, and stands in the ledger as settled', async () => {
+  it('gets its JSON body back, and the sandbox records the call as settled', async () => {
     const body = { question: 'what is the time?', n: [1, 2] };
     const response = await pay(`${sandbox.apiUrl}/echo`, {
       method: 'POST',
@@ -90,12 +90,12 @@ describe('the official client on the sandbox', () => {
     expect(last?.paymentHeader).not.toBe('');
   });
 
-  it('takes the free route for nothing', async () => {
+  it('pays nothing for the free route', async () => {
     const { result, spent } = await moved('USDC', () => pay(`${sandbox.apiUrl}/free`));
     expect([result.status, spent]).toEqual([200, 0n]);
   });
 
-  it('puts the memo of the seller on the chain', async () => {
+  it('puts the memo of the seller on chain', async () => {
     const response = await pay(`${sandbox.apiUrl}/memo`);
     const { transaction } = decodePaymentResponseHeader(
       response.headers.get('payment-response') ?? '',
@@ -117,7 +117,7 @@ describe('the official client on the sandbox', () => {
     expect(await answer.text()).toContain('invoice 2041');
   });
 
-  it('offers terms that the official schemas accept', async () => {
+  it('gets terms that the official schemas accept', async () => {
     for (const route of sandbox.routes) {
       const response = await fetch(sandbox.apiUrl + route.path, {
         method: route.methods[0] ?? 'GET',
@@ -126,11 +126,11 @@ describe('the official client on the sandbox', () => {
       const terms = PaymentRequiredV2Schema.parse(
         decodePaymentRequiredHeader(response.headers.get('payment-required') ?? ''),
       );
-      expect(terms.accepts.map((one) => one.amount)).toEqual(
+      expect(terms.accepts.map((entry) => entry.amount)).toEqual(
         route.prices.map((price) => price.amount),
       );
-      for (const one of terms.accepts)
-        expect(one.extra).toMatchObject({ feePayer: sandbox.feePayer });
+      for (const entry of terms.accepts)
+        expect(entry.extra).toMatchObject({ feePayer: sandbox.feePayer });
       expect(terms.accepts[0]?.extra?.['memo']).toBe(route.memo);
       expect(typeof terms.accepts[0]?.extra?.['recentBlockhash']).toBe(
         route.blockhash === true ? 'string' : 'undefined',
@@ -158,14 +158,14 @@ describe('the official client on the sandbox', () => {
     expect([result.status, result.headers.get('location'), spent]).toEqual([303, '/free', 10_000n]);
   });
 
-  it('cannot pay a payee without a token account', async () => {
+  it('gets 402 and pays nothing if the payee has no token account', async () => {
     const { result, spent } = await moved('USDC', () => pay(`${sandbox.apiUrl}/no-account`));
     expect([result.status, spent]).toEqual([402, 0n]);
     const terms = decodePaymentRequiredHeader(result.headers.get('payment-required') ?? '');
     expect(terms.error).toContain('simulation_failed');
   });
 
-  it('gets 402 and keeps its money while the facilitator is stopped, and pays once it is back', async () => {
+  it('pays nothing while the facilitator is down, and pays once it is back', async () => {
     await sandbox.controls.facilitator.stop();
     const refused = await moved('USDC', () => pay(`${sandbox.apiUrl}/usdc`));
     expect(refused.result.status).toBe(402);
@@ -175,14 +175,14 @@ describe('the official client on the sandbox', () => {
     expect([paid.result.status, paid.spent]).toEqual([200, 10_000n]);
   });
 
-  it('loses its money without an answer if settlement lands and its answer is lost', async () => {
+  it('pays without an answer if the reply to its settlement is lost', async () => {
     sandbox.controls.facilitator.fault('/settle', { kind: 'dropAfter', times: 1 });
     const { result, received } = await moved('USDC', () => pay(`${sandbox.apiUrl}/usdc`));
     expect([result.ok, received]).toEqual([false, 10_000n]);
     sandbox.controls.facilitator.clearFaults();
   });
 
-  it('gets the same answer again for the same header under a payment identifier, and 409 for another payment', async () => {
+  it('gets the same answer for the same header, and 409 for another payment', async () => {
     const url = `${sandbox.apiUrl}/identified`;
     const id = 'order-0001-0001-0001';
     const identified = async (): Promise<string> => {
@@ -211,7 +211,7 @@ describe('the official client on the sandbox', () => {
     expect(received).toBe(10_000n);
   });
 
-  it('pays from a browser: CORS exposes the headers and lets the payment header in', async () => {
+  it('can pay from a browser: CORS exposes the terms and allows the payment header', async () => {
     const preflight = await fetch(`${sandbox.apiUrl}/usdc`, {
       method: 'OPTIONS',
       headers: {

@@ -50,23 +50,23 @@ async function paid(by: Payer, path?: string) {
   return decided(response);
 }
 
-describe('a payment that is short, over a service', () => {
-  it('costs one call of it, and the payments that the swap brings more for cost none', async () => {
-    const one = await payer();
-    expect(await paid(one)).toMatchObject({ state: 'settled', swap: { outAmount: '50000' } });
+describe('a payment that lacks tokens, through a service', () => {
+  it('costs one call to the service, and later payments from the same swap cost none', async () => {
+    const buyer = await payer();
+    expect(await paid(buyer)).toMatchObject({ state: 'settled', swap: { outAmount: '50000' } });
     expect(service.calls).toEqual([PLAN]);
-    expect(await paid(one)).toMatchObject({ state: 'settled' });
+    expect(await paid(buyer)).toMatchObject({ state: 'settled' });
     expect(service.calls).toEqual([PLAN]);
-    expect(swapsOf(one)).toBe(1);
+    expect(swapsOf(buyer)).toBe(1);
   });
 
-  it('asks for exactly what it would have had quoted, of the offer alone', async () => {
+  it('asks for a plan of exactly the swap that it would have had quoted', async () => {
     const { BONK, USDT, USDC } = sandbox.mints;
-    const one = await payer(
+    const buyer = await payer(
       { swapFrom: ['USDT', BONK.address], policy: { maxSlippageBps: 30, minSwap: '0.03' } },
       { ...FUNDS, USDT: '0.001' },
     );
-    const receipt = await paid(one);
+    const receipt = await paid(buyer);
     expect(receipt.swap).toMatchObject({ inputMint: BONK.address, outAmount: '30000' });
     expect(service.bodies).toEqual([
       {
@@ -90,69 +90,71 @@ describe('a payment that is short, over a service', () => {
             ],
           },
         },
-        ...{ wallet: one.address, autoSwap: true, limits: { [USDC.address]: '10000' } },
+        ...{ wallet: buyer.address, autoSwap: true, limits: { [USDC.address]: '10000' } },
         ...{ swapFrom: [BONK.address], swapAmount: '30000', slippageBps: 30 },
       },
     ]);
     expect(USDT.address).not.toBe(receipt.swap?.inputMint);
   });
 
-  it('costs one call also if the wallet holds enough that is promised already', async () => {
-    const one = await payer({}, { SOL: '0.5', USDC: '0.01' });
-    const promised = one.client.fetch(url('/slow'));
-    const receipts = await Promise.all([promised.then(decided), paid(one)]);
+  it('costs one call too if the wallet holds enough but has promised it', async () => {
+    const buyer = await payer({}, { SOL: '0.5', USDC: '0.01' });
+    const promised = buyer.client.fetch(url('/slow'));
+    const receipts = await Promise.all([promised.then(decided), paid(buyer)]);
     expect(receipts.map(({ state }) => state)).toEqual(['settled', 'settled']);
     expect(service.calls).toEqual([PLAN]);
-    expect(swapsOf(one)).toBe(1);
+    expect(swapsOf(buyer)).toBe(1);
   });
 
-  it('costs one call also of a transport that is handed over as such', async () => {
-    const one = await payer({ apiUrl: undefined, transport: remote(service.url) });
-    expect(await paid(one)).toMatchObject({ state: 'settled' });
+  it('costs one call through a transport option too', async () => {
+    const buyer = await payer({ apiUrl: undefined, transport: remote(service.url) });
+    expect(await paid(buyer)).toMatchObject({ state: 'settled' });
     expect(service.calls).toEqual([PLAN]);
   });
 
-  it('costs one call also of a service with a journal, which puts nothing of it on record', async () => {
+  it('costs one call to a service with a journal, which records nothing of it', async () => {
     const journal = memoryJournal();
     const kept = await startRecordedService(sandbox, {}, { journal });
-    const one = await payer({ apiUrl: kept.url });
-    expect(await paid(one)).toMatchObject({ state: 'settled', swap: { outAmount: '50000' } });
+    const buyer = await payer({ apiUrl: kept.url });
+    expect(await paid(buyer)).toMatchObject({ state: 'settled', swap: { outAmount: '50000' } });
     expect(kept.calls).toEqual([PLAN]);
     const recorded: string[] = [];
-    for await (const { id } of journal.attempts({ wallet: one.address, network: SOLANA_MAINNET }))
+    for await (const { id } of journal.attempts({ wallet: buyer.address, network: SOLANA_MAINNET }))
       recorded.push(id);
     expect(recorded).toEqual([]);
     await kept.close();
   });
 
-  it('makes one swap for ten at once', async () => {
-    const one = await payer();
-    const receipts = await Promise.all(Array.from({ length: 10 }, () => paid(one)));
+  it('makes one swap for ten payments at once', async () => {
+    const buyer = await payer();
+    const receipts = await Promise.all(Array.from({ length: 10 }, () => paid(buyer)));
     expect(receipts.map(({ state }) => state)).toEqual(receipts.map(() => 'settled'));
-    expect(swapsOf(one)).toBe(1);
+    expect(swapsOf(buyer)).toBe(1);
     expect(new Set(service.calls)).toEqual(new Set([PLAN]));
   });
 
-  it('has what it compares quoted, and the cheapest planned', async () => {
-    const one = await payer({}, { SOL: '0.5' });
-    await paid(one, '/any');
+  it('has each candidate quoted, and only the cheapest planned', async () => {
+    const buyer = await payer({}, { SOL: '0.5' });
+    await paid(buyer, '/any');
     expect(service.calls).toEqual([PLAN, QUOTE, QUOTE]);
   });
 
-  it('has nothing built that is only looked at', async () => {
-    const one = await payer();
-    expect(await one.client.plan(url())).toMatchObject({ swap: { outAmount: '50000' } });
+  it('gets no transaction built by plan()', async () => {
+    const buyer = await payer();
+    expect(await buyer.client.plan(url())).toMatchObject({ swap: { outAmount: '50000' } });
     expect(service.calls).toEqual([QUOTE]);
   });
 
   it('is approved as it was planned', async () => {
-    const one = await payer({ policy: { approve: ({ swap }) => swap?.minOutAmount === '50000' } });
-    await paid(one);
+    const buyer = await payer({
+      policy: { approve: ({ swap }) => swap?.minOutAmount === '50000' },
+    });
+    await paid(buyer);
     expect(service.calls).toEqual([PLAN]);
   });
 });
 
-describe('a plan that is asked for by hand', () => {
+describe('a plan that a caller requests by hand', () => {
   const pay = async (
     apiUrl: string,
     more: object,
@@ -168,14 +170,14 @@ describe('a plan that is asked for by hand', () => {
   };
   const inputOf = ({ swap }: PaymentResult) => swap?.quote.inputMint;
 
-  it('swaps from what it names, in that order', async () => {
+  it('swaps from the tokens that it lists, in that order', async () => {
     const { SOL, USDT } = sandbox.mints;
     expect(inputOf(await pay(service.url, {}))).toBe(USDT.address);
     expect(inputOf(await pay(service.url, { swapFrom: ['SOL', USDT.address] }))).toBe(SOL.address);
     expect(await pay(service.url, { swapFrom: [] })).toMatchObject({ state: 'insufficient_funds' });
   });
 
-  it('swaps from nothing that the service does not swap from', async () => {
+  it('swaps from no token and with no slippage that the service does not allow', async () => {
     const strict = await startRecordedService(
       sandbox,
       {},
@@ -196,7 +198,7 @@ describe('a plan that is asked for by hand', () => {
     await strict.close();
   });
 
-  it('brings what it names, and never less than what is missing', async () => {
+  it('brings the requested amount, and never less than the missing amount', async () => {
     expect(await pay(service.url, { swapAmount: '77777' })).toMatchObject({
       swap: { quote: { minOutAmount: '77777' } },
     });
@@ -221,7 +223,7 @@ describe('a plan that is asked for by hand', () => {
     ['swapAmount', { swapAmount: '-1' }],
     ['swapAmount', { swapAmount: '0' }],
     ['swapAmount', { swapAmount: 5 }],
-  ])('is refused for a wrong %s', async (option, wrong) => {
+  ])('is refused for an invalid %s', async (option, wrong) => {
     const error = await pay(service.url, wrong).catch((caught: unknown) => caught);
     expect(error).toMatchObject({ code: 'invalid_option', details: { option } });
   });
@@ -235,36 +237,36 @@ describe('a service that cannot plan', () => {
     ['hangs', () => new Promise(() => undefined)],
   ];
   it.each(rows)(
-    'and %s is asked for a quote and a build, and for no plan again so soon',
+    'is asked for a quote and a build when it %s, and for no plan in the next call',
     async (_, answer) => {
       service.retell((path) => (path === PLAN ? answer() : undefined));
-      const one = await payer({ timeouts: { service: 2_500 } });
-      expect(await paid(one)).toMatchObject({ state: 'settled' });
+      const buyer = await payer({ timeouts: { service: 2_500 } });
+      expect(await paid(buyer)).toMatchObject({ state: 'settled' });
       const parts = [QUOTE, BUILD];
       expect(service.calls.filter((path) => path !== PLAN)).toEqual(parts);
       expect(service.calls.indexOf(PLAN)).toBe(0);
       const plans = service.calls.length - parts.length;
-      expect(await paid(one, '/usdt')).toMatchObject({ state: 'settled' });
+      expect(await paid(buyer, '/usdt')).toMatchObject({ state: 'settled' });
       expect(service.calls.slice(plans)).toEqual([...parts, ...parts]);
     },
   );
 
-  it('for policy of its own is asked for a quote and a build', async () => {
+  it('is asked for a quote and a build if its own policy refuses the plan', async () => {
     const strict = await startRecordedService(sandbox, {}, { policy: { maxPerPayment: '0.001' } });
-    const one = await payer({ apiUrl: strict.url });
-    expect(await paid(one)).toMatchObject({ state: 'settled' });
+    const buyer = await payer({ apiUrl: strict.url });
+    expect(await paid(buyer)).toMatchObject({ state: 'settled' });
     expect(strict.calls).toEqual([PLAN, QUOTE, BUILD]);
     await strict.close();
   });
 });
 
-/** The plan with another quote or transaction in it. */
+/** Replaces the swap in each plan of the service. */
 function inPlan(change: (swap: SwapTransaction, wallet: string) => unknown): void {
   service.retell(async (path, answer, request) => {
     if (path !== PLAN || !answer.ok) return undefined;
-    // Of a service that is honest below this.
+    // The service below this change is honest.
     const plan = (await answer.json()) as { swap: SwapTransaction };
-    // It was taken as a request for a plan.
+    // The service took it as a request for a plan, so it names a wallet.
     return { ...plan, swap: await change(plan.swap, (request as { wallet: string }).wallet) };
   });
 }
@@ -287,17 +289,20 @@ describe('a service that lies in its plan', () => {
       (quote) => ({ ...quote, outAmount: '150000', minOutAmount: '150000' }),
     ],
     ['with other slippage', (quote) => ({ ...quote, slippageBps: 500 })],
-    ['at a price that is not the market’s', (quote) => taking(quote, 200)],
-    ['with an amount that is none', (quote) => ({ ...quote, maxInAmount: '-1' })],
+    ['at twice the market price', (quote) => taking(quote, 200)],
+    ['with a negative amount', (quote) => ({ ...quote, maxInAmount: '-1' })],
     ['with a fee', (quote) => ({ ...quote, platformFeeBps: 20 })],
   ];
-  it.each(quotes)('by a quote %s is asked for a quote and a build instead', async (_, change) => {
-    inPlan((swap) => ({ ...swap, quote: change(swap.quote) }));
-    const one = await payer();
-    expect(await paid(one)).toMatchObject({ state: 'settled', swap: { outAmount: '50000' } });
-    expect(service.calls.slice(-2)).toEqual([QUOTE, BUILD]);
-    expect(swapsOf(one)).toBe(1);
-  });
+  it.each(quotes)(
+    'is asked for a quote and a build instead if it sends a quote %s',
+    async (_, change) => {
+      inPlan((swap) => ({ ...swap, quote: change(swap.quote) }));
+      const buyer = await payer();
+      expect(await paid(buyer)).toMatchObject({ state: 'settled', swap: { outAmount: '50000' } });
+      expect(service.calls.slice(-2)).toEqual([QUOTE, BUILD]);
+      expect(swapsOf(buyer)).toBe(1);
+    },
+  );
 
   const toAttacker = (): Lie =>
     inTransaction((parts, { wallet }) => ({
@@ -317,12 +322,12 @@ describe('a service that lies in its plan', () => {
       async (swap, wallet) => ({ ...swap, transaction: await builtForMore(swap.quote, wallet) }),
     ],
     [
-      'that brings the output to a stranger',
+      'that sends the output to an attacker',
       (swap, wallet) =>
         told(
-          inInstruction((one, { own }) => ({
-            ...one,
-            accounts: one.accounts.map((meta) =>
+          inInstruction((step, { own }) => ({
+            ...step,
+            accounts: step.accounts.map((meta) =>
               meta.address === own.USDC ? { ...meta, address: ATTACKER } : meta,
             ),
           })),
@@ -330,29 +335,26 @@ describe('a service that lies in its plan', () => {
           wallet,
         ),
     ],
-    [
-      'for a quote that is too good to be true',
-      (swap) => ({ ...swap, quote: taking(swap.quote, 50) }),
-    ],
-    ['that is none', (swap) => ({ ...swap, transaction: Buffer.alloc(200).toString('base64') })],
+    ['for a quote at half the price', (swap) => ({ ...swap, quote: taking(swap.quote, 50) })],
+    ['of zeros', (swap) => ({ ...swap, transaction: Buffer.alloc(200).toString('base64') })],
   ];
-  it.each(transactions)('by a transaction %s gets nothing signed', async (_, change) => {
+  it.each(transactions)('gets nothing signed by a transaction %s', async (_, change) => {
     inPlan(change);
-    const one = await payer();
-    await refusal(sandbox, one, 'unsafe_swap', () => one.client.fetch(url()));
-    expect(one.signed).toEqual([]);
+    const buyer = await payer();
+    await refusal(sandbox, buyer, 'unsafe_swap', () => buyer.client.fetch(url()));
+    expect(buyer.signed).toEqual([]);
     expect(await signaturesOf(sandbox.rpcUrl, ATTACKER)).toEqual([]);
   });
 
-  it('by more in its transaction than the swap gets the swap alone signed', async () => {
+  it('gets only the swap signed by a transaction with an added instruction', async () => {
     inPlan((swap, wallet) => told(toAttacker(), swap, wallet));
-    const one = await payer();
-    expect(await paid(one)).toMatchObject({ state: 'settled' });
+    const buyer = await payer();
+    expect(await paid(buyer)).toMatchObject({ state: 'settled' });
     expect(service.calls).toEqual([PLAN]);
     expect(await signaturesOf(sandbox.rpcUrl, ATTACKER)).toEqual([]);
   });
 
-  it('by another step gets no payment of its own signed', async () => {
+  it('gets no payment of its own signed by another step in place of the plan', async () => {
     service.retell((path) =>
       path === PLAN
         ? {
@@ -362,8 +364,8 @@ describe('a service that lies in its plan', () => {
           }
         : undefined,
     );
-    const one = await payer();
-    expect(await paid(one)).toMatchObject({ state: 'settled' });
+    const buyer = await payer();
+    expect(await paid(buyer)).toMatchObject({ state: 'settled' });
     expect(service.calls).toEqual([PLAN, QUOTE, BUILD]);
   });
 
@@ -400,7 +402,7 @@ describe('a service that lies in its plan', () => {
     });
     const quote = (await (
       await fetch(`${service.url}/api/quote?${query.toString()}`)
-    ).json()) as SwapQuote; // As above.
+    ).json()) as SwapQuote; // The service is honest in this.
     return built(quote, wallet);
   }
 });

@@ -36,7 +36,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Providers that keep what they are given. */
+/** Returns providers that keep the spans and metrics that they get. */
 function recorder() {
   const spans = new InMemorySpanExporter();
   const tracerProvider = new BasicTracerProvider({
@@ -57,7 +57,7 @@ function recorder() {
   };
 }
 
-/** Each span below those around it, such as `a > b`. */
+/** Returns the path of each span through its parents, such as `a > b`. */
 function pathsOf(spans: readonly ReadableSpan[], parent?: string, above = ''): string[] {
   return spans
     .filter(({ parentSpanContext }) => parentSpanContext?.spanId === parent)
@@ -67,7 +67,7 @@ function pathsOf(spans: readonly ReadableSpan[], parent?: string, above = ''): s
     });
 }
 
-/** The same of a tree that the documentation shows by its indents. */
+/** Returns the paths of a tree that the documentation shows by its indents. */
 function shownPaths(text: string): string[] {
   const above: string[] = [];
   return text
@@ -87,7 +87,7 @@ const LABELS = new Set([
 ]);
 
 describe('observe', () => {
-  it('makes the trace of a payment that the documentation shows, and no secret is in it', async () => {
+  it('makes the trace that the documentation shows, without a secret in it', async () => {
     const journal = fileJournal(join(folder, 'payments.jsonl'));
     onTestFinished(() => journal.close());
     const { client: plain, secretKey } = await payerOn(
@@ -138,7 +138,7 @@ describe('observe', () => {
     expect(all).not.toContain(secretKey);
   });
 
-  it('says why a call failed, and takes no name from its seller', async () => {
+  it('records the code of a failed call, and no name from its seller', async () => {
     const { client: plain } = await payerOn(
       sandbox,
       { USDC: '1' },
@@ -167,7 +167,7 @@ describe('observe', () => {
     ]);
   });
 
-  it('keeps calls at the same time apart, and counts what is called on the client itself', async () => {
+  it('keeps simultaneous calls apart, and counts calls of the plain client too', async () => {
     const { client: plain } = await payerOn(sandbox, { USDC: '1' });
     const { options, spans } = recorder();
     const client = observe(plain, options);
@@ -177,13 +177,13 @@ describe('observe', () => {
     );
     await Promise.all(responses.map((response) => settled(response)));
     const paths = pathsOf(spans());
-    const count = (path: string) => paths.filter((one) => one === path).length;
+    const count = (path: string) => paths.filter((found) => found === path).length;
     for (const part of ['exact_change.payment', 'exact_change.payment > GET'])
       expect([part, count(part)]).toEqual([part, 3]);
     expect(count('exact_change.payment > exact_change.confirmation')).toBe(3);
   });
 
-  it('takes of a call what the conventions know, and no secret of its address', () => {
+  it('takes attributes of the conventions from a call, and no secret of its address', () => {
     const url = 'https://user:pass@[::1]:8443/a%0Ab?key=1#x';
     expect(callAttributes({ url, method: 'BREW\n' })).toEqual({
       'http.request.method': '_OTHER',
@@ -193,14 +193,14 @@ describe('observe', () => {
     });
   });
 
-  it('refuses an option that it does not know', async () => {
+  it('refuses an unknown option', async () => {
     const { client } = await payerOn(sandbox);
     expect(() => observe(client, { tracer: 1 } as object)).toThrow(/tracer/);
   });
 });
 
 describe('observeDeliveries', () => {
-  it('makes a span of each delivery, and counts it by its outcome', async () => {
+  it('makes a span of each delivery, and counts the delivery by its outcome', async () => {
     const { options, spans, metrics } = recorder();
     const onDelivery = observeDeliveries(options);
     const report = {

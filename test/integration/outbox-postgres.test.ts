@@ -51,11 +51,11 @@ afterEach(async () => {
 });
 
 function open(over: Partial<PostgresJournalOptions> = {}): Told {
-  const one = withOutbox(
+  const opened = withOutbox(
     postgresJournal({ connectionString: address, outbox: true, ...over } as PostgresJournalOptions),
   );
-  closings.push(() => one.close());
-  return one;
+  closings.push(() => opened.close());
+  return opened;
 }
 
 function ask(text: string, values?: unknown[]): Promise<Record<string, unknown>[]> {
@@ -69,21 +69,21 @@ const jobsIn = (schema = 'exact_change_jobs') =>
   ask(`select data->>'job' as job from ${schema}.job`).then((rows) =>
     rows.map(({ job }) => JSON.parse(String(job)) as NextJob),
   );
-/** Ids of the attempts that a job tells of. */
+/** Ids of attempts with a job for an event of theirs. */
 const toldOf = async () => (await jobsIn()).map(({ event }) => event.data.id);
 const stateOf = async (id: string) =>
-  (await listOf(journal.attempts(owner))).find((one) => one.id === id)?.state;
+  (await listOf(journal.attempts(owner))).find((attempt) => attempt.id === id)?.state;
 
 async function reserved(
   over: Partial<Attempt> = {},
-  one: PostgresJournal = journal,
+  into: PostgresJournal = journal,
 ): Promise<Attempt> {
   const attempt = attemptOf(over);
-  expect(await one.reserve(attempt, [])).toBeUndefined();
+  expect(await into.reserve(attempt, [])).toBeUndefined();
   return attempt;
 }
 
-/** Adds as many jobs as asked for, which are due. */
+/** Adds so many jobs, which are due. */
 async function add(count: number): Promise<void> {
   const { id } = await reserved();
   await journal.release(id);
@@ -98,17 +98,17 @@ async function add(count: number): Promise<void> {
 
 function take(
   over: Partial<Parameters<Outbox['take']>[0]> = {},
-  one: Outbox = outbox,
+  from: Outbox = outbox,
 ): Promise<OutboxJob[]> {
-  return one.take({ limit: 1_000, leaseMs: LEASE_MS, now: Date.now(), ...over });
+  return from.take({ limit: 1_000, leaseMs: LEASE_MS, now: Date.now(), ...over });
 }
 
 interface Member {
   readonly child: ChildProcess;
-  /** What it tells next; undefined once it has ended. */
+  /** Returns its next message, or undefined once it has ended. */
   told(): Promise<unknown>;
   readonly exit: Promise<unknown>;
-  /** What it said besides. */
+  /** Returns what it wrote to standard error. */
   errors(): string;
 }
 
@@ -137,7 +137,7 @@ function startMember(task: object): Member {
 
 if (inChaos)
   describe('several processes on one database', { timeout: 120_000 }, () => {
-    it('never share one of 2,000 jobs, and end all of them', async () => {
+    it('finish 2,000 jobs, each in one process', async () => {
       await add(2_000);
       const members = Array.from({ length: 2 }, () => startMember({ what: 'deliver' }));
       for (const { told } of members) expect(await told()).toBe('ready');
@@ -153,7 +153,7 @@ if (inChaos)
       ]);
     });
 
-    it('make what is missing once, when they begin at the same time', async () => {
+    it('create the missing tables once when they start at the same time', async () => {
       const members = Array.from({ length: 4 }, () => startMember({ what: 'start' }));
       for (const { told } of members) expect(await told()).toBe('ready');
       for (const { child } of members) child.stdin?.write('go\n');
@@ -163,7 +163,7 @@ if (inChaos)
     });
 
     it.each([true, false])(
-      'end by themselves when they have no more to do, and print nothing; journal closed: %s',
+      'end by themselves without output when they have no more work; journal closed: %s',
       async (close) => {
         const { told, exit, errors } = startMember({ what: 'use', close });
         expect([await told(), await told(), await exit, errors()]).toEqual([
@@ -177,14 +177,14 @@ if (inChaos)
     );
   });
 
-unsampled('a listener that asks to be called', () => {
-  it('hears of what others add, also once a connection was lost', async () => {
+unsampled('a listener of the outbox', () => {
+  it('is called for events of other journals, also after a lost connection', async () => {
     const other = open();
     let calls = 0;
     const stop = other.outbox.onAdded(() => (calls += 1));
     const called = async (times: number) =>
       until('it is called', () => (calls > times ? true : undefined));
-    // By what it may have missed before it listened.
+    // The first call comes for events that it may have missed before it listened.
     await called(0);
     const before = calls;
     await journal.release((await reserved()).id);
@@ -208,12 +208,12 @@ unsampled('a listener that asks to be called', () => {
 });
 
 if (inChaos)
-  describe('a process that is killed', { timeout: 120_000 }, () => {
+  describe('a killed process', { timeout: 120_000 }, () => {
     it.each([
       ['before', 'reserved', false],
       ['after', 'abandoned', true],
     ] as const)(
-      'one step %s the commit leaves the attempt %s, and told: %s',
+      'leaves, one step %s the commit, its attempt %s, with its event written: %s',
       async (when, state, isTold) => {
         const id = randomUUID();
         const { child, told, exit } = startMember({ what: 'stop', id, when });
@@ -227,13 +227,13 @@ if (inChaos)
       },
     );
 
-    it('while it writes leaves a job for each attempt that it wrote, and none for another', async () => {
+    it('leaves exactly a job for each written attempt if killed while it writes', async () => {
       const { child, told, exit } = startMember({ what: 'write' });
       const ids = [];
       while (ids.length < 150) ids.push(await told());
       child.kill('SIGKILL');
       await exit;
-      // What it had sent is done or undone once its connections are gone.
+      // Its last statements are done or undone once its connections are gone.
       await ask(
         `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
       );
@@ -244,7 +244,7 @@ if (inChaos)
       expect((await toldOf()).sort()).toEqual([...written].sort());
     });
 
-    it('leaves what it had taken to others, once its lease is over', async () => {
+    it('leaves its taken jobs to other processes once its lease is over', async () => {
       await add(3);
       const now = Date.now();
       const { child, told, exit } = startMember({ what: 'take', leaseMs: LEASE_MS, now });
@@ -258,8 +258,8 @@ if (inChaos)
     });
   });
 
-unsampled('a write that fails', () => {
-  it('for want of its job leaves the attempt as it was', async () => {
+unsampled('a failed write', () => {
+  it('leaves the attempt as it was when the job cannot be written', async () => {
     const [put, released] = [await reserved(), await reserved()];
     await ask('alter table exact_change_jobs.job add constraint full_disk check (false) not valid');
     const error = await failureOf(
@@ -275,16 +275,16 @@ unsampled('a write that fails', () => {
     expect(await toldOf()).toEqual([put.id, released.id]);
   });
 
-  it('since pg-boss drops its job, for want of a queue, leaves the attempt as it was', async () => {
+  it('leaves the attempt as it was when pg-boss drops its job without a queue', async () => {
     const { id } = await reserved();
     await ask(`delete from exact_change_jobs.queue`);
     await failureOf(journal.release(id), 'journal_unavailable');
     expect([await stateOf(id), await jobsIn()]).toEqual(['reserved', []]);
   });
 
-  it('for want of its attempt leaves no job', async () => {
+  it('leaves no job when the attempt cannot be written', async () => {
     const attempt = await reserved();
-    // Refused when all else is done, at the very end of the transaction.
+    // The trigger refuses at the very end of the transaction, when all else is done.
     await ask(
       `create function refuse() returns trigger language plpgsql as $$ begin raise 'no'; end $$`,
     );
@@ -292,7 +292,7 @@ unsampled('a write that fails', () => {
       for each row execute function refuse()`);
     let calls = 0;
     outbox.onAdded(() => (calls += 1));
-    // By what it may have missed before it listened.
+    // The first call comes for events that it may have missed before it listened.
     await until('it is called', () => (calls > 0 ? true : undefined));
     await failureOf(journal.put({ ...attempt, state: 'abandoned' }), 'journal_unavailable');
     await failureOf(journal.release(attempt.id), 'journal_unavailable');
@@ -300,7 +300,7 @@ unsampled('a write that fails', () => {
     expect(await listOf(journal.attempts(owner))).toEqual([attempt]);
   });
 
-  it('for want of a job of that name fails alone, of many that are ended at once', async () => {
+  it('fails alone for a job with an invalid id, among many that finish at once', async () => {
     await add(50);
     const jobs = await take();
     const bad = { ...jobs[0]!, id: 'no uuid' };
@@ -314,7 +314,7 @@ unsampled('a write that fails', () => {
     expect(await jobsIn()).toEqual([]);
   });
 
-  it('while a job is replaced leaves it as it was', async () => {
+  it('leaves the replaced job as it was', async () => {
     await add(1);
     const [job] = await take();
     await ask('alter table exact_change_jobs.job add constraint full_disk check (false) not valid');
@@ -326,7 +326,7 @@ unsampled('a write that fails', () => {
 });
 
 unsampled(
-  'a database',
+  'a database with an outbox',
   () => {
     const endpoint: Endpoint = {
       id: 'one',
@@ -336,16 +336,16 @@ unsampled(
       secrets: [],
       createdAt: 1,
     };
-    /** Every call that an outbox adds to the journal, or changes. */
-    const callsOf = (one: Told, job: OutboxJob): (() => Promise<unknown>)[] => [
-      () => one.put(attemptOf()),
-      () => one.release('one'),
-      () => take({}, one.outbox),
-      () => one.outbox.finish(job, []),
-      () => one.outbox.endpoints(),
-      () => one.outbox.addEndpoint(endpoint, 1),
-      () => one.outbox.changeEndpoint('nobody', () => undefined),
-      () => one.outbox.removeEndpoint('nobody'),
+    /** Returns every call that an outbox adds to the journal, or changes. */
+    const callsOf = (target: Told, job: OutboxJob): (() => Promise<unknown>)[] => [
+      () => target.put(attemptOf()),
+      () => target.release('one'),
+      () => take({}, target.outbox),
+      () => target.outbox.finish(job, []),
+      () => target.outbox.endpoints(),
+      () => target.outbox.addEndpoint(endpoint, 1),
+      () => target.outbox.changeEndpoint('nobody', () => undefined),
+      () => target.outbox.removeEndpoint('nobody'),
     ];
     const aJob = async (): Promise<OutboxJob> => {
       await add(2);
@@ -353,19 +353,19 @@ unsampled(
       return job!;
     };
 
-    it('that ends and comes back has lost nothing: no endpoint, no job, and no event of what was said to be written', async () => {
+    it('keeps every confirmed endpoint, job and event through a kill', async () => {
       const job = await aJob();
       await outbox.addEndpoint(endpoint, 1);
       const attempts = await Promise.all(Array.from({ length: 60 }, () => reserved()));
-      const busy = attempts.map((one) =>
-        journal.put({ ...one, state: 'abandoned' }).then(() => one.id),
+      const busy = attempts.map((attempt) =>
+        journal.put({ ...attempt, state: 'abandoned' }).then(() => attempt.id),
       );
       await Promise.race(busy);
       await postgres.kill();
       const outcomes = await Promise.allSettled(busy);
-      for (const one of outcomes)
-        if (one.status === 'rejected')
-          expect(one.reason).toMatchObject({ code: 'journal_unavailable' });
+      for (const outcome of outcomes)
+        if (outcome.status === 'rejected')
+          expect(outcome.reason).toMatchObject({ code: 'journal_unavailable' });
       for (const call of callsOf(journal, job)) await failureOf(call(), 'journal_unavailable');
       await postgres.start();
 
@@ -374,23 +374,23 @@ unsampled(
         .map(({ id }) => id);
       expect(written).toEqual(
         expect.arrayContaining(
-          outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : [])),
+          outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : [])),
         ),
       );
       const jobs = await jobsIn();
       expect(
         jobs
-          .filter((one) => one.endpoint === undefined)
+          .filter((queued) => queued.endpoint === undefined)
           .map(({ event }) => event.data.id)
           .sort(),
       ).toEqual([...written].sort());
-      expect(jobs.filter((one) => one.endpoint !== undefined)).toHaveLength(2);
+      expect(jobs.filter((queued) => queued.endpoint !== undefined)).toHaveLength(2);
       expect(await outbox.endpoints()).toEqual([endpoint]);
       expect(await take()).toHaveLength(written.length + 1);
       await outbox.finish(job, []);
     });
 
-    it('that falls silent makes each call fail in time, and works again once it speaks', async () => {
+    it('fails each call in time while it is silent, and works once it answers', async () => {
       const wire = await wireTo(address);
       closings.push(() => wire.close());
       const far = open({ connectionString: wire.address, timeoutMs: 1_000 });
@@ -408,7 +408,7 @@ unsampled(
       expect(await jobsIn()).toHaveLength(1);
     });
 
-    it('may fall silent before there are tables', async () => {
+    it('fails calls while it is silent before its tables exist, and works later', async () => {
       const wire = await wireTo(address);
       closings.push(() => wire.close());
       const far = open({ connectionString: wire.address, timeoutMs: 1_000, schema: 'fresh' });
@@ -418,7 +418,7 @@ unsampled(
       expect(await take({}, far.outbox)).toEqual([]);
     });
 
-    it('is left by close() once the calls under way are done, and is gone for those after it', async () => {
+    it('lets close() finish the calls under way, and refuses calls after it', async () => {
       const job = await aJob();
       const many = Array.from({ length: 3 }, () => [
         reserved(),
@@ -447,7 +447,7 @@ unsampled(
 
 unsampled('a journal without an outbox', () => {
   it.each(['before', 'after'] as const)(
-    'that is used %s another one of its schema has an outbox tells of all that it writes from then on',
+    'writes events as soon as its schema has an outbox, if it is first used %s that',
     async (when) => {
       const plain = postgresJournal({ connectionString: address });
       closings.push(() => plain.close());
@@ -468,7 +468,7 @@ unsampled('a journal without an outbox', () => {
     },
   );
 
-  it('is heard by a listener that asks to be called', async () => {
+  it('notifies a listener of the outbox', async () => {
     let calls = 0;
     outbox.onAdded(() => (calls += 1));
     await until('it is called', () => (calls > 0 ? true : undefined));
@@ -479,7 +479,7 @@ unsampled('a journal without an outbox', () => {
     await until('it is called', () => (calls > before ? true : undefined));
   });
 
-  it('keeps none when no journal does', async () => {
+  it('keeps no events if no journal of its schema has an outbox', async () => {
     const plain = postgresJournal({ connectionString: address });
     closings.push(() => plain.close());
     await plain.put({ ...(await reserved({}, plain)), state: 'abandoned' });
@@ -490,8 +490,8 @@ unsampled('a journal without an outbox', () => {
   });
 });
 
-unsampled('tables', () => {
-  it('are made if a journal without an outbox was before, whose attempts are told of from then on', async () => {
+unsampled('the tables of an outbox', () => {
+  it('are created after a journal without an outbox, and keep later events', async () => {
     const plain = postgresJournal({ connectionString: address });
     expect(plain.outbox).toBeUndefined();
     const [before, after] = [await reserved({}, plain), await reserved({}, plain)];
@@ -504,11 +504,13 @@ unsampled('tables', () => {
     expect(await toldOf()).toEqual([after.id]);
   });
 
-  it('of one schema know nothing of those of another, however long their names are', async () => {
+  it('share no job between schemas, however long the names of the schemas are', async () => {
     const names = ['a'.repeat(63), `${'a'.repeat(62)}b`, 'a'.repeat(45), 'user'];
     const journals = names.map((schema) => open({ schema }));
-    await Promise.all(journals.map(async (one) => one.release((await reserved({}, one)).id)));
-    for (const one of journals) expect(await take({}, one.outbox)).toHaveLength(1);
+    await Promise.all(
+      journals.map(async (opened) => opened.release((await reserved({}, opened)).id)),
+    );
+    for (const opened of journals) expect(await take({}, opened.outbox)).toHaveLength(1);
     const schemas = (
       await ask(`select nspname from pg_namespace where nspname like '%\\_jobs'`)
     ).map(({ nspname }) => String(nspname));
@@ -516,7 +518,7 @@ unsampled('tables', () => {
     for (const name of schemas) expect(name.length).toBeLessThanOrEqual(50);
   });
 
-  it('serve a user that may not make any', async () => {
+  it('serve a user without the right to create tables', async () => {
     await add(1);
     const name = `user_${new URL(address).pathname.slice(1)}`;
     await ask(`create role ${name} login password 'plain'`);
@@ -534,8 +536,8 @@ unsampled('tables', () => {
     expect(await jobsIn()).toEqual([]);
   });
 
-  it('may be reached over a pool of the caller, with two connections and types of its own', async () => {
-    // Text for all there is, and what some have for numbers.
+  it('may be reached over a pool with two connections and types of its own', async () => {
+    // Some callers parse every type as text, and 64-bit integers as bigints.
     const types = {
       getTypeParser: (type: number) => (text: string) => (type === 20 ? BigInt(text) : text),
     };
@@ -545,7 +547,7 @@ unsampled('tables', () => {
     const { claims } = borrowed.coordination(owner);
     await claims.take(['one']);
     const attempts = await Promise.all(Array.from({ length: 20 }, () => reserved({}, borrowed)));
-    await Promise.all(attempts.map((one) => borrowed.put({ ...one, state: 'abandoned' })));
+    await Promise.all(attempts.map((attempt) => borrowed.put({ ...attempt, state: 'abandoned' })));
     const jobs = await take({}, borrowed.outbox);
     expect(jobs.map(({ event }) => event.data.id).sort()).toEqual(
       attempts.map(({ id }) => id).sort(),
@@ -556,21 +558,21 @@ unsampled('tables', () => {
   });
 });
 
-unsampled('what waits', () => {
-  it('is kept as it was given, also if the database takes not all text', async () => {
+unsampled('a waiting job', () => {
+  it('keeps its text, also text that the database itself refuses', async () => {
     const attempts = ['\0', '\ud800', "'; drop table exact_change.attempts; --"].map((method) =>
       attemptOf({ method }),
     );
-    for (const one of attempts) {
-      await journal.reserve(one, []);
-      await journal.release(one.id);
+    for (const attempt of attempts) {
+      await journal.reserve(attempt, []);
+      await journal.release(attempt.id);
     }
     expect((await take()).map(({ event }) => event.data.method)).toEqual(
       attempts.map(({ method }) => method),
     );
   });
 
-  it('is dropped neither for its age, nor for the number of its tries, nor by the upkeep of pg-boss', async () => {
+  it('is not dropped for its age, for its tries, or by pg-boss maintenance', async () => {
     await add(3);
     const [first] = await take({ limit: 1 });
     await ask(`update exact_change_jobs.job set created_on = created_on - interval '10 years', start_after = start_after - interval '10 years',
@@ -583,7 +585,7 @@ unsampled('what waits', () => {
     });
     await boss.start();
     for (let round = 0; round < 4; round += 1) {
-      // A lease that is long over, by the clock of the database too.
+      // This lease is long over, also by the clock of the database.
       expect(await take({ now: Date.now() - 1_000, leaseMs: 1, limit: 1 })).toHaveLength(1);
       await boss.maintain();
     }
@@ -594,8 +596,8 @@ unsampled('what waits', () => {
   });
 });
 
-unsampled('an outbox', () => {
-  it.each(['yes', 1, null])('is asked for by true or false, not by %j', (outboxOption) => {
+unsampled('the outbox of postgresJournal', () => {
+  it.each(['yes', 1, null])('accepts true or false for the option, not %j', (outboxOption) => {
     const options: object = {
       connectionString: 'postgres://user:a-secret-word@localhost/payments',
       outbox: outboxOption,
@@ -605,7 +607,7 @@ unsampled('an outbox', () => {
     expect(String(error)).not.toContain('a-secret-word');
   });
 
-  it('without the package pg-boss makes the first call say what to install, before anything is written; when no journal asked for it, it is not missed', async () => {
+  it('fails the first call without pg-boss if a journal of the schema needs it', async () => {
     await open({ schema: 'told' }).outbox.endpoints();
     const missing = {
       name: 'ConfigError',
@@ -623,7 +625,7 @@ unsampled('an outbox', () => {
       const { postgresJournal } = await import('./adapters/journals/postgres.ts');
       const { attemptOf } = await import('./test/helpers/attempts.ts');
       const told = [];
-      // The last finds a schema whose events another journal keeps.
+      // The last journal finds a schema with a journal that keeps events.
       for (const [outbox, schema] of [[true, 'fresh'], [false, 'fresh'], [false, 'told']]) {
         const journal = postgresJournal({ connectionString: process.argv[1], outbox, schema });
         await journal.reserve(attemptOf(), []).then(() => told.push('written'), ({ name, code, message, details }) => told.push({ name, code, message, details }));

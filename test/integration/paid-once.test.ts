@@ -33,17 +33,19 @@ async function selling(handler: Parameters<typeof startSeller>[0]): Promise<Sell
 async function settledOf(payer: Payer): Promise<number> {
   const account = await tokenAccount(payer.address, sandbox.mints.USDC);
   const found = await Promise.all(
-    (await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)),
+    (await signaturesOf(sandbox.rpcUrl, account)).map((signature) =>
+      landed(sandbox.rpcUrl, signature),
+    ),
   );
   return found.filter(
     ({ error, tokens }) =>
-      error === null && tokens.some((one) => one.account === account && one.change < 0n),
+      error === null && tokens.some((entry) => entry.account === account && entry.change < 0n),
   ).length;
 }
 
-describe('a request that was paid for is not paid for again', () => {
+describe('a request with an earlier payment', () => {
   it.each([429, 500, 502, 503, 302, 404])(
-    'while a %i leaves it open: the same payment is presented, whatever retries',
+    'is presented the same payment again while a %i leaves it open',
     async (status) => {
       const payer = await holder();
       const headers: unknown[] = [];
@@ -58,7 +60,7 @@ describe('a request that was paid for is not paid for again', () => {
     },
   );
 
-  it('when the seller raises the price, or names another payee, in the next 402', async () => {
+  it('is not paid again when the next 402 raises the price or names another payee', async () => {
     const payer = await holder();
     let asked = 0;
     const seller = await selling((request, response) => {
@@ -77,7 +79,7 @@ describe('a request that was paid for is not paid for again', () => {
     expect(payments(payer)).toBe(1);
   });
 
-  it('when the token that paid for it is used up, and another would do', async () => {
+  it('is not paid again when its token is used up and the seller takes another token', async () => {
     const payer = await payerOn(sandbox, { USDC: '0.01', USDT: '1' });
     sandbox.controls.facilitator.fault('/settle', { kind: 'dropAfter', times: 1 });
     const entry = (asset: string) =>
@@ -98,7 +100,7 @@ describe('a request that was paid for is not paid for again', () => {
     expect(payments(payer)).toBe(1);
   });
 
-  it('when a redirect leads to another address each time, and never with its payment at another one', async () => {
+  it('is not paid again when its redirect leads to another address each time', async () => {
     const payer = await holder();
     let visits = 0;
     const seller = await selling((request, response) => {
@@ -113,7 +115,7 @@ describe('a request that was paid for is not paid for again', () => {
     expect(new Set(seller.paid.map(({ url: path }) => path))).toEqual(new Set(['/y?sid=1']));
   });
 
-  it('when its body is a form, whose boundary changes each time', async () => {
+  it('is not paid again when its body is a form with another boundary each time', async () => {
     const payer = await holder();
     const seller = await selling((request, response) => {
       if (isPaid(request)) return void request.socket.destroy();
@@ -132,7 +134,7 @@ describe('a request that was paid for is not paid for again', () => {
     expect(payments(payer)).toBe(2);
   });
 
-  it('nor closed for longer than one window, however many answers were lost', async () => {
+  it('is blocked for one window only, however many answers were lost', async () => {
     const payer = await holder({ retryWindow: 0 });
     sandbox.controls.facilitator.fault('/settle', { kind: 'dropAfter', times: 3 });
     const lost = await Promise.allSettled([1, 2, 3].map(() => payer.client.fetch(url('/usdc'))));
@@ -145,7 +147,7 @@ describe('a request that was paid for is not paid for again', () => {
     expect(await settledOf(payer)).toBe(4);
   });
 
-  it('when all the wallet had went into it: not insufficient_funds, but what became of it', async () => {
+  it('reports already_spent when the payment emptied the wallet', async () => {
     const payer = await payerOn(sandbox, { USDC: '0.01' });
     sandbox.controls.facilitator.fault('/settle', { kind: 'dropAfter', times: 1 });
     await failureOf(payer.client.fetch(url('/usdc')), 'payment_rejected');
@@ -153,7 +155,7 @@ describe('a request that was paid for is not paid for again', () => {
     expect([payments(payer), await settledOf(payer)]).toEqual([1, 1]);
   });
 
-  it('however long the first call took: spent is told once before the window starts', async () => {
+  it('reports already_spent once before the window, however long the call took', async () => {
     const payer = await holder({ retryWindow: 0 });
     sandbox.controls.facilitator.fault('/settle', { kind: 'dropAfter', times: 1 });
     await failureOf(payer.client.fetch(url('/usdc')), 'payment_rejected');
@@ -162,8 +164,8 @@ describe('a request that was paid for is not paid for again', () => {
   });
 });
 
-describe('a process that ends while it tells that a purchase is paid', () => {
-  it('keeps the way closed for ten windows, as its caller may not have heard, and no longer', async () => {
+describe('a process that ends while it reports a paid purchase', () => {
+  it('blocks an equal call for ten windows, as its caller may not have heard', async () => {
     const inner = memoryJournal();
     const put = (attempt: Parameters<typeof inner.put>[0]) =>
       attempt.toldAt === undefined
@@ -184,7 +186,7 @@ describe('a process that ends while it tells that a purchase is paid', () => {
 });
 
 describe('an idempotency key', () => {
-  it('never carries a payment to another place, and is refused for another request', async () => {
+  it('never carries a payment to another host, and is refused for another request', async () => {
     const payer = await holder();
     const good = await selling((request, response) => {
       if (isPaid(request)) return void request.socket.destroy();
@@ -211,7 +213,7 @@ describe('an idempotency key', () => {
     expect([evil.paid.length, payments(payer)]).toEqual([0, 1]);
   });
 
-  it('is one purchase for as long as it is known, however old', async () => {
+  it('stands for one purchase for as long as it is known, however old', async () => {
     const payer = await holder({ retryWindow: 0 });
     const buy = () => payer.client.fetch(url('/usdc'), { idempotencyKey: 'order' });
     expect((await buy()).status).toBe(200);
@@ -219,7 +221,7 @@ describe('an idempotency key', () => {
     expect(payments(payer)).toBe(1);
   });
 
-  it('that is empty is none', async () => {
+  it('counts as no key if it is empty', async () => {
     const payer = await holder();
     for (const path of ['/usdc', '/memo'])
       expect((await payer.client.fetch(url(path), { idempotencyKey: '' })).status).toBe(200);
@@ -228,7 +230,7 @@ describe('an idempotency key', () => {
 });
 
 describe('a node that hangs', () => {
-  it('does not keep a caller that gives up', async () => {
+  it('does not keep a caller that aborts', async () => {
     const payer = await holder();
     sandbox.controls.node.fault('getGenesisHash', { kind: 'hang' });
     try {
@@ -245,8 +247,8 @@ describe('a node that hangs', () => {
   });
 });
 
-describe('a journal', () => {
-  it('that is slow makes no call take another for lost', async () => {
+describe('the journal of a client', () => {
+  it('makes no call take another payment for lost when it is slow', async () => {
     const inner = memoryJournal();
     const slow = {
       ...inner,
@@ -263,7 +265,7 @@ describe('a journal', () => {
     );
   });
 
-  it('that fails after the answer loses no answer', async () => {
+  it('loses no answer when it fails after the answer', async () => {
     const inner = memoryJournal();
     let full = false;
     const journal = {
@@ -283,7 +285,7 @@ describe('a journal', () => {
     );
   });
 
-  it('that cannot write what became of a payment leaves it uncertain, by type', async () => {
+  it('leaves a payment uncertain when it cannot record the settlement', async () => {
     const inner = memoryJournal();
     const journal = {
       ...inner,
@@ -299,7 +301,7 @@ describe('a journal', () => {
   });
 
   it.each(['reserve', 'put'] as const)(
-    'that fails in %s before anything left is a typed error, and nothing was sent',
+    'fails the call with a typed error and sends nothing when %s fails before a payment',
     async (name) => {
       const inner = memoryJournal();
       const payer = await holder({
@@ -317,7 +319,7 @@ describe('a journal', () => {
     },
   );
 
-  it('keeps a signed swap whose caller gave up, and frees its budget', async () => {
+  it('keeps a signed swap and frees its budget when the caller aborts', async () => {
     const journal = memoryJournal();
     const payer = await payerOn(sandbox, { SOL: '0.1' }, { autoSwap: true, journal });
     const controller = new AbortController();

@@ -12,7 +12,7 @@ const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
 
 const PLACE = 'https://seller.example/premium';
 
-/** Terms as a body holds them, before any code has read them. */
+/** Terms as a body holds them, unread. */
 const body = (more: object = {}) => ({
   x402Version: 2,
   accepts: [
@@ -29,11 +29,11 @@ const body = (more: object = {}) => ({
   ...more,
 });
 
-/** As a caller in JavaScript may give it. */
+/** A caller in JavaScript may pass any value. */
 const unread = (value: unknown) => value as PaymentRequired;
 
-describe('client.pay() that fails after its swap landed', () => {
-  it('says so: swapped, the swap in moved, and an event', async () => {
+describe('client.pay(), when it fails after its swap landed', () => {
+  it('reports the funds as swapped, the swap in moved, and an event', async () => {
     const { address, secretKey } = await sandbox.createWallet({ SOL: '1' });
     const { signer } = recordingSigner(address, secretKey);
     const signMessage = (message: Uint8Array, intent: SigningIntent) =>
@@ -66,8 +66,8 @@ describe('client.pay() that fails after its swap landed', () => {
   });
 });
 
-describe('terms given to client.pay() as an object', () => {
-  it('are not believed about where they come from: the caps of another host would count', async () => {
+describe('terms that client.pay() gets as an object', () => {
+  it('are not trusted for their address: caps of another host would count', async () => {
     const policy = { maxPerHost: { 'seller.example': '0.001' } };
     const payer = await payerOn(sandbox, { USDC: '1' }, { policy });
     const lie = unread(body({ url: 'https://cheap.example/' }));
@@ -76,7 +76,7 @@ describe('terms given to client.pay() as an object', () => {
     expect(payer.signed).toEqual([]);
   });
 
-  it('say where they come from if this library has read them there', async () => {
+  it('keep their address if this library read them there', async () => {
     const payer = await payerOn(sandbox, { USDC: '1' });
     const terms = parsePaymentRequired({
       url: PLACE,
@@ -84,13 +84,13 @@ describe('terms given to client.pay() as an object', () => {
     });
     const { receipt } = await payer.client.pay(unread(terms));
     expect(receipt.url).toBe(PLACE);
-    // A copy may be any party's.
+    // Any party may have made a copy.
     expect(
       (await failureOf(payer.client.pay(unread({ ...terms })), 'invalid_option')).details,
     ).toEqual({ option: 'url' });
   });
 
-  it('are read anew, as a body is: no prototype, getter or excess comes through', async () => {
+  it('are read like a body: no prototype, getter or additional field gets through', async () => {
     const payer = await payerOn(sandbox, { USDC: '1' });
     const pay = (given: unknown) => payer.client.pay(unread(given), { url: PLACE });
     let reads = 0;
@@ -109,7 +109,7 @@ describe('terms given to client.pay() as an object', () => {
     const many = { x402Version: 2, accepts: Array.from({ length: 1_000 }, () => entry) };
     await failureOf(pay(many), 'malformed_payment_required');
     await failureOf(pay({ hello: 'world' }), 'malformed_payment_required');
-    // What a parsed body calls status and headers makes it no response.
+    // Fields named status and headers in a parsed body do not make it a response.
     await failureOf(
       pay({ ...body(), status: 402, headers: {}, url: PLACE, accepts: [] }),
       'malformed_payment_required',

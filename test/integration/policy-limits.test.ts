@@ -17,7 +17,7 @@ const rich = (policy: Policy, options: ClientOptions = {}) =>
 const held = ({ address }: Payer) => tokenAmount(sandbox.rpcUrl, address, sandbox.mints.USDC);
 const host = () => new URL(sandbox.apiUrl).host;
 
-/** What is used of a cap. */
+/** Returns the used amounts of a cap. */
 async function used({ client }: Payer, name: string): Promise<string[]> {
   return (await client.spent()).filter(({ cap }) => cap === name).map((cap) => cap.used);
 }
@@ -34,10 +34,7 @@ async function selling(change: Record<string, unknown> = {}): Promise<Seller> {
   return seller;
 }
 
-/**
- * Caps with room for five payments of a cent in USDC to one seller, and what spent() shows of each
- * when they are full.
- */
+/** Caps with room for five payments of a cent in USDC to one seller, and their rows when full. */
 const FIVE: readonly (readonly [name: string, policy: () => Policy, full: () => CapUse])[] = [
   ['maxPerDay', () => ({ maxPerDay: '0.05' }), () => use('maxPerDay', { windowMs: 86_400_000 })],
   ['maxPerHour', () => ({ maxPerHour: '0.05' }), () => use('maxPerHour', { windowMs: 3_600_000 })],
@@ -92,12 +89,12 @@ const FIVE: readonly (readonly [name: string, policy: () => Policy, full: () => 
     () => use('limits[0]', { mint: sandbox.mints.USDC.address }),
   ],
   [
-    'how many in a minute',
+    'a number in a minute',
     () => limited({ payments: 5, per: 'minute' }),
     () => inUnits('5', 'payments', { windowMs: 60_000 }),
   ],
   [
-    'how many for each payee and host',
+    'a number for each payee and host',
     () => limited({ payments: 5, per: 'total', host: '*', payee: '*' }),
     () => inUnits('5', 'payments', { host: '127.0.0.1', payee: sandbox.merchant }),
   ],
@@ -116,8 +113,8 @@ const inUnits = (all: string, unit: string, change: Partial<CapUse> = {}): CapUs
   ...change,
 });
 
-describe('20 parallel calls of a cent if there is room for five', () => {
-  it.each(FIVE)('%s: five are paid, and fifteen refused', async (_, policy, whenFull) => {
+describe('a client, for 20 parallel calls of a cent under a cap with room for five', () => {
+  it.each(FIVE)('pays five and refuses fifteen: %s', async (_, policy, whenFull) => {
     const payer = await rich(policy());
     const outcomes = await Promise.all(
       Array.from({ length: 20 }, (__, n) =>
@@ -127,7 +124,7 @@ describe('20 parallel calls of a cent if there is room for five', () => {
         ),
       ),
     );
-    const count = (outcome: string) => outcomes.filter((one) => one === outcome).length;
+    const count = (outcome: string) => outcomes.filter((found) => found === outcome).length;
     expect([count('200'), count('budget_exhausted')]).toEqual([5, 15]);
     expect(payer.signed.length).toBe(5);
     expect(await held(payer)).toBe(1_000_000n - 50_000n);
@@ -142,13 +139,13 @@ describe('20 parallel calls of a cent if there is room for five', () => {
       used: row.used,
       unit: row.unit,
     });
-    // Only what leaves a window makes room.
+    // Only payments that leave a window make room.
     expect(error.retry).toBe(row.windowMs === undefined ? 'never' : 'fresh');
   });
 });
 
 describe('a cap that is full', () => {
-  it('for each host leaves other hosts their own room, and shows a row for each', async () => {
+  it('leaves other hosts their room if it is for each host, with a row for each', async () => {
     const payer = await rich(limited({ payments: 1, per: 'total', host: '*' }));
     const seller = await selling();
     const elsewhere = seller.url.replace('127.0.0.1', 'localhost');
@@ -161,14 +158,14 @@ describe('a cap that is full', () => {
     expect(
       (await payer.client.spent())
         .filter(({ cap }) => cap === 'limits[0]')
-        .map((one) => [one.host, one.used]),
+        .map((row) => [row.host, row.used]),
     ).toEqual([
       ['127.0.0.1', '1'],
       ['localhost', '1'],
     ]);
   });
 
-  it('for each payee leaves other payees their own room', async () => {
+  it('leaves other payees their own room if it is for each payee', async () => {
     const payer = await rich(limited({ usd: '0.01', per: 'day', payee: '*' }));
     const other = await sandbox.createWallet({ USDC: '0' });
     const seller = await selling({ payTo: other.address });
@@ -181,14 +178,14 @@ describe('a cap that is full', () => {
     expect((await used(payer, 'limits[0]')).length).toBe(2);
   });
 
-  it('for a mint leaves others alone', async () => {
+  it('leaves other mints alone if it is for a mint', async () => {
     const payer = await rich(limited({ amount: 10_000n, mint: 'USDC', per: 'hour' }));
     expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
     await refusal(sandbox, payer, 'budget_exhausted', () => payer.client.fetch(url('/memo')));
     expect((await payer.client.fetch(url('/usdt'))).status).toBe(200);
   });
 
-  it('of several that a payment needs, the one without room is named, and takes nothing of the others', async () => {
+  it('is named if it has no room, and the payment takes nothing from its other caps', async () => {
     const payer = await rich({
       maxPerHour: '0.05',
       maxTotal: '0.015',
@@ -206,7 +203,7 @@ describe('a cap that is full', () => {
       unit: 'USD',
     });
     expect(error.retry).toBe('never');
-    expect((await payer.client.spent()).map(({ cap, used: one }) => [cap, one])).toEqual([
+    expect((await payer.client.spent()).map(({ cap, used: amount }) => [cap, amount])).toEqual([
       ['maxPerHour', '0.01'],
       ['maxPerDay', '0.01'],
       ['maxTotal', '0.01'],
@@ -215,7 +212,7 @@ describe('a cap that is full', () => {
     ]);
   });
 
-  it('that is 0 allows nothing', async () => {
+  it('allows nothing if it is 0', async () => {
     const payer = await rich(limited({ payments: 0, per: 'minute', host: '*' }));
     await refusal(sandbox, payer, 'budget_exhausted', () => payer.client.fetch(url('/usdc')));
     expect(await used(payer, 'limits[0]')).toEqual([]);
@@ -240,7 +237,7 @@ describe('a limit on single payments', () => {
     ['for a host', () => ({ usd: '0.009999', per: 'payment', host: '127.0.0.1' }), '0.01'],
     ['for each payee', () => ({ usd: '0.009999', per: 'payment', payee: '*' }), '0.01'],
   ];
-  it.each(cases)('%s refuses what is above it, and nothing else', async (_, limit, amount) => {
+  it.each(cases)('refuses only payments above it: %s', async (_, limit, amount) => {
     const payer = await rich(limited(limit()));
     const error = await refusal(sandbox, payer, 'amount_over_limit', () =>
       payer.client.fetch(url('/usdc')),
@@ -258,13 +255,13 @@ describe('a mint without a price', () => {
     return payerOn(sandbox, { BONK: '1000000' }, { policy });
   };
 
-  it('is not paid under a limit over time alone', async () => {
+  it('is not paid if the only limit is in dollars over time', async () => {
     const payer = await unpriced(limited({ usd: '1', per: 'day' }));
     expect((await failureOf(payer.client.fetch(url('/bonk')))).funds).toBe('untouched');
     expect(payer.signed).toEqual([]);
   });
 
-  it('is paid within caps in its base units, and no more', async () => {
+  it('is paid within caps in its base units, and not beyond them', async () => {
     const price = 123_456_789n;
     const payer = await unpriced({
       maxAmount: { [sandbox.mints.BONK.address]: price },
@@ -285,13 +282,13 @@ describe('a mint without a price', () => {
   });
 });
 
-describe('a payment that came to nothing', () => {
+describe('a failed payment', () => {
   it.each([
     ['maxTotal', { maxTotal: '0.01' }, '0.01'],
     ['limits[0]', { limits: [{ payments: 1, per: 'total', host: '*', payee: '*' }] }, '1'],
     ['limits[0]', { limits: [{ amount: '10000', mint: 'USDC', per: 'minute' }] }, '10000'],
   ] as const)(
-    'holds its share of %s until that is proved, and gives it back then',
+    'holds its share of %s until the chain proves that it failed, and frees the share then',
     async (cap, policy, all) => {
       const payer = await rich(policy);
       sandbox.controls.facilitator.fault('/verify', { kind: 'status', status: 500, times: 1 });
@@ -299,18 +296,20 @@ describe('a payment that came to nothing', () => {
       expect(await used(payer, cap)).toEqual([all]);
       await failureOf(payer.client.fetch(url('/memo')), 'budget_exhausted');
       sandbox.controls.node.warp();
-      await until('it is given back', async () =>
-        (await used(payer, cap)).every((one) => one === '0') ? true : undefined,
+      await until('it is freed', async () =>
+        (await used(payer, cap)).every((amount) => amount === '0') ? true : undefined,
       );
       expect((await payer.again().fetch(url('/memo'))).status).toBe(200);
       expect(await used(payer, cap)).toEqual([all]);
       const account = await tokenAccount(payer.address, sandbox.mints.USDC);
       const found = await Promise.all(
-        (await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)),
+        (await signaturesOf(sandbox.rpcUrl, account)).map((signature) =>
+          landed(sandbox.rpcUrl, signature),
+        ),
       );
       expect(
         found.filter(({ tokens }) =>
-          tokens.some((one) => one.account === account && one.change < 0n),
+          tokens.some((entry) => entry.account === account && entry.change < 0n),
         ).length,
       ).toBe(1);
     },

@@ -26,7 +26,7 @@ async function selling(handler: SellerHandler): Promise<Seller> {
   return seller;
 }
 
-/** Asks for any of some offers, and thanks for what it is paid. */
+/** Offers these terms, and answers 200 to any payment. */
 const asking =
   (offers: () => readonly unknown[]): SellerHandler =>
   (request, response) => {
@@ -36,9 +36,7 @@ const asking =
 const inUsdc = (change = {}) => offerOf(sandbox, change);
 const inUsdt = (change = {}) => offerOf(sandbox, { asset: sandbox.mints.USDT.address, ...change });
 
-/**
- * A world in which every name but the sandbox's own is this seller: what a resolver does elsewhere.
- */
+/** A `fetch` with each name but those of the sandbox resolved to this seller. */
 const everywhere =
   (seller: Seller): typeof fetch =>
   async (input, init) => {
@@ -65,7 +63,7 @@ async function refused(
 describe('a host', () => {
   const host = () => new URL(sandbox.apiUrl).host;
 
-  it('that is denied is not paid, and is named with the list', async () => {
+  it('is not paid if it is denied, and the error names the host and the list', async () => {
     await refused({ deny: { hosts: ['127.0.0.1'] } }, `${sandbox.apiUrl}/usdc`, {
       list: 'deny.hosts',
       value: host(),
@@ -76,7 +74,7 @@ describe('a host', () => {
     });
   });
 
-  it('that is not among the allowed is not paid', async () => {
+  it('is not paid if it is not on the allow list', async () => {
     await refused({ allow: { hosts: ['api.example.com'] } }, `${sandbox.apiUrl}/usdc`, {
       list: 'allow.hosts',
       value: host(),
@@ -87,14 +85,14 @@ describe('a host', () => {
     });
   });
 
-  it('that is allowed is paid, and one that is denied too is not', async () => {
+  it('is paid if it is allowed, and not if it is also denied', async () => {
     const payer = await payerWith({ allow: { hosts: ['127.0.0.1'] } });
     expect((await payer.client.fetch(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
     const both = { allow: { hosts: ['127.0.0.1'] }, deny: { hosts: [host()] } };
     await refused(both, `${sandbox.apiUrl}/usdc`, { list: 'deny.hosts', value: host() });
   });
 
-  it('that is denied is served what is free', async () => {
+  it('gets free requests if it is denied', async () => {
     const payer = await payerWith({ deny: { hosts: ['127.0.0.1'] } });
     expect((await payer.client.fetch(`${sandbox.apiUrl}/free`)).status).toBe(200);
   });
@@ -109,7 +107,7 @@ describe('a host', () => {
     ['xn--bcher-kva.example', 'https://BÜCHER.example./'],
     ['*.example.com', 'https://a.B.example.com:1/'],
     ['[::1]', 'http://[0:0:0:0:0:0:0:1]:80/'],
-  ])('denied as %s is not paid as %s', async (entry, url) => {
+  ])('matches the entry %s when called as %s', async (entry, url) => {
     const seller = await selling(asking(() => [inUsdc()]));
     await refused(
       { deny: { hosts: [entry] } },
@@ -129,10 +127,10 @@ describe('a host', () => {
     ['example.com', 'https://example.com@evil.test/'],
     ['*.example.com', 'https://example.com/'],
     ['example.com:8443', 'https://example.com/'],
-  ])('allowed as %s does not allow %s', async (entry, url) => {
+  ])('does not match the allowed entry %s when called as %s', async (entry, url) => {
     const seller = await selling(asking(() => [inUsdc()]));
     const { username, password, href } = new URL(url);
-    // fetch takes no name or password in an address.
+    // fetch() refuses a user name or password in an address.
     const plain = username === '' && password === '' ? href : href.replace(`${username}@`, '');
     await refused(
       { allow: { hosts: [entry] } },
@@ -143,7 +141,7 @@ describe('a host', () => {
     expect(seller.paid).toEqual([]);
   });
 
-  it('that a redirect leads to is the one that is judged', async () => {
+  it('is judged by the target of a redirect', async () => {
     const far = await selling(asking(() => [inUsdc()]));
     const near = await selling((_, response) =>
       response.writeHead(302, { location: `${far.url}/there` }).end(),
@@ -160,7 +158,7 @@ describe('a host', () => {
     expect((await payer.client.fetch(near.url)).status).toBe(200);
   });
 
-  it('that is refused is asked no price for', async () => {
+  it('causes no price request if it is refused', async () => {
     const payer = await payerWith({ deny: { hosts: ['127.0.0.1'] } }, { autoSwap: true });
     const { aggregator } = sandbox.controls;
     const before = aggregator.calls();
@@ -170,7 +168,7 @@ describe('a host', () => {
     expect(aggregator.calls()).toBe(before);
   });
 
-  it('counts for client.pay by the address that it is given, and for client.plan', async () => {
+  it('is judged by the given address for pay(), and for plan()', async () => {
     const payer = await payerWith({ deny: { hosts: ['api.example.com'] } });
     const unpaid = await fetch(`${sandbox.apiUrl}/usdc`);
     await refusal(sandbox, payer, 'not_allowed', () =>
@@ -234,13 +232,13 @@ describe('an offer', () => {
     ],
   ];
 
-  it.each(cases)('%s is not paid', async (_, policy, details) => {
+  it.each(cases)('is not paid if it is %s', async (_, policy, details) => {
     const seller = await selling(asking(() => [inUsdc()]));
     await refused(policy(), seller.url, details());
     expect(seller.paid).toEqual([]);
   });
 
-  it.each(cases)('%s is not paid in version 1 either', async (_, policy, details) => {
+  it.each(cases)('is not paid in version 1 if it is %s', async (_, policy, details) => {
     const seller = await selling((_request, response) =>
       answer(response, 402, envelopeV1([offerV1Of(sandbox)])),
     );
@@ -251,7 +249,7 @@ describe('an offer', () => {
   it.each([
     ['a denied mint', { deny: { mints: ['USDC'] } }],
     ['a mint that is not allowed', { allow: { mints: ['USDT'] } }],
-  ] as const)('in %s is skipped, and the one that is allowed is paid', async (_, policy) => {
+  ] as const)('is skipped if it is in %s, and the allowed offer is paid', async (_, policy) => {
     const seller = await selling(
       asking(() => [inUsdc({ amount: '1000' }), inUsdt({ amount: '20000' })]),
     );
@@ -265,7 +263,7 @@ describe('an offer', () => {
     ]);
   });
 
-  it('to a denied payee is skipped for the same token to another', async () => {
+  it('is skipped if its payee is denied and another payee takes the same token', async () => {
     const seller = await selling(
       asking(() => [inUsdc({ payTo: sandbox.feePayer, amount: '1' }), inUsdc()]),
     );
@@ -274,7 +272,7 @@ describe('an offer', () => {
     expect(payer.signed).toMatchObject([{ payTo: sandbox.merchant, amount: '10000' }]);
   });
 
-  it('none of which is allowed gives the reason of each', async () => {
+  it('is refused with the reason of each offer if none is allowed', async () => {
     const seller = await selling(asking(() => [inUsdc(), inUsdt()]));
     const payer = await payerWith({ deny: { payees: [sandbox.merchant] } });
     const error = await refusal(sandbox, payer, 'no_payable_offer', () =>
@@ -290,7 +288,7 @@ describe('an offer', () => {
     });
   });
 
-  it('in a denied token may still be swapped from: lists are about what is paid', async () => {
+  it('may be paid out of a denied token by a swap', async () => {
     const payer = await payerOn(
       sandbox,
       { SOL: '0.5', USDT: '5' },
@@ -304,7 +302,7 @@ it.each<[string, () => ListOptions]>([
   ['host', () => ({ hosts: ['127.0.0.1'] })],
   ['payee', () => ({ payees: [sandbox.merchant] })],
   ['mint', () => ({ mints: [sandbox.mints.USDC.address] })],
-])('presents a signed payment no more if its %s is denied by now', async (_, deny) => {
+])('no longer presents a signed payment if its %s is denied by now', async (_, deny) => {
   let presented = 0;
   const seller = await selling((request, response) => {
     if (!isPaid(request)) return answerTerms(response, envelopeV2([inUsdc()]));

@@ -16,7 +16,7 @@ import { answer, offerOf, paymentHeader, settle, settlementHeader } from '../hel
 const sandbox = await useSandbox({ confirmationMs: 20 });
 
 type Json = Record<string, unknown>;
-/** What a seller does with one request that it is shown with a payment. */
+/** A seller's handling of one request with a payment. */
 type Sale = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 const terms = (change: Json = {}) => envelopeV2([offerOf(sandbox, change)]);
@@ -35,7 +35,7 @@ const refuse =
   (_, response) =>
     ask(change)(response);
 
-/** Sells as each sale says, one after the other, then as the last; asks for payment before. */
+/** Handles each paid request by the next sale, then by the last; asks for payment before. */
 async function selling(sales: readonly Sale[], asking = ask()): Promise<Seller> {
   let sold = 0;
   const seller = await startSeller((request, response) => {
@@ -48,7 +48,7 @@ async function selling(sales: readonly Sale[], asking = ask()): Promise<Seller> 
   return seller;
 }
 
-/** A payer that pays ahead at a seller, after a first call that was asked for. */
+/** Returns a payer that pays ahead at a seller, after a first call that asked for terms. */
 async function knownTo(
   seller: Seller,
   options: ClientOptions = {},
@@ -64,24 +64,28 @@ async function knownTo(
 }
 
 const signedBy = ({ signed }: Payer) => signed.filter(({ kind }) => kind === 'payment').length;
-const shown = ({ seen }: Seller) => seen.map((one) => (isPaid(one) ? 'paid' : 'unpaid'));
+const shown = ({ seen }: Seller) => seen.map((request) => (isPaid(request) ? 'paid' : 'unpaid'));
 const usedOf = async ({ client }: Payer) => (await client.spent())[0]?.used;
 
-/** What left the wallet for payments, as the chain shows it: base units, oldest first. */
+/** Returns the payments of the wallet that the chain shows: base units, oldest first. */
 async function paidBy({ address }: Payer): Promise<bigint[]> {
   const account = await tokenAccount(address, sandbox.mints.USDC);
   const found = await Promise.all(
-    (await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)),
+    (await signaturesOf(sandbox.rpcUrl, account)).map((signature) =>
+      landed(sandbox.rpcUrl, signature),
+    ),
   );
   return found
     .flatMap(({ error, tokens }) =>
-      error === null ? tokens.filter((one) => one.account === account && one.change < 0n) : [],
+      error === null
+        ? tokens.filter((entry) => entry.account === account && entry.change < 0n)
+        : [],
     )
     .map(({ change }) => -change)
     .reverse();
 }
 
-describe('a call whose terms are known from one before', () => {
+describe('a call with terms that an earlier call brought', () => {
   it.each<[string, RequestInit]>([
     ['GET', {}],
     ['POST', { method: 'POST', body: 'same' }],
@@ -101,7 +105,7 @@ describe('a call whose terms are known from one before', () => {
   });
 
   it.each(['payment.chosen', 'payment.signed', 'payment.sent', 'payment.answered'] as const)(
-    'is bought once if its caller gives up at %s, and calls again at once',
+    'is bought once if its caller aborts at %s and calls again at once',
     async (type) => {
       const seller = await selling([serve]);
       const payer = await knownTo(seller);
@@ -124,7 +128,7 @@ describe('a call whose terms are known from one before', () => {
     },
   );
 
-  it('at a price that changed is paid that, once the chain shows that the first never landed', async () => {
+  it('is paid at a changed price once the first payment cannot land', async () => {
     const seller = await selling([serve, refuse({ amount: '12000' }), serve]);
     const payer = await knownTo(seller);
     const calling = payer.client.fetch(seller.url);
@@ -138,12 +142,12 @@ describe('a call whose terms are known from one before', () => {
       (await paidBy(payer)).length === 2 ? true : undefined,
     );
     expect(await paidBy(payer)).toEqual([10_000n, 12_000n]);
-    await until('the refused one is given back', async () =>
+    await until('the hold of the refused payment is freed', async () =>
       (await usedOf(payer)) === '0.022' ? true : undefined,
     );
   });
 
-  it('is paid once by a seller that settles, and then asks for more', async () => {
+  it('is paid once if the seller settles and then asks for more', async () => {
     const lie: Sale = async (request, response) => {
       await settle(sandbox, request);
       ask({ amount: '12000' })(response);
@@ -158,7 +162,7 @@ describe('a call whose terms are known from one before', () => {
     expect(await paidBy(payer)).toEqual([10_000n, 10_000n]);
   });
 
-  it('is paid no second time while nothing shows what became of the first', async () => {
+  it('is not paid a second time while the fate of the first payment is unknown', async () => {
     const seller = await selling([serve, refuse({ amount: '12000' }), serve]);
     const payer = await knownTo(seller, { timeouts: { payment: 1_000 } });
     const error = await failureOf(payer.client.fetch(seller.url), 'payment_rejected');
@@ -166,7 +170,7 @@ describe('a call whose terms are known from one before', () => {
     expect([signedBy(payer), seller.paid.length]).toEqual([2, 2]);
   });
 
-  it('that is free by now costs nothing once its payment can land no more, and the next asks', async () => {
+  it('costs nothing when it is free by now, and the next call asks first', async () => {
     const seller = await selling([serve, (_, response) => answer(response, 200, { free: true })]);
     const payer = await knownTo(seller);
     const response = await payer.client.fetch(seller.url);
@@ -180,7 +184,7 @@ describe('a call whose terms are known from one before', () => {
     expect(shown(seller)).toEqual(['unpaid', 'paid', 'paid', 'unpaid', 'paid']);
   });
 
-  it('whose answer was lost is not paid anew by the next', async () => {
+  it('is not paid anew by the next call if its answer was lost', async () => {
     const seller = await selling([serve, (request) => request.socket.destroy(), serve]);
     const payer = await knownTo(seller);
     await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
@@ -192,7 +196,7 @@ describe('a call whose terms are known from one before', () => {
     );
   });
 
-  it('under one key by two callers is paid once', async () => {
+  it('is paid once for two callers with one key', async () => {
     const seller = await selling([serve]);
     const payer = await knownTo(seller);
     const call = () => payer.client.fetch(seller.url, { idempotencyKey: 'one' });
@@ -202,8 +206,8 @@ describe('a call whose terms are known from one before', () => {
   });
 });
 
-describe('a payment ahead that is refused before it is signed', () => {
-  it('is not asked for again in the same call: by approve', async () => {
+describe('a payment ahead that is refused before its signature', () => {
+  it('is not requested again in the same call when approve refuses it', async () => {
     const seller = await selling([serve]);
     let asked = 0;
     const approve = () => (asked += 1) === 1;
@@ -212,7 +216,7 @@ describe('a payment ahead that is refused before it is signed', () => {
     expect([asked, shown(seller)]).toEqual([2, ['unpaid', 'paid']]);
   });
 
-  it('is not asked for again in the same call: by the wallet', async () => {
+  it('is not requested again in the same call when the wallet refuses it', async () => {
     const seller = await selling([serve]);
     const { address, secretKey } = await sandbox.createWallet({ USDC: '1' });
     const { signer } = recordingSigner(address, secretKey);
@@ -227,13 +231,13 @@ describe('a payment ahead that is refused before it is signed', () => {
   });
 });
 
-describe('a call is asked for first', () => {
+describe('a call with presign', () => {
   it.each<[string, ClientOptions]>([
     ['another address is named', { presign: ['http://127.0.0.1:1', 'https://api.example.com'] }],
-    ['none is named', { presign: [] }],
-    ['nothing is said', { presign: false }],
-    ['its seller does not say how long its terms hold', { presign: true }],
-  ])('when %s', async (_, options) => {
+    ['no address is named', { presign: [] }],
+    ['the option is off', { presign: false }],
+    ['the seller does not say how long its terms hold', { presign: true }],
+  ])('asks for terms first when %s', async (_, options) => {
     const seller = await selling([serve]);
     const payer = await knownTo(seller, options);
     await payer.client.fetch(seller.url);
@@ -245,7 +249,7 @@ describe('a call is asked for first', () => {
     ['that they hold no longer', { 'cache-control': 'max-age=0' }, {}, 'asked'],
     ['not to keep them', { 'cache-control': 'no-store, max-age=60' }, {}, 'asked'],
     ['how long, of a POST', { 'cache-control': 'max-age=60' }, { method: 'POST' }, 'asked'],
-  ])('or not, as its seller says %s', async (_, headers, init, how) => {
+  ])('pays ahead or asks first, as its seller says %s', async (_, headers, init, how) => {
     const seller = await selling([serve], ask({}, headers));
     const payer = await knownTo(seller, { presign: true }, init);
     await payer.client.fetch(seller.url, init);
@@ -253,7 +257,7 @@ describe('a call is asked for first', () => {
     expect(shown(seller)).toEqual(['unpaid', 'paid', ...second]);
   });
 
-  it('when its terms were made for one call', async () => {
+  it('asks for terms first when its terms were made for one call', async () => {
     const offer = { extra: { feePayer: sandbox.feePayer, memo: 'invoice 7' } };
     const seller = await selling([serve], ask(offer));
     const payer = await knownTo(seller);
@@ -261,7 +265,7 @@ describe('a call is asked for first', () => {
     expect(shown(seller)).toEqual(['unpaid', 'paid', 'unpaid', 'paid']);
   });
 
-  it('when a cap has no room, and refused as such', async () => {
+  it('asks for terms first when a cap has no room, and reports that cap', async () => {
     const seller = await selling([serve]);
     const payer = await knownTo(seller, { policy: { maxPerDay: '0.015' } });
     await failureOf(payer.client.fetch(seller.url), 'budget_exhausted');
@@ -269,7 +273,7 @@ describe('a call is asked for first', () => {
     expect(signedBy(payer)).toBe(1);
   });
 
-  it('when its body cannot be sent twice', async () => {
+  it('asks for terms first when its body cannot be sent twice', async () => {
     const seller = await selling([serve]);
     const init = { method: 'POST', body: 'same' };
     const payer = await knownTo(seller, {}, init);
@@ -278,7 +282,7 @@ describe('a call is asked for first', () => {
     expect(shown(seller)).toEqual(['unpaid', 'paid', 'unpaid']);
   });
 
-  it('when the wallet holds too little, and its swap comes after that', async () => {
+  it('asks for terms first when the wallet holds too little, and swaps after that', async () => {
     const seller = await selling([serve]);
     const payer = await payerOn(
       sandbox,
@@ -289,7 +293,7 @@ describe('a call is asked for first', () => {
     expect(shown(seller)).toEqual(['unpaid', 'paid', 'unpaid', 'paid']);
   });
 
-  it('when another call takes what the wallet holds meanwhile, and its swap comes after that', async () => {
+  it('asks for terms first when another call takes the tokens of the wallet', async () => {
     const seller = await selling([serve]);
     const payer = await payerOn(
       sandbox,

@@ -9,9 +9,9 @@ const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
 const url = `${sandbox.apiUrl}/usdc`;
 const AMOUNT_AT = 64;
 
-/** What the client asked: each quote by what it swaps from. */
+/** Input mints of the quotes that the client requested. */
 let quotes: string[] = [];
-/** Resolves with the next quote that is asked for. */
+/** Resolves with the next quote request. */
 let quoted: Promise<void> | undefined;
 let onQuote: () => void = () => undefined;
 
@@ -19,13 +19,13 @@ beforeEach(() => {
   [quotes, quoted, onQuote] = [[], undefined, () => undefined];
 });
 
-/** A payer that reads its own accounts once there is what `quoted` waits for. */
+/** Returns a payer that reads its own accounts only after `quoted` resolves. */
 async function payer(funds: Partial<Record<MintSymbol, string>>) {
   const own = { address: '' };
   const watched: typeof fetch = async (input, init) => {
     const asked = new URL(input instanceof Request ? input.url : input);
     const from = asked.searchParams.get('inputMint');
-    // A larger one asks for a price.
+    // A larger amount asks for a price.
     if (from !== null && Number(asked.searchParams.get('amount')) <= 10_000) {
       quotes.push(from);
       onQuote();
@@ -34,11 +34,11 @@ async function payer(funds: Partial<Record<MintSymbol, string>>) {
     if (body.includes('getMultipleAccounts') && body.includes(own.address)) await quoted;
     return fetch(input, init);
   };
-  // Each swap brings what is missing and no more, so that each payment needs one.
+  // Each swap brings only the missing tokens, so each payment needs a swap.
   const policy = { minSwap: '0' };
-  const one = await payerOn(sandbox, funds, { autoSwap: true, policy, fetch: watched });
-  own.address = one.address;
-  return one;
+  const created = await payerOn(sandbox, funds, { autoSwap: true, policy, fetch: watched });
+  own.address = created.address;
+  return created;
 }
 
 const swappedFrom = (response: Response) =>
@@ -46,7 +46,7 @@ const swappedFrom = (response: Response) =>
     ({ address }) => address === receiptOf(response)?.swap?.inputMint,
   )?.symbol;
 
-it('a likely swap is quoted while the tokens of the wallet are read', async () => {
+it('quotes a likely swap while it reads the tokens of the wallet', async () => {
   const { client } = await payer({ SOL: '1' });
   await client.fetch(url);
   quotes = [];
@@ -58,7 +58,7 @@ it('a likely swap is quoted while the tokens of the wallet are read', async () =
   expect(quotes).toEqual([sandbox.mints.SOL.address]);
 });
 
-it('a token that is gone by then is swapped no more, whatever was quoted', async () => {
+it('does not swap a token that left after the quote', async () => {
   const { address, client } = await payer({ SOL: '1', USDT: '5' });
   await client.warm();
   expect(swappedFrom(await client.fetch(url))).toBe('USDT');
@@ -73,7 +73,7 @@ it('a token that is gone by then is swapped no more, whatever was quoted', async
   expect(await sandbox.balance(address, 'USDC')).toBe(0n);
 });
 
-it('a better token that came by then is swapped', async () => {
+it('swaps a better token that arrived after the quote', async () => {
   const { address, client } = await payer({ SOL: '1' });
   expect(swappedFrom(await client.fetch(url))).toBe('SOL');
   await sandbox.chain.fundToken(addressOf(address), sandbox.mints.USDT, 5_000_000n);

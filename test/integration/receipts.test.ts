@@ -13,8 +13,8 @@ let payer: Payer;
 let all: Receipt[];
 
 /**
- * Two that settle, in two tokens; one whose seller settles nothing, as expired; one that is still
- * open.
+ * Two payments that settle, in two tokens; a payment that expires unsettled; and a payment that is
+ * still open.
  */
 beforeAll(async () => {
   sandbox = await createSandbox({ confirmationMs: 20 });
@@ -64,25 +64,25 @@ describe('client.receipts', () => {
     ['until the third', () => ({ until: at(2) }), [0, 1]],
     ['from the second until the fourth', () => ({ since: at(1), until: at(3) }), [1, 2]],
     [
-      'several at once',
+      'several fields at once',
       () => ({ state: 'settled', mint: sandbox.mints.USDC.address, until: at(3) }),
       [0],
     ],
     [
-      'several that exclude each other',
+      'fields that exclude each other',
       () => ({ state: 'unsettled', mint: sandbox.mints.USDT.address }),
       [],
     ],
-    ['fields that are undefined', () => JSON.parse('{}') as ReceiptFilter, [0, 1, 2, 3]],
+    ['a filter without fields', () => JSON.parse('{}') as ReceiptFilter, [0, 1, 2, 3]],
   ];
 
-  it.each(cases)('by %s', async (_, filter, found) => {
+  it.each(cases)('filters by %s', async (_, filter, found) => {
     const ids = (await listOf(payer.client.receipts(filter()))).map(({ id }) => id);
     expect(ids).toEqual(found.map((index) => all[index]?.id));
   });
 
-  it('are made one after the other, and are plain data', () => {
-    expect(new Set(all.map((one) => one.at)).size).toBe(4);
+  it('returns plain data in the order of the purchases', () => {
+    expect(new Set(all.map((receipt) => receipt.at)).size).toBe(4);
     expect(JSON.parse(JSON.stringify(all))).toEqual(all);
     expect(all.map(({ method, payment }) => [method, payment.amount])).toEqual([
       ['GET', '10000'],
@@ -98,7 +98,7 @@ describe('client.receipts', () => {
     ]);
   });
 
-  it('are not listed by a field that is not known, which would list them all', async () => {
+  it('rejects an unknown field in the filter, which would list all receipts', async () => {
     const filter = JSON.parse('{"payee":"x"}') as ReceiptFilter;
     await expect(listOf(payer.client.receipts(filter))).rejects.toMatchObject({
       code: 'invalid_option',
@@ -114,13 +114,13 @@ describe('client.receipts', () => {
     expect((await listOf(payer.client.receipts())).length).toBe(4);
   });
 
-  it('of another wallet are not among them', async () => {
+  it('contains no receipt of another wallet', async () => {
     const journal = memoryJournal();
-    const [one, other] = await Promise.all(
+    const [buyer, other] = await Promise.all(
       [1, 2].map(() => payerOn(sandbox, { USDC: '1' }, { journal })),
     );
-    expect((await one?.client.fetch(`${sandbox.apiUrl}/usdc`))?.status).toBe(200);
-    expect((await listOf(one?.client.receipts() ?? emptyList())).length).toBe(1);
+    expect((await buyer?.client.fetch(`${sandbox.apiUrl}/usdc`))?.status).toBe(200);
+    expect((await listOf(buyer?.client.receipts() ?? emptyList())).length).toBe(1);
     expect((await listOf(other?.client.receipts() ?? emptyList())).length).toBe(0);
   });
 });
@@ -138,7 +138,7 @@ describe('settled', () => {
     expect(await settled(response)).toEqual(receipts[0]);
   });
 
-  it('says that a payment can never land', async () => {
+  it('returns unsettled when the payment can no longer land', async () => {
     const { client } = await payerOn(sandbox, { USDC: '1' });
     const response = await client.fetch(taker.url);
     expect(receiptOf(response)?.state).toBe('pending');
@@ -161,7 +161,7 @@ describe('settled', () => {
     expect(receiptOf(response)?.state).toBe('pending');
   });
 
-  it('is of nothing if nothing was paid', async () => {
+  it('returns undefined for an unpaid answer', async () => {
     expect(await settled(await fetch(`${sandbox.apiUrl}/free`))).toBeUndefined();
   });
 });

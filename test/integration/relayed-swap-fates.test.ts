@@ -27,7 +27,7 @@ const url = `${sandbox.apiUrl}/usdc`;
 const relayed = { autoSwap: true, relayer: { url: sandbox.relayerUrl } };
 const HELD = 5_000_000n;
 const MAX_FEE = 500_000n;
-/** What a swap brings that is not for the fee, and slippage. */
+/** Output of a swap besides the fee, with slippage. */
 const SWAPPED = 50_300n;
 
 let directory: string;
@@ -36,10 +36,10 @@ beforeAll(async () => {
 });
 afterAll(() => rm(directory, { recursive: true, force: true }));
 
-const broke = () => payerOn(sandbox, { USDT: '5' }, relayed);
+const withoutSol = () => payerOn(sandbox, { USDT: '5' }, relayed);
 const leftOf = (payer: Payer) => sandbox.balance(payer.address, 'USDT');
 
-/** Runs a payer that dies on the way. */
+/** Runs a payer that is killed on the way. */
 async function killed(task: string): Promise<void> {
   const child = spawn(process.execPath, [program.path, task], {
     cwd: ROOT,
@@ -56,8 +56,8 @@ describe('a swap that a relayer has signed', () => {
       if (method !== 'sendTransaction' || id !== '') return next();
       const [text, options] = params as [string, unknown];
       const wire = Buffer.from(text, 'base64');
-      // Payments are signed by another fee payer.
-      if (!relayer.signed.some((one) => wire.subarray(129).equals(one.subarray(129))))
+      // Payments have another fee payer.
+      if (!relayer.signed.some((signed) => wire.subarray(129).equals(signed.subarray(129))))
         return next();
       const other = signAnew(wire.subarray(129), secretBytes(relayer.secretKey));
       wire.set(other, 1);
@@ -66,7 +66,7 @@ describe('a swap that a relayer has signed', () => {
       setTimeout(() => node.warp(), 500);
       return answer;
     };
-    const payer = await broke();
+    const payer = await withoutSol();
     const swapped = await payer.client.swap({
       inputMint: 'USDT',
       outputMint: 'USDC',
@@ -85,18 +85,18 @@ describe('a swap that a relayer has signed', () => {
       const [text] = params as [string];
       const wire = method === 'sendTransaction' ? Buffer.from(text, 'base64') : undefined;
       if (wire === undefined || relayer.signed.length !== 1) return next();
-      if (!relayer.signed.some((one) => wire.subarray(129).equals(one.subarray(129))))
+      if (!relayer.signed.some((signed) => wire.subarray(129).equals(signed.subarray(129))))
         return next();
       if ((dropped += 1) === 1) setTimeout(() => node.warp(), 100);
       return getBase58Decoder().decode(wire.subarray(1, 65));
     };
-    const payer = await broke();
+    const payer = await withoutSol();
     const { state, swap } = await decided(await payer.client.fetch(url));
     expect([state, relayer.signed.length, dropped > 0]).toEqual(['settled', 2, true]);
     expect(HELD - (await leftOf(payer))).toBe(BigInt(swap?.inAmount ?? 0));
   });
 
-  it('is told of with its fee if the process is killed before it pays', async () => {
+  it('is reported with its fee if the process is killed before it pays', async () => {
     const path = join(directory, 'freed.jsonl');
     const { address: own, secretKey } = await sandbox.createWallet({ USDT: '5' });
     const options = {
@@ -131,43 +131,46 @@ describe('a swap that a relayer has signed', () => {
     const { state, swap } = await decided(await payer.client.fetch(url));
     expect([state, relayer.signed.length]).toEqual(['settled', 2]);
     expect(HELD - (await leftOf(payer))).toBe(BigInt(swap?.inAmount ?? 0));
-    // One swap and one payment count: nothing is left reserved of what the first process began.
+    // One swap and one payment count: no reservation of the first process is left.
     const [day] = (await payer.client.spent()).filter(({ cap }) => cap === 'maxPerDay');
     expect(Number(day?.used)).toBeLessThan(0.52);
   });
 });
 
-describe('a venue that turns hostile once a relayed swap is signed', () => {
+describe('a venue that turns hostile after a relayed swap is signed', () => {
   it.each([
     { does: 'assigns a wallet without lamports', modes: [MODE.assignWallet], sol: undefined },
-    { does: 'takes its lamports', modes: [MODE.takeSol], sol: '0.0008' },
-  ])('$does: all of it fails, and nothing is gone', async ({ modes, sol }) => {
-    const funds = { USDT: '5', USDC: '0.001', ...(sol === undefined ? {} : { SOL: sol }) };
-    const payer = await payerOn(sandbox, funds, relayed);
-    const wallet = address(payer.address);
-    const before = sandbox.chain.account(wallet);
-    // Which it can call only if the swap names it.
-    const system = {
-      address: address('11111111111111111111111111111111'),
-      role: AccountRole.READONLY,
-    };
-    sandbox.controls.aggregator.setVenue({ extra: [system] });
-    payer.client.on('swap.signed', () =>
-      sandbox.controls.aggregator.setVenue({ modes, amount: 1n }),
-    );
-    const error = await failureOf(payer.client.fetch(url));
-    expect([error.code, error.funds]).toEqual(['swap_failed', 'untouched']);
-    // The swap is the third instruction: what fails is the guard after it.
-    const reason = expect.stringMatching(/InstructionError\D+([3-9]|\d\d),/);
-    expect(error.details).toMatchObject({ feeLamports: '0', reason });
-    expect(relayer.signed).toHaveLength(1);
-    expect(sandbox.chain.account(wallet)).toEqual(before);
-    expect([await leftOf(payer), await sandbox.balance(wallet, 'USDC')]).toEqual([HELD, 1_000n]);
-  });
+    { does: 'takes the lamports of the wallet', modes: [MODE.takeSol], sol: '0.0008' },
+  ])(
+    'takes nothing from the wallet when it $does: the whole swap fails',
+    async ({ modes, sol }) => {
+      const funds = { USDT: '5', USDC: '0.001', ...(sol === undefined ? {} : { SOL: sol }) };
+      const payer = await payerOn(sandbox, funds, relayed);
+      const wallet = address(payer.address);
+      const before = sandbox.chain.account(wallet);
+      // A program can call the System program only if the swap names it.
+      const system = {
+        address: address('11111111111111111111111111111111'),
+        role: AccountRole.READONLY,
+      };
+      sandbox.controls.aggregator.setVenue({ extra: [system] });
+      payer.client.on('swap.signed', () =>
+        sandbox.controls.aggregator.setVenue({ modes, amount: 1n }),
+      );
+      const error = await failureOf(payer.client.fetch(url));
+      expect([error.code, error.funds]).toEqual(['swap_failed', 'untouched']);
+      // The swap is the third instruction, so the failed instruction is the guard after it.
+      const reason = expect.stringMatching(/InstructionError\D+([3-9]|\d\d),/);
+      expect(error.details).toMatchObject({ feeLamports: '0', reason });
+      expect(relayer.signed).toHaveLength(1);
+      expect(sandbox.chain.account(wallet)).toEqual(before);
+      expect([await leftOf(payer), await sandbox.balance(wallet, 'USDC')]).toEqual([HELD, 1_000n]);
+    },
+  );
 });
 
-describe('a wallet without lamports that is given data once its relayed swap is signed', () => {
-  it('keeps all that it had: as a nonce account, its lamports would be of another authority', async () => {
+describe('a wallet without lamports that gets account data after it signed a relayed swap', () => {
+  it('keeps all its tokens, since a nonce account has another authority', async () => {
     const payer = await payerOn(sandbox, { USDT: '5', USDC: '0.001' }, relayed);
     const wallet = address(payer.address);
     payer.client.on('swap.signed', () =>
@@ -182,7 +185,7 @@ describe('a wallet without lamports that is given data once its relayed swap is 
   });
 });
 
-/** How a relayer may spoil bytes. */
+/** Ways in which a relayer may damage bytes. */
 const spoiling = fc.oneof(
   fc.record({ at: fc.nat(1_231), xor: fc.integer({ min: 1, max: 255 }) }).map(({ at, xor }) => ({
     how: `byte ${at} xor ${xor}`,
@@ -202,13 +205,13 @@ const spoiling = fc.oneof(
   })),
 );
 
-describe('whatever a relayer gives back', () => {
-  it('no lamport leaves the wallet, and no more tokens than were to be swapped and its fee', async () => {
-    let payer = await broke();
+describe('any bytes that a relayer returns', () => {
+  it('takes no lamport from the wallet, and no more tokens than the swap and the fee', async () => {
+    let payer = await withoutSol();
     await fc.assert(
       fc.asyncProperty(spoiling, fc.boolean(), async ({ spoil }, isSigned) => {
         relayer.restore();
-        // Before it signs, so that its signature fits; or after.
+        // The relayer changes the bytes before it signs, so that its signature fits, or after.
         if (isSigned) relayer.tamper(spoil);
         else
           relayer.lie('signTransaction', ({ signed_transaction: wire, ...rest }) => ({
@@ -229,7 +232,7 @@ describe('whatever a relayer gives back', () => {
           return;
         }
         expect(taken).toBeLessThanOrEqual(SWAPPED + MAX_FEE);
-        payer = await broke();
+        payer = await withoutSol();
       }),
       { numRuns: inChaos ? 24 : 8 },
     );

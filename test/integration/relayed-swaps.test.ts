@@ -21,12 +21,12 @@ const { relayer } = sandbox.controls;
 const url = `${sandbox.apiUrl}/usdc`;
 const relayed = { autoSwap: true, relayer: { url: sandbox.relayerUrl } };
 
-const broke = (
+const withoutSol = (
   funds: Partial<Record<MintSymbol, string>> = { USDT: '5' },
   more: ClientOptions = {},
 ): Promise<Payer> => payerOn(sandbox, funds, { ...relayed, ...more });
 
-/** What a transaction moved of the wallet's, as the chain has it. */
+/** Returns the changes of the wallet by a transaction, as the chain has them. */
 async function movedOf(payer: Payer, signature: string) {
   const { lamports, tokens, error, signatures } = await landed(sandbox.rpcUrl, signature);
   const own = new Map(
@@ -36,8 +36,8 @@ async function movedOf(payer: Payer, signature: string) {
 }
 
 describe('a swap that was approved by its bounds', () => {
-  it('pays no relayer beyond them', async () => {
-    const payer = await broke();
+  it('pays no relayer beyond its bounds', async () => {
+    const payer = await withoutSol();
     const order = { inputMint: 'USDT', outputMint: 'SOL', amount: '1000000' } as const;
     const noWorseThan = await payer.client.quote(order);
     const error = await failureOf(payer.client.swap(order, { noWorseThan }));
@@ -50,12 +50,12 @@ describe('a swap that was approved by its bounds', () => {
   });
 });
 
-describe('a wallet without SOL, and a relayer', () => {
+describe('a relayer, for a wallet without SOL', () => {
   it.each([
     { held: 'USDT', funds: { USDT: '5' } },
     { held: 'BONK', funds: { BONK: '500000' } },
-  ] as const)('buys in USDC from $held alone', async ({ held, funds }) => {
-    const payer = await broke(funds);
+  ] as const)('lets the wallet buy in USDC from $held alone', async ({ held, funds }) => {
+    const payer = await withoutSol(funds);
     const answer = await payer.client.fetch(url);
     const { swap, cost, state, payment } = await decided(answer);
     expect([answer.status, state, payment.amount]).toEqual([200, 'settled', '10000']);
@@ -67,27 +67,27 @@ describe('a wallet without SOL, and a relayer', () => {
     expect([error, lamports]).toEqual([null, 0n]);
     expect(own.get(mint)).toBe(-BigInt(swap?.inAmount ?? 0));
     expect(own.get(sandbox.mints.USDC.address)).toBe(BigInt(swap?.outAmount ?? 0));
-    const others = tokens.filter((one) => one.mint === mint && one.change === fee);
-    expect(others.map(({ owner }) => owner)).not.toContain(payer.address);
-    expect(others).toHaveLength(1);
-    // The rent of a token account, at 150 dollars a SOL, and a tenth for the relayer.
+    const fees = tokens.filter((transfer) => transfer.mint === mint && transfer.change === fee);
+    expect(fees.map(({ owner }) => owner)).not.toContain(payer.address);
+    expect(fees).toHaveLength(1);
+    // The rent of a token account at 150 dollars per SOL, and a tenth of it for the relayer.
     expect(Number(cost.usd)).toBeGreaterThan(0.3);
     expect(Number(cost.usd)).toBeLessThan(0.51);
     expect([cost.networkFeeLamports, cost.rentLamports]).toEqual(['0', '0']);
     expect(await sandbox.balance(payer.address, 'SOL')).toBe(0n);
   });
 
-  it('pays with what is there next, without the relayer', async () => {
-    const payer = await broke();
+  it('is not needed for the next payment, which uses the remaining tokens', async () => {
+    const payer = await withoutSol();
     await (await payer.client.fetch(url)).text();
     const calls = relayer.calls();
     const receipt = await decided(await payer.client.fetch(url));
     expect([receipt.state, receipt.swap, relayer.calls()]).toEqual(['settled', undefined, calls]);
   });
 
-  it('takes the fee out of what the swap brings if the relayer takes no other token', async () => {
+  it('gets its fee from the output if it accepts no other token', async () => {
     relayer.accept([sandbox.mints.USDC.address]);
-    const payer = await broke({ BONK: '500000' });
+    const payer = await withoutSol({ BONK: '500000' });
     const { swap, state } = await decided(await payer.client.fetch(url));
     expect([state, swap?.relayFee?.mint]).toEqual(['settled', sandbox.mints.USDC.address]);
     const { lamports, own } = await movedOf(payer, swap?.signature ?? '');
@@ -97,8 +97,8 @@ describe('a wallet without SOL, and a relayer', () => {
     ]);
   });
 
-  it('gets SOL for a token by a swap of its own', async () => {
-    const payer = await broke();
+  it('lets the wallet swap a token into SOL', async () => {
+    const payer = await withoutSol();
     const swapped = await payer.client.swap({
       inputMint: 'USDT',
       outputMint: 'SOL',
@@ -111,35 +111,35 @@ describe('a wallet without SOL, and a relayer', () => {
     expect(Number(swapped.relayFee?.amount)).toBeGreaterThan(0);
   });
 
-  it('accepts the guard that Kora puts on its own lamports', async () => {
+  it('may add the guard that Kora puts on its own lamports', async () => {
     deployLighthouse(sandbox);
     relayer.tamper((message) => {
       const compiled = decompile(message);
       const [payer] = compiled.staticAccounts;
       return compile(insert(compiled, compiled.instructions.length, guardOn(payer ?? address(''))));
     });
-    const payer = await broke();
+    const payer = await withoutSol();
     const { state, swap } = await decided(await payer.client.fetch(url));
     expect([state, swap?.relayFee === undefined]).toEqual(['settled', false]);
   });
 
-  it('is not asked anything if there is SOL enough', async () => {
+  it('gets no request if the wallet has enough SOL', async () => {
     const before = relayer.calls();
-    const payer = await broke({ USDT: '5', SOL: '0.1' });
+    const payer = await withoutSol({ USDT: '5', SOL: '0.1' });
     const { swap } = await decided(await payer.client.fetch(url));
     expect([swap?.relayFee, relayer.calls()]).toEqual([undefined, before]);
   });
 
-  it('signs nothing if there is just enough SOL', async () => {
-    const payer = await broke({ USDT: '5', USDC: '0.001', SOL: '0.00092' });
+  it('signs nothing if the wallet has just enough SOL', async () => {
+    const payer = await withoutSol({ USDT: '5', USDC: '0.001', SOL: '0.00092' });
     const { swap } = await decided(await payer.client.fetch(url));
     expect([swap?.relayFee, relayer.signed]).toEqual([undefined, []]);
   });
 
-  it('is shown to the hook that approves, with the most that it takes', async () => {
+  it('is shown to the approve hook with its maximum fee', async () => {
     const plans: Plan[] = [];
     const approve = (plan: Plan) => plans.push(plan) > 0;
-    const payer = await broke({ USDT: '5' }, { policy: { approve } });
+    const payer = await withoutSol({ USDT: '5' }, { policy: { approve } });
     const { swap } = await decided(await payer.client.fetch(url));
     const [plan] = plans;
     const mint = sandbox.mints.USDT.address;
@@ -148,23 +148,26 @@ describe('a wallet without SOL, and a relayer', () => {
     expect(Number(swap?.relayFee?.amount)).toBeLessThan(500_000);
   });
 
-  it('signs nothing that was not approved', async () => {
-    const payer = await broke({ USDT: '5' }, { policy: { approve: () => false } });
+  it('signs nothing without approval', async () => {
+    const payer = await withoutSol({ USDT: '5' }, { policy: { approve: () => false } });
     await failureOf(payer.client.fetch(url), 'approval_refused');
     expect([payer.signed, relayer.signed]).toEqual([[], []]);
   });
 
-  it('counts its fee against the caps before anything is signed', async () => {
-    const payer = await broke({ USDT: '5' }, { policy: { maxPerPayment: '0.30' } });
+  it('counts its fee against the caps before any signature', async () => {
+    const payer = await withoutSol({ USDT: '5' }, { policy: { maxPerPayment: '0.30' } });
     const error = await failureOf(payer.client.fetch(url), 'amount_over_limit');
     expect(error.details).toMatchObject({ cap: 'maxPerPayment' });
     expect([payer.signed, relayer.signed]).toEqual([[], []]);
-    const bounded = await broke({ USDT: '5' }, { policy: { maxInAmount: { USDT: '300000' } } });
+    const bounded = await withoutSol(
+      { USDT: '5' },
+      { policy: { maxInAmount: { USDT: '300000' } } },
+    );
     await failureOf(bounded.client.fetch(url), 'amount_over_limit');
     expect([bounded.signed, relayer.signed]).toEqual([[], []]);
   });
 
-  it('is signed after by a wallet that takes whole transactions', async () => {
+  it('signs before a wallet that takes whole transactions', async () => {
     const wallet = await sandbox.createWallet({ USDT: '5' });
     const { signer } = recordingSigner(wallet.address, wallet.secretKey);
     const whole = changingWallet(signer, (message) => message);
@@ -173,14 +176,14 @@ describe('a wallet without SOL, and a relayer', () => {
     expect([state, swap?.relayFee === undefined]).toEqual(['settled', false]);
   });
 
-  it('keeps what little SOL there is, to the lamport', async () => {
-    const payer = await broke({ USDT: '5', SOL: '0.0001' });
+  it('leaves the little SOL of the wallet untouched', async () => {
+    const payer = await withoutSol({ USDT: '5', SOL: '0.0001' });
     const { swap } = await decided(await payer.client.fetch(url));
     expect(swap?.relayFee).toBeDefined();
     expect(await sandbox.balance(payer.address, 'SOL')).toBe(100_000n);
   });
 
-  it('is left out if the wallet changes what the relayer has signed', async () => {
+  it('gets no wallet signature if the wallet changes the signed message', async () => {
     deployLighthouse(sandbox);
     const wallet = await sandbox.createWallet({ USDT: '5' });
     const { signer } = recordingSigner(wallet.address, wallet.secretKey);
@@ -194,7 +197,7 @@ describe('a wallet without SOL, and a relayer', () => {
 });
 
 describe('a shortage of SOL', () => {
-  it('says the least that is enough, also for the fee of a busy market', async () => {
+  it('names the least amount that is enough, also at the fees of a busy market', async () => {
     const price = 40_000;
     sandbox.controls.node.intercept = (method, _params, next) =>
       method === 'getRecentPrioritizationFees' ? [{ slot: 1, prioritizationFee: price }] : next();
@@ -209,7 +212,7 @@ describe('a shortage of SOL', () => {
   });
 });
 
-/** That nothing of the wallet's was signed, and nothing left it. */
+/** Expects no signature of the wallet, and unchanged balances. */
 async function expectUntouched(payer: Payer, held = 5_000_000n): Promise<void> {
   expect(payer.signed).toEqual([]);
   expect(await sandbox.balance(payer.address, 'USDT')).toBe(held);
@@ -220,7 +223,7 @@ type Change = (message: ReturnType<typeof decompile>) => ReturnType<typeof decom
 const tampered = (change: Change) => () =>
   relayer.tamper((message) => compile(change(decompile(message))));
 
-/** A relayer signs another message than it was given. */
+/** Messages that a relayer signs in place of the given message. */
 const TAMPERED: readonly {
   readonly how: string;
   readonly rule: string;
@@ -231,10 +234,10 @@ const TAMPERED: readonly {
     rule: 'wallet_instructions',
     change: (message) => ({
       ...message,
-      instructions: message.instructions.map((one) =>
-        one.data?.[0] === 12 && one.accountIndices?.[0] !== one.accountIndices?.[2]
-          ? { ...one, data: Uint8Array.from([12, 255, 255, 255, 0, 0, 0, 0, 0, 6]) }
-          : one,
+      instructions: message.instructions.map((step) =>
+        step.data?.[0] === 12 && step.accountIndices?.[0] !== step.accountIndices?.[2]
+          ? { ...step, data: Uint8Array.from([12, 255, 255, 255, 0, 0, 0, 0, 0, 6]) }
+          : step,
       ),
     }),
   },
@@ -244,12 +247,12 @@ const TAMPERED: readonly {
     change: (message) => ({ ...message, instructions: message.instructions.slice(0, -1) }),
   },
   {
-    how: 'with its steps in another order',
+    how: 'with its instructions in another order',
     rule: 'wallet_instructions',
     change: (message) => ({ ...message, instructions: [...message.instructions].reverse() }),
   },
   {
-    how: 'with an instruction more, that sends the lamports of the wallet',
+    how: 'with an added instruction that sends the lamports of the wallet',
     rule: 'wallet_instructions',
     change: (message) =>
       insert(message, message.instructions.length, {
@@ -284,19 +287,19 @@ const TAMPERED: readonly {
     rule: 'wallet_instructions',
     change: (message) => ({
       ...message,
-      staticAccounts: message.staticAccounts.map((one) =>
-        one === message.staticAccounts[feePlace(message)] ? address(sandbox.merchant) : one,
+      staticAccounts: message.staticAccounts.map((account) =>
+        account === message.staticAccounts[feePlace(message)] ? address(sandbox.merchant) : account,
       ),
     }),
   },
   {
-    how: 'with a guard that makes an account',
+    how: 'with a guard that creates an account',
     rule: 'wallet_memory_write',
     change: (message) => insert(message, 3, guardOn(address(sandbox.merchant), 'MemoryWrite')),
   },
 ];
 
-/** The index of the account that the fee goes to. */
+/** Returns the index of the account that gets the fee. */
 function feePlace(message: ReturnType<typeof decompile>): number {
   const fee = message.instructions.find(
     ({ data, accountIndices }) => data?.[0] === 12 && accountIndices?.[0] !== accountIndices?.[2],
@@ -305,9 +308,9 @@ function feePlace(message: ReturnType<typeof decompile>): number {
 }
 
 describe('a relayer that lies', () => {
-  it.each(TAMPERED)('signs the swap $how', async ({ change, rule }) => {
+  it.each(TAMPERED)('gets nothing signed if it signs the swap $how', async ({ change, rule }) => {
     tampered(change)();
-    const payer = await broke();
+    const payer = await withoutSol();
     const error = await failureOf(payer.client.fetch(url), 'insufficient_sol');
     expect(error.cause).toMatchObject({ code: 'signing_failed', details: { rule } });
     expect([error.funds, relayer.signed.length]).toEqual(['untouched', 1]);
@@ -320,13 +323,13 @@ describe('a relayer that lies', () => {
     return bytes.toString('base64');
   };
   it.each([
-    ['gives a signature that is not its own', 'signing_failed', (one: unknown) => flip(one, 5)],
+    ['gives a signature that is not its own', 'signing_failed', (wire: unknown) => flip(wire, 5)],
     ['gives bytes that are no transaction', 'signing_failed', () => 'AAAA'],
     [
       'gives no signature',
       'signing_failed',
-      (one: unknown) => {
-        const bytes = Buffer.from(String(one), 'base64');
+      (wire: unknown) => {
+        const bytes = Buffer.from(String(wire), 'base64');
         return bytes.fill(0, 1, 65).toString('base64');
       },
     ],
@@ -335,17 +338,17 @@ describe('a relayer that lies', () => {
     [
       'adds bytes after the transaction',
       'signing_failed',
-      (one: unknown) => {
-        const bytes = Buffer.from(String(one), 'base64');
+      (wire: unknown) => {
+        const bytes = Buffer.from(String(wire), 'base64');
         return Buffer.concat([bytes, Buffer.from([0])]).toString('base64');
       },
     ],
-  ] as const)('%s', async (_how, code, change) => {
+  ] as const)('gets nothing signed if it %s', async (_how, code, change) => {
     relayer.lie('signTransaction', ({ signed_transaction: signed, ...rest }) => ({
       ...rest,
       signed_transaction: change(signed),
     }));
-    const payer = await broke();
+    const payer = await withoutSol();
     const error = await failureOf(payer.client.fetch(url), 'insufficient_sol');
     expect(error.cause).toMatchObject({ code });
     await expectUntouched(payer);
@@ -360,9 +363,9 @@ describe('a relayer that lies', () => {
     ['names no fee', { fee_in_token: null }, 'invalid_response'],
     ['names another payer for the fee', { signer_pubkey: sandbox.merchant }, 'invalid_response'],
     ['names another payee for the fee', { payment_address: sandbox.merchant }, 'invalid_response'],
-  ] as const)('%s', async (_how, change, code) => {
+  ] as const)('gets nothing signed if it %s', async (_how, change, code) => {
     relayer.lie('estimateTransactionFee', (result) => ({ ...result, ...change }));
-    const payer = await broke();
+    const payer = await withoutSol();
     const error = await failureOf(payer.client.fetch(url), 'insufficient_sol');
     expect(error.cause).toMatchObject({ code });
     expect(relayer.signed).toEqual([]);
@@ -370,9 +373,9 @@ describe('a relayer that lies', () => {
   });
 
   it.each(['signer_address', 'payment_address'] as const)(
-    'names the wallet itself as its %s',
+    'gets nothing signed if it names the wallet itself as its %s',
     async (field) => {
-      const payer = await broke();
+      const payer = await withoutSol();
       relayer.lie('getPayerSigner', (result) => ({ ...result, [field]: payer.address }));
       const error = await failureOf(payer.client.fetch(url), 'insufficient_sol');
       expect(error.cause).toMatchObject({ code: 'signing_failed' });
@@ -380,9 +383,9 @@ describe('a relayer that lies', () => {
     },
   );
 
-  it('asks for less and takes no less than that: it refuses its own price', async () => {
+  it('fails the swap if it names a low price and refuses that price', async () => {
     relayer.lie('estimateTransactionFee', (result) => ({ ...result, fee_in_token: 1 }));
-    const payer = await broke();
+    const payer = await withoutSol();
     const error = await failureOf(payer.client.fetch(url), 'insufficient_sol');
     expect(error.untrusted?.['message']).toContain('Insufficient token payment');
     await expectUntouched(payer);
@@ -393,25 +396,25 @@ describe('a relayer that lies', () => {
     ['cuts the connection', { kind: 'dropBefore' }, 'service_unavailable'],
     ['answers what is no JSON', { kind: 'garbage' }, 'invalid_response'],
     ['limits the rate', { kind: 'status', status: 429 }, 'rate_limited'],
-  ] as const)('%s', async (_how, fault, code) => {
+  ] as const)('fails the swap without a signature if it %s', async (_how, fault, code) => {
     relayer.fault('*', fault);
-    const payer = await broke();
+    const payer = await withoutSol();
     const error = await failureOf(payer.client.fetch(url), 'insufficient_sol');
     expect(error.cause).toMatchObject({ code });
     await expectUntouched(payer);
   });
 
-  it('never answers', async () => {
+  it('fails the swap in time if it never answers', async () => {
     relayer.lie('signTransaction', () => new Promise(() => undefined));
-    const payer = await broke({ USDT: '5' }, { timeouts: { service: 2_000 } });
+    const payer = await withoutSol({ USDT: '5' }, { timeouts: { service: 2_000 } });
     const error = await failureOf(payer.client.fetch(url), 'insufficient_sol');
     expect(error.cause).toMatchObject({ code: 'timeout', details: { step: 'relayer' } });
     await expectUntouched(payer);
   });
 
-  it('takes no token that the wallet swaps', async () => {
+  it('gets nothing signed if it accepts no token of the swap', async () => {
     relayer.accept([sandbox.mints.PYUSD.address]);
-    const payer = await broke();
+    const payer = await withoutSol();
     const error = await failureOf(payer.client.fetch(url), 'insufficient_sol');
     expect(isExactChangeError(error.cause, 'mint_not_supported')).toBe(true);
     expect(error.details.link).toContain(`solana:${payer.address}`);

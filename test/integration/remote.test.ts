@@ -19,7 +19,7 @@ import { refusal } from '../helpers/untouched.js';
 const FUNDS = { SOL: '0.5', BONK: '5000000' } as const;
 const KEY = 'jupiter-key-of-the-client-alone';
 
-/** A call as the service heard it. */
+/** A request as the service received it. */
 interface Heard {
   readonly method: string;
   readonly path: string;
@@ -63,7 +63,7 @@ const options = (): ClientOptions => ({
   jupiterApiKey: KEY,
 });
 
-/** Nothing went to the service but what the swap is for. */
+/** Expects that the service got only the data for the swap. */
 function expectNoSecret(
   address: string,
   secretKey: string,
@@ -96,7 +96,7 @@ function expectNoSecret(
 }
 
 describe('a client with the apiUrl of a service in Express', () => {
-  it('pays for a call after a swap that the service built, and tells it no secret', async () => {
+  it('pays after a swap that the service built, and sends the service no secret', async () => {
     const payer = await payerOn(sandbox, FUNDS, options());
     const response = await payer.client.fetch(`${sandbox.apiUrl}/usdc`);
     expect(response.status).toBe(200);
@@ -113,7 +113,7 @@ describe('a client with the apiUrl of a service in Express', () => {
     ]);
   });
 
-  it('keeps its prices its own: what its own Jupiter does not confirm, it does not swap', async () => {
+  it('swaps only at prices that its own Jupiter confirms', async () => {
     const deaf = 'http://127.0.0.1:9';
     const payer = await payerOn(sandbox, FUNDS, { ...options(), jupiterUrl: deaf });
     await refusal(sandbox, payer, 'jupiter_unavailable', () =>
@@ -121,7 +121,7 @@ describe('a client with the apiUrl of a service in Express', () => {
     );
   });
 
-  it('quotes, swaps and reads balances through it', async () => {
+  it('quotes, swaps and reads balances through the service', async () => {
     const payer = await payerOn(sandbox, FUNDS, options());
     const quote = await payer.client.quote({
       inputMint: 'SOL',
@@ -141,7 +141,7 @@ describe('a client with the apiUrl of a service in Express', () => {
     );
   });
 
-  it('shows no quote and no balance of something else than was asked for', async () => {
+  it('rejects a quote or a balance of another token than requested', async () => {
     const honest = local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl });
     const [usdc, usdt] = [sandbox.mints.USDC.address, sandbox.mints.USDT.address];
     const transport: Transport = {
@@ -166,7 +166,7 @@ describe('a client with the apiUrl of a service in Express', () => {
     expect(await client.balance(usdt)).toMatchObject([{ mint: usdt }]);
   });
 
-  it('pays without the service if nothing has to be swapped', async () => {
+  it('pays without the service if no swap is needed', async () => {
     const payer = await payerOn(
       sandbox,
       { SOL: '0.1', USDC: '1' },
@@ -175,7 +175,7 @@ describe('a client with the apiUrl of a service in Express', () => {
     expect((await payer.client.fetch(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
   });
 
-  it('says that the service is gone, and signs nothing', async () => {
+  it('fails with service_unavailable and signs nothing if the service is down', async () => {
     const payer = await payerOn(sandbox, FUNDS, { ...options(), apiUrl: 'http://127.0.0.1:9' });
     const error = await refusal(sandbox, payer, 'service_unavailable', () =>
       payer.client.fetch(`${sandbox.apiUrl}/usdc`),
@@ -184,7 +184,7 @@ describe('a client with the apiUrl of a service in Express', () => {
     expect(error.retry).toBe('fresh');
   });
 
-  it('says what Jupiter says to the service, with the same code', async () => {
+  it('reports the rate limit that the service got from Jupiter, with the same code', async () => {
     sandbox.controls.aggregator.fault('*', {
       kind: 'status',
       status: 429,
@@ -198,7 +198,7 @@ describe('a client with the apiUrl of a service in Express', () => {
 });
 
 describe('HTTPInterceptor with apiUrl', () => {
-  it('pays for a call of the global fetch over the service, whose own calls do not come by it', async () => {
+  it('pays for a global fetch through the service, without a loop through itself', async () => {
     const wallet = await sandbox.createWallet(FUNDS);
     const interceptor = new HTTPInterceptor({
       ...options(),
@@ -227,7 +227,7 @@ describe('HTTPInterceptor with apiUrl', () => {
     ['apiUrl', { apiUrl: '' }],
     ['apiUrl', { apiUrl: 'https://pay.example.com', transport: local() }],
     ['timeouts.service', { apiUrl: 'https://pay.example.com', timeouts: { service: -1 } }],
-  ])('refuses a wrong %s at once', async (option, wrong) => {
+  ])('refuses an invalid %s at once', async (option, wrong) => {
     const { secretKey: walletSecretKey } = await sandbox.createWallet();
     const refused = expect.objectContaining({
       code: 'invalid_option',

@@ -26,8 +26,8 @@ const settled = (payer: Payer) =>
   );
 
 /**
- * Settles the first payment that it is shown, if it does, and cuts the line; serves whatever it is
- * shown after that.
+ * Starts a seller that cuts the connection on the first payment, settled or not, and serves every
+ * later payment.
  */
 async function losing(settles: boolean): Promise<Seller> {
   let shown = 0;
@@ -51,8 +51,8 @@ async function losing(settles: boolean): Promise<Seller> {
 
 const post: PayingRequestInit = { method: 'POST', body: '{"n":1}' };
 
-describe('a POST whose answer was lost', () => {
-  it('and that was settled is spent: the chain is asked, and nothing is presented or signed again', async () => {
+describe('a POST with a lost answer', () => {
+  it('is spent if it settled, and nothing is presented or signed again', async () => {
     const payer = await holder();
     const seller = await losing(true);
     const lost = await failureOf(payer.client.fetch(seller.url, post), 'payment_uncertain');
@@ -67,7 +67,7 @@ describe('a POST whose answer was lost', () => {
     expect([seller.paid.length, payments(payer)]).toEqual([1, 1]);
   });
 
-  it('and that may still settle is uncertain: nothing is presented or signed again', async () => {
+  it('is uncertain while it may still settle: nothing is presented or signed again', async () => {
     const payer = await holder();
     const seller = await losing(false);
     await failureOf(payer.client.fetch(seller.url, post), 'payment_uncertain');
@@ -76,7 +76,7 @@ describe('a POST whose answer was lost', () => {
   });
 
   it.each([true, false])(
-    'is presented again, byte for byte, on the word of its caller (settled: %s)',
+    'is presented again, byte for byte, if the call is repeatable (settled: %s)',
     async (settles) => {
       const payer = await holder();
       const seller = await losing(settles);
@@ -93,7 +93,7 @@ describe('a POST whose answer was lost', () => {
     },
   );
 
-  it('is presented again only if that call says so, whatever the first one said', async () => {
+  it('is presented again only if this call is repeatable, not just the first', async () => {
     const payer = await holder();
     const seller = await losing(false);
     await failureOf(
@@ -106,7 +106,7 @@ describe('a POST whose answer was lost', () => {
     expect([seller.paid.length, payments(payer)]).toEqual([2, 1]);
   });
 
-  it('with a key is presented again, and never paid twice', async () => {
+  it('is presented again under its key, and never paid twice', async () => {
     const payer = await holder();
     const seller = await losing(true);
     const keyed = { ...post, repeatable: true, idempotencyKey: 'order' };
@@ -117,15 +117,15 @@ describe('a POST whose answer was lost', () => {
   });
 });
 
-describe('a seller that has taken a payment, and asks for another by terms that cannot be paid', () => {
+describe('a seller that takes a payment and then asks again with unpayable terms', () => {
   const refusals: Readonly<Record<string, (response: ServerResponse) => void>> = {
-    'terms that cannot be read': (response) => answerTerms(response, { x402Version: 2 }),
-    'terms of nothing that can be paid': (response) => answerTerms(response, envelopeV2([])),
+    'unreadable terms': (response) => answerTerms(response, { x402Version: 2 }),
+    'terms without an offer': (response) => answerTerms(response, envelopeV2([])),
     'a redirect of a body': (response) => void response.writeHead(307, { location: '/x' }).end(),
-    'a redirect to a place that is not secure': (response) =>
+    'a redirect to an insecure address': (response) =>
       void response.writeHead(302, { location: 'http://shop.test/' }).end(),
   };
-  /** Asks as it should at first, and for nothing that can be paid once it has settled a payment. */
+  /** Starts a seller with payable terms at first, and with unpayable terms after a payment. */
   const turning = async (refuse: (response: ServerResponse) => void, settles: boolean) => {
     let taken = false;
     const seller = await startSeller((request, response) => {
@@ -141,29 +141,26 @@ describe('a seller that has taken a payment, and asks for another by terms that 
     return seller;
   };
 
-  it.each(Object.entries(refusals))(
-    'does not make its caller believe that nothing was paid: %s',
-    async (_, refuse) => {
-      // The place that is not secure is no server of this machine.
-      const fetchHere: typeof fetch = async (input, init) => {
-        const response = await fetch(input, { ...init, redirect: 'manual' });
-        const location = response.headers.get('location');
-        if (location === null) return response;
-        const led = await fetch(`${seller.url}/x`);
-        const url = new URL(location, seller.url).href;
-        return Object.defineProperties(led, { url: { value: url }, redirected: { value: true } });
-      };
-      const payer = await holder({ fetch: fetchHere });
-      const seller = await turning(refuse, true);
-      const lost = await failureOf(payer.client.fetch(seller.url, post), 'payment_uncertain');
-      const again = await failureOf(payer.client.fetch(seller.url, post), 'already_spent');
-      expect(again.funds).toBe('spent');
-      expect(again.details.payerSignature).toBe(lost.details.payerSignature);
-      expect([seller.paid.length, payments(payer)]).toEqual([1, 1]);
-    },
-  );
+  it.each(Object.entries(refusals))('cannot hide an earlier payment: %s', async (_, refuse) => {
+    // The insecure address is no server of this machine.
+    const fetchHere: typeof fetch = async (input, init) => {
+      const response = await fetch(input, { ...init, redirect: 'manual' });
+      const location = response.headers.get('location');
+      if (location === null) return response;
+      const led = await fetch(`${seller.url}/x`);
+      const url = new URL(location, seller.url).href;
+      return Object.defineProperties(led, { url: { value: url }, redirected: { value: true } });
+    };
+    const payer = await holder({ fetch: fetchHere });
+    const seller = await turning(refuse, true);
+    const lost = await failureOf(payer.client.fetch(seller.url, post), 'payment_uncertain');
+    const again = await failureOf(payer.client.fetch(seller.url, post), 'already_spent');
+    expect(again.funds).toBe('spent');
+    expect(again.details.payerSignature).toBe(lost.details.payerSignature);
+    expect([seller.paid.length, payments(payer)]).toEqual([1, 1]);
+  });
 
-  it('says why if nothing was paid before, as ever', async () => {
+  it('gets its error reported as untouched funds if no payment came before', async () => {
     const payer = await holder();
     const seller = await startSeller((_, response) => answerTerms(response, { x402Version: 2 }));
     onTestFinished(() => seller.close());
@@ -175,39 +172,33 @@ describe('a seller that has taken a payment, and asks for another by terms that 
   });
 });
 
-describe('a seller that gives payments an id', () => {
+describe('a seller that identifies payments', () => {
   const url = () => `${sandbox.apiUrl}/identified`;
 
-  it.each(['GET', 'POST'])(
-    'answers a %s that it settled as it did the first time',
-    async (method) => {
-      const payer = await holder();
-      const stop = payer.client.on('payment.sent', () => {
-        stop();
-        sandbox.controls.api.fault('/identified', { kind: 'dropAfter', times: 1 });
-      });
-      const served = sandbox.controls.api.served.length;
-      const lost = await failureOf(payer.client.fetch(url(), { method }), 'payment_uncertain');
-      await settled(payer);
-      const response = await payer.client.fetch(url(), { method });
-      expect([response.status, response.headers.get('idempotency-replayed')]).toEqual([
-        200,
-        'true',
-      ]);
-      expect(receiptOf(response)).toMatchObject({
-        state: 'settled',
-        payment: { payerSignature: lost.details.payerSignature },
-      });
-      // Its handler ran once.
-      expect(sandbox.controls.api.served.length).toBe(served + 1);
-      expect(payments(payer)).toBe(1);
-      // What was delivered at last is done: the next call buys anew.
-      expect(
-        (await payer.client.fetch(url(), { method })).headers.get('idempotency-replayed'),
-      ).toBeNull();
-      expect(payments(payer)).toBe(2);
-    },
-  );
+  it.each(['GET', 'POST'])('gives a settled %s the same answer again', async (method) => {
+    const payer = await holder();
+    const stop = payer.client.on('payment.sent', () => {
+      stop();
+      sandbox.controls.api.fault('/identified', { kind: 'dropAfter', times: 1 });
+    });
+    const served = sandbox.controls.api.served.length;
+    const lost = await failureOf(payer.client.fetch(url(), { method }), 'payment_uncertain');
+    await settled(payer);
+    const response = await payer.client.fetch(url(), { method });
+    expect([response.status, response.headers.get('idempotency-replayed')]).toEqual([200, 'true']);
+    expect(receiptOf(response)).toMatchObject({
+      state: 'settled',
+      payment: { payerSignature: lost.details.payerSignature },
+    });
+    // The handler of the seller ran once.
+    expect(sandbox.controls.api.served.length).toBe(served + 1);
+    expect(payments(payer)).toBe(1);
+    // A delivered answer completes the purchase, so the next call pays anew.
+    expect(
+      (await payer.client.fetch(url(), { method })).headers.get('idempotency-replayed'),
+    ).toBeNull();
+    expect(payments(payer)).toBe(2);
+  });
 
   it('serves a POST that never reached it from the same bytes', async () => {
     const payer = await holder();
@@ -223,7 +214,7 @@ describe('a seller that gives payments an id', () => {
 });
 
 it.each([undefined, 'order-1'])(
-  'an answer that is read while another call looks for payments is not taken for a lost one (key: %s)',
+  'does not take an answer for lost that is read while another call looks for payments (key: %s)',
   async (idempotencyKey) => {
     const { claims, ...rest } = createCoordination();
     let reading: (() => Promise<void>) | undefined;
@@ -263,7 +254,7 @@ it.each([undefined, 'order-1'])(
   },
 );
 
-it('a claim that is taken though its journal says otherwise has ended before the next call looks', async () => {
+it('releases a claim that was taken in spite of an error before the next call looks', async () => {
   const { claims, ...rest } = createCoordination();
   let failing = false;
   let letGo: (() => void) | undefined;

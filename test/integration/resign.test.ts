@@ -20,18 +20,17 @@ const usedOf = async ({ client }: Payer) => (await client.spent())[0]?.used;
 async function settledOf(payer: Payer): Promise<number> {
   const account = await tokenAccount(payer.address, sandbox.mints.USDC);
   const found = await Promise.all(
-    (await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)),
+    (await signaturesOf(sandbox.rpcUrl, account)).map((signature) =>
+      landed(sandbox.rpcUrl, signature),
+    ),
   );
   return found.filter(
     ({ error, tokens }) =>
-      error === null && tokens.some((one) => one.account === account && one.change < 0n),
+      error === null && tokens.some((entry) => entry.account === account && entry.change < 0n),
   ).length;
 }
 
-/**
- * Refuses the first payments it is shown, each in its way; what comes after them it settles and
- * serves.
- */
+/** Starts a seller that refuses the first payments, each in its way, and settles later payments. */
 async function selling(
   refusals: readonly ((response: ServerResponse) => unknown)[],
   first: Json = {},
@@ -57,8 +56,8 @@ const again =
   (response: ServerResponse) =>
     answerTerms(response, { ...terms(change), error: 'No matching payment requirements' });
 
-describe('a seller that refuses the first payment and gives fresh terms', () => {
-  it('is paid with a second one if the policy allows it; both count until the chain decides', async () => {
+describe('a seller that refuses the first payment and sends new terms', () => {
+  it('gets a second payment if the policy allows it, and both count meanwhile', async () => {
     const payer = await holder();
     const seller = await selling([again()]);
     const response = await payer.client.fetch(seller.url);
@@ -73,20 +72,23 @@ describe('a seller that refuses the first payment and gives fresh terms', () => 
       receiptOf(response)?.state === 'settled' ? true : undefined,
     );
     sandbox.controls.node.warp();
-    await until('the first is given back', async () =>
+    await until('the hold of the first payment is freed', async () =>
       (await usedOf(payer)) === '0.01' ? true : undefined,
     );
     expect(await settledOf(payer)).toBe(1);
   });
 
-  it('is paid less if it asks for less', async () => {
+  it('gets less if it asks for less', async () => {
     const payer = await holder();
     const seller = await selling([again({ amount: '9000' })]);
     expect((await payer.client.fetch(seller.url)).status).toBe(200);
-    expect(payments(payer).map((one) => 'amount' in one && one.amount)).toEqual(['10000', '9000']);
+    expect(payments(payer).map((payment) => 'amount' in payment && payment.amount)).toEqual([
+      '10000',
+      '9000',
+    ]);
   });
 
-  it('is paid once, and no more, by default', async () => {
+  it('gets one payment only by default', async () => {
     const payer = await holder({ policy: {} });
     const seller = await selling([again()]);
     const error = await failureOf(payer.client.fetch(seller.url), 'payment_rejected');
@@ -97,7 +99,7 @@ describe('a seller that refuses the first payment and gives fresh terms', () => 
     expect([payments(payer).length, seller.paid.length]).toEqual([1, 1]);
   });
 
-  it('that refuses the second too is not shown a third', async () => {
+  it('gets no third payment if it refuses the second too', async () => {
     const payer = await holder();
     const seller = await selling([again(), again(), again()]);
     const error = await failureOf(payer.client.fetch(seller.url), 'payment_rejected');
@@ -106,7 +108,7 @@ describe('a seller that refuses the first payment and gives fresh terms', () => 
     expect(await usedOf(payer)).toBe('0.02');
   });
 
-  it('gets no second one if the budget has room for one', async () => {
+  it('gets no second payment if the budget has room for one payment only', async () => {
     const payer = await holder({ policy: { resign: 1, maxPerDay: '0.015' } });
     const seller = await selling([again()]);
     await failureOf(payer.client.fetch(seller.url), 'payment_rejected');
@@ -118,24 +120,24 @@ describe('a seller that refuses the first payment and gives fresh terms', () => 
   });
 });
 
-// One that could be paid: it has an account for the token.
+// A possible payee: it has an account for the token.
 const other = await sandbox.createWallet({ USDC: '1' });
 
-describe('no second payment is signed', () => {
+describe('a client with one allowed second payment', () => {
   const cases: readonly (readonly [
     name: string,
     refuse: (response: ServerResponse) => unknown,
     code: 'payment_rejected' | 'payment_uncertain',
   ])[] = [
-    ['the price has risen', again({ amount: '10001' }), 'payment_rejected'],
-    ['the payee has changed', again({ payTo: other.address }), 'payment_rejected'],
+    ['a higher price', again({ amount: '10001' }), 'payment_rejected'],
+    ['a change of the payee', again({ payTo: other.address }), 'payment_rejected'],
     [
-      'another token is asked for, of which more is worth more',
+      'terms in another token with a higher amount',
       (response) => again({ asset: sandbox.mints.USDT.address, amount: '10001' })(response),
       'payment_rejected',
     ],
     [
-      'the seller says that settling failed',
+      'a failed settlement',
       (response) =>
         response
           .writeHead(402, {
@@ -147,14 +149,14 @@ describe('no second payment is signed', () => {
     ],
     ['a bare 402', (response) => response.writeHead(402).end(), 'payment_rejected'],
     [
-      'a 402 whose terms cannot be read',
+      'a 402 with unreadable terms',
       (response) => response.writeHead(402, { 'payment-required': '{{' }).end(),
       'payment_rejected',
     ],
     ['a lost answer', (response) => response.destroy(), 'payment_uncertain'],
   ];
 
-  it.each(cases)('after %s', async (_, refuse, code) => {
+  it.each(cases)('signs no second payment after %s', async (_, refuse, code) => {
     const payer = await payerOn(sandbox, { USDC: '1', USDT: '1' }, { policy: { resign: 1 } });
     const seller = await selling([refuse]);
     const error = await failureOf(payer.client.fetch(seller.url), code);
@@ -163,7 +165,7 @@ describe('no second payment is signed', () => {
     expect(await usedOf(payer)).toBe('0.01');
   });
 
-  it.each([500, 403, 302])('after a %i', async (status) => {
+  it.each([500, 403, 302])('signs no second payment after a %i', async (status) => {
     const payer = await holder();
     const seller = await selling([
       (response) => response.writeHead(status, { location: '/' }).end(),
@@ -173,8 +175,8 @@ describe('no second payment is signed', () => {
   });
 });
 
-describe('after a purchase that was signed anew', () => {
-  it('its key never pays again, though the first payment may still land', async () => {
+describe('a client after a purchase with a second payment', () => {
+  it('never pays for its key again, though the first payment may still land', async () => {
     const payer = await holder();
     const seller = await selling([again()]);
     const buy = (method: string) =>
@@ -185,7 +187,7 @@ describe('after a purchase that was signed anew', () => {
     expect([seller.paid.length, await settledOf(payer)]).toEqual([2, 1]);
   });
 
-  it('the next call is a new purchase, paid with a payment of its own', async () => {
+  it('pays the next call as a new purchase', async () => {
     const payer = await holder();
     const seller = await selling([again()]);
     expect((await payer.client.fetch(seller.url)).status).toBe(200);
@@ -197,7 +199,7 @@ describe('after a purchase that was signed anew', () => {
   });
 
   it.each(['GET', 'POST'])(
-    'a repeat of a %s whose second payment was refused too signs no third',
+    'signs no third payment for a repeated %s when the second payment was refused too',
     async (method) => {
       const payer = await holder();
       const seller = await selling([again(), again()]);
@@ -210,7 +212,7 @@ describe('after a purchase that was signed anew', () => {
     },
   );
 
-  it('a caller that gives up while the second is prepared gets the reason', async () => {
+  it('rejects with the reason of a caller that aborts the second payment', async () => {
     const payer = await holder();
     const seller = await selling([again()]);
     const controller = new AbortController();
@@ -227,7 +229,7 @@ describe('after a purchase that was signed anew', () => {
   });
 });
 
-// What is missing may say that the payment is pending.
+// The missing part of the answer may say that the payment is pending.
 it.each(['late', 'broken'])('takes no %s answer for a refusal', async (how) => {
   const said = JSON.stringify({ error: 'settlement_pending' });
   const seller = await startSeller((request, response) => {

@@ -13,7 +13,7 @@ const sandbox = await useSandbox({ confirmationMs: 20 });
 
 const DOLLAR = 10n ** 12n;
 
-/** What Jupiter answers when it is asked for so many base units of `outputMint` for USDC. */
+/** Asks Jupiter for a quote of so many base units of `outputMint` for USDC. */
 async function asked(outputMint: string, amount: bigint): Promise<Record<string, unknown>> {
   const query = {
     inputMint: sandbox.mints.USDC.address,
@@ -27,19 +27,19 @@ async function asked(outputMint: string, amount: bigint): Promise<Record<string,
   return (await response.json()) as Record<string, unknown>;
 }
 
-describe('a mint of a test', () => {
+describe('a mint that a test creates', () => {
   const kinds = [0, 2, 9, 18].flatMap((decimals) =>
     (['spl-token', 'spl-token-2022'] as const).map((program) => [decimals, program] as const),
   );
 
   it.each(kinds)(
-    'has %d decimals, is of %s, and is quoted at its price',
+    'has %d decimals, belongs to %s, and is quoted at its price',
     async (decimals, program) => {
-      const one = 10n ** BigInt(decimals);
+      const wholeToken = 10n ** BigInt(decimals);
       const mint = await sandbox.createMint({
         decimals,
         program,
-        picoUsd: decimals > 12 ? 1n : (3n * DOLLAR) / one,
+        picoUsd: decimals > 12 ? 1n : (3n * DOLLAR) / wholeToken,
       });
       const response = await fetch(sandbox.rpcUrl, {
         method: 'POST',
@@ -59,14 +59,14 @@ describe('a mint of a test', () => {
           },
         },
       });
-      const amount = decimals > 12 ? 3n * DOLLAR : one;
+      const amount = decimals > 12 ? 3n * DOLLAR : wholeToken;
       const { inAmount } = await asked(mint.address, amount);
       expect(Number(inAmount)).toBeGreaterThan(3_000_000);
       expect(Number(inAmount)).toBeLessThan(3_010_000);
     },
   );
 
-  it('is not tradable in another sandbox, and neither is an address that is no mint', async () => {
+  it('is not tradable in another sandbox', async () => {
     await using other = await createSandbox();
     const { address: foreign } = await other.createMint({ decimals: 6, picoUsd: 1_000_000n });
     expect(await asked(foreign, 1n)).toMatchObject({ errorCode: 'TOKEN_NOT_TRADABLE' });
@@ -86,8 +86,8 @@ describe('a mint of a test', () => {
   });
 });
 
-describe("a seller's own token", () => {
-  /** A seller that asks for the tokens in their turn, and refuses every payment. */
+describe('a token that its own seller made', () => {
+  /** Starts a seller that asks for the mints in turn and refuses every payment. */
   async function greedy(
     mints: readonly { readonly address: string }[],
     payTo: string,
@@ -105,7 +105,7 @@ describe("a seller's own token", () => {
   }
 
   it.each(['spl-token', 'spl-token-2022'] as const)(
-    'of %s is bought from its pool, and the seller has the money without a payment',
+    'is bought from the pool of %s, so the seller has the money without a payment',
     async (program) => {
       const own = address((await sandbox.createWallet({ SOL: '0.1' })).address);
       const mints = [];
@@ -140,7 +140,7 @@ describe("a seller's own token", () => {
     },
   );
 
-  it('cannot be bought once its pool is gone: the swap fails as on the chain, and costs nothing in a simulation', async () => {
+  it('cannot be bought once its pool is gone: the swap fails in simulation', async () => {
     const mint = await sandbox.createMint({ decimals: 6, picoUsd: 1_000_000n });
     const vault = address(await tokenAccount(POOL_AUTHORITY, mint));
     sandbox.chain.setAccount(vault, {

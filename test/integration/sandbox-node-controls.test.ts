@@ -70,8 +70,8 @@ async function funded(): Promise<{
   };
 }
 
-describe('JSON-RPC', () => {
-  test('answers batches in order and notifications not at all', async () => {
+describe('the JSON-RPC of a node', () => {
+  test('answers batches in order, and leaves notifications unanswered', async () => {
     const batch = [
       { jsonrpc: '2.0', id: 'a', method: 'getHealth' },
       { jsonrpc: '2.0', method: 'getHealth' },
@@ -89,11 +89,7 @@ describe('JSON-RPC', () => {
     ['no JSON', '{', -32700],
     ['an empty batch', [], -32600],
     ['another version', { jsonrpc: '1.0', id: 1, method: 'getHealth' }, -32600],
-    [
-      'a key that is none',
-      { jsonrpc: '2.0', id: 1, method: 'getBalance', params: ['0OIl'] },
-      -32602,
-    ],
+    ['an invalid key', { jsonrpc: '2.0', id: 1, method: 'getBalance', params: ['0OIl'] }, -32602],
     [
       'a key of 31 bytes',
       { jsonrpc: '2.0', id: 1, method: 'getBalance', params: ['2'.repeat(31)] },
@@ -102,7 +98,7 @@ describe('JSON-RPC', () => {
     ['no argument', { jsonrpc: '2.0', id: 1, method: 'getBalance', params: [] }, -32602],
     ['named arguments', { jsonrpc: '2.0', id: 1, method: 'getBalance', params: {} }, -32602],
     [
-      'a commitment unheard of',
+      'an unknown commitment',
       { jsonrpc: '2.0', id: 1, method: 'getSlot', params: [{ commitment: 'soon' }] },
       -32602,
     ],
@@ -140,7 +136,7 @@ describe('JSON-RPC', () => {
     expect(await (await post(body)).json()).toMatchObject({ error: { code, message: anything } });
   });
 
-  test('writes integers beyond doubles exactly', async () => {
+  test('writes integers beyond the range of doubles exactly', async () => {
     const body = {
       jsonrpc: '2.0',
       id: 1,
@@ -150,7 +146,7 @@ describe('JSON-RPC', () => {
     expect(await (await post(body)).text()).toContain('"rentEpoch":18446744073709551615,');
   });
 
-  test('lets pages of any origin call', async () => {
+  test('allows calls from pages of any origin', async () => {
     const preflight = await fetch(node.url, {
       method: 'OPTIONS',
       headers: { 'access-control-request-headers': 'content-type,x-caller' },
@@ -169,7 +165,7 @@ describe('JSON-RPC', () => {
   });
 });
 
-describe('controls', () => {
+describe('the controls of a node', () => {
   test('count calls by method and caller', async () => {
     await post({ jsonrpc: '2.0', id: 1, method: 'getHealth' }, `${node.url}/?caller=facilitator`);
     await fetch(node.url, {
@@ -187,7 +183,7 @@ describe('controls', () => {
     expect(node.controls.calls()).toBe(0);
   });
 
-  test('inject faults by method, for so many calls, in order', async () => {
+  test('inject faults by method, for a number of calls, in order', async () => {
     node.controls.fault('getSlot', {
       kind: 'error',
       code: -32005,
@@ -212,7 +208,7 @@ describe('controls', () => {
     expect(await call('getSlot')).toMatchObject({ result: aNumber });
   });
 
-  test('limit the rate, with and without word when to come back', async () => {
+  test('limit the rate, with and without a retry-after header', async () => {
     node.controls.fault('getSlot', { kind: 'rateLimited', retryAfter: 3, times: 1 });
     node.controls.fault('getSlot', { kind: 'rateLimited', times: 1 });
     const [first, second] = [
@@ -224,7 +220,7 @@ describe('controls', () => {
     expect(await second.json()).toMatchObject({ error: { code: 429 } });
   });
 
-  test('hang, until the caller gives up', async () => {
+  test('hang until the caller aborts', async () => {
     node.controls.fault('getSlot', { kind: 'hang' });
     const aborted = new AbortController();
     const hanging = fetch(node.url, {
@@ -237,7 +233,7 @@ describe('controls', () => {
     await expect(hanging).rejects.toThrow('enough');
   });
 
-  test('cut the connection before or after a transaction is taken', async () => {
+  test('cut the connection before or after a transaction is accepted', async () => {
     const { connection, payer, transaction } = await funded();
     node.controls.fault('sendTransaction', { kind: 'dropBefore', times: 1 });
     await expect(connection.sendTransaction(transaction)).rejects.toThrow();
@@ -247,18 +243,18 @@ describe('controls', () => {
     expect(await connection.getSignaturesForAddress(payer.publicKey)).toHaveLength(1);
   });
 
-  test('take a transaction that never lands', async () => {
+  test('accept a transaction that never lands', async () => {
     const { connection, payer, transaction } = await funded();
     node.controls.fault('sendTransaction', { kind: 'neverLands', times: 1 });
     const signature = await connection.sendTransaction(transaction);
     expect((await connection.getSignatureStatus(signature)).value).toBeNull();
     expect(await connection.getBalance(payer.publicKey)).toBe(1_000_000_000);
-    // It was forgotten, not refused: the same bytes may land later.
+    // The node forgot the transaction and did not refuse it, so the same bytes may land later.
     expect(await connection.sendTransaction(transaction)).toBe(signature);
     expect((await connection.getSignatureStatus(signature)).value).toMatchObject({ err: null });
   });
 
-  test('lie', async () => {
+  test('replace answers by an interceptor', async () => {
     node.controls.intercept = (method, params, next) => {
       if (method === 'getBalance') return { context: { slot: 1 }, value: 7 };
       if (method === 'getSlot') throw new RpcError(-32000, 'not today');
@@ -269,7 +265,7 @@ describe('controls', () => {
     expect(await call('getHealth')).toMatchObject({ result: 'ok' });
   });
 
-  test('forget old statuses, but not to callers that search', async () => {
+  test('forget old statuses, except for callers that search the history', async () => {
     const { connection, transaction } = await funded();
     const signature = await connection.sendTransaction(transaction);
     node.controls.warp(301);
@@ -287,7 +283,7 @@ describe('controls', () => {
     const to = Keypair.generate().publicKey;
     const sent: string[] = [];
     for (const key of [to, Keypair.generate().publicKey, Keypair.generate().publicKey, to]) {
-      // Two equal ones would be one transaction; a warp gives the second another blockhash.
+      // Two equal transfers would be the same transaction; a warp gives the second a new blockhash.
       const fresh =
         sent.length === 3
           ? (node.controls.warp(1), (await connection.getLatestBlockhash()).blockhash)
@@ -306,7 +302,7 @@ describe('controls', () => {
   });
 });
 
-describe('WebSocket', () => {
+describe('the WebSocket of a node', () => {
   const open = (port: number) =>
     new Promise<WebSocket>((resolve, reject) => {
       const socket = new WebSocket(`ws://127.0.0.1:${port}`);
@@ -318,7 +314,7 @@ describe('WebSocket', () => {
       socket.send(typeof message === 'string' ? message : JSON.stringify(message));
     });
 
-  test('is served on the port of HTTP and on the next', async () => {
+  test('is served on the HTTP port and on the next port', async () => {
     const port = Number(new URL(node.url).port);
     for (const socket of [await open(port), await open(port + 1)]) {
       expect(await ask(socket, { jsonrpc: '2.0', id: 1, method: 'slotSubscribe' })).toMatchObject({
@@ -339,7 +335,7 @@ describe('WebSocket', () => {
     }
   });
 
-  test('tells at once of a signature that is already confirmed, once', async () => {
+  test('notifies at once, and once only, of a signature that is already confirmed', async () => {
     const { connection, transaction } = await funded();
     const signature = await connection.sendTransaction(transaction);
     const socket = await open(Number(new URL(node.url).port));
@@ -363,7 +359,7 @@ describe('WebSocket', () => {
     expect(messages).toHaveLength(3);
   });
 
-  test('can be silent, or off', async () => {
+  test('may be silent, or off', async () => {
     const port = Number(new URL(node.url).port);
     const socket = await open(port);
     node.controls.webSocket = 'silent';
@@ -380,7 +376,7 @@ describe('WebSocket', () => {
   });
 });
 
-test('a node is slow for all but one caller, closes with calls and sockets open, and frees its ports', async () => {
+test('a node delays all callers but one, and closes with calls and sockets open', async () => {
   const other = await startNode({ slotMs: 1, latencyMs: 1_000_000 });
   const health = { method: 'POST', body: '{"jsonrpc":"2.0","id":1,"method":"getHealth"}' };
   const waiting = fetch(other.url, health);

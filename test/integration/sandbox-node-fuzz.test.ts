@@ -12,8 +12,8 @@ import { startNode } from '../../adapters/sandbox/node/index.js';
 import type { SandboxNode } from '../../adapters/sandbox/node/index.js';
 import { inTurn, share } from '../helpers/sampled.js';
 
-// The runtime aborts the whole process on bytes it cannot decode: that this file ends at all is the
-// main assertion.
+// The runtime aborts the whole process on bytes that it cannot decode. The main assertion is that
+// this file ends at all.
 let node: SandboxNode;
 let template: Uint8Array;
 let unsigned: Uint8Array;
@@ -78,15 +78,15 @@ async function survives(bytes: Uint8Array): Promise<void> {
   }
 }
 
-test('survives any bytes', () =>
+test('the node survives any bytes', () =>
   fc.assert(fc.asyncProperty(fc.uint8Array({ maxLength: 1_400 }), survives), { numRuns: 150 }));
 
 const VALUES = [0, 1, 0x7f, 0x80, 0xff];
 
-test('survives every single changed byte of a transaction', async () => {
+test('the node survives every single changed byte of a transaction', async () => {
   for (const bytes of [template, unsigned]) {
     for (let index = 0; index < bytes.length; index += 1) {
-      // Within a signature or a key one byte is as good as another.
+      // Within a signature or a key every byte has the same role.
       if (index > 4 && index < 60) continue;
       for (const value of share(VALUES, inTurn(VALUES, index))) {
         const changed = bytes.slice();
@@ -97,7 +97,7 @@ test('survives every single changed byte of a transaction', async () => {
   }
 });
 
-test('survives transactions cut short, grown and spliced', () =>
+test('the node survives transactions that are cut short, extended or spliced', () =>
   fc.assert(
     fc.asyncProperty(
       fc
@@ -113,7 +113,7 @@ test('survives transactions cut short, grown and spliced', () =>
     { numRuns: 200 },
   ));
 
-test('survives any arguments to any method', () => {
+test('the node survives any arguments to any method', () => {
   const methods = [
     ...[
       'getAccountInfo',
@@ -162,7 +162,7 @@ test('survives any arguments to any method', () => {
   );
 });
 
-test('still works afterwards', async () => {
+test('the node still works after all these inputs', async () => {
   const { address } = await generateKeyPairSigner();
   node.chain.airdrop(address, 1_000_000_000n);
   expect(await batch(['getBalance', [address]])).toMatchObject([

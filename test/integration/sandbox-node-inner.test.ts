@@ -70,7 +70,7 @@ beforeEach(async () => {
 
 afterEach(() => node.close());
 
-/** 100 units of BONK for 200 of USDC, on a venue that does this beside. */
+/** Swaps 100 units of BONK for 200 of USDC, on a venue that also does what `modes` say. */
 function swap(
   modes: readonly number[] = [],
   settings: { target?: number; amount?: bigint } = {},
@@ -103,7 +103,7 @@ function swap(
   });
 }
 
-/** Makes a token account of a payee, by the associated token program. */
+/** Creates a token account of a payee through the associated token program. */
 function creationFor(payee: Address, created: Address): Instruction {
   return {
     programAddress: ASSOCIATED_TOKEN_PROGRAM,
@@ -138,7 +138,7 @@ async function compile(
   );
 }
 
-/** What both clients read, which is the same but for the types of keys and numbers. */
+/** Returns the inner instructions that both clients read, after a check that they are equal. */
 async function inner(bytes: Uint8Array): Promise<readonly ParsedInnerInstruction[]> {
   const { value } = await connection.simulateTransaction(VersionedTransaction.deserialize(bytes), {
     innerInstructions: true,
@@ -151,7 +151,9 @@ async function inner(bytes: Uint8Array): Promise<readonly ParsedInnerInstruction
     .send();
   const plain = (shown: unknown): unknown =>
     JSON.parse(
-      JSON.stringify(shown, (_, one: unknown) => (typeof one === 'bigint' ? Number(one) : one)),
+      JSON.stringify(shown, (_, value: unknown) =>
+        typeof value === 'bigint' ? Number(value) : value,
+      ),
     );
   expect(plain(kit.innerInstructions)).toEqual(plain(value.innerInstructions));
   return value.innerInstructions ?? [];
@@ -160,9 +162,9 @@ async function inner(bytes: Uint8Array): Promise<readonly ParsedInnerInstruction
 const program = (key: PublicKey | undefined) => key?.toBase58();
 
 describe('simulateTransaction', () => {
-  test('names the transfers of a swap, parsed, and leaves what no node can parse as it is', async () => {
-    const [only, ...others] = await inner(await compile([swap()]));
-    expect(others).toEqual([]);
+  test('parses the transfers of a swap, and leaves unknown calls as bytes', async () => {
+    const [only, ...further] = await inner(await compile([swap()]));
+    expect(further).toEqual([]);
     expect(only?.index).toBe(0);
     const [payIn, payOut, event] = only?.instructions ?? [];
     expect(payIn).toMatchObject({
@@ -246,10 +248,10 @@ describe('simulateTransaction', () => {
         info: { source: user.address, destination: ATTACKER, lamports: 123_456 },
       }),
     ],
-  ])('shows %s for what it is', async (_, mode, settings, expected) => {
+  ])('shows %s in its parsed form', async (_, mode, settings, expected) => {
     const [shown] = await inner(await compile([swap([mode], settings)]));
-    const parsed = shown?.instructions.flatMap((one) =>
-      'parsed' in one ? [one.parsed as unknown] : [],
+    const parsed = shown?.instructions.flatMap((call) =>
+      'parsed' in call ? [call.parsed as unknown] : [],
     );
     expect(parsed).toHaveLength(3);
     expect(parsed?.[2]).toMatchObject(expected());
@@ -267,16 +269,16 @@ describe('simulateTransaction', () => {
     expect(shown?.instructions).toHaveLength(4);
   });
 
-  test('counts top-level instructions, leaves out those that call nothing, and parses what an account creation calls', async () => {
+  test('numbers top-level instructions, and omits those without inner calls', async () => {
     const payee = (await generateKeyPairSigner()).address;
     const created = await associatedTokenAccount(payee, PYUSD.address, PYUSD.tokenProgram);
     const unitLimit = { programAddress: COMPUTE_BUDGET, data: Uint8Array.of(2, 64, 13, 3, 0) };
     const create = creationFor(payee, created);
-    const [creation, swapped, ...others] = await inner(await compile([unitLimit, create, swap()]));
-    expect(others).toEqual([]);
+    const [creation, swapped, ...further] = await inner(await compile([unitLimit, create, swap()]));
+    expect(further).toEqual([]);
     expect([creation?.index, swapped?.index]).toEqual([1, 2]);
-    const parsed = creation?.instructions.flatMap((one) =>
-      'parsed' in one ? [one.parsed as unknown] : [],
+    const parsed = creation?.instructions.flatMap((call) =>
+      'parsed' in call ? [call.parsed as unknown] : [],
     );
     expect(parsed).toEqual([
       {
@@ -294,15 +296,15 @@ describe('simulateTransaction', () => {
     ]);
   });
 
-  test('shows all of them as bytes if told so', async () => {
+  test('shows inner instructions as bytes if the control parsesCalls is off', async () => {
     node.controls.parsesCalls = false;
     const [only] = await inner(await compile([swap([MODE.approve])]));
     expect(only?.instructions).toHaveLength(4);
-    for (const one of only?.instructions ?? [])
-      expect(one).toMatchObject({ data: expect.any(String), accounts: expect.any(Array) });
+    for (const call of only?.instructions ?? [])
+      expect(call).toMatchObject({ data: expect.any(String), accounts: expect.any(Array) });
   });
 
-  test('shows none that it is not asked for', async () => {
+  test('omits inner instructions unless the request asks for them', async () => {
     const bytes = await compile([swap()]);
     const { value } = await connection.simulateTransaction(VersionedTransaction.deserialize(bytes));
     expect(value.innerInstructions).toBeNull();

@@ -89,7 +89,7 @@ async function confirm(transaction: Awaited<ReturnType<typeof sign>>) {
   return getSignatureFromTransaction(transaction);
 }
 
-/** A swap on the venue: the user has the input and both accounts, the pool has the output. */
+/** Returns a swap on the venue: the user holds the input, and the pool holds the output. */
 async function swapOf(
   input: SandboxMint,
   output: SandboxMint,
@@ -116,7 +116,7 @@ async function swapOf(
   });
 }
 
-describe('kit', () => {
+describe('a node of the sandbox, through kit', () => {
   test.each([
     ['BONK to USDC', BONK, USDC],
     ['USDT to PYUSD', USDT, PYUSD],
@@ -169,7 +169,7 @@ describe('kit', () => {
     ]);
   });
 
-  test('shows a hostile swap in simulation', async () => {
+  test('shows a hostile swap in a simulation', async () => {
     const config = ATTACKER;
     const data = configData({ modes: [MODE.approve], attacker: ATTACKER });
     node.chain.setAccount(config, {
@@ -199,7 +199,7 @@ describe('kit', () => {
     ).not.toHaveProperty('parsed.info.delegate');
   });
 
-  test('reads a refusal of the venue as Jupiter words it', async () => {
+  test('reports a refusal of the venue in the words of Jupiter', async () => {
     const swap = await swapOf(BONK, USDC, 100n, 200n);
     node.chain.setAccount(swap.accounts[11]?.address ?? ATTACKER, {
       ...accountOf(swap.accounts[11]?.address),
@@ -221,7 +221,7 @@ describe('kit', () => {
     });
   });
 
-  test('tells a v0 transaction only to callers that can read it', async () => {
+  test('returns a v0 transaction only to callers that can read it', async () => {
     const signature = await confirm(await sign([await swapOf(BONK, USDC, 100n, 200n)]));
     await expect(
       rpc.getTransaction(signature, { commitment: 'confirmed', encoding: 'json' }).send(),
@@ -230,7 +230,7 @@ describe('kit', () => {
     });
   });
 
-  test('waits for what it has not reached', async () => {
+  test('refuses a request for a slot that the node has not reached', async () => {
     const slot = await rpc.getSlot({ commitment: 'confirmed' }).send();
     await expect(
       rpc
@@ -243,13 +243,13 @@ describe('kit', () => {
       (await rpc.getBalance(user.address, { commitment: 'confirmed', minContextSlot: slot }).send())
         .value,
     ).toBe(1_000_000_000n);
-    // A final block is 32 slots behind.
+    // A finalized block is 32 slots behind.
     await expect(
       rpc.getBalance(user.address, { commitment: 'finalized', minContextSlot: slot }).send(),
     ).rejects.toThrow();
   });
 
-  test('lists the accounts of a program by filters', async () => {
+  test('filters the accounts of a program', async () => {
     const account = await node.chain.fundToken(user.address, USDC, 1n);
     const found = await rpc
       .getProgramAccounts(USDC.tokenProgram, {
@@ -273,7 +273,7 @@ function accountOf(key: Address | undefined) {
   return account;
 }
 
-/** The account's data with an amount of zero. */
+/** Returns the data of the account with an amount of zero. */
 function emptied(key: Address | undefined): Uint8Array {
   return accountOf(key).data.map((byte, index) => (index >= 64 && index < 72 ? 0 : byte));
 }

@@ -9,7 +9,7 @@ import {
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { startNode, type SandboxNode } from '../../adapters/sandbox/node/index.js';
 
-// Nodes that are honest and behind, and nodes with one wrong number.
+// Nodes that are honest but behind, and nodes with a wrong number.
 
 let node: SandboxNode;
 
@@ -30,7 +30,7 @@ async function call(method: string, params: readonly unknown[] = [], caller = ''
   ).json()) as Answer;
 }
 
-/** Sends a transfer that lands in the slot of now. */
+/** Sends a transfer that lands in the current slot. */
 async function landed(): Promise<{
   readonly payer: string;
   readonly signature: string;
@@ -67,11 +67,11 @@ async function landed(): Promise<{
 
 const confirmed = { commitment: 'confirmed' };
 
-describe('a slot that the node has not reached', () => {
+describe('a minContextSlot above the slot of the node', () => {
   const key = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
   const program = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
 
-  // Every method that takes minContextSlot on a real node, and what comes before its options.
+  // Every method that takes minContextSlot on a real node, with the params before its options.
   const methods: readonly (readonly [string, readonly unknown[]])[] = [
     ['getAccountInfo', [key]],
     ['getBalance', [key]],
@@ -91,11 +91,11 @@ describe('a slot that the node has not reached', () => {
   ];
 
   test.each(methods)(
-    'is refused by %s, and one that it has reached is not',
+    'is refused by %s, and a slot that the node has reached is accepted',
     async (method, before) => {
       const sent = await landed();
-      const args = before.map((one) =>
-        one === 'message' ? sent.message : one === 'wire' ? sent.wire : one,
+      const args = before.map((param) =>
+        param === 'message' ? sent.message : param === 'wire' ? sent.wire : param,
       );
       const options = {
         ...confirmed,
@@ -120,15 +120,15 @@ describe('a slot that the node has not reached', () => {
   );
 });
 
-describe('a method that lags', () => {
-  test('forgets what its index has not seen yet, and says nothing of it', async () => {
+describe('a lagging method', () => {
+  test('omits transactions that its index has not seen, without an error', async () => {
     const { payer, signature } = await landed();
     node.controls.warp(249);
     node.controls.lag({ getSignaturesForAddress: 250 });
     const minContextSlot = Number(node.chain.slot);
     const list = () => call('getSignaturesForAddress', [payer, { ...confirmed, minContextSlot }]);
     expect(await list()).toMatchObject({ result: [] });
-    // The others are at the tip.
+    // Methods without a lag are at the tip.
     expect(
       await call('getTransaction', [
         signature,
@@ -143,7 +143,7 @@ describe('a method that lags', () => {
   });
 
   test.each(['getTransaction', 'getSignatureStatuses'] as const)(
-    'forgets it in %s too',
+    'omits a new transaction from %s too',
     async (method) => {
       const { signature } = await landed();
       node.controls.lag({ [method]: 3 });
@@ -165,7 +165,7 @@ describe('a method that lags', () => {
     },
   );
 
-  test('speaks of the blocks of then, and refuses what it has not reached', async () => {
+  test('answers with the blocks of its lagging slot, and refuses later slots', async () => {
     const { result } = await call('getLatestBlockhash', [confirmed]);
     const then = result as {
       context: { slot: number };
@@ -204,7 +204,7 @@ describe('a method that lags', () => {
     expect((await call('getLatestBlockhash', [confirmed])).result).toEqual(now);
   });
 
-  test('lags for one caller alone if told so', async () => {
+  test('lags for one caller alone if ordered so', async () => {
     const slot = Number(node.chain.slot);
     node.controls.lag({ getSlot: 5 }, 'second');
     expect((await call('getSlot', [confirmed], 'first')).result).toBe(slot);
@@ -214,8 +214,8 @@ describe('a method that lags', () => {
   });
 });
 
-describe('one wrong number', () => {
-  test('is off by what was ordered, as often as was ordered, for its caller', async () => {
+describe('a wrong number in an answer', () => {
+  test('is off by the ordered amount, as often as ordered, for its caller alone', async () => {
     const right = (await call('getLatestBlockhash', [confirmed])).result as {
       value: { blockhash: string; lastValidBlockHeight: number };
     };
@@ -235,7 +235,7 @@ describe('one wrong number', () => {
     expect((await call('getBlockHeight', [confirmed])).result).toBe(lastValidBlockHeight - 150 + 7);
   });
 
-  test('that is not in the answer is an error of the test', async () => {
+  test('causes an error of the test if it is not in the answer', async () => {
     node.controls.fault('getHealth', { kind: 'offBy', at: 'value.height', by: 1 });
     expect(await call('getHealth')).toMatchObject({ error: { code: -32603 } });
   });

@@ -34,7 +34,7 @@ const USDC = new PublicKey(SANDBOX_MINTS.USDC.address);
 const PYUSD = new PublicKey(SANDBOX_MINTS.PYUSD.address);
 const SOL = 1_000_000_000;
 
-/** What web3.js leaves untyped. */
+/** Fields that web3.js leaves untyped. */
 interface ParsedToken {
   readonly mint: string;
   readonly tokenAmount: { readonly uiAmountString: string };
@@ -65,8 +65,8 @@ const memo = (text: string) =>
   new TransactionInstruction({ programId: MEMO, keys: [], data: Buffer.from(text) });
 
 beforeEach(async () => {
-  // Time stands still and transactions are confirmed as they are sent, unless a test says
-  // otherwise.
+  // The clock stands still, and transactions are confirmed as they are sent, unless a test
+  // changes that.
   node = await startNode({ slotMs: 0, confirmationMs: 0 });
   connection = new Connection(node.url, { commitment: 'confirmed', disableRetryOnRateLimit: true });
   payer = Keypair.generate();
@@ -79,8 +79,8 @@ afterEach(async () => {
   await node.close();
 });
 
-describe('web3.js', () => {
-  test('lands a transfer, learns of it over WebSocket, and reads what it did', async () => {
+describe('a node of the sandbox, through web3.js', () => {
+  test('lands a transfer, confirms it over the WebSocket, and returns its details', async () => {
     node.controls.slotMs = 50;
     node.controls.confirmationMs = 100;
     const lifetime = await connection.getLatestBlockhash();
@@ -109,8 +109,8 @@ describe('web3.js', () => {
     expect(landed?.meta?.postBalances.slice(0, 2)).toEqual([SOL - SOL / 10 - 5_000, SOL / 10]);
     expect(landed?.meta?.logMessages).toContain('Program log: hello');
 
-    const [entry, ...others] = await connection.getSignaturesForAddress(payee);
-    expect(others).toEqual([]);
+    const [entry, ...older] = await connection.getSignaturesForAddress(payee);
+    expect(older).toEqual([]);
     expect(entry).toMatchObject({
       signature,
       err: null,
@@ -120,7 +120,7 @@ describe('web3.js', () => {
     });
   });
 
-  test('makes a lookup table of a slot that has just been, and reads which were', async () => {
+  test('creates a lookup table of a recent slot, and shows the recent slots', async () => {
     node.controls.warp(3);
     const recentSlot = (await connection.getSlot()) - 1;
     const of = { authority: payer.publicKey, payer: payer.publicKey };
@@ -132,22 +132,22 @@ describe('web3.js', () => {
 
     node.controls.warp(1);
     const hashes = await connection.getAccountInfo(SYSVAR_SLOT_HASHES_PUBKEY);
-    // After their number, the newest one's slot.
+    // The slot of the newest entry stands after the number of entries.
     expect(hashes?.data.readBigUInt64LE(8)).toBe(BigInt(recentSlot + 1));
-    const all = await connection.getProgramAccounts(hashes?.owner ?? PublicKey.default);
+    const found = await connection.getProgramAccounts(hashes?.owner ?? PublicKey.default);
     expect(
-      all.find(({ pubkey }) => pubkey.equals(SYSVAR_SLOT_HASHES_PUBKEY))?.account.data,
+      found.find(({ pubkey }) => pubkey.equals(SYSVAR_SLOT_HASHES_PUBKEY))?.account.data,
     ).toEqual(hashes?.data);
   });
 
-  test('is answered before anything happens', async () => {
+  test('answers sendTransaction before the transaction lands', async () => {
     node.controls.confirmationMs = 1_000_000;
     const signature = await connection.sendTransaction(await signed(transfer(SOL / 10)));
     expect((await connection.getSignatureStatus(signature)).value).toBeNull();
     expect(await connection.getBalance(payee)).toBe(0);
   });
 
-  test('sees a transaction processed, confirmed, finalized', async () => {
+  test('shows a transaction as processed, confirmed and finalized', async () => {
     node.controls.confirmationMs = 40;
     const levels: string[] = [];
     node.chain.listen((event) => event.kind === 'transaction' && levels.push(event.level));
@@ -180,7 +180,7 @@ describe('web3.js', () => {
     ).not.toBeNull();
   });
 
-  test('simulates unsigned bytes with a replaced blockhash, and watches accounts', async () => {
+  test('simulates unsigned bytes with a replaced blockhash, and returns accounts', async () => {
     const message = new TransactionMessage({
       payerKey: payer.publicKey,
       recentBlockhash: Keypair.generate().publicKey.toBase58(),
@@ -212,7 +212,7 @@ describe('web3.js', () => {
     ).rejects.toThrow('sigVerify may not be used with replaceRecentBlockhash');
   });
 
-  test('lists the token accounts of an owner, of both programs, and reads them with spl-token', async () => {
+  test('lists the token accounts of an owner in both programs, readable by spl-token', async () => {
     await node.chain.fundToken(addressOf(payer.publicKey), SANDBOX_MINTS.USDC, 2_500_000n);
     await node.chain.fundToken(addressOf(payer.publicKey), SANDBOX_MINTS.BONK, 7n);
     const pyusd = new PublicKey(
@@ -332,7 +332,7 @@ describe('web3.js', () => {
     },
   );
 
-  test('refuses in preflight with the logs, and charges what is sent without it', async () => {
+  test('refuses a failing transaction in preflight, and charges it without', async () => {
     const failing = await signed(transfer(2 * SOL));
     const refused: unknown = await connection
       .sendTransaction(failing)
@@ -362,7 +362,7 @@ describe('web3.js', () => {
     expect(await connection.getBalance(payer.publicKey)).toBe(SOL - 5_000);
   });
 
-  test('lands a transaction once, whatever it is sent', async () => {
+  test('lands a transaction once, however often it is sent', async () => {
     const transaction = await signed(transfer(SOL / 10));
     const signature = await connection.sendTransaction(transaction);
     await expect(connection.sendTransaction(transaction)).rejects.toThrow(
@@ -373,7 +373,7 @@ describe('web3.js', () => {
     expect(await connection.getSignaturesForAddress(payee)).toHaveLength(1);
   });
 
-  test('never lands an expired or a wrongly signed transaction', async () => {
+  test('never lands an expired transaction or one with a wrong signature', async () => {
     const late = await signed(transfer(SOL / 10));
     const { lastValidBlockHeight } = await connection.getLatestBlockhash();
     expect((await connection.isBlockhashValid(late.message.recentBlockhash)).value).toBe(true);
@@ -394,7 +394,7 @@ describe('web3.js', () => {
     expect(await connection.getBalance(payee)).toBe(0);
   });
 
-  test('takes the same bytes again once their fees can be paid', async () => {
+  test('accepts the same bytes again once their fees can be paid', async () => {
     const pauper = Keypair.generate();
     const { blockhash } = await connection.getLatestBlockhash('confirmed');
     const instructions = [
@@ -418,7 +418,7 @@ describe('web3.js', () => {
     expect(await connection.getBalance(payee)).toBe(SOL / 10);
   });
 
-  test('drops what expires on its way', async () => {
+  test('drops a transaction that expires on its way', async () => {
     node.controls.confirmationMs = 40;
     node.controls.intercept = (method, _, next) => {
       const answer = next();
@@ -433,7 +433,7 @@ describe('web3.js', () => {
     expect((await connection.getSignatureStatus(signature)).value).toBeNull();
   });
 
-  test('charges the compute-unit price, foretells the fee and remembers it by account', async () => {
+  test('charges the compute unit price, and predicts and remembers the fee', async () => {
     const message = (
       await signed(
         ComputeBudgetProgram.setComputeUnitLimit({ units: 10_000 }),
@@ -453,7 +453,7 @@ describe('web3.js', () => {
     ]);
   });
 
-  test('gives airdrops, equal ones too, as transactions of their own', async () => {
+  test('gives each airdrop a transaction of its own, also equal airdrops', async () => {
     const signatures = await Promise.all([
       connection.requestAirdrop(payee, SOL),
       connection.requestAirdrop(payee, SOL),
@@ -469,7 +469,7 @@ describe('web3.js', () => {
     });
   });
 
-  test('notifies of accounts and slots', async () => {
+  test('notifies of changed accounts and new slots', async () => {
     const changed = new Promise<number>((resolve) => {
       connection.onAccountChange(payee, ({ lamports }) => resolve(lamports), {
         commitment: 'confirmed',
@@ -478,7 +478,7 @@ describe('web3.js', () => {
     const slot = new Promise<number>((resolve) => {
       connection.onSlotChange((info) => resolve(info.slot - info.parent));
     });
-    // Subscriptions have no acknowledgement of their own in web3.js; the node's count is one.
+    // web3.js does not acknowledge subscriptions, so the test reads the count of the node.
     await expect
       .poll(
         () =>
@@ -492,7 +492,7 @@ describe('web3.js', () => {
     expect(await slot).toBe(1);
   });
 
-  test('passes for mainnet', async () => {
+  test('has the identity and the rents of mainnet', async () => {
     expect(await connection.getGenesisHash()).toBe('5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d');
     expect(await connection.getMinimumBalanceForRentExemption(165)).toBe(2_039_280);
     const info = await connection.getEpochInfo('processed');

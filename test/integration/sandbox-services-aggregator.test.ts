@@ -105,10 +105,7 @@ async function rpc(method: string, args: unknown[]): Promise<Rpc & { result?: un
   ).json()) as Rpc;
 }
 
-/**
- * Signs a transaction of /swap with kit, sends it, and waits for the node's word on it: null if
- * it succeeded.
- */
+/** Signs a transaction of /swap with kit and sends it. Resolves with its error, or null. */
 async function land(wallet: SandboxWallet, transaction: string): Promise<unknown> {
   const signer = await createKeyPairSignerFromBytes(getBase58Encoder().encode(wallet.secretKey));
   const unsigned = getTransactionDecoder().decode(getBase64Encoder().encode(transaction));
@@ -144,7 +141,7 @@ async function swap(wallet: SandboxWallet, quoteResponse: unknown): Promise<unkn
 }
 
 describe('a quote', () => {
-  it('has every field of Jupiter, amounts as strings, and V2 without percent', async () => {
+  it('has every field of Jupiter, amounts as strings, and no percent in V2', async () => {
     const quote = await quoted('SOL', 'USDC', 1_000_000_000n);
     expect(quote).toMatchObject({
       inputMint: sandbox.mints.SOL.address,
@@ -169,7 +166,7 @@ describe('a quote', () => {
     expect(Number(quote.priceImpactPct)).toBeLessThan(0.00001);
   });
 
-  it('bounds the input of ExactOut from above', async () => {
+  it('limits the input of ExactOut from above', async () => {
     const quote = await quoted('BONK', 'USDC', 1_000_000n, {
       swapMode: 'ExactOut',
       slippageBps: '100',
@@ -194,14 +191,18 @@ describe('a quote', () => {
       'TOKEN_NOT_TRADABLE',
     ],
     [
-      'a hopeless size',
+      'a size above the market',
       { amount: '18446744073709551615', swapMode: 'ExactOut' },
       'NO_ROUTES_FOUND',
     ],
-    ['an amount that is none', { amount: '1.5' }, 'BAD_REQUEST'],
+    ['a decimal amount', { amount: '1.5' }, 'BAD_REQUEST'],
     ['an amount above u64', { amount: '18446744073709551616' }, 'BAD_REQUEST'],
-    ['an amount that brings nothing', { amount: '0' }, 'NO_ROUTES_FOUND'],
-    ['a slippage above all', { slippageBps: '10001' }, 'CANNOT_COMPUTE_OTHER_AMOUNT_THRESHOLD'],
+    ['an amount of zero', { amount: '0' }, 'NO_ROUTES_FOUND'],
+    [
+      'a slippage above 100 percent',
+      { slippageBps: '10001' },
+      'CANNOT_COMPUTE_OTHER_AMOUNT_THRESHOLD',
+    ],
     ['an unknown mode', { swapMode: 'exactOut' }, 'BAD_REQUEST'],
   ])('is refused for %s', async (_name, change, errorCode) => {
     expect(
@@ -216,7 +217,7 @@ describe('a quote', () => {
     ]);
   });
 
-  it('follows the prices, refusals and impact that were ordered', async () => {
+  it('follows ordered prices, refusals and impacts', async () => {
     const { aggregator } = sandbox.controls;
     const before = await quoted('SOL', 'USDC', 1_000_000_000n);
     aggregator.setPrice('SOL', 300_000n);
@@ -259,7 +260,7 @@ describe('a swap transaction', () => {
     ['PYUSD', 'USDT', 1_000_000n, 'ExactIn'],
     ['PYUSD', 'SOL', 1_000_000n, 'ExactOut'],
   ] as const)(
-    '%s to %s moves exactly what was quoted (%d, %s)',
+    'from %s to %s moves exactly the quoted amounts (%d, %s)',
     async (input, output, amount, swapMode) => {
       const wallet = await sandbox.createWallet({
         SOL: '1',
@@ -277,8 +278,7 @@ describe('a swap transaction', () => {
       expect(await swap(wallet, quote)).toBeNull();
       const now = await balances();
 
-      // SOL also pays the signature (5000 lamports), and rent for the output's account where that
-      // is new.
+      // SOL also pays the signature (5000 lamports), and the rent of a new account for the output.
       const rent = output === 'USDT' || (output === 'USDC' && held[1] === 0n) ? 2_039_280n : 0n;
       const sol = (symbol: MintSymbol): bigint =>
         symbol === 'SOL' ? 5_000n + (symbol === input ? rent : 0n) : 0n;
@@ -287,7 +287,7 @@ describe('a swap transaction', () => {
     },
   );
 
-  it('uses the lookup tables, is unsigned, and has the caller as its fee payer', async () => {
+  it('uses lookup tables, is unsigned, and has the caller as its fee payer', async () => {
     const wallet = await sandbox.createWallet({ SOL: '1' });
     const answer = await swapTransaction(wallet, await quoted('SOL', 'USDC', 1_000_000n), {
       dynamicComputeUnitLimit: true,
@@ -302,7 +302,7 @@ describe('a swap transaction', () => {
     expect(message.staticAccounts[0]).toBe(wallet.address);
   });
 
-  it('names what a simulation found', async () => {
+  it('names the error of its simulation', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.01' });
     const answer = await swapTransaction(wallet, await quoted('USDC', 'SOL', 1_000_000n), {
       dynamicComputeUnitLimit: true,
@@ -310,7 +310,7 @@ describe('a swap transaction', () => {
     expect(answer['simulationError']).toMatchObject({ errorCode: 'TRANSACTION_ERROR' });
   });
 
-  it('fails on the chain if the venue fills below the tolerance, and leaves the tokens', async () => {
+  it('fails on chain and keeps the tokens if the venue fills below the tolerance', async () => {
     const wallet = await sandbox.createWallet({ SOL: '1', USDC: '10' });
     const quote = await quoted('USDC', 'USDT', 1_000_000n);
     sandbox.controls.aggregator.setVenue({ deviationBps: -51 });
@@ -318,7 +318,7 @@ describe('a swap transaction', () => {
     expect(await sandbox.balance(wallet.address, 'USDC')).toBe(10_000_000n);
   });
 
-  it('pays what a hostile venue likes', async () => {
+  it('pays as much as a hostile venue takes', async () => {
     const wallet = await sandbox.createWallet({ SOL: '1', USDC: '10', USDT: '1' });
     const quote = await quoted('USDC', 'USDT', 1_000_000n);
     sandbox.controls.aggregator.setVenue({ modes: [MODE.overcharge] });
@@ -327,8 +327,8 @@ describe('a swap transaction', () => {
   });
 });
 
-describe('a swap transaction of another kind', () => {
-  it('goes through shared accounts if that is asked for', async () => {
+describe('a swap transaction with options', () => {
+  it('goes through shared accounts if the request asks for them', async () => {
     const wallet = await sandbox.createWallet({ SOL: '1', USDC: '10' });
     for (const swapMode of ['ExactIn', 'ExactOut'] as const) {
       const held = [
@@ -367,7 +367,7 @@ describe('a swap transaction of another kind', () => {
 });
 
 describe('swap instructions', () => {
-  it('wrap SOL before, unwrap it after, and create only accounts that are missing', async () => {
+  it('wrap SOL before, unwrap it after, and create only missing accounts', async () => {
     const wallet = await sandbox.createWallet({ SOL: '1', USDC: '1' });
     const quoteResponse = await quoted('SOL', 'USDC', 2_000_000n, { swapMode: 'ExactOut' });
     const response = await post('/swap/v1/swap-instructions', {
@@ -376,9 +376,9 @@ describe('swap instructions', () => {
     });
     const answer = (await response.json()) as Instructions;
     expect(answer.computeBudgetInstructions).toHaveLength(2);
-    expect(answer.setupInstructions.map((one) => Buffer.from(one.data, 'base64')[0])).toEqual([
-      1, 2, 17,
-    ]); // create, transfer, sync
+    expect(
+      answer.setupInstructions.map((instruction) => Buffer.from(instruction.data, 'base64')[0]),
+    ).toEqual([1, 2, 17]); // create, transfer, sync
     const wrapped = Buffer.from(answer.setupInstructions[1]?.data ?? '', 'base64').readBigUInt64LE(
       4,
     );
@@ -389,7 +389,7 @@ describe('swap instructions', () => {
 
     const { programId, accounts, data } = answer.swapInstruction;
     expect(programId).toBe(JUPITER);
-    expect(accounts.filter((one) => one.isSigner).map((one) => one.pubkey)).toEqual([
+    expect(accounts.filter((meta) => meta.isSigner).map((meta) => meta.pubkey)).toEqual([
       wallet.address,
     ]);
     const bytes = Buffer.from(data, 'base64');
@@ -403,7 +403,7 @@ describe('swap instructions', () => {
     ]);
   });
 
-  it('create accounts always if account look-ups are skipped, and leave wrapped SOL alone if told so', async () => {
+  it('create every account if look-ups are skipped, and wrap no SOL on request', async () => {
     const wallet = await sandbox.createWallet({ SOL: '1', USDC: '1' });
     const quoteResponse = await quoted('SOL', 'USDC', 1_000_000n);
     const body = {
@@ -413,7 +413,9 @@ describe('swap instructions', () => {
       skipUserAccountsRpcCalls: true,
     };
     const answer = (await (await post('/swap/v1/swap-instructions', body)).json()) as Instructions;
-    expect(answer.setupInstructions.map((one) => Buffer.from(one.data, 'base64')[0])).toEqual([1]);
+    expect(
+      answer.setupInstructions.map((instruction) => Buffer.from(instruction.data, 'base64')[0]),
+    ).toEqual([1]);
     expect(answer.cleanupInstruction).toBeNull();
   });
 
@@ -425,7 +427,7 @@ describe('swap instructions', () => {
     expect(await refusal(post('/swap/v1/swap-instructions', body))).toEqual([400, 'BAD_REQUEST']);
   });
 
-  it('carry the lie that was ordered, and only there', async () => {
+  it('carry an ordered lie, which other endpoints do not', async () => {
     const attacker = (await sandbox.createWallet()).address;
     const wallet = await sandbox.createWallet({ SOL: '1', USDC: '1' });
     sandbox.controls.aggregator.lie('POST /swap/v1/swap-instructions', (answer) => {
@@ -445,7 +447,7 @@ describe('swap instructions', () => {
 });
 
 describe('/swap/v2/build', () => {
-  it('answers in one call: the quote, the instructions, the tables and a blockhash', async () => {
+  it('returns the quote, the instructions, the tables and a blockhash in one call', async () => {
     const wallet = await sandbox.createWallet({ SOL: '1', BONK: '1000000' });
     const response = await get('/swap/v2/build', {
       ...params('BONK', 'USDC', 10_000_00000n),
@@ -467,7 +469,9 @@ describe('/swap/v2/build', () => {
       transactionVersion: 0,
     });
     expect(
-      answer.computeBudgetInstructions.map((one) => Buffer.from(one.data, 'base64')[0]),
+      answer.computeBudgetInstructions.map(
+        (instruction) => Buffer.from(instruction.data, 'base64')[0],
+      ),
     ).toEqual([3]); // the price alone
     expect(answer.blockhashWithMetadata.blockhash).toHaveLength(32);
     for (const [table, addresses] of Object.entries(answer.addressesByLookupTableAddress)) {
@@ -479,7 +483,7 @@ describe('/swap/v2/build', () => {
     }
   });
 
-  it('refuses as the quote does, and another transaction version', async () => {
+  it('refuses like the quote, and refuses another transaction version', async () => {
     const wallet = await sandbox.createWallet();
     const query = { ...params('USDC', 'USDC', 1n), taker: wallet.address };
     expect(await refusal(get('/swap/v2/build', query))).toEqual([
@@ -495,8 +499,8 @@ describe('/swap/v2/build', () => {
   });
 });
 
-describe('the gateway', () => {
-  it('limits by a sliding window over all endpoints, with its headers and its body', async () => {
+describe('the gateway of the aggregator', () => {
+  it('limits the rate over all endpoints, with the headers and body of Jupiter', async () => {
     sandbox.controls.aggregator.setRateLimit({ requests: 2, windowMs: 60_000 });
     const first = await get('/swap/v1/program-id-to-label');
     expect(Object.keys((await first.json()) as object)).toEqual([JUPITER]);
@@ -513,7 +517,7 @@ describe('the gateway', () => {
     expect((await get('/swap/v1/program-id-to-label')).status).toBe(200);
   });
 
-  it('lets browsers in', async () => {
+  it('allows requests from browsers', async () => {
     const url = `${sandbox.jupiterUrl}/swap/v1/swap`;
     const preflight = await fetch(url, {
       method: 'OPTIONS',
@@ -528,7 +532,7 @@ describe('the gateway', () => {
     ).toBe('*');
   });
 
-  it('answers 404 elsewhere', async () => {
+  it('answers 404 to other paths', async () => {
     expect((await get('/swap/v3/quote')).status).toBe(404);
   });
 });

@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 
 describe('a fault of a service', () => {
-  it('answers the status, headers and body that were ordered, as often as ordered', async () => {
+  it('answers with the ordered status, headers and body, as often as ordered', async () => {
     sandbox.controls.aggregator.fault(LABELS, {
       kind: 'status',
       status: 503,
@@ -31,14 +31,14 @@ describe('a fault of a service', () => {
     expect(sandbox.controls.aggregator.calls()).toBe(3);
   });
 
-  it('answers bytes that are no JSON', async () => {
+  it('answers bytes that are not JSON', async () => {
     sandbox.controls.aggregator.fault('*', { kind: 'garbage', times: 1 });
     const response = await fetch(sandbox.jupiterUrl + LABELS);
     expect(response.status).toBe(200);
     await expect(response.json()).rejects.toThrow(SyntaxError);
   });
 
-  it('hangs until the caller gives up', async () => {
+  it('hangs until the caller aborts', async () => {
     sandbox.controls.aggregator.fault(`GET ${LABELS}`, { kind: 'hang', times: 1 });
     const controller = new AbortController();
     const pending = fetch(sandbox.jupiterUrl + LABELS, { signal: controller.signal });
@@ -48,7 +48,7 @@ describe('a fault of a service', () => {
     await expect(pending).rejects.toThrow('aborted');
   });
 
-  it('cuts the connection before handling, or after it', async () => {
+  it('cuts the connection before the handler, or after it', async () => {
     const { api } = sandbox.controls;
     api.fault('/free', { kind: 'dropBefore', times: 1 });
     await expect(fetch(`${sandbox.apiUrl}/free`)).rejects.toThrow('fetch failed');
@@ -57,7 +57,7 @@ describe('a fault of a service', () => {
     expect((await fetch(`${sandbox.apiUrl}/free`)).status).toBe(200);
   });
 
-  it('come one after the other if several were ordered, and can be called off', async () => {
+  it('follows earlier faults in order, and can be called off', async () => {
     const { aggregator } = sandbox.controls;
     aggregator.fault(LABELS, { kind: 'status', status: 429, times: 1 });
     const callOff = aggregator.fault('*', { kind: 'status', status: 500 });
@@ -67,7 +67,7 @@ describe('a fault of a service', () => {
     expect(await status()).toBe(200);
   });
 
-  it('delays one endpoint and no other', async () => {
+  it('delays one endpoint and no other endpoint', async () => {
     sandbox.controls.aggregator.setLatency(600_000, LABELS);
     const controller = new AbortController();
     const delayed = fetch(sandbox.jupiterUrl + LABELS, { signal: controller.signal });
@@ -79,14 +79,16 @@ describe('a fault of a service', () => {
 });
 
 describe('a sandbox', () => {
-  it('makes the same wallets from the same seed, and others without', async () => {
+  it('creates the same wallets from the same seed, and other wallets without a seed', async () => {
     const [first, second, random] = await Promise.all([
       createSandbox({ seed: 'x', slotMs: 0 }),
       createSandbox({ seed: 'x', slotMs: 0 }),
       createSandbox({ slotMs: 0 }),
     ]);
     const wallets = await Promise.all(
-      [first, second, random].map((one) => one.createWallet({ SOL: '0.5', BONK: '12.34567' })),
+      [first, second, random].map((opened) =>
+        opened.createWallet({ SOL: '0.5', BONK: '12.34567' }),
+      ),
     );
     expect(wallets[0]).toEqual(wallets[1]);
     expect(wallets[2]?.address).not.toBe(wallets[0]?.address);
@@ -97,16 +99,16 @@ describe('a sandbox', () => {
       1_234_567n,
     ]);
     expect(await first.balance(address, 'USDC')).toBe(0n);
-    await Promise.all([first, second, random].map((one) => one.close()));
+    await Promise.all([first, second, random].map((opened) => opened.close()));
   });
 
-  it('refuses amounts that are none', async () => {
+  it('refuses invalid amounts', async () => {
     await expect(sandbox.createWallet({ USDC: '1.0000001' })).rejects.toThrow(RangeError);
     await expect(sandbox.createWallet({ USDC: '1e3' })).rejects.toThrow(RangeError);
     await expect(sandbox.balance('not an address', 'USDC')).rejects.toThrow(TypeError);
   });
 
-  it('leaves nothing behind when it closes, twice at that, and with calls in flight', async () => {
+  it('leaves no open server or call when it closes, also when it closes twice', async () => {
     const closing = await createSandbox();
     const urls = [closing.rpcUrl, closing.jupiterUrl, closing.apiUrl, closing.facilitatorUrl];
     closing.controls.api.fault('/free', { kind: 'hang' });

@@ -13,10 +13,10 @@ beforeAll(async () => {
   buyer = await sandbox.createWallet({ SOL: '1', USDC: '1' });
 });
 
-// Version 1 has no memo: equal payments on one blockhash are one transaction.
+// Version 1 has no memo, so equal payments on one blockhash would be the same transaction.
 beforeEach(() => void sandbox.controls.node.warp(1));
 
-/** One paid call of the client of the first generation (`x402/client`). */
+/** Makes a paid call with the client of the first generation (`x402/client`). */
 async function payLegacy(
   url: string,
   init: Omit<RequestInit, 'headers'> & { headers?: Record<string, string> } = {},
@@ -44,7 +44,7 @@ describe.each(['legacy', 'current'] as const)(
     });
     afterAll(() => seller.close());
 
-    it('states version 1 terms in the body of its 402', async () => {
+    it('offers version 1 terms in the body of its 402', async () => {
       const unpaid = await fetch(`${seller.url}/usdc`);
       expect(unpaid.headers.get('payment-required')).toBeNull();
       const terms = (await unpaid.json()) as { accepts: { extra: { feePayer: string } }[] };
@@ -66,7 +66,7 @@ describe.each(['legacy', 'current'] as const)(
     it.each([
       ['GET', '/usdc', null],
       ['POST', '/echo', { hello: 'world' }],
-    ] as const)('is paid for %s %s by the legacy client', async (method, path, body) => {
+    ] as const)('gets the payment of the legacy client for %s %s', async (method, path, body) => {
       const before = await sandbox.balance(sandbox.merchant, 'USDC');
       const { response } = await payLegacy(seller.url + path, {
         method,

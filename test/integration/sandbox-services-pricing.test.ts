@@ -25,29 +25,29 @@ const flat: Market = {
   fixedImpactBps: undefined,
 };
 
-describe('pricing', () => {
-  it('asks of ExactOut the least input that ExactIn would turn into the amount', () => {
+describe('the pricing of the aggregator', () => {
+  it('takes for ExactOut the least input that ExactIn turns into the amount', () => {
     fc.assert(
-      fc.property(market, fc.bigInt(1n, 10n ** 15n), (one, amount) => {
-        const input = inputFor(one, amount);
+      fc.property(market, fc.bigInt(1n, 10n ** 15n), (priced, amount) => {
+        const input = inputFor(priced, amount);
         if (input === undefined) return;
-        expect(outputFor(one, input)).toBeGreaterThanOrEqual(amount);
-        expect(outputFor(one, input - 1n)).toBeLessThan(amount);
+        expect(outputFor(priced, input)).toBeGreaterThanOrEqual(amount);
+        expect(outputFor(priced, input - 1n)).toBeLessThan(amount);
       }),
     );
   });
 
   it('never pays more than the price', () => {
     fc.assert(
-      fc.property(market, fc.bigInt(1n, 10n ** 15n), (one, amount) => {
-        expect(outputFor(one, amount) * one.outputPrice).toBeLessThanOrEqual(
-          amount * one.inputPrice,
+      fc.property(market, fc.bigInt(1n, 10n ** 15n), (priced, amount) => {
+        expect(outputFor(priced, amount) * priced.outputPrice).toBeLessThanOrEqual(
+          amount * priced.inputPrice,
         );
       }),
     );
   });
 
-  it("rounds thresholds as Jupiter's live answers do", () => {
+  it('rounds thresholds like the live answers of Jupiter', () => {
     expect(otherAmountThreshold('ExactOut', 4_380_137n, 100n)).toBe(4_423_939n);
     expect(otherAmountThreshold('ExactIn', 16_198_753n, 50n)).toBe(16_117_760n);
   });

@@ -9,8 +9,8 @@ import { startSeller, type SeenRequest } from '../helpers/seller.js';
 import { offerOf } from '../helpers/settling.js';
 import { TILL_PAYMENT, TILL_TERMS, TILL_WORD, till } from '../helpers/till.js';
 
-// That a protocol is a folder and one line: the client below is composed of two, and only
-// test/helpers/till.ts knows how the second is written.
+// These tests show that a protocol is one folder and one line: the client below has two protocols,
+// and only test/helpers/till.ts knows the form of the second.
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
 const AMOUNT = 10_000n;
@@ -22,7 +22,7 @@ async function payer(options: ClientOptions = {}) {
   const client = buildClient(
     { rpcUrl, wsUrl, jupiterUrl, signer, ...options },
     {
-      headers: [...parts.protocols, till].flatMap((one) => one.headers),
+      headers: [...parts.protocols, till].flatMap((protocol) => protocol.headers),
       load: () => Promise.resolve({ ...parts, protocols: [...parts.protocols, till] }),
     },
   );
@@ -32,7 +32,7 @@ async function payer(options: ClientOptions = {}) {
 
 const paid = () => sandbox.balance(sandbox.merchant, 'USDC');
 
-/** Has the facilitator settle what the header carries. */
+/** Has the facilitator settle the payment in the header. */
 async function settle({ headers }: Pick<SeenRequest, 'headers'>): Promise<string> {
   const accepted = offerOf(sandbox, { amount: AMOUNT.toString() });
   const payload = { transaction: String(headers[TILL_PAYMENT]) };
@@ -48,7 +48,7 @@ async function settle({ headers }: Pick<SeenRequest, 'headers'>): Promise<string
   return success ? 'paid' : 'refused';
 }
 
-/** A seller that asks by the second protocol alone. */
+/** Starts a seller that offers the second protocol alone. */
 async function tillSeller(ends: 'answers' | 'refuses' = 'answers') {
   const seller = await startSeller((request, response) => {
     if (request.headers[TILL_PAYMENT] === undefined) {
@@ -66,7 +66,7 @@ async function tillSeller(ends: 'answers' | 'refuses' = 'answers') {
 }
 
 describe('a client of two protocols', () => {
-  it('pays a seller of the second once, within its caps, and knows it again', async () => {
+  it('pays a seller of the second protocol within its caps, and parses its terms', async () => {
     const { client, signed } = await payer();
     const seller = await tillSeller();
     const before = await paid();
@@ -91,21 +91,21 @@ describe('a client of two protocols', () => {
     expect(receiptOf(response)?.payment.amount).toBe('10000');
   });
 
-  it('reads the word of a seller of the second on its refusal', async () => {
+  it('reports the reason of a refusal in the second protocol', async () => {
     const { client } = await payer();
     const seller = await tillSeller('refuses');
     const error = await failureOf(client.fetch(seller.url), 'payment_rejected');
     expect(error.untrusted).toEqual({ reason: 'not today' });
   });
 
-  it('refuses what is above its caps', async () => {
+  it('refuses a payment above its caps', async () => {
     const { client, signed } = await payer({ policy: { maxPerPayment: '0.009' } });
     const seller = await tillSeller();
     await failureOf(client.fetch(seller.url), 'amount_over_limit');
     expect(signed).toEqual([]);
   });
 
-  it('gives the header of the second, and does not pay for a call that carries it', async () => {
+  it('returns the header of the second protocol, and pays no call that has it', async () => {
     const { client, signed } = await payer();
     const seller = await tillSeller('refuses');
     const { header } = await client.pay(await fetch(seller.url));

@@ -11,8 +11,8 @@ import { openKiosk } from '../helpers/kiosk.js';
 import { failureOf, recordingSigner } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 
-// That a source of swaps is a folder and one line: the clients below are composed of two, and only
-// test/helpers/kiosk.ts knows how the second is written.
+// These tests show that a source of swaps is one folder and one line: the clients below have two
+// sources, and only test/helpers/kiosk.ts knows the form of the second.
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
 const kiosk = await openKiosk(sandbox);
@@ -41,7 +41,7 @@ async function payer(
 it.each([
   ['USDT', { SOL: '0.1', USDT: '5' }],
   ['SOL', { SOL: '0.1' }],
-] as const)('a client of the second alone pays out of %s by it', async (symbol, funds) => {
+] as const)('pays out of %s with the second source alone', async (symbol, funds) => {
   const { client, signed, address } = await payer([kiosk], funds);
   const before = await sandbox.balance(address, symbol);
   const response = await client.fetch(`${sandbox.apiUrl}/usdc`);
@@ -52,7 +52,7 @@ it.each([
   expect(signed.map(({ kind }) => kind)).toEqual(['swap', 'payment']);
 });
 
-it('a client of both asks the second only if the first has no route', async () => {
+it('asks the second source only if the first has no route', async () => {
   const { client } = await payer([...swapSources, kiosk]);
   const first = await client.quote({ inputMint: 'USDT', outputMint: 'USDC', amount: '1000000' });
   expect([first.provider === 'kiosk', kiosk.asked]).toEqual([false, []]);
@@ -68,7 +68,7 @@ it.each([
   ['pays into another account', 2, 'swap_destination'],
   ['takes from another account', 1, 'swap_source'],
   ['brings another token', 4, 'swap_output_mint'],
-] as const)('an instruction of the second that %s is not signed', async (_, place, rule) => {
+] as const)('signs no instruction of the second source that %s', async (_, place, rule) => {
   const { client, signed } = await payer([kiosk]);
   kiosk.lie = (instruction) => ({
     ...instruction,
@@ -80,14 +80,14 @@ it.each([
   expect([error.details.rule, signed]).toEqual([rule, []]);
 });
 
-it('an instruction of the second that its own rule does not know is not signed', async () => {
+it('signs no instruction of the second source that breaks the rule of that source', async () => {
   const { client, signed } = await payer([kiosk]);
   kiosk.lie = (instruction) => ({ ...instruction, data: instruction.data.slice(1) });
   const error = await failureOf(client.fetch(`${sandbox.apiUrl}/usdc`), 'unsafe_swap');
   expect([error.details.rule, signed]).toEqual(['kiosk_form', []]);
 });
 
-it('a client that does not know the second signs nothing of its program', async () => {
+it('signs nothing for a second source that the client does not know', async () => {
   const { decoder } = swapSources[0] ?? kiosk;
   const { client, signed } = await payer([{ ...kiosk, decoder }]);
   const error = await failureOf(client.fetch(`${sandbox.apiUrl}/usdc`), 'unsafe_swap');

@@ -64,12 +64,12 @@ afterEach(async () => {
 });
 
 afterAll(async () => {
-  await Promise.all([rpc, jupiter, api, socket].map((one) => one.close()));
+  await Promise.all([rpc, jupiter, api, socket].map((tapped) => tapped.close()));
 });
 
 const at = (port: number, path = '') => `http://127.0.0.1:${port}${path}`;
 
-/** All that was seen of a client from outside, piece by piece. */
+/** Everything about a client that is visible from outside, by kind. */
 interface Trace {
   readonly errors: unknown[];
   readonly events: unknown[];
@@ -79,7 +79,7 @@ interface Trace {
 
 const newTrace = (): Trace => ({ errors: [], events: [], journaled: [], objects: [] });
 
-/** A journal that shows each attempt that is written. */
+/** Returns a journal that records each attempt that it writes. */
 function watchedJournal(record: Trace): Journal {
   const journal = memoryJournal();
   return {
@@ -117,7 +117,7 @@ async function failing(record: Trace, call: () => unknown): Promise<void> {
 
 const FUNDS = { SOL: '0.2', BONK: '5000000' };
 
-/** A purchase with a swap, then what else a client does. */
+/** Makes a purchase with a swap, and then every other kind of call. */
 async function succeed(record: Trace, options: ClientOptions): Promise<void> {
   const client = clientOf(record, options);
   const response = await client.fetch(at(api.port, '/usdc'));
@@ -156,7 +156,7 @@ async function succeed(record: Trace, options: ClientOptions): Promise<void> {
   await interceptor.client.close();
 }
 
-/** Everything that can go wrong, one after the other. */
+/** Makes every kind of call fail, in sequence. */
 async function fail(record: Trace, options: ClientOptions): Promise<void> {
   const { node, aggregator, facilitator, api: seller } = sandbox.controls;
   const buy = (change: ClientOptions = {}, path = '/usdt') =>
@@ -229,7 +229,7 @@ async function fail(record: Trace, options: ClientOptions): Promise<void> {
   await failing(record, () =>
     clientOf(record, options).swap({ inputMint: 'DOGE', outputMint: 'USDC', amount: 1n }),
   );
-  // Options around the key, which are refused before it is even read, or after.
+  // Invalid options beside the key, which are refused before the key is read, or after.
   for (const wrong of [
     { rpcUrl: `htp://${RPC_KEY}` },
     { autoswap: true },
@@ -251,13 +251,13 @@ async function fail(record: Trace, options: ClientOptions): Promise<void> {
   }
 }
 
-/** The same key with one mistake, in the same spelling. */
+/** Returns the same key with a mistake, in the same spelling. */
 function brokenOf(key: ClientOptions['walletSecretKey']): string | Uint8Array {
   if (typeof key === 'string') return `${key} `.repeat(2);
   return Uint8Array.from([...(key ?? []), 0]);
 }
 
-/** Where needles were found, by what held them. */
+/** Returns each needle that was found, with its place. */
 function leaks(record: Trace, needles: readonly Needle[]): string[] {
   const found = (what: string, values: readonly unknown[]) =>
     values.flatMap((value) =>
@@ -297,12 +297,12 @@ describe('the secret key', () => {
     ],
   ];
 
-  it.each(SPELLINGS)('given as %s, is nowhere to be seen when all goes well', async (_, spell) => {
+  it.each(SPELLINGS)('appears nowhere when calls succeed, given as %s', async (_, spell) => {
     const wallet = await sandbox.createWallet(FUNDS);
     const record = newTrace();
     await succeed(record, spell(wallet));
     const needles = keyNeedles(secretBytes(wallet.secretKey));
-    // All that was given to us in the same process is proof that the needles are the right ones.
+    // The needles match the key itself, which proves that they are the right needles.
     expect(findNeedles(inspect(secretBytes(wallet.secretKey)), needles)).toContain(
       'list of numbers',
     );
@@ -314,7 +314,7 @@ describe('the secret key', () => {
   });
 
   const TWO = SPELLINGS.filter(([name]) => name === 'base58' || name === 'a signer');
-  it.each(TWO)('given as %s, is nowhere to be seen when all goes wrong', async (_, spell) => {
+  it.each(TWO)('appears nowhere when calls fail, given as %s', async (_, spell) => {
     const wallet = await sandbox.createWallet(FUNDS);
     const record = newTrace();
     await fail(record, spell(wallet));
@@ -327,12 +327,12 @@ describe('the secret key', () => {
         [],
       ]);
     }
-    // Neither are the keys of the services, in anything that a caller would log.
+    // The keys of the services are not in a text that a caller would log either.
     expect(leaks({ ...record, objects: [] }, API_KEYS)).toEqual([]);
     await Promise.all(record.objects.map((client) => closeIfClient(client)));
   });
 
-  it('was looked for where everything passes: the wires carried it all', () => {
+  it('was searched in connections that carried all kinds of calls', () => {
     const { rpc: asked, jupiter: quoted, api: bought, socket: subscribed } = wires();
     expect(asked).toMatch(/sendTransaction/);
     expect(asked).toContain(RPC_KEY);
@@ -340,7 +340,7 @@ describe('the secret key', () => {
     expect(quoted).toContain(JUPITER_KEY);
     expect(bought).toMatch(/payment-signature: /i);
     expect(subscribed).toMatch(/signatureSubscribe/);
-    // What is for one is for no other.
+    // Each key goes only to its own service.
     expect(bought).not.toContain(RPC_KEY);
     expect(bought + asked).not.toContain(JUPITER_KEY);
     expect(quoted).not.toContain(RPC_KEY);
@@ -373,7 +373,7 @@ describe('the key of a service', () => {
   });
   const elsewhere = () => findNeedles(rpc.sent + jupiter.sent + api.sent + socket.sent, needles);
 
-  it('is sent to that service with each call, and is nowhere else', async () => {
+  it('is sent to the service with each call, and appears nowhere else', async () => {
     const record = newTrace();
     const wallet = await sandbox.createWallet(FUNDS);
     await succeed(record, withKey(wallet));
@@ -438,14 +438,13 @@ describe('the key of a service', () => {
   });
 });
 
-describe('the search itself', () => {
+describe('the search for leaks', () => {
   const pair = Uint8Array.from({ length: 64 }, (_, index) => (index * 37 + 11) % 256);
   const seed = pair.slice(0, 32);
   const needles = keyNeedles(pair);
   const text = (encoding: BufferEncoding, bytes = pair) => Buffer.from(bytes).toString(encoding);
   const spellings = (): readonly (readonly [string, unknown])[] => [
-    // What inspect() and JSON make of raw bytes is no spelling that a program writes, only what
-    // they look like afterwards.
+    // No program writes bytes in the forms that inspect() and JSON show, so those two are left out.
     ...needles
       .filter(({ name }) => !/^bytes (inspected|in JSON)$/.test(name))
       .map(({ name, text: needle }) => [name, needle] as const),
@@ -462,7 +461,7 @@ describe('the search itself', () => {
     ['JSON of bytes', JSON.stringify(seed)],
   ];
 
-  it.each(spellings())('finds a leak as %s, wherever it hides', (_, leak) => {
+  it.each(spellings())('finds a leak as %s in every place', (_, leak) => {
     const hidden = Object.defineProperty({}, 'secret', { value: leak, enumerable: false });
     const told = typeof leak === 'string' ? leak : inspect(leak, { maxArrayLength: null });
     const places: readonly unknown[] = [
@@ -486,10 +485,12 @@ describe('the search itself', () => {
     const nested = new Error('outer', {
       cause: new AggregateError([new TypeError('inner', { cause: { leak } })]),
     });
-    expect(errorChain(nested).flatMap((one) => findNeedles(exposed(one), needles))).not.toEqual([]);
+    expect(errorChain(nested).flatMap((link) => findNeedles(exposed(link), needles))).not.toEqual(
+      [],
+    );
   });
 
-  it('finds nothing in what is public', () => {
+  it('finds nothing in public values', () => {
     expect(
       findNeedles(
         exposed({ address: text('hex', pair.slice(32)), list: [...pair.slice(32)] }),
@@ -498,7 +499,7 @@ describe('the search itself', () => {
     ).toEqual([]);
   });
 
-  it('finds a leak that is planted in the client’s own way: by a signer, a header, a url and a socket', async () => {
+  it('finds leaks through a signer, a header, an address and a WebSocket', async () => {
     const wallet = await sandbox.createWallet({ USDC: '1' });
     const own = secretBytes(wallet.secretKey);
     const wanted = keyNeedles(own);

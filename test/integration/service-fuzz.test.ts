@@ -122,7 +122,7 @@ beforeAll(async () => {
   };
 });
 
-/** What each operation is called with at best; every field may be missing, wrong, or another's. */
+/** The fields of each operation; every field may be missing, wrong, or of another operation. */
 const FIELDS: { readonly [O in keyof typeof all]: readonly string[] } = {
   quote: ['inputMint', 'outputMint', 'amount', 'swapMode', 'slippageBps', 'maxAccounts'],
   buildSwap: ['wallet', 'quote', 'inputMint', 'outputMint', 'amount', 'swapMode', 'slippageBps'],
@@ -144,8 +144,8 @@ function valueOf(name: string): fc.Arbitrary<unknown> {
 }
 
 /**
- * An object of some of these fields; now and then one that it does not have, or one changed within
- * what it holds.
+ * Makes requests of some of these fields. Now and then a request has a field of another operation,
+ * or a quote with a changed field.
  */
 function requestOf(names: readonly string[]): fc.Arbitrary<Record<string, unknown>> {
   const fields = fc.record(
@@ -168,20 +168,20 @@ function requestOf(names: readonly string[]): fc.Arbitrary<Record<string, unknow
     });
 }
 
-/** Written by hand: what is no value of a query has to come too, as text. */
+/** Builds the query by hand, because values that are no text have to be sent too. */
 function queryOf(body: Record<string, unknown>): URLSearchParams {
   const text = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
   const entries = Object.entries(body).flatMap(([name, value]) =>
-    (Array.isArray(value) ? value : [value]).map((one) => [name, one] as const),
+    (Array.isArray(value) ? value : [value]).map((item) => [name, item] as const),
   );
   return new URLSearchParams(
     entries.flatMap(([name, value]) => (value === undefined ? [] : [[name, text(value)]])),
   );
 }
 
-describe('whatever is asked of the service', () => {
+describe('the service, for any request', () => {
   it.each(Object.keys(all) as (keyof typeof all)[])(
-    '%s is answered within the interface, and never as its failure',
+    '%s returns an answer of the interface, and never a failure of the service',
     async (id) => {
       const { method, path, response, query } = all[id];
       const seen = new Set<number>();

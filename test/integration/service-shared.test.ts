@@ -24,8 +24,8 @@ afterEach(async () => {
 });
 
 /**
- * By its own clock, or by one on which nothing grows old. Has asked for a balance, and so has seen
- * which network the node serves.
+ * Returns a handler with the real clock, or with a clock that stands still. The handler has read a
+ * balance, so it knows the network of the node.
  */
 async function handlerOver({ timeStands = false, jupiterApiKey = 'shared' } = {}) {
   const transport = local({
@@ -54,8 +54,8 @@ const nodeCalls = () => sandbox.controls.node.callsByMethod('service');
 const quotesAsked = () => sandbox.controls.aggregator.calls('GET /swap/v1/quote');
 const amountOf = ({ json }: { json: Record<string, unknown> }) => json['amount'];
 
-describe('many requests at once', () => {
-  it('for balances of 20 wallets cost one request of the node', async () => {
+describe('simultaneous requests', () => {
+  it('for balances of 20 wallets, cost one request to the node', async () => {
     const { get } = await handlerOver();
     const asked = Array.from({ length: 100 }, (_, index) => wallets[index % 20]!);
     const answers = await Promise.all(
@@ -65,7 +65,7 @@ describe('many requests at once', () => {
     expect(nodeCalls()).toEqual({ getMultipleAccounts: 1 });
   });
 
-  it('for all balances of 20 wallets read what they can together', async () => {
+  it('for all balances of 20 wallets, share their reads', async () => {
     const { get } = await handlerOver();
     const answers = await Promise.all(
       wallets.map(({ address }) => get(`/api/balance?wallet=${address}`)),
@@ -78,11 +78,11 @@ describe('many requests at once', () => {
     );
     const { getTokenAccountsByOwner, getMultipleAccounts = 0 } = nodeCalls();
     expect(getTokenAccountsByOwner).toBe(40);
-    // The wallets at once, then their mints as the lists come in.
+    // The wallets in one request, then their mints as the lists arrive.
     expect(getMultipleAccounts).toBeLessThanOrEqual(21);
   });
 
-  it('for one quote cost one of Jupiter, also over sockets', async () => {
+  it('for the same quote, cost one request to Jupiter, also over sockets', async () => {
     const { handler } = await handlerOver({ timeStands: true });
     const service = await served(handler);
     services.push(service);
@@ -96,7 +96,7 @@ describe('many requests at once', () => {
     expect(quotesAsked()).toBe(1);
   });
 
-  /** Has a swap planned for a wallet that pays in USDC and has none. */
+  /** Requests a swap plan for a wallet without USDC that pays in USDC. */
   async function swapFor({ handler }: Awaited<ReturnType<typeof handlerOver>>) {
     const { url, status, headers } = await fetch(`${sandbox.apiUrl}/usdc`);
     const paymentRequired = { url, status, headers: Object.fromEntries(headers) };
@@ -111,7 +111,7 @@ describe('many requests at once', () => {
     expect(await answer.json()).toMatchObject({ state: 'swap_required' });
   }
 
-  it('for swaps of several wallets ask for what SOL is worth once', async () => {
+  it('for swaps of several wallets, ask for the price of SOL once', async () => {
     const service = await handlerOver();
     const quotes: number[] = [];
     while (quotes.length < 3) {
@@ -119,22 +119,22 @@ describe('many requests at once', () => {
       await swapFor(service);
       quotes.push(quotesAsked() - before);
     }
-    // Of its price, and of the swap; then of the swap alone.
+    // The first swap asks for the price of SOL and for its quote, later swaps for a quote alone.
     expect(quotes).toEqual([2, 1, 1]);
   });
 
-  it('for a swap out of a pinned token read what a wallet has along with what its payment needs', async () => {
+  it('for a swap out of a pinned token, read all accounts of the wallet at once', async () => {
     const service = await handlerOver();
     await swapFor(service);
     sandbox.controls.node.resetCalls();
     await swapFor(service);
     const { getMultipleAccounts, getTokenAccountsByOwner } = nodeCalls();
-    // Of the payment, of the swap, and of what its venue touches.
+    // For the payment, for the swap, and for the accounts that the venue touches.
     expect(getMultipleAccounts).toBe(3);
     expect(getTokenAccountsByOwner).toBe(undefined);
   });
 
-  it('are answered to the others when some go away', async () => {
+  it('are answered for the remaining callers when a caller disconnects', async () => {
     const { handler } = await handlerOver();
     const path = 'https://service.example/api/quote?inputMint=SOL&outputMint=USDC&amount=1000001';
     const off = sandbox.controls.aggregator.fault('GET /swap/v1/quote', { kind: 'hang', times: 1 });
@@ -144,15 +144,15 @@ describe('many requests at once', () => {
     caller.abort();
     expect((await left).status).toBe(499);
     off();
-    // No caller waits for what hangs.
+    // No caller waits for the hanging request.
     expect((await handler(new Request(path))).status).toBe(200);
     expect(quotesAsked()).toBe(2);
   });
 });
 
 describe('an upstream that limits the service', () => {
-  it('is not asked again before it is time, by any caller', async () => {
-    // Its pause is for all of this process that ask with the same key.
+  it('gets no request from any caller before its pause is over', async () => {
+    // The pause holds for all transports of this process with the same key.
     const { get } = await handlerOver({ jupiterApiKey: 'limited' });
     sandbox.controls.aggregator.fault('*', {
       kind: 'status',
@@ -178,13 +178,13 @@ describe('an upstream that limits the service', () => {
       expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
     }
     expect(sandbox.controls.aggregator.calls('*')).toBe(asked);
-    // Jupiter's limit is none of the node's.
+    // The limit of Jupiter does not limit the node.
     expect((await get(`/api/balance?wallet=${sandbox.merchant}&mint=SOL`)).status).toBe(200);
   });
 });
 
-describe('what decides on money', () => {
-  it('reads for itself, whatever was read a moment ago', async () => {
+describe('a decision on money', () => {
+  it('reads the chain anew, whatever was read a moment ago', async () => {
     const { handler, get } = await handlerOver({ timeStands: true });
     const { address } = await sandbox.createWallet({ SOL: '0.1' });
     const seller = await fetch(`${sandbox.apiUrl}/usdc`);
@@ -209,11 +209,11 @@ describe('what decides on money', () => {
     expect((await step())['state']).toBe('insufficient_funds');
     await sandbox.chain.fundToken(toAddress(address), sandbox.mints.USDC, 1_000_000n);
     expect((await step())['state']).toBe('ready_to_sign');
-    // The list may be a moment old; a caller that needs to know better asks the chain.
+    // The list may be a moment old; a caller that needs the newest state asks the chain.
     expect(amountOf(await balance())).toBe('0');
   });
 
-  it('takes a quote that was given to another a moment ago', async () => {
+  it('accepts a quote that another caller got a moment ago', async () => {
     const { handler } = await handlerOver({ timeStands: true });
     const service = await served(handler);
     services.push(service);
@@ -247,8 +247,7 @@ describe('what decides on money', () => {
         await rpc<{ meta: { err: unknown } }>(sandbox.rpcUrl, 'getTransaction', params),
       ).toMatchObject({ meta: { err: null } });
     }
-    // One of the service, and one by each client, which asks its own Jupiter what the swap may
-    // cost.
+    // One request of the service, and one of each client, which checks the price at Jupiter itself.
     expect(quotesAsked()).toBe(3);
   });
 });

@@ -20,7 +20,7 @@ import { startSeller } from '../helpers/seller.js';
 import { served, type Served } from '../helpers/served.js';
 import { offerOf } from '../helpers/settling.js';
 
-/** What a caller reads of an answer: any of it may be missing. */
+/** Fields of an answer that a caller reads; each may be missing. */
 interface Answer {
   readonly state?: string;
   readonly quote?: object;
@@ -66,11 +66,11 @@ async function post(
 }
 
 async function answerOf(response: Response): Promise<Answer> {
-  const json = (await response.json()) as Answer; // The assertions say what it is.
+  const json = (await response.json()) as Answer; // The assertions check its shape.
   return response.ok ? json : { ...json, ...{ status: response.status } };
 }
 
-/** All that a caller needs besides HTTP: whatever signs a transaction. Here it is kit. */
+/** Signs a transaction, which is all that a caller needs besides HTTP. Here kit signs. */
 async function sign(
   wallet: SandboxWallet,
   transaction = '',
@@ -86,7 +86,7 @@ async function sign(
   };
 }
 
-/** A 402 as a caller of any language has it. */
+/** Returns a 402 in the form that a caller in any language has. */
 async function termsOf(url: string): Promise<object> {
   const response = await fetch(url);
   expect(response.status).toBe(402);
@@ -128,7 +128,7 @@ describe('the service over a socket', () => {
     ]);
   });
 
-  it('quotes and builds in one call', async () => {
+  it('quotes and builds a swap in one call', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     const built = await post('/api/swap/build', {
       wallet: wallet.address,
@@ -142,7 +142,7 @@ describe('the service over a socket', () => {
     );
   });
 
-  it('reads the offers of a 402, and says what has none', async () => {
+  it('reads the offers of a 402, and refuses a 402 without offers', async () => {
     expect(
       await post('/api/x402/parse-payment', await termsOf(`${sandbox.apiUrl}/any`)),
     ).toMatchObject({
@@ -163,7 +163,7 @@ describe('the service over a socket', () => {
     ['version 2', () => `${sandbox.apiUrl}/usdc`, 'USDC', 10_000n],
     ['version 1', () => `${legacy.url}/usdc`, 'USDC', 10_000n],
   ] as const)(
-    'leads from a 402 to the answer with nothing but fetch and a signer (%s)',
+    'leads from a 402 to the paid answer with only fetch and a signer (%s)',
     async (_, url, symbol, price) => {
       const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
       const before = await merchantHolds(symbol);
@@ -198,7 +198,7 @@ describe('the service over a socket', () => {
     },
   );
 
-  it('says what a wallet lacks, and what a limit forbids, as problems', async () => {
+  it('reports a missing balance as a state, and an exceeded limit as a problem', async () => {
     const paymentRequired = await termsOf(`${sandbox.apiUrl}/usdc`);
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     expect(
@@ -222,7 +222,7 @@ describe('the service over a socket', () => {
     });
   });
 
-  it('says after a swap what the swap changed, also if the payment then cannot be made', async () => {
+  it('reports a landed swap also if the payment after it fails', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     const request = {
       paymentRequired: await termsOf(`${sandbox.apiUrl}/usdc`),
@@ -246,7 +246,7 @@ describe('the service over a socket', () => {
     });
   });
 
-  it('says at once, and each time, what became of a swap that it is handed again long after', async () => {
+  it('reports the fate of a swap each time that it is submitted again', async () => {
     const paymentRequired = await termsOf(`${sandbox.apiUrl}/usdc`);
     const swapper = async () => {
       const wallet = await sandbox.createWallet({ SOL: '0.5' });
@@ -269,8 +269,8 @@ describe('the service over a socket', () => {
     await isDecided(swapped);
     sandbox.controls.aggregator.setVenue({ deviationBps: 80 });
     await isDecided(failed);
-    // No block takes their blockhash any more, the final ones included, and nodes know of them from
-    // their history alone.
+    // No block, finalized or not, takes their blockhash any more. Nodes know the swaps from their
+    // history alone.
     sandbox.controls.node.warp();
     for (let times = 0; times < 2; times += 1) {
       expect(await swapped.send()).toMatchObject({ state: 'ready_to_sign' });
@@ -288,14 +288,22 @@ describe('the service over a socket', () => {
   });
 
   it.each<[string, object, string]>([
-    ['another provider', { provider: 'nobody' }, 'quote_mismatch'],
-    ['nothing of Jupiter in it', { raw: {} }, 'quote_mismatch'],
-    ['null for the original', { raw: null }, 'quote_mismatch'],
+    ['an unknown provider', { provider: 'nobody' }, 'quote_mismatch'],
+    ['an empty original', { raw: {} }, 'quote_mismatch'],
+    ['null in place of the original', { raw: null }, 'quote_mismatch'],
     ['an original without a route', { raw: { routePlan: [] } }, 'quote_mismatch'],
-    ['other bounds than the original', { inAmount: '0', maxInAmount: '0' }, 'unsafe_swap'],
-    ['a promise that was not made', { minOutAmount: '18446744073709551615' }, 'unsafe_swap'],
-    ['a mint that is none', { inputMint: '11111111111111111111111111111111' }, 'unknown_mint'],
-  ])('takes a quote with %s for the fault of its sender', async (_, lie, code) => {
+    ['bounds that differ from the original', { inAmount: '0', maxInAmount: '0' }, 'unsafe_swap'],
+    [
+      'an output that Jupiter did not promise',
+      { minOutAmount: '18446744073709551615' },
+      'unsafe_swap',
+    ],
+    [
+      'an address that is no mint',
+      { inputMint: '11111111111111111111111111111111' },
+      'unknown_mint',
+    ],
+  ])('refuses a quote with %s as an error of the caller', async (_, lie, code) => {
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     const quote = await get('/api/quote?inputMint=SOL&outputMint=USDC&amount=5000000');
     expect(
@@ -303,7 +311,7 @@ describe('the service over a socket', () => {
     ).toMatchObject({ status: 422, code });
   });
 
-  it('refuses the key of a wallet, and nothing of it comes back or goes on', async () => {
+  it('refuses the key of a wallet, and neither returns nor forwards it', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.1' });
     const calls = sandbox.controls.node.calls();
     const answers = [
@@ -326,7 +334,7 @@ describe('the service over a socket', () => {
     expect(sandbox.controls.node.calls()).toBe(calls);
   });
 
-  it('asks for no address that a request names', async () => {
+  it('sends no request to an address that a request names', async () => {
     const named = await startSeller((_, response) => response.writeHead(402).end());
     onTestFinished(() => named.close());
     const wallet = await sandbox.createWallet({ USDC: '1' });
@@ -378,7 +386,7 @@ describe('the service over a socket', () => {
     expect(named.seen).toEqual([]);
   });
 
-  it('lets in callers that have its key, and tells all that it is there', async () => {
+  it('requires its key for operations, but not for health and openapi.json', async () => {
     expect(
       (await fetch(`${service.url}/api/quote?inputMint=SOL&outputMint=USDC&amount=1`)).status,
     ).toBe(401);
@@ -393,7 +401,7 @@ describe('the service over a socket', () => {
     });
   });
 
-  it('counts a chunked body, which says nothing of its length', async () => {
+  it('limits a chunked body, which has no stated length', async () => {
     const status = await new Promise<number | undefined>((resolve, reject) => {
       const outgoing = rawRequest(`${service.url}/api/x402/parse-payment`, {
         method: 'POST',
@@ -406,7 +414,7 @@ describe('the service over a socket', () => {
     expect(status).toBe(413);
   });
 
-  it('keeps the words of what is behind it to itself', async () => {
+  it('does not repeat texts of its upstreams', async () => {
     const canary = 'canary-4f7a-api-key';
     sandbox.controls.aggregator.fault('*', {
       kind: 'status',

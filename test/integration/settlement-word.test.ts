@@ -29,15 +29,17 @@ const payments = ({ signed }: Payer) => signed.filter(({ kind }) => kind === 'pa
 async function settledOf(payer: Payer): Promise<number> {
   const account = await tokenAccount(payer.address, sandbox.mints.USDC);
   const found = await Promise.all(
-    (await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)),
+    (await signaturesOf(sandbox.rpcUrl, account)).map((signature) =>
+      landed(sandbox.rpcUrl, signature),
+    ),
   );
   return found.filter(
     ({ error, tokens }) =>
-      error === null && tokens.some((one) => one.account === account && one.change < 0n),
+      error === null && tokens.some((entry) => entry.account === account && entry.change < 0n),
   ).length;
 }
 
-/** A payment that was shown, and what it takes to settle it. */
+/** A presented payment, and the function that settles it. */
 interface Shown {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -45,8 +47,8 @@ interface Shown {
 }
 
 /**
- * A seller of one version; each paid request is answered by the next of these, all further ones by
- * the last.
+ * Starts a seller of one version. It answers each paid request by the next of these answers, and
+ * then by the last.
  */
 async function selling(
   version: Version,
@@ -73,7 +75,7 @@ async function selling(
   return seller;
 }
 
-/** Says the word as the seller's version does: in a header, or in the body. */
+/** Answers with the word in the way of this version: in a header, or in the body. */
 function say(version: Version, response: ServerResponse, word: string, transaction = ''): void {
   if (version === 1)
     return answer(response, 402, envelopeV1([offerV1Of(sandbox)], { error: word }));
@@ -81,14 +83,14 @@ function say(version: Version, response: ServerResponse, word: string, transacti
 }
 
 const serve = ({ response }: Shown) => answer(response, 200, { ok: true });
-/** Settles, and says the word all the same. */
+/** Settles the payment, and answers with the word all the same. */
 const settledButSaid = (version: Version, word: string) => async (shown: Shown) => {
   const { transaction } = await shown.settle();
   say(version, shown.response, word, transaction);
 };
 
-describe.each(cells)('version %i, %s', (version, word) => {
-  it('of a payment that settled: a GET presents the same bytes once more and gets the answer', async () => {
+describe.each(cells)('a client at a seller of version %i that answers %s', (version, word) => {
+  it('presents a settled payment once more for a GET, and returns the answer', async () => {
     const payer = await holder();
     const seller = await selling(version, [settledButSaid(version, word), serve]);
     const response = await payer.client.fetch(seller.url);
@@ -100,12 +102,12 @@ describe.each(cells)('version %i, %s', (version, word) => {
       payment: { signature: expect.any(String) },
     });
     expect([payments(payer), await settledOf(payer)]).toEqual([1, 1]);
-    // It is delivered: the next call is a purchase of its own.
+    // The answer is delivered, so the next call is a purchase of its own.
     expect((await payer.client.fetch(seller.url)).status).toBe(200);
     expect(payments(payer)).toBe(2);
   });
 
-  it('of a payment that settled, said for ever: rejected, spent, and where to look', async () => {
+  it('rejects with spent funds when the seller repeats it for a settled payment', async () => {
     const payer = await holder();
     const seller = await selling(version, [
       settledButSaid(version, word),
@@ -128,7 +130,7 @@ describe.each(cells)('version %i, %s', (version, word) => {
     expect([payments(payer), seller.paid.length, await settledOf(payer)]).toEqual([1, 2, 1]);
   });
 
-  it('of a payment that settled: a POST is not presented again', async () => {
+  it('does not present a settled payment again for a POST', async () => {
     const payer = await holder();
     const seller = await selling(version, [settledButSaid(version, word), serve]);
     const error = await failureOf(
@@ -139,7 +141,7 @@ describe.each(cells)('version %i, %s', (version, word) => {
     expect([seller.paid.length, payments(payer), await settledOf(payer)]).toEqual([1, 1, 1]);
   });
 
-  it('of a payment that settled: a POST is presented again on its word', async () => {
+  it('presents a settled payment again for a repeatable POST', async () => {
     const payer = await holder();
     const seller = await selling(version, [settledButSaid(version, word), serve]);
     const response = await payer.client.fetch(seller.url, {
@@ -152,7 +154,7 @@ describe.each(cells)('version %i, %s', (version, word) => {
     expect([seller.paid.length, payments(payer), await settledOf(payer)]).toEqual([2, 1, 1]);
   });
 
-  it('of a payment that lands while the chain is asked: the same', async () => {
+  it('presents the payment again when it lands while the client asks the chain', async () => {
     const payer = await holder();
     const late = async (shown: Shown) => {
       say(version, shown.response, word);
@@ -163,7 +165,7 @@ describe.each(cells)('version %i, %s', (version, word) => {
     expect([seller.paid.length, payments(payer), await settledOf(payer)]).toEqual([2, 1, 1]);
   });
 
-  it('of a payment that never lands: rejected, untouched, once that is proved', async () => {
+  it('rejects with untouched funds once the payment is proved not to land', async () => {
     const payer = await holder();
     const seller = await selling(version, [
       ({ response }) => {
@@ -182,7 +184,7 @@ describe.each(cells)('version %i, %s', (version, word) => {
     expect([seller.paid.length, payments(payer), await settledOf(payer)]).toEqual([1, 1, 0]);
   });
 
-  it('of a payment that is not decided in time: rejected, uncertain', async () => {
+  it('rejects with uncertain funds when the payment is not decided in time', async () => {
     const payer = await holder({ timeouts: { payment: 600 } });
     const seller = await selling(version, [({ response }) => say(version, response, word)]);
     const error = await failureOf(payer.client.fetch(seller.url), 'payment_rejected');
@@ -192,8 +194,8 @@ describe.each(cells)('version %i, %s', (version, word) => {
   });
 });
 
-describe('a settlement that is pending', () => {
-  it('with a transaction that is another: not believed', async () => {
+describe('a pending settlement', () => {
+  it('is not trusted if it names another transaction', async () => {
     const other = await holder();
     const bought = await other.client.fetch(`${sandbox.apiUrl}/usdc`);
     const lie = receiptOf(bought)?.settlement?.transaction ?? '';
@@ -206,7 +208,7 @@ describe('a settlement that is pending', () => {
     expect(error).toMatchObject({ funds: 'uncertain', moved: [] });
   });
 
-  it('with a transaction that is another, though the payment landed: found all the same', async () => {
+  it('is found on chain if it names another transaction but the payment landed', async () => {
     const other = await holder();
     const lie =
       receiptOf(await other.client.fetch(`${sandbox.apiUrl}/usdc`))?.settlement?.transaction ?? '';
@@ -224,29 +226,32 @@ describe('a settlement that is pending', () => {
     expect(payments(payer)).toBe(1);
   });
 
-  it.each(words)('%s is heard beside fresh terms, whatever error those name', async (word) => {
-    const payer = await holder();
-    const seller = await selling(2, [
-      async (shown) => {
-        const { transaction } = await shown.settle();
-        const terms = envelopeV2([offerOf(sandbox)], { error: 'Payment required' });
-        answer(
-          shown.response,
-          402,
-          {},
-          {
-            ...settlementHeader({ success: false, errorReason: word, transaction }),
-            'payment-required': Buffer.from(JSON.stringify(terms)).toString('base64'),
-          },
-        );
-      },
-      serve,
-    ]);
-    expect((await payer.client.fetch(seller.url)).status).toBe(200);
-    expect([seller.paid.length, payments(payer)]).toEqual([2, 1]);
-  });
+  it.each(words)(
+    'is read from %s beside new terms, whatever error the terms name',
+    async (word) => {
+      const payer = await holder();
+      const seller = await selling(2, [
+        async (shown) => {
+          const { transaction } = await shown.settle();
+          const terms = envelopeV2([offerOf(sandbox)], { error: 'Payment required' });
+          answer(
+            shown.response,
+            402,
+            {},
+            {
+              ...settlementHeader({ success: false, errorReason: word, transaction }),
+              'payment-required': Buffer.from(JSON.stringify(terms)).toString('base64'),
+            },
+          );
+        },
+        serve,
+      ]);
+      expect((await payer.client.fetch(seller.url)).status).toBe(200);
+      expect([seller.paid.length, payments(payer)]).toEqual([2, 1]);
+    },
+  );
 
-  it('is waited for no longer than the caller does', async () => {
+  it('keeps no caller waiting that aborts', async () => {
     const payer = await holder();
     const controller = new AbortController();
     const seller = await selling(2, [({ response }) => say(2, response, 'settlement_pending')]);
@@ -254,14 +259,14 @@ describe('a settlement that is pending', () => {
     await until('the seller has said so', () => (seller.paid.length > 0 ? true : undefined));
     controller.abort('enough');
     await expect(call).rejects.toBe('enough');
-    // Nothing holds it: the next equal call is at the same payment.
+    // The payment is free: the next equal call uses the same payment.
     const impatient = payer.again({ timeouts: { payment: 400 } });
     await failureOf(impatient.fetch(seller.url), 'payment_rejected');
     expect(new Set(seller.paid.map(paymentHeader)).size).toBe(1);
     expect(payments(payer)).toBe(1);
   });
 
-  it('is not waited for by a client that closes', async () => {
+  it('ends the call as uncertain when the client closes', async () => {
     const payer = await holder();
     const seller = await selling(2, [({ response }) => say(2, response, 'settlement_pending')]);
     const call = failureOf(payer.client.fetch(seller.url));
@@ -274,7 +279,7 @@ describe('a settlement that is pending', () => {
     expect(await call).toMatchObject({ funds: 'uncertain' });
   });
 
-  it('is seen through by other nodes if the first does not answer', async () => {
+  it('is followed through another node if the first does not answer', async () => {
     const payer = await holder({
       rpcUrl: ['http://127.0.0.1:9', sandbox.rpcUrl],
       wsUrl: sandbox.wsUrl,
@@ -285,7 +290,7 @@ describe('a settlement that is pending', () => {
   });
 });
 
-describe('a POST to a seller that gives payments an id', () => {
+describe('a POST to a seller that identifies payments', () => {
   it('is presented again once it is settled', async () => {
     const payer = await holder();
     const seller = await selling(2, [settledButSaid(2, 'settlement_pending'), serve], {
@@ -298,9 +303,9 @@ describe('a POST to a seller that gives payments an id', () => {
   });
 });
 
-describe('after a swap', () => {
+describe('a refused payment after a swap', () => {
   it.each([true, false])(
-    'a word on the settlement tells of both (settled: %s)',
+    'reports the swap and the payment in the failure (settled: %s)',
     async (settles) => {
       const payer = await payerOn(
         sandbox,

@@ -6,12 +6,9 @@ import { paidOf } from '../helpers/worth.js';
 
 const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
 
-/**
- * A client whose signer never answers what it is asked to sign of one kind, and when it has been
- * asked.
- */
+/** Returns a client with a signer that never answers one kind of request, but signals it. */
 async function forgotten(kind: SigningIntent['kind'], options: ClientOptions = {}) {
-  // Less than the USDC routes cost: a call that buys there swaps first.
+  // Less USDC than the routes cost, so a call that pays there swaps first.
   const { address, secretKey } = await sandbox.createWallet({
     SOL: '1',
     USDC: '0.0001',
@@ -41,7 +38,7 @@ async function forgotten(kind: SigningIntent['kind'], options: ClientOptions = {
 const usdc = () => `${sandbox.apiUrl}/usdc`;
 
 describe('a signer that never answers', () => {
-  it('a swap: the call fails when timeouts.signer has passed, nothing has moved, and the wallet is free', async () => {
+  it('fails a swap after timeouts.signer, with nothing moved and the wallet free', async () => {
     const payer = await forgotten('swap', { timeouts: { signer: 50 } });
     const error = await failureOf(payer.client.fetch(usdc()), 'signing_failed');
     expect(error).toMatchObject({
@@ -53,24 +50,27 @@ describe('a signer that never answers', () => {
     expect((await payer.well().fetch(usdc())).status).toBe(200);
   });
 
-  it('a payment: the same, and its budget is free again', async () => {
+  it('fails a payment after timeouts.signer, with the swap moved and the budget free', async () => {
     const payer = await forgotten('payment', { timeouts: { signer: 50 } });
     const error = await failureOf(payer.client.fetch(usdc()), 'signing_failed');
     expect(error).toMatchObject({ funds: 'swapped', moved: [{ kind: 'swap' }] });
     expect(await paidOf(payer.client)).toBe('0');
   });
 
-  it.each(['swap', 'payment'] as const)('ends when the client closes: %s', async (kind) => {
-    const payer = await forgotten(kind);
-    const failure = failureOf(payer.client.fetch(usdc()), 'signing_failed');
-    await payer.asked;
-    await payer.client.close();
-    const error = await failure;
-    expect(error.funds).toBe(kind === 'swap' ? 'untouched' : 'swapped');
-    expect(error.cause).toMatchObject({ code: 'client_closed' });
-  });
+  it.each(['swap', 'payment'] as const)(
+    'ends the call when the client closes during a %s',
+    async (kind) => {
+      const payer = await forgotten(kind);
+      const failure = failureOf(payer.client.fetch(usdc()), 'signing_failed');
+      await payer.asked;
+      await payer.client.close();
+      const error = await failure;
+      expect(error.funds).toBe(kind === 'swap' ? 'untouched' : 'swapped');
+      expect(error.cause).toMatchObject({ code: 'client_closed' });
+    },
+  );
 
-  it('holds up other payments no longer than their own signal, or their client', async () => {
+  it('delays other payments only until their own signal or client ends', async () => {
     const payer = await forgotten('swap');
     const stuck = failureOf(payer.client.fetch(usdc()), 'signing_failed');
     await payer.asked;
@@ -91,11 +91,11 @@ describe('a signer that never answers', () => {
     expect(await closed).toMatchObject({ funds: 'untouched', moved: [] });
     await payer.client.close();
     await stuck;
-    // Calls that left the queue hold nothing up.
+    // Calls that left the queue delay no later call.
     expect((await other.fetch(usdc())).status).toBe(200);
   });
 
-  it('ends with the caller, also if SOL is only wrapped', async () => {
+  it('ends the call with its caller, also if the swap only wraps SOL', async () => {
     const { asked, client } = await forgotten('swap', { swapFrom: ['SOL'] });
     const controller = new AbortController();
     const terms = {

@@ -13,11 +13,11 @@ import { useSandbox } from '../helpers/sandbox.js';
 
 const program = programOf(fileURLToPath(new URL('./silence.child.ts', import.meta.url)));
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** A process that does not end by itself is ended, and its exit code shows it. */
+/** The test kills a process that does not end by itself; its exit code then shows it. */
 const LIMIT_MS = 25_000;
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
-/** Takes connections and never says a word, not even to a WebSocket handshake. */
+/** Accepts connections and never answers, not even a WebSocket handshake. */
 const sockets = new Set<Socket>();
 const mute = createServer((socket) => {
   sockets.add(socket);
@@ -30,7 +30,7 @@ beforeAll(async () => {
   const gone = createServer();
   for (const server of [mute, gone])
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  // Bound to TCP, so never a pipe's name or null.
+  // A bound TCP server never has the name of a pipe or null.
   mutePort = (mute.address() as AddressInfo).port;
   gonePort = (gone.address() as AddressInfo).port;
   await new Promise((resolve) => gone.close(resolve));
@@ -63,7 +63,7 @@ interface Run {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Runs a client in a process of its own, from its beginning to its end. */
+/** Runs a client in its own process, from start to end. */
 async function run({
   options = {},
   funds = { SOL: '0.1', BONK: '5000000' },
@@ -86,7 +86,7 @@ async function run({
   const child = spawn(process.execPath, [program.path, JSON.stringify(task)], {
     cwd: ROOT,
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-    // Nothing of the test runner's: its own options and colours are not the caller's.
+    // A caller has no options and no colours of the test runner.
     env: { PATH: process.env['PATH'], ...env },
     timeout: LIMIT_MS,
   });
@@ -99,13 +99,13 @@ async function run({
   return { stdout, stderr, code, outcomes: JSON.parse(result === '' ? 'null' : result) as unknown };
 }
 
-/** Null if the process was ended from outside. */
+/** Resolves with null if the process was killed. */
 const exitOf = (child: ChildProcess) =>
   new Promise<number | null>((resolve) => child.once('close', resolve));
 
 async function readAll(pipe: unknown): Promise<string> {
   const chunks: Buffer[] = [];
-  // Made by spawn() for reading: 'pipe' at these places.
+  // spawn() makes these streams readable, because stdio says 'pipe' at these places.
   for await (const chunk of pipe as Readable) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks).toString('latin1');
 }
@@ -114,60 +114,60 @@ const silent = (...outcomes: unknown[]) => ({ stdout: '', stderr: '', code: 0, o
 const dead = (port: number) => `http://127.0.0.1:${port}`;
 const quick: ClientOptions = { timeouts: { rpc: 400, jupiter: 300, payment: 500 } };
 
-/** Both; one of them in `npm test`, in turn. */
+/** Both values in turn: `npm test` runs one, the chaos run the other. */
 const ofTwo = (turn: number) => share([true, false], inTurn([true, false], turn));
 const NAMES = ['exact-change', 'http,exact-change', '*'];
 
-describe('nothing is printed, and the process ends by itself', () => {
-  it.each(ofTwo(1))('a swap and a payment; closed: %s', async (close) => {
+describe('the process of a client', () => {
+  it.each(ofTwo(1))('is silent and ends after a swap and a payment; closed: %s', async (close) => {
     expect(await run({ close, times: 2 })).toEqual(silent(200, 200));
   });
 
   it.each(share(NAMES, ['http,exact-change']))(
-    'but the steps, to standard error, if DEBUG has %s',
+    'prints only its steps, to standard error, if DEBUG has %s',
     async (DEBUG) => {
       const { stderr, ...rest } = await run({ env: { DEBUG } });
       expect({ ...rest, stderr: '' }).toEqual(silent(200));
       const steps = stderr.trim().split('\n');
       for (const line of steps) expect(line).toMatch(/^exact-change [0-9a-f]{6} [a-z.]+: \S/);
-      const [first, ...others] = steps.map((line) => line.replace(/^\S+ \S+ /, ''));
+      const [first, ...later] = steps.map((line) => line.replace(/^\S+ \S+ /, ''));
       expect(first).toBe(
         `payment.required: GET ${sandbox.apiUrl}/usdc asks for payment (offers: 1)`,
       );
-      expect(others.join('\n')).toMatch(/^swap\.confirmed: .* into 0\.\d+ USDC, /m);
+      expect(later.join('\n')).toMatch(/^swap\.confirmed: .* into 0\.\d+ USDC, /m);
     },
   );
 
-  it.each(ofTwo(2))('no RPC node; closed: %s', async (close) => {
+  it.each(ofTwo(2))('is silent and ends without an RPC node; closed: %s', async (close) => {
     expect(await run({ close, options: { rpcUrl: dead(gonePort) } })).toEqual(
       silent('rpc_unavailable'),
     );
   });
 
-  it.each(ofTwo(3))('an RPC node that hangs; closed: %s', async (close) => {
+  it.each(ofTwo(3))('is silent and ends when the RPC node hangs; closed: %s', async (close) => {
     expect(await run({ close, options: { ...quick, rpcUrl: dead(mutePort) } })).toEqual(
       silent('timeout'),
     );
   });
 
-  it.each(ofTwo(4))('429 of the RPC node; closed: %s', async (close) => {
+  it.each(ofTwo(4))('is silent and ends on 429 of the RPC node; closed: %s', async (close) => {
     sandbox.controls.node.fault('*', { kind: 'rateLimited' });
     expect(await run({ close })).toEqual(silent('rate_limited'));
   });
 
-  it.each(ofTwo(5))('no Jupiter; closed: %s', async (close) => {
+  it.each(ofTwo(5))('is silent and ends without Jupiter; closed: %s', async (close) => {
     expect(await run({ close, options: { jupiterUrl: dead(gonePort) } })).toEqual(
       silent('jupiter_unavailable'),
     );
   });
 
-  it.each(ofTwo(6))('a payment that stays uncertain; closed: %s', async (close) => {
+  it.each(ofTwo(6))('is silent and ends after an uncertain payment; closed: %s', async (close) => {
     await sandbox.controls.facilitator.stop();
     expect(await run({ close, funds: { USDC: '1' } })).toEqual(silent('payment_rejected'));
   });
 
   it.each(ofTwo(7))(
-    'two thousand calls that cost nothing, with one signal; at once: %s',
+    'is silent and ends after two thousand free calls with the same signal; at once: %s',
     async (together) => {
       const seller = await startSeller((_request, response) => void response.end('free'));
       const outcomes = Array.from({ length: 2_000 }, () => 200);
@@ -179,21 +179,21 @@ describe('nothing is printed, and the process ends by itself', () => {
   );
 });
 
-unsampled('nothing is printed, and the process ends by itself: of one call', () => {
-  it('nor if DEBUG has another name', async () => {
+unsampled('the process of a client, for a single call', () => {
+  it('is silent and ends if DEBUG names another package', async () => {
     expect(await run({ env: { DEBUG: 'exact-changes' } })).toEqual(silent(200));
   });
 
-  it('the interceptor', async () => {
+  it('is silent and ends with the interceptor', async () => {
     expect(await run({ how: 'interceptor', close: false, times: 2 })).toEqual(silent(200, 200));
   });
 
-  it.each(['off', 'silent'] as const)('a WebSocket that is %s', async (mode) => {
+  it.each(['off', 'silent'] as const)('is silent and ends with a WebSocket %s', async (mode) => {
     sandbox.controls.node.webSocket = mode;
     expect(await run({ close: false })).toEqual(silent(200));
   });
 
-  it('terms that cannot be read, and terms that are hostile', async () => {
+  it('is silent and ends when terms are unreadable, and when they are hostile', async () => {
     const bell = '\u0007\u001b[2J\u001b[31mWARNING';
     const seller = await startSeller((request, response) => {
       const value =
@@ -211,7 +211,7 @@ unsampled('nothing is printed, and the process ends by itself: of one call', () 
     await seller.close();
   });
 
-  it('the witness hears what is printed, and sees which process does not end', async () => {
+  it('fails these tests if it prints text or does not end', async () => {
     const child = spawn(
       process.execPath,
       ['-e', 'console.log("out"); console.warn("err"); setInterval(() => undefined, 1000)'],
@@ -229,8 +229,8 @@ unsampled('nothing is printed, and the process ends by itself: of one call', () 
 });
 
 if (inChaos)
-  describe('nothing is printed, and the process ends by itself: of many calls and slow failures', () => {
-    it('429 of the RPC node in the middle of a swap', async () => {
+  describe('the process of a client, for many calls and slow failures', () => {
+    it('is silent and ends when the RPC node answers 429 during a swap', async () => {
       for (const method of ['sendTransaction', 'getSignatureStatuses', 'getTransaction']) {
         sandbox.controls.node.fault(method, { kind: 'rateLimited', times: 2 });
       }
@@ -238,15 +238,15 @@ if (inChaos)
     });
 
     it.each([
-      ['500', { kind: 'status', status: 500 }, 'rpc_unavailable'],
+      ['status 500', { kind: 'status', status: 500 }, 'rpc_unavailable'],
       ['garbage', { kind: 'garbage' }, 'invalid_response'],
-      ['half a connection', { kind: 'dropBefore' }, 'rpc_unavailable'],
-    ] as const)('%s of the RPC node', async (_, fault, code) => {
+      ['a dropped connection', { kind: 'dropBefore' }, 'rpc_unavailable'],
+    ] as const)('is silent and ends when the RPC node answers with %s', async (_, fault, code) => {
       sandbox.controls.node.fault('*', fault);
       expect(await run({ times: 2, close: false })).toEqual(silent(code, code));
     });
 
-    it('a WebSocket that hangs in its handshake, and one that is not there', async () => {
+    it('is silent and ends when a WebSocket hangs in its handshake or is missing', async () => {
       expect(await run({ close: false, options: { wsUrl: `ws://127.0.0.1:${mutePort}` } })).toEqual(
         silent(200),
       );
@@ -255,7 +255,7 @@ if (inChaos)
       );
     });
 
-    it('a Jupiter that hangs, and one that limits', async () => {
+    it('is silent and ends when Jupiter hangs, and when it limits the rate', async () => {
       expect(await run({ options: { ...quick, jupiterUrl: dead(mutePort) } })).toEqual(
         silent('timeout'),
       );
@@ -267,7 +267,7 @@ if (inChaos)
       expect(await run({})).toEqual(silent('rate_limited'));
     });
 
-    it('fourteen payments that stay uncertain, of calls with one signal', async () => {
+    it('is silent and ends after fourteen uncertain payments with one signal', async () => {
       await sandbox.controls.facilitator.stop();
       const outcomes = Array.from({ length: 14 }, () => 'payment_rejected');
       expect(await run({ close: false, funds: { USDC: '1' }, times: 14, apart: true })).toEqual(
@@ -275,14 +275,14 @@ if (inChaos)
       );
     });
 
-    it('twenty payments at once, with one signal', async () => {
+    it('is silent and ends after twenty payments at once with the same signal', async () => {
       const outcomes = Array.from({ length: 20 }, () => 200);
       expect(
         await run({ close: false, funds: { USDC: '1' }, times: 20, together: true, apart: true }),
       ).toEqual(silent(...outcomes));
     });
 
-    it('an answer that never comes', async () => {
+    it('is silent and ends when an answer never comes', async () => {
       sandbox.controls.api.setSlowness(10_000);
       expect(
         await run({

@@ -11,14 +11,14 @@ import type { Landed } from '../simulation/ledger.js';
 import type * as Simulation from '../simulation/run.js';
 import type { Message } from '../simulation/wire.js';
 
-/** Runs that make every kind of transaction that the library signs, some that fail among them. */
+/** These runs make every kind of transaction that the library signs, and some of them fail. */
 const SEEDS = Array.from({ length: 25 }, (_, index) => index + 1);
 
 const exact: Venue = ({ inAmount, outAmount }) => ({ inAmount, outAmount });
 
 /**
- * What a transaction leaves at each of its accounts that holds anything: lamports and the data that
- * the model knows.
+ * Returns the accounts after a transaction in the model: the lamports, and the data that the model
+ * knows.
  */
 function inTheModel({ message, before }: Landed): {
   readonly error: boolean;
@@ -79,7 +79,7 @@ function inLiteSvm({
 }
 
 describe('the ledger model of the simulator', () => {
-  it('does to its accounts what LiteSVM does, for transactions of simulated runs', async () => {
+  it('changes its accounts as LiteSVM does, for transactions of simulated runs', async () => {
     const program = await bundle('run');
     const { run, planOf } = createRequire(import.meta.url)(program.path) as typeof Simulation;
     await program.remove();
@@ -106,7 +106,7 @@ describe('the ledger model of the simulator', () => {
         if (!model.error) expect(real.after, kind).toEqual(model.after);
       }
     }
-    // A payment, a swap, one into a new account, and one that wraps, at least.
+    // At least a payment, a swap, a swap into a new account, and a swap that wraps SOL.
     expect(kinds.size).toBeGreaterThan(5);
   });
 });

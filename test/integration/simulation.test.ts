@@ -5,7 +5,7 @@ import { mends } from '../simulation/mends.js';
 import { start } from '../simulation/start.js';
 import type { Report } from '../simulation/worker.js';
 
-// These four have a fault of each kind: of the journal, the signer, callers, readers and processes.
+// These four runs have faults of the journal, the signer, callers, readers and processes.
 const SEED = 40;
 const RUNS = 4;
 
@@ -13,7 +13,7 @@ let program: Bundle;
 beforeAll(async () => void (program = await bundle('worker')));
 afterAll(() => program.remove());
 
-/** The hashes of what happens in some runs, by their seeds. */
+/** Returns the hashes of the events of some runs, by seed. */
 async function hashes(seed: number, runs: number): Promise<ReadonlyMap<number, string>> {
   const found = new Map<number, string>();
   const hear = (report: Report) => {
@@ -26,7 +26,7 @@ async function hashes(seed: number, runs: number): Promise<ReadonlyMap<number, s
 }
 
 describe('the simulator', () => {
-  it('does the same for the same seed, in another process, and whatever ran before', async () => {
+  it('does the same for the same seed, in another process, whatever ran before', async () => {
     const first = await hashes(SEED, RUNS);
     expect(first.size).toBe(RUNS);
     expect(new Set(first.values()).size).toBe(RUNS);
@@ -35,7 +35,7 @@ describe('the simulator', () => {
     expect((await hashes(last, 1)).get(last)).toBe(first.get(last));
   });
 
-  it.each(mends)('can take $name back: its text stands once in its file', ({ changes }) => {
+  it.each(mends)('can undo $name: its text stands once in its file', ({ changes }) => {
     for (const { file, now } of changes)
       expect(readFileSync(file, 'utf8').split(now)).toHaveLength(2);
   });

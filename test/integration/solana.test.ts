@@ -142,7 +142,7 @@ describe('connectRpc on a real chain', () => {
     expect(await rpc.priorityFees([usdcAccount])).toBeInstanceOf(Array);
   });
 
-  it('simulates without signatures, and shows the accounts afterwards', async () => {
+  it('simulates without signatures, and returns the accounts after it', async () => {
     const message = compileMessage({
       feePayer: signer.address,
       instructions: [pay(10_000_000n)],
@@ -162,7 +162,7 @@ describe('connectRpc on a real chain', () => {
     expect(balance()).toBe(0n);
   });
 
-  it('shows what programs call inside a simulated transaction', async () => {
+  it('returns the inner instructions of a simulated transaction', async () => {
     const { address: mint, tokenProgram } = USDC;
     const created = associatedTokenAddress(payee, mint, tokenProgram);
     const message = compileMessage({
@@ -193,7 +193,7 @@ describe('connectRpc on a real chain', () => {
     expect(inner[3]?.addresses).toEqual([created, mint, payee]);
   });
 
-  it('lands every instruction that we make, and reads back what it did', async () => {
+  it('lands every instruction that the library makes, and reads its effects back', async () => {
     await node.chain.fundToken(address(signer.address), USDC, 5_000_000n);
     const authority = { authority: signer.address, tokenProgram: USDC.tokenProgram };
     const destination = associatedTokenAddress(payee, USDC.address, USDC.tokenProgram);
@@ -278,7 +278,7 @@ describe('connectRpc on a real chain', () => {
     });
   });
 
-  it('fails over to the second node, and sends there', async () => {
+  it('fails over to the second node', async () => {
     const second = await startNode({ slotMs: 0 });
     try {
       node.controls.fault('getGenesisHash', { kind: 'rateLimited' });
@@ -295,7 +295,7 @@ describe('connectRpc on a real chain', () => {
 describe('landTransaction on a real chain', () => {
   beforeEach(() => start({ slotMs: 20, confirmationMs: 150 }));
 
-  it('confirms once, over the WebSocket with fewer polls than time would take', async () => {
+  it('confirms once, over the WebSocket, while it sends the bytes again', async () => {
     const signed = await sign([pay(10_000_000n)]);
     expect(await land(signed)).toMatchObject({ outcome: 'confirmed' });
     expect(balance()).toBe(10_000_000n);
@@ -309,20 +309,20 @@ describe('landTransaction on a real chain', () => {
     expect(balance()).toBe(10_000_000n);
   });
 
-  it('confirms what was taken though the answer was lost', async () => {
+  it('confirms a transaction that the node took, though the answer was lost', async () => {
     const signed = await sign([pay(10_000_000n)]);
     node.controls.fault('sendTransaction', { kind: 'dropAfter' });
     expect(await land(signed)).toMatchObject({ outcome: 'confirmed' });
     expect(balance()).toBe(10_000_000n);
   });
 
-  it('confirms by sending again what was lost', async () => {
+  it('confirms a lost transaction by sending it again', async () => {
     const signed = await sign([pay(10_000_000n)]);
     node.controls.fault('sendTransaction', { kind: 'neverLands', times: 3 });
     expect(await land(signed)).toMatchObject({ outcome: 'confirmed' });
   });
 
-  it('says why the chain refused it', async () => {
+  it('reports the reason of the chain for a failed transaction', async () => {
     const landing = await land(await sign([pay(10n ** 15n)]));
     expect(landing).toMatchObject({
       outcome: 'failed',
@@ -331,20 +331,20 @@ describe('landTransaction on a real chain', () => {
     expect(balance()).toBe(0n);
   });
 
-  it('says that it expired once no block can take it', async () => {
+  it('reports a transaction as expired once no block can take it', async () => {
     const signed = await sign([pay(10_000_000n)]);
     node.controls.fault('sendTransaction', { kind: 'neverLands' });
     const landing = land(signed);
     node.controls.warp();
     expect(await landing).toEqual({ outcome: 'expired' });
     node.controls.clearFaults();
-    // Nor does it land later.
+    // The transaction does not land later either.
     await rpc.send(signed.bytes).catch(() => undefined);
     expect(await rpc.statuses([firstSignature(signed.bytes)], { history: true })).toEqual([null]);
     expect(balance()).toBe(0n);
   });
 
-  it('finds by history what landed while the node did not tell', async () => {
+  it('finds in the history a transaction that landed while the node hid it', async () => {
     const signed = await sign([pay(10_000_000n)]);
     node.controls.webSocket = 'off';
     const callOff = node.controls.fault('getSignatureStatuses', {
@@ -366,7 +366,7 @@ describe('landTransaction on a real chain', () => {
     expect(await landing).toMatchObject({ outcome: 'confirmed' });
   });
 
-  it('stops when it is told to', async () => {
+  it('stops when its signal aborts', async () => {
     node.controls.fault('sendTransaction', { kind: 'neverLands' });
     const controller = new AbortController();
     const landing = land(await sign([pay(1n)]), controller.signal);

@@ -19,19 +19,21 @@ const swaps = ({ signed }: Payer) => signed.filter(({ kind }) => kind === 'swap'
 const stored = (journal: Journal, { address }: Payer): Promise<Attempt[]> =>
   listOf(journal.attempts({ wallet: address, network: SOLANA_MAINNET }));
 
-/** How often the chain shows that USDT left for a swap. */
+/** Returns how often USDT left for a swap, as the chain shows it. */
 async function swappedOf(payer: Payer): Promise<number> {
   const account = await tokenAccount(payer.address, sandbox.mints.USDT);
-  const all = await Promise.all(
-    (await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)),
+  const found = await Promise.all(
+    (await signaturesOf(sandbox.rpcUrl, account)).map((signature) =>
+      landed(sandbox.rpcUrl, signature),
+    ),
   );
-  return all.filter(
+  return found.filter(
     ({ error, tokens }) =>
-      error === null && tokens.some((one) => one.account === account && one.change < 0n),
+      error === null && tokens.some((entry) => entry.account === account && entry.change < 0n),
   ).length;
 }
 
-/** Whatever is sent from now on, as the node was given it. */
+/** Returns a list that collects every transaction sent from now on, as the node received it. */
 function sentBytes(): unknown[] {
   const sent: unknown[] = [];
   sandbox.controls.node.intercept = (method, params, next) => {
@@ -42,8 +44,8 @@ function sentBytes(): unknown[] {
 }
 
 /**
- * A wallet whose first client closes when it has signed a swap that no node knows anything of:
- * dropped by the node, or landed and not shown.
+ * Makes a wallet whose first client closes after it signed a swap that no node knows: the node
+ * dropped the swap, or hides that it landed.
  */
 async function leftBehind(how: 'dropped' | 'landed', more: ClientOptions = {}) {
   const journal = memoryJournal();
@@ -70,9 +72,9 @@ async function leftBehind(how: 'dropped' | 'landed', more: ClientOptions = {}) {
   return { payer, journal, options, signature, error: await call };
 }
 
-describe('a swap whose client closed before it was known what became of it', () => {
+describe('a swap with an unknown fate, left by a client that closed', () => {
   it.each(['dropped', 'landed'] as const)(
-    '%s: uncertain, and on record; its budget and its key are free',
+    'is uncertain and on record with its budget and key free, when the node has it %s',
     async (how) => {
       const { payer, journal, signature, error, options } = await leftBehind(how);
       expect(error).toMatchObject({
@@ -87,7 +89,7 @@ describe('a swap whose client closed before it was known what became of it', () 
     },
   );
 
-  it('dropped by the node: the next payment sends the same bytes again and swaps no second time', async () => {
+  it('is sent again in the same bytes by the next payment if the node dropped it', async () => {
     const { payer, journal, options, signature } = await leftBehind('dropped');
     const [left] = await stored(journal, payer);
     sandbox.controls.node.clearFaults();
@@ -100,14 +102,14 @@ describe('a swap whose client closed before it was known what became of it', () 
     expect((await stored(journal, payer)).map(({ state }) => state)).not.toContain('abandoned');
   });
 
-  it('landed: the next payment finds what it brought, and swaps no second time', async () => {
+  it('is found by the next payment if it landed, without a second swap', async () => {
     const { payer, options } = await leftBehind('landed');
     sandbox.controls.node.clearFaults();
     expect((await payer.again(options).fetch(url('/usdc'))).status).toBe(200);
     expect([swaps(payer), await swappedOf(payer)]).toEqual([1, 1]);
   });
 
-  it('several payments at once afterwards: still one swap, and each is paid', async () => {
+  it('stays the only swap for several later payments at once, and each is paid', async () => {
     const { payer, options } = await leftBehind('dropped');
     sandbox.controls.node.clearFaults();
     const next = payer.again(options);
@@ -116,7 +118,7 @@ describe('a swap whose client closed before it was known what became of it', () 
     expect([swaps(payer), await swappedOf(payer)]).toEqual([1, 1]);
   });
 
-  it('two clients afterwards: still one swap', async () => {
+  it('stays the only swap for two later clients', async () => {
     const { payer, options } = await leftBehind('dropped');
     sandbox.controls.node.clearFaults();
     const clients = [payer.again(options), payer.again(options)];
@@ -127,7 +129,7 @@ describe('a swap whose client closed before it was known what became of it', () 
     expect([swaps(payer), await swappedOf(payer)]).toEqual([1, 1]);
   });
 
-  it('a swap into another token does not wait for it', async () => {
+  it('delays no swap into another token', async () => {
     const { payer, options } = await leftBehind('dropped');
     const next = payer.again(options);
     const sent = sandbox.controls.node.calls({ method: 'sendTransaction' });
@@ -137,7 +139,7 @@ describe('a swap whose client closed before it was known what became of it', () 
     expect(swaps(payer)).toBe(2);
   });
 
-  it('expired: proved, forgotten, and a new one is made', async () => {
+  it('is replaced by a new swap once the chain proves that it expired', async () => {
     const { payer, journal, options } = await leftBehind('dropped');
     sandbox.controls.node.clearFaults();
     sandbox.controls.node.warp();
@@ -146,14 +148,14 @@ describe('a swap whose client closed before it was known what became of it', () 
     expect((await stored(journal, payer)).map(({ state }) => state)).not.toContain('abandoned');
   });
 
-  it('while no node tells: swap_uncertain, with its signature, and nothing more is signed', async () => {
+  it('fails the next payment with swap_uncertain while no node knows its fate', async () => {
     const { payer, options, signature } = await leftBehind('dropped');
-    // The node takes it, loses it, and answers no question about it.
+    // The node takes the swap, loses it, and answers no question about it.
     sandbox.controls.node.fault('getSignatureStatuses', { kind: 'status', status: 503 });
     const next = payer.again(options);
     const sent = sandbox.controls.node.calls({ method: 'sendTransaction' });
     const call = failureOf(next.fetch(url('/usdc')), 'swap_uncertain');
-    await until('it was sent again', () =>
+    await until('the swap was sent again', () =>
       sandbox.controls.node.calls({ method: 'sendTransaction' }) > sent ? true : undefined,
     );
     await next.close();
@@ -169,7 +171,7 @@ describe('a swap whose client closed before it was known what became of it', () 
     expect([swaps(payer), await swappedOf(payer)]).toEqual([1, 1]);
   });
 
-  it('a caller that gives up while it is finished is let go, and it is finished all the same', async () => {
+  it('is completed even if the caller that completes it aborts', async () => {
     const { payer, options } = await leftBehind('dropped');
     const next = payer.again(options);
     const sent = sandbox.controls.node.calls({ method: 'sendTransaction' });
@@ -186,7 +188,7 @@ describe('a swap whose client closed before it was known what became of it', () 
     expect([swaps(payer), await swappedOf(payer)]).toEqual([1, 1]);
   });
 
-  it('client.resume forgets what landed, and what can no longer land', async () => {
+  it('is forgotten by resume() if it landed, and if it can no longer land', async () => {
     for (const how of ['landed', 'dropped'] as const) {
       const { payer, journal, options } = await leftBehind(how);
       sandbox.controls.node.clearFaults();
@@ -198,7 +200,7 @@ describe('a swap whose client closed before it was known what became of it', () 
       expect(freed?.swap?.outAmount).toBe(
         (await next.balance('USDC')).find(({ amount }) => amount !== '0')?.amount,
       );
-      // What it took stays counted.
+      // The cost of the swap stays counted.
       const cost = {
         state: 'unpaid',
         swapped: { swaps: 1, lamports: expect.stringMatching(/^[1-9]/) },

@@ -143,8 +143,8 @@ function wrapped(owner: string): bigint {
 const feesOf = ({ expected }: SignedSwap) =>
   expected.networkFeeLamports + expected.priorityFeeLamports;
 
-describe('swaps that land', () => {
-  it('SOL to exactly so many USDC, with no account there before', async () => {
+describe('a swap on chain', () => {
+  it('swaps SOL to an exact amount of USDC, and creates the account', async () => {
     const agent = await swapper({ SOL: '1' });
     const quote = await quoteFor(agent, 'SOL', 'USDC', 2_500_000n);
     expect(quote.swapMode).toBe('ExactOut');
@@ -152,7 +152,7 @@ describe('swaps that land', () => {
     const signed = await sign(agent, quote);
     expect(await land(signed)).toMatchObject({ outcome: 'confirmed' });
     expect(await held(agent, 'USDC')).toBe(2_500_000n);
-    // The wrapped SOL account is gone again; only the USDC account stays.
+    // The account of wrapped SOL is closed again, and only the USDC account stays.
     expect(sandbox.chain.account(ataOf(agent.wallet.address, 'SOL'))?.lamports ?? 0n).toBe(0n);
     expect(before - lamports(agent)).toBe(BigInt(quote.inAmount) + feesOf(signed) + TOKEN_RENT);
     expect(signed.expected).toMatchObject({
@@ -162,7 +162,7 @@ describe('swaps that land', () => {
     });
   });
 
-  it('BONK to USDC, exact to the base unit on both sides', async () => {
+  it('swaps BONK to USDC, exact to the base unit on both sides', async () => {
     const agent = await swapper({ SOL: '0.01', BONK: '1000000', USDC: '1' });
     const quote = await quoteFor(agent, 'BONK', 'USDC', 700_000n);
     const [bonk, sol] = [await held(agent, 'BONK'), lamports(agent)];
@@ -173,7 +173,7 @@ describe('swaps that land', () => {
     expect(sol - lamports(agent)).toBe(feesOf(signed));
   });
 
-  it('USDC to native SOL', async () => {
+  it('swaps USDC to native SOL', async () => {
     const agent = await swapper({ SOL: '0.01', USDC: '20' });
     const quote = await quoteFor(agent, 'USDC', 'SOL', 50_000_000n);
     const before = lamports(agent);
@@ -183,7 +183,7 @@ describe('swaps that land', () => {
     expect(sandbox.chain.account(ataOf(agent.wallet.address, 'SOL'))?.lamports ?? 0n).toBe(0n);
   });
 
-  it('USDC to wrapped SOL, kept if a payment is made in it', async () => {
+  it('swaps USDC to wrapped SOL, and keeps it wrapped for a payment in it', async () => {
     const agent = await swapper({ SOL: '0.01', USDC: '20' });
     const signed = await sign(agent, await quoteFor(agent, 'USDC', 'SOL', 50_000_000n), {
       keepWrapped: true,
@@ -192,7 +192,7 @@ describe('swaps that land', () => {
     expect(wrapped(agent.wallet.address)).toBe(50_000_000n);
   });
 
-  it('USDC to PYUSD, whose account has Token-2022 extensions and is created', async () => {
+  it('swaps USDC to PYUSD, and creates its account with Token-2022 extensions', async () => {
     const agent = await swapper({ SOL: '0.01', USDC: '20' });
     const quote = await quoteFor(agent, 'USDC', 'PYUSD', 3_000_000n);
     const before = lamports(agent);
@@ -204,7 +204,7 @@ describe('swaps that land', () => {
     expect(before - lamports(agent)).toBe(feesOf(signed) + signed.expected.rentLamports);
   });
 
-  it('wrapped SOL first, then native SOL, and leaves the account that was there', async () => {
+  it('sells wrapped SOL before native SOL, and keeps the existing account', async () => {
     const agent = await swapper({ SOL: '1' });
     await sandbox.chain.fundToken(address(agent.wallet.address), sandbox.mints.SOL, 1_000_000n);
     const quote = await quoteFor(agent, 'SOL', 'USDC', 1_000_000n);
@@ -216,7 +216,7 @@ describe('swaps that land', () => {
     expect(wrapped(agent.wallet.address)).toBe(BigInt(quote.maxInAmount) - BigInt(quote.inAmount));
   });
 
-  it('SOL into wrapped SOL, without Jupiter', async () => {
+  it('wraps SOL without Jupiter', async () => {
     const agent = await swapper({ SOL: '1' });
     const before = lamports(agent);
     const signed = await signWrap(agent.deps, { amount: 30_000_000n, next: async () => 0 });
@@ -225,7 +225,7 @@ describe('swaps that land', () => {
     expect(before - lamports(agent)).toBe(30_000_000n + feesOf(signed) + TOKEN_RENT);
   });
 
-  it('SOL into wrapped SOL by a transaction of its own each time, also on one blockhash', async () => {
+  it('wraps SOL in a transaction of its own each time, also on one blockhash', async () => {
     const agent = await swapper({ SOL: '1' });
     const lifetime = await agent.deps.blockhashes.fresh();
     const blockhashes = { fresh: async () => lifetime };
@@ -235,7 +235,7 @@ describe('swaps that land', () => {
       counts.set(name, count);
       return count;
     };
-    // The first makes the account, which the others do not.
+    // The first transaction creates the account; the next two do not.
     for (let times = 1n; times <= 3n; times += 1n) {
       const signed = await signWrap({ ...agent.deps, blockhashes }, { amount: 4_000_000n, next });
       expect(await land(signed)).toMatchObject({ outcome: 'confirmed' });
@@ -243,7 +243,7 @@ describe('swaps that land', () => {
     }
   });
 
-  it('by the second API where the first has no exact output, and covers the amount', async () => {
+  it('uses the second API if the first has no exact output, and covers the amount', async () => {
     const agent = await swapper({ SOL: '0.01', BONK: '1000000' });
     const { BONK, USDC } = sandbox.mints;
     sandbox.controls.aggregator.noExactOut('BONK', 'USDC');
@@ -263,7 +263,7 @@ describe('swaps that land', () => {
     expect(await held(agent, 'USDC')).toBeLessThan(712_000n);
   });
 
-  it('at nearly the worst price that was agreed, and not at a worse one', async () => {
+  it('lands nearly at the worst agreed price, and fails at a worse price', async () => {
     const agent = await swapper({ SOL: '0.01', USDC: '20', USDT: '1' });
     const quote = await quoteFor(agent, 'USDC', 'USDT', 2_000_000n);
     const signed = await sign(agent, quote);
@@ -281,8 +281,8 @@ describe('swaps that land', () => {
   });
 });
 
-describe('what is signed', () => {
-  it('asks for one signature, names only accounts of this swap, and carries the guard', async () => {
+describe('a signed swap', () => {
+  it('needs one signature, names only accounts of the swap, and ends with the guard', async () => {
     const agent = await swapper({ SOL: '0.01', USDC: '20' });
     const { bytes, signature, expected } = await sign(
       agent,
@@ -295,8 +295,8 @@ describe('what is signed', () => {
     expect(message.header).toMatchObject({ numSignerAccounts: 1 });
     expect(message.staticAccounts[0]).toBe(agent.wallet.address);
     expect(message.addressTableLookups?.length ?? 0).toBeGreaterThan(0);
-    const programs = message.instructions.map((one) =>
-      message.staticAccounts[one.programAddressIndex]?.slice(0, 6),
+    const programs = message.instructions.map((instruction) =>
+      message.staticAccounts[instruction.programAddressIndex]?.slice(0, 6),
     );
     const pinned = [
       'Comput',
@@ -318,7 +318,7 @@ describe('what is signed', () => {
     expect(signature.length).toBeGreaterThan(80);
   });
 
-  it('asks the chain little: one read of accounts before building and one of what the venue touches', async () => {
+  it('needs two reads of accounts and one simulation', async () => {
     const agent = await swapper({ SOL: '0.01', USDC: '20', USDT: '1' });
     const quote = await quoteFor(agent, 'USDC', 'USDT', 2_000_000n);
     await sign(agent, quote);
@@ -330,7 +330,7 @@ describe('what is signed', () => {
     expect(calls['sendTransaction']).toBeUndefined();
   });
 
-  it('pays what the market asks, up to the limit', async () => {
+  it('pays the priority fee of the market, up to the limit', async () => {
     const agent = await swapper({ SOL: '0.01', USDC: '20', USDT: '1' });
     sandbox.controls.node.intercept = (method, params, next) =>
       method === 'getRecentPrioritizationFees'
@@ -346,8 +346,8 @@ describe('what is signed', () => {
   });
 });
 
-describe('wallets that cannot', () => {
-  it('have too little SOL for fees: the numbers say how much is missing', async () => {
+describe('a swap that the wallet cannot afford', () => {
+  it('is refused with the missing lamports if the wallet has too little SOL for fees', async () => {
     const agent = await swapper({ SOL: '0.0008', USDC: '20', USDT: '1' });
     const quote = await quoteFor(agent, 'USDC', 'USDT', 2_000_000n);
     const error = await sign(agent, quote).catch((thrown: unknown) => thrown);
@@ -362,7 +362,7 @@ describe('wallets that cannot', () => {
     expect(await land(await sign(agent, quote))).toMatchObject({ outcome: 'confirmed' });
   });
 
-  it('have no SOL at all', async () => {
+  it('is refused if the wallet has no SOL', async () => {
     const agent = await swapper({ USDC: '20' });
     const quote = await quoteFor(agent, 'USDC', 'USDT', 2_000_000n);
     await expect(sign(agent, quote)).rejects.toMatchObject({
@@ -371,7 +371,7 @@ describe('wallets that cannot', () => {
     });
   });
 
-  it('hold less than the swap may take, also because others have reserved it', async () => {
+  it('is refused if the wallet holds less than it may take, also due to reservations', async () => {
     const agent = await swapper({ SOL: '0.01', USDC: '2', USDT: '1' });
     await expect(
       sign(agent, await quoteFor(agent, 'USDC', 'USDT', 2_000_000n)),
@@ -388,7 +388,7 @@ describe('wallets that cannot', () => {
     });
   });
 
-  it('ask for a mint that is none', async () => {
+  it('is refused for a mint that does not exist', async () => {
     const agent = await swapper({ SOL: '0.01', USDC: '20' });
     const quote = {
       ...(await quoteFor(agent, 'USDC', 'USDT', 2_000_000n)),
@@ -401,7 +401,7 @@ describe('wallets that cannot', () => {
   });
 });
 
-describe('an aggregator that lies', () => {
+describe('a lying aggregator', () => {
   const build = 'POST /swap/v1/swap-instructions';
   type SwapJson = {
     swapInstruction: {
@@ -451,7 +451,7 @@ describe('an aggregator that lies', () => {
       (swap) =>
         void swap.accounts.push({ pubkey: bonkOfVictim, isSigner: false, isWritable: true }),
     ],
-  ])('and %s is refused by %s', async (_, rule, change) => {
+  ])('is refused if it %s, by the rule %s', async (_, rule, change) => {
     const agent = await swapper({ SOL: '0.01', USDC: '20', USDT: '1', BONK: '5' });
     bonkOfVictim = ataOf(agent.wallet.address, 'BONK');
     const quote = await quoteFor(agent, 'USDC', 'USDT', 2_000_000n);
@@ -464,7 +464,7 @@ describe('an aggregator that lies', () => {
     });
   });
 
-  it('slips its own instructions in: they are dropped', async () => {
+  it('cannot add instructions: the client drops them', async () => {
     const agent = await swapper({ SOL: '0.01', USDC: '20', USDT: '1' });
     sandbox.controls.aggregator.lie(build, (answer) => {
       const evil = {

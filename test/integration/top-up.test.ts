@@ -24,7 +24,7 @@ const topUp = { token: 'USDC', below: '0.05', to: '0.20' };
 const rpcUrl = `${sandbox.rpcUrl}/?caller=client`;
 const usdc = () => `${sandbox.apiUrl}/usdc`;
 
-/** A wallet with SOL and some cents, whose float is kept. */
+/** Returns a payer with SOL, some cents and a float of USDC. */
 const payerWith = (cents: number, policy: ClientOptions['policy'] = {}, more: ClientOptions = {}) =>
   payerOn(
     sandbox,
@@ -50,31 +50,33 @@ async function pay({ client }: Pick<Payer, 'client'>, times = 1): Promise<void> 
 const confirmed = (payer: Payer, times = 1) =>
   until('the top-up is there', () => ofType(payer, 'swap.confirmed')[times - 1]);
 
-/** What each landed transaction moved of the wallet's USDC, the failed ones too. */
+/** Returns the change of the wallet's USDC by each successful transaction. */
 async function movesOf({ address }: Payer): Promise<bigint[]> {
   const account = await tokenAccount(address, sandbox.mints.USDC);
-  const all = await Promise.all(
-    (await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)),
+  const found = await Promise.all(
+    (await signaturesOf(sandbox.rpcUrl, account)).map((signature) =>
+      landed(sandbox.rpcUrl, signature),
+    ),
   );
-  return all
+  return found
     .filter(({ error }) => error === null)
-    .map(({ tokens }) => tokens.find((one) => one.account === account)?.change ?? 0n);
+    .map(({ tokens }) => tokens.find((entry) => entry.account === account)?.change ?? 0n);
 }
 
-/** The calls that a swap was made for. */
+/** Returns the ids of the calls that a swap was made for. */
 function swappedCalls(payer: Payer): string[] {
   const calls = new Set(ofType(payer, 'payment.required').map(({ id }) => id));
   return ofType(payer, 'swap.quoted').flatMap(({ id }) => (calls.has(id) ? [id] : []));
 }
 
-describe('a wallet that keeps a float', () => {
-  it('pays fifty calls in a row, and none of them waits for a swap', async () => {
+describe('a wallet with a float', () => {
+  it('pays fifty calls in a row without waiting for a swap', async () => {
     const payer = await payerWith(7);
     const held = () => sandbox.balance(payer.address, 'USDC');
     const isTopped = async () => ((await held()) >= BELOW ? true : undefined);
     for (let n = 0; n < 50; n += 1) {
       await pay(payer);
-      // No faster than a float of five calls is there for.
+      // The next call waits for the float, which is enough for five calls.
       if ((await held()) <= 2n * CENT) await until('the float is there', isTopped);
     }
     await until('the float is there', isTopped);
@@ -85,14 +87,14 @@ describe('a wallet that keeps a float', () => {
       Array.from({ length: 50 }, () => '0'),
     );
     const moves = await movesOf(payer);
-    const brought = moves.filter((one) => one > 5n * CENT);
+    const brought = moves.filter((move) => move > 5n * CENT);
     const sum = (list: readonly bigint[]) => list.reduce((a, b) => a + b, 0n);
-    expect(moves.filter((one) => one === -CENT)).toHaveLength(50);
+    expect(moves.filter((move) => move === -CENT)).toHaveLength(50);
     expect(7n * CENT - 50n * CENT + sum(brought)).toBe(await held());
-    // Each brings what is missing of `to` when it is found to be below.
-    for (const one of brought) {
-      expect(one).toBeGreaterThan(TO - BELOW);
-      expect(one).toBeLessThanOrEqual(TO);
+    // Each top-up brings the tokens that are missing to `to` at the time of its check.
+    for (const amount of brought) {
+      expect(amount).toBeGreaterThan(TO - BELOW);
+      expect(amount).toBeLessThanOrEqual(TO);
     }
     expect(brought.length).toBe(ofType(payer, 'swap.confirmed').length);
     expect(brought.length).toBeLessThanOrEqual(Number((50n * CENT) / (TO - BELOW)) + 1);
@@ -100,7 +102,7 @@ describe('a wallet that keeps a float', () => {
     expect(ofType(payer, 'warning')).toEqual([]);
   });
 
-  it('goes on paying from what there is while the swap lands', async () => {
+  it('pays from the remaining tokens while the swap lands', async () => {
     const payer = await payerWith(5);
     const { node } = sandbox.controls;
     const callOff = node.fault('sendTransaction', { kind: 'neverLands' }, 'client');
@@ -117,7 +119,7 @@ describe('a wallet that keeps a float', () => {
     expect(ofType(payer, 'swap.failed')).toEqual([]);
   });
 
-  it('lets a payment that lacks the token wait for it, and makes one swap for both', async () => {
+  it('lets a payment without tokens wait for the top-up, and makes one swap for both', async () => {
     const payer = await payerWith(2);
     const { node } = sandbox.controls;
     const callOff = node.fault('sendTransaction', { kind: 'neverLands' }, 'client');
@@ -133,7 +135,7 @@ describe('a wallet that keeps a float', () => {
     expect(ofType(payer, 'swap.signed')).toHaveLength(1);
   });
 
-  it('reads no balance for a call that is warm', async () => {
+  it('reads no balance for a warm call', async () => {
     const payer = await payerWith(100);
     await payer.client.warm();
     await pay(payer);
@@ -151,7 +153,7 @@ describe('a wallet that keeps a float', () => {
   });
 });
 
-describe('caps', () => {
+describe('caps, with a top-up', () => {
   const most = async (payer: Payer) => {
     const rows = await payer.client.spent();
     for (const { cap, used, limit, unit } of rows) {
@@ -162,8 +164,8 @@ describe('caps', () => {
     return rows;
   };
 
-  it('let payments wait, if they have no room for what is at hand as well', async () => {
-    // The payments fit, and the swap alone.
+  it('make payments wait for the top-up if both do not fit', async () => {
+    // There is room for the payments and the swap, but not for the tokens at hand too.
     const payer = await payerWith(5, { maxPerDay: '0.045' });
     await pay(payer);
     await confirmed(payer);
@@ -173,9 +175,9 @@ describe('caps', () => {
     });
   });
 
-  it('make it smaller, and then wait', async () => {
+  it('reduce a top-up, and then make payments wait for it', async () => {
     const sold = sandbox.mints.SOL.address;
-    // A third of what twenty cents take.
+    // A third of the SOL that twenty cents cost.
     const limit = (TO * 1_000_000n) / sandbox.mints.SOL.picoUsd / 3n;
     const payer = await payerWith(5, { limits: [{ amount: limit, mint: sold, per: 'day' }] });
     await pay(payer);
@@ -185,7 +187,7 @@ describe('caps', () => {
     await pay(payer, 2);
   });
 
-  it('on how many payments do not count it', async () => {
+  it('do not count a top-up as a payment', async () => {
     const payer = await payerWith(5, { limits: [{ payments: 1, per: 'minute' }] });
     await pay(payer);
     await confirmed(payer);
@@ -193,7 +195,7 @@ describe('caps', () => {
     expect(uses.find(({ unit }) => unit === 'payments')).toMatchObject({ used: '1' });
   });
 
-  it('leave it out if they have no room at all, and payments go on', async () => {
+  it('prevent a top-up without room, and payments continue', async () => {
     const payer = await payerWith(5, { limits: [{ swaps: 0, per: 'day' }] });
     await pay(payer, 5);
     const [warning, ...more] = await until('it is told', () => {
@@ -205,7 +207,7 @@ describe('caps', () => {
     expect(payer.signed.filter(({ kind }) => kind === 'swap')).toEqual([]);
   });
 
-  it('refuse no payment for what only counts while it is under way', async () => {
+  it('refuse no payment for a top-up that counts only while it is under way', async () => {
     const { node } = sandbox.controls;
     const callOff = node.fault('sendTransaction', { kind: 'neverLands' }, 'client');
     const payer = await payerWith(5, { maxPerDay: '0.06' });
@@ -218,7 +220,7 @@ describe('caps', () => {
     await most(payer);
   });
 
-  it('refuse at once what they have no room for, however long a top-up waits for its approval', async () => {
+  it('refuse a payment without room at once, even if a top-up waits for approval', async () => {
     let isAsked = false;
     const approve = ({ payment }: Plan) => {
       isAsked ||= payment === undefined;
@@ -231,10 +233,10 @@ describe('caps', () => {
   });
 });
 
-describe('a venue that brings less', () => {
+describe('a venue that brings less to a top-up', () => {
   const underpaid = { modes: [MODE.underpay], amount: 3n * CENT };
 
-  it('is refused, though payments may leave that much while the swap lands', async () => {
+  it('is refused, though payments may take as much while the swap lands', async () => {
     const payer = await payerWith(5);
     sandbox.controls.aggregator.setVenue(underpaid);
     await pay(payer);
@@ -243,7 +245,7 @@ describe('a venue that brings less', () => {
     expect(await sandbox.balance(payer.address, 'USDC')).toBe(4n * CENT);
   });
 
-  it('can take no more than what counted, if it pretends until the swap lands', async () => {
+  it('takes no more than the counted amount if it pretends until the swap lands', async () => {
     const payer = await payerWith(5);
     const { node } = sandbox.controls;
     const callOff = node.fault('sendTransaction', { kind: 'neverLands' }, 'client');
@@ -257,7 +259,7 @@ describe('a venue that brings less', () => {
   });
 });
 
-describe('what else may come of a top-up', () => {
+describe('a top-up', () => {
   it('asks policy.approve with its swap and without a payment', async () => {
     const plans: Plan[] = [];
     const payer = await payerWith(5, { approve: (plan) => plans.push(plan) > 0 });
@@ -290,22 +292,25 @@ describe('what else may come of a top-up', () => {
       () => sandbox.controls.aggregator.noRoute('SOL', 'USDC'),
       'no_route',
     ],
-  ])('fails no payment, and is left alone for a while, when %s', async (_, policy, set, code) => {
-    const payer = await payerWith(5, policy);
-    await pay(payer);
-    await payer.client.close();
-    const again = { ...payer, client: payer.again() };
-    set();
-    await pay(again, 1);
-    await until('it is told', () => ofType(payer, 'warning')[0]);
-    await pay(again, 2);
-    expect(ofType(payer, 'warning').map(({ message }) => message)).toEqual([
-      expect.stringMatching(new RegExp(`failed with ${code}, and none is tried for 60 s`)),
-    ]);
-    expect(payer.signed.filter(({ kind }) => kind === 'swap')).toEqual([]);
-  });
+  ])(
+    'fails no payment, and is not tried again for a while, when %s',
+    async (_, policy, set, code) => {
+      const payer = await payerWith(5, policy);
+      await pay(payer);
+      await payer.client.close();
+      const again = { ...payer, client: payer.again() };
+      set();
+      await pay(again, 1);
+      await until('it is told', () => ofType(payer, 'warning')[0]);
+      await pay(again, 2);
+      expect(ofType(payer, 'warning').map(({ message }) => message)).toEqual([
+        expect.stringMatching(new RegExp(`failed with ${code}, and none is tried for 60 s`)),
+      ]);
+      expect(payer.signed.filter(({ kind }) => kind === 'swap')).toEqual([]);
+    },
+  );
 
-  it('holds back no other for longer than its rest, when the clock was ahead meanwhile', async () => {
+  it('delays the next top-up only for its pause, even if the clock was ahead', async () => {
     const payer = await payerWith(5);
     sandbox.controls.aggregator.noRoute('SOL', 'USDC');
     const now = Date.now.bind(Date);
@@ -319,7 +324,7 @@ describe('what else may come of a top-up', () => {
     await confirmed(payer);
   });
 
-  it('is left to the next client by one that closes, and is made once', async () => {
+  it('is left by a closed client to the next client, and is made once', async () => {
     const journal = memoryJournal();
     const payer = await payerWith(5, {}, { journal });
     const { node } = sandbox.controls;
@@ -331,17 +336,17 @@ describe('what else may come of a top-up', () => {
     const next = { ...payer, client: payer.again() };
     await next.client.resume();
     await pay(next, 2);
-    // By which of the two clients it was sent, no event says.
+    // No event says which of the two clients sent the swap.
     await until('the top-up is there', async () =>
-      (await movesOf(payer)).some((one) => one > 0n) ? true : undefined,
+      (await movesOf(payer)).some((move) => move > 0n) ? true : undefined,
     );
     await pay(next, 2);
     expect(ofType(payer, 'swap.signed')).toHaveLength(1);
-    expect((await movesOf(payer)).filter((one) => one > 0n)).toHaveLength(1);
+    expect((await movesOf(payer)).filter((move) => move > 0n)).toHaveLength(1);
   });
 });
 
-describe('processes at one journal', () => {
+describe('processes with the same journal', () => {
   const start = ({ secretKey }: Payer, times: number, dies = false) => {
     const options = {
       ...{ walletSecretKey: secretKey, jupiterUrl: sandbox.jupiterUrl, rpcUrl, autoSwap: true },
@@ -355,19 +360,19 @@ describe('processes at one journal', () => {
     return once(child, 'exit');
   };
 
-  it('top up one after the other, each only if there is too little', async () => {
+  it('make one top-up at a time, and only if there is too little', async () => {
     const payer = await payerWith(5);
     const ends = await Promise.all([1, 2, 3].map(() => start(payer, 8)));
     expect(ends).toEqual(ends.map(() => [0, null]));
     const moves = await movesOf(payer);
-    const brought = moves.filter((one) => one > 0n);
-    expect(moves.filter((one) => one === -CENT)).toHaveLength(24);
-    // Any that came beside another would have brought as much once more.
+    const brought = moves.filter((move) => move > 0n);
+    expect(moves.filter((move) => move === -CENT)).toHaveLength(24);
+    // A top-up beside another top-up would have brought as much again.
     expect(brought.length).toBeLessThanOrEqual(Number((24n * CENT) / (TO - BELOW)) + 1);
     expect(await sandbox.balance(payer.address, 'USDC')).toBeLessThanOrEqual(TO);
   });
 
-  it('take up the top-up of one that was killed, and make no second', async () => {
+  it('complete the top-up of a killed process, and make no second', async () => {
     const payer = await payerWith(5);
     const callOff = sandbox.controls.node.fault(
       'sendTransaction',
@@ -382,7 +387,7 @@ describe('processes at one journal', () => {
     await confirmed(payer);
     await pay({ client }, 2);
     expect(payer.signed.filter(({ kind }) => kind === 'swap')).toEqual([]);
-    const brought = (await movesOf(payer)).filter((one) => one > 0n);
+    const brought = (await movesOf(payer)).filter((move) => move > 0n);
     expect(brought).toHaveLength(1);
     await client.close();
   });

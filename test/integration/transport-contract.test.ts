@@ -6,21 +6,21 @@ import { inChaos, inTurn, share } from '../helpers/sampled.js';
 import { served } from '../helpers/served.js';
 
 if (!inChaos) {
-  transportContract('the transport in this process', async (options) => ({
+  transportContract('the local transport', async (options) => ({
     transport: local(options),
     close: async () => undefined,
   }));
 
-  transportContract('the same behind a service, over a socket', async (options) => {
+  transportContract('the local transport behind a service, over a socket', async (options) => {
     const service = await served(createHandler(local(options)));
     return { transport: remote(service.url), close: () => service.close() };
   });
 }
 
-// What parsers of bodies before it make of a request is known from the tests of the mounts.
+// The tests of the mounts cover body parsers before the service, so this file leaves them out.
 const mounts = MOUNTS.filter(({ parses }) => !parses);
 for (const { name, start } of share(mounts, inTurn(mounts, 0))) {
-  transportContract(`the same behind a service in ${name}`, async (options) => {
+  transportContract(`the local transport behind a service in ${name}`, async (options) => {
     const mounted = await start(createHandler(local(options), { basePath: '/pay' }));
     return { transport: remote(`${mounted.url}/`), close: () => mounted.close() };
   });

@@ -6,8 +6,8 @@ import { rpc, tokenAmount, until } from '../helpers/chain.js';
 import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 
-// A payment that settled while its answer was lost, and nodes that make it look as if it had not:
-// it must never be paid again.
+// Each test has a payment that settled while its answer was lost, and nodes that hide this. The
+// client must never pay again.
 
 const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
 
@@ -25,7 +25,7 @@ interface Reply {
   readonly error?: { readonly code: number; readonly message: string };
 }
 
-/** A node in front of the sandbox's that answers as it likes; undefined: with a status 503. */
+/** Starts a node in front of the sandbox that answers as told, or with a 503 for undefined. */
 async function node(
   answer: (
     method: string,
@@ -59,7 +59,7 @@ async function node(
   });
   servers.push(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  // A bound TCP server's address is never a pipe's name or null.
+  // The address of a bound TCP server is never the name of a pipe or null.
   const { port } = server.address() as AddressInfo;
   return `http://127.0.0.1:${port}`;
 }
@@ -74,7 +74,7 @@ const verdict = (payer: Payer) =>
         : undefined,
   );
 
-/** A payer whose payment settled and whose answer was lost, long ago by the chain. */
+/** Returns a payer with a settled payment and a lost answer, long ago by the chain. */
 async function paidInVain(
   options: ClientOptions,
   onSent: () => unknown = () => undefined,
@@ -96,17 +96,17 @@ async function expectPaidOnce(payer: Payer): Promise<void> {
   expect(await tokenAmount(sandbox.rpcUrl, payer.address, sandbox.mints.USDC)).toBe(990_000n);
 }
 
-describe('a payment that settled is found', () => {
-  it('if the node tells no memos', async () => {
+describe('a settled payment with a lost answer', () => {
+  it('is found if the node returns no memos', async () => {
     const rpcUrl = await node(async (method, _, real) => {
       const reply = await real();
       if (method !== 'getSignaturesForAddress' || !Array.isArray(reply.result)) return reply;
-      return { result: reply.result.map((one: object) => ({ ...one, memo: null })) };
+      return { result: reply.result.map((entry: object) => ({ ...entry, memo: null })) };
     });
     await expectPaidOnce(await paidInVain({ rpcUrl }));
   });
 
-  it('if the first node gives heights only, and the second is behind', async () => {
+  it('is found if the first node gives heights only, and the second is behind', async () => {
     let behind = true;
     let asked = 0;
     const first = await node((method, _, real) =>
@@ -117,7 +117,7 @@ describe('a payment that settled is found', () => {
       if (method !== 'getSignaturesForAddress') return real();
       asked += 1;
       const { minContextSlot } = (params[1] ?? {}) as { minContextSlot?: number };
-      // Of a moment before the payment.
+      // This is the answer of a node that stopped before the payment.
       return minContextSlot === undefined
         ? { result: [] }
         : { error: { code: -32016, message: 'Minimum context slot has not been reached' } };
@@ -129,7 +129,7 @@ describe('a payment that settled is found', () => {
     await expectPaidOnce(payer);
   });
 
-  it('if the node lists it and does not give it', async () => {
+  it('is found if the node lists it and does not return it', async () => {
     let gives = false;
     let asked = 0;
     const rpcUrl = await node((method, _, real) => {
@@ -144,15 +144,15 @@ describe('a payment that settled is found', () => {
     await expectPaidOnce(payer);
   });
 
-  it('behind a thousand newer transactions of its account', async () => {
+  it('is found behind a thousand newer transactions of its account', async () => {
     const rpcUrl = await node(async (method, params, real) => {
       if (method !== 'getSignaturesForAddress') return real();
       const [account, { before }] = params as [string, { before?: string }];
-      const all = await rpc<{ slot: number }[]>(sandbox.rpcUrl, method, [
+      const listed = await rpc<{ slot: number }[]>(sandbox.rpcUrl, method, [
         account,
         { commitment: 'confirmed' },
       ]);
-      const slot = (all[0]?.slot ?? 0) + 5;
+      const slot = (listed[0]?.slot ?? 0) + 5;
       const dust = (index: number) => ({
         signature: `${'5'.repeat(80)}${index}`,
         slot,
@@ -161,13 +161,13 @@ describe('a payment that settled is found', () => {
       });
       return {
         result:
-          before === undefined ? Array.from({ length: 1_000 }, (_, index) => dust(index)) : all,
+          before === undefined ? Array.from({ length: 1_000 }, (_, index) => dust(index)) : listed,
       };
     });
     await expectPaidOnce(await paidInVain({ rpcUrl }));
   });
 
-  it('if the second node is of another network, and the first falls silent', async () => {
+  it('is found if the second node is of another network, and the first is down', async () => {
     let dead = false;
     let asked = 0;
     const first = await node((_, __, real) => {
@@ -191,7 +191,7 @@ describe('a payment that settled is found', () => {
     };
     const second = await node((method) => Promise.resolve({ result: foreign[method] ?? null }));
     const payer = await paidInVain({ rpcUrl: [first, second] }, () => (dead = true));
-    // Each look asks it twice, then the other.
+    // Each look asks the first node twice, and then the second.
     await until('the first node is asked in vain three times', () =>
       asked > 5 ? true : undefined,
     );
@@ -200,7 +200,7 @@ describe('a payment that settled is found', () => {
     await expectPaidOnce(payer);
   });
 
-  it('if one of two nodes has a gap that it does not know of', async () => {
+  it('is found if one of two nodes has a gap in its index', async () => {
     let gap = false;
     const first = await node((method, _, real) =>
       method === 'getSignaturesForAddress' && gap ? Promise.resolve({ result: [] }) : real(),
@@ -208,7 +208,7 @@ describe('a payment that settled is found', () => {
     await expectPaidOnce(await paidInVain({ rpcUrl: [first, sandbox.rpcUrl] }, () => (gap = true)));
   });
 
-  it('if a node gives another transaction for it, and is behind', async () => {
+  it('is found if a node returns another transaction for it, and is behind', async () => {
     let wrong = false;
     const first = await node(async (method, _, real) => {
       const reply = await real();

@@ -39,7 +39,7 @@ const [source, loot, destination] = (
 const feePayer = address(sandbox.feePayer);
 const watched = [wallet, source, destination, feePayer, thief, loot];
 
-/** What each of those watched gets if a message runs; undefined if it fails. */
+/** Returns the change of each watched account if the message runs, or undefined if it fails. */
 async function moved(message: Uint8Array): Promise<readonly bigint[] | undefined> {
   const { header } = decompile(message);
   const slots = new Uint8Array(64 * header.numSignerAccounts).fill(1);
@@ -48,8 +48,8 @@ async function moved(message: Uint8Array): Promise<readonly bigint[] | undefined
   if (error !== null) return undefined;
   const tokens = (data: Uint8Array | undefined) =>
     data?.length === 165 ? Buffer.from(data).readBigUInt64LE(64) : 0n;
-  return watched.map((one) => {
-    const [now, then] = [after.get(one), sandbox.chain.account(one)];
+  return watched.map((key) => {
+    const [now, then] = [after.get(key), sandbox.chain.account(key)];
     const isToken = then?.owner === TOKEN;
     return isToken
       ? tokens(now?.data) - tokens(then.data)
@@ -99,9 +99,9 @@ const header = fc.constantFrom<keyof Compiled['header']>(
 );
 const added = (some: fc.Arbitrary<Added>) =>
   fc.tuple(at, some).map(
-    ([place, one]): Step =>
+    ([place, instruction]): Step =>
       (message) =>
-        insert(message, Math.min(place, message.instructions.length), one),
+        insert(message, Math.min(place, message.instructions.length), instruction),
   );
 const steps: fc.Arbitrary<Step> = fc.oneof(
   { weight: 12, arbitrary: added(honestGuards) },
@@ -120,9 +120,9 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
     ...message,
     header: { ...message.header, [name]: Math.max(0, message.header[name] + by) },
   })),
-  fc.tuple(at, accounts).map(([place, one]): Step => (message) => ({
+  fc.tuple(at, accounts).map(([place, key]): Step => (message) => ({
     ...message,
-    staticAccounts: message.staticAccounts.map((was, index) => (index === place ? one : was)),
+    staticAccounts: message.staticAccounts.map((was, index) => (index === place ? key : was)),
   })),
 );
 const changes = fc
@@ -136,8 +136,8 @@ const changes = fc
     return bytes;
   });
 
-describe('a payment that a wallet has changed, on a chain if all but reading guards steal', () => {
-  it('lets the fee payer be robbed by an instruction that writes, unless that is judged', async () => {
+describe('a payment that a wallet changed, on a chain where other guards steal', () => {
+  it('could rob the fee payer by a guard that writes, so it is refused', async () => {
     const accounts = [thief, SYSTEM, feePayer, destination];
     const message = compile(insert(payment, 4, { ...guardOn(thief, 'MemoryWrite'), accounts }));
     expect((await moved(message))?.[3]).toBeLessThanOrEqual(-1_113_600n);
@@ -145,7 +145,7 @@ describe('a payment that a wallet has changed, on a chain if all but reading gua
     expect(judgeChange(original, wire)).toMatchObject({ id: 'wallet_memory_write' });
   });
 
-  it('pays exactly its price and takes nothing else, whenever it is accepted and runs', async () => {
+  it('pays exactly its price and takes nothing else, if it is accepted and runs', async () => {
     const tally = { accepted: 0, ran: 0 };
     await fc.assert(
       fc.asyncProperty(changes, async (message) => {

@@ -33,7 +33,7 @@ const usdc = () => `${sandbox.apiUrl}/usdc`;
 
 type Change = (message: Compiled, intent: SigningIntent) => Compiled;
 
-/** A client whose wallet changes what it signs. */
+/** Returns a client with a wallet that changes what it signs. */
 async function payerWith(
   change: (wallet: ReturnType<typeof address>) => Change,
   funds: Parameters<typeof sandbox.createWallet>[0] = { USDC: '1' },
@@ -52,7 +52,7 @@ async function payerWith(
   return { ...wallet, client, messages };
 }
 
-/** What the chain shows of a landed transaction. */
+/** Returns the programs of a landed transaction, in order. */
 async function programsOf(signature: string | undefined): Promise<string[]> {
   const found = await rpc<{
     transaction: {
@@ -66,7 +66,7 @@ async function programsOf(signature: string | undefined): Promise<string[]> {
   return instructions.map(({ programIdIndex }) => accountKeys[programIdIndex] ?? '');
 }
 
-/** The form of a wallet in kit: what kit calls a modifying signer, and a partial one. */
+/** Returns a wallet in the forms of kit: modifying, transaction and message signer. */
 function kitForms(wallet: SandboxWallet) {
   const key = createKeyPairSignerFromBytes(getBase58Encoder().encode(wallet.secretKey));
   const owner = address(wallet.address);
@@ -78,7 +78,7 @@ function kitForms(wallet: SandboxWallet) {
       transactions.map(async (transaction) => {
         const message = compile(guarded(decompile(transaction.messageBytes), owner, { after: 2 }));
         const unsigned = { ...transaction, messageBytes: message };
-        // Of this very message, within the size of a packet.
+        // The signature is of this message, which fits into a packet.
         return partiallySignTransaction([keyPair], unsigned as never);
       }),
     );
@@ -94,9 +94,9 @@ function kitForms(wallet: SandboxWallet) {
   };
 }
 
-describe('the signers of kit', () => {
+describe('signers of kit', () => {
   it.each(['a modifying signer', 'a transaction signer', 'a message signer'] as const)(
-    'pay and swap: %s',
+    'pay and swap with %s',
     async (form) => {
       const wallet = await sandbox.createWallet({ SOL: '1' });
       const { client } = await payerOn(
@@ -108,7 +108,7 @@ describe('the signers of kit', () => {
     },
   );
 
-  it('pays with a KeyPairSigner as it is', async () => {
+  it('pay with a KeyPairSigner as it is', async () => {
     const wallet = await sandbox.createWallet({ USDC: '1' });
     const signer = await createKeyPairSignerFromBytes(getBase58Encoder().encode(wallet.secretKey));
     const { client } = await payerOn(sandbox, {}, { signer });
@@ -118,11 +118,11 @@ describe('the signers of kit', () => {
 
 describe('a wallet that adds guards', () => {
   it.each([
-    ['none', 0],
-    ['one, as Phantom did', 1],
-    ['two, as Solflare does', 2],
-    ['three', 3],
-  ])('pays with %s after the transfer, and nothing else leaves it', async (_, after) => {
+    ['no guards', 0],
+    ['one guard, as Phantom did', 1],
+    ['two guards, as Solflare does', 2],
+    ['three guards', 3],
+  ])('pays with %s after the transfer, and pays nothing else', async (_, after) => {
     const payer = await payerWith((wallet) => (message) => guarded(message, wallet, { after }), {
       USDC: '1',
       SOL: '0.1',
@@ -138,11 +138,11 @@ describe('a wallet that adds guards', () => {
       payload: { transaction: string };
     };
     const presented = Buffer.from(header.payload.transaction, 'base64').toString('hex');
-    // The message that the wallet signed is the one that was presented.
+    // The client presented the message that the wallet signed.
     expect(presented.endsWith(Buffer.from(payer.messages.at(-1) ?? []).toString('hex'))).toBe(true);
   });
 
-  it('swaps with guards anywhere, and sends what it signed', async () => {
+  it('swaps with guards anywhere, and the client sends the bytes that it signed', async () => {
     const payer = await payerWith(
       (wallet) =>
         (message, { kind }) =>
@@ -153,13 +153,13 @@ describe('a wallet that adds guards', () => {
     payer.client.on('swap.signed', ({ signature }) => (swapped = signature));
     expect((await payer.client.fetch(usdc())).status).toBe(200);
     const programs = await programsOf(swapped);
-    expect(programs.filter((one) => one === LIGHTHOUSE)).toHaveLength(4);
+    expect(programs.filter((program) => program === LIGHTHOUSE)).toHaveLength(4);
   });
 
   it.each([
     ['before the transfer, as Phantom does', { before: 3, after: 1 }],
-    ['in a number that no facilitator takes', { after: 4 }],
-  ])('tells the caller before it presents guards %s', async (_, where) => {
+    ['in a number that every facilitator refuses', { after: 4 }],
+  ])('causes signing_failed before its payment is presented with guards %s', async (_, where) => {
     const payer = await payerWith((wallet) => (message) => guarded(message, wallet, where));
     const { length } = sandbox.controls.api.served;
     const error = await failureOf(payer.client.fetch(usdc()), 'signing_failed');
@@ -195,7 +195,7 @@ describe('a wallet that adds guards', () => {
       'wallet_blockhash',
       () => (message) => ({ ...message, lifetimeToken: sandbox.merchant }),
     ],
-  ])('refuses a wallet that %s', async (_, rule, change) => {
+  ])('is refused if it %s', async (_, rule, change) => {
     const payer = await payerWith(change);
     const error = await failureOf(payer.client.fetch(usdc()), 'signing_failed');
     expect(error).toMatchObject({ funds: 'untouched', details: { rule } });

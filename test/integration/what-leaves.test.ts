@@ -14,7 +14,7 @@ import { answer, offerOf, settle, settlementHeader } from '../helpers/settling.j
 import { timesSpent } from '../helpers/spends.js';
 import { microUsd, worth } from '../helpers/worth.js';
 
-// A swap that failed is tried once more when its block is final, 32 slots later.
+// A failed swap is tried once more when its block is finalized, 32 slots later.
 const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
 const journalOf = journalsOfAllKinds();
 
@@ -22,7 +22,7 @@ const DOLLAR = 10n ** 12n;
 const SYMBOLS: readonly MintSymbol[] = ['SOL', 'USDC', 'USDT', 'PYUSD', 'BONK'];
 const PLACES = [...JOURNALS, 'memory, by quotes of a service'] as const;
 
-/** What makes a client keep its journal there. */
+/** Returns the options for a journal at this place. */
 async function placed(kind: (typeof PLACES)[number]): Promise<ClientOptions> {
   if (kind !== 'memory, by quotes of a service') return { journal: await journalOf(kind) };
   const service = await startService(sandbox, memoryJournal());
@@ -31,8 +31,8 @@ async function placed(kind: (typeof PLACES)[number]): Promise<ClientOptions> {
 }
 
 /**
- * A seller that asks for a token of its own on each call, with a market that pays it, and refuses
- * every payment.
+ * Starts a seller that asks for a new token of its own on each call, with a market that pays the
+ * seller. It refuses every payment.
  */
 async function greedySeller(dollars: number) {
   const own = address((await sandbox.createWallet({ SOL: '0.1' })).address);
@@ -40,9 +40,9 @@ async function greedySeller(dollars: number) {
   const terms = async () => {
     const decimals = [0, 6, 9][(calls += 1) % 3] ?? 0;
     const price = BigInt(Math.round(dollars * 1e6)) * (DOLLAR / 1_000_000n);
-    const one = 10n ** BigInt(decimals);
+    const wholeToken = 10n ** BigInt(decimals);
     // A base unit costs a whole number of picodollars.
-    const amount = one < price ? one : price;
+    const amount = wholeToken < price ? wholeToken : price;
     const mint = await sandbox.createMint({
       decimals,
       authority: own,
@@ -63,7 +63,7 @@ async function greedySeller(dollars: number) {
   return seller.url;
 }
 
-/** A seller that settles what it is paid, in USDC to the merchant. */
+/** Starts a seller that settles its payments in USDC to the merchant. */
 async function honestSeller(amount: string): Promise<string> {
   const seller = await startSeller((request, response) => {
     if (!isPaid(request))
@@ -82,13 +82,13 @@ async function balancesOf(wallet: string): Promise<Record<MintSymbol, bigint>> {
   const entries = await Promise.all(
     SYMBOLS.map(async (symbol) => [symbol, await sandbox.balance(wallet, symbol)] as const),
   );
-  // One for each symbol, just made.
+  // The entries have a value for each symbol.
   return Object.fromEntries(entries) as Record<MintSymbol, bigint>;
 }
 
 /**
- * A wallet with a journal, and what has left it by the chain, in picodollars; tokens that only
- * their seller prices are worth nothing.
+ * Returns a payer and a function for the worth that has left it by the chain, in picodollars.
+ * Tokens that only their seller prices are worth nothing.
  */
 async function watched(
   options: ClientOptions,
@@ -101,7 +101,7 @@ async function watched(
 
 type Watched = Awaited<ReturnType<typeof watched>>;
 
-/** What left is within every cap in dollars, and none of them says that less is used. */
+/** Expects every cap in dollars to hold, and to count no less than what left. */
 async function expectWithinCaps({ client, left }: Watched): Promise<bigint> {
   const gone = await left();
   for (const { cap, limit, used, unit } of await client.spent()) {
@@ -119,15 +119,17 @@ const outcomeOf = (call: Promise<Response>) =>
   );
 const swaps = ({ signed }: Payer) => signed.filter(({ kind }) => kind === 'swap').length;
 
-/** The transactions that a wallet paid for, by the chain: its swaps, those that failed too. */
+/** Returns the transactions that a wallet paid for: its swaps, the failed swaps too. */
 async function swapsOf(wallet: string): Promise<readonly ChainTransaction[]> {
-  const all = await Promise.all(
-    (await signaturesOf(sandbox.rpcUrl, wallet)).map((one) => landed(sandbox.rpcUrl, one)),
+  const found = await Promise.all(
+    (await signaturesOf(sandbox.rpcUrl, wallet)).map((signature) =>
+      landed(sandbox.rpcUrl, signature),
+    ),
   );
-  return all.filter(({ lamports }) => (lamports.get(wallet) ?? 0n) < 0n);
+  return found.filter(({ lamports }) => (lamports.get(wallet) ?? 0n) < 0n);
 }
 
-/** What left a wallet by the chain, and how many payments its signer saw. */
+/** The amounts that left a wallet by the chain, and the payments that its signer saw. */
 interface Gone {
   readonly picoUsd: bigint;
   readonly usdc: bigint;
@@ -160,21 +162,21 @@ type CapRow = readonly [
 ];
 
 const CAPS: readonly CapRow[] = [
-  ['dollars of an hour', { maxPerHour: '1.20' }, (12n * DOLLAR) / 10n, ({ picoUsd }) => picoUsd],
+  ['dollars in an hour', { maxPerHour: '1.20' }, (12n * DOLLAR) / 10n, ({ picoUsd }) => picoUsd],
   [
-    'dollars of a minute',
+    'dollars in a minute',
     { limits: [{ usd: '1.20', per: 'minute' }] },
     (12n * DOLLAR) / 10n,
     ({ picoUsd }) => picoUsd,
   ],
   [
-    'dollars of a payee',
+    'dollars to a payee',
     { limits: [{ usd: '1.20', per: 'day', payee: '*' }] },
     (12n * DOLLAR) / 10n,
     ({ picoUsd }) => picoUsd,
   ],
   [
-    'base units of what is swapped',
+    'base units of the sold token',
     { limits: [{ amount: '500000', mint: 'USDC', per: 'day' }] },
     500_000n,
     ({ usdc }) => usdc,
@@ -189,20 +191,20 @@ const CAPS: readonly CapRow[] = [
   ['swaps', { limits: [{ swaps: 2, per: 'hour' }] }, 2n, ({ swaps: made }) => made],
 ];
 
-/** With room for some fees, and for no more than some. */
+/** Caps with room for some fees only. */
 const CAPS_ON_FEES: readonly CapRow[] = [
-  ['lamports of a day', { maxLamportsPerDay: 30_000n }, 30_000n, ({ lamports }) => lamports],
+  ['lamports in a day', { maxLamportsPerDay: 30_000n }, 30_000n, ({ lamports }) => lamports],
   ['dollars', { maxTotal: '0.025' }, (25n * DOLLAR) / 1_000n, ({ picoUsd }) => picoUsd],
   ['swaps', { limits: [{ swaps: 5, per: 'hour' }] }, 5n, ({ swaps: made }) => made],
   [
-    'lamports of an hour',
+    'lamports in an hour',
     { limits: [{ lamports: 30_000n, per: 'hour' }] },
     30_000n,
     ({ lamports }) => lamports,
   ],
 ];
 
-/** Of one payment: with too little room for 20 cents with their swap, and with enough. */
+/** Caps on a single payment: with too little room for 20 cents and their swap, and with enough. */
 const CAPS_OF_ONE: readonly (readonly [
   what: string,
   policy: (most: bigint) => ClientOptions['policy'],
@@ -210,7 +212,7 @@ const CAPS_OF_ONE: readonly (readonly [
   leftBy: (gone: Gone) => bigint,
 ])[] = [
   [
-    'base units that leave',
+    'base units of the sent token',
     (most) => ({ maxAmount: { USDC: most } }),
     [190_000n, 210_000n],
     ({ usdc }) => usdc,
@@ -228,7 +230,7 @@ const CAPS_OF_ONE: readonly (readonly [
     ({ lamports }) => lamports,
   ],
   [
-    'base units of what is swapped',
+    'base units of the sold token',
     (most) => ({ limits: [{ amount: most, mint: 'USDC', per: 'payment' }] }),
     [190_000n, 210_000n],
     ({ usdc }) => usdc,
@@ -236,8 +238,8 @@ const CAPS_OF_ONE: readonly (readonly [
 ];
 
 /**
- * Each row in two places at most, some in one of them in `npm test`: that every journal counts
- * alike is shown by its contract.
+ * Runs each row at two places at most, and in `npm test` some rows at one. The contract of journals
+ * shows that every journal counts alike.
  */
 function inPlace<T>(rows: readonly T[], kind: (typeof PLACES)[number]): readonly T[] {
   const turn = PLACES.indexOf(kind);
@@ -248,7 +250,7 @@ function inPlace<T>(rows: readonly T[], kind: (typeof PLACES)[number]): readonly
   );
 }
 
-/** As fetch, in a net with shops of any name: all of them are one seller. */
+/** Returns a fetch that sends every name under .example to the same seller. */
 function netOf(seller: string): typeof fetch {
   return async (input, init) => {
     const { host, pathname } = new URL(input instanceof Request ? input.url : input);
@@ -258,7 +260,7 @@ function netOf(seller: string): typeof fetch {
   };
 }
 
-/** Has each swap fail when it lands, and what it burned told: by the chain, and by its event. */
+/** Makes each swap fail when it lands. Returns a check that the client reported its true cost. */
 function failsSwaps({ client }: Payer, times = Infinity): () => Promise<void> {
   const { aggregator } = sandbox.controls;
   const told: { readonly signature: string; readonly cost?: Receipt['cost'] }[] = [];
@@ -288,180 +290,175 @@ function failsSwaps({ client }: Payer, times = Infinity): () => Promise<void> {
 }
 
 /**
- * Dollars that count what is gone: what of it is no dollar at 1 % above its worth at most, each of
- * a few swaps rounded up.
+ * Expects that counted dollars cover the true worth. Tokens other than dollars may count up to 1 %
+ * above their worth, and each of a few swaps is rounded up.
  */
 function expectWorth(usd: string, pico: bigint, soft = pico): void {
   const above = microUsd(usd) * 1_000_000n - pico;
   expect([usd, above >= 0n, above <= soft / 100n + 6_000_000n]).toEqual([usd, true, true]);
 }
 
-describe.each(PLACES)(
-  'over a journal in %s, a seller with a new token of its own on each call',
-  (kind) => {
-    const atOnce = inChaos ? 30 : 12;
+describe.each(PLACES)('a seller with a new token on each call, over a journal in %s', (kind) => {
+  const atOnce = inChaos ? 30 : 12;
 
-    it.each(inPlace(['price by price'], kind))(
-      'gets no more than the caps allow in a day, %s',
-      { timeout: 120_000 },
-      async () => {
-        const payer = await watched(await placed(kind));
-        const url = await greedySeller(inChaos ? 0.2 : 0.6);
-        const outcomes: string[] = [];
-        for (
-          let call = 0;
-          call < 30 && outcomes[outcomes.length - 1] !== 'budget_exhausted';
-          call += 1
-        ) {
-          outcomes.push(await outcomeOf(payer.client.fetch(`${url}/${call}`)));
-          await expectWithinCaps(payer);
-        }
-        // It was let in, and it was stopped.
-        expect(outcomes).toContain('payment_rejected');
-        expect(outcomes.slice(-1)).toEqual(['budget_exhausted']);
-        expect(await expectWithinCaps(payer)).toBeGreaterThan(5n * DOLLAR);
-      },
-    );
+  it.each(inPlace(['call by call'], kind))(
+    'gets no more than the default caps allow in a day, %s',
+    { timeout: 120_000 },
+    async () => {
+      const payer = await watched(await placed(kind));
+      const url = await greedySeller(inChaos ? 0.2 : 0.6);
+      const outcomes: string[] = [];
+      for (
+        let call = 0;
+        call < 30 && outcomes[outcomes.length - 1] !== 'budget_exhausted';
+        call += 1
+      ) {
+        outcomes.push(await outcomeOf(payer.client.fetch(`${url}/${call}`)));
+        await expectWithinCaps(payer);
+      }
+      // The caps let the seller in, and then stopped it.
+      expect(outcomes).toContain('payment_rejected');
+      expect(outcomes.slice(-1)).toEqual(['budget_exhausted']);
+      expect(await expectWithinCaps(payer)).toBeGreaterThan(5n * DOLLAR);
+    },
+  );
 
-    it.each(
-      inPlace<[what: string, dollars: number, policy: ClientOptions['policy']]>(
+  it.each(
+    inPlace<[what: string, dollars: number, policy: ClientOptions['policy']]>(
+      [
+        ['dust, with the caps as they are', 0.000001, {}],
+        ['dust, under maxTotal of a dollar', 0.000001, { maxTotal: '1.00' }],
+        ['30 cents, under maxTotal of a dollar', 0.3, { maxTotal: '1.00' }],
         [
-          ['dust, with the caps as they are', 0.000001, {}],
-          ['dust, under maxTotal of a dollar', 0.000001, { maxTotal: '1.00' }],
-          ['30 cents, under maxTotal of a dollar', 0.3, { maxTotal: '1.00' }],
-          [
-            '30 cents, under 2 dollars an hour for each host',
-            0.3,
-            { limits: [{ usd: '2', per: 'hour', host: '*' }] },
-          ],
-          ['30 cents, under 2 dollars for its host', 0.3, { maxPerHost: { '127.0.0.1': '2' } }],
+          '30 cents, under 2 dollars an hour for each host',
+          0.3,
+          { limits: [{ usd: '2', per: 'hour', host: '*' }] },
         ],
-        kind,
-      ),
-    )(
-      `gets no more than the caps allow from ${atOnce} calls at once: %s`,
-      { timeout: 120_000 },
-      async (_, dollars, policy) => {
-        const payer = await watched({ ...(await placed(kind)), policy });
-        const url = await greedySeller(dollars);
-        await Promise.all(
-          Array.from({ length: atOnce }, (__, call) =>
-            outcomeOf(payer.client.fetch(`${url}/${call}`)),
-          ),
-        );
-        await until(
-          'what is under way has ended',
-          async () => (await payer.client.resume().then(() => true)) || undefined,
-        );
-        await expectWithinCaps(payer);
-        expect(swaps(payer)).toBeGreaterThan(0);
-      },
-    );
+        ['30 cents, under 2 dollars for its host', 0.3, { maxPerHost: { '127.0.0.1': '2' } }],
+      ],
+      kind,
+    ),
+  )(
+    `gets no more than the caps allow from ${atOnce} calls at once: %s`,
+    { timeout: 120_000 },
+    async (_, dollars, policy) => {
+      const payer = await watched({ ...(await placed(kind)), policy });
+      const url = await greedySeller(dollars);
+      await Promise.all(
+        Array.from({ length: atOnce }, (__, call) =>
+          outcomeOf(payer.client.fetch(`${url}/${call}`)),
+        ),
+      );
+      await until(
+        'what is under way has ended',
+        async () => (await payer.client.resume().then(() => true)) || undefined,
+      );
+      await expectWithinCaps(payer);
+      expect(swaps(payer)).toBeGreaterThan(0);
+    },
+  );
 
-    it.each(
-      inPlace<[calls: number, dollars: number]>(
-        [[12, 0.6], ...(inChaos ? [[30, 0.05] as [number, number]] : [])],
-        kind,
-      ),
-    )(
-      'gets no more than the caps allow from %d calls at once, each to another host: %d dollars',
-      { timeout: 120_000 },
-      async (calls, dollars) => {
-        const url = await greedySeller(dollars);
-        const payer = await watched({ ...(await placed(kind)), fetch: netOf(url) });
-        const outcomes = await Promise.all(
-          Array.from({ length: calls }, (_, call) =>
-            outcomeOf(payer.client.fetch(`https://shop-${call}.example/${call}`)),
-          ),
-        );
-        expect(new Set(outcomes)).toEqual(new Set(['payment_rejected', 'budget_exhausted']));
-        expect(await expectWithinCaps(payer)).toBeGreaterThan(5n * DOLLAR);
-      },
-    );
+  it.each(
+    inPlace<[calls: number, dollars: number]>(
+      [[12, 0.6], ...(inChaos ? [[30, 0.05] as [number, number]] : [])],
+      kind,
+    ),
+  )(
+    'gets no more than the caps allow from %d calls at once to different hosts: %d dollars',
+    { timeout: 120_000 },
+    async (calls, dollars) => {
+      const url = await greedySeller(dollars);
+      const payer = await watched({ ...(await placed(kind)), fetch: netOf(url) });
+      const outcomes = await Promise.all(
+        Array.from({ length: calls }, (_, call) =>
+          outcomeOf(payer.client.fetch(`https://shop-${call}.example/${call}`)),
+        ),
+      );
+      expect(new Set(outcomes)).toEqual(new Set(['payment_rejected', 'budget_exhausted']));
+      expect(await expectWithinCaps(payer)).toBeGreaterThan(5n * DOLLAR);
+    },
+  );
 
-    it.each(inPlace(['each by itself, and their whole', 'each by itself'] as const, kind))(
-      'gets no more than a cap of each host allows: %s',
-      { timeout: 120_000 },
-      async (what) => {
-        const url = await greedySeller(0.2);
-        const whole = what === 'each by itself' ? {} : { maxTotal: '2.20' };
-        const policy = { ...whole, limits: [{ usd: '1.20', per: 'hour', host: '*' }] } as const;
-        const payer = await watched({ ...(await placed(kind)), policy, fetch: netOf(url) });
-        const refused = new Set<string>();
-        for (const host of ['one.example', 'two.example', 'three.example']) {
-          const before = await payer.left();
-          for (let call = 0; call < 3; call += 1)
-            refused.add(
-              `${host} ${await outcomeOf(payer.client.fetch(`https://${host}/${call}`))}`,
-            );
-          const gone = (await payer.left()) - before;
-          const [row] = (await payer.client.spent()).filter((one) => one.host === host);
-          expect([
-            host,
-            gone <= (12n * DOLLAR) / 10n,
-            microUsd(row?.used ?? '0') * 1_000_000n >= gone,
-          ]).toEqual([host, true, true]);
-          expect(refused).toContain(`${host} budget_exhausted`);
-        }
-        expect(refused).toContain('one.example payment_rejected');
-        expect(refused.has('three.example payment_rejected')).toBe(what === 'each by itself');
-        const total = await payer.left();
-        expect(total <= (22n * DOLLAR) / 10n).toBe(what !== 'each by itself');
-      },
-    );
+  it.each(inPlace(['with a total cap', 'without a total cap'] as const, kind))(
+    'gets no more than a cap for each host allows, %s',
+    { timeout: 120_000 },
+    async (what) => {
+      const url = await greedySeller(0.2);
+      const whole = what === 'without a total cap' ? {} : { maxTotal: '2.20' };
+      const policy = { ...whole, limits: [{ usd: '1.20', per: 'hour', host: '*' }] } as const;
+      const payer = await watched({ ...(await placed(kind)), policy, fetch: netOf(url) });
+      const refused = new Set<string>();
+      for (const host of ['one.example', 'two.example', 'three.example']) {
+        const before = await payer.left();
+        for (let call = 0; call < 3; call += 1)
+          refused.add(`${host} ${await outcomeOf(payer.client.fetch(`https://${host}/${call}`))}`);
+        const gone = (await payer.left()) - before;
+        const [row] = (await payer.client.spent()).filter((cap) => cap.host === host);
+        expect([
+          host,
+          gone <= (12n * DOLLAR) / 10n,
+          microUsd(row?.used ?? '0') * 1_000_000n >= gone,
+        ]).toEqual([host, true, true]);
+        expect(refused).toContain(`${host} budget_exhausted`);
+      }
+      expect(refused).toContain('one.example payment_rejected');
+      expect(refused.has('three.example payment_rejected')).toBe(what === 'without a total cap');
+      const total = await payer.left();
+      expect(total <= (22n * DOLLAR) / 10n).toBe(what !== 'without a total cap');
+    },
+  );
 
-    it.each(inPlace(CAPS, kind))(
-      'gets no more than a cap allows that counts %s',
-      { timeout: 120_000 },
-      async (_, policy, most, leftBy) => {
-        const payer = await watched({ ...(await placed(kind)), swapFrom: ['USDC'], policy });
+  it.each(inPlace(CAPS, kind))(
+    'gets no more than a cap on %s allows',
+    { timeout: 120_000 },
+    async (_, policy, most, leftBy) => {
+      const payer = await watched({ ...(await placed(kind)), swapFrom: ['USDC'], policy });
+      const given = await balancesOf(payer.address);
+      const url = await greedySeller(0.2);
+      const outcomes = await Promise.all(
+        Array.from({ length: 6 }, (__, call) => outcomeOf(payer.client.fetch(`${url}/${call}`))),
+      );
+      const gone = leftBy(await goneFrom(payer, given));
+      expect(gone).toBeGreaterThan(0n);
+      expect(gone).toBeLessThanOrEqual(most);
+      // The caps let the seller in, and then stopped it.
+      expect(new Set(outcomes)).toEqual(new Set(['payment_rejected', 'budget_exhausted']));
+      await expectWithinCaps(payer);
+    },
+  );
+
+  it.each(inPlace(CAPS_OF_ONE, kind))(
+    'gets no more than a cap on %s of a single payment allows',
+    async (_, policyOf, room, leftBy) => {
+      const url = await greedySeller(0.2);
+      const outcomes: string[] = [];
+      for (const most of room) {
+        const payer = await watched({
+          ...(await placed(kind)),
+          swapFrom: ['USDC'],
+          policy: policyOf(most),
+        });
         const given = await balancesOf(payer.address);
-        const url = await greedySeller(0.2);
-        const outcomes = await Promise.all(
-          Array.from({ length: 6 }, (__, call) => outcomeOf(payer.client.fetch(`${url}/${call}`))),
-        );
-        const gone = leftBy(await goneFrom(payer, given));
-        expect(gone).toBeGreaterThan(0n);
-        expect(gone).toBeLessThanOrEqual(most);
-        // It was let in, and it was stopped.
-        expect(new Set(outcomes)).toEqual(new Set(['payment_rejected', 'budget_exhausted']));
+        outcomes.push(await outcomeOf(payer.client.fetch(url)));
+        const gone = await goneFrom(payer, given);
+        expect([most, leftBy(gone) <= most, gone.swaps]).toEqual([
+          most,
+          true,
+          most === room[1] ? 1n : 0n,
+        ]);
         await expectWithinCaps(payer);
-      },
-    );
-
-    it.each(inPlace(CAPS_OF_ONE, kind))(
-      'gets no more than a cap of one payment allows that counts %s',
-      async (_, policyOf, room, leftBy) => {
-        const url = await greedySeller(0.2);
-        const outcomes: string[] = [];
-        for (const most of room) {
-          const payer = await watched({
-            ...(await placed(kind)),
-            swapFrom: ['USDC'],
-            policy: policyOf(most),
-          });
-          const given = await balancesOf(payer.address);
-          outcomes.push(await outcomeOf(payer.client.fetch(url)));
-          const gone = await goneFrom(payer, given);
-          expect([most, leftBy(gone) <= most, gone.swaps]).toEqual([
-            most,
-            true,
-            most === room[1] ? 1n : 0n,
-          ]);
-          await expectWithinCaps(payer);
-        }
-        expect(outcomes).toEqual(['amount_over_limit', 'payment_rejected']);
-      },
-    );
-  },
-);
+      }
+      expect(outcomes).toEqual(['amount_over_limit', 'payment_rejected']);
+    },
+  );
+});
 
 const failing = (kind: (typeof PLACES)[number]) => inPlace(CAPS_ON_FEES, kind);
 const fails = (kind: (typeof PLACES)[number]) => failing(kind).length > 0;
 
-describe.each(PLACES.filter(fails))('over a journal in %s, swaps that land and fail', (kind) => {
+describe.each(PLACES.filter(fails))('failing swaps over a journal in %s', (kind) => {
   it.each(failing(kind))(
-    'burn no more than a cap allows that counts %s, and all of it is counted and told',
+    'burn no more than a cap on %s allows, and all of it is counted and reported',
     { timeout: 60_000 },
     async (_, policy, most, leftBy) => {
       const payer = await watched(
@@ -482,7 +479,7 @@ describe.each(PLACES.filter(fails))('over a journal in %s, swaps that land and f
       const gone = await goneFrom(payer, given);
       expect(leftBy(gone)).toBeGreaterThan(0n);
       expect(leftBy(gone)).toBeLessThanOrEqual(most);
-      // Fees alone, and all of them are counted.
+      // Only fees left the wallet, and all of them are counted.
       const spent = await payer.client.spent();
       const used = (unit: string) =>
         spent.filter((cap) => cap.unit === unit).map((cap) => cap.used);
@@ -491,7 +488,7 @@ describe.each(PLACES.filter(fails))('over a journal in %s, swaps that land and f
         0n,
         new Set([gone.lamports.toString()]),
       ]);
-      expect(used('swaps').every((one) => one === gone.swaps.toString())).toBe(true);
+      expect(used('swaps').every((amount) => amount === gone.swaps.toString())).toBe(true);
       await asTold();
       await expectWithinCaps(payer);
     },
@@ -499,8 +496,8 @@ describe.each(PLACES.filter(fails))('over a journal in %s, swaps that land and f
 });
 
 /**
- * Signs all that a service plans for one purchase, and presents it; the last state or code that it
- * answers with.
+ * Signs and presents each step that a service plans for a purchase. Resolves with the last state or
+ * code of the service.
  */
 async function buyAt(
   service: AutoPayService,
@@ -530,7 +527,7 @@ async function buyAt(
 }
 
 describe.each(JOURNALS)(
-  'at a service with a journal in %s, a seller with a new token of its own on each call',
+  'a seller with a new token on each call, at a service with a journal in %s',
   (kind) => {
     const policies: readonly (readonly [
       name: string,
@@ -538,7 +535,7 @@ describe.each(JOURNALS)(
       policy: ClientOptions['policy'],
     ])[] = [
       ['maxTotal of a dollar', 1n, { maxTotal: '1.00' }],
-      // Some forty purchases.
+      // This takes some forty purchases.
       ...(inChaos ? ([['the caps as they are', 10n, {}]] as const) : []),
       ...(inChaos || kind === 'file'
         ? ([['two swaps an hour', 2n, { limits: [{ swaps: 2, per: 'hour' }] }]] as const)
@@ -560,7 +557,7 @@ describe.each(JOURNALS)(
             dollars * DOLLAR,
           );
         }
-        // It was let in, and it was stopped.
+        // The caps let the seller in, and then stopped it.
         expect(outcomes).toContain('402');
         expect(outcomes.slice(-1)).toEqual(['budget_exhausted']);
       },
@@ -568,43 +565,40 @@ describe.each(JOURNALS)(
   },
 );
 
-describe.each(JOURNALS.filter(fails))(
-  'at a service with a journal in %s, swaps that land and fail',
-  (kind) => {
-    it.each(failing(kind))(
-      'burn no more than a cap allows that counts %s',
-      { timeout: 60_000 },
-      async (_, policy, most, leftBy) => {
-        const wallet = await sandbox.createWallet({ SOL: '1', USDC: '30', USDT: '0.001' });
-        const service = await startService(sandbox, await journalOf(kind), { policy });
-        onTestFinished(() => service.close());
-        const given = await balancesOf(wallet.address);
-        const outcomes: string[] = [];
-        for (let call = 0; call < 60 && !outcomes.includes('budget_exhausted'); call += 1) {
-          sandbox.controls.aggregator.setVenue({});
-          const fails = () => sandbox.controls.aggregator.setVenue({ deviationBps: 80 });
-          outcomes.push(await buyAt(service, wallet, `${sandbox.apiUrl}/usdt?n=${call}`, fails));
-        }
-        const gone = await goneFrom({ address: wallet.address }, given);
-        expect([outcomes.slice(-1), new Set(outcomes).size]).toEqual([['budget_exhausted'], 2]);
-        expect([leftBy(gone) > 0n, leftBy(gone) <= most, gone.picoUsd]).toEqual([
-          true,
-          true,
-          gone.lamports * sandbox.mints.SOL.picoUsd,
-        ]);
-      },
-    );
-  },
-);
+describe.each(JOURNALS.filter(fails))('failing swaps at a service with a journal in %s', (kind) => {
+  it.each(failing(kind))(
+    'burn no more than a cap on %s allows',
+    { timeout: 60_000 },
+    async (_, policy, most, leftBy) => {
+      const wallet = await sandbox.createWallet({ SOL: '1', USDC: '30', USDT: '0.001' });
+      const service = await startService(sandbox, await journalOf(kind), { policy });
+      onTestFinished(() => service.close());
+      const given = await balancesOf(wallet.address);
+      const outcomes: string[] = [];
+      for (let call = 0; call < 60 && !outcomes.includes('budget_exhausted'); call += 1) {
+        sandbox.controls.aggregator.setVenue({});
+        const fails = () => sandbox.controls.aggregator.setVenue({ deviationBps: 80 });
+        outcomes.push(await buyAt(service, wallet, `${sandbox.apiUrl}/usdt?n=${call}`, fails));
+      }
+      const gone = await goneFrom({ address: wallet.address }, given);
+      expect([outcomes.slice(-1), new Set(outcomes).size]).toEqual([['budget_exhausted'], 2]);
+      expect([leftBy(gone) > 0n, leftBy(gone) <= most, gone.picoUsd]).toEqual([
+        true,
+        true,
+        gone.lamports * sandbox.mints.SOL.picoUsd,
+      ]);
+    },
+  );
+});
 
 describe('swaps for payments', () => {
   it(
-    'take no more lamports than a cap allows while SOL has no price',
+    'burn no more lamports than a cap allows while SOL has no price',
     { timeout: 60_000 },
     async () => {
       for (const dollar of ['USDC', 'USDT'] as const)
         sandbox.controls.aggregator.noRoute('SOL', dollar);
-      // By default it takes some thirty purchases.
+      // The default cap takes some thirty purchases to fill.
       const [cap, policy] = inChaos
         ? [50_000_000n, {}]
         : [5_000_000n, { maxLamportsPerDay: 5_000_000n }];
@@ -625,7 +619,7 @@ describe('swaps for payments', () => {
       expect(burned).toBeLessThanOrEqual(cap);
       const rows = await payer.client.spent();
       expect(rows.find(({ cap }) => cap === 'maxLamportsPerDay')?.used).toBe(burned.toString());
-      // Nothing in dollars for fees and rent, all for what went in.
+      // Fees and rent count no dollars, and the sold tokens count in full.
       const day = rows.find(({ cap }) => cap === 'maxPerDay');
       expect(day?.parts?.fees).toBe('0');
       expect(microUsd(day?.used ?? '0') * 1_000_000n).toBeGreaterThanOrEqual(
@@ -635,7 +629,7 @@ describe('swaps for payments', () => {
   );
 
   it(
-    'are counted part by part as the chain shows them: prices, what swaps lost, fees and rent',
+    'count in parts as the chain shows them: prices, losses of swaps, fees and rent',
     { timeout: 60_000 },
     async () => {
       const policy = { limits: [{ payments: 2, per: 'hour' }] } as const;
@@ -667,7 +661,7 @@ describe('swaps for payments', () => {
         landedSwaps.filter(({ error }) => error === null).length,
         gone.swaps,
       ]).toEqual([400_000n, 2, 2, 3n]);
-      const spent = new Map((await payer.client.spent()).map((cap) => [cap.cap, cap]));
+      const spent = new Map((await payer.client.spent()).map((row) => [row.cap, row]));
       const { used = '', parts } = spent.get('maxPerDay') ?? {};
       const { payments = '', swaps: lost = '', fees = '' } = parts ?? {};
       const { SOL, USDC, BONK } = sandbox.mints;
@@ -682,7 +676,7 @@ describe('swaps for payments', () => {
         gone.lamports.toString(),
         '2',
       ]);
-      // Receipts show the same.
+      // Receipts show the same amounts.
       const costs = (await listOf(payer.client.receipts())).map(({ cost }) => cost.parts);
       const shown = (part: keyof CostParts) =>
         costs.reduce((sum, cost) => sum + microUsd(cost?.[part] ?? ''), 0n);
@@ -693,15 +687,16 @@ describe('swaps for payments', () => {
     },
   );
 
-  it('are bounded in number by limits', { timeout: 60_000 }, async () => {
+  it('are limited in number by a cap on swaps', { timeout: 60_000 }, async () => {
     const payer = await watched({ policy: { limits: [{ swaps: 5, per: 'hour' }] } });
     const url = await greedySeller(0.01);
     const outcomes = await Promise.all(
       Array.from({ length: 12 }, (_, call) => outcomeOf(payer.client.fetch(`${url}/${call}`))),
     );
-    expect([swaps(payer), outcomes.filter((one) => one === 'budget_exhausted').length]).toEqual([
-      5, 7,
-    ]);
+    expect([
+      swaps(payer),
+      outcomes.filter((outcome) => outcome === 'budget_exhausted').length,
+    ]).toEqual([5, 7]);
     await expectWithinCaps(payer);
   });
 
@@ -709,7 +704,7 @@ describe('swaps for payments', () => {
     ['SOL', '3', '3'],
     ['USDT', '300', '2.9'],
   ])(
-    'that would be above the cap of one payment for all that wait are made for that one alone, of %s',
+    'for all waiting payments above maxPerPayment, are made for a single payment, out of %s',
     { timeout: 120_000 },
     async (symbol, amount, maxPerPayment) => {
       const PAYMENTS = inChaos ? 40 : 12;
@@ -727,12 +722,12 @@ describe('swaps for payments', () => {
           outcomeOf(payer.client.fetch(`${url}/${call}`)),
         ),
       );
-      expect(outcomes.filter((one) => one !== '200')).toEqual([]);
+      expect(outcomes.filter((outcome) => outcome !== '200')).toEqual([]);
       expect((await sandbox.balance(sandbox.merchant, 'USDC')) - paidBefore).toBe(
         BigInt(PAYMENTS) * 2_500_000n,
       );
       expect(swaps(payer)).toBeLessThanOrEqual(PAYMENTS);
-      // All that was paid came from swaps, and what they brought beyond it is still there.
+      // The payments came from swaps, and the rest of the swapped tokens is still there.
       const receipts = await listOf(payer.client.receipts());
       const brought = receipts.reduce((sum, { swap }) => sum + BigInt(swap?.outAmount ?? 0), 0n);
       expect(await sandbox.balance(payer.address, 'USDC')).toBe(

@@ -14,7 +14,7 @@ const journalOf = journalsOfAllKinds();
 const total = (calls: Readonly<Record<string, number>>) =>
   Object.values(calls).reduce((sum, count) => sum + count, 0);
 
-/** A seller that asks for each of many tokens that only it gives a price. */
+/** Starts a seller that offers to be paid in many tokens, which only it gives a price. */
 async function sellerOfMany(
   count: number,
   tradable: boolean,
@@ -38,9 +38,9 @@ const FORMS = [
   ['with a market of its own', true],
 ] as const;
 
-unsampled('one 402 with many tokens that its seller made', () => {
+unsampled('a 402 for many tokens that its seller made', () => {
   it.each(FORMS)(
-    '%s costs few questions to Jupiter, and fewer the second time',
+    '%s costs few requests to Jupiter, and fewer the second time',
     { timeout: 60_000 },
     async (_, tradable) => {
       const { url } = await sellerOfMany(31, tradable);
@@ -55,14 +55,14 @@ unsampled('one 402 with many tokens that its seller made', () => {
       const [first = 0, second = 0] = asked;
       expect(first).toBeGreaterThan(0);
       expect(first).toBeLessThanOrEqual(20);
-      // That there is no route, or what a token is worth, is known.
+      // The client knows by now that there is no route, or the price of a token.
       expect(second).toBeLessThan(first);
       if (!tradable) expect(second).toBe(0);
     },
   );
 
   it.each(FORMS)(
-    '%s has one question at Jupiter at a time: a swap beside it waits for one each',
+    '%s has one request to Jupiter at a time, so a simultaneous swap waits for one at most',
     { timeout: 60_000 },
     async (_, tradable) => {
       const { url, mints } = await sellerOfMany(31, tradable);
@@ -94,29 +94,29 @@ unsampled('one 402 with many tokens that its seller made', () => {
   );
 });
 
-describe('402s with tokens that their sellers made, at the rate of Jupiter itself', () => {
+describe('402s for tokens of their sellers, at the rate limit of Jupiter', () => {
   const JUPITER = 'https://api.jup.ag';
   const HOSTS = [
     ['one host', 1, 31],
     ['thirty hosts', 30, 4],
-    ['thirty hosts that ask for one each', 30, 1],
+    ['thirty hosts with one token each', 30, 1],
   ] as const;
 
   /**
-   * Calls them all, and a while after that an honest API, by a wallet that has to swap its BONK for
-   * each.
+   * Calls all of these sellers and a moment later an honest API, with a wallet that has to swap its
+   * BONK for each of them.
    */
   async function honestBeside(
     urls: readonly string[],
     { bonk, afterMs, mints }: { bonk: string; afterMs: number; mints: readonly string[] },
   ) {
     const options = { autoSwap: true, swapFrom: [sandbox.mints.BONK.address] };
-    // Whatever a swap needs is loaded.
+    // This call loads all code that a swap needs.
     const early = await payerOn(sandbox, { SOL: '1', BONK: bonk }, options);
     expect((await early.client.fetch(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
     const time = startVirtualTime();
     const asked: { readonly isStrange: boolean; readonly at: number }[] = [];
-    // The limit is of the address, and what answers there is the sandbox.
+    // The limit belongs to the address of Jupiter, and the sandbox answers in its place.
     const answering: typeof fetch = (input, init) => {
       const address = input instanceof Request ? input.url : String(input);
       if (!address.startsWith(JUPITER)) return time.fetch(input, init);
@@ -138,7 +138,7 @@ describe('402s with tokens that their sellers made, at the rate of Jupiter itsel
     const failures = await failing;
     for (const { at } of asked)
       expect(
-        asked.filter((one) => one.at >= at && one.at < at + 60_000).length,
+        asked.filter((request) => request.at >= at && request.at < at + 60_000).length,
       ).toBeLessThanOrEqual(30);
     return { waitedMs, beside, asked, failures };
   }
@@ -147,19 +147,19 @@ describe('402s with tokens that their sellers made, at the rate of Jupiter itsel
     FORMS.map(([form, tradable]) => [name, form, hosts, tokens, tradable] as const),
   );
   it.each(share(offers, onePerRow(offers, FORMS.length)))(
-    'of %s, %s, hold up a swap beside them for no more than seconds',
+    'from %s, %s, delay a simultaneous swap by a few seconds at most',
     async (_name, _form, hosts, tokens, tradable) => {
       const sellers = await Promise.all(
         Array.from({ length: hosts }, () => sellerOfMany(tokens, tradable)),
       );
-      const mints = sellers.flatMap((one) => [...one.mints]);
+      const mints = sellers.flatMap((seller) => [...seller.mints]);
       const urls = sellers.map(({ url }) => url);
       const { waitedMs, beside, asked, failures } = await honestBeside(urls, {
         bonk: '1000000',
         afterMs: 0,
         mints,
       });
-      // Alone its five questions leave at once; of those, two have to wait for two seconds each.
+      // Alone, the five requests of the swap leave at once. Now two of them wait for two seconds.
       expect(waitedMs).toBeLessThan(8_000);
       expect(beside.filter(({ isStrange }) => isStrange).length).toBeLessThanOrEqual(3);
       expect(beside.filter(({ isStrange }) => !isStrange).length).toBeGreaterThan(1);
@@ -171,7 +171,7 @@ describe('402s with tokens that their sellers made, at the rate of Jupiter itsel
 
   const wishes = [[['USDT']], [['USDT', 'PYUSD']], [['USDT', 'PYUSD', 'SOL']]] as const;
   it.each(share<(typeof wishes)[number]>(wishes, inTurn(wishes, 2)))(
-    'for more of %j than the wallet can pay, of thirty hosts, cost next to nothing',
+    'from thirty hosts for more %j than the wallet can pay, cost Jupiter next to nothing',
     async (symbols) => {
       const accepts = symbols.map((symbol) => {
         const { address, picoUsd } = sandbox.mints[symbol];
@@ -185,7 +185,7 @@ describe('402s with tokens that their sellers made, at the rate of Jupiter itsel
           startSeller((_, response) => answerTerms(response, { x402Version: 2, accepts })),
         ),
       );
-      onTestFinished(async () => void (await Promise.all(sellers.map((one) => one.close()))));
+      onTestFinished(async () => void (await Promise.all(sellers.map((seller) => seller.close()))));
       const urls = sellers.map(({ url }) => url);
       const { waitedMs, asked, failures } = await honestBeside(urls, {
         bonk: '10000',
@@ -199,9 +199,9 @@ describe('402s with tokens that their sellers made, at the rate of Jupiter itsel
   );
 });
 
-describe('a wallet with as many open payments as a service keeps', () => {
+describe('a wallet with as many open payments as a service allows', () => {
   it.each(share(JOURNALS, inTurn(JOURNALS, 1)))(
-    'costs a plan few calls of the node, and gets no more of them: journal in %s',
+    'costs the node few calls for a plan, and gets no further payment: journal in %s',
     { timeout: 120_000 },
     async (kind) => {
       const rpcUrl = `${sandbox.rpcUrl}/?caller=service`;
@@ -227,7 +227,7 @@ describe('a wallet with as many open payments as a service keeps', () => {
       const { node } = sandbox.controls;
       node.resetCalls();
       expect((await buyer.post(service)).body.state).toBe('ready_to_sign');
-      // One question about all that is open, and what a plan of a wallet without any costs.
+      // One request covers all open payments. The rest is the cost of a plan without open payments.
       const calls = total(node.callsByMethod('service'));
       expect(calls).toBeGreaterThan(0);
       expect(calls).toBeLessThanOrEqual(12);

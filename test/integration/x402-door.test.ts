@@ -11,7 +11,7 @@ import { answer, offerV1Of, settle } from '../helpers/settling.js';
 const MAINNET = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
 const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
 
-/** The official client, that pays by one of ours. */
+/** Returns an official client that pays through a client of this library. */
 function official(payer: Payer) {
   const failures: unknown[] = [];
   const scheme = exactChangeScheme(payer.client);
@@ -24,8 +24,8 @@ function official(payer: Payer) {
 
 const received = () => sandbox.balance(sandbox.merchant, 'USDC');
 
-describe('the official client with our scheme', () => {
-  it('swaps any held token into what is missing, and pays', async () => {
+describe('the official client with the scheme of this library', () => {
+  it('swaps a held token into the missing token, and pays', async () => {
     const payer = await payerOn(sandbox, { SOL: '0.5', BONK: '100000' }, { autoSwap: true });
     const before = await received();
     const response = await official(payer).fetch(`${sandbox.apiUrl}/echo`, {
@@ -40,14 +40,14 @@ describe('the official client with our scheme', () => {
     expect(receipt).toMatchObject({ url: `${sandbox.apiUrl}/echo`, payment: { amount: '10000' } });
   });
 
-  it('pays several calls at once, each counted, and none beyond a cap', async () => {
+  it('pays several calls at once, counts each call, and pays none beyond a cap', async () => {
     const policy = { maxPerDay: '0.03' };
     const payer = await payerOn(sandbox, { USDC: '1' }, { policy });
     const { fetch: pay, failures } = official(payer);
     const before = await received();
     const calls = Array.from({ length: 5 }, () => pay(`${sandbox.apiUrl}/usdc`));
-    const statuses = (await Promise.allSettled(calls)).map((one) =>
-      one.status === 'fulfilled' ? one.value.status : 'refused',
+    const statuses = (await Promise.allSettled(calls)).map((call) =>
+      call.status === 'fulfilled' ? call.value.status : 'refused',
     );
     expect(statuses.sort()).toEqual([200, 200, 200, 'refused', 'refused']);
     expect((await received()) - before).toBe(30_000n);
@@ -55,12 +55,12 @@ describe('the official client with our scheme', () => {
     for (const error of failures) expect(isExactChangeError(error, 'budget_exhausted')).toBe(true);
   });
 
-  it.each(['/pyusd', '/memo', '/blockhash', '/identified'])('pays %s', async (path) => {
+  it.each(['/pyusd', '/memo', '/blockhash', '/identified'])('pays for %s', async (path) => {
     const payer = await payerOn(sandbox, { USDC: '1', PYUSD: '1' });
     expect((await official(payer).fetch(sandbox.apiUrl + path)).status).toBe(200);
   });
 
-  it('pays tokens that are no pinned stablecoin once its own limits allow them', async () => {
+  it('pays tokens other than pinned stablecoins once its own limits allow them', async () => {
     const payer = await payerOn(sandbox, { BONK: '1000000' }, { policy: { maxPerPayment: '10' } });
     const { client, fetch: pay } = official(payer);
     await expect(pay(`${sandbox.apiUrl}/bonk`)).rejects.toThrow();
@@ -97,7 +97,7 @@ describe('the official client with our scheme', () => {
 });
 
 describe('withPayment', () => {
-  it('pays around the fetch that it is given', async () => {
+  it('pays for requests of the given fetch', async () => {
     const { secretKey } = await sandbox.createWallet({ USDC: '1' });
     const urls: string[] = [];
     const through: typeof fetch = (input, init) => {
@@ -110,14 +110,14 @@ describe('withPayment', () => {
     expect(urls.filter((url) => url === `${sandbox.apiUrl}/usdc`)).toHaveLength(2);
   });
 
-  it('refuses wrong options at once', () => {
+  it('refuses invalid options at once', () => {
     expect(() => withPayment(fetch, {})).toThrow(/walletSecretKey/);
     expect(() => createClient({})).toThrow(/walletSecretKey/);
   });
 });
 
 async function listed({ client }: Payer) {
-  const all = [];
-  for await (const receipt of client.receipts()) all.push(receipt);
-  return all;
+  const found = [];
+  for await (const receipt of client.receipts()) found.push(receipt);
+  return found;
 }

@@ -67,7 +67,7 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/payments/reconcile/search-history.ts',
-        now: '  if (!isWhole) return OPEN;\n',
+        now: '  if (!isBalanceExplained) return OPEN;\n',
         before: '',
       },
       {
@@ -121,9 +121,9 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/payments/execute/reservation.ts',
-        now: '      await journal.put(open, { claim: [bodyClaim(id)] });\n',
+        now: '      await journal.put(signed, { claim: [bodyClaim(id)] });\n',
         before:
-          '      config.runtime.sleep(3_000).then(() => journal.put(open)).catch(() => undefined);\n',
+          '      config.runtime.sleep(3_000).then(() => journal.put(signed)).catch(() => undefined);\n',
       },
     ],
   },
@@ -206,13 +206,13 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/internal/abort.ts',
-        now: 'waiting.get(signal) ?? startGroup(signal);',
+        now: 'groups.get(signal) ?? startGroup(signal);',
         before: 'startGroup(signal);',
       },
       {
         file: 'src/internal/abort.ts',
-        now: 'if (all.size > 0 || waiting.get(signal)?.all !== all) return;',
-        before: 'if (all.size > 0) return;',
+        now: 'if (callbacks.size > 0 || groups.get(signal)?.callbacks !== callbacks) return;',
+        before: 'if (callbacks.size > 0) return;',
       },
     ],
   },
@@ -222,7 +222,7 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/internal/request.ts',
-        now: 'signal === undefined || own.signal === undefined ? undefined : followSignal(signal);',
+        now: 'signal === undefined || initCopy.signal === undefined ? undefined : followSignal(signal);',
         before: 'undefined as ReturnType<typeof followSignal> | undefined;',
       },
     ],
@@ -353,7 +353,7 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/payments/execute/release-claim.ts',
-        now: '  wallet.releasing.add(over);\n',
+        now: '  wallet.releasing.add(settled);\n',
         before: '',
       },
     ],

@@ -4,7 +4,7 @@ import { envVariables } from '../../adapters/cli/environment.js';
 import { buildProgram } from '../../adapters/cli/program.js';
 import { blocksOf, GUIDES, readGuide } from '../helpers/guides.js';
 
-/** What stands behind `exact-change` in the shell blocks of the guides, in words. */
+/** Arguments of `exact-change` in the shell blocks of the guides. */
 const lines = GUIDES.flatMap((guide) => blocksOf(guide))
   .filter(({ language }) => language === 'sh')
   .flatMap(({ code }) => code.replaceAll('\\\n', ' ').split('\n'))
@@ -13,13 +13,13 @@ const lines = GUIDES.flatMap((guide) => blocksOf(guide))
 const wordsOf = (line: string): string[] =>
   [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '');
 
-it('is called in the documentation as it can be', async () => {
+it('accepts every call of the command that the documentation shows', async () => {
   expect(lines.length).toBeGreaterThan(7);
   const run: string[] = [];
   for (const line of lines) {
     const program = buildProgram(async (_, { args }) => void run.push(args.join(' ')));
-    for (const one of everyCommand(program))
-      one.exitOverride().configureOutput({ writeErr: () => undefined });
+    for (const command of everyCommand(program))
+      command.exitOverride().configureOutput({ writeErr: () => undefined });
     const [words = ''] = line.split(' > ');
     await expect(program.parseAsync(wordsOf(words), { from: 'user' }), line).resolves.toBe(program);
   }
@@ -30,7 +30,7 @@ function everyCommand(program: Command): Command[] {
   return [program, ...program.commands.flatMap(everyCommand)];
 }
 
-it('has each variable that it reads in its guide', () => {
+it('documents each variable of the command in its guide', () => {
   const guide = readGuide('docs/cli.md');
   expect(envVariables.filter((name) => !guide.includes(`\`${name}\``))).toEqual([]);
 });

@@ -12,22 +12,22 @@ const named = [...section.matchAll(/`([^`]+)`/g)].flatMap(([, name = '']) =>
   name.startsWith('test/') ? [] : name,
 );
 
-it('SECURITY.md names what is installed with the package, and what is in its files', () => {
-  const others = ['npm run check:lockfile', 'dist/LICENSES.txt'];
+it('lists in SECURITY.md all installed and bundled packages, and no other', () => {
+  const notPackages = ['npm run check:lockfile', 'dist/LICENSES.txt'];
   expect([...new Set(named)].sort()).toEqual(
     [
-      ...new Set([...Object.keys(dependencies), ...BUNDLED, ...BUNDLED_IN_COMMAND, ...others]),
+      ...new Set([...Object.keys(dependencies), ...BUNDLED, ...BUNDLED_IN_COMMAND, ...notPackages]),
     ].sort(),
   );
 });
 
-// Its demo has the client in it. In Node `buffer` is Node's own.
-it('the sandbox asks for the packages of the client at the same versions', () => {
+// The demo of the sandbox contains the client. Node has a `buffer` of its own.
+it('requires the dependencies of the client in the sandbox at the same versions', () => {
   const { buffer: _, ...ofClient } = dependencies;
   expect(sandbox).toMatchObject(ofClient);
 });
 
-it('of bigint-buffer the half without native code is bundled', () => {
+it('bundles the half of bigint-buffer without native code', () => {
   expect(read('scripts/bundling.ts')).toContain("'bigint-buffer': 'bigint-buffer/dist/browser.js'");
   expect(read('node_modules/bigint-buffer/dist/browser.js')).not.toMatch(/require\(|bindings/);
 });

@@ -9,11 +9,11 @@ import { swapDecoders } from '../../src/swaps/sources.js';
 
 const at = (path: string) => new URL(`../../${path}`, import.meta.url);
 
-it.each(documents)('%s shows what comes from the code as the code has it', async (document) => {
+it.each(documents)('%s has up-to-date tables from the code', async (document) => {
   const text = await readFile(at(document), 'utf8');
   const anew = await format(withTables(document, text), {
     parser: 'markdown',
-    printWidth: 140,
+    printWidth: 100,
     singleQuote: true,
   });
   expect(anew).toBe(text);
@@ -23,14 +23,14 @@ describe('the rules of the firewall', () => {
   const rules = ruleTexts(firewallRules(swapDecoders));
 
   it.each(rules.map(({ stage, rule: { id } }) => [id, stage] as const))(
-    '%s is named in a test that proves the stage %s',
+    'name %s in a test that proves the stage %s',
     (id, stage) => {
       const texts = stageTexts[stage].provedBy.map(textOf);
       expect(texts.some((text) => new RegExp(`\\b${id}\\b`).test(text))).toBe(true);
     },
   );
 
-  it('have each an id of their own, and read as the rest of a sentence and a reason', () => {
+  it('have unique ids, and texts that fit the sentences around them', () => {
     const ids = rules.map(({ rule }) => rule.id);
     expect(new Set(ids).size).toBe(ids.length);
     const odd = rules.filter(
@@ -43,10 +43,10 @@ describe('the rules of the firewall', () => {
   });
 });
 
-/** A file, or all files of a folder. */
+/** Returns the text of a file, or of all files of a folder. */
 function textOf(path: string): string {
   const paths = statSync(at(path)).isDirectory()
     ? readdirSync(at(path)).map((name) => `${path}/${name}`)
     : [path];
-  return paths.map((one) => readFileSync(at(one), 'utf8')).join('\n');
+  return paths.map((file) => readFileSync(at(file), 'utf8')).join('\n');
 }

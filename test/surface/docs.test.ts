@@ -16,10 +16,10 @@ const PAGES = [
   'CHANGELOG.md',
 ];
 
-/** A page without its code blocks. */
+/** Returns a page without its code blocks. */
 const proseOf = (page: string): string => readGuide(page).replace(/^```.*?^```$/gms, '');
 
-/** The names that GitHub gives to the headings of a page. */
+/** Returns the anchors that GitHub gives to the headings of a page. */
 function anchorsOf(page: string): string[] {
   const seen = new Map<string, number>();
   return [...proseOf(page).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) => {
@@ -34,8 +34,8 @@ function anchorsOf(page: string): string[] {
 }
 
 /**
- * What is wrong with a link of a page; undefined if it leads to a file of the repository, and to a
- * heading of it.
+ * Returns the error of a link, or undefined if it leads to a file of the repository and to a
+ * heading of that file.
  */
 function brokenLink(page: string, target: string): string | undefined {
   const [path = '', anchor] = target.split('#');
@@ -47,18 +47,18 @@ function brokenLink(page: string, target: string): string | undefined {
   return undefined;
 }
 
-describe('the pages of the documentation', () => {
-  it.each(PAGES)('%s links to files and headings that exist', (page) => {
+describe('pages of the documentation', () => {
+  it.each(PAGES)('link only to files and headings that exist: %s', (page) => {
     const targets = [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)].map(
       ([, target = '']) => target,
     );
     const inside = targets.filter((target) => !/^https?:/.test(target));
     expect(
-      inside.map((target) => brokenLink(page, target)).filter((one) => one !== undefined),
+      inside.map((target) => brokenLink(page, target)).filter((problem) => problem !== undefined),
     ).toEqual([]);
   });
 
-  it.each(PAGES)('%s names files and folders that exist', (page) => {
+  it.each(PAGES)('name only files and folders that exist: %s', (page) => {
     const named = [
       ...proseOf(page).matchAll(
         /`((?:src|adapters|test|scripts|examples|bench|docs|\.ci)\/[\w./-]*)`/g,
@@ -69,7 +69,7 @@ describe('the pages of the documentation', () => {
     );
   });
 
-  it.each(PAGES)('%s names scripts that package.json has', (page) => {
+  it.each(PAGES)('name only scripts of package.json: %s', (page) => {
     const { scripts } = JSON.parse(readText('package.json')) as { scripts: Record<string, string> };
     const named = [...readGuide(page).matchAll(/\bnpm run ([a-z][\w:-]*)/g)].map(
       ([, name = '']) => name,
@@ -77,7 +77,7 @@ describe('the pages of the documentation', () => {
     expect(named.filter((name) => scripts[name] === undefined)).toEqual([]);
   });
 
-  it('holds only code in languages that a test compiles or runs, or plain text', () => {
+  it('contain code only in languages that a test compiles or runs, or plain text', () => {
     const languages = new Set(
       GUIDES.flatMap((guide) => blocksOf(guide)).map(({ language }) => language),
     );
@@ -85,13 +85,13 @@ describe('the pages of the documentation', () => {
   });
 });
 
-/** Each paragraph and each item of a list, without headings, comments and tables. */
+/** Returns each paragraph and each list item, without headings, comments and tables. */
 function statementsIn(text: string): string[] {
   const blocks = text.split(/\n\s*\n|\n(?=- )/).map((block) => block.trim());
   return blocks.filter((block) => block !== '' && !/^(?:#|<!--|\||\[!\[)/.test(block));
 }
 
-/** A section of a page, whatever follows it. */
+/** Returns the text of a section, up to the next section. */
 function sectionOf(page: string, title: string): string {
   const [, section = ''] = proseOf(page).split(`\n## ${title}\n`);
   return section.split('\n## ')[0] ?? '';
@@ -102,7 +102,7 @@ const namesATest = (statement: string): boolean =>
     existsSync(root + path),
   );
 
-describe('a promise names a test that shows it', () => {
+describe('a promise of the documentation', () => {
   it.each([
     ['SECURITY.md', 'What is defended'],
     ['SECURITY.md', 'The swap firewall'],
@@ -110,7 +110,7 @@ describe('a promise names a test that shows it', () => {
     ['SECURITY.md', 'Webhooks'],
     ['SECURITY.md', 'Dependencies'],
     ['docs/policy.md', 'Safe by default'],
-  ])('in %s, %s', (page, title) => {
+  ])('names a test in each statement of %s, %s', (page, title) => {
     const statements = statementsIn(sectionOf(page, title)).filter(
       (statement) => !statement.endsWith(':'),
     );
@@ -118,16 +118,16 @@ describe('a promise names a test that shows it', () => {
     expect(statements.filter((statement) => !namesATest(statement))).toEqual([]);
   });
 
-  it('in SECURITY.md, of each party what it is not trusted with', () => {
+  it('names a test for each distrusted party in SECURITY.md', () => {
     const [, , ...rows] = sectionOf('SECURITY.md', 'What is trusted').trim().split('\n');
     const distrusted = rows.filter((row) => row.split('|')[3]?.trim() !== '');
     expect(distrusted).toHaveLength(4);
     expect(distrusted.filter((row) => !namesATest(row))).toEqual([]);
   });
 
-  it('in README, by what a sentence says', () => {
+  it('names a test in each promising sentence of README', () => {
     const promising = statementsIn(proseOf('README.md')).filter((statement) =>
-      /\b(?:never|nothing|at most|no|neither|survive|each failure)\b/i.test(statement),
+      /\b(?:never|nothing|at most|no|neither|survive|each error)\b/i.test(statement),
     );
     expect(promising.length).toBeGreaterThan(5);
     expect(promising.filter((statement) => !namesATest(statement))).toEqual([]);
@@ -139,7 +139,7 @@ describe('README', () => {
     expect(Buffer.byteLength(readText('README.md'))).toBeLessThanOrEqual(9_000);
   });
 
-  it('leads to every guide', () => {
+  it('links every guide', () => {
     const missing = GUIDES.filter(
       (guide) => guide !== 'README.md' && !readText('README.md').includes(`](${guide}`),
     );
@@ -156,7 +156,7 @@ describe('README', () => {
   });
 });
 
-/** The members of an interface. */
+/** Returns the names of the members of an interface. */
 function membersOf(path: string, name: string): string[] {
   const found: string[] = [];
   for (const statement of parse(path, readText(path)).statements) {
@@ -169,7 +169,7 @@ function membersOf(path: string, name: string): string[] {
   return found;
 }
 
-/** The rows of all tables of a page. */
+/** Returns the rows of all tables of a page. */
 const tablesOf = (page: string): string =>
   readText(page)
     .split('\n')
@@ -193,7 +193,7 @@ it.each([
   ['adapters/sandbox/index.ts', 'Sandbox', 'docs/sandbox.md'],
   ['adapters/sandbox/index.ts', 'SandboxOptions', 'docs/sandbox.md'],
   ['adapters/sandbox/node/index.ts', 'NodeOptions', 'docs/sandbox.md'],
-])('each member of %s %s is in a table of %s', (path, name, page) => {
+])('lists each member of %s %s in a table of %s', (path, name, page) => {
   const members = membersOf(path, name);
   expect(members).not.toEqual([]);
   const tables = tablesOf(page);

@@ -12,7 +12,7 @@ const namesIn = (folder: string) =>
 
 describe('the entries of the package', () => {
   it.each(['package.json', 'tsconfig.json', 'typedoc.json'] as const)(
-    'are in %s: npm run entries',
+    'are listed in %s (if not: npm run entries)',
     (name) => {
       const text = readFileSync(name, 'utf8');
       expect(JSON.parse(text)).toEqual(JSON.parse(withLists(name, text)));
@@ -20,13 +20,13 @@ describe('the entries of the package', () => {
     },
   );
 
-  it('are each tested as the mount that it is', () => {
+  it('have a test of each mount', () => {
     const inTests = MOUNTS.map(({ name }) => name.split(' ')[0]);
     const tested = new Set([...inTests, ...MOUNTS_OF_PACKAGE_TESTS]);
     for (const name of namesIn('adapters/mounts/')) expect(tested).toContain(name);
   });
 
-  it('are each tested as the journal that it is', () => {
+  it('have a test of each journal', () => {
     const inTests = JOURNALS.map((kind) => kind.toLowerCase());
     const tested = new Set([...inTests, ...JOURNALS_OF_BROWSER_TESTS]);
     for (const name of namesIn('adapters/journals/')) expect(tested).toContain(name);

@@ -31,9 +31,9 @@ const subpaths = PACKAGES.flatMap(({ name, folder }) =>
 );
 
 describe('the public surface', () => {
-  // A changed list is a changed promise. If it is meant, accept it with
-  // `npx vitest run test/surface/exports -u` and write it in CHANGELOG.
-  it('exports these names', { timeout: 120_000 }, async () => {
+  // A changed list is a changed promise. Accept an intended change with
+  // `npx vitest run test/surface/exports -u`, and write it into CHANGELOG.
+  it('exports exactly the listed names', { timeout: 120_000 }, async () => {
     const names = exportedNames(subpaths.map(({ folder, entry }) => `${folder}${entry}.ts`));
     const lists = [...names.values()].map((list, index) =>
       [subpaths[index]?.specifier, ...list.map((name) => `  ${name}`)].join('\n'),
@@ -41,16 +41,19 @@ describe('the public surface', () => {
     await expect(`${lists.join('\n\n')}\n`).toMatchFileSnapshot('exports.txt');
   });
 
-  it.each(subpaths)('gives both module formats of $specifier, types first', ({ entry, target }) => {
-    const base = `./dist/${entry}`;
-    expect(Object.keys(target)).toEqual(['import', 'require']);
-    expect(Object.entries(target.import)).toEqual([
-      ['types', `${base}.d.ts`],
-      ['default', `${base}.js`],
-    ]);
-    expect(Object.entries(target.require)).toEqual([
-      ['types', `${base}.d.cts`],
-      ['default', `${base}.cjs`],
-    ]);
-  });
+  it.each(subpaths)(
+    'offers both module formats of $specifier, with types first',
+    ({ entry, target }) => {
+      const base = `./dist/${entry}`;
+      expect(Object.keys(target)).toEqual(['import', 'require']);
+      expect(Object.entries(target.import)).toEqual([
+        ['types', `${base}.d.ts`],
+        ['default', `${base}.js`],
+      ]);
+      expect(Object.entries(target.require)).toEqual([
+        ['types', `${base}.d.cts`],
+        ['default', `${base}.cjs`],
+      ]);
+    },
+  );
 });

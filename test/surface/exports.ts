@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 
 /**
- * The names that entry files export, types included, one line each: `value createClient`,
+ * Returns the names that entry files export, types included, one per line: `value createClient`,
  * `type Client`.
  */
 export function exportedNames(entries: readonly string[]): Map<string, string[]> {
@@ -18,7 +18,7 @@ export function exportedNames(entries: readonly string[]): Map<string, string[]>
         entry,
         checker
           .getExportsOfModule(module)
-          .map((one) => describe(one, checker))
+          .map((symbol) => describe(symbol, checker))
           .sort(),
       ];
     }),
@@ -26,8 +26,8 @@ export function exportedNames(entries: readonly string[]): Map<string, string[]>
 }
 
 /**
- * The files alone that these reach by relative imports: what packages declare is five times as
- * much, and gives no name to this one.
+ * Makes a program of only those files that are reachable by relative imports. The declarations of
+ * packages are five times as much, and export no name from here.
  */
 function ownProgram(paths: readonly string[]): ts.Program {
   const options: ts.CompilerOptions = {

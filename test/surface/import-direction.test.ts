@@ -5,7 +5,7 @@ import { readSources } from './modules.js';
 const check = (files: Record<string, string>) => violations(new Map(Object.entries(files)));
 
 describe('import direction', () => {
-  it('holds in this repository', { timeout: 120_000 }, () => {
+  it('is correct in this repository', { timeout: 120_000 }, () => {
     const files = readSources('src', 'adapters', 'examples', 'test');
     expect(files.has('src/index.ts')).toBe(true);
     expect(violations(files)).toEqual([]);
@@ -23,7 +23,7 @@ describe('import direction', () => {
       /payments lies above errors/,
     ],
     [
-      'siblings',
+      'parts of the same row',
       { 'src/protocols/exact.ts': "import { q } from '../swaps/quote.js';" },
       /protocols and swaps are neighbours/,
     ],
@@ -38,7 +38,7 @@ describe('import direction', () => {
       /client lies above amount/,
     ],
     [
-      'a dynamic import upwards',
+      'a dynamic import of a higher part',
       { 'src/swaps/plan.ts': "export const f = () => import('../client.js');" },
       /client lies above swaps/,
     ],
@@ -58,12 +58,12 @@ describe('import direction', () => {
       /does not know the edges/,
     ],
     [
-      'a protocol, past its port',
+      'a protocol, around its port',
       { 'src/payments/pay.ts': "import { readOffers } from '../protocols/x402/offers.js';" },
       /by src\/protocols\/protocol\.ts alone/,
     ],
     [
-      'a source of swaps, past its port',
+      'a source of swaps, around its port',
       { 'src/swaps/firewall/rules.ts': "import { forms } from '../jupiter/layout.js';" },
       /by src\/swaps\/provider\.ts alone/,
     ],
@@ -104,7 +104,7 @@ describe('import direction', () => {
       /only src\/swaps\/ may/,
     ],
     [
-      'a second door for Jupiter',
+      'a second file that imports Jupiter',
       {
         'src/swaps/a.ts': "import { SwapApi } from '@jup-ag/api';",
         'src/swaps/b.ts': "import type { QuoteResponse } from '@jup-ag/api';",
@@ -112,17 +112,17 @@ describe('import direction', () => {
       /src\/swaps\/a\.ts and src\/swaps\/b\.ts import @jup-ag\/api/,
     ],
     [
-      'the wire that loads what it should only describe',
+      'the wire that loads a module to describe',
       { 'src/wire/swap.ts': "import { checkQuote } from '../swaps/check-quote.js';" },
       /knows types and leaves only/,
     ],
     [
-      'a schema outside of the wire',
+      'a schema outside the wire',
       { 'adapters/http/handler.ts': "import * as v from 'valibot';" },
       /only \(src\/wire\|adapters\/ai\)\/ may/,
     ],
     [
-      'a second door for ky',
+      'a second file that imports ky',
       { 'src/internal/http.ts': "import ky from 'ky';", 'src/swaps/b.ts': "import ky from 'ky';" },
       /src\/internal\/http\.ts and src\/swaps\/b\.ts/,
     ],
@@ -147,7 +147,7 @@ describe('import direction', () => {
       /by its name/,
     ],
     [
-      'the command, past the name of the library',
+      'the command, around the package name of the library',
       { 'adapters/cli/client.ts': "import { createClient } from '../../src/index.js';" },
       /the command uses the library by its name/,
     ],
@@ -190,7 +190,7 @@ describe('import direction', () => {
     expect(check(files)).toEqual([expect.stringMatching(message)]);
   });
 
-  it('accepts the arrows of the layout', () => {
+  it('accepts the imports of the layout', () => {
     const files = {
       'src/index.ts':
         "export { local } from '../adapters/local/index.js'; export { createClient } from './client.js';",

@@ -3,8 +3,8 @@ import { posix } from 'node:path';
 import { importsOf, type Files, type Import } from './modules.js';
 
 /**
- * The parts of src/, lowest first. A part imports lower rows and itself, never a neighbour of its
- * own row.
+ * The parts of src/, lowest first. A part imports itself and lower rows, never a part of its own
+ * row.
  */
 const ROWS: readonly (readonly string[])[] = [
   ['internal', 'errors', 'amount', 'network', 'token-text'],
@@ -22,10 +22,10 @@ const ROWS: readonly (readonly string[])[] = [
   ['index'],
 ];
 
-/** Rows whose parts are one ground: they import each other. */
+/** Rows with parts that may import each other. */
 const SHARED_ROWS = [0, 5];
 
-/** What the composition root may take from the edges: src/index.ts, and the part of it for later. */
+/** The composition root: only these files may import the adapters in `COMPOSED`. */
 const ROOTS = /^src\/(index|parts|create-client)\.ts$/;
 const COMPOSED = new Set([
   'adapters/debug.ts',
@@ -35,7 +35,7 @@ const COMPOSED = new Set([
   'adapters/remote/lazily.ts',
 ]);
 
-/** What is too heavy to be loaded along with a file, over static imports alone. */
+/** Modules that are too heavy for the static imports of a root file. */
 const LOADS: readonly { readonly root: string; readonly heavy: RegExp; readonly why: string }[] = [
   {
     root: 'src/index.ts',
@@ -56,7 +56,7 @@ const LOADS: readonly { readonly root: string; readonly heavy: RegExp; readonly 
   },
 ];
 
-/** Where each package may be imported, and in how many files. */
+/** The folders that may import a package, and whether a single file may. */
 const DOORS: readonly { readonly name: RegExp; readonly where: RegExp; readonly once: boolean }[] =
   [
     { name: /^@jup-ag\/api(\/|$)/, where: /^src\/swaps\//, once: true },
@@ -71,52 +71,55 @@ const DOORS: readonly { readonly name: RegExp; readonly where: RegExp; readonly 
     { name: /^ws(\/|$)/, where: /^(src\/solana\/rpc|adapters\/sandbox)\//, once: true },
     { name: /^@opentelemetry\//, where: /^adapters\/otel\//, once: false },
     { name: /^standardwebhooks(\/|$)/, where: /^adapters\/webhooks\/signature\.ts$/, once: true },
-    // The name is Node's own and that of the npm package; both give the class that web3.js and
-    // spl-token want.
+    // `buffer` is a module of Node and an npm package. Both export the class that web3.js and
+    // spl-token need.
     { name: /^buffer\/?$/, where: /^src\/solana\//, once: false },
   ];
 
 /**
- * What the wire may load: it describes what the rest does, and knows the rest by its types alone.
+ * Files that the wire may load. The wire describes the rest of the code by its types alone.
  */
 const LEAVES_OF_THE_WIRE =
   /^src\/(wire\/|(errors|errors\/of-code|amount|network|solana\/address)\.ts$)/;
 
 /**
- * The command uses the library by its name, as any program does: so it shares its files when it is
- * built, and changes nothing about how they are cut. Of its own it has small parts alone.
+ * The command uses the library by its package name, as any program does. So it shares built files
+ * and does not change how they are split. Only small parts are its own.
  */
 const COMMAND = /^adapters\/cli\//;
 const PARTS_OF_THE_COMMAND =
   /^src\/(internal\/|(amount|network|token-text|config\/addresses)\.ts$|solana\/(address|keys|transactions\/compile)\.ts$)/;
 
-/** Code that must not agree with src/ by sharing its mistakes. */
+/** Code that must share no code with src/, so that it cannot share a mistake. */
 const INDEPENDENT = /^(adapters\/sandbox|test\/(fixtures|builders|corpus))\//;
 
 /**
- * Behind a port: what pays knows `PaymentProtocol`, and not x402. The service speaks x402, as its
- * routes say.
+ * Protocols are behind a port: payment code knows `PaymentProtocol`, not x402. The service knows
+ * x402, because its routes name it.
  */
 const PROTOCOL = /^src\/protocols\/[^/]+\//;
 const KNOWS_A_PROTOCOL = /^src\/(protocols\/|service\/|(index|parts|create-client)\.ts$)/;
 
-/** Behind a port as well: only the list of sources knows which there are. */
+/** Sources of swaps are behind a port: only the list of sources knows each source. */
 const SOURCE = /^src\/swaps\/jupiter\//;
 const KNOWS_A_SOURCE = /^src\/swaps\/(jupiter\/|sources\.ts$)/;
 
 interface Arrow extends Import {
   readonly from: string;
-  /** The file that a relative import names, if it does. */
+  /** The imported file, for a relative import. */
   readonly to: string | undefined;
 }
 
 /**
- * Every arrow between files, or from a file to a package, that the layout forbids; one sentence
- * each.
+ * Returns a sentence for every import between files, or of a package, that the layout forbids.
  */
 export function violations(files: Files): string[] {
   const arrows = [...files].flatMap(([from, text]) =>
-    importsOf(from, text).map((one): Arrow => ({ ...one, from, to: target(from, one.specifier) })),
+    importsOf(from, text).map((found): Arrow => ({
+      ...found,
+      from,
+      to: target(from, found.specifier),
+    })),
   );
   return [
     ...arrows.flatMap((arrow) => badArrow(arrow)),
@@ -170,7 +173,7 @@ function badArrow({ from, to, specifier, kind }: Arrow): string[] {
 }
 
 function badPackage(from: string, specifier: string, bad: (why: string) => string[]): string[] {
-  // The doors are those of the library; the sandbox and the tests come through their own.
+  // The rules bind the library only; the sandbox and the tests import packages freely.
   if (!/^(src|adapters)\//.test(from)) return [];
   const door = DOORS.find(({ name }) => name.test(specifier));
   return door === undefined || door.where.test(from)
@@ -224,7 +227,7 @@ function heavyLoad(
 ): string[] {
   const loads = arrows.filter(({ kind }) => kind === 'static');
   const loaded = new Set([root]);
-  // A Set is walked in the order of insertion, additions included.
+  // A Set iterates in insertion order, and includes files that are added meanwhile.
   for (const file of loaded) {
     for (const { from, to } of loads) if (from === file && to !== undefined) loaded.add(to);
   }
@@ -234,8 +237,8 @@ function heavyLoad(
 }
 
 /**
- * Files that import each other, by types too: none of them can be read first. Dynamic imports are
- * how a light part loads a heavy one.
+ * Finds files that import each other, by types too: no such file can be read first. Dynamic imports
+ * are exempt, because a light part loads a heavy part by them.
  */
 function circles(arrows: readonly Arrow[]): string[] {
   const goals = new Map<string, Set<string>>();
@@ -243,7 +246,7 @@ function circles(arrows: readonly Arrow[]): string[] {
     if (to === undefined || kind === 'dynamic' || !/^(src|adapters)\//.test(from)) continue;
     goals.set(from, (goals.get(from) ?? new Set()).add(to));
   }
-  // What leads to none of the others, or what none of them leads to, is in no circle.
+  // A file that imports none of the rest, or that none of the rest imports, is in no circle.
   for (let size = -1; size !== goals.size;) {
     size = goals.size;
     const reached = new Set([...goals.values()].flatMap((to) => [...to]));

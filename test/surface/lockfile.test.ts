@@ -7,7 +7,7 @@ const check = (path: string, entry: Lockfile['packages'][string]) =>
   lockfileProblems({ packages: { [path]: { integrity, ...entry } } });
 
 describe('the lock file', () => {
-  it('is clean', () => {
+  it('has no problem in this repository', () => {
     expect(lockfileProblems(JSON.parse(readText('package-lock.json')) as Lockfile)).toEqual([]);
   });
 
@@ -23,7 +23,7 @@ describe('the lock file', () => {
     ['node_modules/a', { version: '1.0.0', resolved: 'git+ssh://git@example.com/a.git' }, /host/],
     ['node_modules/a', { version: '1.0.0', integrity: 'sha1-AA==' }, /integrity/],
     ['node_modules/a', { version: '1.0.0', hasInstallScript: true }, /script on installation/],
-  ])('of %s %o is refused', (path, entry, message) => {
+  ])('refuses %s %o', (path, entry, message) => {
     expect(check(path, entry)).toContainEqual(expect.stringMatching(message));
   });
 
@@ -33,7 +33,7 @@ describe('the lock file', () => {
     ['node_modules/base-x', { version: '3.0.11' }],
     ['node_modules/a', { version: '1.0.0', hasInstallScript: true, dev: true }],
     ['node_modules/stub', { link: true, resolved: 'test/fixtures/stub' }],
-  ])('of %s %o is accepted', (path, entry) => {
+  ])('accepts %s %o', (path, entry) => {
     expect(check(path, entry)).toEqual([]);
   });
 });

@@ -7,13 +7,13 @@ export type Files = ReadonlyMap<string, string>;
 
 export interface Import {
   readonly specifier: string;
-  /** `type` is gone after compilation; `static` loads at once; `dynamic` when it is reached. */
+  /** `type` imports vanish on compilation; `static` load at once; `dynamic` when reached. */
   readonly kind: 'type' | 'static' | 'dynamic';
 }
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** The TypeScript and JavaScript files below these folders of the repository. */
+/** Reads the TypeScript and JavaScript files below these folders of the repository. */
 export function readSources(...folders: string[]): Files {
   const paths = folders.flatMap((folder) =>
     readdirSync(root + folder, { recursive: true, encoding: 'utf8' }).map(
@@ -34,7 +34,7 @@ export function parse(path: string, text: string): ts.SourceFile {
   return ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
 }
 
-/** Every module that a file names, in any form of import. */
+/** Returns every module that a file imports, in any form of import. */
 export function importsOf(path: string, text: string): Import[] {
   const found: Import[] = [];
   const add = (kind: Import['kind'], node: ts.Node | undefined) => {
@@ -57,7 +57,7 @@ export function importsOf(path: string, text: string): Import[] {
     }
     ts.forEachChild(node, visit);
   };
-  // Neither parents nor comments are looked at, and they would be most of the time that this takes.
+  // Parent links and comments are not needed, and would take most of the time.
   const { Latest: languageVersion } = ts.ScriptTarget;
   visit(
     ts.createSourceFile(path, text, {
@@ -68,7 +68,7 @@ export function importsOf(path: string, text: string): Import[] {
   return found;
 }
 
-/** `import { type A }` is not: the module is loaded all the same. */
+/** `import { type A }` counts as static, because it loads the module. */
 function isTypeOnly({ importClause }: ts.ImportDeclaration): boolean {
   return importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword;
 }

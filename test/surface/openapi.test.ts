@@ -17,23 +17,23 @@ import { readText } from './modules.js';
 const document = openapiDocument();
 const all = { ...operations, ...webhookOperations };
 
-/** Every `$ref` in a value. */
+/** Returns every `$ref` in a value. */
 function refsIn(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([key, one]) =>
-    key === '$ref' ? [String(one)] : refsIn(one),
+  return Object.entries(value).flatMap(([key, field]) =>
+    key === '$ref' ? [String(field)] : refsIn(field),
   );
 }
 
 describe('the OpenAPI document', () => {
-  // Where this fails and the change is meant: `npm run openapi`.
-  it('in the repository is what the wire gives', () => {
+  // If this fails and the change is intended, run `npm run openapi`.
+  it('equals the document of the wire in the repository', () => {
     expect(JSON.parse(readText('adapters/http/openapi.json'))).toEqual(
       JSON.parse(JSON.stringify(document)),
     );
   });
 
-  it('has every operation and page by its path, method and id', () => {
+  it('has every operation and page with its path, method and id', () => {
     const expected = [
       ...Object.entries(all).map(([id, { method, path }]) => [path, method.toLowerCase(), id]),
       ...Object.entries(pages).map(([id, { method, path }]) => [path, method.toLowerCase(), id]),
@@ -47,7 +47,7 @@ describe('the OpenAPI document', () => {
     expect(found).toEqual(expected);
   });
 
-  it('refers to nothing that is not in it', () => {
+  it('refers only to parts of itself', () => {
     const refs = [...new Set(refsIn(document))];
     expect(refs.length).toBeGreaterThan(5);
     for (const ref of refs) {
@@ -60,7 +60,7 @@ describe('the OpenAPI document', () => {
   });
 
   it.each(Object.entries(examples))(
-    'shows of %s a call, an answer and a problem that are what they should be',
+    'has a valid request, answer and problem as the example of %s',
     (id, example) => {
       const operation = all[id as keyof typeof all];
       const request =
@@ -101,12 +101,12 @@ interface Told {
   };
 }
 
-/** Where a value is not as described; each of its fields must be. */
-function faults(value: unknown, one: Described | undefined, at = ''): string[] {
-  if (one === undefined) return [`${at} is not described`];
-  const { properties, required = [], maxLength = 0, pattern = '' } = one;
+/** Returns the differences between a value and its schema; the schema must cover each field. */
+function faults(value: unknown, schema: Described | undefined, at = ''): string[] {
+  if (schema === undefined) return [`${at} is not described`];
+  const { properties, required = [], maxLength = 0, pattern = '' } = schema;
   if (properties === undefined) {
-    if (one.const !== undefined) return value === one.const ? [] : [`${at} is another`];
+    if (schema.const !== undefined) return value === schema.const ? [] : [`${at} is another`];
     return typeof value === 'string' &&
       value.length <= maxLength &&
       new RegExp(pattern, 'u').test(value)
@@ -123,7 +123,7 @@ function faults(value: unknown, one: Described | undefined, at = ''): string[] {
   ];
 }
 
-describe('the webhooks of the document', () => {
+describe('the webhooks of the OpenAPI document', () => {
   const told = document['webhooks'] as Record<string, { readonly post: Told }>;
   const schemaOf = (type: string) =>
     told[type]?.post.requestBody.content['application/json'].schema;
@@ -159,7 +159,7 @@ describe('the webhooks of the document', () => {
     output: 'b',
     quoted: { inAmount: '3', outAmount: '4', feeLamports: '5' },
   };
-  /** What the journal writes of each kind, in all the ways that there are. */
+  /** Events of each type, in every form that the journal writes. */
   const events: readonly WebhookEvent[] = [
     ...eventsOf(
       attempt,
@@ -183,7 +183,7 @@ describe('the webhooks of the document', () => {
     ...eventsOf(signed, { ...signed, doubt: 'payment_uncertain' }, NOW),
   ];
 
-  it('are all that there are, by their names', () => {
+  it('are all webhook events, by name', () => {
     expect(Object.keys(told).sort()).toEqual([...webhookEvents].sort());
     expect(Object.entries(told).map(([name, { post }]) => [name, post.operationId])).toEqual(
       webhookEvents.map((name) => [name, name]),
@@ -191,7 +191,7 @@ describe('the webhooks of the document', () => {
     expect(new Set(events.map(({ type }) => type))).toEqual(new Set(webhookEvents));
   });
 
-  it('describe what the journal writes, as it is sent, field by field', () => {
+  it('describe each sent event of the journal, field by field', () => {
     for (const event of events) {
       const { headers, body } = messageOf(endpoint, event, NOW);
       expect(faults(JSON.parse(body), schemaOf(event.type)), event.type).toEqual([]);
@@ -202,7 +202,7 @@ describe('the webhooks of the document', () => {
     }
   });
 
-  it('ask for what verifyWebhook asks for: without any of it, nothing is accepted', () => {
+  it('require exactly the fields that verifyWebhook requires', () => {
     for (const type of webhookEvents) {
       const { data, ...rest } = eventExamples[type] as { data: Record<string, unknown> };
       const verify = (said: object) => {

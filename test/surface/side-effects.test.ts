@@ -4,8 +4,8 @@ import { sideEffects } from './side-effects.js';
 
 const check = (text: string) => sideEffects(new Map([['src/a.ts', text]]));
 
-describe('the library by itself', () => {
-  it('prints nothing, reads no environment, leans on no Node global, and does nothing on import', () => {
+describe('the code of the library', () => {
+  it('prints nothing, reads no environment, uses no Node global, and runs nothing', () => {
     expect(sideEffects(readSources('src'))).toEqual([]);
   });
 
@@ -23,11 +23,11 @@ describe('the library by itself', () => {
     ['globalThis.fetch = pay;', 'src/a.ts:1 runs on import'],
     ['install();', 'src/a.ts:1 runs on import'],
     ['if (x) y();', 'src/a.ts:1 runs on import'],
-  ])('finds %s', (text, finding) => {
+  ])('finds the side effect in %s', (text, finding) => {
     expect(check(text)).toEqual([finding]);
   });
 
-  it('leaves alone what only looks like it', () => {
+  it('allows code that only looks similar', () => {
     expect(
       check(
         "import { Buffer } from 'buffer';\nexport const f = (x: Log) => [Buffer.from('ab'), x.console, 'process.env', /* console */ { process: 1 }];",

@@ -4,16 +4,16 @@ import { parse, type Files } from './modules.js';
 const FORBIDDEN = new Set(['console', 'process', 'Buffer']);
 
 /**
- * Where library code would print, read the environment, lean on a Node global, or do something when
- * it is merely imported.
+ * Returns each place at which library code would print, read the environment, use a Node global, or
+ * run on import.
  */
 export function sideEffects(files: Files): string[] {
   return [...files].flatMap(([path, text]) => {
     const source = parse(path, text);
     const bound = boundNames(source);
     const found = source.statements
-      .filter((one) => acts(one))
-      .map((one) => at(one, 'runs on import'));
+      .filter((statement) => acts(statement))
+      .map((statement) => at(statement, 'runs on import'));
     const visit = (node: ts.Node): void => {
       if (
         ts.isIdentifier(node) &&
@@ -40,8 +40,8 @@ export function sideEffects(files: Files): string[] {
 }
 
 /**
- * Names that are the file's own: imported, or `process` taken from globalThis to ask which runtime
- * this is.
+ * Returns the names that a file defines itself: imports, and `process` taken from globalThis to
+ * detect the runtime.
  */
 function boundNames(source: ts.SourceFile): Set<string> {
   const names = new Set<string>();
@@ -56,8 +56,8 @@ function boundNames(source: ts.SourceFile): Set<string> {
 }
 
 /**
- * A name of a global, rather than of a member: `console.log`, `globalThis.console` and
- * `globalThis['console']` all reach it, `x.console` does not.
+ * Tells whether a name reaches a global: `console.log`, `globalThis.console` and
+ * `globalThis['console']` do, the member `x.console` does not.
  */
 function isReference(node: ts.Identifier): boolean {
   const { parent } = node;
@@ -76,7 +76,7 @@ function isReference(node: ts.Identifier): boolean {
 }
 
 /**
- * Statements other than declarations. An assignment or a call at the top of a module would run for
+ * Tells statements from declarations. An assignment or a call at the top of a module would run for
  * any importer.
  */
 function acts(node: ts.Statement): boolean {

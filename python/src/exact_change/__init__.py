@@ -1,4 +1,4 @@
-"""A client that pays for calls: APIs answer ``402 Payment Required``, and it pays on Solana."""
+"""A client that pays for calls on Solana when an API answers ``402 Payment Required``."""
 
 from __future__ import annotations
 

@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 
 
 class AsyncClient:
-    """As :class:`exact_change.Client`, on event loops of asyncio, none of which it blocks.
+    """Pays for calls as :class:`exact_change.Client` does, on event loops of asyncio.
+
+    It never blocks a loop.
 
     >>> async with AsyncClient(wallet_secret_key=secret_key) as client:
     ...     response = await client.get("https://api.example.com/premium")
@@ -48,7 +50,7 @@ class AsyncClient:
 
     @classmethod
     def of(cls, payer: Payer) -> AsyncClient:
-        """A client of something that pays already."""
+        """Creates a client over an existing payer."""
         client = cls.__new__(cls)
         client._begin(payer)
         return client
@@ -75,9 +77,12 @@ class AsyncClient:
         extensions: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> httpx.Response:
-        """As ``httpx.AsyncClient.request``, and as :meth:`exact_change.Client.request`."""
-        own = call_options(extensions, idempotency_key, repeatable)
-        return await self._own().request(method, url, extensions=own, **options)
+        """Sends a request as ``httpx.AsyncClient.request`` does, and pays a 402 on the way.
+
+        See :meth:`exact_change.Client.request`.
+        """
+        extended = call_options(extensions, idempotency_key, repeatable)
+        return await self._own_http().request(method, url, extensions=extended, **options)
 
     async def get(self, url: httpx.URL | str, **options: Any) -> httpx.Response:
         """See :meth:`request`."""
@@ -118,15 +123,15 @@ class AsyncClient:
         extensions: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> AsyncGenerator[httpx.Response, None]:
-        """As :meth:`request`, with the body of the answer read by its caller."""
-        own = call_options(extensions, idempotency_key, repeatable)
-        async with self._own().stream(method, url, extensions=own, **options) as response:
+        """Sends a request as :meth:`request` does; the caller reads the body of the answer."""
+        extended = call_options(extensions, idempotency_key, repeatable)
+        async with self._own_http().stream(method, url, extensions=extended, **options) as response:
             yield response
 
     def transport(
         self, below: httpx.AsyncBaseTransport | None = None, **options: Any
     ) -> httpx.AsyncBaseTransport:
-        """A transport that pays, for any ``httpx.AsyncClient``.
+        """Returns a transport that pays, for any ``httpx.AsyncClient``.
 
         See :meth:`exact_change.Client.transport`.
         """
@@ -136,12 +141,12 @@ class AsyncClient:
         """See :meth:`exact_change.Client.plan`."""
         from ._http.replies import LoopReply
 
-        own = self._own()
-        follow = {
+        http = self._own_http()
+        send_options = {
             name: options.pop(name) for name in ("follow_redirects", "auth") if name in options
         }
-        request = own.build_request(method, url, extensions={OPTIONS: {"unpaid": True}}, **options)
-        response = await own.send(request, stream=True, **follow)
+        request = http.build_request(method, url, extensions={OPTIONS: {"unpaid": True}}, **options)
+        response = await http.send(request, stream=True, **send_options)
         try:
             reply = LoopReply(response, bare(response.url), method)
             signal, at = Signal(), bare(response.url)
@@ -161,7 +166,10 @@ class AsyncClient:
         return await self._payer.on_loop(lambda engine: engine.pay(terms, url, signal), signal)
 
     def parse(self, response: Any) -> PaymentRequired | None:
-        """The payment terms of a response whose body was read; None if it asks for no payment."""
+        """Returns the payment terms of a response; None if it asks for no payment.
+
+        The body of the response must have been read.
+        """
         from ._http.terms import terms_in
 
         return terms_in(response)
@@ -172,7 +180,7 @@ class AsyncClient:
         return await self._payer.on_loop(lambda engine: engine.swap(options, signal), signal)
 
     async def quote(self, **request: Unpack[SwapRequest]) -> SwapQuote:
-        """Asks for a price."""
+        """Returns a quote for a swap."""
         signal = Signal()
         return await self._payer.on_loop(lambda engine: engine.quote(request, signal), signal)
 
@@ -182,7 +190,7 @@ class AsyncClient:
         return await self._payer.on_loop(lambda engine: engine.balance(mint, signal), signal)
 
     async def receipts(self, **wanted: Unpack[ReceiptFilter]) -> list[Receipt]:
-        """Receipts in the journal, oldest first."""
+        """Returns the receipts in the journal, oldest first."""
         return await self._payer.on_loop(lambda engine: engine.receipts(wanted))
 
     async def settled(self, response: Any, *, timeout: float | None = None) -> Receipt | None:
@@ -194,11 +202,11 @@ class AsyncClient:
         return await self._payer.on_loop(lambda engine: engine.resume())
 
     async def spent(self) -> list[CapUse]:
-        """What is spent of each cap."""
+        """Returns how much of each cap is used."""
         return await self._payer.on_loop(lambda engine: engine.spent())
 
     def on(self, event: EventName | Literal["*"], listener: Listener) -> Callable[[], None]:
-        """Listens to one kind of event, or to all (``"*"``). Returns the way to stop."""
+        """Listens to an event, or to all (``"*"``). Returns a function that stops listening."""
         return self._payer.events.on(event, listener)
 
     async def warm(self) -> None:
@@ -206,12 +214,12 @@ class AsyncClient:
         await self._payer.on_loop(lambda engine: engine.warm())
 
     async def aclose(self) -> None:
-        """Ends background work. Open payments stay in the journal."""
+        """Ends background work. See :meth:`exact_change.Client.close`."""
         for engine in self._payer.close_loop():
             await loop_host().run(engine.close())
-        own = self._https.pop(asyncio.get_running_loop(), None)
-        if own is not None and self._process == os.getpid():
-            await own.aclose()
+        http = self._https.pop(asyncio.get_running_loop(), None)
+        if http is not None and self._process == os.getpid():
+            await http.aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -226,27 +234,27 @@ class AsyncClient:
 
     def __repr__(self) -> str:
         payer = getattr(self, "_payer", None)
-        # Whatever prints a frame may come by one that is not made yet.
+        # A tool that prints the values of a frame may find a client that is not initialised yet.
         return "AsyncClient()" if payer is None else f"AsyncClient({self.address})"
 
     def __reduce__(self) -> str:
         raise TypeError("A client is not pickled: it has a key.")
 
-    def _own(self) -> httpx.AsyncClient:
-        """Of this process and this loop: connections belong to the loop that made them."""
+    def _own_http(self) -> httpx.AsyncClient:
+        """Returns the client of this process and loop: a loop owns the connections that it made."""
         self._payer.check_open()
         if self._process != os.getpid():
             self._process = os.getpid()
             self._https = weakref.WeakKeyDictionary()
         loop = asyncio.get_running_loop()
-        own = self._https.get(loop)
-        if own is None:
+        http = self._https.get(loop)
+        if http is None:
             below = self._below(self._payer.config.http_transport, {})
-            own = self._https[loop] = httpx.AsyncClient(
+            http = self._https[loop] = httpx.AsyncClient(
                 transport=AsyncPayingTransport(self._payer, below),
                 trust_env=self._payer.config.trust_env,
             )
-        return own
+        return http
 
     def _below(
         self, below: httpx.AsyncBaseTransport | None, options: Mapping[str, Any]

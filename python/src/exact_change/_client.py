@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 
 class Client:
-    """Pays for calls from one wallet. Nothing is sent before the first call.
+    """Pays for calls from one wallet. It sends nothing before the first call.
 
-    Raises ``ConfigError`` (``invalid_option``, ``invalid_key``) at once if an option is wrong. Its
-    methods may be called from any thread.
+    Raises ``ConfigError`` (``invalid_option``, ``invalid_key``) at once if an option is wrong. Any
+    thread may call its methods.
 
     >>> client = Client(
     ...     wallet_secret_key=secret_key,
@@ -56,7 +56,7 @@ class Client:
 
     @classmethod
     def of(cls, payer: Payer) -> Client:
-        """A client of something that pays already."""
+        """Creates a client over an existing payer."""
         client = cls.__new__(cls)
         client._begin(payer)
         return client
@@ -84,16 +84,17 @@ class Client:
     ) -> httpx.Response:
         """Sends a request as ``httpx.Client.request`` does, and pays a 402 on the way.
 
-        The receipt is ``receipt_of(response)``. ``idempotency_key``: the same for every retry of
-        the same purchase, a new one for a new purchase; also read from an ``Idempotency-Key``
-        header. ``repeatable``: on your word the request may reach the seller twice, so that after a
-        lost answer the next equal call presents the same payment again; GET and HEAD always may.
+        The receipt is ``receipt_of(response)``. ``idempotency_key`` names the purchase: pass the
+        same value with each retry, and a new value for a new purchase. The client also reads it
+        from an ``Idempotency-Key`` header. ``repeatable`` allows the request to reach the seller
+        twice: after a lost answer, the next equal call presents the same payment again. GET and
+        HEAD requests need no such permission.
 
-        Raises an ``ExactChangeError`` if a 402 could not be paid, or its outcome is not known;
-        ``funds`` says what happened to the money.
+        Raises an ``ExactChangeError`` if it cannot pay the 402, or if the payment's outcome is not
+        known; ``funds`` says what happened to the money.
         """
-        own = call_options(extensions, idempotency_key, repeatable)
-        return self._own().request(method, url, extensions=own, **options)
+        extended = call_options(extensions, idempotency_key, repeatable)
+        return self._own_http().request(method, url, extensions=extended, **options)
 
     def get(self, url: httpx.URL | str, **options: Any) -> httpx.Response:
         """See :meth:`request`."""
@@ -134,26 +135,25 @@ class Client:
         extensions: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> Generator[httpx.Response, None, None]:
-        """As :meth:`request`, with the body of the answer read by its caller."""
-        own = call_options(extensions, idempotency_key, repeatable)
-        with self._own().stream(method, url, extensions=own, **options) as response:
+        """Sends a request as :meth:`request` does; the caller reads the body of the answer."""
+        extended = call_options(extensions, idempotency_key, repeatable)
+        with self._own_http().stream(method, url, extensions=extended, **options) as response:
             yield response
 
     def transport(
         self, below: httpx.BaseTransport | None = None, **options: Any
     ) -> httpx.BaseTransport:
-        """A transport that pays, for any ``httpx.Client``.
+        """Returns a transport that pays, for any ``httpx.Client``.
 
-        ``below``: what sends the requests; default: a new one, made with ``options`` as
-        ``httpx.HTTPTransport`` takes them.
+        ``below`` sends the requests; default: a new ``httpx.HTTPTransport``, made with ``options``.
 
         >>> httpx.Client(transport=client.transport(http2=True))
         """
-        own = below or thread_transport(self._payer.config.trust_env, **options)
-        return PayingTransport(self._payer, own)
+        sender = below or thread_transport(self._payer.config.trust_env, **options)
+        return PayingTransport(self._payer, sender)
 
     def adapter(self, **options: Any) -> PayingAdapter:
-        """An adapter of ``requests`` that pays; ``options``: of ``requests``' ``HTTPAdapter``.
+        """Returns an adapter of ``requests`` that pays, with the options of its ``HTTPAdapter``.
 
         >>> session.mount("https://", client.adapter())
         """
@@ -162,18 +162,18 @@ class Client:
         return PayingAdapter(self._payer, OwnAdapter(**options))
 
     def plan(self, url: httpx.URL | str, *, method: str = "GET", **options: Any) -> Plan:
-        """Sends a request unpaid and says what paying for it would take.
+        """Sends the call unpaid and returns the payment and the swap that it would take.
 
-        Nothing is signed or reserved. ``options``: as :meth:`request` takes them.
+        Signs and reserves nothing. It takes the options of :meth:`request`.
         """
         from ._http.replies import ThreadReply
 
-        own = self._own()
-        follow = {
+        http = self._own_http()
+        send_options = {
             name: options.pop(name) for name in ("follow_redirects", "auth") if name in options
         }
-        request = own.build_request(method, url, extensions={OPTIONS: {"unpaid": True}}, **options)
-        response = own.send(request, stream=True, **follow)
+        request = http.build_request(method, url, extensions={OPTIONS: {"unpaid": True}}, **options)
+        response = http.send(request, stream=True, **send_options)
         try:
             reply = ThreadReply(response, bare(response.url), method)
             engine, signal = self._payer.thread_engine(), Signal()
@@ -185,10 +185,11 @@ class Client:
     def pay(
         self, given: PaymentRequired | Mapping[str, Any] | Any, url: str | None = None
     ) -> Payment:
-        """Makes the payment for terms, for callers that do their own HTTP: the header to present.
+        """Makes a payment for the given terms and returns the header to present.
 
-        ``given``: a 402 with its body, its terms, or their JSON. ``url``: that the payment is for,
-        if the terms do not say. It counts as spent until the chain says that it never landed.
+        It is for callers that do their own HTTP. ``given`` is a 402 with its body, its terms, or
+        their JSON. ``url`` is the address that the payment is for, if the terms do not name it. The
+        payment counts as spent until the chain shows that it can never land.
         """
         from ._http.terms import required_terms
 
@@ -196,17 +197,17 @@ class Client:
         return threads.run(engine.pay(required_terms(given), url, signal), signal)
 
     def parse(self, response: Any) -> PaymentRequired | None:
-        """The payment terms of a response; None if it asks for no payment."""
+        """Returns the payment terms of a response; None if it asks for no payment."""
         from ._http.terms import terms_in
 
         return terms_in(response)
 
     def swap(self, **options: Unpack[SwapOptions]) -> SwapResult:
-        """Swaps without any payment, and waits for confirmation.
+        """Swaps tokens without a payment, and waits for confirmation.
 
-        Slippage, price impact and fee bounds apply; payment caps do not, unless it is ``counted``.
-        SOL goes in and comes out native; if the wallet holds wrapped SOL already, what comes out
-        stays wrapped beside it.
+        Slippage, price impact and fee bounds apply; payment caps apply only if the swap is
+        ``counted``. SOL goes in and comes out native; if the wallet already holds wrapped SOL, the
+        SOL that comes out stays wrapped too.
 
         >>> client.swap(input_mint="SOL", output_mint="USDC", ui_amount="0.1")
         """
@@ -214,54 +215,53 @@ class Client:
         return threads.run(engine.swap(options, signal), signal)
 
     def quote(self, **request: Unpack[SwapRequest]) -> SwapQuote:
-        """Asks for a price."""
+        """Returns a quote for a swap."""
         engine, signal = self._payer.thread_engine(), Signal()
         return threads.run(engine.quote(request, signal), signal)
 
     def balance(self, mint: str | Sequence[str] | None = None) -> list[TokenBalance]:
-        """Balances of some mints (addresses or pinned symbols), or of all that the wallet holds."""
+        """Returns balances of some mints (addresses or pinned symbols), or of every held token."""
         engine, signal = self._payer.thread_engine(), Signal()
         return threads.run(engine.balance(mint, signal), signal)
 
     def receipts(self, **wanted: Unpack[ReceiptFilter]) -> list[Receipt]:
-        """Receipts in the journal, oldest first."""
+        """Returns the receipts in the journal, oldest first."""
         return threads.run(self._payer.thread_engine().receipts(wanted))
 
     def settled(self, response: Any, *, timeout: float | None = None) -> Receipt | None:
-        """The receipt of a response once the chain has decided; None if nothing was paid.
+        """Waits until the chain has decided and returns the receipt; None if nothing was paid.
 
-        That takes about a second, and at most until the payment's blockhash has expired and that is
-        final, a minute or two. Raises ``TimeoutError`` after ``timeout`` seconds, and
+        It takes about a second. It takes at most a minute or two: until it is final that the
+        payment's blockhash has expired. Raises ``TimeoutError`` after ``timeout`` seconds, and
         ``ConfigError`` (``client_closed``) if the client is closed before.
         """
         return threads.run(settled_within(response, timeout))
 
     def resume(self) -> list[Receipt | FreedReceipt]:
-        """Lets the chain decide what an earlier run left open, and frees what that only reserved.
+        """Reconciles payments that an earlier run left open with the chain.
 
-        Returns what changed since it was last called, also if a payment took it up first.
+        Frees attempts that the earlier run only reserved. Returns the changes since the last call,
+        also changes that a payment made first: the receipt of each decided payment, and a record of
+        each freed attempt.
         """
         return threads.run(self._payer.thread_engine().resume())
 
     def spent(self) -> list[CapUse]:
-        """What is spent of each cap."""
+        """Returns how much of each cap is used."""
         return threads.run(self._payer.thread_engine().spent())
 
     def on(self, event: EventName | Literal["*"], listener: Listener) -> Callable[[], None]:
-        """Listens to one kind of event, or to all (``"*"``). Returns the way to stop."""
+        """Listens to an event, or to all (``"*"``). Returns a function that stops listening."""
         return self._payer.events.on(event, listener)
 
     def warm(self) -> None:
-        """Does ahead what the first payment would do.
-
-        Loads code, checks the network, reads balances of pinned tokens.
-        """
+        """Prepares the first payment: loads code, checks the network, reads balances."""
         threads.run(self._payer.thread_engine().warm())
 
     def close(self) -> None:
         """Ends background work.
 
-        Open payments stay in the journal; a durable one lets a later client ``resume()`` them.
+        Open payments stay in the journal; if it is durable, a later client can ``resume()`` them.
         """
         for engine in self._payer.close():
             threads.run(engine.close())
@@ -281,14 +281,14 @@ class Client:
 
     def __repr__(self) -> str:
         payer = getattr(self, "_payer", None)
-        # Whatever prints a frame may come by one that is not made yet.
+        # A tool that prints a frame's values may find a client that is not initialised yet.
         return "Client()" if payer is None else f"Client({self.address})"
 
     def __reduce__(self) -> str:
         raise TypeError("A client is not pickled: it has a key.")
 
-    def _own(self) -> httpx.Client:
-        """Of this process: a forked child must not write on its parent's sockets."""
+    def _own_http(self) -> httpx.Client:
+        """Returns the client of this process: a child must not write on its parent's sockets."""
         self._payer.check_open()
         with self._lock:
             if self._http is None or self._process != os.getpid():

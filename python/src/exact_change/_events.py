@@ -1,4 +1,4 @@
-"""What each step of the work tells its listeners."""
+"""Events of the steps of payments and swaps, and their listeners."""
 
 from __future__ import annotations
 
@@ -14,20 +14,23 @@ from ._receipt import read_receipt
 EventName = Literal[
     # A 402 with payment terms came in: url, method, offers.
     "payment.required",
-    # One entry of `accepts` was chosen: url, network, mint, amount, decimals, pay_to, refused.
+    # An entry of `accepts` was chosen; `refused` says why the other entries were not: url, network,
+    # mint, amount, decimals, pay_to, refused.
     "payment.chosen",
-    # What the wallet can spend of the mint, and what it lacks: mint, available, required, missing.
+    # Amounts of the mint: what the wallet can spend, what the payment needs, what is missing: mint,
+    # available, required, missing.
     "balance.checked",
     # input_mint, in_amount, max_in_amount, output_mint, out_amount, min_out_amount, provider.
     "swap.quoted",
     # signature, last_valid_block_height.
     "swap.signed",
-    # signature, the four of amounts and mints, provider, fee_lamports, relay_fee, cost (what caps
-    # count).
+    # signature, input_mint, in_amount, output_mint, out_amount, provider, fee_lamports, relay_fee,
+    # cost (of the swap, as caps count it).
     "swap.confirmed",
     # signature, code, cost.
     "swap.failed",
-    # Signed and journaled; nothing has left yet: payer_signature, last_valid_block_height.
+    # The payment is signed and journaled; it has not left this process yet: payer_signature,
+    # last_valid_block_height.
     "payment.signed",
     # url, method.
     "payment.sent",
@@ -35,39 +38,40 @@ EventName = Literal[
     "payment.answered",
     # Our own node shows the payment: receipt.
     "payment.settled",
-    # Proved: the payment can never land: receipt.
+    # The chain proves that the payment can never land: receipt.
     "payment.unsettled",
-    # The chain decides: payer_signature, last_valid_block_height, code.
+    # The answer was lost, or the seller refused a signed payment; the chain decides:
+    # payer_signature, last_valid_block_height, code.
     "payment.uncertain",
-    # The call failed before anything was signed, or after a swap: code, funds, message.
+    # The call failed before it signed a payment; a swap may have landed: code, funds, message.
     "payment.failed",
-    # Something works less well than it could: message.
+    # The client works, but less well than it could; the message says why: message.
     "warning",
 ]
 
 
 class Event(NamedTuple):
-    """What happened. Amounts in ``details`` are decimal strings of base units."""
+    """An event as listeners get it. Amounts in ``details`` are decimal strings of base units."""
 
     type: EventName
-    # The attempt's: the same on all events of one call.
+    # Id of the attempt: the same on all events of one call.
     id: str
     # Milliseconds since the epoch.
     at: int
     details: Mapping[str, Any]
 
 
-# One that is a coroutine function runs on the loop of an `AsyncClient`.
+# A listener that is a coroutine function runs on the loop of an `AsyncClient`.
 Listener = Callable[[Event], Union[None, Awaitable[None]]]
 
 
 class Emit(Protocol):
-    """Tells events of one attempt."""
+    """Sends events of one attempt."""
 
     def __call__(self, type_: EventName, **details: Any) -> Steps[None]:
-        """Tells one; what listeners raise changes nothing.
+        """Sends an event to its listeners, and ignores errors that they raise.
 
-        ``receipt``: as it is on record.
+        ``receipt`` is a receipt as the journal has it.
         """
         ...
 
@@ -80,21 +84,21 @@ class Events:
         self._listeners: dict[str, list[Listener]] = {}
 
     def on(self, type_: str, listener: Listener) -> Callable[[], None]:
-        """Listens to one kind of event, or to all (``"*"``); returns how to stop."""
-        all_of_it = self._listeners.setdefault(type_, [])
-        all_of_it.append(listener)
+        """Listens to an event, or to all (``"*"``). Returns a function that stops listening."""
+        listeners = self._listeners.setdefault(type_, [])
+        listeners.append(listener)
         is_on = True
 
         def stop() -> None:
             nonlocal is_on
             if is_on:
                 is_on = False
-                all_of_it.remove(listener)
+                listeners.remove(listener)
 
         return stop
 
     def emitter(self, id_: str) -> Emit:
-        """What tells events of an attempt."""
+        """Returns a function that sends events of an attempt."""
 
         def emit(type_: EventName, **details: Any) -> Steps[None]:
             listeners = [*self._listeners.get(type_, ()), *self._listeners.get("*", ())]
@@ -104,13 +108,13 @@ class Events:
                 details["receipt"] = read_receipt(details["receipt"])
             event = Event(type_, id_, self._now(), details)
             for listener in listeners:
-                yield from outside(lambda one=listener: _tell(one, event))  # type: ignore[misc]
+                yield from outside(lambda to=listener: _tell(to, event))  # type: ignore[misc]
 
         return emit
 
 
 def _tell(listener: Listener, event: Event) -> None:
-    """A listener that fails is its own problem: it must not stop a payment half way."""
+    """Calls a listener, and ignores its errors: it must not stop a payment half way."""
     try:
         answer = listener(event)
         if inspect.isawaitable(answer):
@@ -120,6 +124,7 @@ def _tell(listener: Listener, event: Event) -> None:
 
 
 def _follow(answer: Awaitable[None]) -> None:
+    """Runs the coroutine of a listener on the running loop, and ignores its errors."""
     import asyncio
 
     async def quietly() -> None:
@@ -138,5 +143,5 @@ def _follow(answer: Awaitable[None]) -> None:
     task.add_done_callback(_following.discard)
 
 
-# A loop keeps no task alive by itself.
+# Running coroutines of listeners, because a loop does not keep a task alive.
 _following: set[Any] = set()

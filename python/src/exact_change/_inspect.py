@@ -31,32 +31,33 @@ if TYPE_CHECKING:
 
     from ._firewall.verdict import SwapVerdict
 
-# Services and programs round a threshold apart.
+# Base units that pass beyond a threshold, because services and programs round it differently.
 _ROUNDING = 1
 
 
 class InspectOptions(TypedDict, total=False):
-    """What a foreign swap transaction is expected to do, and the node that knows."""
+    """What a foreign swap transaction is expected to do, and the node that simulates it."""
 
     # The wallet that is asked to sign; base58.
     wallet: str
-    # Mints, or symbols of pinned ones.
+    # Mint address, or symbol of a pinned mint; `output_mint` too.
     input_mint: str
     output_mint: str
-    # Base units: the most that may leave. One more passes.
+    # Base units: the most that may leave the wallet. One base unit more passes, because services
+    # and programs round a threshold differently.
     max_in_amount: Units
-    # Base units: the least that must arrive. One less passes.
+    # Base units: the least that must arrive. One base unit less passes.
     min_out_amount: Units
-    # The most slippage that the instruction may allow itself, in basis points; default: whatever
-    # the amounts above leave to it.
+    # The most slippage that the instruction may allow itself, in basis points. By default, only the
+    # amounts above bound it.
     slippage_bps: int
-    # Lamports that the fees of the network may cost, the signature included; default as
+    # Lamports that network fees may cost, with the fee of the signature; default as
     # `policy.max_fee_lamports`.
     max_fee_lamports: Units
+    # The options below are as in `Client`.
     rpc_url: str | Sequence[str]
     network: str
     timeouts: TimeoutOptions
-    # As of a client.
     http_transport: Any
     trust_env: bool
 
@@ -64,7 +65,9 @@ class InspectOptions(TypedDict, total=False):
 _NAMES = tuple(InspectOptions.__annotations__)
 
 
-class _Asked(NamedTuple):
+class _Terms(NamedTuple):
+    """Options of an inspection, checked and complete."""
+
     wallet: str
     bounds: SwapBounds
     network: str
@@ -77,7 +80,7 @@ class _Asked(NamedTuple):
     trust_env: bool
 
     def over(self, http: HttpPort, transaction: object) -> Steps[SwapVerdict]:
-        """Most of the library is loaded with the first inspection."""
+        """Inspects a transaction over ``http``. The first inspection loads most of the library."""
         from ._jupiter.decoder import jupiter_decoder
         from ._solana.rpc.blockhash import BlockhashSource
         from ._solana.rpc.rpc import connect
@@ -101,7 +104,7 @@ class _Asked(NamedTuple):
             rpc.close()
             yield from quiet(http.close())
 
-        # What is judged must be what is composed anew, whatever becomes of the caller's bytes.
+        # Copy the bytes: the caller may change them between the verdict and the recomposition.
         copy = bytes(transaction) if isinstance(transaction, bytearray) else transaction
         inspected = inspect_with(deps, self.network, copy, self.wallet, self.bounds, None)
         return ensure(inspected, close)
@@ -110,13 +113,14 @@ class _Asked(NamedTuple):
 def inspect_swap(transaction: str | bytes, **options: Unpack[InspectOptions]) -> SwapVerdict:
     """Judges a swap transaction that another party built, before a wallet signs it.
 
-    Every instruction, account, lookup table and number of it, then a simulation on the caller's own
-    node. Signs and sends nothing. A transaction that is hostile, or none at all, is a verdict and
-    no error. ``transaction``: base64 or wire bytes, unsigned.
+    It judges every instruction, account, lookup table and number, then a simulation on the caller's
+    own node. Signs and sends nothing. A hostile or malformed transaction gives a verdict, not an
+    error. ``transaction`` is base64 or wire bytes of the unsigned transaction.
 
-    Raises ``ConfigError`` (``invalid_option``), ``FundsError`` (``unknown_mint``,
-    ``mint_not_supported``, ``account_unusable``) if the tokens or the wallet cannot be used at all,
-    ``PolicyError`` (``fees_over_limit``), and ``TransportError`` if the node does not answer.
+    Raises ``ConfigError`` (``invalid_option``) if the options are wrong, ``FundsError``
+    (``unknown_mint``, ``mint_not_supported``, ``account_unusable``) if the tokens or the wallet
+    cannot be used at all, ``PolicyError`` (``fees_over_limit``), and ``TransportError`` if the node
+    does not answer.
 
     >>> verdict = inspect_swap(
     ...     transaction,
@@ -131,60 +135,60 @@ def inspect_swap(transaction: str | bytes, **options: Unpack[InspectOptions]) ->
     from ._http.inner import thread_transport
     from ._http.own import ThreadHttp
 
-    asked = _parse(options)
-    http = ThreadHttp(asked.http_transport, lambda: thread_transport(asked.trust_env))
-    return threads.run(asked.over(http, transaction))
+    terms = _parse(options)
+    http = ThreadHttp(terms.http_transport, lambda: thread_transport(terms.trust_env))
+    return threads.run(terms.over(http, transaction))
 
 
 async def inspect_swap_async(
     transaction: str | bytes, **options: Unpack[InspectOptions]
 ) -> SwapVerdict:
-    """As :func:`inspect_swap`, on an event loop."""
+    """Judges a swap transaction as :func:`inspect_swap` does, on an event loop."""
     from ._http.inner import loop_transport
     from ._http.own import LoopHttp
 
-    asked = _parse(options)
-    http = LoopHttp(asked.http_transport, lambda: loop_transport(asked.trust_env))
-    return await loop_host().run(asked.over(http, transaction))
+    terms = _parse(options)
+    http = LoopHttp(terms.http_transport, lambda: loop_transport(terms.trust_env))
+    return await loop_host().run(terms.over(http, transaction))
 
 
-def _parse(options: Mapping[str, Any]) -> _Asked:
-    given = {
+def _parse(options: Mapping[str, Any]) -> _Terms:
+    values = {
         name: value for name, value in refuse_unknown(options, _NAMES).items() if value is not None
     }
-    network = parse_network(given)
-    mints = [read_mint(name, given.get(name), network) for name in ("input_mint", "output_mint")]
+    network = parse_network(values)
+    mints = [read_mint(name, values.get(name), network) for name in ("input_mint", "output_mint")]
     if mints[0] == mints[1]:
         raise refuse("output_mint", "must be another token than input_mint.")
-    slippage = given.get("slippage_bps", 10_000)
+    slippage = values.get("slippage_bps", 10_000)
     if not is_integer(slippage) or not 0 <= slippage <= 10_000:
         raise refuse("slippage_bps", "must be basis points, a whole number from 0 to 10000.")
     policy = parse_policy({}, network)
     max_fee = policy.max_fee_lamports
-    if "max_fee_lamports" in given:
-        max_fee = read_units("max_fee_lamports", given["max_fee_lamports"], "lamports")
+    if "max_fee_lamports" in values:
+        max_fee = read_units("max_fee_lamports", values["max_fee_lamports"], "lamports")
     bounds = SwapBounds(
         mints[0],
         mints[1],
-        _read_amount("max_in_amount", given) + _ROUNDING,
-        _read_amount("min_out_amount", given) - _ROUNDING,
+        _read_amount("max_in_amount", values) + _ROUNDING,
+        _read_amount("min_out_amount", values) - _ROUNDING,
         slippage,
     )
-    return _Asked(
-        read_address("wallet", given.get("wallet"), "the base58 address of a wallet"),
+    return _Terms(
+        read_address("wallet", values.get("wallet"), "the base58 address of a wallet"),
         bounds,
         network,
-        parse_rpc_urls(given.get("rpc_url"), network),
-        parse_timeouts(given.get("timeouts", {})),
+        parse_rpc_urls(values.get("rpc_url"), network),
+        parse_timeouts(values.get("timeouts", {})),
         max_fee,
         policy.max_rent_lamports,
-        given.get("http_transport"),
-        parse_bool("trust_env", given.get("trust_env", False)),
+        values.get("http_transport"),
+        parse_bool("trust_env", values.get("trust_env", False)),
     )
 
 
-def _read_amount(option: str, given: Mapping[str, Any]) -> int:
-    amount = to_amount(given.get(option))
+def _read_amount(option: str, values: Mapping[str, Any]) -> int:
+    amount = to_amount(values.get(option))
     if not amount:
         raise refuse(
             option, f"must be base units, from 1 to {U64_MAX}, as an int or a decimal string."

@@ -27,7 +27,7 @@ _Patch = Callable[[Any], Callable[..., Any]]
 
 
 class _Installed:
-    """One attribute of a class that is ours until it is set back."""
+    """A method of a class that is replaced by ours until ``remove``."""
 
     def __init__(self, owner: Any, name: str, patch: _Patch) -> None:
         self._owner = owner
@@ -37,16 +37,20 @@ class _Installed:
         setattr(owner, name, self._ours)
 
     def remove(self) -> None:
-        """If others have wrapped it since, theirs stays, and ours below it only passes calls on."""
+        """Puts the former method back.
+
+        If other code has wrapped ours since, that wrapper stays, and ours only passes calls on.
+        """
         if getattr(self._owner, self._name) is self._ours:
             setattr(self._owner, self._name, self._below)
 
 
 class HTTPInterceptor:
-    """Makes httpx and requests pay, also clients and sessions that are there already.
+    """Makes httpx and requests pay, also existing clients and sessions.
 
-    Constructing it takes effect at once; ``restore()`` or leaving ``with`` undoes it. Calls by a
-    transport of the caller's own, such as a mock, and calls on trio are left alone.
+    Construction takes effect at once, unless ``install`` is False; ``restore()`` or the end of
+    ``with`` undoes it. It leaves calls over the caller's own transport, such as a mock, and calls
+    on trio alone.
 
     Raises ``ConfigError`` (``invalid_option``, ``invalid_key``) at once if an option is wrong.
 
@@ -61,7 +65,7 @@ class HTTPInterceptor:
                 "http_transport", "is of a client: an interceptor sends as its caller does."
             )
         self._payer = Payer(config)
-        # The clients that pay, for all that is no call.
+        # The clients that pay, for methods such as `receipts` or `resume`.
         self.client = Client.of(self._payer)
         self.async_client = AsyncClient.of(self._payer)
         self._is_on = False
@@ -70,7 +74,7 @@ class HTTPInterceptor:
             self.install()
 
     def install(self) -> None:
-        """Takes effect. Does nothing if it does already."""
+        """Makes httpx and requests pay. Does nothing if they pay already."""
         if self._is_on:
             return
         self._is_on = True
@@ -78,7 +82,7 @@ class HTTPInterceptor:
             _Installed(httpx.HTTPTransport, "handle_request", self._sync),
             _Installed(httpx.AsyncHTTPTransport, "handle_async_request", self._async),
         ]
-        # Whatever imports it later finds it patched: it is imported here.
+        # Import requests now, so that code that imports it later finds it patched.
         adapters = _requests_adapters()
         if adapters is not None:
             self._installed.append(_Installed(adapters.HTTPAdapter, "send", self._requests))
@@ -86,8 +90,8 @@ class HTTPInterceptor:
     def restore(self) -> None:
         """Undoes :meth:`install`."""
         self._is_on = False
-        for one in reversed(self._installed):
-            one.remove()
+        for installed in reversed(self._installed):
+            installed.remove()
         self._installed = []
 
     def __enter__(self) -> Self:
@@ -109,8 +113,8 @@ class HTTPInterceptor:
             if not self._is_on or is_own(request):
                 response: httpx.Response = below(transport, request)
                 return response
-            passed = _Passed(functools.partial(below, transport))
-            return PayingTransport(self._payer, passed).handle_request(request)
+            sender = _Below(functools.partial(below, transport))
+            return PayingTransport(self._payer, sender).handle_request(request)
 
         return handle_request
 
@@ -119,24 +123,26 @@ class HTTPInterceptor:
             if not self._is_on or is_own(request) or not _is_on_asyncio():
                 response: httpx.Response = await below(transport, request)
                 return response
-            passed = _AsyncPassed(functools.partial(below, transport))
-            return await AsyncPayingTransport(self._payer, passed).handle_async_request(request)
+            sender = _AsyncBelow(functools.partial(below, transport))
+            return await AsyncPayingTransport(self._payer, sender).handle_async_request(request)
 
         return handle_async_request
 
     def _requests(self, below: Any) -> Callable[..., Any]:
-        # The module keeps requests' own way to send, as that is now.
+        # Import it now: the module keeps the current `send` of requests.
         from ._http.adapter import PayingAdapter
 
-        def send(adapter: Any, request: Any, *given: Any, **options: Any) -> Any:
+        def send(adapter: Any, request: Any, *positional: Any, **options: Any) -> Any:
             if not self._is_on:
-                return below(adapter, request, *given, **options)
-            return PayingAdapter(self._payer, adapter, below).send(request, *given, **options)
+                return below(adapter, request, *positional, **options)
+            return PayingAdapter(self._payer, adapter, below).send(request, *positional, **options)
 
         return send
 
 
-class _Passed(httpx.BaseTransport):
+class _Below(httpx.BaseTransport):
+    """Sends requests by the former method."""
+
     def __init__(self, send: Callable[[httpx.Request], httpx.Response]) -> None:
         self._send = send
 
@@ -144,7 +150,9 @@ class _Passed(httpx.BaseTransport):
         return self._send(request)
 
 
-class _AsyncPassed(httpx.AsyncBaseTransport):
+class _AsyncBelow(httpx.AsyncBaseTransport):
+    """Sends requests by the former method, on an event loop."""
+
     def __init__(self, send: Callable[[httpx.Request], Any]) -> None:
         self._send = send
 
@@ -154,7 +162,7 @@ class _AsyncPassed(httpx.AsyncBaseTransport):
 
 
 def _is_on_asyncio() -> bool:
-    """Httpx runs on trio too, where nothing of ours can wait: a 402 comes back as it is there."""
+    """Whether the call is on asyncio. On trio our code cannot wait, so a 402 comes back unpaid."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -163,7 +171,7 @@ def _is_on_asyncio() -> bool:
 
 
 def _requests_adapters() -> Any:
-    """Requests' adapters, None if it is not installed."""
+    """Returns the module of requests' adapters; None if requests is not installed."""
     try:
         return importlib.import_module("requests.adapters")
     except ImportError:

@@ -10,51 +10,54 @@ from ._journal.durable import DurableJournal
 
 
 def file_journal(path: str | os.PathLike[str]) -> DurableJournal:
-    """A journal in a file: what is paid, and what counts against the limits, outlives the process.
+    """Returns a journal in a file. Payments and spending outlive the process.
 
-    Also if that is killed. For all processes of one machine at once, in containers too, in Python
-    and TypeScript. Nothing is opened before the first use. The calls that need it then raise
+    They do so also if the process is killed. All processes of one machine may share the file, in
+    containers too, in Python and TypeScript. The first call opens the file. A call that needs the
+    file raises
 
-    - ``journal_locked``: a process of another machine may have it.
-    - ``journal_damaged``: the file is not what was written, other than a last line that was cut
-      off. Nothing is spent then.
-    - ``journal_unavailable``: the disk failed, or another file was put in its place. Once that is
-      over the journal goes on.
-    - ``invalid_option``: another version wrote it, or it has a second path (a hard link, or the
-      file itself is mounted), which would be another file once it is written anew.
+    - ``journal_locked`` if a process of another machine may use the file.
+    - ``journal_damaged`` if the file holds bytes that no journal wrote, other than a last line that
+      was cut off. Nothing is spent then.
+    - ``journal_unavailable`` if the disk failed, or if another file has the path. The journal works
+      again once the cause is over.
+    - ``invalid_option`` if a newer version wrote the file, or if the file has a second path. A
+      second path is a hard link, or a mount of the file itself. After a rewrite, it would lead to
+      another file.
 
-    Raises ``ConfigError`` (``invalid_option``) if the path is none.
+    Raises ``ConfigError`` (``invalid_option``) if the path is no path.
 
     >>> journal = file_journal("payments.jsonl")
     >>> with journal, Client(wallet_secret_key=secret_key, journal=journal) as client:
     ...     client.get("https://api.example.com/premium")
     """
-    given = _path_of(path)
+    text = _path_of(path)
     from ._journal.file.failures import closed, unavailable
     from ._journal.file.shared import share_log
     from ._journal.log.journal import LogJournal
 
-    at = os.path.abspath(given)
+    absolute = os.path.abspath(text)
     return DurableJournal(
-        LogJournal(lambda: share_log(at), closed, lambda error: unavailable(at, error)),
-        f"file_journal({given!r})",
+        LogJournal(lambda: share_log(absolute), closed, lambda error: unavailable(absolute, error)),
+        f"file_journal({text!r})",
     )
 
 
 def postgres_journal(
     address: str, *, schema: str = "exact_change", timeout_ms: int = 10_000
 ) -> DurableJournal:
-    """A journal in Postgres, for processes and machines that share a wallet.
+    """Returns a journal in Postgres, for processes and machines that share a wallet.
 
-    Budgets, held balances and locks count for all of them, in Python and TypeScript. Needs the
-    package ``psycopg``: ``pip install "exact-change[postgres]"``. Its tables are made on first use,
-    in ``schema``: at most 63 lower-case letters, digits and underscores. ``timeout_ms``: the most
-    that a call waits for the database. One connection is kept for locks, so what lies between must
-    keep sessions: PgBouncer in transaction mode does not.
+    Caps, holds and locks count for all of them, in Python and TypeScript. Needs the package
+    ``psycopg``: ``pip install "exact-change[postgres]"``. The first call makes the tables if they
+    are missing, in ``schema``: at most 63 lower-case letters, digits and underscores.
+    ``timeout_ms`` is the longest that a call waits for the database. The journal keeps one
+    connection for locks, so a proxy before the database must keep sessions: PgBouncer in
+    transaction mode does not.
 
-    Calls raise ``journal_unavailable`` if the database fails or is silent for too long, and
-    ``missing_dependency`` without ``psycopg``, or if the schema keeps events for webhooks, which
-    the TypeScript client alone can add.
+    Calls raise ``journal_unavailable`` if the database fails, or does not answer within
+    ``timeout_ms``. They raise ``missing_dependency`` without ``psycopg``. They also raise it if the
+    schema keeps events for webhooks: only the TypeScript client can add these.
 
     Raises ``ConfigError`` (``invalid_option``).
 
@@ -64,15 +67,15 @@ def postgres_journal(
     """
     from ._journal.postgres.journal import PostgresJournal
 
-    # Its address holds a password.
+    # The name does not quote the address, because it holds a password.
     return DurableJournal(PostgresJournal(address, schema, timeout_ms), "postgres_journal(...)")
 
 
 def _path_of(path: object) -> str:
     try:
-        given: object = os.fspath(cast("str", path))
+        text: object = os.fspath(cast("str", path))
     except TypeError:
-        given = None
-    if not isinstance(given, str) or given == "" or "\0" in given:
+        text = None
+    if not isinstance(text, str) or text == "" or "\0" in text:
         raise refuse("path", "must be the path of a file.")
-    return given
+    return text

@@ -1,4 +1,4 @@
-"""What pays for a client's calls, in each process and on each event loop by itself."""
+"""The engines that pay for a client's calls: separate for each process and each event loop."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class Payer:
-    """Makes engines when they are first needed: most of the library is loaded with the first."""
+    """Creates engines when they are first needed. The first engine loads most of the library."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -41,12 +41,12 @@ class Payer:
 
     @property
     def made_thread_engine(self) -> Engine | None:
-        """That of threads, if there is one: it may know already what a call costs."""
+        """The engine of threads, if it exists: it may already know the terms of a call."""
         return self._thread if self._is_open else None
 
     @property
     def made_loop_engine(self) -> Engine | None:
-        """The same of the running loop."""
+        """The engine of the running loop, if it exists."""
         return self._loops.get(asyncio.get_running_loop()) if self._is_open else None
 
     @property
@@ -54,7 +54,7 @@ class Payer:
         return not self._is_closed and self._process == os.getpid()
 
     def thread_engine(self) -> Engine:
-        """That of threads."""
+        """Returns the engine of threads, and creates it if it is missing."""
         with self._lock:
             self._check()
             if self._thread is None:
@@ -72,7 +72,7 @@ class Payer:
         signal: Signal | None = None,
         unused: Callable[[T], Steps[Any]] | None = None,
     ) -> T:
-        """Runs steps of the running loop's engine to their end, as :meth:`LoopHost.run`."""
+        """Runs steps of the running loop's engine to their end, as :meth:`LoopHost.run` does."""
 
         loop = asyncio.get_running_loop()
         engine = self._loop_engine(loop) if _is_loaded else None
@@ -81,10 +81,11 @@ class Payer:
             if engine is not None:
                 return (yield from work(engine))
             yield from call(_load)
-            made: list[Engine] = []
-            # Not in a turn: a thread that makes one may be waiting for its own.
-            yield from outside(lambda: made.append(self._loop_engine(loop)))
-            return (yield from work(made[0]))
+            engines: list[Engine] = []
+            # Create the engine outside of a turn: a thread that creates its engine, and so holds
+            # the lock, may be waiting for a turn.
+            yield from outside(lambda: engines.append(self._loop_engine(loop)))
+            return (yield from work(engines[0]))
 
         self.check_open()
         return await loop_host().run(steps(), signal, unused)
@@ -103,7 +104,7 @@ class Payer:
             return engine
 
     def close(self) -> list[Engine]:
-        """No more is paid. Returns what is left to be closed, in this process and on this loop."""
+        """Pays no more calls. Returns the engine of threads, for the caller to close."""
         with self._lock:
             self._is_closed = True
             if self._process != os.getpid():
@@ -112,21 +113,21 @@ class Payer:
             return [] if thread is None else [thread]
 
     def close_loop(self) -> list[Engine]:
-        """The same for the running loop."""
+        """Pays no more calls. Returns the engine of the running loop, for the caller to close."""
         with self._lock:
             self._is_closed = True
             engine = self._loops.pop(asyncio.get_running_loop(), None)
         return [] if engine is None or self._process != os.getpid() else [engine]
 
     def check_open(self) -> None:
-        """Raises ``client_closed``."""
+        """Raises ``client_closed`` after a close."""
         if self._is_closed:
             raise failure("client_closed", "This client is closed. Create a new one.")
 
     def _check(self) -> None:
         self.check_open()
         if self._process != os.getpid():
-            # What the parent has under way is not a child's.
+            # A child does not continue the work of its parent.
             self._process = os.getpid()
             self._thread = None
             self._loops = weakref.WeakKeyDictionary()
@@ -142,7 +143,7 @@ _is_loaded = False
 
 
 def _load() -> None:
-    """Loads most of the library. It takes 0.1 s: longer than an event loop may be blocked."""
+    """Loads most of the library. It takes 0.1 s, so it must not run on an event loop."""
     global _is_loaded
     for name in ("_http.own", "_payments.engine"):
         importlib.import_module(f".{name}", __package__)

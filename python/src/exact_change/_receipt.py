@@ -24,23 +24,23 @@ class PaidPayment(NamedTuple):
     ui_amount: str
     pay_to: str
     payer: str
-    # Our own signature on the payment: what proves it ours.
+    # Our own signature on the payment, which proves that the payment is ours.
     payer_signature: str
-    # Of a pinned mint alone: other tokens may call themselves anything.
+    # Present only if the mint is pinned: any other token may call itself anything.
     symbol: str | None = None
     # The transaction's id, set once our own node shows it.
     signature: str | None = None
 
 
 class RelayFee(NamedTuple):
-    """What a relayer took of a token, in base units."""
+    """A relayer's fee: the token, and base units of it as a decimal string."""
 
     mint: str
     amount: str
 
 
 class PaidSwap(NamedTuple):
-    """A swap that is confirmed."""
+    """A confirmed swap."""
 
     signature: str
     input_mint: str
@@ -48,21 +48,22 @@ class PaidSwap(NamedTuple):
     output_mint: str
     out_amount: str
     provider: str
-    # What a relayer took for paying the swap's fees and rents, if the wallet had too little SOL. It
-    # is in the amounts above, and in the cost.
+    # Fee of the relayer that paid the swap's network fees and rents, if the wallet had too little
+    # SOL. The amounts above and the cost include it.
     relay_fee: RelayFee | None = None
 
 
 class Cost(NamedTuple):
-    """What a payment costs."""
+    """Cost of a payment."""
 
-    # What we paid in network fees (the facilitator pays the payment's own).
+    # Network fees that the wallet paid; the facilitator pays the fee of the payment itself.
     network_fee_lamports: str
-    # Rent of own token accounts that its swaps made and that stay.
+    # Rent of the wallet's token accounts that the payment's swaps opened and that stay open.
     rent_lamports: str
-    # US dollars as decimal text: all that left the wallet. None if the mint has no price.
+    # US dollars as decimal text: all that left the wallet for the payment. None if the mint has no
+    # price.
     usd: str | None = None
-    # What `usd` is made of.
+    # The parts that add up to `usd`.
     parts: CostParts | None = None
 
 
@@ -75,102 +76,104 @@ class Receipt(NamedTuple):
     # Milliseconds since the epoch.
     at: int
     # `pending`: signed, and the chain has not decided yet, as is usual right after an answer.
-    # `settled`: our own node shows the payment. `unsettled`: proved that it can never land.
-    # `uncertain`: the answer was lost or is no success, and the chain has not decided.
+    # `settled`: our own node shows the payment. `unsettled`: the payment can never land, as the
+    # chain proves. `uncertain`: the answer was lost or is no success, and the chain has not
+    # decided.
     state: ReceiptState
     payment: PaidPayment
     cost: Cost
     # Milliseconds from the call to the end of each step.
     timings: Mapping[str, int]
     swap: PaidSwap | None = None
-    # The seller's word, not proof.
+    # Settlement as the seller reports it, which is no proof.
     settlement: Settlement | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-safe."""
+        """Returns the receipt as JSON-safe data."""
         return _plain(self)
 
 
 class FreedCost(NamedTuple):
-    """What swaps of an attempt took, or may take at most, which stays counted."""
+    """Cost of an attempt's swaps, or the most that they may take; caps still count it."""
 
-    # Network fees, and rent of own token accounts that stay.
+    # Network fees, and rent of the wallet's token accounts that stay open.
     lamports: str
     usd: str | None = None
     parts: CostParts | None = None
 
 
 class FreedReceipt(NamedTuple):
-    """Our record of an attempt that was freed: no payment was signed for it."""
+    """Our record of an attempt that was freed, because it signed no payment."""
 
     id: str
     url: str
     method: str
     at: int
-    # `abandoned`: its price and its key are free, and a swap that it signed may still land.
-    # `unpaid`: nothing more can come of it.
+    # `abandoned`: the price and the key are free again, but a swap of the attempt may still land.
+    # `unpaid`: no transaction of the attempt can still land.
     state: Literal["abandoned", "unpaid"]
     cost: FreedCost
-    # The swap that landed for it, if one did.
+    # The swap that landed for the attempt; None if none landed.
     swap: PaidSwap | None = None
 
     @property
     def payment(self) -> None:
-        """There is none."""
+        """Always None: a freed attempt has no payment."""
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-safe."""
+        """Returns the record as JSON-safe data."""
         return _plain(self)
 
 
 class ReceiptFilter(TypedDict, total=False):
-    """Which receipts to list; all that is given must hold."""
+    """Conditions on the receipts to list; a receipt must meet all of them."""
 
     state: ReceiptState
-    # As in a URL: with its port if that is not the scheme's own.
+    # As in a URL: with the port, unless it is the default port of the scheme.
     host: str
     pay_to: str
-    # The address of the mint that was paid in.
+    # The address of the payment's mint.
     mint: str
-    # From then on, and before then; milliseconds since the epoch.
+    # Only receipts from this time on; milliseconds since the epoch.
     since: int
+    # Only receipts before this time; milliseconds since the epoch.
     until: int
 
 
 def read_receipt(json: Mapping[str, Any]) -> Receipt:
-    """A receipt as journals of both languages have it; what a later version adds is left out."""
-    own = _own(json, Receipt._fields)
-    own["payment"] = PaidPayment(**_own(json["payment"], PaidPayment._fields))
-    own["cost"] = _read_cost(json["cost"])
-    if own.get("swap") is not None:
-        own["swap"] = _read_swap(json["swap"])
-    if own.get("settlement") is not None:
-        own["settlement"] = Settlement(**_own(json["settlement"], Settlement._fields))
-    return Receipt(**own)
+    """Reads a receipt from a journal of either language, without fields of later versions."""
+    fields = _known_fields(json, Receipt._fields)
+    fields["payment"] = PaidPayment(**_known_fields(json["payment"], PaidPayment._fields))
+    fields["cost"] = _read_cost(json["cost"])
+    if fields.get("swap") is not None:
+        fields["swap"] = _read_swap(json["swap"])
+    if fields.get("settlement") is not None:
+        fields["settlement"] = Settlement(**_known_fields(json["settlement"], Settlement._fields))
+    return Receipt(**fields)
 
 
 def _read_swap(json: Mapping[str, Any]) -> PaidSwap:
-    own = _own(json, PaidSwap._fields)
-    if own.get("relay_fee") is not None:
-        own["relay_fee"] = RelayFee(**_own(own["relay_fee"], RelayFee._fields))
-    return PaidSwap(**own)
+    fields = _known_fields(json, PaidSwap._fields)
+    if fields.get("relay_fee") is not None:
+        fields["relay_fee"] = RelayFee(**_known_fields(fields["relay_fee"], RelayFee._fields))
+    return PaidSwap(**fields)
 
 
 def _read_cost(json: Mapping[str, Any]) -> Cost:
-    own = _own(json, Cost._fields)
-    if own.get("parts") is not None:
-        own["parts"] = CostParts(**_own(own["parts"], CostParts._fields))
-    return Cost(**own)
+    fields = _known_fields(json, Cost._fields)
+    if fields.get("parts") is not None:
+        fields["parts"] = CostParts(**_known_fields(fields["parts"], CostParts._fields))
+    return Cost(**fields)
 
 
 def write(record: Any) -> dict[str, Any]:
-    """A record as journals of both languages have it."""
+    """Returns a record as the journals of both languages have it."""
     return _plain(record, camel)
 
 
-def _own(json: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    own = {snake(name): value for name, value in json.items()}
-    return {name: own[name] for name in names if name in own}
+def _known_fields(json: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    fields = {snake(name): value for name, value in json.items()}
+    return {name: fields[name] for name in names if name in fields}
 
 
 def _plain(record: Any, name_of: Callable[[str], str] = str) -> dict[str, Any]:
@@ -179,7 +182,7 @@ def _plain(record: Any, name_of: Callable[[str], str] = str) -> dict[str, Any]:
         if isinstance(value, tuple):
             plain[name_of(name)] = _plain(value, name_of)
         elif value is not None:
-            # Not `Mapping`, which is looked up by all that a type is made of.
+            # Not `Mapping`: a check against an abstract class is slow.
             is_mapping = isinstance(value, dict)
             plain[name_of(name)] = dict(cast("dict[str, Any]", value)) if is_mapping else value
     return plain

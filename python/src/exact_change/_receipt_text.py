@@ -1,4 +1,4 @@
-"""Receipts in words."""
+"""Formats receipts as text."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from ._base.network import SOLANA_DEVNET, SOLANA_MAINNET, SOLANA_TESTNET
 from ._base.token_text import amount_text, sol_text
 from ._receipt import Cost, FreedCost, FreedReceipt, PaidPayment, PaidSwap, Receipt
 
-# What Solana's explorer calls each cluster; its default is mainnet.
+# Names of the clusters in Solana's explorer; its default is mainnet.
 _CLUSTERS = {SOLANA_DEVNET: "devnet", SOLANA_TESTNET: "testnet"}
-# Whether the chain shows the payment, in words.
+# The state of a payment, in words.
 _STATES = {
     "pending": "pending: the chain has not decided yet",
     "settled": "settled",
@@ -22,9 +22,10 @@ _STATES = {
 
 
 def explorer_url(signature: str, network: str) -> str:
-    """Where Solana's explorer shows a transaction.
+    """Returns the URL at which Solana's explorer shows a transaction.
 
-    ``signature``: its first, base58. ``network``: CAIP-2 id of the cluster, as receipts have it.
+    ``signature`` is the transaction's first signature, base58. ``network`` is the CAIP-2 id of the
+    cluster, as receipts have it.
     """
     cluster = _CLUSTERS.get(network)
     query = "" if cluster is None else f"?cluster={cluster}"
@@ -32,9 +33,10 @@ def explorer_url(signature: str, network: str) -> str:
 
 
 def format_receipt(receipt: Receipt | FreedReceipt) -> str:
-    """A few lines of text, for a log or a person: what was paid for what, the swap, the cost.
+    """Returns a receipt as a few lines of text, for a log or a person.
 
-    Tokens that are not pinned stand by their mint.
+    The lines are the payment, the swap, the cost and the state. A token that is not pinned is named
+    by its mint.
 
     >>> print(format_receipt(receipt_of(response)))
     """
@@ -42,7 +44,7 @@ def format_receipt(receipt: Receipt | FreedReceipt) -> str:
     call = f"{receipt.method} {receipt.url}"
     lines = [f"Paid nothing for {call}" if payment is None else f"{_paid(payment)} for {call}"]
     if receipt.swap is not None:
-        # Jupiter swaps on mainnet alone.
+        # The receipt of a freed attempt names no network; Jupiter swaps on mainnet only.
         lines.append(_swapped(receipt.swap, SOLANA_MAINNET if payment is None else payment.network))
     lines.append(_cost(receipt.cost))
     signature = None if payment is None else payment.signature
@@ -59,9 +61,9 @@ def _paid(payment: PaidPayment) -> str:
 
 
 def _swapped(swap: PaidSwap, network: str) -> str:
-    given = amount_text(network, swap.input_mint, int(swap.in_amount))
-    got = amount_text(network, swap.output_mint, int(swap.out_amount))
-    return f"Swapped {given} into {got} ({swap.provider})"
+    sold = amount_text(network, swap.input_mint, int(swap.in_amount))
+    bought = amount_text(network, swap.output_mint, int(swap.out_amount))
+    return f"Swapped {sold} into {bought} ({swap.provider})"
 
 
 def _cost(cost: Cost | FreedCost) -> str:

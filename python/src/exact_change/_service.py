@@ -1,4 +1,4 @@
-"""A service by itself: what an HTTP service of this library answers, without a wallet's key."""
+"""Calls an HTTP service of this library, without a wallet's key."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ _PAY_NAMES = {
 }
 
 
-class _Asked:
-    """The operations, as steps."""
+class _Connection:
+    """The checked arguments of a service."""
 
     def __init__(
         self, api_url: str, api_key: str | None, headers: Mapping[str, str], timeout: float
@@ -67,39 +67,40 @@ class _Asked:
             self._headers.append(("authorization", f"Bearer {api_key}"))
 
     def over(self, http: HttpPort) -> RemoteTransport:
-        """Over some connections."""
+        """Returns the operations of the service over ``http``."""
         return RemoteTransport(
             Settings(self._base_url, self._headers, http, self._timeout_ms, system_runtime)
         )
 
 
-def _quote_asked(request: Mapping[str, Any]) -> dict[str, Any]:
-    given = check_names(request)
-    if "ui_amount" in given:
+def _quote_request(request: Mapping[str, Any]) -> dict[str, Any]:
+    values = check_names(request)
+    if "ui_amount" in values:
         raise refuse("ui_amount", "is not for a service. Give amount, in base units.")
-    asked = {_QUOTE_NAMES[name]: value for name, value in given.items()}
-    if "amount" in asked:
-        asked["amount"] = str(asked["amount"])
-    return asked
+    fields = {_QUOTE_NAMES[name]: value for name, value in values.items()}
+    if "amount" in fields:
+        fields["amount"] = str(fields["amount"])
+    return fields
 
 
-def _payment_asked(
+def _payment_request(
     payment_required: Any, wallet: str, options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    given = refuse_unknown(options, list(_PAY_NAMES))
+    values = refuse_unknown(options, list(_PAY_NAMES))
     return {
         "paymentRequired": dict(parts_of(payment_required)),
         "wallet": wallet,
-        **{_PAY_NAMES[name]: value for name, value in given.items() if value is not None},
+        **{_PAY_NAMES[name]: value for name, value in values.items() if value is not None},
     }
 
 
 class Service:
     """The service at an address, which must be https unless it is on this machine.
 
-    What it answers is a hint, held to the same shapes and turned into the same errors as in this
-    process; its own words are only ever under ``untrusted``. Calls that change nothing are tried up
-    to three times. ``Client(api_url=...)`` uses it.
+    The client trusts no answer: answers must have the shapes of this process, and failures become
+    the same errors. Text of the service is only under ``untrusted``. Calls that change nothing are
+    tried up to three times. ``timeout`` is in seconds, for one call with all its tries.
+    ``Client(api_url=...)`` uses it.
 
     Raises ``ConfigError`` (``invalid_option``) at once if an argument is wrong.
     """
@@ -114,7 +115,7 @@ class Service:
         http_transport: Any = None,
         trust_env: bool = False,
     ) -> None:
-        self._asked = _Asked(api_url, api_key, headers or {}, timeout)
+        self._connection = _Connection(api_url, api_key, headers or {}, timeout)
         self._make: Callable[[], ThreadHttp] = lambda: ThreadHttp(
             http_transport, lambda: thread_transport(trust_env)
         )
@@ -122,22 +123,25 @@ class Service:
         self._process = os.getpid()
 
     def quote(self, **request: Unpack[SwapRequest]) -> SwapQuote:
-        """Asks for a price."""
-        asked = _quote_asked(request)
-        return self._run(lambda remote, signal: remote.quote_as(asked, signal))
+        """Returns a quote for a swap."""
+        fields = _quote_request(request)
+        return self._run(lambda remote, signal: remote.quote_as(fields, signal))
 
     def build_swap(self, wallet: str, quote: SwapQuote) -> SwapTransaction:
-        """An unsigned transaction for a quote: judge it before it is signed."""
+        """Returns an unsigned transaction for a quote: judge it before you sign it."""
         return self._run(lambda remote, signal: remote.build_swap(wallet, quote, signal))
 
     def balance(self, wallet: str, mint: str | Sequence[str] | None = None) -> list[TokenBalance]:
-        """Balances of some mints (addresses or pinned symbols), or of all that a wallet holds."""
+        """Returns balances of some mints (addresses or pinned symbols), or of every held token."""
         mints = [mint] if isinstance(mint, str) else mint
         return self._run(lambda remote, signal: remote.balance(wallet, mints, signal))
 
     def parse_payment(self, payment_required: Any) -> ParsedPayment:
-        """The offers of a 402: a response of httpx or requests, or its ``url``, ``status``,
-        ``headers`` and ``body``."""
+        """Returns the offers of a 402.
+
+        It takes a response of httpx or requests, or its ``url``, ``status``, ``headers`` and
+        ``body``.
+        """
         return self._run(
             lambda remote, signal: remote.parse_payment(parts_of(payment_required), signal)
         )
@@ -145,15 +149,16 @@ class Service:
     def auto_pay(self, payment_required: Any, wallet: str, **options: Any) -> PaymentResult:
         """Plans a payment step by step, without a key: each answer says what to sign and send next.
 
-        ``options``: ``auto_swap``, ``limits`` (base units that the payment may cost, by mint),
-        ``swap_from``, ``slippage_bps``, ``swap_amount``, ``signed_swap`` and ``signed_payment``
-        (base64 of what the step before said to sign), ``idempotency_key``.
+        The options are ``auto_swap``, ``limits``, ``swap_from``, ``slippage_bps``, ``swap_amount``,
+        ``signed_swap``, ``signed_payment`` and ``idempotency_key``. ``limits`` are base units that
+        the payment may cost, by mint. ``signed_swap`` and ``signed_payment`` are base64 of the
+        signed transaction of the step before.
         """
-        asked = _payment_asked(payment_required, wallet, options)
-        return self._run(lambda remote, signal: remote.auto_pay(asked, signal))
+        fields = _payment_request(payment_required, wallet, options)
+        return self._run(lambda remote, signal: remote.auto_pay(fields, signal))
 
     def close(self) -> None:
-        """Closes its connections."""
+        """Closes the connections of this process."""
         if self._http is not None and self._process == os.getpid():
             threads.run(self._http.close())
 
@@ -172,11 +177,11 @@ class Service:
         if self._http is None or self._process != os.getpid():
             self._process, self._http = os.getpid(), self._make()
         signal = Signal()
-        return threads.run(ask(self._asked.over(self._http), signal), signal)
+        return threads.run(ask(self._connection.over(self._http), signal), signal)
 
 
 class AsyncService:
-    """As :class:`exact_change.Service`, on event loops of asyncio."""
+    """Calls a service as :class:`exact_change.Service` does, on event loops of asyncio."""
 
     def __init__(
         self,
@@ -188,7 +193,7 @@ class AsyncService:
         http_transport: Any = None,
         trust_env: bool = False,
     ) -> None:
-        self._asked = _Asked(api_url, api_key, headers or {}, timeout)
+        self._connection = _Connection(api_url, api_key, headers or {}, timeout)
         self._make: Callable[[], LoopHttp] = lambda: LoopHttp(
             http_transport, lambda: loop_transport(trust_env)
         )
@@ -197,9 +202,9 @@ class AsyncService:
         )
 
     async def quote(self, **request: Unpack[SwapRequest]) -> SwapQuote:
-        """Asks for a price."""
-        asked = _quote_asked(request)
-        return await self._run(lambda remote, signal: remote.quote_as(asked, signal))
+        """Returns a quote for a swap."""
+        fields = _quote_request(request)
+        return await self._run(lambda remote, signal: remote.quote_as(fields, signal))
 
     async def build_swap(self, wallet: str, quote: SwapQuote) -> SwapTransaction:
         """See :meth:`exact_change.Service.build_swap`."""
@@ -220,11 +225,11 @@ class AsyncService:
 
     async def auto_pay(self, payment_required: Any, wallet: str, **options: Any) -> PaymentResult:
         """See :meth:`exact_change.Service.auto_pay`."""
-        asked = _payment_asked(payment_required, wallet, options)
-        return await self._run(lambda remote, signal: remote.auto_pay(asked, signal))
+        fields = _payment_request(payment_required, wallet, options)
+        return await self._run(lambda remote, signal: remote.auto_pay(fields, signal))
 
     async def aclose(self) -> None:
-        """Closes its connections on this loop."""
+        """Closes the connections of this loop."""
         http = self._https.pop(asyncio.get_running_loop(), None)
         if http is not None:
             await loop_host().run(http.close())
@@ -246,4 +251,4 @@ class AsyncService:
         if http is None:
             http = self._https[loop] = self._make()
         signal = Signal()
-        return await loop_host().run(ask(self._asked.over(http), signal), signal)
+        return await loop_host().run(ask(self._connection.over(http), signal), signal)

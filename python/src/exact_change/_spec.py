@@ -1,4 +1,4 @@
-"""The tables of ``spec/``: what this library and the one in TypeScript both go by."""
+"""The tables of ``spec/``, which the Python and the TypeScript library share."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 _HERE = Path(__file__).parent
-# In a package they lie beside this file; in a clone, at its top.
+# Folders of the tables: in a package beside this file, in a clone at its top.
 _PLACES = (_HERE / "_spec", _HERE.parents[2] / "spec")
 
 
 @lru_cache(maxsize=None)
 def table(name: str) -> Any:
-    """The table of a name, parsed. What is read from it is not to be changed."""
+    """Returns a parsed table. All callers share the table, so do not change it."""
     for place in _PLACES:
         file = place / f"{name}.json"
         if file.is_file():

@@ -1,4 +1,4 @@
-"""One line of ours about each event, for a log."""
+"""Writes a line of text for each event to a log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ logger.addHandler(logging.NullHandler())
 
 
 def log_steps(events: Events, to: logging.Logger, network: str) -> None:
-    """Tells a logger each step of each call at ``DEBUG``."""
+    """Writes a line to a logger at ``DEBUG`` for each step of each call."""
 
     def tell(event: Event) -> None:
         to.debug("%s", line_of(event, network))
@@ -24,51 +24,52 @@ def log_steps(events: Events, to: logging.Logger, network: str) -> None:
 
 
 def line_of(event: Event, network: str) -> str:
-    """Of an address it has neither user nor query, and no key that is known.
+    """Returns the line of an event.
 
-    A seller's address may be one that only its buyer has.
+    It shows a URL without user and query, because the URL may be a secret of its buyer. It shows no
+    known key.
     """
     text = redact(_text_of(event.type, dict(event.details), network))
     return f"exact-change {event.id[:6]} {event.type}: {text}"
 
 
-def _text_of(type_: str, one: dict[str, Any], network: str) -> str:
+def _text_of(type_: str, details: dict[str, Any], network: str) -> str:
     def amount(mint: str, units: str, decimals: int | None = None) -> str:
-        return amount_text(network, one[mint], int(one[units]), decimals)
+        return amount_text(network, details[mint], int(details[units]), decimals)
 
     if type_ == "payment.required":
-        return f"{_call(one)} asks for payment (offers: {one['offers']})"
+        return f"{_call(details)} asks for payment (offers: {details['offers']})"
     if type_ == "payment.chosen":
-        return f"{amount('mint', 'amount', one['decimals'])} to {one['pay_to']}"
+        return f"{amount('mint', 'amount', details['decimals'])} to {details['pay_to']}"
     if type_ == "balance.checked":
         return f"can spend {amount('mint', 'available')} of {amount('mint', 'required')}"
     if type_ == "swap.quoted":
         most = amount("input_mint", "max_in_amount")
         return f"up to {most} for {amount('output_mint', 'min_out_amount')}"
     if type_ == "swap.confirmed":
-        given, got = amount("input_mint", "in_amount"), amount("output_mint", "out_amount")
-        return f"{given} into {got}, {one['signature']}"
+        sold, bought = amount("input_mint", "in_amount"), amount("output_mint", "out_amount")
+        return f"{sold} into {bought}, {details['signature']}"
     if type_ == "swap.failed":
-        return f"{one['code']}, {one['signature']}"
+        return f"{details['code']}, {details['signature']}"
     if type_ == "payment.signed":
-        height = one["last_valid_block_height"]
-        return f"{one['payer_signature']}, may land until block height {height}"
+        height = details["last_valid_block_height"]
+        return f"{details['payer_signature']}, may land until block height {height}"
     if type_ == "payment.sent":
-        return _call(one)
+        return _call(details)
     if type_ == "payment.answered":
-        return f"status {one['status']}"
+        return f"status {details['status']}"
     if type_ == "payment.settled":
-        return one["receipt"].payment.signature or ""
+        return details["receipt"].payment.signature or ""
     if type_ == "payment.unsettled":
         return "it can never land"
     if type_ == "payment.uncertain":
-        height = one["last_valid_block_height"]
-        return f"{one['code']}, the chain decides until block height {height}"
+        height = details["last_valid_block_height"]
+        return f"{details['code']}, the chain decides until block height {height}"
     if type_ == "payment.failed":
-        return f"{one['code']} (funds {one['funds']}): {one['message']}"
-    return str(one.get("message", one.get("signature", "")))
+        return f"{details['code']} (funds {details['funds']}): {details['message']}"
+    return str(details.get("message", details.get("signature", "")))
 
 
-def _call(one: dict[str, Any]) -> str:
-    url = parse_address(one["url"])
-    return f"{one['method']} {'' if url is None else url.origin + url.path}"
+def _call(details: dict[str, Any]) -> str:
+    url = parse_address(details["url"])
+    return f"{details['method']} {'' if url is None else url.origin + url.path}"

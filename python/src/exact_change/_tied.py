@@ -1,4 +1,4 @@
-"""Receipts, tied to the responses that they paid for."""
+"""Ties receipts to the responses that their payments bought."""
 
 from __future__ import annotations
 
@@ -14,35 +14,36 @@ from ._receipt import Receipt
 
 
 class LiveReceipt(Protocol):
-    """The receipt of a payment as it stands, and how to wait for its end."""
+    """The current receipt of a payment, and a way to wait until the chain has decided."""
 
     def read(self) -> Receipt:
-        """As it stands."""
+        """Returns the current receipt."""
         ...
 
     def settled(self, signal: Signal | None) -> Steps[Receipt]:
-        """Once the chain has decided.
+        """Waits until the chain has decided, and returns the receipt.
 
         Raises the signal's reason, or ``ConfigError`` (``client_closed``).
         """
         ...
 
 
-# By identity: responses of some clients are equal if their contents are.
+# Receipts by the identity of the response: in some libraries, responses with equal contents are
+# equal.
 _tied: dict[int, tuple[weakref.ref[Any], LiveReceipt]] = {}
 
 
 def tie_receipt(response: Any, receipt: LiveReceipt) -> None:
-    """Ties a receipt to the response that it paid for, for as long as that is there."""
+    """Ties a receipt to the response that its payment bought, as long as the response exists."""
     key = id(response)
-    forget = weakref.ref(response, lambda _: void(_tied.pop(key, None)))
-    _tied[key] = forget, receipt
+    reference = weakref.ref(response, lambda _: void(_tied.pop(key, None)))
+    _tied[key] = reference, receipt
 
 
 def receipt_of(response: object) -> Receipt | None:
-    """The receipt of the payment that a response cost, as it stands now.
+    """Returns the current receipt of the payment for a response; None if nothing was paid.
 
-    None if nothing was paid. Wait for the chain by ``client.settled(response)``.
+    To wait for the chain, call ``client.settled(response)``.
 
     >>> receipt_of(client.get("https://api.example.com/premium")).payment.ui_amount
     """
@@ -51,7 +52,10 @@ def receipt_of(response: object) -> Receipt | None:
 
 
 def settled_within(response: object, timeout: float | None) -> Steps[Receipt | None]:
-    """The receipt of a response once the chain has decided; ``timeout`` in seconds."""
+    """Waits until the chain has decided, and returns the receipt of a response.
+
+    None if nothing was paid. Raises ``TimeoutError`` after ``timeout`` seconds.
+    """
     live = _live(response)
     if live is None:
         return None

@@ -1,4 +1,4 @@
-"""What this library raises on purpose: what happened to the money, and what to do next."""
+"""The errors that this library raises on purpose. They tell the state of the money."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from ._base.redact import redact_error
 from ._base.text import clean_text
 from ._spec import table
 
-# What may have happened to the caller's money:
-# `untouched`: nothing of ours landed or can still land; `swapped`: tokens changed, nothing was
-# paid; `uncertain`: something that we signed left and may still land; `spent`: the payment landed.
+# State of the caller's money when an error was raised.
+# `untouched`: no transaction of ours landed or can still land. `swapped`: a swap landed, and
+# nothing was paid. `uncertain`: a transaction that we signed left this process and may still land.
+# `spent`: the payment landed on chain.
 Funds = Literal["untouched", "swapped", "uncertain", "spent"]
-# `never` helps nothing without a change, `same` presents the same bytes again, `fresh` starts over.
+# What a repeated call does. `never`: it fails again without a change. `same`: it presents the same
+# signed bytes again. `fresh`: it starts over.
 Retry = Literal["never", "same", "fresh"]
 ErrorCode = Literal[
     "invalid_option",
@@ -83,7 +85,7 @@ class Moved(NamedTuple):
     out_amount: str | None = None
 
     def to_dict(self) -> dict[str, str]:
-        """JSON-safe, without what is not known."""
+        """Returns the transaction as JSON-safe data, without unknown fields."""
         return {name: value for name, value in self._asdict().items() if value is not None}
 
 
@@ -99,10 +101,10 @@ class ExactChangeError(Exception):
     """
 
     code: ErrorCode
-    # The numbers that come with the code, in snake_case; JSON-safe.
+    # Details of the error, by its code; names in snake_case; JSON-safe.
     details: Mapping[str, Any]
     funds: Funds
-    # Every transaction of ours that landed; empty when `funds` is "untouched".
+    # Every transaction of ours that landed; empty if `funds` is "untouched".
     moved: tuple[Moved, ...]
     retry: Retry
     # Text from a seller or a service, cleaned and capped; never part of the message.
@@ -141,17 +143,17 @@ class ExactChangeError(Exception):
         return str(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-safe: no cause, no response."""
-        said = {
+        """Returns the error as JSON-safe data: no cause, no response."""
+        fields = {
             "name": type(self).__name__,
             "code": self.code,
             "message": self.message,
             "funds": self.funds,
-            "moved": [one.to_dict() for one in self.moved],
+            "moved": [transaction.to_dict() for transaction in self.moved],
             "retry": self.retry,
             "details": dict(self.details),
         }
-        return {**said, "untrusted": dict(self.untrusted)} if self.untrusted else said
+        return {**fields, "untrusted": dict(self.untrusted)} if self.untrusted else fields
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self.to_dict(),)
@@ -162,11 +164,11 @@ class ConfigError(ExactChangeError):
 
 
 class ProtocolError(ExactChangeError):
-    """What the seller sent cannot be read, or cannot be paid by this library."""
+    """This library cannot read or cannot pay the terms that the seller sent."""
 
 
 class PolicyError(ExactChangeError):
-    """The caller's own rules forbid it."""
+    """The caller's own policy forbids the payment or the swap."""
 
 
 class FundsError(ExactChangeError):
@@ -174,25 +176,25 @@ class FundsError(ExactChangeError):
 
 
 class QuoteError(ExactChangeError):
-    """No swap that is good enough."""
+    """No offered swap is acceptable."""
 
 
 class TransactionError(ExactChangeError):
-    """A transaction of ours could not be made, or did not land."""
+    """A transaction of ours could not be built or signed, or did not land."""
 
 
 class SettlementError(ExactChangeError):
-    """A signed payment left this process and its answer is not a success."""
+    """A signed payment left this process, and the seller's answer to it is not a success."""
 
 
 class TransportError(ExactChangeError):
-    """An RPC node, Jupiter or a service did not answer, or not properly."""
+    """An RPC node, Jupiter, a service or a journal did not answer, or not properly."""
 
 
 _CODES: dict[str, Any] = table("errors")["codes"]
 _CLASSES: dict[str, type[ExactChangeError]] = {
-    one.__name__: one
-    for one in (
+    class_.__name__: class_
+    for class_ in (
         *(ConfigError, ProtocolError, PolicyError, FundsError),
         *(QuoteError, TransactionError, SettlementError, TransportError),
     )
@@ -202,28 +204,30 @@ _CLASSES: dict[str, type[ExactChangeError]] = {
 def failure(
     code: ErrorCode, message: str, details: Mapping[str, Any] | None = None, **more: Any
 ) -> ExactChangeError:
-    """An error of the class that carries its code."""
+    """Creates an error of the class of its code."""
     return _CLASSES[_CODES[code]["class"]](code, message, details, **more)
 
 
 def is_code(error: object, *codes: ErrorCode) -> bool:
-    """Whether it is an error of ours with one of these codes."""
+    """Whether a value is an error of this library with one of these codes."""
     return isinstance(error, ExactChangeError) and error.code in codes
 
 
 def amended(
     error: ExactChangeError, moved: Sequence[Moved] = (), response: Any = None
 ) -> ExactChangeError:
-    """The same error with what became known further out. Everything else stays.
+    """Returns a copy of an error with facts that were not known when it was raised.
 
-    A copy, because one failure may be shared by calls of which only some have moved anything.
+    These are our transactions that had landed before it (``funds`` then says so), and the response
+    that led to it. A copy, because several calls may share a failure, and only some of them moved
+    anything.
     """
-    known = {one.signature for one in error.moved}
-    landed = [*(one for one in moved if one.signature not in known), *error.moved]
+    known = {entry.signature for entry in error.moved}
+    landed = [*(entry for entry in moved if entry.signature not in known), *error.moved]
     funds: Funds = error.funds
-    # What landed is known; what may still land outweighs it.
+    # A transaction that may still land outweighs transactions that landed.
     if funds not in ("uncertain", "spent") and landed:
-        funds = "spent" if any(one.kind == "payment" for one in landed) else "swapped"
+        funds = "spent" if any(entry.kind == "payment" for entry in landed) else "swapped"
     copy = type(error)(
         error.code,
         error.message,
@@ -238,20 +242,21 @@ def amended(
     return copy.with_traceback(error.__traceback__)
 
 
-def _restored(said: dict[str, Any]) -> ExactChangeError:
-    moved = [Moved(**one) for one in said["moved"]]
+def _restored(fields: dict[str, Any]) -> ExactChangeError:
+    """Returns a pickled error from the data of its ``to_dict``."""
+    moved = [Moved(**entry) for entry in fields["moved"]]
     return failure(
-        said["code"],
-        said["message"],
-        said["details"],
-        funds=said["funds"],
+        fields["code"],
+        fields["message"],
+        fields["details"],
+        funds=fields["funds"],
         moved=moved,
-        retry=said["retry"],
-        untrusted=said.get("untrusted"),
+        retry=fields["retry"],
+        untrusted=fields.get("untrusted"),
     )
 
 
 def wire_details(error: ExactChangeError) -> dict[str, Any]:
-    """The details as JSON that goes out has them."""
+    """Returns the details of an error with the field names of the JSON that is sent."""
     details: dict[str, Any] = camel_keys(dict(error.details))
     return details

@@ -1,4 +1,4 @@
-"""Checks webhooks at their receiver. Needs nothing but this module and its tables."""
+"""Checks webhooks at their receiver."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ _HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 
 
 class Headers(Protocol):
-    """Names and values, as mappings and the messages of ``http.server`` have them."""
+    """Headers with an ``items`` method, such as mappings and the messages of ``http.server``."""
 
     def items(self) -> Iterable[tuple[str, Any]]: ...
 
 
 class WebhookEvent(NamedTuple):
-    """What happened to a payment, or to a swap for one."""
+    """An event of a payment, or of a swap for a payment."""
 
-    # The same if it is told again.
+    # A repeated delivery has the same id.
     id: str
     type: WebhookEventName
-    # When it was put on record, in ISO 8601.
+    # When the event was put on record, in ISO 8601.
     timestamp: str
-    # As it came: names in camelCase, amounts as decimal strings of base units.
+    # The data as they came: names in camelCase, amounts as decimal strings of base units.
     data: Mapping[str, Any]
 
 
@@ -61,23 +61,25 @@ def verify(
     tolerance_seconds: int = 300,
     now: float | None = None,
 ) -> WebhookEvent:
-    """Checks that a webhook is of now and from a sender that knows its secret, and reads it.
+    """Checks that a webhook's sender knows the secret, and that it is recent; returns the event.
 
-    Answer 2xx only when it has returned, and you have the event on record: by its ``id``. ``body``:
-    as it came, before it was parsed. ``secret``: what ``register`` gave; or several ``secrets``,
-    while one takes the place of another. ``tolerance_seconds``: how far the message's time may be
-    from ours. ``now``: milliseconds since the epoch; default the system's clock.
+    Answer 2xx only after you have put the event on record by its ``id``. A repeated delivery has
+    the same ``id``. ``body`` is the unparsed body of the request, as text or bytes. ``secret`` is
+    the secret of the endpoint, from ``register``; or give several ``secrets``, while a new secret
+    replaces an old secret. ``tolerance_seconds`` are the seconds by which the message's time may
+    differ from ``now``, either way. ``now`` is in milliseconds since the epoch; default: the
+    system's clock.
 
     Raises ``TransportError`` (``invalid_response``, ``details["service"]`` is ``webhook``) if the
-    message is not to be trusted, or of no known kind: answer that with 400. Raises ``ConfigError``
+    message cannot be trusted, or its kind is unknown: answer it with 400. Raises ``ConfigError``
     (``invalid_option``) if the arguments are wrong.
 
     >>> event = verify(secret=secret, headers=request.headers, body=await request.body())
     >>> if event.type == "payment.settled":
     ...     print(event.data["signature"])
     """
-    given: object = tolerance_seconds
-    if not is_integer(given) or not 0 <= given <= _MAX_TOLERANCE_SECONDS:
+    tolerance: object = tolerance_seconds
+    if not is_integer(tolerance) or not 0 <= tolerance <= _MAX_TOLERANCE_SECONDS:
         most = _MAX_TOLERANCE_SECONDS
         raise refuse("tolerance_seconds", f"must be a whole number from 0 to {most}.")
     moment: object = system_runtime.now() if now is None else now
@@ -96,6 +98,7 @@ def verify(
     return _verified(message, body, keys, tolerance_seconds, moment)
 
 
+# What is wrong with a header that has not its shape.
 _LACKS = {
     "webhook-id": "webhook-id is no id of an event",
     "webhook-timestamp": "webhook-timestamp is no time in seconds",
@@ -118,19 +121,22 @@ def _verified(
         raise _unverified("webhook-timestamp is in the future: set the clocks of both sides")
     data = _bytes_of(body)
     signatures = headers["webhook-signature"].split(" ")
-    # All with all, so that time tells nothing of which.
-    known = [
-        hmac.compare_digest(one.encode(), _signature_of(key, f"{id_}.{timestamp}.", data))
+    # Compare every pair, so that the time does not show which secret or signature matched.
+    matches = [
+        hmac.compare_digest(signature.encode(), _signature_of(key, f"{id_}.{timestamp}.", data))
         for key in keys
-        for one in signatures
+        for signature in signatures
     ]
-    if not any(known):
+    if not any(matches):
         raise _unverified("no signature is of this body and a secret that is known here")
     return _read_event(id_, data)
 
 
 def _signature_of(key: bytes, head: str, data: bytes) -> bytes:
-    """The HMAC of its id, its second and its body, as Standard Webhooks have it (``v1``)."""
+    """Returns the signature of a message, as in Standard Webhooks (version ``v1``).
+
+    It is the HMAC of the message's id, time in seconds and body.
+    """
     digest = hmac.new(key, head.encode() + data, hashlib.sha256).digest()
     return b"v1," + base64.b64encode(digest)
 
@@ -139,21 +145,22 @@ def _read_secrets(secret: object, secrets: object) -> list[bytes]:
     if (secret is None) == (secrets is None):
         raise refuse("secret", "must be given, or else secrets.")
     option = "secret" if secrets is None else "secrets"
-    every: object = [secret] if secrets is None else secrets
-    given = list(cast("tuple[object, ...]", every)) if isinstance(every, tuple) else every
+    value: object = [secret] if secrets is None else secrets
+    given = list(cast("tuple[object, ...]", value)) if isinstance(value, tuple) else value
     if not is_list(given) or not 1 <= len(given) <= _MAX_SECRETS:
         raise refuse(option, f"must be a list of 1 to {_MAX_SECRETS} secrets.")
-    keys = [_key_of(one) for one in given]
-    found = [key for key in keys if key is not None]
-    if len(found) < len(keys):
+    keys = [_key_of(text) for text in given]
+    valid = [key for key in keys if key is not None]
+    if len(valid) < len(keys):
         raise refuse(
             option,
             "must be whsec_ and the base64 of 24 to 64 bytes, as register gave it.",
         )
-    return found
+    return valid
 
 
 def _key_of(secret: object) -> bytes | None:
+    """Returns the key of a secret; None if Standard Webhooks do not allow the secret."""
     if not isinstance(secret, str) or len(secret) > _MAX_SECRET:
         return None
     text = secret[len(_PREFIX) :] if secret.startswith(_PREFIX) else secret
@@ -161,12 +168,12 @@ def _key_of(secret: object) -> bytes | None:
         key = base64.b64decode(text.encode("ascii"), validate=True)
     except (binascii.Error, UnicodeEncodeError):
         return None
-    is_one = base64.b64encode(key).decode() == text
-    return key if is_one and _MIN_KEY_BYTES <= len(key) <= _MAX_KEY_BYTES else None
+    is_canonical = base64.b64encode(key).decode() == text
+    return key if is_canonical and _MIN_KEY_BYTES <= len(key) <= _MAX_KEY_BYTES else None
 
 
 def _header(headers: Headers, name: str, shape: Mapping[str, Any]) -> str:
-    """Reads one header; what is missing, or there twice, is refused."""
+    """Reads a header. It raises if the header is missing or there twice."""
     get_list: Any = getattr(headers, "get_list", None)
     values: list[Any]
     if callable(get_list):
@@ -192,7 +199,7 @@ def _bytes_of(body: str | bytes) -> bytes:
     if size > _spec["maxBodyBytes"]:
         raise _unverified("the body is larger than any that is sent")
     if isinstance(body, str):
-        # What has no UTF-8 would be signed as if it were another character.
+        # A lone surrogate has no UTF-8, so it would be signed as another character.
         if _HALF_CHARACTER.search(body) is not None:
             raise _unverified("the body is no UTF-8")
         return body.encode()
@@ -232,7 +239,7 @@ def _has_shape(value: object, shape: Mapping[str, Any]) -> bool:
     if not isinstance(value, str) or utf16_length(value) > shape["maxLength"]:
         return False
     pattern = shape.get("pattern")
-    # Of the whole text, in what every dialect of expressions has.
+    # The pattern matches the whole text. It uses only syntax that every dialect of expressions has.
     return pattern is None or re.fullmatch(pattern[1:-1], value) is not None
 
 

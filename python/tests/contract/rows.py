@@ -1,4 +1,4 @@
-"""What rows of several files say, as this library has it."""
+"""Converts rows of several vector files to the types of this library."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ DECODERS = (jupiter_decoder,)
 
 def instruction_of(row: Mapping[str, Any]) -> Instruction:
     accounts = [
-        AccountMeta(one["address"], one["signer"], one["writable"]) for one in row["accounts"]
+        AccountMeta(account["address"], account["signer"], account["writable"])
+        for account in row["accounts"]
     ]
     return Instruction(row["program"], accounts, data(row["data"]))
 
@@ -36,7 +37,7 @@ def expected_of(row: Mapping[str, Any]) -> SwapExpectation:
 
 
 def relay_of(row: Mapping[str, Any]) -> Relay | None:
-    """What pays for the swap of a row, if the wallet does not."""
+    """Returns the relayer that pays for the swap of a row; None if the wallet pays."""
     relay = row.get("relay")
     if relay is None:
         return None

@@ -15,7 +15,7 @@ def text(amount: int | None) -> str | None:
     return None if amount is None else str(amount)
 
 
-def test_amounts_are_read_and_written_as_in_typescript() -> None:
+def test_reads_and_writes_amounts_as_typescript_does() -> None:
     for row in of("amounts", "parseAmount"):
         assert text(parse_amount(row["in"])) == row["out"], row
     for row in of("amounts", "parseUiAmount"):
@@ -26,7 +26,7 @@ def test_amounts_are_read_and_written_as_in_typescript() -> None:
         assert text(ceil_div(int(row["in"]), int(row["by"]))) == row["out"], row
 
 
-def test_strict_json_is_read_and_echoed_as_in_typescript() -> None:
+def test_reads_and_echoes_strict_json_as_typescript_does() -> None:
     for row in vectors("json"):
         read = read_json(row["in"])
         if "refused" in row:
@@ -53,17 +53,17 @@ def test_strict_json_is_read_and_echoed_as_in_typescript() -> None:
         (0.000001, "0.000001"),
     ],
 )
-def test_a_number_is_written_as_javascript_writes_it(value: float, written: str) -> None:
+def test_writes_a_number_as_javascript_does(value: float, written: str) -> None:
     assert js_number(value) == written
     assert float(written) == value
 
 
-def test_text_of_others_is_cleaned_as_in_typescript() -> None:
+def test_cleans_foreign_text_as_typescript_does() -> None:
     for row in of("text", "cleanText"):
         assert clean_text(row["in"]) == row["out"], row
 
 
-def test_secrets_are_hidden_as_in_typescript() -> None:
+def test_hides_secrets_as_typescript_does() -> None:
     (secrets,) = of("text", "secrets")
     hide_key(secrets["in"]["key"])
     hide_address(secrets["in"]["address"])

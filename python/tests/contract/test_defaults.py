@@ -1,4 +1,4 @@
-"""What holds without an option holds in TypeScript too, whichever language wrote it down."""
+"""Defaults of options, which both languages share."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ CONFIG = parse_options({"wallet_seed": bytes(32), "relayer": RELAYER})
 
 
 def texts(value: Any) -> Any:
-    """With numbers as text: TypeScript's large integers are that in JSON."""
+    """Returns a value with its integers as text, because a bigint of TypeScript is text in JSON."""
     if isinstance(value, Mapping):
-        return {key: texts(one) for key, one in value.items()}
+        return {key: texts(entry) for key, entry in value.items()}
     if isinstance(value, list):
-        return [texts(one) for one in value]
+        return [texts(entry) for entry in value]
     return str(value) if type(value) is int else value
 
 
-def test_a_client_has_the_defaults_of_typescript() -> None:
-    had = {name: texts(plain(getattr(CONFIG, snake(name)))) for name in DEFAULTS["client"]}
-    assert had["relayer"].pop("url") == RELAYER["url"]
-    assert had == texts(DEFAULTS["client"])
+def test_gives_a_client_the_defaults_of_typescript() -> None:
+    defaults = {name: texts(plain(getattr(CONFIG, snake(name)))) for name in DEFAULTS["client"]}
+    assert defaults["relayer"].pop("url") == RELAYER["url"]
+    assert defaults == texts(DEFAULTS["client"])
 
 
-def test_a_policy_has_the_defaults_of_typescript() -> None:
+def test_gives_a_policy_the_defaults_of_typescript() -> None:
     rules: Any = texts(plain(CONFIG.policy))
     rules.update(rules.pop("caps"))
     wanted: Any = texts(DEFAULTS["policy"])
@@ -40,6 +40,6 @@ def test_a_policy_has_the_defaults_of_typescript() -> None:
     assert rules == wanted
 
 
-def test_periods_are_those_of_typescript() -> None:
-    # JSON has no absence: no window is for ever.
+def test_has_the_periods_of_typescript() -> None:
+    # JSON leaves out the period without a window, "total".
     assert {**DEFAULTS["periods"], "total": None} == PERIODS

@@ -1,4 +1,4 @@
-"""No vector that only TypeScript reads."""
+"""Tests of this folder read every vector, so TypeScript reads none alone."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ NAMES = sorted(path.stem for path in VECTORS.glob("*.jsonl"))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_all_kinds_of_rows_are_read(name: str) -> None:
+def test_reads_every_kind_of_row_of_a_file(name: str) -> None:
     if re.search(rf'\bvectors\(\s*"{name}"', TESTS) is not None:
         return
     for kind in {row["of"] for row in vectors(name)}:
         assert re.search(rf'\bof\(\s*"{name}",\s*"{kind}"', TESTS) is not None, kind
 
 
-def test_there_are_thousands() -> None:
+def test_has_thousands_of_rows() -> None:
     assert sum(len(vectors(name)) for name in NAMES) > 5_000

@@ -22,11 +22,11 @@ from .rows import DECODERS, expected_of, instruction_of
 
 
 class Simulated(Exception):
-    """The static stages are over: from here on the transaction would be run."""
+    """Raised in place of a simulation, after the static rules have passed."""
 
 
 class World:
-    """A chain that stands still."""
+    """A chain with fixed accounts."""
 
     def __init__(self, row: Mapping[str, Any], changed: Mapping[str, Any]) -> None:
         self._row = row
@@ -39,10 +39,10 @@ class World:
         min_slot: int | None = None,
         signal: Signal | None = None,
     ) -> Steps[Accounts]:
-        found = (self._accounts.get(one) for one in addresses)
+        found = (self._accounts.get(address) for address in addresses)
         accounts = [
-            None if one is None else Account(one["owner"], int(one["lamports"]), data(one["data"]))
-            for one in found
+            None if row is None else Account(row["owner"], int(row["lamports"]), data(row["data"]))
+            for row in found
         ]
         return done(Accounts(int(self._row["slot"]), accounts))
 
@@ -61,7 +61,7 @@ class World:
         raise Simulated
 
 
-def verdict_on(world: World, transaction: object, terms: Mapping[str, Any]) -> str | None:
+def broken_rule(world: World, transaction: object, terms: Mapping[str, Any]) -> str | None:
     bounds = SwapBounds(
         terms["inputMint"],
         terms["outputMint"],
@@ -69,20 +69,20 @@ def verdict_on(world: World, transaction: object, terms: Mapping[str, Any]) -> s
         int(terms["minOut"]),
         terms["slippageBps"],
     )
-    judged = Inspection(world, terms["wallet"], bounds, DECODERS, int(terms["maxPriorityFee"]))
+    inspection = Inspection(world, terms["wallet"], bounds, DECODERS, int(terms["maxPriorityFee"]))
     try:
-        threads.run(judged.run(transaction))
+        threads.run(inspection.run(transaction))
     except Simulated:
         return None
     except ExactChangeError as error:
         assert error.code == "account_unusable"
         reason: str = error.details["reason"]
         return reason
-    assert judged.broken is not None
-    return judged.broken.id
+    assert inspection.broken is not None
+    return inspection.broken.id
 
 
-def test_every_transaction_of_the_corpus_meets_the_rule_that_typescript_names() -> None:
+def test_names_the_rule_of_typescript_for_every_transaction_of_the_corpus() -> None:
     (world,) = of("firewall", "world")
     agreed = [row["terms"] for row in of("firewall", "agreed")]
     known: list[bytes] = []
@@ -91,17 +91,17 @@ def test_every_transaction_of_the_corpus_meets_the_rule_that_typescript_names() 
         if "bytes" in row:
             transaction = piece(row["bytes"], known)
         chain = World(world, row.get("changed", {}))
-        assert verdict_on(chain, transaction, agreed[row["agreed"]]) == row["out"], row["id"]
+        assert broken_rule(chain, transaction, agreed[row["agreed"]]) == row["out"], row["id"]
 
 
-def test_what_is_no_transaction_is_refused() -> None:
+def test_refuses_a_value_that_is_no_transaction() -> None:
     (world,) = of("firewall", "world")
     terms = next(of("firewall", "agreed"))["terms"]
-    for nothing in (None, 7, "", b"", b"\0" * 5_000, "A" * 9_000, [1, 2]):
-        assert verdict_on(World(world, {}), nothing, terms) == "transaction_encoding"
+    for value in (None, 7, "", b"", b"\0" * 5_000, "A" * 9_000, [1, 2]):
+        assert broken_rule(World(world, {}), value, terms) == "transaction_encoding"
 
 
-def test_every_instruction_of_the_corpus_meets_the_rule_that_typescript_names() -> None:
+def test_names_the_rule_of_typescript_for_every_instruction_of_the_corpus() -> None:
     for row in of("firewall", "instruction"):
         expected = expected_of(row["expected"])
         subject = swap_subject(instruction_of(row["instruction"]), expected)
@@ -109,7 +109,7 @@ def test_every_instruction_of_the_corpus_meets_the_rule_that_typescript_names() 
         assert (broken and broken.id) == row["out"], row["id"]
 
 
-def test_what_programs_call_inside_is_judged_as_in_typescript() -> None:
+def test_judges_inner_instructions_as_typescript_does() -> None:
     for row in vectors("inner"):
         try:
             inner = read_inner([{"index": 3, "instructions": row["in"]}])
@@ -118,10 +118,17 @@ def test_what_programs_call_inside_is_judged_as_in_typescript() -> None:
             continue
         assert "refused" not in row, row
         assert [
-            (one.outer, one.program, one.name, list(one.addresses), one.creates) for one in inner
+            (call.outer, call.program, call.name, list(call.addresses), call.creates)
+            for call in inner
         ] == [
-            (one["outer"], one["program"], one.get("name"), one["addresses"], one.get("creates"))
-            for one in row["inner"]
+            (
+                call["outer"],
+                call["program"],
+                call.get("name"),
+                call["addresses"],
+                call.get("creates"),
+            )
+            for call in row["inner"]
         ]
         broken = broken_by(INNER_RULES, InnerSubject(inner, 3, row["wallet"], row["own"]))
         assert (broken and broken.id) == row["out"], row

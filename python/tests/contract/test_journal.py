@@ -58,8 +58,8 @@ def answer(store: AttemptStore, row: dict[str, Any]) -> Any:
         return released is not None
     owner = Owner(row["owner"]["wallet"], row["owner"]["network"])
     if call == "used":
-        return [str(one) for one in store.used(owner, caps, row["now"])]
-    return [one["id"] for one in store.similar(owner, row["fingerprint"], row.get("key"))]
+        return [str(used) for used in store.used(owner, caps, row["now"])]
+    return [found["id"] for found in store.similar(owner, row["fingerprint"], row.get("key"))]
 
 
 def shown(block: CapBlock | None) -> Any:
@@ -69,7 +69,7 @@ def shown(block: CapBlock | None) -> Any:
     return {"cap": {**cap, "limit": str(cap["limit"])}, "used": str(block.used)}
 
 
-def test_a_store_answers_call_by_call_as_in_typescript() -> None:
+def test_answers_each_call_of_an_attempt_store_as_typescript_does() -> None:
     for row in vectors("stores"):
         store = AttemptStore()
         for call in row["calls"]:
@@ -81,7 +81,7 @@ def test_a_store_answers_call_by_call_as_in_typescript() -> None:
             assert out == call["out"], call
 
 
-def test_a_balance_changes_step_by_step_as_in_typescript() -> None:
+def test_changes_a_balance_step_by_step_as_typescript_does() -> None:
     for row in vectors("balances"):
         balance = AccountBalance()
         for step in row["steps"]:
@@ -103,7 +103,7 @@ def test_a_balance_changes_step_by_step_as_in_typescript() -> None:
         assert balance_of(row["out"]) == balance
 
 
-def test_what_is_an_attempt_is_judged_as_in_typescript() -> None:
+def test_recognizes_an_attempt_as_typescript_does() -> None:
     for row in vectors("attempts"):
         assert is_attempt(row["in"]) == row["out"], row["in"]
 
@@ -112,8 +112,8 @@ MOMENTS = st.one_of(st.integers(0, 10_000), st.integers(0, 100 * 86_400_000))
 
 
 @given(st.lists(MOMENTS, min_size=1, max_size=400), st.lists(MOMENTS, max_size=20))
-def test_what_left_counts_for_the_whole_of_a_window(ats: list[int], begins: list[int]) -> None:
-    """However old it is, in whatever order it came, and whatever is put together."""
+def test_counts_every_expense_for_its_whole_window(ats: list[int], begins: list[int]) -> None:
+    """Old sums are merged, and expenses come in any order; neither may lower a total."""
     sums = SpentSums()
     for at in ats:
         sums.add(at, 1)

@@ -1,4 +1,4 @@
-"""Journals as both languages keep them."""
+"""Journal files and rows, which both languages read and write alike."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def no_recall(_place: int) -> Attempt:
 
 
 def read(path: Path, content: bytes) -> Any:
-    """The end of a file with some content."""
+    """Returns the end of a journal file with this content."""
     path.write_bytes(content)
     me = Me("0" * 32, {})
     file = open_file(str(path))
@@ -45,23 +45,25 @@ def read(path: Path, content: bytes) -> Any:
         file.close()
 
 
-def said(state: State, now: int) -> Any:
-    """All that a journal says."""
+def contents_of(state: State, now: int) -> Any:
+    """Returns the whole content of a journal as JSON."""
     return {
         "attempts": [
-            [[one.attempt["id"], one.attempt["state"]] for one in state.attempts.attempts(owner)]
+            [[row.attempt["id"], row.attempt["state"]] for row in state.attempts.attempts(owner)]
             for owner in OWNERS
         ],
-        "used": [[str(one) for one in state.attempts.used(owner, CAPS, now)] for owner in OWNERS],
+        "used": [[str(used) for used in state.attempts.used(owner, CAPS, now)] for owner in OWNERS],
         "found": [
-            [one["id"] for one in state.attempts.similar(owner, "f1", None)] for owner in OWNERS
+            [attempt["id"] for attempt in state.attempts.similar(owner, "f1", None)]
+            for owner in OWNERS
         ],
         "claims": [[id_, sorted(by)] for id_, by in state.claims.items()],
-        "locks": [list(one) for one in state.locks.items()],
-        "counts": [list(one) for one in state.counts.items()],
+        "locks": [list(lock) for lock in state.locks.items()],
+        "counts": [list(count) for count in state.counts.items()],
         "seats": list(state.seats),
         "balances": [
-            [*owner, account, balance_json(one)] for (owner, account), one in state.balances.items()
+            [*owner, account, balance_json(balance)]
+            for (owner, account), balance in state.balances.items()
         ],
         "history": state.history,
         "sealedBy": state.sealed_by,
@@ -69,12 +71,12 @@ def said(state: State, now: int) -> Any:
     }
 
 
-def test_a_file_says_the_same_in_both_languages_whatever_became_of_it(tmp_path: Path) -> None:
+def test_reads_an_intact_or_damaged_file_as_typescript_does(tmp_path: Path) -> None:
     ends = {"damage": 0, "end": 0}
     for row in of("journals", "file"):
         try:
             tail = read(tmp_path / "journal", data(row["bytes"]))
-            found: Any = {"end": tail.end, "says": said(tail.state, row["now"])}
+            found: Any = {"end": tail.end, "says": contents_of(tail.state, row["now"])}
         except Damage as damage:
             found = {"damage": damage.offset}
         assert found == row["out"]
@@ -82,7 +84,7 @@ def test_a_file_says_the_same_in_both_languages_whatever_became_of_it(tmp_path: 
     assert min(ends.values()) > 40, ends
 
 
-def test_a_file_is_written_anew_with_the_same_lines(tmp_path: Path) -> None:
+def test_rewrites_a_file_with_the_lines_of_typescript(tmp_path: Path) -> None:
     for row in of("journals", "anew"):
         state = read(tmp_path / "journal", data(row["bytes"])).state
         snapshot = snapshot_of(state, row["now"])
@@ -91,7 +93,7 @@ def test_a_file_is_written_anew_with_the_same_lines(tmp_path: Path) -> None:
         assert json.loads(json.dumps(lines)) == row["out"]
 
 
-def test_lines_are_the_same_bytes(tmp_path: Path) -> None:
+def test_writes_and_reads_a_line_byte_for_byte_as_typescript_does(tmp_path: Path) -> None:
     for row in of("journals", "line"):
         line = encode_line(row["after"], row["json"])
         assert line == data(row["bytes"])
@@ -108,7 +110,7 @@ def test_lines_are_the_same_bytes(tmp_path: Path) -> None:
     assert header is not None and (header.version, header.length, header.whole) == (2, 82, 89)
 
 
-def test_rows_of_postgres_are_the_same() -> None:
+def test_writes_the_postgres_rows_of_typescript() -> None:
     for row in of("journals", "names"):
         text = row["text"]
         assert digest(text, "x") == row["digest"]
@@ -122,18 +124,18 @@ def test_rows_of_postgres_are_the_same() -> None:
             json.loads(row["columns"][-1]),
         ]
         assert record == row["columns"][-1]
-        asked = [(cap, taken_of(cap, attempt)) for cap in map(cap_of, row["caps"])]
-        values: list[Any] = cap_values(asked, attempt["at"])
+        amounts = [(cap, taken_of(cap, attempt)) for cap in map(cap_of, row["caps"])]
+        values: list[Any] = cap_values(amounts, attempt["at"])
         never = float("-inf")
-        shown = [["never" if one == never else one for one in each] for each in values]
+        shown = [["never" if cell == never else cell for cell in column] for column in values]
         assert shown == row["values"]
 
 
-def test_changes_of_attempts_are_told_with_the_same_events() -> None:
+def test_reports_a_change_of_an_attempt_with_the_events_of_typescript() -> None:
     for row in of("journals", "events"):
         before = copy_of(row["before"])
         after = copy_of(row["after"]) if "after" in row else None
         found = events_of(before, after, row["now"])
-        assert [{**one, "timestamp": ""} for one in found] == [
-            {**one, "timestamp": ""} for one in row["out"]
+        assert [{**event, "timestamp": ""} for event in found] == [
+            {**event, "timestamp": ""} for event in row["out"]
         ]

@@ -49,13 +49,13 @@ NAMES = {
 
 
 def spelled(text: str) -> str:
-    """A sentence of TypeScript with the options as they are called here."""
-    for name, own in NAMES.items():
-        text = text.replace(name, own)
+    """Returns a sentence of TypeScript with the option names of Python."""
+    for camel, snake in NAMES.items():
+        text = text.replace(camel, snake)
     return text
 
 
-def test_costs_and_caps_are_those_of_typescript() -> None:
+def test_computes_costs_and_caps_as_typescript_does() -> None:
     for row in vectors("costs"):
         if "attempt" not in row:
             continue
@@ -69,7 +69,7 @@ def test_costs_and_caps_are_those_of_typescript() -> None:
                 row["refusal"]["code"],
                 spelled(row["refusal"]["message"]),
             )
-            details = {name: spelled(said) for name, said in row["refusal"]["details"].items()}
+            details = {name: spelled(text) for name, text in row["refusal"]["details"].items()}
             assert wire_details(refusal) == details
         else:
             assert refusal is None
@@ -89,7 +89,7 @@ def test_costs_and_caps_are_those_of_typescript() -> None:
         assert swap_cost_after(swapped, row["outcome"]) == row["after"]
 
 
-def test_lists_are_held_to_as_in_typescript() -> None:
+def test_applies_allow_and_deny_lists_as_typescript_does() -> None:
     for row in vectors("costs"):
         if "offer" in row:
             offer = row["offer"]
@@ -112,14 +112,14 @@ def read(reader: Any, host: str) -> str | None:
     return found
 
 
-def test_hosts_are_read_as_in_typescript() -> None:
+def test_reads_hosts_as_typescript_does() -> None:
     for row in of("text", "host"):
         assert read(read_host, row["in"]) == row["out"], row
     for row in of("text", "listedHost"):
         assert read(read_listed_host, row["in"]) == row["out"], row
 
 
-def test_a_payment_may_take_the_whole_of_a_cap_and_no_more() -> None:
+def test_allows_a_payment_of_a_whole_cap_and_refuses_more() -> None:
     def refused(micro_usd: int) -> bool:
         spend = {"host": "b.test", "payTo": "payee", "mint": "mint", "amount": "1"}
         return check_payment(POLICY.caps, {**spend, "microUsd": str(micro_usd)}) is not None

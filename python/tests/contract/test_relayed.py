@@ -1,4 +1,4 @@
-"""What a relayer is asked and answers, swaps that it paid for, and what binds a swap by name."""
+"""Calls of a relayer, outcomes of swaps that it paid for, and quotes within an approved price."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ KNOWN = RelayerFacts(
 
 
 class Canned:
-    """Answers in order."""
+    """An HTTP client that gives prepared answers in order."""
 
     def __init__(self, answers: Any) -> None:
         self.answers = answers
@@ -51,7 +51,7 @@ class Canned:
             "type": headers["content-type"],
             "body": request.body.decode(),
         }
-        self.seen.append({name: one for name, one in seen.items() if one is not None})
+        self.seen.append({name: value for name, value in seen.items() if value is not None})
         status, body, *wait = self.answers[len(self.seen) - 1]
         if len(body) > request.max_body:
             raise TooLongError
@@ -69,7 +69,7 @@ def outcome(steps: Steps[Any]) -> dict[str, Any]:
         return {"refused": error.code, "details": camel_keys(dict(error.details))}
 
 
-def test_a_relayer_is_asked_byte_for_byte_and_read_as_in_typescript() -> None:
+def test_sends_the_bytes_of_typescript_to_a_relayer_and_reads_its_answer_alike() -> None:
     for row in of("relayed", "call"):
         http = Canned(row["answers"])
         key = "key" if len(row["answers"]) > 1 else None
@@ -90,12 +90,17 @@ def test_a_relayer_is_asked_byte_for_byte_and_read_as_in_typescript() -> None:
 def landed_of(row: Mapping[str, Any]) -> LandedTransaction:
     changes = [
         TokenBalanceChange(
-            one["account"], one["mint"], one["owner"], int(one["before"]), int(one["after"])
+            change["account"],
+            change["mint"],
+            change["owner"],
+            int(change["before"]),
+            int(change["after"]),
         )
-        for one in row["tokenChanges"]
+        for change in row["tokenChanges"]
     ]
     lamports = {
-        account: (int(one["before"]), int(one["after"])) for account, one in row["lamports"].items()
+        account: (int(change["before"]), int(change["after"]))
+        for account, change in row["lamports"].items()
     }
     return LandedTransaction(
         row["slot"],
@@ -108,8 +113,8 @@ def landed_of(row: Mapping[str, Any]) -> LandedTransaction:
     )
 
 
-def test_swaps_that_landed_took_what_they_took_in_typescript() -> None:
-    """Also those that a relayer paid for."""
+def test_reads_the_amounts_of_landed_swaps_as_typescript_does() -> None:
+    """Some of these swaps were paid for by a relayer."""
     for row in of("relayed", "end"):
         swap, wallet, out = row["swap"], row["wallet"], row["out"]
         landed, is_relayed = landed_of(row["landed"]), "relay" in swap
@@ -127,7 +132,7 @@ def test_swaps_that_landed_took_what_they_took_in_typescript() -> None:
             "fee": str(fee),
             "rent": as_text(rent_in(landed, wallet, sides)),
             "failureFee": as_text(failure_fee(landed, wallet, is_relayed)),
-        } == {name: one for name, one in out.items() if name != "sent"}
+        } == {name: value for name, value in out.items() if name != "sent"}
         sent, wanted = sent_swap(swap, wallet), out["sent"]
         assert (sent.signature, sent.is_id, sent.claim, sent.mint) == (
             wanted["signature"],
@@ -170,14 +175,14 @@ def quote_of(row: Mapping[str, Any]) -> SwapQuote:
     )
 
 
-def test_quotes_are_bound_by_what_was_approved_as_in_typescript() -> None:
+def test_keeps_quotes_within_the_approved_price_as_typescript_does() -> None:
     for row in vectors("approved"):
-        asked, request, worst = [], row["request"], row["worst"]
-        quotes = [quote_of(one) for one in row["quotes"]]
+        slippages, request, worst = [], row["request"], row["worst"]
+        quotes = [quote_of(quote) for quote in row["quotes"]]
 
         def ask(tighter: ResolvedRequest) -> Steps[SwapQuote]:
-            asked.append(tighter.slippage_bps)  # noqa: B023
-            return done(quotes[len(asked) - 1])  # noqa: B023
+            slippages.append(tighter.slippage_bps)  # noqa: B023
+            return done(quotes[len(slippages) - 1])  # noqa: B023
 
         mints = request["inputMint"], request["outputMint"]
         made = outcome(
@@ -189,7 +194,7 @@ def test_quotes_are_bound_by_what_was_approved_as_in_typescript() -> None:
                 ask,
             )
         )
-        assert asked == [one["slippageBps"] for one in row["quotes"]]
+        assert slippages == [quote["slippageBps"] for quote in row["quotes"]]
         if "out" in row:
             assert made == {"out": plain(quote_of(row["out"]))}
         else:

@@ -30,10 +30,12 @@ from ..spec import data, of, plain, vectors
 from .rows import instruction_of
 
 
-def test_messages_are_byte_for_byte_those_of_typescript() -> None:
+def test_compiles_messages_byte_for_byte_as_typescript_does() -> None:
     for row in vectors("messages"):
-        tables = [LookupTable(one["address"], one["addresses"]) for one in row["lookupTables"]]
-        instructions = [instruction_of(one) for one in row["instructions"]]
+        tables = [
+            LookupTable(table["address"], table["addresses"]) for table in row["lookupTables"]
+        ]
+        instructions = [instruction_of(instruction) for instruction in row["instructions"]]
         try:
             message = compile_message(row["feePayer"], instructions, row["blockhash"], tables)
         except ExactChangeError as error:
@@ -46,7 +48,7 @@ def test_messages_are_byte_for_byte_those_of_typescript() -> None:
         assert (resolved is not None) == row["resolves"]
 
 
-def test_transactions_are_read_as_strictly_as_in_typescript() -> None:
+def test_decodes_transactions_as_strictly_as_typescript_does() -> None:
     for row in vectors("transactions"):
         read = decode_transaction(data(row["bytes"]))
         if read is None:
@@ -65,18 +67,18 @@ def test_transactions_are_read_as_strictly_as_in_typescript() -> None:
         assert assemble_transaction(read.message, dict(pairs)) == data(row["bytes"])
 
 
-def outcome(make: Any, given: object) -> dict[str, str]:
+def outcome(make: Any, secret: object) -> dict[str, str]:
     try:
-        signer: KeySigner = make(given)
+        signer: KeySigner = make(secret)
     except ExactChangeError as error:
         assert error.code == "invalid_key"
         reason: str = error.details["reason"]
-        # TypeScript has another kind of bytes, and another spelling of the option.
+        # TypeScript spells the option in camel case.
         return {"reason": reason.replace("wallet_seed", "walletSeed")}
     return {"address": signer.address}
 
 
-def test_keys_are_taken_and_refused_as_in_typescript() -> None:
+def test_accepts_and_refuses_keys_as_typescript_does() -> None:
     for row in of("keys", "secret"):
         assert outcome(key_signer, row["in"]) == row["out"], row
     for row in of("keys", "seed"):
@@ -85,18 +87,18 @@ def test_keys_are_taken_and_refused_as_in_typescript() -> None:
         assert out == row["out"] or out["reason"] == expected
 
 
-def test_signatures_are_made_and_verified_as_in_typescript() -> None:
+def test_makes_and_verifies_signatures_as_typescript_does() -> None:
     for row in of("keys", "sign"):
         signer = seed_signer(data(row["seed"]))
         assert signer.sign_message(data(row["message"]), {}) == data(row["signature"])
     for row in of("keys", "verify"):
-        good = verify_signature(data(row["message"]), data(row["signature"]), row["address"])
-        assert good == row["out"], row
+        is_valid = verify_signature(data(row["message"]), data(row["signature"]), row["address"])
+        assert is_valid == row["out"], row
     for row in of("keys", "address"):
         assert is_address(row["in"]) == row["out"], row
 
 
-def test_mints_and_token_accounts_are_read_as_in_typescript() -> None:
+def test_decodes_mints_and_token_accounts_as_typescript_does() -> None:
     for row in of("tokens", "mint"):
         mint = decode_mint(Account(row["owner"], 0, data(row["data"])))
         if mint is None:
@@ -123,7 +125,7 @@ def test_mints_and_token_accounts_are_read_as_in_typescript() -> None:
     assert pinned_mint("solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp", "PYUSD") is not None
 
 
-def test_lookup_tables_are_read_as_in_typescript() -> None:
+def test_reads_lookup_tables_as_typescript_does() -> None:
     for row in of("tokens", "table"):
         out = row["out"]
         account = Account(row["owner"], 0, data(row["data"]))
@@ -131,8 +133,8 @@ def test_lookup_tables_are_read_as_in_typescript() -> None:
         assert {"address": address, "state": state, "addresses": list(keys)} == out
 
 
-def test_nonces_are_made_as_in_typescript() -> None:
+def test_makes_nonces_as_typescript_does() -> None:
     for row in of("keys", "nonce"):
-        asked = row["in"]
-        nonce = nonce_for(asked["url"], asked.get("idempotencyKey"), lambda size: b"\7" * size)
+        request = row["in"]
+        nonce = nonce_for(request["url"], request.get("idempotencyKey"), lambda size: b"\7" * size)
         assert nonce == data(row["out"]), row

@@ -1,6 +1,7 @@
-"""Options, methods, events and records: what one language has, the other has too.
+"""Options, methods, events and records, which both languages have alike.
 
-Or ``spec/surface.json`` says why it has not. TypeScript's compiler holds that table to TypeScript.
+``spec/surface.json`` gives the reason for each difference. The compiler of TypeScript checks that
+table against the TypeScript sources.
 """
 
 from __future__ import annotations
@@ -41,14 +42,14 @@ SURFACE: Mapping[str, Any] = json.loads((ROOT / "spec" / "surface.json").read_te
 
 
 def fields(of: Any) -> set[str]:
-    """What a typed dict may have."""
+    """Returns the keys that a typed dict may have."""
     return set(getattr(of, "__annotations__", {})) | {
         name for base in getattr(of, "__orig_bases__", ()) for name in fields(base)
     }
 
 
 def methods(of: Any) -> set[str]:
-    """What its callers may call."""
+    """Returns the public methods of a class."""
     return {name for name in vars(of) if not name.startswith("_")}
 
 
@@ -78,54 +79,56 @@ HAS: Mapping[str, set[str]] = {
 
 
 def snake(name: str) -> str:
-    return re.sub("[A-Z]", lambda one: f"_{one[0].lower()}", name)
+    return re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", name)
 
 
 def wanted(places: Mapping[str, Any], more: Sequence[str] = ()) -> set[str]:
-    """What Python is to have of what TypeScript has, and what it has besides."""
-    own = set(more)
+    """Returns the names that Python must have: its names for those of TypeScript, and ``more``."""
+    names = set(more)
     for name, place in places.items():
         if place is True:
-            own.add(snake(name))
+            names.add(snake(name))
         elif isinstance(place, str):
-            own.add(place)
+            names.add(place)
         else:
             assert place["lacks"], name
-    return own
+    return names
 
 
 @pytest.mark.parametrize("group", [*HAS])
-def test_python_has_what_typescript_has(group: str) -> None:
+def test_has_each_name_of_typescript_in_a_group(group: str) -> None:
     places = SURFACE[group]
     if group == "events":
         places = {name: place if "lacks" in place else name for name, place in places.items()}
     assert HAS[group] == wanted(places, [*SURFACE["pythonOnly"].get(group, {})])
 
 
-def test_every_group_is_compared() -> None:
+def test_compares_every_group_of_the_surface() -> None:
     assert set(SURFACE) == {*HAS, "exports", "pythonOnly"}
 
 
-def test_what_typescript_exports_can_be_imported() -> None:
-    """Python exports types too, by which its callers name what they get."""
+def test_exports_each_name_that_typescript_exports() -> None:
+    """Python exports more names: the types that callers need for annotations."""
     named = wanted(SURFACE["exports"], [*SURFACE["pythonOnly"]["exports"]])
     assert named <= set(exact_change.__all__)
 
 
-def test_both_clients_have_the_same_methods() -> None:
+def test_gives_both_clients_the_same_methods() -> None:
     assert methods(AsyncClient) == (methods(Client) - {"adapter", "close"}) | {"aclose"}
 
 
 @pytest.mark.parametrize("kind", [Client, AsyncClient])
-def test_a_type_checker_sees_an_event_that_there_is_not(kind: Any) -> None:
+def test_types_the_event_of_on_so_that_a_type_checker_refuses_unknown_names(kind: Any) -> None:
     assert kind.on.__annotations__["event"] == "EventName | Literal['*']"
 
 
-def test_events_say_what_they_say_in_typescript(sandbox: Sandbox, make_payer: MakePayer) -> None:
+def test_emits_events_with_the_fields_of_typescript(
+    sandbox: Sandbox, make_payer: MakePayer
+) -> None:
     payer = make_payer(USDT="5", auto_swap=True, relayer={"url": sandbox.relayer_url})
     payer.client.settled(payer.client.get(f"{sandbox.api_url}/usdc"), timeout=60)
     payer.told("payment.settled")
-    seen = {one.type: set(one.details) for one in payer.events}
+    seen = {event.type: set(event.details) for event in payer.events}
     assert len(seen) > 8
     for name, details in seen.items():
         assert details == wanted(SURFACE["events"][name]), name

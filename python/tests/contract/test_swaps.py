@@ -29,9 +29,9 @@ JUPITER = "JUP6LkbZbjS1jKKwapdHNy74zcZ3tLUZoi5QNyVTaV4"
 AMOUNTS = ("inAmount", "outAmount", "maxIn", "minOut")
 
 
-def test_swap_instructions_are_read_as_in_typescript() -> None:
+def test_decodes_swap_instructions_as_typescript_does() -> None:
     for row in vectors("instructions"):
-        accounts = [AccountMeta(one, False, False) for one in row["accounts"]]
+        accounts = [AccountMeta(address, False, False) for address in row["accounts"]]
         read = decode_jupiter(Instruction(JUPITER, accounts, data(row["data"])))
         if read is None:
             assert row["out"] is None
@@ -60,7 +60,7 @@ def facts_of(row: Mapping[str, Any]) -> SwapFacts:
     return SwapFacts._make([*accounts, *(int(row[name]) for name in names), *reserved])
 
 
-def test_swaps_are_composed_byte_for_byte_as_in_typescript() -> None:
+def test_composes_swaps_byte_for_byte_as_typescript_does() -> None:
     for row in vectors("compositions"):
         expected, swap = expected_of(row["expected"]), instruction_of(row["instruction"])
         compute = ComputeBudget(row["compute"]["unitLimit"], int(row["compute"]["unitPrice"]))
@@ -75,21 +75,21 @@ def test_swaps_are_composed_byte_for_byte_as_in_typescript() -> None:
         out = row["out"]
         assert draft.message == data(out["message"])
         assert draft.floors.lamports == int(out["floors"]["lamports"])
-        assert [one.least for one in draft.floors.tokens] == [*map(int, out["floors"]["least"])]
+        assert [floor.least for floor in draft.floors.tokens] == [*map(int, out["floors"]["least"])]
         budget = {name: int(value) for name, value in out["budget"].items()}
         assert plain(draft.budget) == budget
         assert draft.leeway == reserved_of(out["leeway"])
         assert (draft.swap_at, draft.guard_from) == (out["swapAt"], out["guardFrom"])
-        other = out.get("other", {})
-        for meant, check in (
+        relayed = out.get("other", {})
+        for variant, check in (
             (expected, out["check"]),
-            (expected._replace(relay=relay_of(other)), other.get("check")),
+            (expected._replace(relay=relay_of(relayed)), relayed.get("check")),
         ):
             if check is not None:
-                said = outcome(
-                    lambda: check_composed(draft.message, meant, swap, draft.floors, (), 10**12)  # noqa: B023
+                result = outcome(
+                    lambda: check_composed(draft.message, variant, swap, draft.floors, (), 10**12)  # noqa: B023
                 )
-                assert {"out": None, **said} == {"out": None, **check}
+                assert {"out": None, **result} == {"out": None, **check}
 
 
 def intent_of(row: Mapping[str, Any]) -> QuoteIntent:
@@ -104,7 +104,7 @@ def outcome(work: Callable[[], Any]) -> dict[str, Any]:
         return {"refused": error.code, "details": camel_keys(dict(error.details))}
 
 
-def test_quotes_are_read_and_checked_as_in_typescript() -> None:
+def test_reads_and_checks_quotes_as_typescript_does() -> None:
     for row in of("quotes", "quote"):
         intent = intent_of(row["intent"])
         read = outcome(lambda: read_quote(row["raw"], intent, "jupiter-v1", 7))  # noqa: B023
@@ -118,7 +118,7 @@ def test_quotes_are_read_and_checked_as_in_typescript() -> None:
         assert {**checked, "out": None} == {**row["checked"], "out": None}, row
 
 
-def test_refusals_of_jupiter_mean_what_they_mean_in_typescript() -> None:
+def test_maps_refusals_of_jupiter_to_the_errors_of_typescript() -> None:
     for row in of("quotes", "refusal"):
         mints = row["out"]["details"].get("inputMint", "in"), "out"
         error = refusal_of(row["status"], row["body"].encode(), *mints)
@@ -130,12 +130,14 @@ def test_refusals_of_jupiter_mean_what_they_mean_in_typescript() -> None:
         )
 
 
-def test_tokens_are_tried_in_the_order_of_typescript() -> None:
+def test_orders_candidate_tokens_as_typescript_does() -> None:
     for row in vectors("candidates"):
-        given, choice = row["holdings"], row["choice"]
-        tokens = [Holding(one["address"], token_of(one["account"])) for one in given["tokens"]]
+        holdings, choice = row["holdings"], row["choice"]
+        tokens = [
+            Holding(token["address"], token_of(token["account"])) for token in holdings["tokens"]
+        ]
         found = order_candidates(
-            Holdings(given["network"], given["wallet"], int(given["lamports"]), tokens),
+            Holdings(holdings["network"], holdings["wallet"], int(holdings["lamports"]), tokens),
             CandidateChoice(
                 choice["outputMint"],
                 int(choice["keepLamports"]),
@@ -144,8 +146,8 @@ def test_tokens_are_tried_in_the_order_of_typescript() -> None:
                 {mint: int(value) for mint, value in choice["values"].items()},
             ),
         )
-        assert [(one.mint, str(one.available)) for one in found] == [
-            (one["mint"], one["available"]) for one in row["out"]
+        assert [(candidate.mint, str(candidate.available)) for candidate in found] == [
+            (candidate["mint"], candidate["available"]) for candidate in row["out"]
         ]
 
 

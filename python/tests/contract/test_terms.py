@@ -1,4 +1,4 @@
-"""Odd and hostile 402s, read and judged as in TypeScript."""
+"""Odd and hostile 402s, which both languages read and judge alike."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from exact_change.errors import ExactChangeError
 
 from ..spec import data, of, plain, vectors
 
-# The wallet that reads them.
+# Address of the wallet that reads the terms.
 PAYER = "AKnL4NNf3DGWZJS6cPknBuEGnVsV4A4m5tgebLHaRSZ9"
 NAMES = {"position": "index", "version": "x402Version"}
 
@@ -32,9 +32,9 @@ def offer_of(offer: Offer) -> dict[str, Any]:
 
 def judged(row: Mapping[str, Any]) -> Any:
     content = data(row["bytes"]) if "bytes" in row else row.get("body", "").encode()
-    # Not as its content, for which httpx writes headers of its own.
+    # Pass a stream, because httpx adds headers of its own to a ``content``.
     stream = httpx.ByteStream(content)
-    # A header is bytes, as JavaScript's runtimes have them: one for each character.
+    # JavaScript runtimes keep a header as one byte for each character.
     headers = [(name.encode(), text.encode("latin-1")) for name, text in row["headers"].items()]
     response = httpx.Response(402, headers=headers, stream=stream)
     try:
@@ -47,20 +47,20 @@ def judged(row: Mapping[str, Any]) -> Any:
         return None
     read, readings = judge_offers(terms, SOLANA_MAINNET, PAYER)
     offers = [
-        {"offer": offer_of(one)} if isinstance(one, Offer) else one.refusal.to_dict()
-        for one in readings
+        {"offer": offer_of(reading)} if isinstance(reading, Offer) else reading.refusal.to_dict()
+        for reading in readings
     ]
     return {"version": read.version, "offers": offers}
 
 
-def test_terms_are_read_and_judged_as_in_typescript() -> None:
+def test_reads_and_judges_terms_as_typescript_does() -> None:
     rows = vectors("terms")
     assert len(rows) > 500
     for row in rows:
         assert judged(row) == row["out"], row["name"]
 
 
-def test_headers_are_found_as_in_typescript() -> None:
+def test_finds_terms_in_headers_as_typescript_does() -> None:
     for row in of("headers", "terms"):
         found = find_payment_required(Headers(row["in"].items()))
         out = {"malformed": found.reason} if isinstance(found, Malformed) else found

@@ -1,4 +1,4 @@
-"""What wallets make of a payment before they sign it, judged as in TypeScript."""
+"""Changes that a wallet makes to a payment before it signs, judged as in TypeScript."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def original() -> bytes:
     return data(next(of("wallet-changes", "original"))["message"])
 
 
-def test_each_change_meets_the_rule_that_typescript_names() -> None:
+def test_names_the_rule_of_typescript_for_each_change() -> None:
     message = original()
     for row in of("wallet-changes", "change"):
         assert verdict_on(message, data(row["wire"])) == row["out"], row
 
 
-def test_so_does_each_bit_of_a_transaction_that_is_flipped() -> None:
+def test_names_the_rule_of_typescript_for_each_flipped_bit_of_a_transaction() -> None:
     message = original()
     start = data(next(of("wallet-changes", "flipped"))["wire"])
     for row in of("wallet-changes", "flip"):
@@ -36,10 +36,10 @@ def test_so_does_each_bit_of_a_transaction_that_is_flipped() -> None:
             assert verdict_on(message, bytes(flipped)) == out, (row["at"], bit)
 
 
-def test_forms_that_facilitators_refuse_are_known() -> None:
-    nothing: Any = dict.fromkeys(Offer._fields)
+def test_knows_the_forms_of_payments_that_facilitators_refuse() -> None:
+    empty: Any = dict.fromkeys(Offer._fields)
     for row in of("wallet-changes", "form"):
         kind = row["kind"]
         names = {"version": kind["x402Version"], "takes_memo": kind["takesMemo"]}
-        offer = Offer(**{**nothing, **names, "memo": kind.get("memo")})
+        offer = Offer(**{**empty, **names, "memo": kind.get("memo")})
         assert refuses_form(offer, data(row["message"])) == row["out"], row

@@ -29,39 +29,41 @@ OPERATIONS = {
 }
 
 
-def test_answers_of_a_service_are_read_as_in_typescript() -> None:
+def test_reads_answers_of_a_service_as_typescript_does() -> None:
     for row in of("operations", "answer"):
-        operation, taken = OPERATIONS[row["operation"]]
+        operation, convert = OPERATIONS[row["operation"]]
         try:
             read = operation.response(row["in"])
         except Misfit as misfit:
             assert misfit.path == row["out"].get("field"), row
             continue
         assert read == row["out"].get("value"), row
-        assert taken(read) is not None
+        assert convert(read) is not None
         if operation is QUOTE:
             assert quote_json(quote_of(read)) == read
 
 
-def test_queries_are_written_as_in_typescript() -> None:
+def test_writes_queries_as_typescript_does() -> None:
     for row in of("operations", "query"):
         assert _query(row["in"]) == row["out"]
 
 
-def test_problems_of_a_service_become_the_errors_that_they_are_in_typescript() -> None:
+def test_maps_problems_of_a_service_to_the_errors_of_typescript() -> None:
     for row in vectors("problems"):
         error = error_of(row["in"], is_sent=row["sent"])
-        said = camel_keys(error.to_dict())
-        said["message"] = said["message"].replace("untrusted['detail']", "untrusted.detail")
-        assert said == row["out"], row
+        shown = camel_keys(error.to_dict())
+        shown["message"] = shown["message"].replace("untrusted['detail']", "untrusted.detail")
+        assert shown == row["out"], row
 
 
-def test_webhooks_are_taken_and_refused_as_in_typescript() -> None:
+def test_accepts_and_refuses_webhooks_as_typescript_does() -> None:
     names = {"toleranceSeconds": "tolerance_seconds"}
     for row in vectors("webhooks"):
-        given: dict[str, Any] = {names.get(name, name): one for name, one in row["in"].items()}
+        options: dict[str, Any] = {
+            names.get(name, name): value for name, value in row["in"].items()
+        }
         try:
-            event = webhooks.verify(**given)
+            event = webhooks.verify(**options)
         except ExactChangeError as error:
             assert error.code == row.get("refused"), (error, row)
             assert str(error).replace("tolerance_seconds", "toleranceSeconds") == row["message"]

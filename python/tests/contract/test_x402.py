@@ -24,7 +24,7 @@ from exact_change.errors import ExactChangeError
 from ..spec import data, of, plain, vectors
 
 
-def test_headers_are_encoded_and_decoded_as_in_typescript() -> None:
+def test_encodes_and_decodes_headers_as_typescript_does() -> None:
     for row in of("headers", "encode"):
         assert encode_header(row["in"]) == row["out"]
     for row in of("headers", "decode"):
@@ -32,7 +32,7 @@ def test_headers_are_encoded_and_decoded_as_in_typescript() -> None:
         assert (None if read is None else stringify(read)) == row["out"], row["in"]
 
 
-def test_the_sellers_word_is_read_as_in_typescript() -> None:
+def test_reads_the_settlement_answer_of_a_seller_as_typescript_does() -> None:
     for row in of("headers", "settlement"):
         headers = Headers(row["in"].items())
         settlement = read_settlement(headers)
@@ -51,7 +51,7 @@ def payment_of(row: dict[str, Any]) -> tuple[Any, PaymentFacts]:
     return terms, PaymentFacts._make(facts)
 
 
-def test_payments_are_byte_for_byte_those_of_typescript() -> None:
+def test_builds_payments_byte_for_byte_as_typescript_does() -> None:
     for row in vectors("payments"):
         terms, facts = payment_of(row)
         built = build_exact_payment(facts)
@@ -80,7 +80,7 @@ def refused(message: bytes, facts: PaymentFacts) -> bool:
     return error.value.code == "self_check_failed"
 
 
-def test_a_payment_that_differs_in_any_byte_is_not_signed() -> None:
+def test_fails_the_self_check_when_any_byte_of_a_payment_differs() -> None:
     for row in vectors("payments")[:8]:
         message, (_, facts) = data(row["message"]), payment_of(row)
         check_own_payment(message, facts)
@@ -89,18 +89,18 @@ def test_a_payment_that_differs_in_any_byte_is_not_signed() -> None:
         assert refused(message[:-1], facts) and refused(message + b"\0", facts)
 
 
-def test_a_payment_from_or_to_another_account_is_not_signed() -> None:
-    """Also if it is built as it was ordered."""
+def test_fails_the_self_check_when_source_or_destination_is_another_account() -> None:
+    """The check fails even though the build matches these facts."""
     for row in vectors("payments")[:8]:
         _, facts = payment_of(row)
         for name in ("source", "destination"):
-            other: Any = {name: STRANGER}
+            replaced: Any = {name: STRANGER}
             with pytest.raises(ExactChangeError) as error:
-                build_exact_payment(facts._replace(**other))
+                build_exact_payment(facts._replace(**replaced))
             assert error.value.code == "self_check_failed"
 
 
-def test_requests_are_told_apart_as_in_typescript() -> None:
+def test_fingerprints_requests_as_typescript_does() -> None:
     for row in vectors("fingerprints"):
         headers = Headers([("Content-Type", row["type"])] if "type" in row else [])
         body = row.get("body", "").encode()

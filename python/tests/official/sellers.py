@@ -1,8 +1,8 @@
-"""Sellers of the official x402 package, in the environment that has it: FastAPI and Flask.
+"""Sellers with FastAPI and Flask on the official x402 package, for an environment that has it.
 
-Both settle by the package's own facilitator over the node of ``RPC_URL``, whose fees ``FEE_PAYER``
-pays, and earn for ``PAY_TO``. Its addresses are the first line that it prints; it ends with its
-standard input.
+Both settle with the facilitator of the package through the node at ``RPC_URL``. ``FEE_PAYER`` pays
+the fees, and ``PAY_TO`` earns. The first printed line has the URLs as JSON. The process ends with
+its standard input.
 """
 
 from __future__ import annotations
@@ -86,15 +86,15 @@ def flask_app() -> flask.Flask:
 def main() -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(fastapi_app(), log_level="critical")
-    served = uvicorn.Server(config)
-    threading.Thread(target=served.run, args=([listener],), daemon=True).start()
-    by_flask = make_server("127.0.0.1", 0, flask_app(), threaded=True)
-    threading.Thread(target=by_flask.serve_forever, daemon=True).start()
-    addresses = {
+    fastapi_server = uvicorn.Server(config)
+    threading.Thread(target=fastapi_server.run, args=([listener],), daemon=True).start()
+    flask_server = make_server("127.0.0.1", 0, flask_app(), threaded=True)
+    threading.Thread(target=flask_server.serve_forever, daemon=True).start()
+    urls = {
         "fastapi": f"http://127.0.0.1:{listener.getsockname()[1]}",
-        "flask": f"http://127.0.0.1:{by_flask.server_port}",
+        "flask": f"http://127.0.0.1:{flask_server.server_port}",
     }
-    print(json.dumps(addresses), flush=True)
+    print(json.dumps(urls), flush=True)
     sys.stdin.read()
 
 

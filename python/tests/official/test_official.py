@@ -1,4 +1,4 @@
-"""The official x402 package as a seller, with its own facilitator, on the sandbox."""
+"""Sellers and facilitator of the official x402 package, on the sandbox."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PYTHON = ROOT / "python" / ".venv-official" / ("Scripts" if os.name == "nt" else
 
 
 class Sellers:
-    """Their addresses, and the wallet that they earn for."""
+    """The URLs of the sellers, and the wallet that they earn for."""
 
     def __init__(self, sandbox: Sandbox, urls: Mapping[str, str], earner: Wallet) -> None:
         self._sandbox = sandbox
@@ -62,7 +62,7 @@ def sellers(whole_sandbox: Sandbox) -> Iterator[Sellers]:
 
 
 @pytest.mark.parametrize("kind", ["fastapi", "flask"])
-def test_it_is_paid_after_a_swap_and_once_for_each_call(
+def test_pays_an_official_seller_once_for_each_call_after_a_swap(
     kind: str, sellers: Sellers, make_payer: MakePayer
 ) -> None:
     payer = make_payer(SOL="1", auto_swap=True)
@@ -79,7 +79,9 @@ def test_it_is_paid_after_a_swap_and_once_for_each_call(
     assert sellers.earned - before == 2 * PRICE
 
 
-def test_parallel_calls_on_a_loop_are_paid_one_by_one(sandbox: Sandbox, sellers: Sellers) -> None:
+def test_makes_one_payment_for_each_parallel_call_on_an_event_loop(
+    sandbox: Sandbox, sellers: Sellers
+) -> None:
     before = sellers.earned
     wallet = sandbox.wallet(USDC="1")
 
@@ -87,25 +89,26 @@ def test_parallel_calls_on_a_loop_are_paid_one_by_one(sandbox: Sandbox, sellers:
         async with AsyncClient(**sandbox.options(wallet)) as client:
             calls = [client.get(f"{sellers.urls['fastapi']}/premium") for _ in range(8)]
             responses = await asyncio.gather(*calls)
-            assert {one.status_code for one in responses} == {200}
-            receipts = [receipt_of(one) for one in responses]
-            assert len({one.payment.payer_signature for one in receipts if one is not None}) == 8
+            assert {response.status_code for response in responses} == {200}
+            receipts = [receipt_of(response) for response in responses]
+            paid = [receipt.payment for receipt in receipts if receipt is not None]
+            assert len({payment.payer_signature for payment in paid}) == 8
 
     asyncio.run(crowd(), debug=True)
     assert sellers.earned - before == 8 * PRICE
     assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - 8 * PRICE
 
 
-def test_a_redirect_of_the_paid_request_is_returned(
-    sellers: Sellers, make_payer: MakePayer
-) -> None:
+def test_returns_a_redirect_of_the_paid_request(sellers: Sellers, make_payer: MakePayer) -> None:
     payer = make_payer(USDC="1")
     response = payer.client.get(f"{sellers.urls['fastapi']}/moved", follow_redirects=True)
     assert response.status_code == 307
     assert payer.signed == ["payment"]
 
 
-def test_an_answer_that_fails_costs_nothing_more(sellers: Sellers, make_payer: MakePayer) -> None:
+def test_signs_no_second_payment_after_a_failed_answer(
+    sellers: Sellers, make_payer: MakePayer
+) -> None:
     payer = make_payer(USDC="1")
     before = sellers.earned
     response = payer.client.get(f"{sellers.urls['fastapi']}/fails")
@@ -116,7 +119,7 @@ def test_an_answer_that_fails_costs_nothing_more(sellers: Sellers, make_payer: M
     assert payer.used == "0.01"
 
 
-def test_the_example_app_of_fastapi_buys_until_its_cap(sandbox: Sandbox) -> None:
+def test_buys_up_to_the_cap_in_the_fastapi_example(sandbox: Sandbox) -> None:
     folder = ROOT / "python"
     environment = {**sandbox.environment(), "PYTHONPATH": str(folder / "src"), "PORT": "0"}
     process = subprocess.Popen(
@@ -130,9 +133,9 @@ def test_the_example_app_of_fastapi_buys_until_its_cap(sandbox: Sandbox) -> None
     try:
         assert process.stderr is not None
         found = (re.search(r"http://[0-9.:]+", line) for line in process.stderr)
-        url = next(one[0] for one in found if one is not None)
+        url = next(match[0] for match in found if match is not None)
         reports = [httpx.get(f"{url}/report", timeout=20) for _ in range(6)]
-        assert [one.status_code for one in reports] == [200] * 5 + [503]
+        assert [report.status_code for report in reports] == [200] * 5 + [503]
         assert reports[0].json()["report"]["ok"] is True and reports[0].json()["cost_usd"] == "0.01"
         detail = reports[5].json()["detail"]
         assert (detail["code"], detail["funds"]) == ("budget_exhausted", "untouched")

@@ -1,4 +1,4 @@
-"""A service, and what lies in its place."""
+"""Fixtures of sandbox tests: the service, a proxy that changes its answers, and journals."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ..proxy import Proxy
 
 @pytest.fixture(scope="module")
 def service_url(whole_sandbox: Sandbox) -> str:
-    """The service, honest."""
+    """URL of the honest service."""
     url: str = whole_sandbox.call("serve")
     return url
 
 
 @pytest.fixture
 def liar(service_url: str) -> Iterator[Proxy]:
-    """The service, as it lies."""
+    """A proxy of the service, for tests that change its answers."""
     proxy = Proxy(service_url)
     yield proxy
     proxy.close()
@@ -35,18 +35,23 @@ MakeBuyer = Callable[..., Payer]
 
 @pytest.fixture
 def make_buyer(make_payer: MakePayer) -> MakeBuyer:
-    """Makes clients of a service that have to swap."""
+    """Makes clients of a service that must swap to pay."""
 
     def make(url: str, **options: Any) -> Payer:
-        own: dict[str, Any] = {"auto_swap": True, "swap_from": ["USDT"], "api_url": url, **options}
-        return make_payer(SOL="0.05", USDT="5", **own)
+        merged: dict[str, Any] = {
+            "auto_swap": True,
+            "swap_from": ["USDT"],
+            "api_url": url,
+            **options,
+        }
+        return make_payer(SOL="0.05", USDT="5", **merged)
 
     return make
 
 
 @pytest.fixture
 def open_(whole_sandbox: Sandbox, tmp_path: Path) -> Iterator[Open]:
-    """Opens an empty journal of a kind, and closes it."""
+    """Opens an empty journal of a kind, and closes it after the test."""
     made: list[Opened] = []
 
     def make(kind: str) -> Opened:
@@ -59,12 +64,12 @@ def open_(whole_sandbox: Sandbox, tmp_path: Path) -> Iterator[Open]:
         return made[-1]
 
     yield make
-    for one in made:
-        one.close()
+    for opened in made:
+        opened.close()
 
 
 @pytest.fixture
 def garbage() -> Iterator[None]:
-    """Collects what a test leaves to it, or a later test would be told of its connections."""
+    """Collects garbage after a test, so that no later test gets warnings of its connections."""
     yield
     gc.collect()

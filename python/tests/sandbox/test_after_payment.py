@@ -1,4 +1,4 @@
-"""What becomes of a payment whose answer is lost, late or no."""
+"""The outcome of a payment after a lost, late or refusing answer."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from ..payer import PRICE, failure_of, until
 from ..seller import Reply, Seen, offer, settle, terms
 
 WAYS: list[tuple[str, str, dict[str, Any], str]] = [
-    ("it cannot verify", "/verify", {"kind": "status", "status": 500}, "500"),
+    ("the facilitator cannot verify", "/verify", {"kind": "status", "status": 500}, "500"),
     (
-        "it says that the payment is invalid",
+        "the facilitator calls the payment invalid",
         "/verify",
         {"kind": "garbage", "body": '{"isValid":false,"invalidReason":"not today"}'},
         "not today",
     ),
-    ("it cannot settle", "/settle", {"kind": "status", "status": 500}, "500"),
+    ("the facilitator cannot settle", "/settle", {"kind": "status", "status": 500}, "500"),
     (
-        "it says that settling failed",
+        "the facilitator reports a failed settlement",
         "/settle",
         {
             "kind": "garbage",
@@ -38,8 +38,8 @@ WAYS: list[tuple[str, str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("path", "fault", "reason"), [one[1:] for one in WAYS])
-def test_402_again_is_uncertain_and_the_same_call_presents_the_same_payment(
+@pytest.mark.parametrize(("path", "fault", "reason"), [way[1:] for way in WAYS])
+def test_reports_uncertain_funds_after_a_second_402_and_presents_the_payment_again(
     path: str, fault: dict[str, Any], reason: str, sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     payer = make_payer(USDC="1")
@@ -68,7 +68,7 @@ def test_402_again_is_uncertain_and_the_same_call_presents_the_same_payment(
     assert (payer.signed, payer.held(), payer.used) == (["payment"], 1_000_000 - PRICE, "0.01")
 
 
-def test_the_budget_is_held_until_the_chain_has_decided(
+def test_holds_the_budget_of_a_rejected_payment_until_the_chain_has_decided(
     sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     payer = make_payer(USDC="1", policy={"max_per_day": "0.01"})
@@ -85,7 +85,7 @@ def test_the_budget_is_held_until_the_chain_has_decided(
     assert payer.held() == 1_000_000 - PRICE
 
 
-def test_a_post_is_not_presented_again_and_is_bought_anew_once_it_expired(
+def test_repeats_a_post_only_with_a_new_payment_after_the_old_payment_expired(
     sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     payer = make_payer(USDC="1")
@@ -102,7 +102,7 @@ def test_a_post_is_not_presented_again_and_is_bought_anew_once_it_expired(
     assert payer.held() == 1_000_000 - PRICE
 
 
-def test_a_post_is_presented_again_if_its_caller_says_so(
+def test_presents_the_payment_of_a_post_again_if_the_caller_marks_it_repeatable(
     sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     payer = make_payer(USDC="1")
@@ -114,7 +114,7 @@ def test_a_post_is_presented_again_if_its_caller_says_so(
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_402_again_though_it_has_landed_is_spent_for_as_long_as_the_window(
+def test_raises_already_spent_within_the_window_when_a_payment_landed_despite_a_402(
     method: str, sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     payer = make_payer(USDC="1")
@@ -133,7 +133,7 @@ def test_402_again_though_it_has_landed_is_spent_for_as_long_as_the_window(
             str(PRICE),
         )
     assert (payer.signed, payer.held()) == (["payment"], 1_000_000 - PRICE)
-    assert [one.state for one in payer.client.receipts()] == ["settled"]
+    assert [receipt.state for receipt in payer.client.receipts()] == ["settled"]
     bought = payer.client.request(method, url, idempotency_key="another")
     assert bought.status_code == 200 and payer.used == "0.02"
 
@@ -142,7 +142,7 @@ def test_402_again_though_it_has_landed_is_spent_for_as_long_as_the_window(
     ("fault", "options"),
     [({"kind": "dropBefore"}, {}), ({"kind": "hang"}, {"timeouts": {"payment": 300}})],
 )
-def test_no_answer_to_the_paid_request_and_the_same_call_presents_the_same(
+def test_presents_the_same_payment_when_the_paid_request_got_no_answer(
     fault: dict[str, Any], options: dict[str, Any], sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     payer = make_payer(USDC="1", **options)
@@ -163,7 +163,7 @@ def test_no_answer_to_the_paid_request_and_the_same_call_presents_the_same(
     assert payer.held() == 1_000_000 - PRICE
 
 
-def test_an_answer_that_is_cut_after_the_settlement_is_spent(
+def test_raises_already_spent_when_the_answer_is_cut_after_the_settlement(
     sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     payer = make_payer(USDC="1")
@@ -175,7 +175,7 @@ def test_an_answer_that_is_cut_after_the_settlement_is_spent(
     assert (payer.signed, payer.held()) == (["payment"], 1_000_000 - PRICE)
 
 
-def test_settled_after_its_caller_stopped_waiting_is_spent(
+def test_raises_already_spent_when_a_payment_settles_after_the_payment_timeout(
     sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     sandbox.call("api.setSlowness", 700)
@@ -188,7 +188,7 @@ def test_settled_after_its_caller_stopped_waiting_is_spent(
     assert payer.held() == 1_000_000 - PRICE
 
 
-def test_after_a_swap_the_error_says_that_the_swap_has_moved(
+def test_names_the_swap_as_moved_in_the_error_of_a_payment_after_a_swap(
     sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     payer = make_payer(SOL="0.1", BONK="5000000", auto_swap=True)
@@ -201,7 +201,7 @@ def test_after_a_swap_the_error_says_that_the_swap_has_moved(
     assert payer.signed == ["swap", "payment"]
 
 
-def test_an_answer_of_500_is_returned_and_unsettled_in_the_end(
+def test_returns_an_answer_of_500_and_ends_as_unsettled_when_the_payment_expires(
     sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     payer = make_payer(USDC="1")
@@ -216,17 +216,17 @@ def test_an_answer_of_500_is_returned_and_unsettled_in_the_end(
     assert (payer.used, payer.held()) == ("0", 1_000_000)
 
 
-def test_200_of_a_seller_that_never_settles_is_the_chains_word(
+def test_trusts_the_chain_when_a_seller_claims_a_settlement_that_never_comes(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1")
     claim = {"success": True, "transaction": "5" * 88, "network": "solana"}
-    said = base64.b64encode(json.dumps(claim).encode()).decode()
+    encoded = base64.b64encode(json.dumps(claim).encode()).decode()
 
     def answer(seen: Seen) -> Reply:
         if seen.payment is None:
             return terms(offer(sandbox))
-        return Reply(headers={"payment-response": said}, body=b"thanks")
+        return Reply(headers={"payment-response": encoded}, body=b"thanks")
 
     response = payer.client.get(make_seller(answer).url)
     receipt = receipt_of(response)
@@ -239,7 +239,7 @@ def test_200_of_a_seller_that_never_settles_is_the_chains_word(
     assert receipt is not None and receipt.state == "unsettled"
 
 
-def test_a_body_cut_half_way_is_its_callers_error_and_paid(
+def test_raises_the_read_error_to_the_caller_when_a_paid_body_is_cut(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1")
@@ -257,7 +257,7 @@ def test_a_body_cut_half_way_is_its_callers_error_and_paid(
     assert payer.held() == 1_000_000 - PRICE
 
 
-def test_closing_while_a_payment_is_open_ends_no_thread_late(
+def test_ends_all_threads_when_a_client_closes_with_an_open_payment(
     sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     before = threading.active_count()
@@ -268,10 +268,10 @@ def test_closing_while_a_payment_is_open_ends_no_thread_late(
     until("its threads ended", lambda: threading.active_count() <= before + 1)
 
 
-def test_the_transaction_of_another_payment_is_no_proof(
+def test_refuses_the_transaction_of_another_payment_as_proof_of_settlement(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
-    """A seller that sells twice, settles once, and shows what it settled both times."""
+    """The seller sells twice, settles once, and reports that settlement both times."""
     settled: list[Any] = []
 
     def answer(seen: Seen) -> Reply:
@@ -288,5 +288,5 @@ def test_the_transaction_of_another_payment_is_no_proof(
     assert payer.client.get(url).text == "bought"
     sandbox.call("node.warp")
     payer.told("payment.unsettled")
-    assert [one.state for one in payer.client.receipts()] == ["settled", "unsettled"]
+    assert [receipt.state for receipt in payer.client.receipts()] == ["settled", "unsettled"]
     assert (payer.used, payer.held()) == ("0.01", 1_000_000 - PRICE)

@@ -1,4 +1,4 @@
-"""Answers are those of httpx, paid or not."""
+"""Answers to calls of a payer, which equal plain answers of httpx and requests."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ ANSWERS: list[Reply] = [
 
 
 def same(paid: Any, plain: Any) -> None:
-    """What callers see of both is the same."""
-    own = ("date", "payment-response")
+    """Asserts that callers see no difference between a paid and a plain answer."""
+    ignored = ("date", "payment-response")
 
-    def kept(one: Any) -> list[tuple[str, str]]:
-        return [pair for pair in one.headers.items() if pair[0].lower() not in own]
+    def kept(answer: Any) -> list[tuple[str, str]]:
+        return [pair for pair in answer.headers.items() if pair[0].lower() not in ignored]
 
     assert (paid.status_code, kept(paid), paid.content, paid.text, dict(paid.cookies)) == (
         plain.status_code,
@@ -54,9 +54,9 @@ def same(paid: Any, plain: Any) -> None:
     )
 
 
-@pytest.mark.parametrize("reply", ANSWERS, ids=lambda one: str(one.status))
+@pytest.mark.parametrize("reply", ANSWERS, ids=lambda reply: str(reply.status))
 @pytest.mark.parametrize("kind", ["client", "transport", "requests", "interceptor"])
-def test_the_answer_to_a_paid_request_is_that_of_a_free_one(
+def test_returns_the_answer_of_a_free_request_for_a_paid_request(
     kind: str, reply: Reply, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1")
@@ -86,8 +86,8 @@ def test_the_answer_to_a_paid_request_is_that_of_a_free_one(
     receipt = receipt_of(paid)
     assert receipt is not None and receipt.payment.ui_amount == "0.01"
     assert not hasattr(paid, "_exact_change")
-    assert [one.is_paid for one in seller.seen] == [False, True]
-    # Nothing that paid is left with the caller.
+    assert [request.is_paid for request in seller.seen] == [False, True]
+    # The caller never gets the header that paid.
     assert "payment-signature" not in {name.lower() for name in paid.request.headers}
 
 
@@ -107,7 +107,7 @@ UNTOUCHED: list[tuple[dict[str, str], bytes]] = [
 
 @pytest.mark.parametrize(("headers", "body"), UNTOUCHED)
 @pytest.mark.parametrize("kind", ["httpx", "requests"])
-def test_a_402_that_asks_for_no_payment_comes_back_as_it_is(
+def test_returns_a_402_unchanged_when_it_asks_for_no_payment(
     kind: str,
     headers: dict[str, str],
     body: bytes,
@@ -132,27 +132,27 @@ def test_a_402_that_asks_for_no_payment_comes_back_as_it_is(
 
 
 @pytest.mark.parametrize("kind", ["text/event-stream", "text/plain", "application/json"])
-async def test_a_402_that_streams_comes_back_at_once(
+async def test_returns_a_streamed_402_before_its_body_has_ended(
     kind: str, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
-    goes_on = threading.Event()
+    may_continue = threading.Event()
 
     def pieces() -> Iterator[bytes]:
         yield b"one "
-        goes_on.wait(10)
+        may_continue.wait(10)
         yield b"two"
 
     reply = Reply(402, {"content-type": kind}, pieces=pieces())
     if kind == "application/json":
-        # Its terms are waited for as long as `timeouts.terms` says.
-        goes_on.set()
+        # JSON may hold terms, so the client waits for its end up to `timeouts.terms`.
+        may_continue.set()
     seller = make_seller(lambda seen: reply)
     async with AsyncClient(**sandbox.options(sandbox.wallet(USDC="1"))) as client:
         async with client.stream("GET", seller.url) as response:
             parts = response.aiter_bytes()
             assert (await parts.__anext__()).startswith(b"one ")
-            goes_on.set()
-            assert b"".join([one async for one in parts]).endswith(b"two") or True
+            may_continue.set()
+            assert b"".join([part async for part in parts]).endswith(b"two") or True
         assert receipt_of(response) is None
 
 
@@ -165,7 +165,7 @@ BROKEN: list[tuple[dict[str, str], bytes]] = [
 
 
 @pytest.mark.parametrize(("headers", "body"), BROKEN)
-def test_terms_that_cannot_be_read_raise_with_the_response(
+def test_raises_an_error_with_the_response_when_terms_cannot_be_read(
     headers: dict[str, str], body: bytes, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1")
@@ -175,7 +175,7 @@ def test_terms_that_cannot_be_read_raise_with_the_response(
     assert error.response.status_code == 402 and error.response.content == body
 
 
-def test_a_page_of_terms_that_never_ends_holds_nobody(
+def test_pays_at_once_when_the_page_of_a_402_never_ends(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1")
@@ -199,7 +199,7 @@ def test_a_page_of_terms_that_never_ends_holds_nobody(
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 429, 500, 503])
-def test_an_answer_other_than_success_is_returned_as_it_is(
+def test_returns_an_unsuccessful_answer_to_a_payment_unchanged(
     status: int, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1")
@@ -209,11 +209,11 @@ def test_an_answer_other_than_success_is_returned_as_it_is(
     receipt = receipt_of(response)
     assert receipt is not None
     assert (response.status_code, response.content, receipt.state) == (status, b"no", "uncertain")
-    # Nothing is sent again once a payment header was.
+    # A request with a payment header is never retried.
     assert len(seller.seen) == 2 and payer.signed == ["payment"]
 
 
-def test_a_free_answer_and_its_stream_are_left_alone(
+def test_leaves_a_free_streamed_answer_unchanged(
     make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1")
@@ -223,14 +223,14 @@ def test_a_free_answer_and_its_stream_are_left_alone(
     assert receipt_of(response) is None
 
 
-async def test_a_stream_of_a_paid_answer_comes_as_it_is_sent(
+async def test_streams_a_paid_answer_piece_by_piece(
     sandbox: Sandbox, make_seller: MakeSeller
 ) -> None:
-    goes_on = threading.Event()
+    may_continue = threading.Event()
 
     def pieces() -> Iterator[bytes]:
         yield b"first"
-        goes_on.wait(10)
+        may_continue.wait(10)
         yield b"second"
 
     def answer(seen: Seen) -> Reply:
@@ -241,12 +241,12 @@ async def test_a_stream_of_a_paid_answer_comes_as_it_is_sent(
         async with client.stream("GET", seller.url) as response:
             parts = response.aiter_bytes()
             assert await parts.__anext__() == b"first"
-            goes_on.set()
+            may_continue.set()
             assert await parts.__anext__() == b"second"
 
 
 @pytest.mark.parametrize("kind", ["httpx", "requests"])
-def test_headers_that_are_no_ascii_change_no_error(
+def test_raises_the_same_errors_when_headers_are_not_ascii(
     kind: str, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1", policy={"max_per_payment": "0.50"})
@@ -254,10 +254,10 @@ def test_headers_that_are_no_ascii_change_no_error(
 
     def answer(seen: Seen) -> Reply:
         amount = "600000" if seen.path == "/dear" else "10000"
-        asked = terms(offer(sandbox, amount=amount))
+        answered = terms(offer(sandbox, amount=amount))
         if seen.path == "/garbled":
             return Reply(402, {**odd, "payment-required": "\xff"})
-        return asked._replace(headers={**asked.headers, **odd})
+        return answered._replace(headers={**answered.headers, **odd})
 
     seller = make_seller(answer)
     with requests.Session() as session:
@@ -274,12 +274,12 @@ def test_headers_that_are_no_ascii_change_no_error(
 
 
 @pytest.mark.parametrize("kind", ["httpx", "requests", "async"])
-async def test_a_402_that_is_packed_twice_costs_little_memory(
+async def test_uses_little_memory_for_a_402_that_is_compressed_twice(
     kind: str, make_payer: MakePayer, make_seller: MakeSeller, sandbox: Sandbox
 ) -> None:
-    twice = gzip.compress(gzip.compress(b" " * 200_000_000))
+    compressed_twice = gzip.compress(gzip.compress(b" " * 200_000_000))
     headers = {**JSON, "content-encoding": "gzip, gzip"}
-    seller = make_seller(lambda _: Reply(402, headers, twice))
+    seller = make_seller(lambda _: Reply(402, headers, compressed_twice))
     payer = make_payer()
     tracemalloc.start()
     try:

@@ -1,4 +1,4 @@
-"""A task that is cancelled, and what becomes of its money."""
+"""Cancelled tasks and the outcome of their payments."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from ..payer import PRICE
 from ..seller import Reply, Seen, offer, selling
 
 
-def paid(seen: Seen) -> dict[str, str]:
+def payment_headers(seen: Seen) -> dict[str, str]:
     return {name: value for name, value in seen.headers.items() if "payment" in name}
 
 
-async def test_before_anything_is_signed_nothing_is_paid_or_held(
+async def test_pays_and_holds_nothing_when_a_task_is_cancelled_before_the_signature(
     sandbox: Sandbox, make_seller: MakeSeller
 ) -> None:
     wallet = sandbox.wallet(USDC="1")
-    held = threading.Event()
-    seller = make_seller(lambda seen: Reply(402) if held.wait(20) else None)
+    may_answer = threading.Event()
+    seller = make_seller(lambda seen: Reply(402) if may_answer.wait(20) else None)
     async with AsyncClient(**sandbox.options(wallet)) as client:
         task = asyncio.ensure_future(client.get(seller.url))
         while not seller.seen:
@@ -38,30 +38,30 @@ async def test_before_anything_is_signed_nothing_is_paid_or_held(
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        held.set()
+        may_answer.set()
         assert (await client.spent())[0].used == "0"
         assert await client.receipts() == []
 
 
 @pytest.mark.parametrize("way", ["cancel", "wait_for"])
-async def test_while_it_is_paid_the_payment_is_followed_and_never_made_twice(
+async def test_monitors_the_payment_and_never_pays_twice_when_a_paying_task_is_cancelled(
     way: str, sandbox: Sandbox, make_seller: MakeSeller
 ) -> None:
     wallet = sandbox.wallet(USDC="1")
     served, may_answer = threading.Event(), threading.Event()
 
     def forward(seen: Seen) -> Reply:
-        answer = httpx.get(f"{sandbox.api_url}/usdc", headers=paid(seen))
+        answer = httpx.get(f"{sandbox.api_url}/usdc", headers=payment_headers(seen))
         if seen.is_paid and not may_answer.is_set():
             served.set()
             may_answer.wait(30)
-        kept = {name: one for name, one in answer.headers.items() if "payment" in name}
-        return Reply(answer.status_code, kept, answer.content)
+        headers = {name: text for name, text in answer.headers.items() if "payment" in name}
+        return Reply(answer.status_code, headers, answer.content)
 
     seller = make_seller(forward)
-    told: list[Any] = []
+    events: list[Any] = []
     async with AsyncClient(**sandbox.options(wallet)) as client:
-        client.on("*", lambda event: told.append(event.type))
+        client.on("*", lambda event: events.append(event.type))
         task = asyncio.ensure_future(client.get(seller.url))
         while not served.is_set():
             await asyncio.sleep(0.01)
@@ -75,17 +75,19 @@ async def test_while_it_is_paid_the_payment_is_followed_and_never_made_twice(
         (receipt,) = await client.receipts()
         assert receipt.state in ("uncertain", "pending", "settled")
         may_answer.set()
-        while "payment.settled" not in told:
+        while "payment.settled" not in events:
             await asyncio.sleep(0.01)
-        # The seller was paid for an answer that reached no caller: its repetition is no purchase.
+        # The seller was paid for an answer that reached no caller, so a repeat must not buy again.
         with pytest.raises(ExactChangeError) as spent:
             await client.get(seller.url)
         assert (spent.value.code, spent.value.funds) == ("already_spent", "spent")
-        assert told.count("payment.signed") == 1
+        assert events.count("payment.signed") == 1
     assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - PRICE
 
 
-async def test_an_answer_that_came_as_its_task_was_cancelled_is_lost(sandbox: Sandbox) -> None:
+async def test_raises_already_spent_when_the_task_was_cancelled_as_its_answer_came(
+    sandbox: Sandbox,
+) -> None:
     wallet = sandbox.wallet(USDC="1")
     signed: list[Any] = []
     settled = asyncio.Event()
@@ -104,21 +106,21 @@ async def test_an_answer_that_came_as_its_task_was_cancelled_is_lost(sandbox: Sa
     assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - PRICE
 
 
-async def test_an_answer_that_is_noted_as_its_task_is_cancelled_is_lost(
+async def test_raises_already_spent_when_the_task_was_cancelled_as_its_answer_was_recorded(
     sandbox: Sandbox, make_seller: MakeSeller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One without a body, which is delivered with its headers."""
+    """The answer has no body, so it is delivered with its headers."""
     wallet = sandbox.wallet(USDC="1")
     seller = make_seller(selling(sandbox, offer(sandbox)))
     tasks: list[asyncio.Future[httpx.Response]] = []
     signed: list[Any] = []
     settled = asyncio.Event()
 
-    def cancel_and_save(*given: Any) -> Steps[None]:
+    def cancel_and_save(*args: Any) -> Steps[None]:
         if tasks:
             tasks.pop().cancel()
             yield from sleep(50)
-        yield from save_attempt(*given)
+        yield from save_attempt(*args)
 
     async with AsyncClient(**sandbox.options(wallet)) as client:
         client.on("payment.signed", signed.append)
@@ -137,7 +139,7 @@ def void(_: object) -> None:
     """Drops a value."""
 
 
-async def test_while_code_is_loaded_the_connection_is_free_again(
+async def test_frees_the_connection_when_a_task_is_cancelled_while_code_loads(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     began, may_load = threading.Event(), threading.Event()

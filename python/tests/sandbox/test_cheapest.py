@@ -1,4 +1,4 @@
-"""Which token a payment is swapped from."""
+"""The choice of the token that a payment is swapped from."""
 
 from __future__ import annotations
 
@@ -21,26 +21,32 @@ from ..node import Sandbox
 from ..payer import failure_of
 from ..proxy import Proxy
 
-# All of the SOL is kept for fees and rent.
+# The SOL is only enough for fees and rent.
 HELD = {"SOL": "0.008", "USDT": "5", "BONK": "1000000"}
-DEAR_DOLLARS = [("USDT", 80), ("PYUSD", 80)]
+EXPENSIVE_DOLLARS = [("USDT", 80), ("PYUSD", 80)]
 
 
 @pytest.mark.parametrize(
-    ("impacts", "gone", "options", "symbol"),
+    ("impacts", "unroutable", "options", "symbol"),
     [
-        pytest.param([], [], {}, "USDT", id="what there is most of, if all cost the same"),
+        pytest.param([], [], {}, "USDT", id="the largest balance if all cost the same"),
         pytest.param([("USDT", 60), ("SOL", 60)], [], {}, "PYUSD", id="the cheaper dollar"),
-        pytest.param(DEAR_DOLLARS, [], {}, "SOL", id="SOL, if each dollar costs more"),
-        pytest.param([("USDT", 80)], ["SOL", "PYUSD"], {}, "USDT", id="what has a route"),
+        pytest.param(EXPENSIVE_DOLLARS, [], {}, "SOL", id="SOL if each dollar costs more"),
         pytest.param(
-            DEAR_DOLLARS, [], {"swap_from": ["USDT", "SOL"]}, "USDT", id="the caller's order"
+            [("USDT", 80)], ["SOL", "PYUSD"], {}, "USDT", id="the only token with a route"
+        ),
+        pytest.param(
+            EXPENSIVE_DOLLARS,
+            [],
+            {"swap_from": ["USDT", "SOL"]},
+            "USDT",
+            id="the first token of swap_from",
         ),
     ],
 )
-def test_a_payment_is_swapped_from(
+def test_plans_and_swaps_a_payment_from(
     impacts: Any,
-    gone: list[str],
+    unroutable: list[str],
     options: Any,
     symbol: str,
     sandbox: Sandbox,
@@ -48,7 +54,7 @@ def test_a_payment_is_swapped_from(
 ) -> None:
     for token, bps in impacts:
         sandbox.call("aggregator.setPriceImpact", token, "USDC", bps)
-    for token in gone:
+    for token in unroutable:
         sandbox.call("aggregator.noRoute", token, "USDC")
     payer = make_payer(SOL="1", USDT="5", PYUSD="1", auto_swap=True, **options)
     url = f"{sandbox.api_url}/usdc"
@@ -58,10 +64,9 @@ def test_a_payment_is_swapped_from(
     assert plan.swap.input_mint == receipt.swap.input_mint == sandbox.mint(symbol)
 
 
-def test_a_token_that_is_not_pinned_comes_first_if_all_that_are_pinned_cost_more(
+def test_prefers_an_unpinned_token_if_it_is_cheaper_until_a_swap_from_it_fails(
     sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
-    """And no more for a while, once a swap out of it came to nothing."""
     url = f"{sandbox.api_url}/usdc"
     sandbox.call("aggregator.setPriceImpact", "USDT", "USDC", 80)
     receipt = receipt_of(make_payer(auto_swap=True, **HELD).client.get(url))
@@ -76,7 +81,7 @@ def test_a_token_that_is_not_pinned_comes_first_if_all_that_are_pinned_cost_more
     assert receipt.swap.input_mint == sandbox.mint("USDT")
 
 
-def test_others_are_not_asked_about_if_what_is_pinned_costs_little(
+def test_requests_no_quote_for_unpinned_tokens_if_a_pinned_token_is_cheap(
     sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     jupiter = Proxy(sandbox.jupiter_url)
@@ -88,7 +93,7 @@ def test_others_are_not_asked_about_if_what_is_pinned_costs_little(
         jupiter.close()
     assert receipt is not None and receipt.swap is not None
     assert receipt.swap.input_mint == sandbox.mint("USDT")
-    paths = [one.path for one in jupiter.seen]
+    paths = [request.path for request in jupiter.seen]
     assert paths and not any(sandbox.mint("BONK") in path for path in paths)
 
 
@@ -107,18 +112,18 @@ def outage() -> Steps[Tried]:
     yield
 
 
-def test_a_quote_that_never_comes_keeps_no_swap_waiting() -> None:
+def test_returns_a_swap_without_waiting_for_a_quote_that_never_comes() -> None:
     tried = threads.run(find_together([done(NONE), never(), done(SWAP)], None))
     assert tried == [NONE, SWAP]
 
 
-def test_an_outage_ends_the_search_only_if_nothing_was_found() -> None:
+def test_raises_an_outage_only_if_no_swap_was_found() -> None:
     assert threads.run(find_together([outage(), done(SWAP)], None)) == [SWAP]
     with pytest.raises(TimeoutError):
         threads.run(find_together([done(NONE), outage()], None))
 
 
-def test_a_caller_that_gives_up_ends_it() -> None:
+def test_ends_the_search_when_the_caller_gives_up() -> None:
     signal = Signal()
     signal.abort()
     with pytest.raises(Aborted):

@@ -1,4 +1,4 @@
-"""Claims of calls: while an event loop was closed, and if a journal cannot be told of their end."""
+"""Claims of calls after an event loop closed, and while a journal cannot record their end."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ..seller import Reply, Seen, offer, settle, terms
 
 
 class _Claims:
-    """Claims in memory; the first that are dropped take a while."""
+    """Claims in memory; the first drop is slow."""
 
     def __init__(self) -> None:
         self.claimed: set[str] = set()
@@ -47,10 +47,10 @@ class _Claims:
         return self.claimed.intersection(ids)
 
 
-def test_what_is_claimed_anew_after_a_closed_loop_stays_claimed(
+def test_keeps_a_claim_that_is_taken_anew_after_its_first_loop_closed(
     sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    """Two calls look at once, and one of them goes on before the other is done."""
+    """Two calls look for orphaned claims at once, and one call goes on before the other ends."""
     client = Client(**sandbox.options(sandbox.wallet()))
     context = client._payer.thread_engine().context
     claims = context.claims = _Claims()
@@ -73,7 +73,7 @@ def test_what_is_claimed_anew_after_a_closed_loop_stays_claimed(
 
 
 class Keeping:
-    """Journals that drop no claim as long as they are broken."""
+    """State of the journals: they drop no claim while they are broken."""
 
     def __init__(self) -> None:
         self.is_broken = True
@@ -82,7 +82,7 @@ class Keeping:
 
 @pytest.fixture
 def keeps(monkeypatch: pytest.MonkeyPatch) -> Keeping:
-    """Each journal is one."""
+    """Makes each journal fail to drop claims until the test repairs it."""
     drop, keeping = _TimedClaims._drop, Keeping()
 
     def refuse(self: _TimedClaims, ids: Sequence[str]) -> Steps[None]:
@@ -96,7 +96,7 @@ def keeps(monkeypatch: pytest.MonkeyPatch) -> Keeping:
 
 
 @pytest.mark.parametrize("key", [None, "order"])
-def test_a_call_is_over_if_the_journal_does_not_drop_its_claim(
+def test_ends_a_call_although_the_journal_cannot_drop_its_claim(
     key: str | None,
     keeps: Keeping,
     sandbox: Sandbox,
@@ -115,14 +115,14 @@ def test_a_call_is_over_if_the_journal_does_not_drop_its_claim(
         payer = make_payer(USDC="1", journal=journal)
         again = make_payer(payer.wallet, journal=journal)
 
-        def buy(one: Payer) -> httpx.Response:
-            return one.client.post(seller.url, idempotency_key=key)
+        def buy(buyer: Payer) -> httpx.Response:
+            return buyer.client.post(seller.url, idempotency_key=key)
 
         failure_of(lambda: buy(payer), "payment_uncertain")
         failure_of(lambda: buy(payer), "already_spent")
         failure_of(lambda: buy(again), "already_spent")
         assert (payer.signed, again.signed) == (["payment"], [])
-        # Other processes hear of it as soon as the journal can be told.
+        # The drop is repeated until the journal records it, for other processes.
         (receipt,) = payer.client.receipts()
         keeps.is_broken = False
         until("the claim is dropped", lambda: receipt.id in keeps.dropped)
@@ -132,7 +132,7 @@ def test_a_call_is_over_if_the_journal_does_not_drop_its_claim(
 
 
 class _Failing(_Claims):
-    """Claims of which the first drop fails, and whose next waits for a signal."""
+    """Claims with a failing first drop and a second drop that waits for a signal."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -147,12 +147,12 @@ class _Failing(_Claims):
         self.claimed.difference_update(ids)
 
 
-def _later(ms: float, then: Callable[[], None]) -> Steps[None]:
+def _call_after(ms: float, then: Callable[[], None]) -> Steps[None]:
     yield from sleep(ms)
     then()
 
 
-def test_a_drop_that_is_made_again_says_nothing_of_a_claim_taken_after_it() -> None:
+def test_keeps_a_claim_that_is_taken_while_an_earlier_drop_is_repeated() -> None:
     below = _Failing()
     claims = ClaimsLetGo(below, {}, Signal())
 
@@ -161,7 +161,7 @@ def test_a_drop_that_is_made_again_says_nothing_of_a_claim_taken_after_it() -> N
         yield from quiet(claims.drop(["one"]))
         while below.drops < 2:
             yield from sleep(20)
-        yield from background(_later(50, lambda: below.may_drop.abort(OSError())))
+        yield from background(_call_after(50, lambda: below.may_drop.abort(OSError())))
         yield from claims.take(["one"])
         assert (yield from claims.live(["one"])) == {"one"}
         yield from quiet(claims.drop(["one"]))

@@ -1,4 +1,4 @@
-"""Drops of claims on an event loop that stands still, and drops that are late."""
+"""Drops of claims on an event loop that was stopped, and drops that end late."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from exact_change._payments.late_takes import LateTakes
 
 
 class _Slow:
-    """Claims of a journal whose first drop takes as long as it is told."""
+    """Claims of a journal; the first drop waits until the test lets it land."""
 
     def __init__(self) -> None:
         self.claimed: set[str] = set()
@@ -43,7 +43,7 @@ def _within(below: _Slow, timeout_ms: float) -> Any:
     return _TimedClaims(below, _Within(timeout_ms), LateTakes())
 
 
-def test_a_claim_does_not_wait_for_a_loop_that_stands_still() -> None:
+def test_takes_a_claim_without_waiting_for_a_stopped_event_loop() -> None:
     below = _Slow()
     claims, loop = ClaimsLetGo(_within(below, 500), {}, Signal()), asyncio.new_event_loop()
     threads.run(claims.take(["one"]))
@@ -57,7 +57,7 @@ def test_a_claim_does_not_wait_for_a_loop_that_stands_still() -> None:
 
     dropping: list[Any] = []
     loop.run_until_complete(begin_drop())
-    # The loop runs no more, and is not closed.
+    # From here on the loop is stopped but not closed.
     taking = threading.Thread(target=lambda: threads.run(quiet(claims.take(["one"]))), daemon=True)
     taking.start()
     taking.join(4)
@@ -69,7 +69,7 @@ def test_a_claim_does_not_wait_for_a_loop_that_stands_still() -> None:
     assert is_over
 
 
-def test_a_drop_that_outlasts_its_time_does_not_end_a_claim_taken_anew() -> None:
+def test_keeps_a_claim_taken_anew_when_an_earlier_drop_lands_after_its_timeout() -> None:
     below = _Slow()
     claims = ClaimsLetGo(_within(below, 50), {}, Signal())
 
@@ -85,8 +85,8 @@ def test_a_drop_that_outlasts_its_time_does_not_end_a_claim_taken_anew() -> None
     assert threads.run(steps()) == {"one"}
 
 
-def test_a_claim_that_waits_longer_than_it_may_for_a_drop_is_over_once_it_is_let_go() -> None:
-    """Its caller has given up by then, so that it would be claimed for ever."""
+def test_ends_a_claim_that_timed_out_behind_a_slow_drop_when_it_is_released() -> None:
+    """The caller of the claim has given up by then, so a lasting claim would never end."""
     below = _Slow()
     claims = ClaimsLetGo(_within(below, 50), {}, Signal())
 

@@ -1,4 +1,4 @@
-"""A clock that is set back."""
+"""A system clock that runs ahead, or is set back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..seller import Reply, Seen, offer, selling, terms
 MONTH_NS = 30 * 24 * 60 * 60 * 10**9
 
 
-def test_a_top_up_that_failed_while_it_was_ahead_keeps_no_other_back(
+def test_tops_up_after_the_clock_is_set_back_when_a_top_up_failed_before(
     sandbox: Sandbox, make_payer: MakePayer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     policy = {"top_up": {"token": "USDC", "below": "0.05", "to": "0.20"}}
@@ -30,7 +30,7 @@ def test_a_top_up_that_failed_while_it_was_ahead_keeps_no_other_back(
     payer.told("swap.confirmed")
 
 
-def test_terms_that_were_kept_while_it_was_ahead_are_asked_for_again(
+def test_requests_terms_again_when_the_clock_was_ahead_as_they_were_kept(
     sandbox: Sandbox,
     make_payer: MakePayer,
     make_seller: MakeSeller,
@@ -45,10 +45,10 @@ def test_terms_that_were_kept_while_it_was_ahead_are_asked_for_again(
         payer.told("payment.settled")
         assert payer.client.get(seller.url).text == "bought"
     assert payer.client.get(seller.url).text == "bought"
-    assert [one.is_paid for one in seller.seen] == [False, True, True, False, True]
+    assert [request.is_paid for request in seller.seen] == [False, True, True, False, True]
 
 
-def test_a_payment_that_is_decided_while_it_is_set_back_stays_in_its_window(
+def test_counts_a_payment_in_its_window_when_it_settles_while_the_clock_is_set_back(
     sandbox: Sandbox,
     make_payer: MakePayer,
     make_seller: MakeSeller,

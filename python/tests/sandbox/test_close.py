@@ -1,4 +1,4 @@
-"""A client that is closed while its calls are under way."""
+"""A client that closes during its calls."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from ..conftest import MakePayer
 from ..node import Sandbox
 from ..payer import PRICE, failure_of, until
 
-HANGS = "getLatestBlockhash"
+HANGING_METHOD = "getLatestBlockhash"
 
 
-def test_calls_that_wait_for_a_node_say_that_the_client_was_closed(
+def test_raises_client_closed_in_threads_that_wait_for_a_node(
     sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     payer, url = make_payer(USDC="1"), f"{sandbox.api_url}/usdc"
-    sandbox.call("node.fault", HANGS, {"kind": "hang"})
-    before = sandbox.calls(HANGS)
+    sandbox.call("node.fault", HANGING_METHOD, {"kind": "hang"})
+    before = sandbox.calls(HANGING_METHOD)
 
     def fails(_: int) -> ExactChangeError:
         return failure_of(lambda: payer.client.get(url), "client_closed")
@@ -37,7 +37,7 @@ def test_calls_that_wait_for_a_node_say_that_the_client_was_closed(
     with ThreadPoolExecutor(4) as pool:
         calls = pool.map(fails, range(4))
         payer.told("payment.required", 4)
-        until("a node is asked", lambda: sandbox.calls(HANGS) > before)
+        until("a node is asked", lambda: sandbox.calls(HANGING_METHOD) > before)
         payer.client.close()
         assert {error.funds for error in calls} == {"untouched"}
     assert (payer.signed, payer.held()) == ([], 1_000_000)
@@ -45,12 +45,12 @@ def test_calls_that_wait_for_a_node_say_that_the_client_was_closed(
     assert codes == ["client_closed"] * 4
 
 
-async def test_so_do_calls_of_a_loop(sandbox: Sandbox) -> None:
+async def test_raises_client_closed_in_a_task_that_waits_for_a_node(sandbox: Sandbox) -> None:
     client = AsyncClient(**sandbox.options(sandbox.wallet(USDC="1")))
-    sandbox.call("node.fault", HANGS, {"kind": "hang"})
-    before = sandbox.calls(HANGS)
+    sandbox.call("node.fault", HANGING_METHOD, {"kind": "hang"})
+    before = sandbox.calls(HANGING_METHOD)
     call = asyncio.ensure_future(client.get(f"{sandbox.api_url}/usdc"))
-    while sandbox.calls(HANGS) == before:
+    while sandbox.calls(HANGING_METHOD) == before:
         await asyncio.sleep(0.01)
     await client.aclose()
     with pytest.raises(ExactChangeError) as closed:
@@ -58,24 +58,24 @@ async def test_so_do_calls_of_a_loop(sandbox: Sandbox) -> None:
     assert (closed.value.code, closed.value.funds) == ("client_closed", "untouched")
 
 
-def test_a_loop_that_stands_still_delays_equal_calls_alone(
+def test_delays_only_equal_calls_while_an_event_loop_is_stopped(
     sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its task was cancelled while the journal was busy: nothing of it goes on by itself."""
+    """The task of the stopped loop was cancelled while the journal was busy."""
     release = TimedJournal.release
 
     def slow(self: TimedJournal, *args: Any) -> Steps[None]:
         yield from call(is_over.wait)
         yield from release(self, *args)
 
-    async def ask_for_ever(_: object) -> bool:
+    async def approve_late(_: object) -> bool:
         await asyncio.sleep(60)
         return True
 
     monkeypatch.setattr(TimedJournal, "release", slow)
     wallet, is_over, loop = sandbox.wallet(USDC="1"), threading.Event(), asyncio.new_event_loop()
     url, journal = f"{sandbox.api_url}/usdc", file_journal(tmp_path / "journal")
-    policy = {"approve": ask_for_ever}
+    policy = {"approve": approve_late}
     stopped = AsyncClient(**sandbox.options(wallet, journal=journal, policy=policy))
     options = sandbox.options(wallet, journal=journal, timeouts={"payment": 2_000})
     with pytest.raises(asyncio.TimeoutError):
@@ -96,7 +96,7 @@ def test_a_loop_that_stands_still_delays_equal_calls_alone(
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_listener_may_close_the_client_whose_call_is_interrupted(
+def test_lets_a_listener_close_the_client_during_an_interrupted_call(
     make_payer: MakePayer, sandbox: Sandbox
 ) -> None:
     payer, is_closing = make_payer(USDC="1"), threading.Event()

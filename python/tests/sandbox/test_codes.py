@@ -1,4 +1,4 @@
-"""Refusals that other tests do not show: each has its code, and costs nothing."""
+"""Refusals without another test: each has its own code and costs nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OFFERS: dict[str, Callable[[Sandbox], list[Any]]] = {
 
 
 @pytest.mark.parametrize("code", list(OFFERS))
-def test_an_offer_that_cannot_be_paid(
+def test_refuses_an_offer_that_cannot_be_paid_with_its_code(
     code: str, sandbox: Sandbox, make_seller: MakeSeller, make_payer: MakePayer
 ) -> None:
     payer = make_payer(USDC="1", SOL="0.1")
@@ -39,11 +39,11 @@ def test_an_offer_that_cannot_be_paid(
 
 
 RULES: dict[str, tuple[str, Callable[[Sandbox], dict[str, Any]]]] = {
-    "a host that is not listed": (
+    "an unlisted host": (
         "not_allowed",
         lambda _: {"allow": {"hosts": ["api.example.com"]}},
     ),
-    "a payee that is denied": (
+    "a denied payee": (
         "not_allowed",
         lambda sandbox: {"deny": {"payees": [sandbox.merchant]}},
     ),
@@ -54,7 +54,7 @@ RULES: dict[str, tuple[str, Callable[[Sandbox], dict[str, Any]]]] = {
 
 
 @pytest.mark.parametrize("name", list(RULES))
-def test_a_rule_of_the_caller_forbids_it(
+def test_refuses_a_payment_that_a_policy_rule_forbids(
     name: str, sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     code, policy = RULES[name]
@@ -66,7 +66,7 @@ def test_a_rule_of_the_caller_forbids_it(
 
 
 class BadSigner:
-    """Answers with whatever it is made with."""
+    """A signer that returns the result of a function as its signature."""
 
     def __init__(self, address: str, answer: Callable[[bytes], Any]) -> None:
         self.address = address
@@ -80,7 +80,7 @@ def raises(_: bytes) -> bytes:
     raise OSError("The device was unplugged.")
 
 
-OTHER = Keypair.from_seed(b"\6" * 32)
+OTHER_PAIR = Keypair.from_seed(b"\6" * 32)
 
 
 @pytest.mark.parametrize(
@@ -90,10 +90,10 @@ OTHER = Keypair.from_seed(b"\6" * 32)
         lambda _: None,
         lambda _: bytes(64),
         lambda _: "5" * 88,
-        lambda message: bytes(OTHER.sign_message(message)),
+        lambda message: bytes(OTHER_PAIR.sign_message(message)),
     ],
 )
-def test_a_signer_that_does_not_sign_what_it_was_given(
+def test_fails_with_signing_failed_when_the_signature_is_missing_or_wrong(
     answer: Callable[[bytes], Any], sandbox: Sandbox, make_client: MakeClient
 ) -> None:
     wallet = sandbox.wallet(USDC="1")
@@ -107,7 +107,7 @@ def test_a_signer_that_does_not_sign_what_it_was_given(
     assert sandbox.balance(wallet.address, "USDC") == 1_000_000
 
 
-def test_a_node_of_another_network_is_no_word_on_this_one(
+def test_refuses_to_pay_when_the_node_belongs_to_another_network(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     devnet = "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1"

@@ -18,11 +18,11 @@ CENT = 10_000
 JSON = {"content-type": "application/json"}
 
 
-async def test_200_parallel_payments_settle_with_exact_sums(sandbox: Sandbox) -> None:
+async def test_settles_200_parallel_payments_with_exact_sums(sandbox: Sandbox) -> None:
     count = 200
     wallet = sandbox.wallet(SOL="0.5", USDC="5")
     before = sandbox.balance(sandbox.merchant, "USDC")
-    # In debug mode, on a machine with other work on it, so many keep a loop busy for a while.
+    # On a busy machine, so many payments block a loop in debug mode for long.
     timeouts = {"rpc": 60_000}
     async with AsyncClient(**sandbox.options(wallet, timeouts=timeouts)) as client:
         landed: set[str] = set()
@@ -38,7 +38,7 @@ async def test_200_parallel_payments_settle_with_exact_sums(sandbox: Sandbox) ->
         calls = (client.get(f"{sandbox.api_url}/usdc") for _ in range(count))
         answers = await asyncio.gather(*calls, return_exceptions=True)
         for answer in answers:
-            # The official facilitator gives up after 30 s, which a busy machine may take.
+            # The official facilitator gives up after 30 s, which may pass on a busy machine.
             if isinstance(answer, ExactChangeError):
                 assert answer.code == "payment_rejected"
                 assert answer.funds in ("uncertain", "spent")
@@ -51,32 +51,32 @@ async def test_200_parallel_payments_settle_with_exact_sums(sandbox: Sandbox) ->
     assert sandbox.balance(wallet.address, "USDC") == 5_000_000 - count * CENT
 
 
-async def test_ten_short_payments_share_one_swap(sandbox: Sandbox) -> None:
+async def test_swaps_once_for_ten_parallel_payments_without_funds(sandbox: Sandbox) -> None:
     wallet = sandbox.wallet(SOL="0.5")
     swaps: list[Any] = []
     async with AsyncClient(**sandbox.options(wallet, auto_swap=True)) as client:
         client.on("swap.confirmed", swaps.append)
         url = f"{sandbox.api_url}/usdc"
         responses = await asyncio.gather(*(client.get(url) for _ in range(10)))
-        assert all(one.status_code == 200 for one in responses)
-        receipts = [receipt_of(one) for one in responses]
-        assert sum(one is not None and one.swap is not None for one in receipts) == 1
+        assert all(response.status_code == 200 for response in responses)
+        receipts = [receipt_of(response) for response in responses]
+        assert sum(receipt is not None and receipt.swap is not None for receipt in receipts) == 1
     assert len(swaps) == 1
 
 
-async def test_a_crowd_that_is_answered_one_after_the_other_shares_one_swap(
+async def test_swaps_once_for_parallel_payments_with_terms_that_come_one_by_one(
     sandbox: Sandbox, make_seller: MakeSeller
 ) -> None:
     count = 20
     turns = [threading.Event() for _ in range(count + 1)]
-    all_are_there = threading.Barrier(count)
+    all_arrived = threading.Barrier(count)
     answers = iter(range(count))
 
     def forward(seen: Seen) -> Reply:
         answer = httpx.get(sandbox.api_url + "/usdc", headers=dict(seen.headers), timeout=60)
         if not seen.is_paid:
-            all_are_there.wait(20)
-            # Each once the one before is being paid for.
+            all_arrived.wait(20)
+            # Answer each request when the payment of the previous request has begun.
             turns[next(answers)].wait(20)
         return Reply(answer.status_code, dict(answer.headers), answer.content)
 
@@ -89,24 +89,26 @@ async def test_a_crowd_that_is_answered_one_after_the_other_shares_one_swap(
         client.on("payment.required", lambda _: next(begun).set())
         client.on("swap.confirmed", swaps.append)
         url = make_seller(forward).url
-        responses = await asyncio.gather(*(client.get(f"{url}/{one}") for one in range(count)))
-        assert [one.status_code for one in responses] == [200] * count
+        responses = await asyncio.gather(*(client.get(f"{url}/{index}") for index in range(count)))
+        assert [response.status_code for response in responses] == [200] * count
     assert len(swaps) == 1
     assert sandbox.balance(wallet.address, "USDC") == 0
 
 
-async def test_tokens_are_paid_side_by_side(sandbox: Sandbox) -> None:
+async def test_pays_in_three_tokens_in_parallel(sandbox: Sandbox) -> None:
     wallet = sandbox.wallet(SOL="0.5", USDC="1", USDT="1", PYUSD="1")
     async with AsyncClient(**sandbox.options(wallet)) as client:
         paths = ["usdc", "usdt", "pyusd"] * 4
-        responses = await asyncio.gather(*(client.get(f"{sandbox.api_url}/{one}") for one in paths))
-        assert all(one.status_code == 200 for one in responses)
+        responses = await asyncio.gather(
+            *(client.get(f"{sandbox.api_url}/{path}") for path in paths)
+        )
+        assert all(response.status_code == 200 for response in responses)
     assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - 4 * 10_000
     assert sandbox.balance(wallet.address, "USDT") == 1_000_000 - 4 * 20_000
     assert sandbox.balance(wallet.address, "PYUSD") == 1_000_000 - 4 * 30_000
 
 
-def test_20_payments_of_a_cent_under_a_cap_of_five_are_exactly_five(
+def test_makes_exactly_5_of_20_payments_of_a_cent_under_a_cap_of_5_cents(
     sandbox: Sandbox, make_client: MakeClient
 ) -> None:
     wallet = sandbox.wallet(USDC="1")
@@ -126,7 +128,7 @@ def test_20_payments_of_a_cent_under_a_cap_of_five_are_exactly_five(
     assert client.spent()[0].used == "0.05"
 
 
-async def test_the_same_cap_holds_for_tasks_and_two_clients_of_one_wallet(
+async def test_applies_one_cap_to_the_tasks_of_two_clients_of_a_wallet(
     sandbox: Sandbox,
 ) -> None:
     wallet = sandbox.wallet(USDC="1")
@@ -138,13 +140,13 @@ async def test_the_same_cap_holds_for_tasks_and_two_clients_of_one_wallet(
         except ExactChangeError as error:
             return error.code
 
-    async with AsyncClient(**options) as one, AsyncClient(**options) as other:
-        calls = [pay(client) for client in (one, other) for _ in range(10)]
+    async with AsyncClient(**options) as first, AsyncClient(**options) as second:
+        calls = [pay(client) for client in (first, second) for _ in range(10)]
         outcomes = sorted(await asyncio.gather(*calls))
     assert outcomes == ["200"] * 5 + ["budget_exhausted"] * 15
 
 
-def test_threads_and_loops_of_one_wallet_pay_side_by_side(
+def test_pays_from_threads_and_event_loops_of_a_wallet_in_parallel(
     sandbox: Sandbox, make_client: MakeClient
 ) -> None:
     wallet = sandbox.wallet(USDC="1")
@@ -154,9 +156,9 @@ def test_threads_and_loops_of_one_wallet_pay_side_by_side(
 
     def in_a_loop() -> None:
         async def crowd() -> None:
-            async with AsyncClient(**sandbox.options(wallet)) as own:
-                responses = await asyncio.gather(*(own.get(url) for _ in range(5)))
-                assert all(one.status_code == 200 for one in responses)
+            async with AsyncClient(**sandbox.options(wallet)) as loop_client:
+                responses = await asyncio.gather(*(loop_client.get(url) for _ in range(5)))
+                assert all(response.status_code == 200 for response in responses)
 
         try:
             asyncio.run(crowd())
@@ -164,24 +166,24 @@ def test_threads_and_loops_of_one_wallet_pay_side_by_side(
             failures.append(error)
 
     loops = [threading.Thread(target=in_a_loop) for _ in range(3)]
-    for one in loops:
-        one.start()
+    for thread in loops:
+        thread.start()
     with ThreadPoolExecutor(5) as pool:
         codes = list(pool.map(lambda _: client.get(url).status_code, range(5)))
-    for one in loops:
-        one.join()
+    for thread in loops:
+        thread.join()
     assert codes == [200] * 5 and not failures
     assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - 20 * CENT
 
 
-async def test_a_warm_payment_calls_no_node_on_its_way(
+async def test_waits_for_no_node_during_a_payment_of_a_warm_client(
     sandbox: Sandbox, make_seller: MakeSeller
 ) -> None:
     may_answer = threading.Event()
     may_answer.set()
 
     def forward(seen: Seen) -> Reply:
-        # A call on the payment's way would wait here for longer than the test does.
+        # A node call that the payment waits for would hang here until the test fails.
         may_answer.wait(60)
         answer = httpx.post(sandbox.rpc_url, content=seen.body, headers=JSON)
         return Reply(answer.status_code, JSON, answer.content)
@@ -203,25 +205,25 @@ async def test_a_warm_payment_calls_no_node_on_its_way(
         assert receipt is not None and receipt.state == "settled"
 
 
-async def test_nothing_is_waited_for_by_the_loop_itself(
+async def test_never_blocks_the_event_loop_while_it_waits(
     sandbox: Sandbox, make_seller: MakeSeller
 ) -> None:
     loop = asyncio.get_running_loop()
 
-    def has_loop() -> None:
-        """Raises if the loop is not there for others: it waits for whatever calls this."""
+    def check_loop() -> None:
+        """Raises if the loop is blocked, because then it waits for the caller of this function."""
         asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(10)
 
-    def over(url: str) -> str:
+    def forward_to(url: str) -> str:
         def forward(seen: Seen) -> Reply:
-            has_loop()
+            check_loop()
             answer = httpx.request(seen.method, url + seen.path, content=seen.body, headers=JSON)
             return Reply(answer.status_code, JSON, answer.content)
 
         return make_seller(forward).url
 
     def approve(_: object) -> bool:
-        has_loop()
+        check_loop()
         return True
 
     class SlowSigner:
@@ -230,7 +232,7 @@ async def test_nothing_is_waited_for_by_the_loop_itself(
             self._pair = Keypair.from_base58_string(wallet.secret_key)
 
         def sign_message(self, message: bytes, intent: object) -> bytes:
-            has_loop()
+            check_loop()
             return bytes(self._pair.sign_message(message))
 
     wallet = sandbox.wallet(SOL="0.5")
@@ -238,8 +240,8 @@ async def test_nothing_is_waited_for_by_the_loop_itself(
         wallet,
         wallet_secret_key=None,
         signer=SlowSigner(wallet),
-        rpc_url=over(sandbox.rpc_url),
-        jupiter_url=over(sandbox.jupiter_url),
+        rpc_url=forward_to(sandbox.rpc_url),
+        jupiter_url=forward_to(sandbox.jupiter_url),
         auto_swap=True,
         policy={"approve": approve},
     )

@@ -1,4 +1,4 @@
-"""Every example, run as its reader would."""
+"""Examples, run as a reader runs them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..node import Sandbox
 from ..spec import vectors
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SAYS = {
+OUTPUTS = {
     "demo": ["payment.settled", "Paid 0.01 USDC to", "Swapped 0.000", "State settled"],
     "agent_with_a_budget": [
         "stopped: budget_exhausted, funds untouched",
@@ -32,8 +32,8 @@ SAYS = {
         "stopped: budget_exhausted untouched",
     ],
 }
-# Cells are run as a kernel runs them: one after the other, in one namespace, on one loop. A kernel
-# itself would be thirty packages more.
+# Runs cells as a kernel does: in order, in one namespace, on one loop. A real kernel would need
+# thirty more packages.
 NOTEBOOK = """
 import ast, asyncio, inspect, json
 from pathlib import Path
@@ -43,7 +43,7 @@ async def run():
     for cell in json.loads(Path("notebook.ipynb").read_text("utf-8"))["cells"]:
         if cell["cell_type"] != "code":
             continue
-        # A clone has no answers of an earlier run in it.
+        # The repository keeps no output of an earlier run.
         assert cell["outputs"] == [] and cell["execution_count"] is None
         flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         code = compile("".join(cell["source"]), cell["id"], "exec", flags)
@@ -55,16 +55,16 @@ asyncio.run(run())
 """
 
 
-def test_every_example_is_run() -> None:
+def test_runs_every_example() -> None:
     elsewhere = {"settings.py", "webhook_receiver.py", "fastapi_app.py"}
-    files = {one.name for one in EXAMPLES.iterdir() if one.is_file()}
-    assert files - elsewhere == {f"{name}.py" for name in SAYS if name != "notebook"} | {
+    files = {file.name for file in EXAMPLES.iterdir() if file.is_file()}
+    assert files - elsewhere == {f"{name}.py" for name in OUTPUTS if name != "notebook"} | {
         "notebook.ipynb"
     }
 
 
-@pytest.mark.parametrize("name", list(SAYS))
-def test_an_example_does_what_it_says(name: str, sandbox: Sandbox) -> None:
+@pytest.mark.parametrize("name", list(OUTPUTS))
+def test_prints_the_expected_lines_of_an_example_and_no_key(name: str, sandbox: Sandbox) -> None:
     environment = sandbox.environment()
     program = [f"{name}.py"] if name != "notebook" else ["-c", NOTEBOOK]
     ran = subprocess.run(
@@ -77,13 +77,13 @@ def test_an_example_does_what_it_says(name: str, sandbox: Sandbox) -> None:
         check=False,
     )
     assert (ran.returncode, ran.stderr) == (0, "")
-    for words in SAYS[name]:
+    for words in OUTPUTS[name]:
         assert words in ran.stdout
     for key in ("WALLET_SECRET_KEY", "USDC_WALLET_SECRET_KEY"):
         assert environment[key] not in ran.stdout
 
 
-def test_the_receiver_takes_what_its_sender_signed_alone(
+def test_accepts_only_signed_bodies_in_the_webhook_receiver_example(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.syspath_prepend(str(EXAMPLES))

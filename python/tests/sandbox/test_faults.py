@@ -1,9 +1,9 @@
 """The fault matrix of `test/chaos/matrix/cells.ts`: one fault at a node or Jupiter (rows 4 to 12).
 
-Its other cells: that a process is killed anywhere, in `test_shared_journals.py`; what comes of a
-paid request (rows 13 to 15), in `test_after_payment.py`, `test_open_payments.py`, `test_resign.py`;
-parallel and repeated calls, in `test_crowds.py` and `test_keys.py`; journals (rows 3, 8, 16), in
-`test_journal_*.py` and `test_lost_records.py`; what lasts, in `test_nodes.py`, `test_jupiter.py`.
+Other files cover the other cells. Killed processes: `test_shared_journals.py`. Outcomes of a paid
+request (rows 13 to 15): `test_after_payment.py`, `test_open_payments.py`, `test_resign.py`.
+Parallel and repeated calls: `test_crowds.py`, `test_keys.py`. Journals (rows 3, 8, 16):
+`test_journal_*.py`, `test_lost_records.py`. Lasting faults: `test_nodes.py`, `test_jupiter.py`.
 """
 
 from __future__ import annotations
@@ -40,27 +40,27 @@ FAULTS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("fault", list(FAULTS))
 @pytest.mark.parametrize("step", list(STEPS))
-def test_one_fault_costs_no_second_swap_and_no_second_payment(
+def test_swaps_and_pays_only_once_despite_one_fault(
     step: str, fault: str, sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
-    """The call pays, or fails with nothing gone, and then its repeat pays."""
+    """The call pays, or it fails with untouched funds and its repeat pays."""
     timeouts = {"rpc": 500, "jupiter": 500}
     payer = make_payer(SOL="0.05", USDT="1", auto_swap=True, swap_from=["USDT"], timeouts=timeouts)
     url, before = f"{sandbox.api_url}/usdc", sandbox.balance(sandbox.merchant, "USDC")
-    control, what = STEPS[step]
+    control, method = STEPS[step]
 
-    def asked() -> int:
-        filter_ = {"method": what} if control == "node" else what
+    def calls() -> int:
+        filter_ = {"method": method} if control == "node" else method
         return int(sandbox.call(f"{control}.calls", filter_))
 
-    asked_before = asked()
-    sandbox.call(f"{control}.fault", what, {**FAULTS[fault], "times": 1})
+    calls_before = calls()
+    sandbox.call(f"{control}.fault", method, {**FAULTS[fault], "times": 1})
     try:
         status = payer.client.get(url).status_code
     except ExactChangeError as error:
         assert (error.funds, error.moved, payer.signed) == ("untouched", (), [])
         status = payer.client.get(url).status_code
-    assert asked() > asked_before
+    assert calls() > calls_before
     payer.told("payment.settled")
     assert (status, payer.signed) == (200, ["swap", "payment"])
     assert sandbox.balance(sandbox.merchant, "USDC") - before == PRICE

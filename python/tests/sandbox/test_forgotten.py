@@ -1,4 +1,4 @@
-"""Transactions that no node remembers any more."""
+"""Transactions that are too old for the history of any node."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ..node import Sandbox
 from ..payer import Payer, failure_of, until
 from ..seller import offer, terms
 
-# Blocks and slots of more than a day.
+# In blocks and slots.
 MORE_THAN_A_DAY = 220_000
 DAY_AND_AN_HOUR_NS = 25 * 3_600 * 10**9
 
 
 def forget_history(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets a day pass, after which the node keeps no earlier block."""
+    """Moves time on by more than a day, and deletes the earlier blocks of the node."""
     sandbox.call("node.warp", MORE_THAN_A_DAY)
     gap = {"kind": "offBy", "at": "", "by": 1e12}
     sandbox.call("node.fault", "getFirstAvailableBlock", gap)
@@ -29,7 +29,7 @@ def forget_history(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "time_ns", lambda: now() + DAY_AND_AN_HOUR_NS)
 
 
-def test_a_forgotten_payment_holds_no_tokens(
+def test_frees_the_tokens_of_a_payment_that_no_node_remembers(
     sandbox: Sandbox,
     make_payer: MakePayer,
     make_seller: MakeSeller,
@@ -48,7 +48,7 @@ def test_a_forgotten_payment_holds_no_tokens(
             later.told("payment.settled")
 
 
-def test_a_later_call_swaps_beside_a_forgotten_swap(
+def test_swaps_in_a_later_call_when_no_node_remembers_an_earlier_swap(
     sandbox: Sandbox, make_payer: MakePayer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = f"{sandbox.api_url}/usdc"

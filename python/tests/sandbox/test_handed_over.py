@@ -1,4 +1,4 @@
-"""A caller that gives up as its answer is handed over: its next call means the same purchase."""
+"""A caller that gives up during the delivery of its answer; its next call is the same purchase."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ GiveUp = Callable[[], object]
 
 @pytest.fixture
 def at_the_end(monkeypatch: pytest.MonkeyPatch) -> list[GiveUp]:
-    """Called while it is written that an answer was read to its end."""
+    """Functions to call while the journal records that an answer was read to its end."""
     put = AlongMemory.put
-    wanted: list[GiveUp] = []
+    actions: list[GiveUp] = []
 
-    def late(self: AlongMemory, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
-        if along.drop and wanted:
-            wanted.pop()()
+    def act_and_put(self: AlongMemory, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
+        if along.drop and actions:
+            actions.pop()()
             yield from sleep(50)
         yield from put(self, attempt, along)
 
-    monkeypatch.setattr(AlongMemory, "put", late)
-    return wanted
+    monkeypatch.setattr(AlongMemory, "put", act_and_put)
+    return actions
 
 
 @pytest.fixture
 def interrupt() -> Iterator[GiveUp]:
-    """Interrupts the main thread, as a person does."""
+    """Interrupts the main thread, as Ctrl+C does."""
 
     def raise_(*_: object) -> None:
         raise KeyboardInterrupt
@@ -53,7 +53,7 @@ def interrupt() -> Iterator[GiveUp]:
 
 
 def buying(kind: str, client: Any, url: str) -> Callable[[], object]:
-    """Buys, by one of the ways."""
+    """Returns a function that buys with httpx or with requests."""
     if kind == "httpx":
         return lambda: client.post(url, content=b"x")
     session = requests.Session()
@@ -61,7 +61,7 @@ def buying(kind: str, client: Any, url: str) -> Callable[[], object]:
     return lambda: session.post(url, b"x", timeout=30)
 
 
-async def test_a_task_that_is_cancelled_as_the_end_of_its_answer_is_noted(
+async def test_raises_already_spent_when_a_task_is_cancelled_as_its_delivery_is_recorded(
     sandbox: Sandbox, make_seller: MakeSeller, at_the_end: list[GiveUp]
 ) -> None:
     wallet = sandbox.wallet(USDC="1")
@@ -78,7 +78,7 @@ async def test_a_task_that_is_cancelled_as_the_end_of_its_answer_is_noted(
 
 
 @pytest.mark.parametrize("kind", ["httpx", "requests"])
-def test_a_call_that_is_interrupted_as_the_end_of_its_answer_is_noted(
+def test_raises_already_spent_when_a_call_is_interrupted_as_its_delivery_is_recorded(
     kind: str,
     sandbox: Sandbox,
     make_payer: MakePayer,
@@ -99,14 +99,14 @@ def test_a_call_that_is_interrupted_as_the_end_of_its_answer_is_noted(
 @pytest.mark.parametrize("reply", [BOUGHT, Reply(body=b"")], ids=["body", "none"])
 @pytest.mark.parametrize("is_ahead", [False, True])
 @pytest.mark.parametrize("at", ["payment.signed", "payment.sent", "payment.answered"])
-async def test_a_task_that_is_cancelled_and_called_again_at_once(
+async def test_signs_once_when_a_task_is_cancelled_and_repeated_at_once(
     at: Any, is_ahead: bool, reply: Reply, sandbox: Sandbox, make_seller: MakeSeller
 ) -> None:
     seller = make_seller(selling(sandbox, offer(sandbox), reply))
     wallet = sandbox.wallet(USDC="1")
     options = {"presign": [seller.url]} if is_ahead else {}
     async with AsyncClient(**sandbox.options(wallet, **options)) as client:
-        # From now on its terms are known.
+        # The first call teaches the client the terms.
         await client.get(seller.url)
         signed: list[Event] = []
         client.on("payment.signed", signed.append)
@@ -125,7 +125,7 @@ async def test_a_task_that_is_cancelled_and_called_again_at_once(
 @pytest.mark.parametrize("reply", [BOUGHT, Reply(body=b"")], ids=["body", "none"])
 @pytest.mark.parametrize("kind", ["httpx", "requests"])
 @pytest.mark.parametrize("at", ["payment.signed", "payment.sent", "payment.answered"])
-def test_a_call_that_is_interrupted_and_made_again_at_once(
+def test_signs_once_when_a_call_is_interrupted_and_repeated_at_once(
     at: Any,
     kind: str,
     reply: Reply,
@@ -144,7 +144,7 @@ def test_a_call_that_is_interrupted_and_made_again_at_once(
     stop()
     with pytest.raises(ExactChangeError) as again:
         buy()
-    # As far as it had come when the interrupt did.
+    # The code depends on how far the call came before the interrupt.
     assert again.value.code in ("already_spent", "payment_uncertain")
     assert payer.signed == ["payment"] * 2
 

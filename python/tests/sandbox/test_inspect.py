@@ -1,4 +1,4 @@
-"""Swap transactions that another party built, judged before a wallet signs them."""
+"""Swap transactions of another party, which are inspected before a wallet signs them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from exact_change import ExactChangeError, inspect_swap, inspect_swap_async
 from ..node import Sandbox, Wallet
 from ..payer import failure_of, until
 
-# What a venue may do besides a swap: take more than it was to.
+# Mode of the venue that takes more than the agreed input.
 OVERCHARGE = 10
 
 
 class Foreign(NamedTuple):
-    """What a service built, and what is asked about it."""
+    """A transaction that a service built, with the options of its inspection."""
 
     wallet: Wallet
     transaction: str
@@ -29,16 +29,16 @@ class Foreign(NamedTuple):
 
 
 def built(sandbox: Sandbox) -> Foreign:
-    """2 USDC for USDT, at 50 basis points, as any wallet would ask for it."""
+    """Gets a swap of 2 USDC for USDT with 50 basis points of slippage from Jupiter."""
     wallet = sandbox.wallet(SOL="0.5", USDC="20")
-    asked = {
+    params = {
         "inputMint": sandbox.mint("USDC"),
         "outputMint": sandbox.mint("USDT"),
         "amount": "2000000",
         "slippageBps": "50",
         "swapMode": "ExactIn",
     }
-    quote = httpx.get(f"{sandbox.jupiter_url}/swap/v1/quote", params=asked).json()
+    quote = httpx.get(f"{sandbox.jupiter_url}/swap/v1/quote", params=params).json()
     body = {"userPublicKey": wallet.address, "quoteResponse": quote}
     made = httpx.post(f"{sandbox.jupiter_url}/swap/v1/swap", json=body).json()
     options = {
@@ -56,20 +56,20 @@ def land(sandbox: Sandbox, wallet: Wallet, transaction: str) -> None:
     message = VersionedTransaction.from_bytes(base64.b64decode(transaction)).message
     signed = VersionedTransaction(message, [Keypair.from_base58_string(wallet.secret_key)])
     wire = base64.b64encode(bytes(signed)).decode()
-    asked = {"jsonrpc": "2.0", "id": 1, "method": "sendTransaction"}
-    sent = httpx.post(sandbox.rpc_url, json={**asked, "params": [wire, {"encoding": "base64"}]})
+    call = {"jsonrpc": "2.0", "id": 1, "method": "sendTransaction"}
+    sent = httpx.post(sandbox.rpc_url, json={**call, "params": [wire, {"encoding": "base64"}]})
     assert "result" in sent.json(), sent.text
 
 
-def test_a_sound_swap_is_accepted_and_its_guarded_form_lands(sandbox: Sandbox) -> None:
+def test_accepts_a_sound_swap_and_returns_a_guarded_form_that_lands(sandbox: Sandbox) -> None:
     wallet, transaction, options = built(sandbox)
     verdict = inspect_swap(transaction, **options)
     assert (verdict.accepted, verdict.broken, verdict.guarded) == (True, None, False)
     assert verdict.leaves is not None and verdict.leaves == (sandbox.mint("USDC"), "2000000")
     assert verdict.arrives is not None and verdict.arrives.mint == sandbox.mint("USDT")
     assert verdict.fees is not None and int(verdict.fees.rent) > 0
-    assert {one.outcome for one in verdict.rules if one.id != "guard"} == {"passed"}
-    assert "Jupiter" in [one.name for one in verdict.programs]
+    assert {rule.outcome for rule in verdict.rules if rule.id != "guard"} == {"passed"}
+    assert "Jupiter" in [program.name for program in verdict.programs]
     assert "It takes at most 2 USDC" in verdict.summary
     assert json.loads(json.dumps(verdict.to_dict()))["accepted"] is True
     assert verdict.recomposed is not None
@@ -79,11 +79,11 @@ def test_a_sound_swap_is_accepted_and_its_guarded_form_lands(sandbox: Sandbox) -
     assert "ends in a guard" in again.summary
     land(sandbox, wallet, verdict.recomposed.transaction)
     least = int(options["min_out_amount"])
-    until("it landed", lambda: sandbox.balance(wallet.address, "USDT") >= least)
+    until("the swap landed", lambda: sandbox.balance(wallet.address, "USDT") >= least)
     assert sandbox.balance(wallet.address, "USDC") == 18_000_000
 
 
-async def test_a_loop_gets_the_same_verdict_of_the_same_bytes(sandbox: Sandbox) -> None:
+async def test_returns_the_same_verdict_on_an_event_loop(sandbox: Sandbox) -> None:
     _, transaction, options = built(sandbox)
     verdict = await inspect_swap_async(base64.b64decode(transaction), **options)
     same = inspect_swap(transaction, **options)
@@ -97,7 +97,7 @@ async def test_a_loop_gets_the_same_verdict_of_the_same_bytes(sandbox: Sandbox) 
         ({"min_out_amount": 2_100_000}, "swap_min_out"),
     ],
 )
-def test_a_swap_beyond_its_bounds_is_refused_and_not_composed_anew(
+def test_refuses_a_swap_beyond_its_bounds_and_recomposes_nothing(
     changed: Any, rule: str, sandbox: Sandbox
 ) -> None:
     _, transaction, options = built(sandbox)
@@ -107,7 +107,9 @@ def test_a_swap_beyond_its_bounds_is_refused_and_not_composed_anew(
     assert verdict.summary.startswith("Do not sign it: ")
 
 
-def test_a_swap_for_another_wallet_or_none_at_all_is_a_verdict(sandbox: Sandbox) -> None:
+def test_returns_a_verdict_for_the_swap_of_another_wallet_and_for_invalid_bytes(
+    sandbox: Sandbox,
+) -> None:
     _, transaction, options = built(sandbox)
     other = {**options, "wallet": sandbox.wallet(SOL="0.1").address}
     rows: list[tuple[str | bytes, Any, str]] = [
@@ -115,13 +117,13 @@ def test_a_swap_for_another_wallet_or_none_at_all_is_a_verdict(sandbox: Sandbox)
         ("no transaction", options, "transaction_encoding"),
         (b"\x01" * 200, options, "transaction_encoding"),
     ]
-    for given, asked, rule in rows:
-        verdict = inspect_swap(given, **asked)
+    for swap, with_options, rule in rows:
+        verdict = inspect_swap(swap, **with_options)
         assert verdict.broken is not None and verdict.broken.id == rule
         assert (verdict.leaves, verdict.fees, verdict.recomposed) == (None, None, None)
 
 
-def test_a_venue_that_steals_in_the_simulation_is_refused(sandbox: Sandbox) -> None:
+def test_refuses_a_venue_that_overcharges_in_the_simulation(sandbox: Sandbox) -> None:
     _, transaction, options = built(sandbox)
     sandbox.call("venue", {"modes": [OVERCHARGE], "amount": "1"})
     try:
@@ -131,11 +133,11 @@ def test_a_venue_that_steals_in_the_simulation_is_refused(sandbox: Sandbox) -> N
     assert (verdict.accepted, verdict.recomposed) == (False, None)
 
 
-def test_a_node_that_does_not_answer_is_no_verdict(sandbox: Sandbox) -> None:
+def test_raises_a_transport_error_when_the_node_does_not_answer(sandbox: Sandbox) -> None:
     _, transaction, options = built(sandbox)
-    dead = {**options, "rpc_url": "http://127.0.0.1:1", "timeouts": {"rpc": 500}}
+    unreachable = {**options, "rpc_url": "http://127.0.0.1:1", "timeouts": {"rpc": 500}}
     with pytest.raises(ExactChangeError) as caught:
-        inspect_swap(transaction, **dead)
+        inspect_swap(transaction, **unreachable)
     assert type(caught.value).__name__ == "TransportError"
 
 
@@ -150,6 +152,6 @@ def test_a_node_that_does_not_answer_is_no_verdict(sandbox: Sandbox) -> None:
         ({"max_fee_lamports": 4_999}, "fees_over_limit"),
     ],
 )
-def test_a_wrong_option_is_refused(changed: Any, code: str, sandbox: Sandbox) -> None:
+def test_refuses_a_wrong_option(changed: Any, code: str, sandbox: Sandbox) -> None:
     _, transaction, options = built(sandbox)
     failure_of(lambda: inspect_swap(transaction, **{**options, **changed}), code)

@@ -1,4 +1,4 @@
-"""Calls of httpx and requests in a process that an interceptor makes pay."""
+"""Calls of httpx and requests in a process with an interceptor, which pays for them."""
 
 from __future__ import annotations
 
@@ -24,43 +24,43 @@ Intercept = Callable[..., HTTPInterceptor]
 
 @pytest.fixture
 def intercept(sandbox: Sandbox) -> Iterator[Intercept]:
-    """Makes interceptors, and undoes them."""
+    """Makes interceptors, and restores the libraries after the test."""
     made: list[HTTPInterceptor] = []
 
     def make(wallet: Wallet | None = None, **options: Any) -> HTTPInterceptor:
-        own = sandbox.options(wallet or sandbox.wallet(USDC="1"), **options)
-        made.append(HTTPInterceptor(**own))
+        merged = sandbox.options(wallet or sandbox.wallet(USDC="1"), **options)
+        made.append(HTTPInterceptor(**merged))
         return made[-1]
 
     yield make
-    for one in made:
-        one.restore()
-        one.client.close()
+    for interceptor in made:
+        interceptor.restore()
+        interceptor.client.close()
 
 
 def paid(url: str) -> bool:
-    """Whether a call of httpx is paid."""
+    """Returns whether a call of httpx was paid."""
     response = httpx.get(url)
     assert response.status_code == (402 if receipt_of(response) is None else 200)
     return receipt_of(response) is not None
 
 
-def test_plain_httpx_and_requests_pay(sandbox: Sandbox, intercept: Intercept) -> None:
+def test_pays_for_plain_httpx_and_requests(sandbox: Sandbox, intercept: Intercept) -> None:
     with requests.Session() as before:
         interceptor = intercept(sandbox.wallet(SOL="0.5", BONK="1000000"), auto_swap=True)
         response = httpx.get(f"{sandbox.api_url}/pyusd")
         assert response.json()["path"] == "/pyusd" and receipt_of(response) is not None
         settled = interceptor.client.settled(response, timeout=30)
         assert settled is not None and settled.state == "settled"
-        # Those that were there before pay too.
-        other = before.get(f"{sandbox.api_url}/usdc", timeout=30)
-        assert other.status_code == 200 and receipt_of(other) is not None
+        # A session from before the interceptor pays too.
+        earlier = before.get(f"{sandbox.api_url}/usdc", timeout=30)
+        assert earlier.status_code == 200 and receipt_of(earlier) is not None
     streamed = requests.get(f"{sandbox.api_url}/usdc", stream=True, timeout=30)
     assert b"ok" in b"".join(streamed.iter_content(3))
     assert len(interceptor.client.receipts()) == 3
 
 
-async def test_plain_async_httpx_pays(sandbox: Sandbox, intercept: Intercept) -> None:
+async def test_pays_for_plain_async_httpx(sandbox: Sandbox, intercept: Intercept) -> None:
     interceptor = intercept()
     async with httpx.AsyncClient() as client:
         response = await client.get(f"{sandbox.api_url}/usdc")
@@ -69,7 +69,7 @@ async def test_plain_async_httpx_pays(sandbox: Sandbox, intercept: Intercept) ->
     await interceptor.async_client.aclose()
 
 
-def test_it_changes_nothing_until_it_is_installed_and_undoes_itself(
+def test_patches_httpx_only_between_install_and_restore(
     sandbox: Sandbox, intercept: Intercept
 ) -> None:
     url = f"{sandbox.api_url}/usdc"
@@ -88,17 +88,19 @@ def test_it_changes_nothing_until_it_is_installed_and_undoes_itself(
     assert httpx.HTTPTransport.handle_request is PLAIN
 
 
-def test_several_pay_once(sandbox: Sandbox, intercept: Intercept) -> None:
-    one, other = sandbox.wallet(USDC="1"), sandbox.wallet(USDC="1")
-    for wallet in (one, one, other):
+def test_pays_once_when_several_interceptors_are_installed(
+    sandbox: Sandbox, intercept: Intercept
+) -> None:
+    first, second = sandbox.wallet(USDC="1"), sandbox.wallet(USDC="1")
+    for wallet in (first, first, second):
         intercept(wallet)
     assert paid(f"{sandbox.api_url}/usdc")
-    held = sandbox.balance(one.address, "USDC") + sandbox.balance(other.address, "USDC")
+    held = sandbox.balance(first.address, "USDC") + sandbox.balance(second.address, "USDC")
     assert held == 2_000_000 - PRICE
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
-def test_they_are_restored_in_any_order(
+def test_restores_several_interceptors_in_any_order(
     order: tuple[int, ...], sandbox: Sandbox, intercept: Intercept
 ) -> None:
     wallet = sandbox.wallet(USDC="1")
@@ -110,7 +112,7 @@ def test_they_are_restored_in_any_order(
     assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - 3 * PRICE
 
 
-def test_another_library_that_patches_after_us_stays(
+def test_keeps_the_patch_of_a_library_that_patches_after_the_interceptor(
     sandbox: Sandbox, intercept: Intercept
 ) -> None:
     url = f"{sandbox.api_url}/usdc"
@@ -126,7 +128,7 @@ def test_another_library_that_patches_after_us_stays(
     httpx.HTTPTransport.handle_request = traced  # type: ignore[method-assign, assignment]
     try:
         assert paid(url)
-        # The call, and neither the payment nor what is asked of nodes.
+        # The patch sees the call, but neither the payment nor calls of nodes.
         assert calls == [url]
         second = intercept()
         assert paid(url)
@@ -139,12 +141,12 @@ def test_another_library_that_patches_after_us_stays(
         first.restore()
     finally:
         httpx.HTTPTransport.handle_request = below  # type: ignore[method-assign]
-    # Our old patch is back: it passes calls on.
+    # The old patch of the interceptor is back, and passes calls on.
     assert not paid(url)
     httpx.HTTPTransport.handle_request = PLAIN  # type: ignore[method-assign]
 
 
-def test_parallel_calls_are_a_payment_each(sandbox: Sandbox, intercept: Intercept) -> None:
+def test_makes_one_payment_for_each_parallel_call(sandbox: Sandbox, intercept: Intercept) -> None:
     wallet = sandbox.wallet(USDC="1")
     intercept(wallet)
     with ThreadPoolExecutor(5) as pool:
@@ -154,7 +156,7 @@ def test_parallel_calls_are_a_payment_each(sandbox: Sandbox, intercept: Intercep
 
 @pytest.mark.parametrize("way", ["interceptor", "adapter"])
 @pytest.mark.parametrize("ends", [Reply(500, body=b"broken"), None])
-def test_a_session_that_repeats_what_failed_shows_a_payment_once(
+def test_presents_a_payment_once_when_a_session_retries_failed_requests(
     ends: Reply | None,
     way: str,
     sandbox: Sandbox,
@@ -197,7 +199,7 @@ def test_a_session_that_repeats_what_failed_shows_a_payment_once(
     assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - PRICE
 
 
-def test_transports_of_its_callers_own_are_left_alone(intercept: Intercept) -> None:
+def test_ignores_transports_of_the_caller(intercept: Intercept) -> None:
     intercept()
     seen: list[httpx.Request] = []
 
@@ -210,13 +212,13 @@ def test_transports_of_its_callers_own_are_left_alone(intercept: Intercept) -> N
     assert len(seen) == 1
 
 
-def test_an_adapter_that_names_no_options_is_paid_for(
+def test_pays_through_an_adapter_that_passes_options_by_position(
     sandbox: Sandbox, intercept: Intercept
 ) -> None:
-    """As those of caches call the one that they extend."""
+    """Caching adapters call their base class this way."""
 
     class Own(requests.adapters.HTTPAdapter):
-        def send(self, request: Any, *given: Any, **options: Any) -> requests.Response:
+        def send(self, request: Any, *args: Any, **options: Any) -> requests.Response:
             names = ("stream", "timeout", "verify", "cert", "proxies")
             return super().send(request, *(options[name] for name in names))
 
@@ -233,10 +235,10 @@ def test_an_adapter_that_names_no_options_is_paid_for(
         assert session.get(f"{sandbox.api_url}/usdc", timeout=30).status_code == 402
 
 
-def test_calls_on_no_loop_of_asyncio_are_left_alone(
+def test_ignores_calls_outside_an_event_loop_of_asyncio(
     monkeypatch: pytest.MonkeyPatch, intercept: Intercept
 ) -> None:
-    """As trio runs them."""
+    """Trio runs calls this way."""
 
     async def answer(_transport: Any, _request: httpx.Request) -> httpx.Response:
         return httpx.Response(402, json={"x402Version": 2, "accepts": []})
@@ -249,8 +251,8 @@ def test_calls_on_no_loop_of_asyncio_are_left_alone(
     assert ended.value.value.status_code == 402
 
 
-def test_a_transport_of_a_client_is_not_for_it(sandbox: Sandbox) -> None:
-    own = sandbox.options(sandbox.wallet(USDC="1"), http_transport=httpx.HTTPTransport())
+def test_refuses_the_http_transport_option(sandbox: Sandbox) -> None:
+    with_transport = sandbox.options(sandbox.wallet(USDC="1"), http_transport=httpx.HTTPTransport())
     with pytest.raises(ConfigError) as refused:
-        HTTPInterceptor(**own)
+        HTTPInterceptor(**with_transport)
     assert refused.value.code == "invalid_option"

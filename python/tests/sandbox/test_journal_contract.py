@@ -1,4 +1,4 @@
-"""What every journal promises, whatever keeps it."""
+"""The promises of every journal: in memory, in a file and in Postgres."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..holder import OWNER, attempt
 from ..opened import NOW, Open, day_cap, every, run
 from ..spec import vectors
 
-# How an attempt gets into each state.
+# The states that lead an attempt to each state.
 WAYS: dict[str, list[Any]] = {
     "reserved": [],
     "abandoned": ["abandoned"],
@@ -34,118 +34,120 @@ WAYS: dict[str, list[Any]] = {
 
 
 @every
-def test_of_many_payments_at_once_as_many_pass_as_fit(kind: str, open_: Open) -> None:
-    one, cap = open_(kind), day_cap(255_000)
+def test_reserves_as_many_parallel_payments_as_fit_into_a_cap(kind: str, open_: Open) -> None:
+    opened, cap = open_(kind), day_cap(255_000)
 
     def reserve(index: int) -> Any:
-        return run(one.journal.reserve(attempt(f"a{index}"), [cap]))
+        return run(opened.journal.reserve(attempt(f"a{index}"), [cap]))
 
     with ThreadPoolExecutor(60) as pool:
         ends = list(pool.map(reserve, range(60)))
     assert sum(end is None for end in ends) == 25
     assert set(filter(None, ends)) == {CapBlock(cap, 250_000)}
-    assert run(one.journal.used(OWNER, [cap], NOW)) == [250_000]
-    assert len(one.all()) == 25
+    assert run(opened.journal.used(OWNER, [cap], NOW)) == [250_000]
+    assert len(opened.all()) == 25
 
 
 @every
-def test_an_event_loop_and_threads_share_it(kind: str, open_: Open) -> None:
-    one, cap = open_(kind), day_cap(95_000)
+def test_shares_a_cap_between_an_event_loop_and_threads(kind: str, open_: Open) -> None:
+    opened, cap = open_(kind), day_cap(95_000)
 
     async def crowd() -> list[Any]:
         host = loop_host()
-        many = (host.run(one.journal.reserve(attempt(f"l{at}"), [cap])) for at in range(10))
-        return list(await asyncio.gather(*many))
+        reservations = (
+            host.run(opened.journal.reserve(attempt(f"l{at}"), [cap])) for at in range(10)
+        )
+        return list(await asyncio.gather(*reservations))
 
     with ThreadPoolExecutor(3) as pool:
-        loops = pool.submit(lambda: asyncio.run(crowd(), debug=True))
-        rest = pool.submit(
-            lambda: [run(one.journal.reserve(attempt(f"t{at}"), [cap])) for at in range(10)]
+        on_loop = pool.submit(lambda: asyncio.run(crowd(), debug=True))
+        in_threads = pool.submit(
+            lambda: [run(opened.journal.reserve(attempt(f"t{at}"), [cap])) for at in range(10)]
         )
-        ends = [*loops.result(60), *rest.result(60)]
+        ends = [*on_loop.result(60), *in_threads.result(60)]
     assert sum(end is None for end in ends) == 9
 
 
 @every
-def test_a_key_is_one_purchase(kind: str, open_: Open) -> None:
-    one = open_(kind)
+def test_reserves_one_purchase_for_a_key(kind: str, open_: Open) -> None:
+    opened = open_(kind)
     key = {"idempotencyKey": "k \0 é 汉"}
     first = attempt("first", **key)
-    assert run(one.journal.reserve(first, [])) is None
-    taken = run(one.journal.reserve(attempt("second", **key), [], Along(["second"])))
+    assert run(opened.journal.reserve(first, [])) is None
+    taken = run(opened.journal.reserve(attempt("second", **key), [], Along(["second"])))
     assert taken == KeyTaken(first)
-    # What was not written is not claimed.
-    assert run(one.coordination.claims.live(["second"])) == set()
+    # A refused reservation takes no claim.
+    assert run(opened.coordination.claims.live(["second"])) == set()
     third = attempt("third", **key, resigns="first")
-    assert run(one.journal.reserve(third, [])) is None
-    again = run(one.journal.reserve(attempt("fourth", **key, resigns="first"), []))
+    assert run(opened.journal.reserve(third, [])) is None
+    again = run(opened.journal.reserve(attempt("fourth", **key, resigns="first"), []))
     assert again == KeyTaken(third)
     with pytest.raises((TypeError, ExactChangeError)):
-        run(one.journal.reserve(attempt("first"), []))
-    found = run(one.journal.similar(OWNER, "", first["idempotencyKey"]))
-    assert [each["id"] for each in found] == ["first", "third"]
+        run(opened.journal.reserve(attempt("first"), []))
+    found = run(opened.journal.similar(OWNER, "", first["idempotencyKey"]))
+    assert [match["id"] for match in found] == ["first", "third"]
 
 
 @every
-def test_each_state_follows_as_the_table_says(kind: str, open_: Open) -> None:
-    one = open_(kind)
+def test_allows_only_the_state_changes_of_the_table(kind: str, open_: Open) -> None:
+    opened = open_(kind)
     for before in STATES:
         for after in STATES:
             id_ = f"{before} {after}"
-            run(one.journal.reserve(attempt(id_), []))
+            run(opened.journal.reserve(attempt(id_), []))
             for state in WAYS[before]:
-                run(one.journal.put(attempt(id_, state=state)))
+                run(opened.journal.put(attempt(id_, state=state)))
             following = attempt(id_, state=after, toldAt=7)
             if may_follow(before, after):
-                run(one.journal.put(following))
+                run(opened.journal.put(following))
             elif STATES[before]["decided"]:
-                run(one.journal.put(following))
+                run(opened.journal.put(following))
                 after = before
             else:
                 with pytest.raises(RuntimeError):
-                    run(one.journal.put(following))
+                    run(opened.journal.put(following))
                 after = before
-            assert one.all()[-1] == (id_, after)
+            assert opened.all()[-1] == (id_, after)
     with pytest.raises(RuntimeError):
-        run(one.journal.put(attempt("never made", state="signed")))
+        run(opened.journal.put(attempt("never made", state="signed")))
 
 
 @every
-def test_an_end_does_not_drop_a_swap_that_may_land(kind: str, open_: Open) -> None:
-    one = open_(kind)
+def test_keeps_an_ended_attempt_while_its_swap_may_land(kind: str, open_: Open) -> None:
+    opened = open_(kind)
     amounts = dict.fromkeys(("inAmount", "outAmount", "feeLamports"), "1")
     swap = {"signature": "s", "quoted": amounts}
-    run(one.journal.reserve(attempt("a"), []))
-    run(one.journal.put(attempt("a", swap=swap)))
+    run(opened.journal.reserve(attempt("a"), []))
+    run(opened.journal.put(attempt("a", swap=swap)))
     for state in ("abandoned", "unpaid"):
         with pytest.raises(RuntimeError):
-            run(one.journal.put(attempt("a", state=state)))
-    run(one.journal.release("a"))
-    run(one.journal.put(attempt("a", state="abandoned", swap=swap)))
-    run(one.journal.release("a"))
-    assert one.all() == [("a", "abandoned")]
+            run(opened.journal.put(attempt("a", state=state)))
+    run(opened.journal.release("a"))
+    run(opened.journal.put(attempt("a", state="abandoned", swap=swap)))
+    run(opened.journal.release("a"))
+    assert opened.all() == [("a", "abandoned")]
     failed = {**swap, "outcome": {"state": "failed", "code": "swap_expired"}}
-    run(one.journal.put(attempt("a", state="abandoned", swap=failed)))
-    run(one.journal.release("a"))
-    assert one.all() == []
+    run(opened.journal.put(attempt("a", state="abandoned", swap=failed)))
+    run(opened.journal.release("a"))
+    assert opened.all() == []
 
 
 @every
-def test_it_answers_as_the_store_of_typescript_does(kind: str, open_: Open) -> None:
-    """Sums over time are exact in Postgres, and a second longer at most elsewhere."""
+def test_answers_as_the_attempt_store_of_typescript_does(kind: str, open_: Open) -> None:
+    """Postgres sums windows exactly; other journals count an expense up to a second longer."""
     for row in vectors("stores")[:8]:
-        one = open_(kind)
+        opened = open_(kind)
         for call in row["calls"]:
             caps = [cap_of(cap) for cap in call.get("caps", ())]
             name = call["call"]
             out: Any
             if name == "reserve":
-                made = run(one.journal.reserve(call["attempt"], caps))
+                made = run(opened.journal.reserve(call["attempt"], caps))
                 taken = {"taken": made.taken["id"]} if isinstance(made, KeyTaken) else None
                 out = taken if taken else shown(made if isinstance(made, CapBlock) else None)
                 assert out == call["out"], call
             elif name in ("put", "raise"):
-                put = one.journal.raise_(call["attempt"], caps)
+                put = opened.journal.raise_(call["attempt"], caps)
                 if "refused" in call:
                     with pytest.raises(RuntimeError):
                         run(put)
@@ -153,11 +155,11 @@ def test_it_answers_as_the_store_of_typescript_does(kind: str, open_: Open) -> N
                     full = run(put)
                     assert (full is not None) == ("cap" in call["out"]), call
             elif name == "release":
-                run(one.journal.release(call["id"]))
+                run(opened.journal.release(call["id"]))
             elif name == "used":
-                used = run(one.journal.used(OWNER._replace(**call["owner"]), caps, call["now"]))
-                assert [str(each) for each in used] == call["out"], call
+                used = run(opened.journal.used(OWNER._replace(**call["owner"]), caps, call["now"]))
+                assert [str(amount) for amount in used] == call["out"], call
             else:
                 owner = OWNER._replace(**call["owner"])
-                found = run(one.journal.similar(owner, call["fingerprint"], call.get("key")))
-                assert [each["id"] for each in found] == call["out"], call
+                found = run(opened.journal.similar(owner, call["fingerprint"], call.get("key")))
+                assert [match["id"] for match in found] == call["out"], call

@@ -1,4 +1,4 @@
-"""What processes that share a journal promise each other by it: balances, claims and locks."""
+"""Balances, claims and locks of processes that share a journal."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from ..payer import failure_of, until
 
 
 @every
-def test_a_balance_is_promised_once(kind: str, open_: Open) -> None:
-    one = open_(kind)
-    ledger = one.coordination.ledger
+def test_holds_each_part_of_a_balance_for_one_attempt_only(kind: str, open_: Open) -> None:
+    opened = open_(kind)
+    ledger = opened.coordination.ledger
     run(ledger.see("account", 95_000, NOW, 5))
 
     def take(index: int) -> Any:
@@ -50,38 +50,38 @@ def test_a_balance_is_promised_once(kind: str, open_: Open) -> None:
 
 
 @every
-def test_what_goes_along_with_a_write_happens_in_one_step(kind: str, open_: Open) -> None:
-    one = open_(kind)
-    ledger, claims = one.coordination.ledger, one.coordination.claims
+def test_applies_claims_holds_and_releases_in_one_step_with_a_write(kind: str, open_: Open) -> None:
+    opened = open_(kind)
+    ledger, claims = opened.coordination.ledger, opened.coordination.claims
     run(ledger.see("account", 25_000, NOW, 5))
     hold = Hold("account", FRESH, "mint m")
     for id_, left in (("a", 15_000), ("b", 5_000)):
-        taken = run(one.journal.reserve(attempt(id_), [], Along([id_]), hold))
+        taken = run(opened.journal.reserve(attempt(id_), [], Along([id_]), hold))
         assert taken == Taken(Reading(25_000, 5))
         assert run(ledger.available("account", FRESH)) == left
-    # There is too little; it is reserved all the same.
-    assert run(one.journal.reserve(attempt("c"), [], Along(["c"]), hold)) is None
+    # The balance is too small for a hold, but the attempt is reserved.
+    assert run(opened.journal.reserve(attempt("c"), [], Along(["c"]), hold)) is None
     assert run(claims.live(["a", "b", "c", "d"])) == {"a", "b", "c"}
-    run(one.journal.put(attempt("a", state="signed"), Along(["body of a"])))
-    run(one.journal.put(attempt("a", state="settled"), Along(spend=("account", 6))))
-    run(one.journal.release("b", Along(drop=["b"], free=["account", "other"])))
+    run(opened.journal.put(attempt("a", state="signed"), Along(["body of a"])))
+    run(opened.journal.put(attempt("a", state="settled"), Along(spend=("account", 6))))
+    run(opened.journal.release("b", Along(drop=["b"], free=["account", "other"])))
     assert run(ledger.available("account", FRESH)) == 15_000
-    run(one.journal.put(attempt("a", state="settled"), Along(drop=["a", "body of a"])))
+    run(opened.journal.put(attempt("a", state="settled"), Along(drop=["a", "body of a"])))
     assert run(claims.live(["a", "body of a", "b", "c"])) == {"c"}
 
     def locked() -> Steps[Any]:
-        return (yield from one.journal.reserve(attempt("d"), [], Along(["d"]), hold))
+        return (yield from opened.journal.reserve(attempt("d"), [], Along(["d"]), hold))
 
-    # Under the lock of its mint nothing is taken, also by this process.
-    assert run(one.coordination.locks.hold(["mint m"], locked)) is None
-    assert run(one.journal.reserve(attempt("e"), [], Along(), hold)) == Taken(Reading(25_000, 5))
+    # While the lock of the mint is held, no hold is taken, not even by this process.
+    assert run(opened.coordination.locks.hold(["mint m"], locked)) is None
+    assert run(opened.journal.reserve(attempt("e"), [], Along(), hold)) == Taken(Reading(25_000, 5))
 
 
 @durable
-def test_a_lock_is_held_by_one_at_a_time(kind: str, open_: Open) -> None:
-    """Through two journals, by threads and in whatever order they name locks."""
-    one = open_(kind)
-    both = [one.coordination, one.again()[1]]
+def test_gives_a_lock_to_one_holder_at_a_time(kind: str, open_: Open) -> None:
+    """Threads use two journals and name the locks in different orders."""
+    opened = open_(kind)
+    both = [opened.coordination, opened.again()[1]]
     inside: list[int] = []
 
     def buy(index: int) -> None:
@@ -99,18 +99,18 @@ def test_a_lock_is_held_by_one_at_a_time(kind: str, open_: Open) -> None:
 
 
 @durable
-def test_a_call_that_waits_for_a_lock_may_give_up(kind: str, open_: Open) -> None:
-    one = open_(kind)
-    other, release, has = one.again()[1], threading.Event(), threading.Event()
+def test_lets_a_call_give_up_while_it_waits_for_a_lock(kind: str, open_: Open) -> None:
+    opened = open_(kind)
+    other, release, is_held = opened.again()[1], threading.Event(), threading.Event()
 
     def wait() -> Steps[None]:
-        has.set()
+        is_held.set()
         while not release.is_set():
             yield from sleep(5)
 
     with ThreadPoolExecutor(1) as pool:
-        holding = pool.submit(lambda: run(one.coordination.locks.hold(["a"], wait)))
-        has.wait(20)
+        holding = pool.submit(lambda: run(opened.coordination.locks.hold(["a"], wait)))
+        is_held.wait(20)
         gave_up = Signal()
         threads.enter(lambda: gave_up.abort(RuntimeError("given up")))
         with pytest.raises(RuntimeError, match="given up"):
@@ -121,26 +121,26 @@ def test_a_call_that_waits_for_a_lock_may_give_up(kind: str, open_: Open) -> Non
 
 
 @durable
-def test_a_number_is_counted_once(kind: str, open_: Open) -> None:
-    one = open_(kind)
-    both = [one.coordination, one.again()[1]]
+def test_returns_each_number_of_a_counter_once(kind: str, open_: Open) -> None:
+    opened = open_(kind)
+    both = [opened.coordination, opened.again()[1]]
     with ThreadPoolExecutor(8) as pool:
         numbers = list(pool.map(lambda at: run(both[at % 2].next("hash")), range(40)))
     assert sorted(numbers) == list(range(1, 41))
 
 
 @durable
-def test_what_a_killed_process_held_is_free(kind: str, open_: Open) -> None:
-    """While it lives, all of it is its own; its reservation counts until it is released."""
-    one = open_(kind)
-    assert one.place is not None
-    run(one.coordination.ledger.see("account", 15_000, NOW, 5))
-    other = start(one.place)
+def test_frees_the_claims_and_locks_of_a_killed_process(kind: str, open_: Open) -> None:
+    """A live process keeps claims and locks; its reservation counts until a release."""
+    opened = open_(kind)
+    assert opened.place is not None
+    run(opened.coordination.ledger.see("account", 15_000, NOW, 5))
+    other = start(opened.place)
     try:
-        claims, locks = one.coordination.claims, one.coordination.locks
+        claims, locks = opened.coordination.claims, opened.coordination.locks
         assert run(claims.live(["theirs"])) == {"theirs"}
         hold = Hold("account", FRESH, "mint m")
-        assert run(one.journal.reserve(attempt("ours"), [], Along(), hold)) is None
+        assert run(opened.journal.reserve(attempt("ours"), [], Along(), hold)) is None
         gives_up = Signal()
 
         def nothing() -> Steps[bool]:
@@ -156,44 +156,44 @@ def test_what_a_killed_process_held_is_free(kind: str, open_: Open) -> None:
     finally:
         other.kill()
         other.communicate()
-    until("its claim ends", lambda: run(claims.live(["theirs"])) == set())
-    assert run(one.journal.used(OWNER, [day_cap(1)], NOW)) == [20_000]
-    run(one.journal.release("theirs", Along(free=["account"])))
-    assert run(one.journal.used(OWNER, [day_cap(1)], NOW)) == [10_000]
-    assert run(one.coordination.ledger.available("account", FRESH)) == 15_000
+    until("the claim ends", lambda: run(claims.live(["theirs"])) == set())
+    assert run(opened.journal.used(OWNER, [day_cap(1)], NOW)) == [20_000]
+    run(opened.journal.release("theirs", Along(free=["account"])))
+    assert run(opened.journal.used(OWNER, [day_cap(1)], NOW)) == [10_000]
+    assert run(opened.coordination.ledger.available("account", FRESH)) == 15_000
 
 
 @durable
-def test_a_closed_journal_frees_what_it_held_and_takes_no_call(kind: str, open_: Open) -> None:
-    one = open_(kind)
-    run(one.journal.reserve(attempt("a"), [], Along(["a"])))
-    one.durable[0].close()
-    again, shared = one.again()
+def test_frees_claims_and_refuses_calls_after_a_journal_closed(kind: str, open_: Open) -> None:
+    opened = open_(kind)
+    run(opened.journal.reserve(attempt("a"), [], Along(["a"])))
+    opened.durable[0].close()
+    again, shared = opened.again()
     assert run(shared.claims.live(["a"])) == set()
-    assert [each["id"] for each in run(again.attempts(OWNER))] == ["a"]
-    failure_of(lambda: run(one.journal.attempts(OWNER)), "journal_unavailable")
+    assert [listed["id"] for listed in run(again.attempts(OWNER))] == ["a"]
+    failure_of(lambda: run(opened.journal.attempts(OWNER)), "journal_unavailable")
 
 
 @durable
-def test_a_forked_child_is_a_process_of_its_own(kind: str, open_: Open) -> None:
-    """It shares caps, and neither claims nor locks; and its parent's end is its parent's alone."""
-    one = open_(kind)
+def test_shares_caps_but_no_claims_with_a_forked_child(kind: str, open_: Open) -> None:
+    """The end of the child ends no claim of its parent."""
+    opened = open_(kind)
     cap = day_cap(25_000)
-    run(one.journal.reserve(attempt("a"), [cap], Along(["a"])))
+    run(opened.journal.reserve(attempt("a"), [cap], Along(["a"])))
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            seen = sorted(run(one.durable[0].shared.coordination(OWNER).claims.live(["a"])))
-            ends = [run(one.journal.reserve(attempt(f"c{at}"), [cap])) for at in range(2)]
-            said = json.dumps([seen, [end is None for end in ends]])
+            seen = sorted(run(opened.durable[0].shared.coordination(OWNER).claims.live(["a"])))
+            ends = [run(opened.journal.reserve(attempt(f"c{at}"), [cap])) for at in range(2)]
+            report = json.dumps([seen, [end is None for end in ends]])
         except BaseException as error:
-            said = json.dumps(repr(error))
-        os.write(write, said.encode())
+            report = json.dumps(repr(error))
+        os.write(write, report.encode())
         os._exit(0)
     os.close(write)
     with os.fdopen(read) as answer:
         assert json.loads(answer.read()) == [["a"], [True, False]]
     os.waitpid(child, 0)
-    assert run(one.coordination.claims.live(["a"])) == {"a"}
-    assert run(one.journal.used(OWNER, [cap], NOW)) == [20_000]
+    assert run(opened.coordination.claims.live(["a"])) == {"a"}
+    assert run(opened.journal.used(OWNER, [cap], NOW)) == [20_000]

@@ -1,4 +1,4 @@
-"""What a database does to a journal that is kept in it."""
+"""Failures of a database under a journal in Postgres."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..payer import PRICE, failure_of, until
 
 
 class Lossy:
-    """Loses the answer to the n-th statement that says something."""
+    """Loses the answer to the n-th statement that contains a text."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.left: dict[str, int] = {}
@@ -41,47 +41,47 @@ class Lossy:
 
 
 @pytest.mark.parametrize("part", ["reserve(", ".put(", "commit", "unlock"])
-def test_a_database_whose_answer_is_lost_makes_no_second_payment(
+def test_pays_once_when_the_answer_of_the_database_is_lost(
     part: str, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was done; the call fails or not, and the next one, which means the same, pays once."""
+    """The statement ran. The call may fail; the call and its repeat pay once in total."""
     wallet = sandbox.wallet(SOL="0.1", USDC="0.001")
     address = sandbox.call("createDatabase")
     before = sandbox.balance(sandbox.merchant, "USDC")
     lossy = Lossy(monkeypatch)
     url = f"{sandbox.api_url}/usdc?lost={part}"
     for at in range(1, 4):
-        own = f"{url}{at}"
+        own_url = f"{url}{at}"
         with postgres_journal(address) as journal, Client(
             **sandbox.options(wallet, auto_swap=True, journal=journal)
         ) as client:
             client.resume()
             lossy.left = {part: at}
             try:
-                client.get(own)
+                client.get(own_url)
             except ExactChangeError as error:
                 assert error.code == "journal_unavailable", error
-                assert buy(client, own) in ("answered", "spent")
+                assert buy(client, own_url) in ("answered", "spent")
             lossy.left = {}
 
             def is_decided(client: Client = client) -> bool:
                 client.resume()
-                return all(one.state == "settled" for one in client.receipts())
+                return all(receipt.state == "settled" for receipt in client.receipts())
 
-            until("its payments are settled", is_decided, 60)
+            until("the payments are settled", is_decided, 60)
             assert len(client.receipts()) == at
     assert sandbox.balance(sandbox.merchant, "USDC") - before == 3 * PRICE
 
 
-def test_a_warm_payment_waits_for_two_writes_and_is_five_statements(
+def test_runs_five_statements_for_a_warm_payment(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As in TypeScript: a look, the reservation, the signed payment, its answer, its end."""
-    said: list[str] = []
+    """As in TypeScript: a read, the reservation, the signed payment, its answer, its settlement."""
+    statements: list[str] = []
     query = Connection._query
 
     def noted(connection: Connection, text: str, values: Any, end: float) -> Any:
-        said.append(text)
+        statements.append(text)
         return query(connection, text, values, end)
 
     address = sandbox.call("createDatabase")
@@ -92,12 +92,13 @@ def test_a_warm_payment_waits_for_two_writes_and_is_five_statements(
         client.settled(client.get(f"{sandbox.api_url}/usdc"), timeout=60)
         monkeypatch.setattr(Connection, "_query", noted)
         client.settled(client.get(f"{sandbox.api_url}/usdc?warm"), timeout=60)
-        kinds = [re.findall(r"reserve|put|from found|similar|account, record", one) for one in said]
-    assert [one[0] for one in kinds] == ["account, record", "reserve", "put", "put", "put"]
+        pattern = r"reserve|put|from found|similar|account, record"
+        kinds = [re.findall(pattern, statement) for statement in statements]
+    assert [found[0] for found in kinds] == ["account, record", "reserve", "put", "put", "put"]
 
 
-def test_a_database_that_starts_again_is_used_again(sandbox: Sandbox) -> None:
-    """Claims are put back in the name of the new connection, and other processes see them."""
+def test_reconnects_and_claims_again_after_the_database_restarts(sandbox: Sandbox) -> None:
+    """The new connection takes the claims again, and other processes see them."""
     place = {"connectionString": sandbox.call("createDatabase")}
     wallet = sandbox.wallet(USDC="1")
     other = start(place)
@@ -108,41 +109,43 @@ def test_a_database_that_starts_again_is_used_again(sandbox: Sandbox) -> None:
         claims = journal.shared.coordination(OWNER).claims
         until("the other claims again", lambda: threads.run(claims.live(["theirs"])) != set())
         other.communicate()
-        until("it has ended", lambda: threads.run(claims.live(["theirs"])) == set())
+        until("the claim ends", lambda: threads.run(claims.live(["theirs"])) == set())
         assert client.spent()[0].used == "0.02"
 
 
-def test_schemas_that_are_not_for_this_client_are_refused(sandbox: Sandbox) -> None:
+def test_refuses_schemas_of_other_versions_and_invalid_options(sandbox: Sandbox) -> None:
     address = sandbox.call("createDatabase")
     with postgres_journal(address, schema="other") as journal:
         threads.run(journal.shared.reserve(attempt("a"), []))
 
-        def use(text: str) -> None:
+        def execute(text: str) -> None:
             end = time.monotonic() + 20
             wire = Connection(address, end)
             wire.query(text, end=end)
             wire.close()
 
-        # Another process may begin to keep events at any time.
-        use('create table "other"."endpoints" (seq int, id text, record text)')
+        # Another process may add the events of webhooks to the schema at any time.
+        execute('create table "other"."endpoints" (seq int, id text, record text)')
         put = journal.shared.put(full("a", "signed"))
         failure_of(lambda: threads.run(put), "missing_dependency")
     with postgres_journal(address, schema="other") as journal:
         failure_of(lambda: threads.run(journal.shared.attempts(OWNER)), "missing_dependency")
-    use('drop table "other"."endpoints"; update "other"."version" set version = 9')
+    execute('drop table "other"."endpoints"; update "other"."version" set version = 9')
     with postgres_journal(address, schema="other") as journal:
         failure_of(lambda: threads.run(journal.shared.attempts(OWNER)), "invalid_option")
     for wrong in ({"schema": "Other"}, {"schema": "pg_x"}, {"timeout_ms": 0}, {"timeout_ms": True}):
         options: Any = wrong
         failure_of(lambda options=options: postgres_journal(address, **options), "invalid_option")  # type: ignore[misc]
     failure_of(lambda: postgres_journal("mysql://x"), "invalid_option")
-    nowhere = postgres_journal("postgres://me:canary@127.0.0.1:1/db", timeout_ms=2_000)
-    error = failure_of(lambda: threads.run(nowhere.shared.attempts(OWNER)), "journal_unavailable")
-    assert "canary" not in f"{error!r}{error.__cause__!r}{nowhere!r}"
-    nowhere.close()
+    unreachable = postgres_journal("postgres://me:canary@127.0.0.1:1/db", timeout_ms=2_000)
+    error = failure_of(
+        lambda: threads.run(unreachable.shared.attempts(OWNER)), "journal_unavailable"
+    )
+    assert "canary" not in f"{error!r}{error.__cause__!r}{unreachable!r}"
+    unreachable.close()
 
 
-def test_connections_that_postgres_has_ended_fail_no_payment(sandbox: Sandbox) -> None:
+def test_pays_after_postgres_ended_all_connections(sandbox: Sandbox) -> None:
     wallet = sandbox.wallet(USDC="1")
     journal = journal_of({"connectionString": sandbox.call("createDatabase")})
     with journal, Client(**sandbox.options(wallet), journal=journal) as client:
@@ -150,10 +153,10 @@ def test_connections_that_postgres_has_ended_fail_no_payment(sandbox: Sandbox) -
             threading.Thread(target=client.get, args=(f"{sandbox.api_url}/usdc?n={number}",))
             for number in range(8)
         ]
-        for one in threads:
-            one.start()
-        for one in threads:
-            one.join()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
         sandbox.call("restartPostgres")
         answers = [client.get(f"{sandbox.api_url}/usdc?again={number}") for number in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 200]

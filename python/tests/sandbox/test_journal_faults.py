@@ -1,4 +1,4 @@
-"""What a crash, a disk or another program does to a journal in a file."""
+"""A journal file after crashes, disk errors and changes by other programs."""
 
 from __future__ import annotations
 
@@ -30,18 +30,21 @@ from ..payer import failure_of
 ALL = Cap("all", "payments", 0)
 
 
-def says(path: Path) -> dict[str, Any]:
-    """What Python reads in a file, as the bridge shows what Node does."""
+def contents_of(path: Path) -> dict[str, Any]:
+    """Returns what Python reads in a file, in the form of the bridge to Node."""
     with file_journal(path) as journal:
-        every = threads.run(journal.shared.attempts(OWNER))
+        listed = threads.run(journal.shared.attempts(OWNER))
         (used,) = threads.run(journal.shared.used(OWNER, [ALL], 2**50))
-    return {"attempts": [[one["id"], one["state"]] for one in every], "used": str(used)}
+    return {
+        "attempts": [[attempt["id"], attempt["state"]] for attempt in listed],
+        "used": str(used),
+    }
 
 
-def test_both_languages_write_a_file_anew_while_both_use_it(
+def test_lets_both_languages_rewrite_a_file_while_both_use_it(
     sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    """What is over goes to the history; nothing is lost, and keys stay spent."""
+    """Closed attempts move to the history; nothing is lost, and keys stay spent."""
     path = tmp_path / "journal"
 
     def fill_small(prefix: str, times: int) -> None:
@@ -55,17 +58,17 @@ def test_both_languages_write_a_file_anew_while_both_use_it(
         node = pool.submit(sandbox.call, "fillJournal", str(path), "node ", 60)
         fill_small("python ", 119)
         node.result(60)
-    # Processes write on while one writes it anew, which is over before the last of them closes it.
+    # Other writes go on during a rewrite, so a last write is needed to end all rewrites.
     fill_small("last ", 1)
     assert path.stat().st_size < 200_000
-    found = says(path)
+    found = contents_of(path)
     ids = {f"node {at}" for at in range(60)} | {f"python {at}" for at in range(119)} | {"last 0"}
     assert {id_ for id_, _ in found["attempts"]} == ids and found["used"] == "180"
     assert {state for _, state in found["attempts"]} == {"settled"}
     assert sandbox.call("readJournal", str(path)) == found
     # 180 attempts of 3 kB and more were written.
     assert (tmp_path / "journal.history").stat().st_size > 100_000
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["journal", "journal.history"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["journal", "journal.history"]
     with file_journal(path) as again:
         for key in ("python 0", "node 0"):
             (old,) = threads.run(again.shared.similar(OWNER, "", key))
@@ -73,26 +76,26 @@ def test_both_languages_write_a_file_anew_while_both_use_it(
 
 
 @pytest.mark.parametrize("at", [4, 47, 49, 50, 51, 52, 53, 54, 55, 57])
-def test_a_process_that_is_killed_while_it_writes_a_file_anew_loses_nothing(
+def test_loses_nothing_when_a_process_is_killed_while_it_rewrites_the_file(
     at: int, sandbox: Sandbox, tmp_path: Path
 ) -> None:
     path = tmp_path / "journal"
     task = {"path": str(path), "prefix": "a", "times": 100, "at": at}
-    said = tmp_path.with_suffix(".said")
-    assert end_of(said, filler.main, task) == -signal.SIGKILL
-    made = said.read_text("utf-8").splitlines()
+    output = tmp_path.with_suffix(".said")
+    assert end_of(output, filler.main, task) == -signal.SIGKILL
+    printed = output.read_text("utf-8").splitlines()
     journal = small_journal(str(path))
     fill(journal, "b", 10)
     threads.run(journal.close())
-    found = says(path)
+    found = contents_of(path)
     settled = [id_ for id_, state in found["attempts"] if state == "settled"]
-    assert settled[: len(made)] == made and settled[-10:] == [f"b{at}" for at in range(10)]
-    assert len(settled) <= len(made) + 11
+    assert settled[: len(printed)] == printed and settled[-10:] == [f"b{at}" for at in range(10)]
+    assert len(settled) <= len(printed) + 11
     assert sandbox.call("readJournal", str(path)) == found
-    assert not [one for one in tmp_path.iterdir() if one.suffix == ".sock"]
+    assert not [file for file in tmp_path.iterdir() if file.suffix == ".sock"]
 
 
-def test_a_line_that_was_cut_off_is_passed_over_and_a_changed_one_is_damage(
+def test_skips_a_cut_last_line_and_reports_a_changed_line_as_damage(
     sandbox: Sandbox, tmp_path: Path
 ) -> None:
     path = tmp_path / "journal"
@@ -105,24 +108,24 @@ def test_a_line_that_was_cut_off_is_passed_over_and_a_changed_one_is_damage(
         path.write_bytes(whole[:cut])
         with file_journal(path) as journal:
             threads.run(journal.shared.reserve(attempt("c"), []))
-        ids = [id_ for id_, _ in says(path)["attempts"]]
+        ids = [id_ for id_, _ in contents_of(path)["attempts"]]
         assert ids == ["a", "c"]
-        assert sandbox.call("readJournal", str(path)) == says(path)
+        assert sandbox.call("readJournal", str(path)) == contents_of(path)
     path.write_bytes(whole[: last - 9] + b"!" + whole[last - 8 :])
     size = path.stat().st_size
-    error = failure_of(lambda: says(path), "journal_damaged")
+    error = failure_of(lambda: contents_of(path), "journal_damaged")
     assert error.details["path"] == str(path) and path.stat().st_size == size
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_file_that_is_cut_or_replaced_while_it_is_open_is_used_no_more(tmp_path: Path) -> None:
+def test_refuses_an_open_file_that_was_replaced_or_cut(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     journal = file_journal(path)
     threads.run(journal.shared.reserve(attempt("a"), []))
-    other = path.with_name("other")
-    other.write_bytes(path.read_bytes())
+    replacement = path.with_name("other")
+    replacement.write_bytes(path.read_bytes())
     path.rename(path.with_name("moved"))
-    other.rename(path)
+    replacement.rename(path)
     failure_of(lambda: threads.run(journal.shared.attempts(OWNER)), "journal_unavailable")
     path.with_name("moved").rename(path)
     assert len(threads.run(journal.shared.attempts(OWNER))) == 1
@@ -131,18 +134,18 @@ def test_a_file_that_is_cut_or_replaced_while_it_is_open_is_used_no_more(tmp_pat
     failure_of(lambda: threads.run(journal.shared.attempts(OWNER)), "journal_damaged")
 
 
-def test_a_disk_that_is_full_or_fails_to_sync_takes_nothing_back_later(
+def test_keeps_earlier_writes_when_the_disk_is_full_or_fails_to_sync(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal = file_journal(tmp_path / "journal")
     threads.run(journal.shared.reserve(attempt("a"), []))
     with monkeypatch.context() as patch:
 
-        def half(file: OpenFile, data: bytes) -> None:
+        def append_half(file: OpenFile, data: bytes) -> None:
             os.write(file._descriptor, data[: len(data) // 2])
             raise OSError(28, "No space left on device")
 
-        patch.setattr(OpenFile, "append", half)
+        patch.setattr(OpenFile, "append", append_half)
         failure_of(
             lambda: threads.run(journal.shared.reserve(attempt("b"), [])), "journal_unavailable"
         )
@@ -156,23 +159,23 @@ def test_a_disk_that_is_full_or_fails_to_sync_takes_nothing_back_later(
         patch.setattr(OpenFile, "sync", fails)
         signed = full("c", "signed")
         failure_of(lambda: threads.run(journal.shared.put(signed)), "journal_unavailable")
-    # It is as it was before: what was signed did not leave.
-    every = threads.run(journal.shared.attempts(OWNER))
-    assert [(one["id"], one["state"]) for one in every] == [("a", "reserved"), ("c", "reserved")]
-    # The file is written anew before it is synced again.
+    # The failed write is not on record, so the signed payment never left.
+    listed = threads.run(journal.shared.attempts(OWNER))
+    assert [(row["id"], row["state"]) for row in listed] == [("a", "reserved"), ("c", "reserved")]
+    # The journal rewrites the file before the next sync.
     threads.run(journal.shared.put(signed))
     journal.close()
-    assert says(tmp_path / "journal")["attempts"] == [["a", "reserved"], ["c", "signed"]]
+    assert contents_of(tmp_path / "journal")["attempts"] == [["a", "reserved"], ["c", "signed"]]
 
 
-def test_files_that_are_not_for_this_process_are_refused(tmp_path: Path) -> None:
+def test_refuses_files_that_this_process_must_not_use(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     with file_journal(path) as journal:
         threads.run(journal.shared.reserve(attempt("a"), []))
     os.link(path, tmp_path / "second")
-    assert "hard links" in str(failure_of(lambda: says(path), "invalid_option"))
+    assert "hard links" in str(failure_of(lambda: contents_of(path), "invalid_option"))
     (tmp_path / "second").unlink()
-    assert says(path)["used"] == "1"
+    assert contents_of(path)["used"] == "1"
     seat: dict[str, Any] = {
         "id": "f" * 32,
         "pid": 1,
@@ -183,23 +186,23 @@ def test_files_that_are_not_for_this_process_are_refused(tmp_path: Path) -> None
     content = path.read_bytes()
     line = encode_line(len(content), json.dumps([seat["id"], {"seat": seat}]))
     path.write_bytes(content + line)
-    error = failure_of(lambda: says(path), "journal_locked")
+    error = failure_of(lambda: contents_of(path), "journal_locked")
     assert error.details == {"path": str(path), "pid": 1}
     (tmp_path / seat["sign"]).unlink()
-    assert says(path)["used"] == "1"
+    assert contents_of(path)["used"] == "1"
     for version, advice in ((1, "TypeScript"), (3, "update exact-change")):
         from exact_change._journal.file.line import hex_crc
 
         header = json.dumps({"format": "exact-change-journal", "version": version}).encode()
         path.write_bytes(hex_crc(header) + b" " + header + b"\n")
-        assert advice in str(failure_of(lambda: says(path), "invalid_option"))
+        assert advice in str(failure_of(lambda: contents_of(path), "invalid_option"))
     missing = tmp_path / "missing" / "journal"
-    failure_of(lambda: says(missing), "journal_unavailable")
+    failure_of(lambda: contents_of(missing), "journal_unavailable")
     for wrong in ("", "a\0b", 7):
         failure_of(lambda wrong=wrong: file_journal(wrong), "invalid_option")  # type: ignore[misc]
 
 
-def test_a_process_that_stands_still_lives(tmp_path: Path) -> None:
+def test_keeps_the_claims_of_a_stopped_process(tmp_path: Path) -> None:
     place = {"path": str(tmp_path / "journal")}
     other = start(place)
     try:
@@ -212,7 +215,7 @@ def test_a_process_that_stands_still_lives(tmp_path: Path) -> None:
         other.communicate()
 
 
-def test_events_are_written_along_if_an_endpoint_is_there(tmp_path: Path) -> None:
+def test_writes_webhook_events_with_attempts_if_an_endpoint_is_registered(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     endpoint: dict[str, Any] = {"id": "e", "url": "https://h.test/", "caller": "me", "events": []}
     endpoint = {**endpoint, "secrets": [], "createdAt": 1}
@@ -223,7 +226,7 @@ def test_events_are_written_along_if_an_endpoint_is_there(tmp_path: Path) -> Non
 
     threads.run(journal.run(register))
     fill(journal, "a", 2)
-    told = threads.run(journal.run(lambda at: Step((), at.outbox.content())))
-    kinds = [one["job"]["event"]["type"] for one in told if "job" in one]
+    entries = threads.run(journal.run(lambda at: Step((), at.outbox.content())))
+    kinds = [entry["job"]["event"]["type"] for entry in entries if "job" in entry]
     threads.run(journal.close())
     assert kinds == ["payment.settled"] * 2

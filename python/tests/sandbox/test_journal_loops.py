@@ -1,4 +1,4 @@
-"""What a durable journal is left with if the caller's event loop ends before its writes."""
+"""A durable journal after the event loop of the caller ended before the writes of a call."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..node import Sandbox
 from ..payer import PRICE
 from ..seller import Reply, Seen
 
-# A loop that is closed in the middle leaves the connections of its client to the garbage.
+# A loop that closes during a call leaves the connections of its client to garbage collection.
 pytestmark = [
     pytest.mark.usefixtures("garbage"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -30,17 +30,17 @@ pytestmark = [
 
 @pytest.mark.parametrize("key", [None, "order-1"])
 @pytest.mark.parametrize("kind", ["file", "Postgres"])
-def test_a_loop_that_ends_after_the_payment_was_sent_pays_once(
+def test_pays_once_when_the_loop_ends_after_the_payment_was_sent(
     kind: str, key: str | None, sandbox: Sandbox, make_seller: MakeSeller, tmp_path: Path
 ) -> None:
     wallet = sandbox.wallet(USDC="1")
-    is_there, may_end = threading.Event(), threading.Event()
+    is_reached, may_end = threading.Event(), threading.Event()
 
     def forward(seen: Seen) -> Reply:
         paying = {name: value for name, value in seen.headers.items() if "payment" in name}
         answer = httpx.get(f"{sandbox.api_url}/usdc", headers=paying)
-        if seen.is_paid and not is_there.is_set():
-            is_there.set()
+        if seen.is_paid and not is_reached.is_set():
+            is_reached.set()
             may_end.wait(60)
         terms = {name: value for name, value in answer.headers.items() if "payment" in name}
         return Reply(answer.status_code, terms, answer.content)
@@ -56,7 +56,7 @@ def test_a_loop_that_ends_after_the_payment_was_sent_pays_once(
     async def buy(gives_up: bool) -> int:
         client = AsyncClient(**sandbox.options(wallet), journal=journal)
         task = asyncio.ensure_future(client.get(seller.url, **options))
-        while gives_up and not is_there.is_set() and not task.done():
+        while gives_up and not is_reached.is_set() and not task.done():
             await asyncio.sleep(0.01)
         return (await asyncio.wait_for(task, 0.05 if gives_up else 60)).status_code
 
@@ -71,28 +71,28 @@ def test_a_loop_that_ends_after_the_payment_was_sent_pays_once(
 
 
 @pytest.mark.parametrize("key", [None, "order-1"])
-def test_a_loop_that_ends_while_a_payment_is_reserved_keeps_no_budget(
+def test_frees_budget_and_key_when_the_loop_ends_during_the_reservation(
     key: str | None, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor the key: the process lives on, and the call does not."""
-    is_there, may_end = threading.Event(), threading.Event()
+    """The process lives on, but the call does not."""
+    is_reached, may_end = threading.Event(), threading.Event()
     query = Connection._query
 
-    def held_query(self: Any, *given: Any) -> Any:
-        if "select taken, n, used, held from" in given[0] and not is_there.is_set():
-            is_there.set()
+    def held_query(self: Any, *args: Any) -> Any:
+        if "select taken, n, used, held from" in args[0] and not is_reached.is_set():
+            is_reached.set()
             may_end.wait(60)
-        return query(self, *given)
+        return query(self, *args)
 
     monkeypatch.setattr(Connection, "_query", held_query)
     wallet, url = sandbox.wallet(USDC="1"), f"{sandbox.api_url}/usdc"
     journal = journal_of({"connectionString": sandbox.call("createDatabase")})
     options = sandbox.options(wallet, journal=journal, policy={"max_per_day": "0.01"})
-    own = {} if key is None else {"idempotency_key": key}
+    key_option = {} if key is None else {"idempotency_key": key}
 
     async def begin() -> None:
-        task = asyncio.ensure_future(AsyncClient(**options).get(url, **own))
-        while not is_there.is_set() and not task.done():
+        task = asyncio.ensure_future(AsyncClient(**options).get(url, **key_option))
+        while not is_reached.is_set() and not task.done():
             await asyncio.sleep(0.01)
         await asyncio.wait_for(task, 0.05)
 
@@ -101,21 +101,21 @@ def test_a_loop_that_ends_while_a_payment_is_reserved_keeps_no_budget(
             asyncio.run(begin())
         may_end.set()
         with Client(**options) as client:
-            assert client.get(url, **own).status_code == 200
-            assert [one.used for one in client.spent() if one.cap == "max_per_day"] == ["0.01"]
+            assert client.get(url, **key_option).status_code == 200
+            assert [use.used for use in client.spent() if use.cap == "max_per_day"] == ["0.01"]
             assert len(client.receipts()) == 1
 
 
-def test_a_journal_closes_though_a_loop_was_closed_in_the_middle_of_a_call(
+def test_closes_a_postgres_journal_after_a_loop_closed_during_a_call(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    is_there, may_end = threading.Event(), threading.Event()
+    is_reached, may_end = threading.Event(), threading.Event()
     query = Connection._query
 
-    def held(self: Any, *given: Any) -> Any:
-        is_there.set()
+    def held(self: Any, *args: Any) -> Any:
+        is_reached.set()
         may_end.wait(60)
-        return query(self, *given)
+        return query(self, *args)
 
     monkeypatch.setattr(Connection, "_query", held)
     journal = journal_of({"connectionString": sandbox.call("createDatabase")})
@@ -123,7 +123,7 @@ def test_a_journal_closes_though_a_loop_was_closed_in_the_middle_of_a_call(
 
     async def begin() -> asyncio.Task[Any]:
         task = asyncio.ensure_future(client.spent())
-        while not is_there.is_set():
+        while not is_reached.is_set():
             await asyncio.sleep(0.01)
         return task
 
@@ -137,15 +137,15 @@ def test_a_journal_closes_though_a_loop_was_closed_in_the_middle_of_a_call(
     assert not closing.is_alive() and not task.done()
 
 
-def test_a_file_closes_though_a_loop_was_closed_while_a_payment_was_written(
+def test_closes_a_file_journal_after_a_loop_closed_during_a_write(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    is_there, may_end = threading.Event(), threading.Event()
+    is_reached, may_end = threading.Event(), threading.Event()
     path, sync = tmp_path / "journal", disk._sync
 
     def held(descriptor: int) -> None:
         if path.exists() and b'"signed"' in path.read_bytes():
-            is_there.set()
+            is_reached.set()
             may_end.wait(60)
         sync(descriptor)
 
@@ -155,7 +155,7 @@ def test_a_file_closes_though_a_loop_was_closed_while_a_payment_was_written(
 
     async def begin() -> asyncio.Task[Any]:
         task = asyncio.ensure_future(client.get(f"{sandbox.api_url}/usdc"))
-        while not is_there.is_set() and not task.done():
+        while not is_reached.is_set() and not task.done():
             await asyncio.sleep(0.01)
         return task
 
@@ -174,10 +174,10 @@ def test_a_file_closes_though_a_loop_was_closed_while_a_payment_was_written(
     "event", ["payment.chosen", "payment.signed", "payment.sent", "payment.answered"]
 )
 @pytest.mark.parametrize("kind", ["memory", "file"])
-def test_a_call_whose_loop_was_closed_keeps_no_key_and_pays_once(
+def test_frees_the_key_and_pays_once_when_the_loop_of_a_call_closed(
     kind: str, event: EventName, turns: int, sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    """Nothing is cancelled: what the call was at just ends."""
+    """The loop cancels no task; the call just never continues."""
     wallet, url = sandbox.wallet(USDC="1"), f"{sandbox.api_url}/usdc"
     options = sandbox.options(wallet, policy={"max_per_day": "0.02"})
     if kind == "file":
@@ -201,28 +201,28 @@ def test_a_call_whose_loop_was_closed_keeps_no_key_and_pays_once(
     loop.run_forever()
     loop.close()
     with Client(**options) as client:
-        # Shown again to a seller that is still settling it, it is refused.
+        # The payment may be refused while the seller still settles it, so the call is repeated.
         assert buy(client, url, idempotency_key="order-1") in ("answered", "spent")
         assert 1_000_000 - sandbox.balance(wallet.address, "USDC") == PRICE
-        # The cap has room for two.
+        # The cap has room for a second payment.
         assert client.get(f"{url}?other").status_code == 200
     if kind == "file":
         options["journal"].close()
-    # Not before: what collects a task goes on with what it was at.
+    # Keep the task until here, because its collection runs the rest of its code.
     del task
 
 
 @pytest.mark.parametrize("key", [None, "order-1"])
 @pytest.mark.parametrize("kind", ["file", "Postgres"])
-def test_another_journal_of_the_same_place_finds_what_a_closed_loop_has_paid(
+def test_pays_once_when_another_journal_follows_a_call_of_a_closed_loop(
     kind: str, key: str | None, sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    """Without a key it was paid again; with one, that stayed taken."""
+    """A repeat without a key must not pay again; a repeat with a key must not stay blocked."""
     wallet, url = sandbox.wallet(USDC="1"), f"{sandbox.api_url}/usdc"
     place = {"path": str(tmp_path / "journal")}
     if kind == "Postgres":
         place = {"connectionString": sandbox.call("createDatabase")}
-    own = {} if key is None else {"idempotency_key": key}
+    key_option = {} if key is None else {"idempotency_key": key}
     loop, first = asyncio.new_event_loop(), journal_of(place)
 
     def end(left: int) -> None:
@@ -234,22 +234,22 @@ def test_another_journal_of_the_same_place_finds_what_a_closed_loop_has_paid(
     async def begin() -> asyncio.Task[httpx.Response]:
         client = AsyncClient(**sandbox.options(wallet), journal=first)
         client.on("payment.sent", lambda _event: end(8))
-        return asyncio.ensure_future(client.get(url, **own))
+        return asyncio.ensure_future(client.get(url, **key_option))
 
     task = loop.run_until_complete(begin())
     loop.run_forever()
     loop.close()
     assert not task.done()
     with journal_of(place) as journal, Client(**sandbox.options(wallet), journal=journal) as client:
-        assert buy(client, url, **own) in ("answered", "spent")
+        assert buy(client, url, **key_option) in ("answered", "spent")
     assert 1_000_000 - sandbox.balance(wallet.address, "USDC") == PRICE
     first.close()
 
 
-def test_a_call_whose_loop_was_closed_does_not_go_on_once_it_is_collected(
+def test_runs_no_further_step_of_a_call_that_is_collected_after_its_loop_closed(
     sandbox: Sandbox,
 ) -> None:
-    """It followed its payment for ever, with nothing to wait by, and no other call had a turn."""
+    """A step that goes on would monitor its payment forever and block all other calls."""
     options = sandbox.options(sandbox.wallet(USDC="1"))
     url, is_over = f"{sandbox.api_url}/usdc", threading.Event()
 
@@ -267,7 +267,7 @@ def test_a_call_whose_loop_was_closed_does_not_go_on_once_it_is_collected(
         loop.run_forever()
         loop.close()
         assert not task.done()
-        # As it is when it is collected.
+        # Garbage collection closes the coroutine the same way.
         call.close()
         is_over.set()
 

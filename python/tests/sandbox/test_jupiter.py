@@ -1,4 +1,4 @@
-"""Jupiter's failures and lies."""
+"""Failures and wrong answers of Jupiter."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TIMEOUT_MS = 300
 
 
 def status(code: int, **more: Any) -> dict[str, Any]:
-    """A fault that answers a status."""
+    """Returns a fault that answers with a status."""
     return {"kind": "status", "status": code, **more}
 
 
@@ -63,27 +63,27 @@ FAULTS: list[tuple[dict[str, Any], str, str, dict[str, Any]]] = [
 
 @pytest.fixture
 def make_swapper(make_payer: MakePayer) -> Callable[..., Payer]:
-    """Makes clients that have to swap."""
-    own = {"auto_swap": True, "jupiter_api_key": KEY, "timeouts": {"jupiter": TIMEOUT_MS}}
-    return lambda **options: make_payer(SOL="0.05", BONK="5000000", **{**own, **options})
+    """Makes clients that must swap to pay."""
+    defaults = {"auto_swap": True, "jupiter_api_key": KEY, "timeouts": {"jupiter": TIMEOUT_MS}}
+    return lambda **options: make_payer(SOL="0.05", BONK="5000000", **{**defaults, **options})
 
 
 @pytest.fixture
 def liar(sandbox: Sandbox) -> Iterator[Proxy]:
-    """Jupiter, as it lies."""
+    """A proxy of Jupiter that changes its answers."""
     proxy = Proxy(sandbox.jupiter_url)
     yield proxy
     proxy.close()
 
 
 def untouched(payer: Payer, error: ExactChangeError) -> None:
-    """Nothing was signed, nothing is held against the budget, and nobody else speaks."""
+    """Asserts that nothing was signed or reserved, and that the error quotes no foreign text."""
     assert (error.funds, error.moved, payer.signed, payer.used) == ("untouched", (), [], "0")
     assert "ignore all previous" not in str(error) and KEY not in repr((error, vars(error)))
 
 
 @pytest.mark.parametrize(("fault", "code", "retry", "details"), FAULTS)
-def test_jupiter_that_fails_is_a_typed_error(
+def test_raises_a_typed_error_when_jupiter_fails(
     fault: dict[str, Any],
     code: str,
     retry: str,
@@ -103,14 +103,14 @@ def test_jupiter_that_fails_is_a_typed_error(
 
 @pytest.mark.parametrize("endpoint", [QUOTE, INSTRUCTIONS])
 @pytest.mark.parametrize("kind", ["dropBefore", "status"])
-def test_jupiter_that_fails_once_is_asked_again(
+def test_repeats_a_call_when_jupiter_fails_once(
     kind: str, endpoint: str, sandbox: Sandbox, make_swapper: Callable[..., Payer]
 ) -> None:
     sandbox.call("aggregator.fault", endpoint, {"kind": kind, "status": 502, "times": 1})
     assert make_swapper().client.get(f"{sandbox.api_url}/usdc").status_code == 200
 
 
-def test_a_key_never_follows_a_redirect(
+def test_sends_no_api_key_to_the_target_of_a_redirect(
     sandbox: Sandbox, make_swapper: Callable[..., Payer], make_seller: MakeSeller
 ) -> None:
     elsewhere = make_seller(lambda seen: Reply())
@@ -122,13 +122,13 @@ def test_a_key_never_follows_a_redirect(
     assert not elsewhere.seen
 
 
-def test_jupiter_is_needed_for_swaps_and_prices_alone(
+def test_pays_without_jupiter_unless_a_swap_or_a_price_is_needed(
     sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     sandbox.call("aggregator.fault", "*", status(418))
     holder = make_payer(USDC="1", auto_swap=True)
     assert holder.client.get(f"{sandbox.api_url}/usdc").status_code == 200
-    # Without a price a cap in dollars has no meaning: refused, not unbounded.
+    # A cap in dollars needs a price, so without a price the payment is refused.
     mint = sandbox.mint("BONK")
     for policy in ({}, {"max_amount": {mint: "123456789"}}):
         payer = make_payer(BONK="5000000", policy=policy)
@@ -137,7 +137,7 @@ def test_jupiter_is_needed_for_swaps_and_prices_alone(
 
 
 @pytest.mark.parametrize("code", [401, 404, 410])
-def test_version_2_takes_over_if_version_1_is_gone(
+def test_uses_version_2_of_jupiter_when_version_1_is_gone(
     code: int, sandbox: Sandbox, make_swapper: Callable[..., Payer]
 ) -> None:
     for path in (QUOTE, INSTRUCTIONS):
@@ -145,7 +145,7 @@ def test_version_2_takes_over_if_version_1_is_gone(
     assert make_swapper().client.get(f"{sandbox.api_url}/usdc").status_code == 200
 
 
-def test_calls_that_are_limited_are_made_again(
+def test_repeats_calls_after_a_rate_limit(
     sandbox: Sandbox, make_swapper: Callable[..., Payer]
 ) -> None:
     sandbox.call("aggregator.fault", "*", status(429, headers={"retry-after": "1"}, times=2))
@@ -153,7 +153,7 @@ def test_calls_that_are_limited_are_made_again(
 
 
 def saying(**changes: Any) -> Change:
-    """A lie that sets fields."""
+    """Returns a change that sets fields of an answer."""
 
     def change(answer: Any, _: object) -> Any:
         for name, value in changes.items():
@@ -165,11 +165,11 @@ def saying(**changes: Any) -> Change:
 
 QUOTES: list[tuple[str, Change]] = [
     ("quote_mismatch", saying(outputMint=STRANGER)),
-    ("quote_mismatch", saying(outAmount=lambda one: str(int(one["outAmount"]) // 2))),
+    ("quote_mismatch", saying(outAmount=lambda quote: str(int(quote["outAmount"]) // 2))),
     ("quote_mismatch", saying(swapMode="ExactIn")),
     ("quote_mismatch", saying(slippageBps=5_000)),
     ("quote_mismatch", saying(platformFee={"amount": "1", "feeBps": 20})),
-    ("invalid_response", saying(inAmount=lambda one: int(one["inAmount"]))),
+    ("invalid_response", saying(inAmount=lambda quote: int(quote["inAmount"]))),
     ("invalid_response", saying(inAmount=None, outAmount=None)),
     ("invalid_response", saying(inAmount="18446744073709551616")),
     ("invalid_response", saying(inputMint="BONK")),
@@ -178,7 +178,7 @@ QUOTES: list[tuple[str, Change]] = [
 
 
 @pytest.mark.parametrize(("code", "lie"), QUOTES)
-def test_a_quote_that_lies_is_refused(
+def test_refuses_a_quote_that_differs_from_the_request(
     code: str, lie: Change, sandbox: Sandbox, make_swapper: Callable[..., Payer], liar: Proxy
 ) -> None:
     liar.lies[QUOTE] = lie
@@ -191,7 +191,7 @@ def test_a_quote_that_lies_is_refused(
 
 
 def bent(change: Callable[[Any], Any]) -> Change:
-    """A lie in the swap instruction."""
+    """Returns a change of the swap instruction."""
 
     def lie(answer: Any, _: object) -> Any:
         change(answer["swapInstruction"])
@@ -200,35 +200,35 @@ def bent(change: Callable[[Any], Any]) -> Change:
     return lie
 
 
-def other_accounts(one: Any) -> None:
-    """Many more than a transaction has room for."""
+def add_accounts(instruction: Any) -> None:
+    """Adds more accounts than fit into a transaction."""
     alphabet = "23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
     for count in range(60):
         address = f"{STRANGER[:-4]}{alphabet[count % 57]}{alphabet[count // 57]}se"
-        one["accounts"].append({"pubkey": address, "isSigner": False, "isWritable": False})
+        instruction["accounts"].append({"pubkey": address, "isSigner": False, "isWritable": False})
 
 
 BENT: list[tuple[str, Change]] = [
-    ("unsafe_swap", bent(lambda one: one.update(programId=STRANGER))),
-    ("unsafe_swap", bent(lambda one: one.update(accounts=[]))),
+    ("unsafe_swap", bent(lambda swap: swap.update(programId=STRANGER))),
+    ("unsafe_swap", bent(lambda swap: swap.update(accounts=[]))),
     (
         "unsafe_swap",
         bent(
-            lambda one: one["accounts"].append(
+            lambda swap: swap["accounts"].append(
                 {"pubkey": STRANGER, "isSigner": True, "isWritable": False}
             )
         ),
     ),
-    ("unsafe_swap", bent(lambda one: one["accounts"][2].update(pubkey=STRANGER))),
-    ("unsafe_swap", bent(lambda one: one.update(data=""))),
-    ("invalid_response", bent(lambda one: one.update(data="%%%"))),
+    ("unsafe_swap", bent(lambda swap: swap["accounts"][2].update(pubkey=STRANGER))),
+    ("unsafe_swap", bent(lambda swap: swap.update(data=""))),
+    ("invalid_response", bent(lambda swap: swap.update(data="%%%"))),
     ("invalid_response", saying(swapInstruction="none")),
-    ("transaction_too_large", bent(other_accounts)),
+    ("transaction_too_large", bent(add_accounts)),
 ]
 
 
 @pytest.mark.parametrize(("code", "lie"), BENT)
-def test_an_instruction_that_lies_is_refused(
+def test_refuses_a_changed_swap_instruction(
     code: str, lie: Change, sandbox: Sandbox, make_swapper: Callable[..., Payer], liar: Proxy
 ) -> None:
     liar.lies[INSTRUCTIONS] = lie

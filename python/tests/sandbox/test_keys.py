@@ -1,4 +1,4 @@
-"""Calls that are one purchase, and calls that are several."""
+"""Equal calls: when they are one purchase, and when they are several purchases."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ from ..payer import PRICE, failure_of, until
 from ..seller import Reply, offer, terms
 
 
-def test_after_the_window_it_is_a_fresh_purchase(sandbox: Sandbox, make_payer: MakePayer) -> None:
+def test_buys_again_when_an_equal_call_comes_after_the_retry_window(
+    sandbox: Sandbox, make_payer: MakePayer
+) -> None:
     payer = make_payer(USDC="1", retry_window=0)
     url = f"{sandbox.api_url}/usdc"
     sandbox.call("facilitator.fault", "/settle", {"kind": "dropAfter", "times": 1})
     failure_of(lambda: payer.client.get(url), "payment_rejected")
     payer.told("payment.settled")
-    # Once it has to be told, however long ago it was paid.
+    # One call must report the spent payment, even after the window.
     failure_of(lambda: payer.client.get(url), "already_spent")
 
     def is_bought() -> bool:
@@ -37,7 +39,7 @@ def test_after_the_window_it_is_a_fresh_purchase(sandbox: Sandbox, make_payer: M
     assert payer.held() == 1_000_000 - 2 * PRICE
 
 
-def test_a_key_holds_one_request_however_many_come_together(
+def test_makes_one_purchase_for_a_key_of_parallel_calls(
     sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     payer = make_payer(USDC="1")
@@ -60,7 +62,7 @@ def test_a_key_holds_one_request_however_many_come_together(
     assert payer.held() == 1_000_000 - PRICE
 
 
-def test_a_key_whose_call_signed_nothing_is_free(sandbox: Sandbox, make_payer: MakePayer) -> None:
+def test_frees_a_key_when_its_call_signed_nothing(sandbox: Sandbox, make_payer: MakePayer) -> None:
     payer = make_payer(USDC="1")
     sandbox.call("node.fault", "getLatestBlockhash", {"kind": "rateLimited", "retryAfter": 60})
 
@@ -72,7 +74,7 @@ def test_a_key_whose_call_signed_nothing_is_free(sandbox: Sandbox, make_payer: M
     assert buy().status_code == 200 and payer.signed == ["payment"]
 
 
-def test_a_key_never_carries_a_payment_to_another_place(
+def test_refuses_a_key_for_another_seller_path_or_body(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1")
@@ -90,7 +92,7 @@ def test_a_key_never_carries_a_payment_to_another_place(
     assert not other.paid and payer.signed == ["payment"]
 
 
-def test_calls_without_a_key_are_purchases_of_their_own(
+def test_makes_one_purchase_for_each_call_without_a_key(
     sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     payer = make_payer(USDC="1")
@@ -101,27 +103,27 @@ def test_calls_without_a_key_are_purchases_of_their_own(
     assert payer.held() == 1_000_000 - 4 * PRICE
 
 
-def test_an_answer_that_is_read_while_another_call_looks_is_not_taken_for_lost(
+def test_buys_again_when_an_answer_is_delivered_while_an_equal_call_reads_the_journal(
     sandbox: Sandbox, make_payer: MakePayer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The call read what was on record before; the claim on the answer ended before it asked."""
+    """The call reads the record before the delivery, and checks the claim after its end."""
     put, similar = MemoryJournal.put, MemoryJournal.similar
     signed: list[Attempt] = []
-    early: list[bool] = []
+    stale: list[bool] = []
 
     def write(self: MemoryJournal, attempt: Attempt) -> Steps[None]:
         if attempt["state"] == "signed" and not attempt["delivered"]:
             signed.append(attempt)
         return put(self, attempt)
 
-    def read(self: MemoryJournal, *given: Any) -> Steps[list[Attempt]]:
-        found = yield from similar(self, *given)
-        return signed if early and early.pop() else found
+    def read(self: MemoryJournal, *args: Any) -> Steps[list[Attempt]]:
+        found = yield from similar(self, *args)
+        return signed if stale and stale.pop() else found
 
     monkeypatch.setattr(MemoryJournal, "put", write)
     monkeypatch.setattr(MemoryJournal, "similar", read)
     payer, url = make_payer(USDC="1"), f"{sandbox.api_url}/usdc"
     assert payer.client.get(url).status_code == 200
-    early.append(True)
+    stale.append(True)
     assert payer.client.get(url).status_code == 200
-    assert signed and not early and payer.held() == 1_000_000 - 2 * PRICE
+    assert signed and not stale and payer.held() == 1_000_000 - 2 * PRICE

@@ -1,4 +1,4 @@
-"""A swap whose record is lost."""
+"""A swap whose write to the journal fails."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ..node import Sandbox
 from ..payer import failure_of
 
 
-def test_a_swap_that_the_journal_did_not_take_never_leaves(
+def test_never_sends_a_swap_whose_journal_write_failed(
     sandbox: Sandbox, make_payer: MakePayer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Though it is on record: its caller was told that nothing was touched."""
+    """The record exists all the same, but the error told the caller that funds are untouched."""
     payer = make_payer(SOL="0.1", USDT="5", auto_swap=True, swap_from=["USDT"])
     put = AlongMemory.put
     lost: list[str] = []
@@ -33,5 +33,5 @@ def test_a_swap_that_the_journal_did_not_take_never_leaves(
     error = failure_of(lambda: payer.client.get(url), "journal_unavailable")
     assert (error.funds, payer.signed) == ("untouched", [])
     assert payer.client.get(url).status_code == 200
-    # Another was signed for it.
+    # The repeat signs a new swap.
     assert payer.signed == ["swap", "payment"]

@@ -1,4 +1,4 @@
-"""Nodes that fail, where they are needed and where they are not."""
+"""Failing nodes, in required calls and in optional calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..conftest import MakePayer
 from ..node import Sandbox
 from ..payer import Payer, failure_of
 
-# What a call with a swap asks of the node before it signs anything.
+# Node calls of a payment with a swap before its first signature.
 METHODS = [
     "getGenesisHash",
     "getMultipleAccounts",
@@ -36,24 +36,24 @@ KINDS: list[tuple[dict[str, Any], str]] = [
     ({"kind": "error", "code": -32429, "message": "Too many requests"}, "rate_limited"),
     ({"kind": "error", "code": -32601, "message": "Method not found"}, "rpc_unavailable"),
 ]
-# Each fault of one method, and each method with one fault, in turn.
+# Pairs each fault with one method, in turn.
 FAULTS = [(METHODS[at % len(METHODS)], *kind) for at, kind in enumerate(KINDS)]
 
 
 @pytest.fixture
 def swapper(make_payer: MakePayer) -> Payer:
-    """A client that has to swap."""
+    """A client that must swap to pay."""
     timeouts = {"rpc": TIMEOUT_MS}
     return make_payer(SOL="0.05", BONK="5000000", auto_swap=True, timeouts=timeouts)
 
 
 def untouched(payer: Payer, error: ExactChangeError) -> None:
-    """Nothing was signed, nothing is held against the budget."""
+    """Asserts that nothing was signed and nothing is reserved in the budget."""
     assert (error.funds, error.moved, payer.signed, payer.used) == ("untouched", (), [], "0")
 
 
 @pytest.mark.parametrize(("method", "fault", "code"), FAULTS)
-def test_a_node_that_fails_is_a_typed_error(
+def test_raises_a_typed_error_when_a_node_fails(
     method: str, fault: dict[str, Any], code: str, sandbox: Sandbox, swapper: Payer
 ) -> None:
     sandbox.call("node.fault", method, fault)
@@ -69,13 +69,13 @@ def test_a_node_that_fails_is_a_typed_error(
         assert error.details == {"step": method, "timeout_ms": TIMEOUT_MS}
     elif code == "rpc_unavailable":
         assert error.details == {"method": method}
-    # What the node says may be any party's words.
+    # The message of a node is foreign text, so the error must not quote it.
     assert str(fault.get("message", "\0")) not in str(error)
     untouched(swapper, error)
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_node_that_fails_once_is_asked_again(
+def test_repeats_a_call_when_a_node_fails_once(
     method: str, sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     payer = make_payer(SOL="0.05", BONK="5000000", auto_swap=True)
@@ -83,7 +83,7 @@ def test_a_node_that_fails_once_is_asked_again(
     assert payer.client.get(f"{sandbox.api_url}/usdc").status_code == 200
 
 
-def test_a_node_that_failed_works_once_it_is_back(
+def test_pays_when_a_failed_node_works_again(
     sandbox: Sandbox, swapper: Payer, make_payer: MakePayer
 ) -> None:
     url = f"{sandbox.api_url}/usdc"
@@ -95,28 +95,30 @@ def test_a_node_that_failed_works_once_it_is_back(
 
 
 @pytest.fixture
-def gone() -> str:
-    """The address of nobody."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{one.getsockname()[1]}"
+def closed_url() -> str:
+    """URL of a closed port."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
 @pytest.fixture
-def mute() -> Iterator[str]:
-    """Takes connections and never says a word."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        one.listen(64)
-        yield f"http://127.0.0.1:{one.getsockname()[1]}"
+def silent_url() -> Iterator[str]:
+    """URL of a port that accepts connections and never answers."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(64)
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
-def test_no_node_at_all(sandbox: Sandbox, make_payer: MakePayer, gone: str, mute: str) -> None:
+def test_leaves_funds_untouched_when_no_node_answers(
+    sandbox: Sandbox, make_payer: MakePayer, closed_url: str, silent_url: str
+) -> None:
     url, timeouts = f"{sandbox.api_url}/usdc", {"rpc": TIMEOUT_MS}
-    refused = make_payer(USDC="1", rpc_url=gone, timeouts=timeouts)
+    refused = make_payer(USDC="1", rpc_url=closed_url, timeouts=timeouts)
     error = failure_of(lambda: refused.client.get(url), "rpc_unavailable")
     assert error.details == {"method": "getGenesisHash"} and error.__cause__ is not None
-    silent = make_payer(USDC="1", rpc_url=[gone, mute], timeouts=timeouts)
+    silent = make_payer(USDC="1", rpc_url=[closed_url, silent_url], timeouts=timeouts)
     for work in (
         lambda: silent.client.get(url),
         lambda: silent.client.plan(url),
@@ -127,34 +129,36 @@ def test_no_node_at_all(sandbox: Sandbox, make_payer: MakePayer, gone: str, mute
         untouched(silent, failure_of(work, "timeout"))
 
 
-def test_a_node_that_works_takes_over(
-    sandbox: Sandbox, make_payer: MakePayer, gone: str, mute: str
+def test_uses_a_working_node_when_other_nodes_fail(
+    sandbox: Sandbox, make_payer: MakePayer, closed_url: str, silent_url: str
 ) -> None:
-    urls = [gone, mute, sandbox.rpc_url]
+    urls = [closed_url, silent_url, sandbox.rpc_url]
     payer = make_payer(USDC="1", rpc_url=urls, timeouts={"rpc": TIMEOUT_MS})
     assert payer.client.get(f"{sandbox.api_url}/usdc").status_code == 200
 
 
 @pytest.mark.parametrize("method", ["getRecentPrioritizationFees", "getTransaction"])
-def test_a_node_that_fails_where_it_is_not_needed(
+def test_pays_when_an_optional_node_call_fails(
     method: str, sandbox: Sandbox, swapper: Payer
 ) -> None:
     sandbox.call("node.fault", method, {"kind": "status", "status": 500, "times": 30})
     receipt = receipt_of(swapper.client.get(f"{sandbox.api_url}/usdc"))
     assert receipt is not None and receipt.swap is not None
     assert swapper.held() == int(receipt.swap.out_amount) - 10_000
-    warnings = [one for one in swapper.events if one.type == "warning"]
+    warnings = [event for event in swapper.events if event.type == "warning"]
     assert bool(warnings) == (method == "getTransaction")
 
 
-def test_a_lost_answer_to_a_sent_swap_counts_once(sandbox: Sandbox, swapper: Payer) -> None:
+def test_swaps_once_when_the_answer_to_a_sent_swap_is_lost(
+    sandbox: Sandbox, swapper: Payer
+) -> None:
     sandbox.call("node.fault", "sendTransaction", {"kind": "dropAfter", "times": 1})
     assert swapper.client.get(f"{sandbox.api_url}/usdc").status_code == 200
     assert swapper.signed == ["swap", "payment"]
 
 
 @pytest.mark.parametrize("fault", [{"kind": "neverLands"}, {"kind": "status", "status": 500}])
-def test_a_swap_that_never_lands_expires_and_nothing_is_gone(
+def test_raises_swap_expired_with_untouched_funds_when_a_swap_never_lands(
     fault: dict[str, Any], sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     payer = make_payer(SOL="0.05", BONK="5000000", auto_swap=True)
@@ -170,7 +174,7 @@ def test_a_swap_that_never_lands_expires_and_nothing_is_gone(
     assert make_payer(payer.wallet, auto_swap=True).client.get(url).status_code == 200
 
 
-def test_a_swap_that_no_node_can_tell_about_is_uncertain(
+def test_raises_swap_uncertain_when_no_node_reports_the_swap(
     sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     payer = make_payer(SOL="0.05", BONK="5000000", auto_swap=True)

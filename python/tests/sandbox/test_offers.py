@@ -1,4 +1,4 @@
-"""Offers that the chain contradicts."""
+"""Offers that contradict the chain."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ..seller import Seller, offer, selling, terms
 
 
 def refusal(payer: Payer, seller: Seller) -> object:
-    """Why the offer of a seller is not paid. Nothing is signed for it."""
+    """Returns why the offer of a seller is refused, after a check that nothing was signed."""
     error = failure_of(lambda: payer.client.get(seller.url), "unsupported_offer")
     assert payer.signed == []
     return error.details["reason"]
 
 
-def test_a_payee_that_is_a_token_account_is_not_paid(
+def test_refuses_a_payee_that_is_a_token_account(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
-    """Not even if it has an account of its own: nothing could ever leave that."""
+    """The payee has a token account, but tokens in that account could never leave."""
     payer, usdc = make_payer(USDC="1"), sandbox.mints["USDC"]
     account = associated_token_address(sandbox.merchant, usdc["address"], usdc["tokenProgram"])
     sandbox.call("fundToken", account, "USDC", "1")
@@ -32,7 +32,7 @@ def test_a_payee_that_is_a_token_account_is_not_paid(
     assert refusal(payer, seller) == "payee is a token account"
 
 
-def test_an_offer_that_counts_in_other_decimals_is_not_paid(
+def test_refuses_an_offer_with_other_decimals_than_its_mint(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1")
@@ -41,10 +41,10 @@ def test_an_offer_that_counts_in_other_decimals_is_not_paid(
     assert refusal(payer, seller) == "claims other decimals than its mint has"
 
 
-def test_a_blockhash_that_a_seller_made_up_is_not_signed(
+def test_signs_no_blockhash_that_a_seller_made_up(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
-    """No node could tell when the payment can land no more."""
+    """No node could tell when a payment with that blockhash has expired."""
     payer, made_up = make_payer(USDC="1"), sandbox.fee_payer
     extra = {"feePayer": sandbox.fee_payer, "recentBlockhash": made_up}
     seller = make_seller(selling(sandbox, offer(sandbox, extra=extra)))

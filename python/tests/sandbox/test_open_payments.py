@@ -1,4 +1,4 @@
-"""What is asked for while a payment is open."""
+"""Repeated calls while a payment is open."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..seller import Reply, Seen, offer, settle, terms
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 302, 404])
-def test_while_it_is_open_the_same_payment_is_presented(
+def test_presents_the_same_payment_while_it_is_open(
     status: int, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1")
@@ -27,23 +27,23 @@ def test_while_it_is_open_the_same_payment_is_presented(
     seller = make_seller(answer)
     for _ in range(3):
         assert payer.client.get(seller.url).status_code == status
-    assert len({one.headers["payment-signature"] for one in seller.paid}) == 1
+    assert len({request.headers["payment-signature"] for request in seller.paid}) == 1
     assert payer.signed == ["payment"]
 
 
-def test_a_seller_that_raises_its_price_gets_no_second_payment(
+def test_signs_no_second_payment_when_a_seller_raises_its_price(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1")
-    asked = 0
+    quotes = 0
 
     def answer(seen: Seen) -> Reply | None:
-        nonlocal asked
+        nonlocal quotes
         if seen.payment is not None:
             return None
-        asked += 1
-        payee = {"payTo": sandbox.fee_payer} if asked > 2 else {}
-        return terms(offer(sandbox, amount=str(1_000 + asked), **payee))
+        quotes += 1
+        payee = {"payTo": sandbox.fee_payer} if quotes > 2 else {}
+        return terms(offer(sandbox, amount=str(1_000 + quotes), **payee))
 
     seller = make_seller(answer)
     first = failure_of(lambda: payer.client.get(seller.url), "payment_uncertain")
@@ -53,7 +53,7 @@ def test_a_seller_that_raises_its_price_gets_no_second_payment(
     assert payer.signed == ["payment"]
 
 
-def test_a_chain_that_does_not_say_in_time_what_became_of_it_leaves_it_uncertain(
+def test_stays_uncertain_when_the_chain_does_not_answer_in_time(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1", timeouts={"payment": 300})
@@ -69,7 +69,7 @@ def test_a_chain_that_does_not_say_in_time_what_became_of_it_leaves_it_uncertain
     assert payer.signed == ["payment"]
 
 
-def test_a_token_that_is_used_up_is_not_replaced_by_another(
+def test_pays_no_second_time_in_another_token_when_the_first_is_used_up(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="0.01", USDT="1")
@@ -89,8 +89,8 @@ def test_a_token_that_is_used_up_is_not_replaced_by_another(
 
 
 @pytest.fixture
-def future(sandbox: Sandbox) -> Iterator[Proxy]:
-    """A node that is far ahead in the slot and the height that it tells."""
+def node_ahead(sandbox: Sandbox) -> Iterator[Proxy]:
+    """A node that reports a slot and a block height far ahead."""
     proxy = Proxy(sandbox.rpc_url)
 
     def ahead(answer: Any, _: Seen) -> Any:
@@ -106,15 +106,15 @@ def future(sandbox: Sandbox) -> Iterator[Proxy]:
 
 
 @pytest.mark.parametrize("has_liar", [False, True])
-def test_neither_a_clock_nor_one_node_lets_an_open_payment_be_forgotten(
+def test_keeps_an_open_payment_when_the_clock_or_one_node_runs_ahead(
     has_liar: bool,
     sandbox: Sandbox,
-    future: Proxy,
+    node_ahead: Proxy,
     make_payer: MakePayer,
     make_seller: MakeSeller,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    nodes = [sandbox.rpc_url, *([future.url] if has_liar else [])]
+    nodes = [sandbox.rpc_url, *([node_ahead.url] if has_liar else [])]
     payer = make_payer(USDC="1", rpc_url=nodes)
     seller = make_seller(lambda seen: None if seen.is_paid else terms(offer(sandbox)))
     first = failure_of(lambda: payer.client.post(seller.url), "payment_uncertain")

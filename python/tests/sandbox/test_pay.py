@@ -24,13 +24,13 @@ from ..payer import failure_of
 CENT = 10_000
 
 
-def test_a_payment_is_settled_and_its_receipt_says_so(
+def test_settles_a_payment_and_returns_its_receipt(
     sandbox: Sandbox, make_client: MakeClient
 ) -> None:
     wallet = sandbox.wallet(USDC="1", SOL="0.01")
     client = make_client(wallet)
-    told: list[Event] = []
-    client.on("*", told.append)
+    events: list[Event] = []
+    client.on("*", events.append)
     before = sandbox.balance(sandbox.merchant, "USDC")
     response = client.get(f"{sandbox.api_url}/usdc")
     assert response.json() == {"ok": True, "path": "/usdc", "method": "GET", "body": None}
@@ -45,7 +45,7 @@ def test_a_payment_is_settled_and_its_receipt_says_so(
     assert sandbox.balance(sandbox.merchant, "USDC") - before == CENT
     assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - CENT
     assert "Paid 0.01 USDC" in format_receipt(settled)
-    types = [one.type for one in told]
+    types = [event.type for event in events]
     assert types[:5] == [
         "payment.required",
         "payment.chosen",
@@ -54,12 +54,14 @@ def test_a_payment_is_settled_and_its_receipt_says_so(
         "payment.sent",
     ]
     assert sorted(types[5:]) == ["payment.answered", "payment.settled"]
-    assert len({one.id for one in told}) == 1
+    assert len({event.id for event in events}) == 1
     (day, lamports) = client.spent()
     assert (day.cap, day.used, lamports.used) == ("max_per_day", "0.01", "0")
 
 
-def test_a_wallet_with_sol_only_swaps_first(sandbox: Sandbox, make_client: MakeClient) -> None:
+def test_swaps_before_it_pays_from_a_wallet_with_sol_only(
+    sandbox: Sandbox, make_client: MakeClient
+) -> None:
     wallet = sandbox.wallet(SOL="0.5")
     client = make_client(wallet, auto_swap=True)
     url = f"{sandbox.api_url}/usdc"
@@ -71,7 +73,7 @@ def test_a_wallet_with_sol_only_swaps_first(sandbox: Sandbox, make_client: MakeC
     assert response.status_code == 200 and receipt is not None and receipt.swap is not None
     assert receipt.swap.input_mint == sandbox.mint("SOL")
     assert int(receipt.swap.out_amount) == sandbox.balance(wallet.address, "USDC") + CENT
-    # What is left pays the next call without a swap.
+    # The rest of the swap pays the next call without a swap.
     again = receipt_of(client.get(url))
     assert again is not None and again.swap is None
     taken = int(receipt.swap.in_amount) + int(receipt.cost.network_fee_lamports)
@@ -82,7 +84,7 @@ def test_a_wallet_with_sol_only_swaps_first(sandbox: Sandbox, make_client: MakeC
 @pytest.mark.parametrize(
     "path", ["usdt", "pyusd", "bonk", "any", "memo", "blockhash", "identified"]
 )
-def test_each_kind_of_terms_is_paid(path: str, sandbox: Sandbox, make_client: MakeClient) -> None:
+def test_pays_each_kind_of_terms(path: str, sandbox: Sandbox, make_client: MakeClient) -> None:
     wallet = sandbox.wallet(SOL="0.5", USDC="1", USDT="1", PYUSD="1", BONK="2000")
     policy = {"max_amount": {sandbox.mint("BONK"): "200000000"}}
     client = make_client(wallet, auto_swap=True, policy=policy)
@@ -92,9 +94,7 @@ def test_each_kind_of_terms_is_paid(path: str, sandbox: Sandbox, make_client: Ma
     assert settled is not None and settled.state == "settled"
 
 
-def test_the_body_goes_out_again_with_the_payment(
-    sandbox: Sandbox, make_client: MakeClient
-) -> None:
+def test_sends_the_body_again_with_the_payment(sandbox: Sandbox, make_client: MakeClient) -> None:
     client = make_client(sandbox.wallet(USDC="1"))
     response = client.post(f"{sandbox.api_url}/echo", json={"a": [1, "ü"]})
     assert response.json()["body"] == {"a": [1, "ü"]}
@@ -108,7 +108,9 @@ def test_the_body_goes_out_again_with_the_payment(
     assert response.json()["body"] == {"a": 7}
 
 
-def test_what_cannot_be_paid_says_why(sandbox: Sandbox, make_client: MakeClient) -> None:
+def test_raises_an_error_with_the_reason_when_it_cannot_pay(
+    sandbox: Sandbox, make_client: MakeClient
+) -> None:
     wallet = sandbox.wallet(SOL="0.1")
     poor = make_client(wallet)
     with pytest.raises(FundsError) as short:
@@ -117,11 +119,11 @@ def test_what_cannot_be_paid_says_why(sandbox: Sandbox, make_client: MakeClient)
     assert short.value.details["required"] == "10000"
     link = f"solana:{wallet.address}?amount=0.01&spl-token={sandbox.mint('USDC')}"
     assert short.value.details["link"] == link and link in str(short.value)
-    broke = sandbox.wallet(USDT="1")
+    no_sol_wallet = sandbox.wallet(USDT="1")
     with pytest.raises(FundsError) as no_sol:
-        make_client(broke, auto_swap=True).get(f"{sandbox.api_url}/usdc")
+        make_client(no_sol_wallet, auto_swap=True).get(f"{sandbox.api_url}/usdc")
     needed = int(no_sol.value.details["required_lamports"])
-    link = f"solana:{broke.address}?amount={needed / 1e9:.9f}".rstrip("0")
+    link = f"solana:{no_sol_wallet.address}?amount={needed / 1e9:.9f}".rstrip("0")
     assert (no_sol.value.code, no_sol.value.details["link"]) == ("insufficient_sol", link)
     assert short.value.response.status_code == 402
     rich = make_client(sandbox.wallet(USDC="5"), policy={"max_per_payment": "0.005"})
@@ -134,7 +136,7 @@ def test_what_cannot_be_paid_says_why(sandbox: Sandbox, make_client: MakeClient)
     assert rich.receipts() == [] and rich.spent()[0].used == "0"
 
 
-def test_approval_is_asked_with_a_plan(sandbox: Sandbox, make_client: MakeClient) -> None:
+def test_calls_approve_with_a_plan(sandbox: Sandbox, make_client: MakeClient) -> None:
     plans: list[str] = []
 
     def approve(plan: object) -> bool:
@@ -150,7 +152,7 @@ def test_approval_is_asked_with_a_plan(sandbox: Sandbox, make_client: MakeClient
 
 
 @pytest.mark.parametrize("answer", [False, None, 1, "yes", "no", [True]])
-def test_anything_but_true_is_no_approval(
+def test_refuses_a_payment_when_approve_returns_anything_but_true(
     answer: Any, sandbox: Sandbox, make_client: MakeClient
 ) -> None:
     def approve(_plan: object) -> Any:
@@ -164,7 +166,7 @@ def test_anything_but_true_is_no_approval(
 
 
 @pytest.mark.parametrize("library", ["httpx", "requests"])
-def test_a_header_is_made_for_callers_that_do_their_own_http(
+def test_makes_a_payment_header_for_a_caller_with_its_own_http(
     library: str, sandbox: Sandbox, make_client: MakeClient
 ) -> None:
     client = make_client(sandbox.wallet(USDC="1"))
@@ -179,26 +181,26 @@ def test_a_header_is_made_for_callers_that_do_their_own_http(
     assert payment.header.value not in repr(payment)
 
 
-def test_receipts_are_listed_by_what_they_say(sandbox: Sandbox, make_client: MakeClient) -> None:
+def test_filters_receipts_by_each_field(sandbox: Sandbox, make_client: MakeClient) -> None:
     client = make_client(sandbox.wallet(USDC="1"))
     receipt = receipt_of(client.get(f"{sandbox.api_url}/usdc"))
     assert receipt is not None
     host = httpx.URL(receipt.url).netloc.decode()
-    mine: Any = {"host": host, "pay_to": receipt.payment.pay_to, "mint": receipt.payment.mint}
-    mine.update(since=receipt.at, until=receipt.at + 1)
-    others: Any = {
+    matching: Any = {"host": host, "pay_to": receipt.payment.pay_to, "mint": receipt.payment.mint}
+    matching.update(since=receipt.at, until=receipt.at + 1)
+    different: Any = {
         "host": "shop.example",
         "pay_to": sandbox.fee_payer,
         "mint": sandbox.mint("USDT"),
     }
-    others.update(since=receipt.at + 1, until=receipt.at, state="unsettled")
-    absent: Any = dict.fromkeys(others)
-    assert len(client.receipts(**mine)) == len(client.receipts(**absent)) == 1
-    for name, other in others.items():
-        assert client.receipts(**{**mine, name: other}) == [], name
+    different.update(since=receipt.at + 1, until=receipt.at, state="unsettled")
+    absent: Any = dict.fromkeys(different)
+    assert len(client.receipts(**matching)) == len(client.receipts(**absent)) == 1
+    for name, value in different.items():
+        assert client.receipts(**{**matching, name: value}) == [], name
 
 
-def test_a_key_is_one_purchase(sandbox: Sandbox, make_client: MakeClient) -> None:
+def test_makes_one_purchase_for_a_key(sandbox: Sandbox, make_client: MakeClient) -> None:
     client = make_client(sandbox.wallet(USDC="1"))
     url = f"{sandbox.api_url}/usdc"
     first = client.get(url, idempotency_key="order-1")
@@ -214,7 +216,9 @@ def test_a_key_is_one_purchase(sandbox: Sandbox, make_client: MakeClient) -> Non
     assert len(client.receipts()) == 2
 
 
-def test_swaps_quotes_and_balances_by_themselves(sandbox: Sandbox, make_client: MakeClient) -> None:
+def test_quotes_swaps_and_reads_balances_without_a_payment(
+    sandbox: Sandbox, make_client: MakeClient
+) -> None:
     wallet = sandbox.wallet(SOL="0.5")
     client = make_client(wallet)
     quote = client.quote(input_mint="SOL", output_mint="USDC", ui_amount="0.1")
@@ -223,10 +227,10 @@ def test_swaps_quotes_and_balances_by_themselves(sandbox: Sandbox, make_client: 
     sol, usdc = client.balance(["SOL", "USDC"])
     assert usdc.amount == result.out_amount and usdc.symbol == "USDC"
     assert sol.amount == str(sandbox.balance(wallet.address, "SOL"))
-    assert [one.mint for one in client.balance()] == [sol.mint, usdc.mint]
+    assert [balance.mint for balance in client.balance()] == [sol.mint, usdc.mint]
 
 
-async def test_an_event_loop_pays_and_is_not_blocked(sandbox: Sandbox) -> None:
+async def test_pays_swaps_and_streams_on_an_event_loop(sandbox: Sandbox) -> None:
     wallet = sandbox.wallet(SOL="0.5", USDC="1")
     async with AsyncClient(**sandbox.options(wallet, auto_swap=True)) as client:
         await client.warm()
@@ -245,7 +249,7 @@ async def test_an_event_loop_pays_and_is_not_blocked(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.parametrize("calls", [0, 1])
-def test_a_closed_client_pays_no_more(calls: int, sandbox: Sandbox) -> None:
+def test_refuses_calls_of_a_closed_client(calls: int, sandbox: Sandbox) -> None:
     client = Client(**sandbox.options(sandbox.wallet(USDC="1")))
     for _ in range(calls):
         client.get(f"{sandbox.api_url}/usdc")
@@ -254,7 +258,7 @@ def test_a_closed_client_pays_no_more(calls: int, sandbox: Sandbox) -> None:
     failure_of(lambda: client.get(f"{sandbox.api_url}/usdc"), "client_closed")
 
 
-async def test_a_closed_client_of_a_loop_pays_no_more(sandbox: Sandbox) -> None:
+async def test_refuses_calls_of_a_closed_async_client(sandbox: Sandbox) -> None:
     client = AsyncClient(**sandbox.options(sandbox.wallet(USDC="1")))
     await client.get(f"{sandbox.api_url}/usdc")
     await client.aclose()

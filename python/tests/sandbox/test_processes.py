@@ -1,4 +1,4 @@
-"""Logs, forks, threads and the end of a process."""
+"""Logs, threads, forks and exits of a process with a client."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ API_KEY = "sk-4711-abcdef-canary"
 JSON = {"content-type": "application/json"}
 
 
-def test_logs_have_neither_keys_nor_payments(
+def test_logs_neither_keys_nor_payment_headers(
     sandbox: Sandbox,
     make_client: MakeClient,
     make_seller: MakeSeller,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Also where a program logs all that its libraries say."""
+    """The program logs everything, with the debug logs of its libraries."""
     caplog.set_level(logging.DEBUG)
     headers: list[str] = []
 
@@ -36,11 +36,11 @@ def test_logs_have_neither_keys_nor_payments(
         answer = httpx.request(
             seen.method,
             sandbox.api_url + seen.path,
-            headers={key: one for key, one in seen.headers.items() if "payment" in key},
+            headers={name: text for name, text in seen.headers.items() if "payment" in name},
         )
-        headers.extend(one for key, one in seen.headers.items() if "payment" in key)
-        kept = {key: one for key, one in answer.headers.items() if "payment" in key}
-        return Reply(answer.status_code, {**JSON, **kept}, answer.content)
+        headers.extend(text for name, text in seen.headers.items() if "payment" in name)
+        terms = {name: text for name, text in answer.headers.items() if "payment" in name}
+        return Reply(answer.status_code, {**JSON, **terms}, answer.content)
 
     seller = make_seller(forward)
     wallet = sandbox.wallet(SOL="0.5")
@@ -58,15 +58,17 @@ def test_logs_have_neither_keys_nor_payments(
         assert secret not in caplog.text
 
 
-def test_threads_pay_under_one_budget(sandbox: Sandbox, make_client: MakeClient) -> None:
-    """Each starts at the same moment, on one client or another of the same wallet."""
+def test_keeps_one_budget_for_threads_and_clients_of_a_wallet(
+    sandbox: Sandbox, make_client: MakeClient
+) -> None:
+    """All threads start at once, on two clients of the same wallet."""
     wallet = sandbox.wallet(USDC="1")
     policy = {"max_per_day": "0.05"}
     clients = [make_client(wallet, policy=policy) for _ in range(2)]
-    together = threading.Barrier(12)
+    all_started = threading.Barrier(12)
 
     def buy(index: int) -> str:
-        together.wait(20)
+        all_started.wait(20)
         try:
             clients[index % 2].get(f"{sandbox.api_url}/usdc")
         except Exception as error:
@@ -94,25 +96,25 @@ if child == 0:
     os._exit(0)
 _, status = os.waitpid(child, 0)
 last = client.get(url)
-signatures = [receipt_of(one).payment.payer_signature for one in (first, last)]
+signatures = [receipt_of(answer).payment.payer_signature for answer in (first, last)]
 print("parent", last.status_code, *signatures, status)
 """
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
-def test_a_forked_child_pays_on_connections_of_its_own(sandbox: Sandbox) -> None:
+def test_pays_in_a_forked_child_on_its_own_connections(sandbox: Sandbox) -> None:
     wallet = sandbox.wallet(USDC="1")
     ran = run(sandbox, FORKED, wallet.secret_key)
     assert (ran.returncode, ran.stderr) == (0, "")
     child, parent = (line.split() for line in ran.stdout.strip().split("\n"))
     assert child[:2] == ["child", "200"] and parent[:2] == ["parent", "200"]
     assert parent[-1] == "0" and len({child[2], *parent[2:4]}) == 3
-    # What the parent had spent counts in the child.
+    # The spending of the parent counts in the child.
     assert child[3] == "0.02"
     assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - 3 * PRICE
 
 
-FORKED_MEANWHILE = """
+FORKED_DURING_PAYMENT = """
 import os, sys, threading
 import httpx
 from exact_change import Client
@@ -146,14 +148,14 @@ at_work.join()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
-def test_a_child_pays_beside_what_its_parent_is_paying(sandbox: Sandbox) -> None:
+def test_pays_in_a_child_that_was_forked_during_a_payment_of_its_parent(sandbox: Sandbox) -> None:
     wallet = sandbox.wallet(USDC="1")
-    ran = run(sandbox, FORKED_MEANWHILE, wallet.secret_key)
+    ran = run(sandbox, FORKED_DURING_PAYMENT, wallet.secret_key)
     assert (ran.returncode, ran.stdout) == (0, "child 200\nparent 200\n")
     assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - 2 * PRICE
 
 
-IN_A_TURN = """
+FORKED_DURING_TURN = """
 import os, threading
 from exact_change._kernel.turns import run_turn
 half, may_end, whole = threading.Event(), threading.Event(), []
@@ -176,8 +178,8 @@ run_turn(lambda: print("parent"))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
-def test_a_child_remembers_no_half_of_what_another_thread_did(sandbox: Sandbox) -> None:
-    ran = run(sandbox, IN_A_TURN, sandbox.wallet().secret_key)
+def test_forks_only_between_turns_of_other_threads(sandbox: Sandbox) -> None:
+    ran = run(sandbox, FORKED_DURING_TURN, sandbox.wallet().secret_key)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "0\nparent\n", "")
 
 
@@ -189,7 +191,7 @@ print(Client(**options).get(url).status_code)
 """
 
 
-def test_a_process_ends_though_its_client_is_not_closed(sandbox: Sandbox) -> None:
+def test_ends_the_process_when_its_client_is_not_closed(sandbox: Sandbox) -> None:
     wallet = sandbox.wallet(USDC="1")
     ran = run(sandbox, LEFT_OPEN, wallet.secret_key)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "200\n", "")
@@ -201,18 +203,20 @@ def run(sandbox: Sandbox, program: str, secret: str) -> Any:
         "rpc_url": sandbox.rpc_url,
         "jupiter_url": sandbox.jupiter_url,
     }
-    given = [f"{name}={value}" for name, value in options.items()]
-    # From Python 3.12 on it warns of any fork beside threads: what the tests are about.
+    arguments = [f"{name}={value}" for name, value in options.items()]
+    # Python 3.12 and later warn of every fork with threads, which these tests need.
     quiet = ("-W", "ignore:This process:DeprecationWarning")
-    command = [sys.executable, *quiet, "-c", program, f"{sandbox.api_url}/usdc", *given]
+    command = [sys.executable, *quiet, "-c", program, f"{sandbox.api_url}/usdc", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_clients_of_one_wallet_are_one_purse(sandbox: Sandbox, make_client: MakeClient) -> None:
+def test_counts_the_spending_of_all_clients_of_a_wallet_together(
+    sandbox: Sandbox, make_client: MakeClient
+) -> None:
     wallet = sandbox.wallet(USDC="1")
-    one, other = make_client(wallet), make_client(wallet)
-    one.get(f"{sandbox.api_url}/usdc")
-    assert other.spent()[0].used == "0.01"
+    first, second = make_client(wallet), make_client(wallet)
+    first.get(f"{sandbox.api_url}/usdc")
+    assert second.spent()[0].used == "0.01"
 
 
 INTERRUPTED = """
@@ -221,12 +225,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import httpx
 from exact_change import Client, ExactChangeError
 url, options = sys.argv[1], dict(pair.split("=", 1) for pair in sys.argv[2:])
-# A shell starts what it runs beside itself without it.
+# A shell starts background processes with SIGINT ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 class Seller(BaseHTTPRequestHandler):
     def do_GET(self):
-        paid = {name: one for name, one in self.headers.items() if "payment" in name.lower()}
+        paid = {name: text for name, text in self.headers.items() if "payment" in name.lower()}
         answer = httpx.get(url, headers=paid)
         if paid and not may_answer.is_set():
             os.kill(os.getpid(), signal.SIGINT)
@@ -260,7 +264,7 @@ with Client(**options) as client:
 """
 
 
-def test_a_call_that_is_interrupted_is_followed_and_not_paid_twice(sandbox: Sandbox) -> None:
+def test_monitors_an_interrupted_payment_and_pays_it_once(sandbox: Sandbox) -> None:
     wallet = sandbox.wallet(USDC="1")
     ran = run(sandbox, INTERRUPTED, wallet.secret_key)
     assert (ran.returncode, ran.stderr) == (0, "")

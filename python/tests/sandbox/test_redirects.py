@@ -1,4 +1,4 @@
-"""Redirects before a payment are followed as httpx does; those behind it are their caller's."""
+"""Redirects: before a payment, the client follows them; after a payment, it returns them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STATUSES = [301, 302, 303, 307, 308]
 
 
 @pytest.mark.parametrize("status", STATUSES)
-def test_a_redirect_leads_to_what_is_paid(
+def test_pays_the_target_of_a_redirect(
     status: int, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1")
@@ -33,17 +33,17 @@ def test_a_redirect_leads_to_what_is_paid(
     response = payer.client.get(f"{seller.url}/", headers=headers, follow_redirects=True)
     receipt = receipt_of(response)
     assert receipt is not None and receipt.url == f"{seller.url}/there?q=1"
-    assert [one.status_code for one in response.history] == [status]
-    # Only the place that asked for a payment gets one.
-    assert [(one.path, one.is_paid) for one in seller.seen] == [
+    assert [answer.status_code for answer in response.history] == [status]
+    # Only the URL that asked for a payment gets a payment.
+    assert [(request.path, request.is_paid) for request in seller.seen] == [
         ("/", False),
         ("/there?q=1", False),
         ("/there?q=1", True),
     ]
-    assert all(one.headers["authorization"] == "Bearer x" for one in seller.seen)
+    assert all(request.headers["authorization"] == "Bearer x" for request in seller.seen)
 
 
-async def test_a_redirect_leads_to_what_is_paid_on_a_loop_too(
+async def test_pays_the_target_of_a_redirect_on_an_event_loop(
     sandbox: Sandbox, make_seller: MakeSeller
 ) -> None:
     sells = selling(sandbox, offer(sandbox))
@@ -61,7 +61,7 @@ async def test_a_redirect_leads_to_what_is_paid_on_a_loop_too(
 
 
 @pytest.mark.parametrize("status", STATUSES)
-def test_credentials_do_not_follow_to_another_origin(
+def test_sends_no_credentials_to_the_other_origin_of_a_redirect(
     status: int, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1")
@@ -69,13 +69,13 @@ def test_credentials_do_not_follow_to_another_origin(
     door = make_seller(lambda seen: Reply(status, {"location": f"{seller.url}/there"}))
     headers = {"authorization": "Bearer x", "x-kept": "1"}
     response = payer.client.get(door.url, headers=headers, follow_redirects=True)
-    assert response.status_code == 200 and not any(one.is_paid for one in door.seen)
-    assert [one.headers.get("authorization") for one in seller.seen] == [None, None]
-    assert [one.headers.get("x-kept") for one in seller.seen] == ["1", "1"]
+    assert response.status_code == 200 and not any(request.is_paid for request in door.seen)
+    assert [request.headers.get("authorization") for request in seller.seen] == [None, None]
+    assert [request.headers.get("x-kept") for request in seller.seen] == ["1", "1"]
 
 
 @pytest.mark.parametrize("status", STATUSES)
-def test_a_redirected_post_is_refused_where_it_ends(
+def test_refuses_the_terms_that_a_redirected_post_leads_to(
     status: int, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1")
@@ -94,13 +94,13 @@ def test_a_redirected_post_is_refused_where_it_ends(
 
 @pytest.mark.parametrize("status", STATUSES)
 @pytest.mark.parametrize("kind", ["httpx", "requests"])
-def test_a_redirect_behind_the_payment_is_returned_and_not_followed(
+def test_returns_a_redirect_of_the_paid_request_and_does_not_follow_it(
     status: int, kind: str, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1")
     stranger = make_seller(lambda seen: Reply(body=b"stolen"))
-    moved = Reply(status, {"location": f"{stranger.url}/there"})
-    seller = make_seller(selling(sandbox, offer(sandbox), moved))
+    redirect = Reply(status, {"location": f"{stranger.url}/there"})
+    seller = make_seller(selling(sandbox, offer(sandbox), redirect))
     response: Any
     if kind == "httpx":
         response = payer.client.post(seller.url, content=b"secret", follow_redirects=True)
@@ -120,7 +120,7 @@ def test_a_redirect_behind_the_payment_is_returned_and_not_followed(
 
 @pytest.mark.parametrize("kind", ["httpx", "requests", "interceptor"])
 @pytest.mark.parametrize("name", ["PAYMENT-SIGNATURE", "X-PAYMENT"])
-def test_a_header_of_the_callers_own_goes_to_no_other_origin(
+def test_sends_a_payment_header_of_the_caller_to_no_other_origin(
     kind: str, name: str, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     from exact_change import HTTPInterceptor
@@ -142,11 +142,11 @@ def test_a_header_of_the_callers_own_goes_to_no_other_origin(
             response = httpx.get(seller.url, headers=headers, follow_redirects=True)
         interceptor.client.close()
     assert response.status_code == 307
-    assert [one.is_paid for one in seller.seen] == [True] and not stranger.seen
+    assert [request.is_paid for request in seller.seen] == [True] and not stranger.seen
 
 
 @pytest.mark.parametrize("paid", [False, True])
-def test_a_file_is_sent_whole_to_where_it_is_redirected(
+def test_sends_a_whole_file_again_to_the_target_of_a_redirect(
     paid: bool, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     requests = pytest.importorskip("requests")
@@ -168,14 +168,14 @@ def test_a_file_is_sent_whole_to_where_it_is_redirected(
             failure_of(call, "unsupported_offer")
         else:
             assert call().content == b"file"
-    assert [one.body for one in seller.seen] == [b"file", b"file"] and not seller.paid
+    assert [request.body for request in seller.seen] == [b"file", b"file"] and not seller.paid
 
 
 @pytest.mark.parametrize(
     ("kind", "location"),
     [
         ("httpx", "/y?sid={visit}"),
-        # Clients read what is no whole address each in a way of its own.
+        # HTTP clients read an incomplete URL in different ways.
         ("httpx", "http://:{port}/y?sid={visit}"),
         ("requests", "/y?sid={visit}"),
         ("requests", "/y?sid=%41{visit}"),
@@ -184,7 +184,7 @@ def test_a_file_is_sent_whole_to_where_it_is_redirected(
         ("requests", "//127.0.0.1:{port}/y?sid={visit}"),
     ],
 )
-def test_where_redirects_lead_may_change_and_its_payment_goes_nowhere_else(
+def test_presents_an_open_payment_only_to_its_first_redirect_target(
     kind: str, location: str, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1")
@@ -211,5 +211,5 @@ def test_where_redirects_lead_may_change_and_its_payment_goes_nowhere_else(
     for _ in range(3):
         failure_of(call, "payment_uncertain")
     assert payer.signed == ["payment"]
-    # And no place but the first gets it.
-    assert len({one.path for one in seller.paid}) == 1
+    # Only the first target gets the payment.
+    assert len({request.path for request in seller.paid}) == 1

@@ -1,4 +1,4 @@
-"""What becomes of a swap that a relayer has signed, whichever process decides it."""
+"""The fate of a relayed swap, decided by the same process or by another process."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from .test_shared_journals import KINDS, is_killed, place_of
 HELD = 5_000_000
 
 
-def broke(sandbox: Sandbox, make_payer: MakePayer) -> Payer:
+def payer_without_sol(sandbox: Sandbox, make_payer: MakePayer) -> Payer:
     return make_payer(USDT="5", auto_swap=True, relayer={"url": sandbox.relayer_url})
 
 
-def test_it_is_found_if_the_relayer_signs_it_anew_and_sends_that(
+def test_finds_a_swap_that_the_relayer_signed_again_and_sent_under_another_id(
     sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     sandbox.call("resignRelayed")
-    payer = broke(sandbox, make_payer)
+    payer = payer_without_sol(sandbox, make_payer)
     swapped = payer.client.swap(input_mint="USDT", output_mint="USDC", ui_amount="1")
-    (signed,) = (one.details for one in payer.events if one.type == "swap.signed")
-    # The id of what we sent is none that ever landed.
+    (signed,) = (event.details for event in payer.events if event.type == "swap.signed")
+    # The transaction that the client sent never landed.
     assert swapped.signature != signed["signature"]
     assert (HELD - payer.held("USDT"), payer.held()) == (
         int(swapped.in_amount),
@@ -45,20 +45,20 @@ def test_it_is_found_if_the_relayer_signs_it_anew_and_sends_that(
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    ("one", "other"), [("python", "node"), ("node", "python"), ("node", "asyncio")]
+    ("first", "second"), [("python", "node"), ("node", "python"), ("node", "asyncio")]
 )
-def test_what_one_language_signed_the_other_lands_once(
-    kind: str, one: str, other: str, sandbox: Sandbox, tmp_path: Path
+def test_lands_a_signed_swap_of_a_killed_process_once_in_the_other_language(
+    kind: str, first: str, second: str, sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    """Killed after the swap is on record and before it left, in a journal that both share."""
+    """The kill comes after the swap is on record and before it is sent, in a shared journal."""
     place = place_of(kind, sandbox, tmp_path)
     wallet = sandbox.wallet(USDT="5")
     options = sandbox.options(wallet, auto_swap=True, relayer={"url": sandbox.relayer_url})
     task: dict[str, Any] = {**place, "options": options, "seed": 1, "inHow": 1e9}
     task["urls"] = [f"{sandbox.api_url}/usdc"]
-    assert is_killed(start(sandbox, one, {**task, "kill": ["event", "swap.signed"]}))
+    assert is_killed(start(sandbox, first, {**task, "kill": ["event", "swap.signed"]}))
     assert (sandbox.balance(wallet.address, "USDT"), signed(sandbox)) == (HELD, 1)
-    assert ended(start(sandbox, other, task)) == ["answered"]
+    assert ended(start(sandbox, second, task)) == ["answered"]
     journal = journal_of(place)
     with journal, Client(**options, journal=journal) as client:
 
@@ -66,31 +66,31 @@ def test_what_one_language_signed_the_other_lands_once(
             client.resume()
             return [receipt.state for receipt in client.receipts()] == ["settled"]
 
-        until("its payment is settled", is_settled, 60)
+        until("the payment is settled", is_settled, 60)
         (receipt,) = client.receipts()
         spent = {use.cap: use.used for use in client.spent()}
     swap = receipt.swap
     assert swap is not None and swap.relay_fee is not None
-    # The same swap, which one of them signed and the other sent.
+    # The second process sent the swap that the first process signed.
     assert signed(sandbox) == 1
     assert HELD - sandbox.balance(wallet.address, "USDT") == int(swap.in_amount)
     assert sandbox.balance(wallet.address, "USDC") == int(swap.out_amount) - 10_000
     assert sandbox.balance(wallet.address, "SOL") == 0
-    # One swap and one payment count, and no lamport.
+    # Exactly one swap and one payment count, and no lamports.
     assert float(spent["max_per_day"]) < 0.52
     assert spent["max_lamports_per_day"] == "0"
 
 
-@pytest.mark.parametrize("one", ["python", "node"])
-def test_its_fee_is_told_though_the_process_is_killed_before_it_pays(
-    one: str, sandbox: Sandbox, tmp_path: Path
+@pytest.mark.parametrize("language", ["python", "node"])
+def test_reports_the_relay_fee_of_a_process_that_was_killed_before_its_payment(
+    language: str, sandbox: Sandbox, tmp_path: Path
 ) -> None:
     place = place_of("file", sandbox, tmp_path)
     wallet = sandbox.wallet(USDT="5")
     options = sandbox.options(wallet, auto_swap=True, relayer={"url": sandbox.relayer_url})
     task: dict[str, Any] = {**place, "options": options, "seed": 1, "inHow": 1e9}
     task["urls"] = [f"{sandbox.api_url}/usdc"]
-    assert is_killed(start(sandbox, one, {**task, "kill": ["event", "swap.confirmed"]}))
+    assert is_killed(start(sandbox, language, {**task, "kill": ["event", "swap.confirmed"]}))
     journal = journal_of(place)
     with journal, Client(**options, journal=journal) as client:
         (freed,) = client.resume()
@@ -100,7 +100,7 @@ def test_its_fee_is_told_though_the_process_is_killed_before_it_pays(
 
 
 def signed(sandbox: Sandbox) -> int:
-    """How many transactions the relayer has signed."""
+    """Returns the number of transactions that the relayer signed."""
     return len(sandbox.call("relayer")["signed"])
 
 
@@ -119,15 +119,15 @@ with file_journal(task["path"]) as journal:
 """
 
 
-def test_it_costs_nothing_if_the_process_is_killed_before_its_wallet_signs(
+def test_costs_nothing_when_the_process_is_killed_before_its_wallet_signs(
     sandbox: Sandbox, make_payer: MakePayer, tmp_path: Path
 ) -> None:
-    """The relayer has signed, and sends nothing: without the wallet's signature it cannot land."""
+    """The relayer signed, but the swap cannot land without the signature of the wallet."""
     wallet, path = sandbox.wallet(USDT="5"), str(tmp_path / "journal")
     options = sandbox.options(wallet, auto_swap=True, relayer={"url": sandbox.relayer_url})
-    own = {name: one for name, one in options.items() if name != "wallet_secret_key"}
+    keyless = {name: value for name, value in options.items() if name != "wallet_secret_key"}
     url = f"{sandbox.api_url}/usdc"
-    task = {"options": own, "address": wallet.address, "path": path, "url": url}
+    task = {"options": keyless, "address": wallet.address, "path": path, "url": url}
     killed = subprocess.run(
         [sys.executable, "-c", KILLED, json.dumps(task)], check=False, timeout=60
     )
@@ -141,6 +141,6 @@ def test_it_costs_nothing_if_the_process_is_killed_before_its_wallet_signs(
         assert receipt is not None and receipt.state == "settled" and receipt.swap is not None
         assert signed(sandbox) == 2
         assert HELD - payer.held("USDT") == int(receipt.swap.in_amount)
-        # One swap and one payment count: nothing is left reserved of what the first began.
+        # One swap and one payment count, so the killed attempt reserves nothing.
         assert float(payer.used) < 0.52
         payer.client.close()

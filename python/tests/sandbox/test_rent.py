@@ -1,4 +1,4 @@
-"""Rent that a plan counts."""
+"""The rent in the cost of a plan."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..conftest import MakePayer
 from ..node import Sandbox
 from ..payer import until
 
-# The least that an account without data may hold.
+# Minimum balance of an account without data.
 LEAST_LAMPORTS = 890_880
 
 
@@ -30,14 +30,14 @@ def ask(sandbox: Sandbox, method: str, *params: Any) -> Any:
     return httpx.post(sandbox.rpc_url, json=body).json()["result"]
 
 
-def test_a_plan_counts_the_rent_of_an_account_whose_address_only_holds_lamports(
+def test_counts_rent_when_the_account_address_holds_only_lamports(
     sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     url = f"{sandbox.api_url}/usdc"
     plain = make_payer(SOL="1", auto_swap=True)
-    sprinkled = make_payer(SOL="1", auto_swap=True)
+    prefunded = make_payer(SOL="1", auto_swap=True)
     account = associated_token_address(
-        sprinkled.wallet.address, sandbox.mint("USDC"), TOKEN_PROGRAM
+        prefunded.wallet.address, sandbox.mint("USDC"), TOKEN_PROGRAM
     )
     giver = Keypair.from_base58_string(sandbox.wallet(SOL="1").secret_key)
     gift = transfer(
@@ -52,5 +52,5 @@ def test_a_plan_counts_the_rent_of_an_account_whose_address_only_holds_lamports(
     packed = base64.b64encode(bytes(signed)).decode()
     ask(sandbox, "sendTransaction", packed, {"encoding": "base64"})
     until("the gift lands", lambda: ask(sandbox, "getAccountInfo", account)["value"])
-    costs = [payer.client.plan(url).cost for payer in (plain, sprinkled)]
+    costs = [payer.client.plan(url).cost for payer in (plain, prefunded)]
     assert costs[0] == costs[1]

@@ -1,4 +1,4 @@
-"""What a repeated call is told of the payment before, whatever a seller answers it with."""
+"""Repeated calls after a payment, for each answer of the seller."""
 
 from __future__ import annotations
 
@@ -22,33 +22,31 @@ from ..payer import PRICE, Payer, failure_of
 from ..seller import MAINNET, Reply, Seen, offer, settle, terms
 
 REFUSALS: dict[str, Callable[[], Reply]] = {
-    "terms that cannot be read": lambda: Reply(402, {"payment-required": "nothing"}),
-    "terms of nothing": lambda: terms(),
-    "a redirect of a body": lambda: Reply(307, {"location": "/led"}),
-    "a redirect to a place that is not secure": lambda: Reply(
-        302, {"location": "http://shop.test/"}
-    ),
+    "unreadable terms": lambda: Reply(402, {"payment-required": "nothing"}),
+    "terms without offers": lambda: terms(),
+    "a redirect with the body": lambda: Reply(307, {"location": "/led"}),
+    "a redirect to an insecure origin": lambda: Reply(302, {"location": "http://shop.test/"}),
 }
 
 
 @pytest.mark.parametrize("refusal", list(REFUSALS))
-def test_a_seller_that_took_a_payment_makes_no_caller_believe_that_nothing_was_paid(
+def test_raises_already_spent_whatever_the_seller_answers_after_it_took_a_payment(
     refusal: str, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
-    taken = False
+    has_paid = False
 
     def answer(seen: Seen) -> Reply | None:
-        nonlocal taken
+        nonlocal has_paid
         if seen.is_paid:
-            taken = True
+            has_paid = True
             settle(sandbox, seen, offer(sandbox))
             return None
-        return REFUSALS[refusal]() if taken and seen.path == "/" else terms(offer(sandbox))
+        return REFUSALS[refusal]() if has_paid and seen.path == "/" else terms(offer(sandbox))
 
     seller, payer = make_seller(answer), make_payer(USDC="1")
 
-    class Here(httpx.BaseTransport):
-        """The place that is not secure is this seller, too."""
+    class InsecureOrigin(httpx.BaseTransport):
+        """Answers for the insecure origin with the terms of this seller."""
 
         def handle_request(self, request: httpx.Request) -> httpx.Response:
             if request.url.host == "shop.test":
@@ -59,7 +57,7 @@ def test_a_seller_that_took_a_payment_makes_no_caller_believe_that_nothing_was_p
             below.close()
 
     below = httpx.HTTPTransport()
-    transport = payer.client.transport(Here())
+    transport = payer.client.transport(InsecureOrigin())
     with httpx.Client(transport=transport, follow_redirects=True) as http:
         lost = failure_of(lambda: http.post(seller.url), "payment_uncertain")
         again = failure_of(lambda: http.post(seller.url), "already_spent")
@@ -68,10 +66,10 @@ def test_a_seller_that_took_a_payment_makes_no_caller_believe_that_nothing_was_p
     assert (payer.signed, payer.held()) == (["payment"], 1_000_000 - PRICE)
 
 
-def test_terms_that_cannot_be_read_are_untouched_if_nothing_was_paid(
+def test_reports_untouched_funds_for_unreadable_terms_if_nothing_was_paid(
     make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
-    seller = make_seller(lambda _: REFUSALS["terms that cannot be read"]())
+    seller = make_seller(lambda _: REFUSALS["unreadable terms"]())
     error = failure_of(lambda: make_payer().client.post(seller.url), "malformed_payment_required")
     assert error.funds == "untouched"
     assert error.response is not None and error.response.status_code == 402
@@ -79,7 +77,7 @@ def test_terms_that_cannot_be_read_are_untouched_if_nothing_was_paid(
 
 @pytest.mark.parametrize("read", ["similar", "attempts"])
 @pytest.mark.parametrize("key", [None, "order"])
-def test_a_journal_that_cannot_tell_of_an_earlier_payment_leaves_it_uncertain(
+def test_reports_uncertain_funds_when_the_journal_cannot_read_an_earlier_payment(
     key: str | None,
     read: str,
     sandbox: Sandbox,
@@ -92,8 +90,8 @@ def test_a_journal_that_cannot_tell_of_an_earlier_payment_leaves_it_uncertain(
     journal = file_journal(tmp_path / "journal")
     payer = make_payer(USDC="1", journal=journal)
 
-    def buy(one: Payer) -> httpx.Response:
-        return one.client.post(seller.url, idempotency_key=key)
+    def buy(buyer: Payer) -> httpx.Response:
+        return buyer.client.post(seller.url, idempotency_key=key)
 
     failure_of(lambda: buy(payer), "payment_uncertain")
 
@@ -102,7 +100,7 @@ def test_a_journal_that_cannot_tell_of_an_earlier_payment_leaves_it_uncertain(
         yield
 
     monkeypatch.setattr(TimedJournal, read, fails)
-    # What an earlier process left is read with the first call of a client.
+    # A new client reads the attempts of earlier processes in its first call.
     again = payer if read == "similar" else make_payer(payer.wallet, journal=journal)
     error = failure_of(lambda: buy(again), "journal_unavailable")
     assert (error.funds, error.retry, dict(error.details)) == (
@@ -111,12 +109,12 @@ def test_a_journal_that_cannot_tell_of_an_earlier_payment_leaves_it_uncertain(
         {"step": read},
     )
     assert payer.signed == ["payment"] and again.signed in (payer.signed, [])
-    for one in (payer, again):
-        one.client.close()
+    for buyer in (payer, again):
+        buyer.client.close()
     journal.close()
 
 
-def test_a_payment_that_another_process_decides_while_it_is_taken_up_keeps_no_tokens(
+def test_frees_the_tokens_of_a_payment_that_settles_elsewhere_while_it_is_resumed(
     sandbox: Sandbox,
     make_payer: MakePayer,
     make_seller: MakeSeller,
@@ -133,16 +131,21 @@ def test_a_payment_that_another_process_decides_while_it_is_taken_up_keeps_no_to
         settle(sandbox, seller.paid[0], offer(sandbox))
         shared = journal.shared.coordination(Owner(first.wallet.address, MAINNET))
 
-        def late(self: Ledger, account: str, id_: str, amount: int) -> Steps[None]:
+        def settle_and_hold(self: Ledger, account: str, id_: str, amount: int) -> Steps[None]:
             (attempt,) = yield from journal.shared.attempts(
                 Owner(first.wallet.address, MAINNET), state="signed"
             )
             receipt = {**attempt.get("receipt", {}), "state": "settled"}
-            over: Any = {**attempt, "state": "settled", "leftAt": attempt["at"], "receipt": receipt}
-            yield from journal.shared.put(over, Along(spend=(account, 1)))
+            settled: Any = {
+                **attempt,
+                "state": "settled",
+                "leftAt": attempt["at"],
+                "receipt": receipt,
+            }
+            yield from journal.shared.put(settled, Along(spend=(account, 1)))
             yield from hold(self, account, id_, amount)
 
-        monkeypatch.setattr(Ledger, "hold", late)
+        monkeypatch.setattr(Ledger, "hold", settle_and_hold)
         again = make_payer(first.wallet, journal=journal)
         again.client.resume()
         (attempt,) = threads.run(journal.shared.attempts(Owner(first.wallet.address, MAINNET)))
@@ -151,7 +154,7 @@ def test_a_payment_that_another_process_decides_while_it_is_taken_up_keeps_no_to
 
 
 @pytest.mark.parametrize("kind", ["hosts", "payees", "mints"])
-def test_a_signed_payment_is_not_presented_again_if_a_list_refuses_it_by_now(
+def test_presents_no_signed_payment_again_that_a_deny_list_refuses_now(
     kind: str, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     presented: list[Seen] = []
@@ -164,10 +167,10 @@ def test_a_signed_payment_is_not_presented_again_if_a_list_refuses_it_by_now(
             settle(sandbox, seen, offer(sandbox))
         return None
 
-    asked = offer(sandbox)
-    denied = {"hosts": "127.0.0.1", "payees": asked["payTo"], "mints": asked["asset"]}[kind]
+    wanted = offer(sandbox)
+    denied = {"hosts": "127.0.0.1", "payees": wanted["payTo"], "mints": wanted["asset"]}[kind]
     seller, payer = make_seller(answer), make_payer(USDC="1")
     failure_of(lambda: payer.client.get(seller.url), "payment_uncertain")
     strict = make_payer(payer.wallet, policy={"deny": {kind: [denied]}})
-    told = failure_of(lambda: strict.client.get(seller.url), "payment_uncertain")
-    assert (told.funds, len(presented), payer.held()) == ("uncertain", 1, 1_000_000)
+    error = failure_of(lambda: strict.client.get(seller.url), "payment_uncertain")
+    assert (error.funds, len(presented), payer.held()) == ("uncertain", 1, 1_000_000)

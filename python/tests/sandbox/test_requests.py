@@ -1,4 +1,4 @@
-"""Requests, as they go out a first time and with a payment."""
+"""Requests without a payment and their repeats with a payment."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from ..payer import PRICE, failure_of
 from ..seller import Reply, Seen, offer, selling, terms
 
 
-def test_calls_in_a_row_share_a_connection(
+def test_sends_calls_in_a_row_on_one_connection(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1")
     seller = make_seller(selling(sandbox, offer(sandbox), Reply(body=b"x" * 100_000)))
     for _ in range(5):
         assert len(payer.client.get(seller.url).content) == 100_000
-    assert len(seller.paid) == 5 and len({one.port for one in seller.seen}) == 1
+    assert len(seller.paid) == 5 and len({request.port for request in seller.seen}) == 1
 
 
 @pytest.mark.parametrize("kind", ["httpx", "requests"])
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
-def test_a_seller_that_is_busy_before_it_asks_is_asked_again(
+def test_retries_a_safe_method_when_the_seller_is_busy_before_its_terms(
     method: str, kind: str, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1")
     sells = selling(sandbox, offer(sandbox))
-    asked = 0
+    calls = 0
 
     def answer(seen: Seen) -> Reply | None:
-        nonlocal asked
-        asked += 1
-        if asked == 1:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
             return Reply(503, {"retry-after": "0"}, b"busy")
-        return None if asked == 2 else sells(seen)
+        return None if calls == 2 else sells(seen)
 
     seller = make_seller(answer)
     response: Any
@@ -57,7 +57,7 @@ def test_a_seller_that_is_busy_before_it_asks_is_asked_again(
         assert response.status_code == 503 and len(seller.seen) == 1
     else:
         assert response.status_code == 200
-        assert [one.is_paid for one in seller.seen] == [False, False, False, True]
+        assert [request.is_paid for request in seller.seen] == [False, False, False, True]
         payer.told("payment.settled")
         assert payer.held() == 1_000_000 - PRICE
 
@@ -65,7 +65,7 @@ def test_a_seller_that_is_busy_before_it_asks_is_asked_again(
 @pytest.mark.parametrize(
     "method", ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "put"]
 )
-def test_each_method_is_paid_for(
+def test_pays_for_each_method_with_unchanged_headers(
     method: str, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1")
@@ -80,7 +80,7 @@ def test_each_method_is_paid_for(
     }
 
 
-def test_bodies_go_out_again_whatever_they_are(
+def test_sends_each_kind_of_body_again_with_the_payment(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1")
@@ -99,12 +99,12 @@ def test_bodies_go_out_again_whatever_they_are(
     assert error.funds == "untouched" and len(payer.signed) == 5
 
 
-def test_requests_of_requests_are_paid_for_whatever_their_headers_and_bodies_are_made_of(
+def test_pays_for_requests_with_each_type_of_header_and_body(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1")
     seller = make_seller(selling(sandbox, offer(sandbox)))
-    given: list[tuple[Any, dict[str, str | bytes]]] = [
+    calls: list[tuple[Any, dict[str, str | bytes]]] = [
         (b"a", {"content-type": b"text/plain"}),
         (b"b", {"x-name": "Zo\xeb", "authorization": b"Bearer x"}),
         (bytearray(b"c"), {}),
@@ -113,13 +113,13 @@ def test_requests_of_requests_are_paid_for_whatever_their_headers_and_bodies_are
     ]
     with requests.Session() as session:
         session.mount("http://", payer.client.adapter())
-        for body, headers in given:
+        for body, headers in calls:
             assert session.post(seller.url, body, headers=headers, timeout=30).status_code == 200
-        # One key, however it is given.
+        # Bytes and text of a header are the same key.
         session.post(seller.url, b"f", headers={"idempotency-key": b"order"}, timeout=30)
         again = {"idempotency-key": "order"}
         failure_of(lambda: session.post(seller.url, b"f", headers=again), "already_spent")
-    assert [one.body for one in seller.paid] == [b"a", b"b", b"c", b"d", b"e", b"f"]
+    assert [request.body for request in seller.paid] == [b"a", b"b", b"c", b"d", b"e", b"f"]
 
 
 RAW: dict[str, Callable[[Any], bytes]] = {
@@ -129,8 +129,8 @@ RAW: dict[str, Callable[[Any], bytes]] = {
     "stream": lambda raw: raw.read(10)[:10] + b"".join(raw.stream()),
     "lines": lambda raw: b"".join(raw),
     "readline": lambda raw: b"".join(iter(raw.readline, b"")),
-    "readinto": lambda raw: b"".join(iter(lambda: taken(raw), b"")),
-    "pieces as they come": lambda raw: b"".join(raw.stream(None)),
+    "readinto": lambda raw: b"".join(iter(lambda: next_bytes(raw), b"")),
+    "stream without a size": lambda raw: b"".join(raw.stream(None)),
     "chunks": lambda raw: b"".join(raw.read_chunked()),
     "read1": lambda raw: b"".join(iter(lambda: raw.read1(100), b"")),
     "data": lambda raw: raw.data,
@@ -138,14 +138,14 @@ RAW: dict[str, Callable[[Any], bytes]] = {
 }
 
 
-def taken(raw: Any) -> bytes:
-    """The next bytes, by a buffer of its reader's."""
+def next_bytes(raw: Any) -> bytes:
+    """Reads the next bytes through a buffer of the reader."""
     buffer = bytearray(100)
     return bytes(buffer[: raw.readinto(buffer)])
 
 
 @pytest.mark.parametrize("way", list(RAW))
-def test_a_402_without_terms_is_whole_to_each_reader_of_requests(
+def test_returns_the_whole_body_of_a_402_without_terms_to_each_reader_of_requests(
     way: str, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     body = b'{"error":"no credit",\n' + b'"pad":"' + b"x" * 3_000 + b'"}'
@@ -155,11 +155,11 @@ def test_a_402_without_terms_is_whole_to_each_reader_of_requests(
         assert RAW[way](session.get(seller.url, stream=True).raw) == body
 
 
-def test_a_402_without_terms_that_is_packed_is_as_requests_gives_it(
+def test_returns_a_compressed_402_without_terms_as_requests_does(
     make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     body = b'{"error":"no credit"}' * 1_000
-    # In two parts, which urllib3 reads as one.
+    # Two gzip members, which urllib3 reads as one body.
     packed = gzip.compress(body[:5_000]) + gzip.compress(body[5_000:])
     headers = {"content-type": "application/json", "content-encoding": "gzip"}
     seller = make_seller(lambda _: Reply(402, headers, packed))
@@ -177,7 +177,7 @@ def test_a_402_without_terms_that_is_packed_is_as_requests_gives_it(
 
 
 @pytest.mark.parametrize("host", ["seller.test", "127.0.0.1.seller.test", "localhost.seller.test"])
-def test_a_seller_over_http_elsewhere_is_refused(
+def test_refuses_to_pay_over_http_outside_the_own_machine(
     host: str, sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     client = make_payer(USDC="1").client
@@ -195,20 +195,20 @@ def test_a_seller_over_http_elsewhere_is_refused(
     assert not paid
 
 
-def test_cookies_of_a_402_without_terms_are_kept_by_the_session(
+def test_keeps_the_cookies_of_a_402_without_terms_in_the_session(
     make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     headers = {"content-type": "application/json", "set-cookie": "visit=1; path=/"}
     seller = make_seller(lambda _: Reply(402, headers, b'{"error":"log in"}'))
 
-    def asked(session: requests.Session) -> list[Any]:
+    def cookies_after_calls(session: requests.Session) -> list[Any]:
         response = session.get(seller.url, timeout=20)
         session.get(seller.url, timeout=20)
         raw = response.raw
         return [dict(session.cookies), seller.seen[-1].headers.get("cookie"), raw.version]
 
     with requests.Session() as session:
-        plain = asked(session)
+        plain = cookies_after_calls(session)
     with requests.Session() as session:
         session.mount("http://", make_payer().client.adapter())
-        assert asked(session) == plain
+        assert cookies_after_calls(session) == plain

@@ -1,4 +1,4 @@
-"""A second payment after a 402 that shows that nothing was settled, if the policy allows it."""
+"""A second payment after a 402 that proves no settlement, if the policy allows it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Refuse = Callable[[Sandbox], "Reply | None"]
 
 
 def again(**change: Any) -> Refuse:
-    """Fresh terms, changed or not."""
+    """Returns a refusal with fresh terms, which may be changed."""
 
     def refuse(sandbox: Sandbox) -> Reply:
         return terms(offer(sandbox, **change))
@@ -30,19 +30,19 @@ def again(**change: Any) -> Refuse:
 
 
 def another_payee(sandbox: Sandbox) -> Reply:
-    # One that could be paid: it has an account for the token.
+    # The new payee has a token account, so its offer could be paid.
     return terms(offer(sandbox, payTo=sandbox.wallet(USDC="1").address))
 
 
 def failing(sandbox: Sandbox) -> Reply:
-    word = {"success": False, "transaction": "", "errorReason": "settle_failed"}
-    encoded = base64.b64encode(json.dumps(word).encode()).decode()
+    settlement = {"success": False, "transaction": "", "errorReason": "settle_failed"}
+    encoded = base64.b64encode(json.dumps(settlement).encode()).decode()
     reply = terms(offer(sandbox))
     return reply._replace(headers={**reply.headers, "PAYMENT-RESPONSE": encoded})
 
 
 def selling(sandbox: Sandbox, make_seller: MakeSeller, *refusals: Refuse) -> Seller:
-    """Refuses the first payments, each in its way; settles and serves what comes after them."""
+    """Returns a seller that refuses the first payments in turn, and settles every later payment."""
 
     def answer(seen: Seen) -> Reply | None:
         if not seen.is_paid:
@@ -58,7 +58,7 @@ def selling(sandbox: Sandbox, make_seller: MakeSeller, *refusals: Refuse) -> Sel
 
 
 def amounts(payer: Payer) -> list[str]:
-    """Of what was chosen and signed, in order."""
+    """Returns the amounts of the signed payments, in order."""
     chosen: list[Mapping[str, Any]] = []
     signed: list[str] = []
     for event in payer.events:
@@ -69,7 +69,7 @@ def amounts(payer: Payer) -> list[str]:
     return signed
 
 
-def test_both_payments_count_until_the_chain_has_decided(
+def test_counts_both_payments_until_the_chain_has_decided(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1", policy=RESIGN)
@@ -77,17 +77,17 @@ def test_both_payments_count_until_the_chain_has_decided(
     response = payer.client.get(seller.url)
     assert (response.status_code, response.content) == (200, b"bought")
     assert amounts(payer) == [str(PRICE), str(PRICE)]
-    sent = [one.payment["payload"]["transaction"] for one in seller.paid]
+    sent = [request.payment["payload"]["transaction"] for request in seller.paid]
     assert len(set(sent)) == 2
     receipt = payer.client.settled(response)
     assert receipt is not None and receipt.state == "settled"
     assert payer.used == "0.02"
     sandbox.call("node.warp")
-    until("the first is given back", lambda: payer.used == "0.01")
+    until("the budget of the first payment is free", lambda: payer.used == "0.01")
     assert payer.held() == HELD - PRICE
 
 
-def test_less_is_paid_if_the_fresh_terms_ask_for_less(
+def test_pays_less_when_the_fresh_terms_ask_for_less(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1", policy=RESIGN)
@@ -96,10 +96,10 @@ def test_less_is_paid_if_the_fresh_terms_ask_for_less(
     assert amounts(payer) == [str(PRICE), "9000"]
 
 
-NONE: list[tuple[str, Refuse, dict[str, Any], str]] = [
-    ("the policy allows none", again(), {}, "payment_rejected"),
+REFUSED: list[tuple[str, Refuse, dict[str, Any], str]] = [
+    ("the policy allows no second payment", again(), {}, "payment_rejected"),
     (
-        "the budget has room for one",
+        "the budget has room for one payment",
         again(),
         {**RESIGN, "max_per_day": "0.015"},
         "payment_rejected",
@@ -107,10 +107,10 @@ NONE: list[tuple[str, Refuse, dict[str, Any], str]] = [
     ("the price has risen", again(amount="10001"), RESIGN, "payment_rejected"),
     ("the payee has changed", another_payee, RESIGN, "payment_rejected"),
     ("another token costs more", again(mint="USDT", amount="10001"), RESIGN, "payment_rejected"),
-    ("settling failed, the seller says", failing, RESIGN, "payment_rejected"),
+    ("the seller reports a failed settlement", failing, RESIGN, "payment_rejected"),
     ("the 402 has no terms", lambda _: Reply(402), RESIGN, "payment_rejected"),
     (
-        "its terms cannot be read",
+        "the terms of the 402 are unreadable",
         lambda _: Reply(402, {"PAYMENT-REQUIRED": "{{"}),
         RESIGN,
         "payment_rejected",
@@ -120,9 +120,9 @@ NONE: list[tuple[str, Refuse, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(
-    ("refuse", "policy", "code"), [one[1:] for one in NONE], ids=[one[0] for one in NONE]
+    ("refuse", "policy", "code"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
 )
-def test_no_second_payment_is_signed_if(
+def test_signs_no_second_payment_if(
     refuse: Refuse,
     policy: dict[str, Any],
     code: str,
@@ -137,7 +137,7 @@ def test_no_second_payment_is_signed_if(
     assert (amounts(payer), len(seller.paid), payer.used) == ([str(PRICE)], 1, "0.01")
 
 
-def test_no_third_payment_is_signed(
+def test_signs_no_third_payment(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1", policy=RESIGN)
@@ -147,7 +147,7 @@ def test_no_third_payment_is_signed(
     assert (len(amounts(payer)), len(seller.paid), payer.used) == (2, 2, "0.02")
 
 
-def test_no_second_payment_is_signed_if_the_first_has_landed(
+def test_signs_no_second_payment_when_the_first_payment_has_landed(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1", policy=RESIGN)
@@ -164,7 +164,7 @@ def test_no_second_payment_is_signed_if_the_first_has_landed(
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_a_repeat_under_a_key_signs_no_third(
+def test_signs_no_third_payment_for_a_repeat_with_a_key(
     method: str, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1", policy=RESIGN)
@@ -183,7 +183,7 @@ def test_a_repeat_under_a_key_signs_no_third(
     assert payer.held() == HELD - (PRICE if method == "GET" else 0)
 
 
-def test_the_key_of_a_purchase_that_was_signed_anew_never_pays_again(
+def test_never_pays_again_for_a_key_whose_purchase_was_signed_twice(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1", policy=RESIGN)
@@ -197,10 +197,10 @@ def test_the_key_of_a_purchase_that_was_signed_anew_never_pays_again(
     assert (len(amounts(payer)), payer.held()) == (3, HELD - 2 * PRICE)
 
 
-def test_a_second_payment_is_not_presented_again_once_the_first_has_landed(
+def test_presents_no_second_payment_again_after_the_first_payment_landed(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
-    """Both would be paid."""
+    """Otherwise the seller could settle both payments."""
     payer = make_payer(USDC="1", policy=RESIGN)
     seller = selling(sandbox, make_seller, again(), lambda _: None)
     failure_of(lambda: payer.client.get(seller.url), "payment_uncertain")
@@ -210,18 +210,18 @@ def test_a_second_payment_is_not_presented_again_once_the_first_has_landed(
     assert (len(seller.paid), payer.held()) == (2, HELD - PRICE)
 
 
-def test_a_402_that_breaks_off_is_no_refusal(
+def test_signs_no_second_payment_when_the_402_breaks_off(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
-    """What is missing may say that the payment is pending."""
+    """The missing part may report a pending settlement."""
     required = json.loads(base64.b64decode(terms(offer(sandbox)).headers["PAYMENT-REQUIRED"]))
     del required["error"]
     header = base64.b64encode(json.dumps(required).encode()).decode()
     asks = Reply(402, {"PAYMENT-REQUIRED": header, "content-type": "application/json"})
-    said = json.dumps({"error": "settlement_pending"}).encode()
+    body = json.dumps({"error": "settlement_pending"}).encode()
 
     def answer(seen: Seen) -> Reply:
-        return asks._replace(body=said, cut_at=12) if seen.is_paid else asks
+        return asks._replace(body=body, cut_at=12) if seen.is_paid else asks
 
     seller, payer = make_seller(answer), make_payer(USDC="1", policy=RESIGN)
     error = failure_of(lambda: payer.client.get(seller.url), "payment_rejected")

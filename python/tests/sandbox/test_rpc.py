@@ -12,7 +12,7 @@ from exact_change._solana.tokens import associated_token_address, decode_mint, d
 from ..node import Sandbox
 
 
-def test_a_node_is_read(sandbox: Sandbox) -> None:
+def test_reads_accounts_rent_blockhash_and_fees_of_a_node(sandbox: Sandbox) -> None:
     http = ThreadHttp(None, lambda: thread_transport(False))
     rpc = connect([sandbox.rpc_url], http, system_runtime, 5_000, SOLANA_MAINNET)
     wallet = sandbox.wallet(SOL="0.5", USDC="2")
@@ -28,7 +28,7 @@ def test_a_node_is_read(sandbox: Sandbox) -> None:
     token = decode_token_account(held)
     assert token is not None and (token.amount, token.owner) == (2_000_000, wallet.address)
     owned = threads.run(rpc.token_accounts(wallet.address))
-    assert [one.address for one in owned.accounts] == [account]
+    assert [entry.address for entry in owned.accounts] == [account]
     assert threads.run(rpc.rent(165)) == 2_039_280
     tip = threads.run(rpc.tip("finalized"))
     latest = threads.run(BlockhashSource(rpc, system_runtime).recent())

@@ -1,4 +1,4 @@
-"""A service that quotes, builds and plans, and one that lies in whatever it says."""
+"""An honest service, and a service that changes quotes, transactions and plans."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STRANGER = "GyGKxMyg1p9SsHfm15MkNUu1u9TN2JtTspcdmrtGUdse"
 SIGNATURE = "5" * 88
 
 
-def test_it_is_asked_instead_of_jupiter(
+def test_quotes_swaps_and_plans_through_the_service_instead_of_jupiter(
     sandbox: Sandbox, service_url: str, make_buyer: MakeBuyer
 ) -> None:
     payer = make_buyer(service_url)
@@ -29,21 +29,21 @@ def test_it_is_asked_instead_of_jupiter(
     quote = payer.client.quote(input_mint="USDT", output_mint="USDC", ui_amount="1")
     result = payer.client.swap(input_mint="USDT", output_mint="USDC", ui_amount="1")
     assert result.in_amount == quote.in_amount == "1000000"
-    assert [one.symbol for one in payer.client.balance(["USDC", "SOL"])] == ["USDC", "SOL"]
+    assert [balance.symbol for balance in payer.client.balance(["USDC", "SOL"])] == ["USDC", "SOL"]
     plan = payer.client.plan(f"{sandbox.api_url}/pyusd")
     assert plan.payment is not None and plan.swap is not None
 
 
-def test_its_key_goes_to_it_alone(sandbox: Sandbox, make_buyer: MakeBuyer) -> None:
+def test_sends_the_api_key_to_the_service_only(sandbox: Sandbox, make_buyer: MakeBuyer) -> None:
     url: str = sandbox.call("serve", KEY)
     proxy = Proxy(url)
     try:
         payer = make_buyer(proxy.url, api_key=KEY)
         assert payer.client.get(f"{sandbox.api_url}/usdc").status_code == 200
-        assert {one.headers.get("authorization") for one in proxy.seen} == {f"Bearer {KEY}"}
-        # Nothing of the wallet's secret, nor any signed transaction.
-        said = b"".join(one.body + one.path.encode() for one in proxy.seen).decode()
-        assert payer.wallet.secret_key not in said and "signed" not in said
+        assert {request.headers.get("authorization") for request in proxy.seen} == {f"Bearer {KEY}"}
+        # The service gets neither the secret key nor a signed transaction.
+        sent = b"".join(request.body + request.path.encode() for request in proxy.seen).decode()
+        assert payer.wallet.secret_key not in sent and "signed" not in sent
         stranger = make_buyer(proxy.url, api_key="sk-another-0123456789")
         url = f"{sandbox.api_url}/usdc"
         error = failure_of(lambda: stranger.client.get(url), "invalid_response")
@@ -53,7 +53,7 @@ def test_its_key_goes_to_it_alone(sandbox: Sandbox, make_buyer: MakeBuyer) -> No
         proxy.close()
 
 
-def test_service_is_a_client_of_its_operations(
+def test_calls_each_operation_of_the_service(
     sandbox: Sandbox, service_url: str, make_payer: MakePayer
 ) -> None:
     wallet = sandbox.wallet(SOL="0.05", USDT="5")
@@ -77,14 +77,14 @@ def test_service_is_a_client_of_its_operations(
     assert terms.receipts() == []
 
 
-async def test_service_on_a_loop(service_url: str) -> None:
+async def test_calls_the_service_on_an_event_loop(service_url: str) -> None:
     async with AsyncService(service_url) as service:
         quote = await service.quote(input_mint="USDT", output_mint="USDC", amount="50000")
         assert quote.in_amount == "50000"
 
 
 def every(change: Callable[[Any], Any]) -> dict[str, Change]:
-    """A lie in each answer that has a quote."""
+    """Returns changes of the quote in each answer with a quote."""
 
     def quote(answer: Any, _: object) -> Any:
         change(answer)
@@ -104,7 +104,7 @@ def every(change: Callable[[Any], Any]) -> dict[str, Change]:
 
 
 def scaled(name: str, times: int, by: int = 1) -> Callable[[Any], Any]:
-    """A lie in an amount."""
+    """Returns a change that scales an amount."""
 
     def change(quote: Any) -> None:
         quote[name] = str(int(quote[name]) * times // by)
@@ -112,45 +112,45 @@ def scaled(name: str, times: int, by: int = 1) -> Callable[[Any], Any]:
     return change
 
 
-def said(**fields: Any) -> Callable[[Any], Any]:
-    """A lie in fields."""
+def with_fields(**fields: Any) -> Callable[[Any], Any]:
+    """Returns a change that sets fields."""
     return lambda quote: quote.update(fields)
 
 
 def bigger(quote: Any) -> None:
-    """A bigger swap, at a fair price."""
+    """Makes the swap bigger at a fair price."""
     for name in ("inAmount", "maxInAmount", "outAmount", "minOutAmount"):
         quote[name] = str(int(quote[name]) * 20)
 
 
 QUOTES: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "other payTo": (said(payTo=STRANGER), "done"),
+    "other payTo": (with_fields(payTo=STRANGER), "done"),
     "more out": (scaled("outAmount", 1_000), "refused"),
     "less out": (scaled("outAmount", 1, 1_000), "refused"),
     "more in": (scaled("inAmount", 1_000), "refused"),
     "less in": (scaled("inAmount", 1, 1_000), "refused"),
     "more in at most": (scaled("maxInAmount", 1_000), "refused"),
     "a bigger swap": (bigger, "refused"),
-    "other mint to buy": (said(outputMint=STRANGER), "refused"),
-    "other mint to sell": (said(inputMint=STRANGER), "refused"),
-    "other decimals": (said(decimals=0), "done"),
-    "a platform fee": (said(platformFeeBps=50), "refused"),
-    "a fee below the surface": (
-        said(raw={"platformFee": {"amount": "500", "feeBps": 50}}),
+    "another output mint": (with_fields(outputMint=STRANGER), "refused"),
+    "another input mint": (with_fields(inputMint=STRANGER), "refused"),
+    "other decimals": (with_fields(decimals=0), "done"),
+    "a platform fee": (with_fields(platformFeeBps=50), "refused"),
+    "a fee in the raw quote": (
+        with_fields(raw={"platformFee": {"amount": "500", "feeBps": 50}}),
         "refused",
     ),
-    "more slippage": (said(slippageBps=5_000), "refused"),
-    "prompts": (said(message=CANARY, route=[CANARY, f"\u202e{CANARY}"]), "done"),
-    "prompts in a name": (said(provider=CANARY), "refused"),
-    "the wish for a key": (
-        said(requires=["walletSecretKey"], callback="http://127.0.0.1:9"),
+    "more slippage": (with_fields(slippageBps=5_000), "refused"),
+    "prompts": (with_fields(message=CANARY, route=[CANARY, f"\u202e{CANARY}"]), "done"),
+    "prompts in a name": (with_fields(provider=CANARY), "refused"),
+    "a request for the key": (
+        with_fields(requires=["walletSecretKey"], callback="http://127.0.0.1:9"),
         "done",
     ),
 }
 
 
 @pytest.mark.parametrize("name", list(QUOTES))
-def test_a_lie_in_a_quote_costs_nothing(
+def test_loses_nothing_to_a_changed_quote(
     name: str, sandbox: Sandbox, liar: Proxy, make_buyer: MakeBuyer
 ) -> None:
     change, end = QUOTES[name]
@@ -165,45 +165,45 @@ def test_a_lie_in_a_quote_costs_nothing(
         assert CANARY not in str(error)
     else:
         assert (end, response.status_code) == ("done", 200)
-        # No more than the price and the float of it.
+        # The loss is at most the price and its float.
         assert before - payer.held("USDT") < 3 * 300_000
 
 
-def dear(quote: Any) -> None:
-    """All of it fits, but the price."""
+def overprice(quote: Any) -> None:
+    """Raises the input by half, and keeps the quote consistent."""
     for name in ("inAmount", "maxInAmount"):
         quote[name] = str(int(quote[name]) * 3 // 2)
 
 
-def test_a_dear_swap_out_of_a_token_that_is_no_dollar_is_refused(
+def test_refuses_an_overpriced_swap_from_a_token_that_is_no_dollar(
     sandbox: Sandbox, liar: Proxy, make_buyer: MakeBuyer
 ) -> None:
-    """By prices that the service did not give."""
-    liar.lies = every(dear)
+    """The client judges the price by other sources than the service."""
+    liar.lies = every(overprice)
     payer = make_buyer(liar.url, swap_from=["SOL"])
     url = f"{sandbox.api_url}/usdc"
     error = failure_of(lambda: payer.client.get(url), "swap_overhead_too_high")
     assert (error.funds, payer.signed) == ("untouched", [])
-    named: Any = {"input_mint": "SOL", "output_mint": "USDC", "amount": "1000000"}
-    failure_of(lambda: payer.client.swap(**named, swap_mode="ExactOut"), "swap_overhead_too_high")
+    order: Any = {"input_mint": "SOL", "output_mint": "USDC", "amount": "1000000"}
+    failure_of(lambda: payer.client.swap(**order, swap_mode="ExactOut"), "swap_overhead_too_high")
     assert payer.signed == []
 
 
 BUILDS: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "no transaction": (lambda one: one.update(transaction=""), "refused"),
-    "garbage": (lambda one: one.update(transaction="AAAA"), "refused"),
-    "a byte more": (
-        lambda one: one.update(transaction=one["transaction"][:-4] + "AAAAAAAA"),
+    "no transaction": (lambda built: built.update(transaction=""), "refused"),
+    "garbage": (lambda built: built.update(transaction="AAAA"), "refused"),
+    "more bytes": (
+        lambda built: built.update(transaction=built["transaction"][:-4] + "AAAAAAAA"),
         "refused",
     ),
-    "half of it": (lambda one: one.update(transaction=one["transaction"][:400]), "refused"),
-    "a number": (lambda one: one.update(transaction=7), "refused"),
-    "a nearer end": (lambda one: one.update(lastValidBlockHeight="1"), "done"),
+    "half of it": (lambda built: built.update(transaction=built["transaction"][:400]), "refused"),
+    "a number": (lambda built: built.update(transaction=7), "refused"),
+    "a nearer end": (lambda built: built.update(lastValidBlockHeight="1"), "done"),
 }
 
 
 @pytest.mark.parametrize("name", list(BUILDS))
-def test_a_lie_in_a_transaction_costs_nothing(
+def test_loses_nothing_to_a_changed_transaction(
     name: str, sandbox: Sandbox, liar: Proxy, make_buyer: MakeBuyer
 ) -> None:
     change, end = BUILDS[name]

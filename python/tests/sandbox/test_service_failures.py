@@ -1,4 +1,4 @@
-"""A service that answers with anything but what it was asked for."""
+"""A service with failing, broken or hostile answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SIGNATURE = "5" * 88
 
 
 def problem(status: int, code: str, **more: Any) -> Reply:
-    """A problem that a service states."""
+    """Returns an error answer of a service."""
     body = {
         "type": f"urn:exact-change:{code}",
         "title": CANARY,
@@ -48,33 +48,39 @@ INSTEAD: dict[str, tuple[Callable[[Reply], Reply | None], bool]] = {
     "a problem in 200": (lambda _: problem(200, "no_route"), False),
     "a redirect": (lambda _: Reply(307, {"location": "http://127.0.0.1:9/"}), False),
     "10 MB": (lambda _: Reply(200, JSON, MANY), False),
-    "10 MB in a small parcel": (
+    "10 MB, compressed": (
         lambda _: Reply(200, {**JSON, "content-encoding": "gzip"}, gzip.compress(MANY)),
         False,
     ),
-    "10 MB of the truth": (lambda one: one._replace(body=MANY + one.body), False),
+    "10 MB before the honest answer": (
+        lambda honest: honest._replace(body=MANY + honest.body),
+        False,
+    ),
     "HTML": (lambda _: Reply(200, {"content-type": "text/html"}, CANARY.encode()), False),
-    "nested without end": (lambda _: Reply(200, JSON, b"[" * 100_000 + b"]" * 100_000), False),
-    "no UTF-8": (lambda one: one._replace(body=one.body[:-1] + b',"\xff":1}'), False),
-    "two answers": (lambda one: one._replace(body=one.body * 2), False),
-    "a cut": (lambda one: one._replace(cut_at=len(one.body) // 2), False),
+    "deeply nested JSON": (lambda _: Reply(200, JSON, b"[" * 100_000 + b"]" * 100_000), False),
+    "no UTF-8": (lambda honest: honest._replace(body=honest.body[:-1] + b',"\xff":1}'), False),
+    "two answers": (lambda honest: honest._replace(body=honest.body * 2), False),
+    "a cut body": (lambda honest: honest._replace(cut_at=len(honest.body) // 2), False),
     "a connection that is cut": (lambda _: None, False),
-    "cookies": (lambda one: one._replace(headers={**one.headers, "set-cookie": "a=1"}), True),
+    "cookies": (
+        lambda honest: honest._replace(headers={**honest.headers, "set-cookie": "a=1"}),
+        True,
+    ),
     "401": (lambda _: Reply(401, {"www-authenticate": 'Basic realm="wallet"'}), False),
     "402": (lambda _: Reply(402, JSON, b"{}"), False),
     "negative Retry-After": (lambda _: Reply(429, {"retry-after": "-100000"}), False),
     "words in Retry-After": (lambda _: Reply(503, {"retry-after": CANARY}), False),
-    "a wish for the key": (
+    "a request for the key": (
         lambda _: problem(400, "invalid_option", details={"option": "walletSecretKey"}),
         False,
     ),
-    "a payment that was": (
+    "a claimed earlier payment": (
         lambda _: problem(
             409, "already_spent", funds="spent", details={"payerSignature": SIGNATURE}
         ),
         False,
     ),
-    "a swap that was": (
+    "a claimed earlier swap": (
         lambda _: problem(
             503,
             "rpc_unavailable",
@@ -84,16 +90,16 @@ INSTEAD: dict[str, tuple[Callable[[Reply], Reply | None], bool]] = {
         ),
         False,
     ),
-    "a code that no client knows": (lambda _: problem(422, "send_your_key"), False),
-    "headers without end": (
-        lambda one: one._replace(headers={**JSON, "x-pad": "x" * 200_000}),
+    "an unknown code": (lambda _: problem(422, "send_your_key"), False),
+    "a header of 200 kB": (
+        lambda honest: honest._replace(headers={**JSON, "x-pad": "x" * 200_000}),
         False,
     ),
 }
 
 
 @pytest.mark.parametrize("name", list(INSTEAD))
-def test_whatever_it_answers_costs_nothing(
+def test_loses_nothing_to_any_answer_of_the_service(
     name: str, sandbox: Sandbox, liar: Proxy, make_buyer: MakeBuyer
 ) -> None:
     liar.instead, is_harmless = INSTEAD[name]
@@ -110,7 +116,7 @@ def test_whatever_it_answers_costs_nothing(
     assert time.monotonic() - began < 15
 
 
-def test_it_is_not_needed_by_who_holds_the_token(
+def test_pays_without_the_service_when_the_wallet_holds_the_token(
     sandbox: Sandbox, liar: Proxy, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     liar.instead = lambda _: None
@@ -120,14 +126,14 @@ def test_it_is_not_needed_by_who_holds_the_token(
 
 
 UNANSWERED: dict[str, Callable[[Reply], Reply | None]] = {
-    "a cut": lambda _: None,
+    "a cut connection": lambda _: None,
     "503": lambda _: Reply(503),
-    "a problem that says that nothing was touched": lambda _: problem(503, "rpc_unavailable"),
+    "a problem that claims untouched funds": lambda _: problem(503, "rpc_unavailable"),
 }
 
 
 @pytest.mark.parametrize("name", list(UNANSWERED))
-def test_what_is_signed_is_handed_over_once_and_may_land(
+def test_sends_a_signed_payment_once_and_reports_uncertain_funds(
     name: str, sandbox: Sandbox, liar: Proxy, make_payer: MakePayer
 ) -> None:
     payer = make_payer(USDC="1")

@@ -1,4 +1,4 @@
-"""Processes of both languages that share one wallet on one journal, judged by the chain."""
+"""Processes of both languages that share a wallet and a journal, checked against the chain."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ KINDS = ("file", "Postgres")
 
 
 def place_of(kind: str, sandbox: Sandbox, directory: Path) -> dict[str, str]:
-    """A new journal, as processes of both languages are told of it."""
+    """Returns the place of a new journal, in the form that both languages take."""
     if kind == "file":
         return {"path": str(directory / "journal")}
     return {"connectionString": sandbox.call("createDatabase")}
 
 
 def is_killed(process: subprocess.Popen[str]) -> bool:
-    """Whether a process ended by SIGKILL; it has ended when this returns."""
+    """Waits for a process, and returns whether SIGKILL ended it."""
     process.communicate(timeout=60)
     return process.returncode == -signal.SIGKILL
 
 
 class Shared:
-    """A wallet whose payers share a journal."""
+    """A wallet with payers that share a journal."""
 
     def __init__(self, sandbox: Sandbox, place: dict[str, str], wallet: Wallet, **options: Any):
         self.sandbox = sandbox
@@ -46,54 +46,56 @@ class Shared:
         self._before = sandbox.balance(sandbox.merchant, "USDC")
 
     def task(self, urls: list[str], **more: Any) -> dict[str, Any]:
-        """What a process is told."""
+        """Returns the task of a process."""
         return {**self.place, "options": self.options, "seed": 1, "urls": urls, **more}
 
     @property
     def received(self) -> int:
-        """How many prices the merchant has got: the chain says so."""
+        """The number of prices that the merchant received, by its balance on the chain."""
         amount = self.sandbox.balance(self.sandbox.merchant, "USDC") - self._before
         assert amount % PRICE == 0
         return amount // PRICE
 
     def url(self, item: object) -> str:
-        """An address of something to buy."""
+        """Returns the URL of an item."""
         return f"{self.sandbox.api_url}/usdc?item={item}"
 
     def audit(self, calls: int) -> list[str]:
-        """Has the chain decide all; returns what was bought, none of it twice."""
+        """Waits until the chain decides all payments; returns the bought URLs, each only once."""
         journal = journal_of(self.place)
         with journal, Client(**self.options, journal=journal) as client:
 
             def is_decided() -> bool:
                 client.resume()
-                return all(one.state in ("settled", "unsettled") for one in client.receipts())
+                return all(
+                    receipt.state in ("settled", "unsettled") for receipt in client.receipts()
+                )
 
             until("the chain decides every payment", is_decided, 60)
-            bought = [one.url for one in client.receipts() if one.state == "settled"]
+            bought = [receipt.url for receipt in client.receipts() if receipt.state == "settled"]
             assert len(set(bought)) == len(bought) <= calls
             assert self.received == len(bought)
             return bought
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_process_of_each_language_pays_under_one_budget(
+def test_keeps_one_budget_for_a_process_of_each_language(
     kind: str, sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    """Both swap, and neither swaps what the other has, nor spends what the other holds."""
+    """Both swap, and neither process swaps or spends tokens that the other process holds."""
     place = place_of(kind, sandbox, tmp_path)
     policy = {"max_per_day": "0.20", "min_swap": "0.03"}
-    # With an account: the rent of a new one would count.
+    # The wallet has a USDC account, because the rent of a new account would count.
     wallet = sandbox.wallet(SOL="0.5", USDC="0.02")
     shared = Shared(sandbox, place, wallet, auto_swap=True, policy=policy)
-    none = {"inHow": 1e9}
+    no_faults = {"inHow": 1e9}
     halves = [[shared.url(f"{half}-{at}") for at in range(12)] for half in (0, 1)]
     processes = [
-        start(sandbox, language, shared.task(urls, **none))
+        start(sandbox, language, shared.task(urls, **no_faults))
         for language, urls in zip(("python", "node"), halves)
     ]
     bought = [end for process in processes for end in ended(process)]
-    # Fees of swaps count too: the last cent or two are not there.
+    # Fees of swaps count too, so they take the last cent or two.
     assert set(bought) <= {"answered", "refused"}
     assert 17 <= bought.count("answered") <= 19
     assert len(shared.audit(24)) == bought.count("answered")
@@ -101,10 +103,10 @@ def test_one_process_of_each_language_pays_under_one_budget(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_one_language_left_the_other_takes_up(
+def test_resumes_a_killed_purchase_of_one_language_in_the_other(
     kind: str, sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    """Killed between signing and sending, it has paid or not: its key buys once, in either."""
+    """The process is killed between signature and sending; its key buys once in total."""
     shared = Shared(sandbox, place_of(kind, sandbox, tmp_path), sandbox.wallet(USDC="1"))
     task = shared.task([shared.url(1)], key="k", kill=["event", "payment.sent"])
     assert is_killed(start(sandbox, "python", task))
@@ -113,11 +115,11 @@ def test_what_one_language_left_the_other_takes_up(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_payer_that_is_killed_at_any_write_pays_once(
+def test_pays_once_when_a_process_is_killed_at_any_write(
     kind: str, sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    """Before each line of a file, after each write of Postgres. Started again, it buys one."""
-    # As many as a purchase with a swap has, from an empty journal on.
+    """The kill comes before a line of a file, or after a write to Postgres; a repeat follows."""
+    # The number of writes of a purchase with a swap in an empty journal.
     points = [("append", at) for at in range(1, 25)]
     if kind == "Postgres":
         points = [("statement", at) for at in range(1, 16)]
@@ -138,9 +140,9 @@ def test_a_payer_that_is_killed_at_any_write_pays_once(
 
             def is_settled() -> bool:
                 client.resume()
-                return [one.state for one in client.receipts()] == ["settled"]
+                return [receipt.state for receipt in client.receipts()] == ["settled"]
 
-            until("its one payment is settled", is_settled, 60)
+            until("the only payment is settled", is_settled, 60)
             parts = client.spent()[0].parts
             assert parts is not None and parts.payments == "0.01"
         return end == -signal.SIGKILL
@@ -148,15 +150,15 @@ def test_a_payer_that_is_killed_at_any_write_pays_once(
     wallets = [sandbox.wallet(SOL="0.1", USDC="0.001") for _ in points]
     with ThreadPoolExecutor(4) as pool:
         ends = list(pool.map(survive, range(len(points))))
-    # The last come when all is done, unless the chain has decided by then.
+    # The last points may come after the end of the call, so up to two processes survive.
     assert sum(ends) >= len(points) - 2
     assert sandbox.balance(sandbox.merchant, "USDC") - before == len(points) * PRICE
 
 
-def test_eight_processes_of_both_languages_keep_one_budget_under_faults(
+def test_keeps_one_budget_for_eight_processes_of_both_languages_under_faults(
     sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    """One in ten messages to nodes and sellers fails. What is left of the cap is spent then."""
+    """One in ten messages to nodes and sellers fails; then a client spends the rest of the cap."""
     place = place_of("Postgres", sandbox, tmp_path)
     policy = {"max_per_day": "0.50"}
     shared = Shared(sandbox, place, sandbox.wallet(USDC="2"), policy=policy)
@@ -178,7 +180,7 @@ def test_eight_processes_of_both_languages_keep_one_budget_under_faults(
         assert client.spent()[0].used == "0.5"
 
 
-def test_what_an_earlier_process_left_is_asked_about_together(
+def test_resumes_payments_of_an_earlier_process_with_one_status_call(
     sandbox: Sandbox, tmp_path: Path
 ) -> None:
     wallet = sandbox.wallet(SOL="0.1", USDC="1")
@@ -189,16 +191,16 @@ def test_what_an_earlier_process_left_is_asked_about_together(
         client.warm()
         with ThreadPoolExecutor(8) as pool:
             answers = list(pool.map(client.get, [f"{url}?item={item}" for item in range(8)]))
-        # Before it has asked what became of them.
+        # Close before the client has asked for the fate of the payments.
         client.close()
-        assert [one.status_code for one in answers] == [200] * 8
+        assert [answer.status_code for answer in answers] == [200] * 8
     proxy = Proxy(sandbox.rpc_url)
     with file_journal(place) as journal:
         options = sandbox.options(wallet, journal=journal, rpc_url=proxy.url)
         with Client(**options) as client:
             resumed = client.resume()
-    methods = [json.loads(one.body)["method"] for one in proxy.seen]
+    methods = [json.loads(request.body)["method"] for request in proxy.seen]
     proxy.close()
     assert len(resumed) > 1
-    assert {one.state for one in resumed} == {"settled"}
+    assert {receipt.state for receipt in resumed} == {"settled"}
     assert methods.count("getSignatureStatuses") == 1

@@ -1,4 +1,4 @@
-"""A paid answer that breaks off, or whose reader stops, is not paid again."""
+"""Paid streams that break off, and streams whose reader stops."""
 
 from __future__ import annotations
 
@@ -23,39 +23,39 @@ from ..seller import Reply, Seen, Seller, offer, settle, terms
 
 
 class Stream:
-    """A seller of a stream: what it sends after the first event is up to a test."""
+    """A seller of a stream; the test decides what follows the first event."""
 
     def __init__(self, sandbox: Sandbox, make_seller: MakeSeller) -> None:
-        self.goes_on = threading.Event()
+        self.may_continue = threading.Event()
         self.is_cut = False
         self._sandbox = sandbox
         self.seller: Seller = make_seller(self._answer)
 
     @property
     def url(self) -> str:
-        """Its address."""
+        """URL of the seller."""
         return self.seller.url
 
     def end(self) -> None:
-        """Sends the rest."""
-        self.goes_on.set()
+        """Lets the seller send the rest."""
+        self.may_continue.set()
 
     def cut(self) -> None:
-        """Breaks the line."""
+        """Cuts the connection."""
         self.is_cut = True
-        self.goes_on.set()
+        self.may_continue.set()
 
     def _answer(self, seen: Seen) -> Reply:
         if not seen.is_paid:
             return terms(offer(self._sandbox))
         settled = settle(self._sandbox, seen, offer(self._sandbox))
-        said = base64.b64encode(json.dumps(settled).encode()).decode()
-        headers = {"content-type": "text/event-stream", "payment-response": said}
+        encoded = base64.b64encode(json.dumps(settled).encode()).decode()
+        headers = {"content-type": "text/event-stream", "payment-response": encoded}
         return Reply(200, headers, pieces=self._pieces())
 
     def _pieces(self) -> Iterator[bytes]:
         yield b"data: 1\n\n"
-        self.goes_on.wait(10)
+        self.may_continue.wait(10)
         if self.is_cut:
             raise OSError
         yield b"data: 2\n\n"
@@ -64,9 +64,9 @@ class Stream:
 @pytest.fixture
 def stream(sandbox: Sandbox, make_seller: MakeSeller) -> Iterator[Stream]:
     """A stream that ends with the test."""
-    one = Stream(sandbox, make_seller)
-    yield one
-    one.goes_on.set()
+    paid_stream = Stream(sandbox, make_seller)
+    yield paid_stream
+    paid_stream.may_continue.set()
 
 
 _open: list[Any] = []
@@ -79,8 +79,8 @@ def _closed() -> Iterator[None]:
         _open.pop().close()
 
 
-def opened(payer: Payer, url: str) -> httpx.Response:
-    """A paid answer by httpx whose first event has come, or may come."""
+def open_with_httpx(payer: Payer, url: str) -> httpx.Response:
+    """Buys the stream with httpx; returns the response before its body was read."""
     http = httpx.Client(transport=payer.client.transport())
     _open.append(http)
     response = http.send(http.build_request("POST", url, content=b"x"), stream=True)
@@ -88,8 +88,8 @@ def opened(payer: Payer, url: str) -> httpx.Response:
     return response
 
 
-def asked(payer: Payer, url: str) -> Any:
-    """The same by requests."""
+def open_with_requests(payer: Payer, url: str) -> Any:
+    """Buys the stream with requests; returns the response before its body was read."""
     session = requests.Session()
     _open.append(session)
     session.mount("http://", payer.client.adapter())
@@ -98,39 +98,48 @@ def asked(payer: Payer, url: str) -> Any:
 
 Open = Callable[[Payer, str], Any]
 READINGS: dict[str, tuple[Open, Callable[[Any], Any]]] = {
-    "read": (opened, lambda one: one.read()),
-    "iter_bytes": (opened, lambda one: list(one.iter_bytes())),
-    "iter_raw": (opened, lambda one: list(one.iter_raw())),
-    "iter_lines": (opened, lambda one: list(one.iter_lines())),
-    "content": (asked, lambda one: one.content),
-    "iter_content": (asked, lambda one: list(one.iter_content(2))),
-    "requests iter_lines": (asked, lambda one: list(one.iter_lines())),
-    "raw": (asked, lambda one: one.raw.read()),
-    "raw to its end": (asked, lambda one: one.raw.read(-1)),
-    "raw lines": (asked, lambda one: list(one.raw)),
-    "raw readline": (asked, lambda one: list(iter(one.raw.readline, b""))),
-    "raw readlines": (asked, lambda one: one.raw.readlines()),
-    "raw read1": (asked, lambda one: list(iter(lambda: one.raw.read1(4), b""))),
-    "raw readinto": (asked, lambda one: list(iter(lambda: one.raw.readinto(bytearray(4)), 0))),
-    "raw data": (asked, lambda one: one.raw.data),
-    "raw as text": (asked, lambda one: io.TextIOWrapper(one.raw).read()),
+    "read": (open_with_httpx, lambda answer: answer.read()),
+    "iter_bytes": (open_with_httpx, lambda answer: list(answer.iter_bytes())),
+    "iter_raw": (open_with_httpx, lambda answer: list(answer.iter_raw())),
+    "iter_lines": (open_with_httpx, lambda answer: list(answer.iter_lines())),
+    "content": (open_with_requests, lambda answer: answer.content),
+    "iter_content": (open_with_requests, lambda answer: list(answer.iter_content(2))),
+    "requests iter_lines": (open_with_requests, lambda answer: list(answer.iter_lines())),
+    "raw": (open_with_requests, lambda answer: answer.raw.read()),
+    "raw to its end": (open_with_requests, lambda answer: answer.raw.read(-1)),
+    "raw lines": (open_with_requests, lambda answer: list(answer.raw)),
+    "raw readline": (open_with_requests, lambda answer: list(iter(answer.raw.readline, b""))),
+    "raw readlines": (open_with_requests, lambda answer: answer.raw.readlines()),
+    "raw read1": (open_with_requests, lambda answer: list(iter(lambda: answer.raw.read1(4), b""))),
+    "raw readinto": (
+        open_with_requests,
+        lambda answer: list(iter(lambda: answer.raw.readinto(bytearray(4)), 0)),
+    ),
+    "raw data": (open_with_requests, lambda answer: answer.raw.data),
+    "raw as text": (open_with_requests, lambda answer: io.TextIOWrapper(answer.raw).read()),
 }
 STOPS: dict[str, tuple[Open, Callable[[Any], Any]]] = {
-    "close": (opened, lambda one: one.close()),
-    "close after a piece": (opened, lambda one: (next(one.iter_bytes()), one.close())),
-    "requests close": (asked, lambda one: one.close()),
-    "requests close after a piece": (asked, lambda one: (next(one.iter_content(4)), one.close())),
+    "close": (open_with_httpx, lambda answer: answer.close()),
+    "close after a piece": (
+        open_with_httpx,
+        lambda answer: (next(answer.iter_bytes()), answer.close()),
+    ),
+    "requests close": (open_with_requests, lambda answer: answer.close()),
+    "requests close after a piece": (
+        open_with_requests,
+        lambda answer: (next(answer.iter_content(4)), answer.close()),
+    ),
 }
 
 
 def paid_once(payer: Payer, stream: Stream) -> None:
-    """The same call again pays nothing, and says so."""
+    """Asserts that an equal call raises ``already_spent`` and pays nothing."""
     failure_of(lambda: payer.client.post(stream.url, content=b"x"), "already_spent")
     assert (payer.signed, payer.held()) == (["payment"], 1_000_000 - PRICE)
 
 
 @pytest.mark.parametrize("way", list(READINGS))
-def test_one_that_breaks_off_is_not_paid_again(
+def test_raises_already_spent_for_a_repeat_after_a_stream_broke_off(
     way: str, stream: Stream, make_payer: MakePayer
 ) -> None:
     begin, read = READINGS[way]
@@ -143,22 +152,24 @@ def test_one_that_breaks_off_is_not_paid_again(
     paid_once(payer, stream)
 
 
-@pytest.mark.parametrize("way", [way for way, one in READINGS.items() if one[0] is asked])
+@pytest.mark.parametrize(
+    "way", [way for way, (begin, _) in READINGS.items() if begin is open_with_requests]
+)
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_one_that_breaks_off_and_is_forgotten_is_not_paid_again(
+def test_raises_already_spent_for_a_repeat_after_a_broken_response_was_collected(
     way: str, stream: Stream, make_payer: MakePayer
 ) -> None:
     read, payer = READINGS[way][1], make_payer(USDC="1")
     stream.cut()
-    # Each by itself, for its frames hold the answer.
+    # No variable keeps the exception, because its frames hold the response.
     with pytest.raises(Exception):  # noqa: B017
-        read(asked(payer, stream.url))
+        read(open_with_requests(payer, stream.url))
     gc.collect()
     paid_once(payer, stream)
 
 
 @pytest.mark.parametrize("way", list(STOPS))
-def test_one_whose_reader_stops_is_not_paid_again(
+def test_raises_already_spent_for_a_repeat_after_the_reader_closed_a_stream(
     way: str, stream: Stream, make_payer: MakePayer
 ) -> None:
     begin, stop = STOPS[way]
@@ -169,7 +180,7 @@ def test_one_whose_reader_stops_is_not_paid_again(
 
 
 @pytest.mark.parametrize("way", list(READINGS))
-def test_one_that_comes_to_its_end_is_delivered(
+def test_buys_again_after_a_stream_was_read_to_its_end(
     way: str, stream: Stream, make_payer: MakePayer
 ) -> None:
     begin, read = READINGS[way]
@@ -178,12 +189,12 @@ def test_one_that_comes_to_its_end_is_delivered(
     stream.end()
     read(response)
     response.close()
-    # A purchase of its own.
+    # The stream was delivered, so an equal call is a new purchase.
     assert payer.client.post(stream.url, content=b"x").status_code == 200
     assert payer.signed == ["payment"] * 2
 
 
-async def test_on_a_loop_one_that_is_left_is_not_paid_again(
+async def test_raises_already_spent_after_a_stream_was_left_on_an_event_loop(
     sandbox: Sandbox, stream: Stream
 ) -> None:
     wallet = sandbox.wallet(USDC="1")
@@ -199,15 +210,15 @@ async def test_on_a_loop_one_that_is_left_is_not_paid_again(
         assert bought.content == b"data: 1\n\ndata: 2\n\n"
 
 
-@pytest.mark.parametrize("begin", [opened, asked])
+@pytest.mark.parametrize("begin", [open_with_httpx, open_with_requests])
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_one_that_is_forgotten_half_read_is_lost(
+def test_raises_already_spent_after_a_half_read_response_was_collected(
     begin: Open, stream: Stream, make_payer: MakePayer
 ) -> None:
     payer = make_payer(USDC="1")
     response = begin(payer, stream.url)
-    pieces = response.iter_content(4) if begin is asked else response.iter_bytes()
+    pieces = response.iter_content(4) if begin is open_with_requests else response.iter_bytes()
     assert next(pieces).startswith(b"data")
     del response, pieces
     payer.told("payment.settled")
@@ -221,19 +232,19 @@ def test_one_that_is_forgotten_half_read_is_lost(
             return error.code == "already_spent"
         raise AssertionError("It was bought twice.")
 
-    until("that is noted", is_spent)
+    until("the collection is recorded", is_spent)
 
 
-@pytest.mark.parametrize("begin", [opened, asked])
+@pytest.mark.parametrize("begin", [open_with_httpx, open_with_requests])
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_one_that_nobody_reads_is_a_purchase_of_its_own(
+def test_buys_again_while_the_response_of_an_equal_call_is_unread(
     begin: Open, stream: Stream, make_payer: MakePayer
 ) -> None:
     payer = make_payer(USDC="1")
-    kept = begin(payer, stream.url)
+    unread = begin(payer, stream.url)
     again = begin(payer, stream.url)
-    assert receipt_of(kept) != receipt_of(again) and payer.signed == ["payment"] * 2
+    assert receipt_of(unread) != receipt_of(again) and payer.signed == ["payment"] * 2
     stream.end()
-    kept.close()
+    unread.close()
     again.close()

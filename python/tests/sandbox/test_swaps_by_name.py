@@ -1,4 +1,4 @@
-"""Swaps that the caller asks for: counted, and no worse than what was approved."""
+"""Swaps that the caller orders: counted in caps, and no worse than an approved quote."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ BOTH = pytest.mark.parametrize("order", ORDERS, ids=["ExactIn", "ExactOut"])
 
 
 def move(sandbox: Sandbox, bps: int) -> None:
-    """Takes so many basis points off the price of SOL."""
+    """Lowers the price of SOL by some basis points."""
     price = int(sandbox.mints["SOL"]["picoUsd"])
     sandbox.call("setPrice", "SOL", str(price * (10_000 - bps) // 10_000))
 
 
 @BOTH
-def test_it_is_made_within_its_bounds_if_the_price_moves_a_little(
+def test_swaps_within_the_approved_quote_when_the_price_moves_a_little(
     order: Any, sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     payer = make_payer(SOL="1", USDC="0")
@@ -39,7 +39,7 @@ def test_it_is_made_within_its_bounds_if_the_price_moves_a_little(
 
 @BOTH
 @pytest.mark.parametrize("counted", [False, True])
-def test_it_is_not_signed_if_the_price_moves_past_it(
+def test_signs_no_swap_when_the_price_moves_past_the_approved_quote(
     order: Any, counted: bool, sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     payer = make_payer(SOL="1", USDC="0")
@@ -54,7 +54,7 @@ def test_it_is_not_signed_if_the_price_moves_past_it(
     assert (payer.signed, payer.used) == ([], "0")
 
 
-async def test_it_holds_on_an_event_loop_too(sandbox: Sandbox) -> None:
+async def test_refuses_a_worse_price_than_approved_on_an_event_loop(sandbox: Sandbox) -> None:
     wallet = sandbox.wallet(SOL="1", USDC="0")
     async with AsyncClient(**sandbox.options(wallet)) as client:
         approved = await client.quote(**ORDERS[0])
@@ -65,8 +65,10 @@ async def test_it_holds_on_an_event_loop_too(sandbox: Sandbox) -> None:
     assert sandbox.balance(wallet.address, "USDC") == 0
 
 
-def test_it_brings_nothing_rather_than_less(sandbox: Sandbox, make_payer: MakePayer) -> None:
-    """If the venue moves further after the last quote."""
+def test_makes_no_swap_when_the_venue_pays_less_than_approved(
+    sandbox: Sandbox, make_payer: MakePayer
+) -> None:
+    """The venue moves further after the last quote."""
     payer, order = make_payer(SOL="1", USDC="0"), ORDERS[0]
     approved = payer.client.quote(**order)
     move(sandbox, 30)
@@ -74,7 +76,7 @@ def test_it_brings_nothing_rather_than_less(sandbox: Sandbox, make_payer: MakePa
     with pytest.raises(ExactChangeError):
         payer.client.swap(**order, no_worse_than=approved)
     assert payer.held() == 0
-    # Without it this is within the slippage of a new quote.
+    # Without an approved quote, the loss is within the slippage of a new quote.
     payer.client.swap(**order)
     assert payer.held() < approved.min_out
 
@@ -90,7 +92,7 @@ def test_it_brings_nothing_rather_than_less(sandbox: Sandbox, make_payer: MakePa
     ],
     ids=str,
 )
-def test_a_bound_that_is_none_is_refused(bounds: Any, make_payer: MakePayer) -> None:
+def test_refuses_an_invalid_no_worse_than_option(bounds: Any, make_payer: MakePayer) -> None:
     payer = make_payer(SOL="1")
     error = failure_of(
         lambda: payer.client.swap(**ORDERS[0], no_worse_than=bounds), "invalid_option"
@@ -99,22 +101,22 @@ def test_a_bound_that_is_none_is_refused(bounds: Any, make_payer: MakePayer) -> 
     assert payer.signed == []
 
 
-def test_a_counted_swap_takes_of_the_caps_what_it_loses(make_payer: MakePayer) -> None:
+def test_counts_the_loss_of_a_counted_swap_in_the_caps(make_payer: MakePayer) -> None:
     payer = make_payer(SOL="1", USDC="1")
     payer.client.swap(**ORDERS[0])
     assert payer.used == "0"
     swapped = payer.client.swap(**ORDERS[0], counted=True)
-    # 0.1 SOL are 15 dollars. Prices are within a percent, and the dearer one counts.
+    # 0.1 SOL is 15 dollars. Two prices differ by up to 1 percent, and the higher price counts.
     assert 15 - int(swapped.out_amount) / 1e6 < float(payer.used) < 0.3
     assert payer.client.resume() == []
 
 
-def test_a_counted_swap_is_refused_before_it_is_signed(
+def test_refuses_a_counted_swap_over_a_cap_before_its_signature(
     sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     policy = {"limits": [{"swaps": 1, "per": "day"}], "max_per_payment": "0.30"}
     payer = make_payer(SOL="1", USDC="1", policy=policy)
-    # Into a token that is not pinned, all of it counts.
+    # The whole input counts when the output token is not pinned.
     bonk: Any = {"input_mint": "SOL", "output_mint": sandbox.mint("BONK"), "ui_amount": "0.01"}
     failure_of(lambda: payer.client.swap(**bonk, counted=True), "amount_over_limit")
     assert payer.signed == []
@@ -124,7 +126,7 @@ def test_a_counted_swap_is_refused_before_it_is_signed(
     assert payer.signed == ["swap"]
 
 
-def test_a_counted_swap_leaves_nothing_counted_if_nothing_was_signed(
+def test_counts_nothing_when_a_counted_swap_was_not_signed(
     sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     payer = make_payer(SOL="1", USDC="1")
@@ -134,7 +136,7 @@ def test_a_counted_swap_leaves_nothing_counted_if_nothing_was_signed(
     assert (payer.used, payer.signed) == ("0", [])
 
 
-def test_a_quote_is_not_counted(make_payer: MakePayer) -> None:
+def test_refuses_the_counted_option_for_a_quote(make_payer: MakePayer) -> None:
     payer = make_payer(SOL="1")
     order: Any = {**ORDERS[0], "counted": True}
     failure_of(lambda: payer.client.quote(**order), "invalid_option")

@@ -1,4 +1,4 @@
-"""A float of a dollar token that is kept by swaps between calls."""
+"""Top-ups: swaps between calls that keep a float of a dollar token."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ..node import Sandbox
 from ..payer import PRICE, Payer, failure_of, until
 
 TO, BELOW = 20 * PRICE, 5 * PRICE
-# A venue that pays out less: adapters/sandbox/venue/venue.mjs.
+# Mode of a venue that pays less: adapters/sandbox/venue/venue.mjs.
 UNDERPAY = 6
 TOP_UP: Any = {"token": "USDC", "below": "0.05", "to": "0.20"}
 
 
-class Kept:
+class Keeper:
     """Makes payers that keep a float, and pays with them."""
 
     def __init__(self, sandbox: Sandbox, make: MakePayer) -> None:
@@ -42,79 +42,81 @@ class Kept:
             assert answer.status_code == 200
 
     def hold_swaps(self) -> None:
-        """Payments land, as the facilitator is another caller of the node."""
+        """Holds back swaps only; payments land, because the facilitator sends them."""
         fault = {"kind": "neverLands"}
         self._sandbox.call("node.fault", "sendTransaction", fault, "client")
 
-    def let_go(self) -> None:
+    def release_swaps(self) -> None:
         self._sandbox.call("node.clearFaults")
 
 
 @pytest.fixture
-def kept(sandbox: Sandbox, make_payer: MakePayer) -> Kept:
-    return Kept(sandbox, make_payer)
+def keeper(sandbox: Sandbox, make_payer: MakePayer) -> Keeper:
+    return Keeper(sandbox, make_payer)
 
 
-def test_no_call_waits_for_a_swap(kept: Kept) -> None:
-    payer = kept("0.07")
+def test_pays_twenty_calls_from_the_float_without_waiting_for_a_swap(keeper: Keeper) -> None:
+    payer = keeper("0.07")
     for _ in range(20):
-        kept.pay(payer)
-        # No faster than a float of five calls is there for.
+        keeper.pay(payer)
+        # Do not pay faster than a float of five calls allows.
         if payer.held() <= 2 * PRICE:
             until("the float is there", lambda: payer.held() >= BELOW)
     until("the float is there", lambda: payer.held() >= BELOW)
     payer.told("swap.confirmed", payer.seen("swap.signed"))
-    calls = {one.id for one in payer.events if one.type == "payment.required"}
-    swaps = [one for one in payer.events if one.type == "swap.confirmed"]
-    assert not calls & {one.id for one in swaps}
-    missing = [one.details["missing"] for one in payer.events if one.type == "balance.checked"]
-    assert missing == ["0"] * 20
-    brought = [int(one.details["out_amount"]) for one in swaps]
-    assert all(TO - BELOW < one <= TO for one in brought)
+    calls = {event.id for event in payer.events if event.type == "payment.required"}
+    swaps = [event for event in payer.events if event.type == "swap.confirmed"]
+    assert not calls & {swap.id for swap in swaps}
+    checks = [event.details for event in payer.events if event.type == "balance.checked"]
+    assert [check["missing"] for check in checks] == ["0"] * 20
+    brought = [int(swap.details["out_amount"]) for swap in swaps]
+    assert all(TO - BELOW < amount <= TO for amount in brought)
     assert payer.held() == (7 - 20) * PRICE + sum(brought)
     assert (payer.seen("swap.failed"), payer.seen("warning")) == (0, 0)
 
 
-def test_payments_go_on_while_it_lands(kept: Kept) -> None:
-    payer = kept()
-    kept.hold_swaps()
-    kept.pay(payer)
+def test_pays_from_the_float_while_a_top_up_lands(keeper: Keeper) -> None:
+    payer = keeper()
+    keeper.hold_swaps()
+    keeper.pay(payer)
     payer.told("swap.signed")
-    kept.pay(payer, 3)
+    keeper.pay(payer, 3)
     assert payer.seen("swap.confirmed") == 0
-    kept.let_go()
+    keeper.release_swaps()
     payer.told("swap.confirmed")
     assert payer.seen("swap.failed") == 0
     assert payer.held() > TO - BELOW
 
 
-def test_a_payment_that_lacks_the_token_waits_for_it(kept: Kept) -> None:
-    payer = kept("0.02")
-    kept.hold_swaps()
+def test_waits_for_a_top_up_when_a_payment_lacks_the_token(keeper: Keeper) -> None:
+    payer = keeper("0.02")
+    keeper.hold_swaps()
     payer.client.warm()
     payer.told("swap.signed")
-    kept.pay(payer, 2)
+    keeper.pay(payer, 2)
 
-    def let_go(event: Any) -> None:
+    def release_swaps(event: Any) -> None:
         if event.details["missing"] != "0":
-            kept.let_go()
+            keeper.release_swaps()
 
-    payer.client.on("balance.checked", let_go)
-    kept.pay(payer)
+    payer.client.on("balance.checked", release_swaps)
+    keeper.pay(payer)
     assert payer.signed.count("swap") == 1
 
 
-def test_what_it_counts_while_it_is_under_way_refuses_no_payment(kept: Kept) -> None:
-    payer = kept(policy={"max_per_day": "0.06"})
-    kept.hold_swaps()
-    kept.pay(payer)
+def test_refuses_no_payment_for_the_budget_of_an_unfinished_top_up(keeper: Keeper) -> None:
+    payer = keeper(policy={"max_per_day": "0.06"})
+    keeper.hold_swaps()
+    keeper.pay(payer)
     payer.told("swap.signed")
-    payer.client.on("payment.chosen", lambda _: kept.let_go())
-    kept.pay(payer)
+    payer.client.on("payment.chosen", lambda _: keeper.release_swaps())
+    keeper.pay(payer)
     assert float(payer.used) <= 0.06
 
 
-def test_its_approval_keeps_no_refusal_waiting(kept: Kept, sandbox: Sandbox) -> None:
+def test_refuses_a_payment_without_waiting_for_the_approval_of_a_top_up(
+    keeper: Keeper, sandbox: Sandbox
+) -> None:
     is_asked, may_answer = threading.Event(), threading.Event()
 
     def approve(plan: Any) -> bool:
@@ -123,8 +125,8 @@ def test_its_approval_keeps_no_refusal_waiting(kept: Kept, sandbox: Sandbox) -> 
         is_asked.set()
         return may_answer.wait(60)
 
-    payer = kept(policy={"max_per_day": "0.015", "approve": approve})
-    kept.pay(payer)
+    payer = keeper(policy={"max_per_day": "0.015", "approve": approve})
+    keeper.pay(payer)
     assert is_asked.wait(30)
     refused: list[str] = []
 
@@ -146,66 +148,66 @@ def test_its_approval_keeps_no_refusal_waiting(kept: Kept, sandbox: Sandbox) -> 
         ({"approve": lambda plan: plan.payment is not None}, "approval_refused"),
         ({}, "no_route"),
     ],
-    ids=lambda one: str(one)[:20],
+    ids=lambda value: str(value)[:20],
 )
-def test_one_that_fails_fails_no_payment(
-    policy: Any, code: str, sandbox: Sandbox, kept: Kept
+def test_pays_and_warns_when_a_top_up_fails(
+    policy: Any, code: str, sandbox: Sandbox, keeper: Keeper
 ) -> None:
     if code == "no_route":
         sandbox.call("aggregator.noRoute", "SOL", "USDC")
-    payer = kept(policy=policy)
-    kept.pay(payer)
+    payer = keeper(policy=policy)
+    keeper.pay(payer)
     payer.told("warning")
-    kept.pay(payer, 2)
-    (warning,) = (one.details["message"] for one in payer.events if one.type == "warning")
-    told = f"The top-up of USDC failed with {code}, and none is tried for 60 s."
-    assert warning.startswith(told)
+    keeper.pay(payer, 2)
+    (warning,) = (event.details["message"] for event in payer.events if event.type == "warning")
+    expected = f"The top-up of USDC failed with {code}, and none is tried for 60 s."
+    assert warning.startswith(expected)
     assert "swap" not in payer.signed
 
 
-def test_it_is_made_smaller_if_the_caps_have_no_more_room(sandbox: Sandbox, kept: Kept) -> None:
+def test_makes_a_smaller_top_up_near_a_cap(sandbox: Sandbox, keeper: Keeper) -> None:
     price = int(sandbox.mints["SOL"]["picoUsd"])
     limit = {"amount": str(TO * 1_000_000 // price // 3), "mint": "SOL", "per": "day"}
-    payer = kept(policy={"limits": [limit]})
-    kept.pay(payer)
+    payer = keeper(policy={"limits": [limit]})
+    keeper.pay(payer)
     payer.told("swap.confirmed")
     assert 4 * PRICE < payer.held() < TO
-    kept.pay(payer, 2)
+    keeper.pay(payer, 2)
 
 
-def test_it_is_asked_about_with_its_swap_alone(sandbox: Sandbox, kept: Kept) -> None:
+def test_shows_approve_only_the_swap_of_a_top_up(sandbox: Sandbox, keeper: Keeper) -> None:
     plans: list[Any] = []
 
     def approve(plan: Any) -> bool:
         plans.append(plan)
         return True
 
-    payer = kept(policy={"approve": approve})
-    kept.pay(payer)
+    payer = keeper(policy={"approve": approve})
+    keeper.pay(payer)
     payer.told("swap.confirmed")
     plan = plans[1]
     assert (plan.url, plan.method, plan.status) == (f"top-up:{sandbox.mint('USDC')}", "SWAP", 0)
     assert plan.payment is None and plan.swap is not None and plan.cost is not None
 
 
-def test_it_is_left_to_the_next_client(kept: Kept, tmp_path: Path) -> None:
+def test_leaves_an_unfinished_top_up_to_the_next_client(keeper: Keeper, tmp_path: Path) -> None:
     with file_journal(str(tmp_path / "payments.jsonl")) as journal:
-        payer = kept(journal=journal)
-        kept.hold_swaps()
-        kept.pay(payer)
+        payer = keeper(journal=journal)
+        keeper.hold_swaps()
+        keeper.pay(payer)
         payer.told("swap.signed")
         payer.client.close()
-        kept.let_go()
-        other = kept(journal=journal, wallet=payer.wallet)
-        other.client.resume()
-        kept.pay(other, 2)
+        keeper.release_swaps()
+        next_payer = keeper(journal=journal, wallet=payer.wallet)
+        next_payer.client.resume()
+        keeper.pay(next_payer, 2)
         until("the float is there", lambda: payer.held() > TO - BELOW)
-        kept.pay(other, 2)
-        other.client.close()
-    assert [*payer.signed, *other.signed].count("swap") == 1
+        keeper.pay(next_payer, 2)
+        next_payer.client.close()
+    assert [*payer.signed, *next_payer.signed].count("swap") == 1
 
 
-async def test_it_is_made_on_an_event_loop_too(sandbox: Sandbox) -> None:
+async def test_tops_up_on_an_event_loop(sandbox: Sandbox) -> None:
     wallet = sandbox.wallet(SOL="1", USDC="0.01")
     options = sandbox.options(wallet, auto_swap=True, policy={"top_up": TOP_UP})
     async with AsyncClient(**options) as client:
@@ -224,7 +226,7 @@ async def test_it_is_made_on_an_event_loop_too(sandbox: Sandbox) -> None:
     ],
     ids=str,
 )
-def test_a_wrong_one_is_refused(
+def test_refuses_a_wrong_top_up_option(
     change: Any, option: str, sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     policy = {"top_up": {**TOP_UP, **change}}
@@ -235,18 +237,18 @@ def test_a_wrong_one_is_refused(
     assert error.details["option"] == "policy.top_up"
 
 
-def test_a_venue_has_to_bring_all_that_was_agreed(sandbox: Sandbox, kept: Kept) -> None:
-    """Though payments may leave that much while the swap lands."""
-    payer = kept()
+def test_refuses_a_top_up_that_brings_less_than_agreed(sandbox: Sandbox, keeper: Keeper) -> None:
+    """The difference is as small as payments that may leave while the swap lands."""
+    payer = keeper()
     sandbox.call("venue", {"modes": [UNDERPAY], "amount": str(3 * PRICE)})
-    kept.pay(payer)
+    keeper.pay(payer)
     payer.told("warning")
-    (warning,) = (one.details["message"] for one in payer.events if one.type == "warning")
+    (warning,) = (event.details["message"] for event in payer.events if event.type == "warning")
     assert "failed with unsafe_swap" in warning
     assert payer.held() == 4 * PRICE
 
 
-# A loop that is closed in the middle leaves the connections of its client to the garbage.
+# A loop that closes during a call leaves the connections of its client to garbage collection.
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.usefixtures("garbage")
@@ -254,10 +256,10 @@ def test_a_venue_has_to_bring_all_that_was_agreed(sandbox: Sandbox, kept: Kept) 
     ("kind", "is_same_journal"),
     [("memory", True), ("file", True), ("file", False), ("Postgres", True), ("Postgres", False)],
 )
-def test_payments_do_not_wait_for_one_whose_event_loop_has_ended(
-    kind: str, is_same_journal: bool, sandbox: Sandbox, kept: Kept, tmp_path: Path
+def test_pays_without_waiting_for_a_top_up_of_an_ended_event_loop(
+    kind: str, is_same_journal: bool, sandbox: Sandbox, keeper: Keeper, tmp_path: Path
 ) -> None:
-    """Though its client is still referred to: it held the lock of swaps for 15 minutes."""
+    """The client of the loop still exists, and must not keep the lock of swaps."""
     place: dict[str, Any] = {"file": {"path": str(tmp_path / "journal")}}.get(kind, {})
     if kind == "Postgres":
         place = {"connectionString": sandbox.call("createDatabase")}
@@ -270,7 +272,7 @@ def test_payments_do_not_wait_for_one_whose_event_loop_has_ended(
         **({} if journal is None else {"journal": journal}),
     )
     client, url = AsyncClient(**options), f"{sandbox.api_url}/usdc"
-    kept.hold_swaps()
+    keeper.hold_swaps()
 
     async def pay_once() -> None:
         is_signed = asyncio.Event()
@@ -279,7 +281,7 @@ def test_payments_do_not_wait_for_one_whose_event_loop_has_ended(
         await is_signed.wait()
 
     asyncio.run(pay_once())
-    kept.let_go()
+    keeper.release_swaps()
     other = journal if is_same_journal else journal_of(place)
     if other is not None:
         options["journal"] = other
@@ -293,6 +295,6 @@ def test_payments_do_not_wait_for_one_whose_event_loop_has_ended(
     paying.start()
     paying.join(30)
     assert answers == [200, 200, 200]
-    for one in {journal, other}:
-        if one is not None:
-            one.close()
+    for opened in {journal, other}:
+        if opened is not None:
+            opened.close()

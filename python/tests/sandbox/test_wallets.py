@@ -1,4 +1,4 @@
-"""Wallets that sign transactions, and may add instructions that only check balances."""
+"""Wallets that sign whole transactions, and may add instructions that only check balances."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ Change = Callable[[MessageV0], MessageV0]
 
 
 def with_guard(message: MessageV0, at: int | None = None, data: bytes = GUARD) -> MessageV0:
-    """Puts a guard on the wallet at a place, by default the last."""
+    """Inserts a guard of the wallet at a position, by default at the end."""
     keys, header = list(message.account_keys), message.header
     fresh = [] if LIGHTHOUSE in keys else [LIGHTHOUSE]
     all_keys = keys + fresh
 
     def shifted(index: int) -> int:
-        # Places in lookup tables count on after the message's own accounts.
+        # Indexes of lookup tables follow the static accounts, so they shift.
         return index if index < len(keys) else index + len(fresh)
 
     instructions = [
         CompiledInstruction(
-            shifted(one.program_id_index), one.data, bytes(map(shifted, one.accounts))
+            shifted(item.program_id_index), item.data, bytes(map(shifted, item.accounts))
         )
-        for one in message.instructions
+        for item in message.instructions
     ]
     wallet = header.num_required_signatures - 1
     guard = CompiledInstruction(all_keys.index(LIGHTHOUSE), data, bytes((wallet,)))
@@ -60,7 +60,7 @@ def with_guard(message: MessageV0, at: int | None = None, data: bytes = GUARD) -
 
 
 class ChangingWallet:
-    """A wallet that changes what it is given before it signs."""
+    """A wallet that changes a message before it signs."""
 
     def __init__(self, wallet: Wallet, change: Change) -> None:
         self.address = wallet.address
@@ -70,23 +70,23 @@ class ChangingWallet:
 
     def sign_transaction(self, transaction: bytes, intent: Any) -> bytes:
         self.intents.append(intent["kind"])
-        given = VersionedTransaction.from_bytes(transaction)
-        assert isinstance(given.message, MessageV0)
-        message = self._change(given.message)
+        unsigned = VersionedTransaction.from_bytes(transaction)
+        assert isinstance(unsigned.message, MessageV0)
+        message = self._change(unsigned.message)
         slots = [Signature.default()] * message.header.num_required_signatures
         slots[-1] = self._pair.sign_message(to_bytes_versioned(message))
         return bytes(VersionedTransaction.populate(message, slots))
 
 
 def programs_of(sandbox: Sandbox, signature: str) -> Sequence[str]:
-    """What a landed transaction calls."""
+    """Returns the programs that a landed transaction calls."""
     options = {"encoding": "json", "maxSupportedTransactionVersion": 0, "commitment": "confirmed"}
-    asked = {"jsonrpc": "2.0", "id": 1, "method": "getTransaction", "params": [signature, options]}
-    message = httpx.post(sandbox.rpc_url, json=asked).json()["result"]["transaction"]["message"]
-    return [message["accountKeys"][one["programIdIndex"]] for one in message["instructions"]]
+    call = {"jsonrpc": "2.0", "id": 1, "method": "getTransaction", "params": [signature, options]}
+    message = httpx.post(sandbox.rpc_url, json=call).json()["result"]["transaction"]["message"]
+    return [message["accountKeys"][item["programIdIndex"]] for item in message["instructions"]]
 
 
-def test_guards_in_a_payment_and_its_swap_land_with_them(
+def test_lands_the_guards_of_a_wallet_in_a_payment_and_its_swap(
     sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     sandbox.call("deployLighthouse")
@@ -103,7 +103,7 @@ def test_guards_in_a_payment_and_its_swap_land_with_them(
     assert payer.client.spent()[0].used != "0"
 
 
-async def test_a_wallet_that_changes_nothing_pays_on_a_loop(sandbox: Sandbox) -> None:
+async def test_pays_on_an_event_loop_with_a_wallet_that_changes_nothing(sandbox: Sandbox) -> None:
     wallet = sandbox.wallet(USDC="1")
     signer = ChangingWallet(wallet, lambda message: message)
     options = sandbox.options(wallet, wallet_secret_key=None, signer=signer)
@@ -128,11 +128,11 @@ def with_other_blockhash(message: MessageV0) -> MessageV0:
         (with_other_blockhash, "wallet_blockhash"),
         (lambda message: with_guard(message, None, b"\x01\x00\xff"), "wallet_memory_close"),
         (lambda message: with_guard(message, None, b"\x05\x03"), "wallet_guard_log"),
-        # Facilitators look for the transfer in third place.
+        # Facilitators expect the transfer as the third instruction.
         (lambda message: with_guard(message, 2), "wallet_form"),
     ],
 )
-def test_any_other_change_is_refused_and_costs_nothing(
+def test_refuses_any_other_change_of_a_wallet_at_no_cost(
     change: Change, rule: str, sandbox: Sandbox, make_payer: MakePayer
 ) -> None:
     wallet = sandbox.wallet(USDC="1")
@@ -141,10 +141,12 @@ def test_any_other_change_is_refused_and_costs_nothing(
     error = failure_of(lambda: payer.client.get(f"{sandbox.api_url}/usdc"), "signing_failed")
     assert (error.funds, error.details["rule"]) == ("untouched", rule)
     assert payer.held() == 1_000_000
-    until("its budget is free", lambda: payer.used == "0")
+    until("the budget is free", lambda: payer.used == "0")
 
 
-def test_what_is_no_transaction_is_refused(sandbox: Sandbox, make_payer: MakePayer) -> None:
+def test_refuses_a_signed_value_that_is_no_transaction(
+    sandbox: Sandbox, make_payer: MakePayer
+) -> None:
     class Broken:
         def __init__(self, address: str) -> None:
             self.address = address

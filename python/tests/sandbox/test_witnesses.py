@@ -1,4 +1,4 @@
-"""What nodes have to agree on before a payment counts as one that never landed."""
+"""The evidence of nodes that a client needs before it treats a payment as never landed."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ HELD = 1_000_000
 
 
 class Hiding(Proxy):
-    """A node that tells nothing of some transactions; nor of what they took, if it is told so."""
+    """A node that hides some transactions, and optionally the balance change of a payment."""
 
     def __init__(self, upstream: str) -> None:
         super().__init__(upstream)
         self.hidden: set[str] = set()
         self.hides_balance = False
-        # What else it answers by method, of the parameters and what is true.
-        self.others: Mapping[str, Callable[[Any, Any], Any]] = {}
+        # Further changed results by method: functions of the parameters and the honest result.
+        self.changes: Mapping[str, Callable[[Any, Any], Any]] = {}
         self.lies["/"] = self._lie
 
     def _lie(self, answer: Any, seen: Seen) -> Any:
-        asked, result = json.loads(seen.body), answer.get("result")
-        method, params = asked["method"], asked.get("params", [])
+        call, result = json.loads(seen.body), answer.get("result")
+        method, params = call["method"], call.get("params", [])
         if method == "getSignaturesForAddress":
-            answer["result"] = [one for one in result if one["signature"] not in self.hidden]
+            answer["result"] = [entry for entry in result if entry["signature"] not in self.hidden]
         elif method == "getTransaction" and params[0] in self.hidden:
             answer["result"] = None
         elif method == "getSignatureStatuses":
             known = zip(params[0], result["value"])
-            result["value"] = [None if id_ in self.hidden else one for id_, one in known]
+            result["value"] = [None if id_ in self.hidden else status for id_, status in known]
         elif method == "getMultipleAccounts" and self.hides_balance:
             for account in result["value"]:
                 raw = base64.b64decode(account["data"][0] if account else "")
                 if raw[64:72] == (HELD - PRICE).to_bytes(8, "little"):
                     raw = raw[:64] + HELD.to_bytes(8, "little") + raw[72:]
                     account["data"][0] = base64.b64encode(raw).decode()
-        if method in self.others:
-            answer["result"] = self.others[method](params, answer["result"])
+        if method in self.changes:
+            answer["result"] = self.changes[method](params, answer["result"])
         return answer
 
 
@@ -56,14 +56,14 @@ def hiding(sandbox: Sandbox) -> Iterator[Hiding]:
     proxy.close()
 
 
-def lost(
+def lose_payment(
     payer: Payer,
     hiding: Hiding,
     sandbox: Sandbox,
     make_seller: MakeSeller,
-    others: Mapping[str, Callable[[Any, Any], Any]] = {},
+    changes: Mapping[str, Callable[[Any, Any], Any]] = {},
 ) -> tuple[str, dict[str, Any]]:
-    """Pays a seller that cuts the line, and lets the payment expire."""
+    """Pays a seller that settles and cuts the connection, and lets the payment expire."""
 
     def answer(seen: Seen) -> Reply | None:
         if not seen.is_paid:
@@ -73,27 +73,27 @@ def lost(
 
     url = make_seller(answer).url
     error = failure_of(lambda: payer.client.post(url), "payment_uncertain")
-    hiding.others = others
+    hiding.changes = changes
     sandbox.call("node.warp")
     return url, dict(error.details)
 
 
-def told_again(payer: Payer, url: str, code: str) -> object:
-    """The payment that a repeated call is told of."""
+def signature_of_repeat(payer: Payer, url: str, code: str) -> object:
+    """Returns the signature of the earlier payment in the error of a repeated call."""
     return failure_of(lambda: payer.client.post(url), code).details["payer_signature"]
 
 
-def test_a_history_without_it_is_not_enough(
+def test_keeps_a_payment_uncertain_when_only_the_history_lacks_it(
     sandbox: Sandbox, hiding: Hiding, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     payer = make_payer(USDC="1", rpc_url=hiding.url)
-    url, details = lost(payer, hiding, sandbox, make_seller)
-    assert told_again(payer, url, "payment_uncertain") == details["payer_signature"]
+    url, details = lose_payment(payer, hiding, sandbox, make_seller)
+    assert signature_of_repeat(payer, url, "payment_uncertain") == details["payer_signature"]
     assert (payer.signed, payer.held(), payer.used) == (["payment"], HELD - PRICE, "0.01")
 
 
 @pytest.mark.parametrize("is_first", [True, False])
-def test_one_node_is_not_enough_if_there_are_two(
+def test_finds_a_settled_payment_when_one_of_two_nodes_hides_it(
     is_first: bool,
     sandbox: Sandbox,
     hiding: Hiding,
@@ -103,18 +103,18 @@ def test_one_node_is_not_enough_if_there_are_two(
     hiding.hides_balance = True
     nodes = [hiding.url, sandbox.rpc_url]
     payer = make_payer(USDC="1", rpc_url=nodes if is_first else nodes[::-1])
-    url, details = lost(payer, hiding, sandbox, make_seller)
-    assert told_again(payer, url, "already_spent") == details["payer_signature"]
+    url, details = lose_payment(payer, hiding, sandbox, make_seller)
+    assert signature_of_repeat(payer, url, "already_spent") == details["payer_signature"]
     assert (payer.signed, payer.held(), payer.used) == (["payment"], HELD - PRICE, "0.01")
 
 
-def test_one_node_is_believed_if_it_is_the_only_one(
+def test_trusts_the_only_node_when_it_hides_a_payment_consistently(
     sandbox: Sandbox, hiding: Hiding, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
-    """What the tests above would miss, if its lies did not fit each other."""
+    """Proves that the node of the tests above hides payments consistently."""
     hiding.hides_balance = True
     payer = make_payer(USDC="1", rpc_url=hiding.url)
-    url, _ = lost(payer, hiding, sandbox, make_seller)
+    url, _ = lose_payment(payer, hiding, sandbox, make_seller)
     failure_of(lambda: payer.client.post(url), "payment_uncertain")
     assert payer.signed == ["payment"] * 2
 
@@ -124,16 +124,18 @@ USDC = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
 
 
 DOUBTS: dict[str, Mapping[str, Callable[[Any, Any], Any]]] = {
-    "its history begins later": {"getFirstAvailableBlock": lambda _, true: true + 10**9},
-    "it is behind the blockhash": {"getEpochInfo": lambda _, true: {**true, "absoluteSlot": 1}},
-    "its index of busy addresses is empty": {
+    "the history begins later": {"getFirstAvailableBlock": lambda _, true: true + 10**9},
+    "the node is behind the blockhash": {
+        "getEpochInfo": lambda _, true: {**true, "absoluteSlot": 1}
+    },
+    "the index of busy addresses is empty": {
         "getSignaturesForAddress": lambda params, true: [] if params[0] in (VOTES, USDC) else true
     },
 }
 
 
 @pytest.mark.parametrize("doubt", list(DOUBTS))
-def test_a_node_is_not_believed_if(
+def test_distrusts_a_node_if(
     doubt: str,
     sandbox: Sandbox,
     hiding: Hiding,
@@ -142,6 +144,6 @@ def test_a_node_is_not_believed_if(
 ) -> None:
     hiding.hides_balance = True
     payer = make_payer(USDC="1", rpc_url=hiding.url)
-    url, details = lost(payer, hiding, sandbox, make_seller, DOUBTS[doubt])
-    assert told_again(payer, url, "payment_uncertain") == details["payer_signature"]
+    url, details = lose_payment(payer, hiding, sandbox, make_seller, DOUBTS[doubt])
+    assert signature_of_repeat(payer, url, "payment_uncertain") == details["payer_signature"]
     assert payer.signed == ["payment"]

@@ -31,7 +31,7 @@ def still_node(sandbox: Sandbox) -> Iterator[Proxy]:
     proxy.close()
 
 
-def test_equal_payments_in_a_row_wrap_sol_in_a_transaction_each(
+def test_wraps_sol_in_a_new_transaction_for_each_of_several_equal_payments(
     sandbox: Sandbox, still_node: Proxy, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
     wanted = offer(sandbox, "SOL", amount="4000000")

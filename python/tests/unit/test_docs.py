@@ -1,4 +1,4 @@
-"""The code in the guide and in README, as its reader would type it."""
+"""The Python code blocks of the guide and of README, as a reader types them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ..spec import ROOT
 
-# What the pages leave to their reader.
-AROUND = """
+# Declarations that the pages leave to the reader.
+DECLARED = """
 from __future__ import annotations
 from exact_change import Client
 secret_key: str
@@ -21,15 +21,16 @@ transaction: str
 """
 
 
-def test_each_block_holds_types_and_names_that_there_are(tmp_path: Path) -> None:
+def test_type_checks_each_code_block_of_the_pages(tmp_path: Path) -> None:
     pages = [ROOT / "docs" / "python.md", ROOT / "python" / "README.md"]
     texts = [page.read_text("utf-8") for page in pages]
-    blocks = [one for text in texts for one in re.findall(r"^```py\n(.*?)^```$", text, re.M | re.S)]
+    pattern = re.compile(r"^```py\n(.*?)^```$", re.M | re.S)
+    blocks = [block for text in texts for block in pattern.findall(text)]
     assert len(blocks) >= 6
     files = [str(tmp_path / f"block_{index}.py") for index in range(len(blocks))]
     for file, block in zip(files, blocks):
-        Path(file).write_text(AROUND + block, "utf-8")
-    # As the gates run it: what they have read of the package is in their cache.
+        Path(file).write_text(DECLARED + block, "utf-8")
+    # Run mypy as the gates do, because their cache then holds the package already.
     checked = subprocess.run(
         [sys.executable, "-m", "mypy", *files],
         cwd=ROOT / "python",

@@ -1,4 +1,4 @@
-"""What is there is held, whatever becomes of what is known of it between two looks."""
+"""Holds of a payment, while the known balance ages or is forgotten between two reads."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ WALLET = "9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM"
 USDC = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
 PROGRAM = TOKEN_PROGRAMS[0]
 SOURCE = associated_token_address(WALLET, USDC, PROGRAM)
-HELD = 1_000
+BALANCE = 1_000
 NOW = 10**12
 
 
 def wallet_at(now: Callable[[], int]) -> Any:
-    """The parts of a context that a hold needs, of a wallet that has a thousand."""
+    """Returns the parts of a context that a hold needs; the wallet has 1,000 base units."""
     data = bytearray(165)
     data[0:32] = address_bytes(USDC)
     data[32:64] = address_bytes(WALLET)
-    data[64:72] = HELD.to_bytes(8, "little")
+    data[64:72] = BALANCE.to_bytes(8, "little")
     data[108] = 1
     account = Account(PROGRAM, 2_039_280, bytes(data), False)
 
@@ -59,8 +59,8 @@ def wallet_at(now: Callable[[], int]) -> Any:
     )
 
 
-def hold(context: Any, amount: int = HELD) -> HeldFunds:
-    """Funds a payment that is not held yet."""
+def hold(context: Any, amount: int = BALANCE) -> HeldFunds:
+    """Funds a payment that has no hold yet."""
 
     def emit(*_args: Any, **_fields: Any) -> Any:
         yield from ()
@@ -75,8 +75,8 @@ def hold(context: Any, amount: int = HELD) -> HeldFunds:
 
 
 @pytest.mark.parametrize("seconds", range(1, 13))
-def test_what_is_there_is_held_however_old_it_grows_between_two_looks(seconds: int) -> None:
-    """A balance is taken for true for 30 s."""
+def test_holds_the_whole_balance_at_any_age_of_its_reading(seconds: int) -> None:
+    """The ledger trusts a balance for 30 s."""
     for age in range(32):
         time = NOW
 
@@ -86,20 +86,20 @@ def test_what_is_there_is_held_however_old_it_grows_between_two_looks(seconds: i
             return time
 
         context = wallet_at(now)
-        threads.run(context.ledger.see(SOURCE, HELD, NOW - age * 1_000, 1))
+        threads.run(context.ledger.see(SOURCE, BALANCE, NOW - age * 1_000, 1))
         held = hold(context)
         assert held.before is not None
-        assert held.before.amount == HELD
+        assert held.before.amount == BALANCE
 
 
-def test_what_is_there_is_held_also_if_another_call_forgets_what_is_known_of_it() -> None:
-    looks = 0
+def test_holds_the_whole_balance_when_another_call_forgets_the_account() -> None:
+    reads = 0
 
     def now() -> int:
-        nonlocal looks
-        looks += 1
-        if looks % 2 == 0 and looks < 6:
-            # A ledger in memory waits for nothing.
+        nonlocal reads
+        reads += 1
+        if reads % 2 == 0 and reads < 6:
+            # A ledger in memory never waits, so its steps yield nothing.
             assert list(context.ledger.forget(SOURCE)) == []
         return NOW
 
@@ -107,7 +107,7 @@ def test_what_is_there_is_held_also_if_another_call_forgets_what_is_known_of_it(
     assert hold(context).before is not None
 
 
-def test_more_than_is_there_is_not_held() -> None:
+def test_rejects_with_insufficient_funds_when_the_amount_exceeds_the_balance() -> None:
     with pytest.raises(ExactChangeError) as failed:
-        hold(wallet_at(lambda: NOW), HELD + 1)
+        hold(wallet_at(lambda: NOW), BALANCE + 1)
     assert failed.value.code == "insufficient_funds"

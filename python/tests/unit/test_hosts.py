@@ -1,4 +1,4 @@
-"""Where steps run: nothing goes on where an event loop was closed."""
+"""Hosts that run steps, after their event loop was closed."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ async def _host() -> LoopHost:
     return loop_host()
 
 
-def test_a_call_that_is_collected_after_its_loop_was_closed_goes_on_no_more() -> None:
+def test_runs_no_further_step_when_a_call_is_collected_after_its_loop_closed() -> None:
     tried: list[int] = []
 
     def steps(signal: Signal) -> Steps[None]:
-        # What is followed in the background tries again after any failure.
+        # A background job tries again after any failure.
         while len(tried) < 3:
             tried.append(len(tried))
             yield from quiet(sleep(10_000, signal))
@@ -31,25 +31,25 @@ def test_a_call_that_is_collected_after_its_loop_was_closed_goes_on_no_more() ->
     loop = asyncio.new_event_loop()
     host = loop.run_until_complete(_host())
     call = host.run(steps(signal), signal)
-    # As a task begins it.
+    # A task of asyncio starts its coroutine the same way.
     call.send(None)
     loop.close()
     call.close()
     assert tried == [0]
 
 
-def test_a_loop_that_is_closed_while_another_thread_answers_fails_nothing_there(
+def test_raises_nothing_in_another_thread_when_the_loop_closes_before_its_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     loop = asyncio.new_event_loop()
     host = loop.run_until_complete(_host())
-    soon = loop.call_soon_threadsafe
+    schedule = loop.call_soon_threadsafe
 
-    def too_late(*given: Any) -> Any:
+    def close_and_schedule(*args: Any) -> Any:
         loop.close()
-        return soon(*given)
+        return schedule(*args)
 
-    monkeypatch.setattr(loop, "call_soon_threadsafe", too_late)
+    monkeypatch.setattr(loop, "call_soon_threadsafe", close_and_schedule)
     failed: list[BaseException] = []
 
     def answer() -> None:

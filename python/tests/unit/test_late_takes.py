@@ -1,4 +1,7 @@
-"""What lands in a slow journal after its attempt was given up holds no tokens, and no budget."""
+"""Holds and reservations that a slow journal writes after their attempt was given up.
+
+They must keep neither tokens nor budget.
+"""
 
 from __future__ import annotations
 
@@ -26,35 +29,35 @@ ACCOUNT = "account"
 
 
 class Gate:
-    """What waits here lands when it is let."""
+    """Blocks a write until the test lets it land."""
 
     def __init__(self) -> None:
-        self._comes = threading.Event()
-        self._opens = threading.Event()
+        self._reached = threading.Event()
+        self._opened = threading.Event()
 
     def wait(self) -> Steps[None]:
-        """Waits."""
+        """Waits until the gate opens."""
 
         def wait() -> None:
-            self._comes.set()
-            self._opens.wait(20)
+            self._reached.set()
+            self._opened.wait(20)
 
         yield from call(wait)
 
-    def taking(self, steps: Steps[Any]) -> Task[Any]:
-        """Starts steps that come to wait here."""
+    def start(self, steps: Steps[Any]) -> Task[Any]:
+        """Starts steps and returns when they wait at the gate."""
         task = begin(threads, steps)
-        assert self._comes.wait(20)
+        assert self._reached.wait(20)
         return task
 
-    def land(self, taking: Task[Any]) -> None:
-        """Lets all of it land."""
-        self._opens.set()
-        until("it lands", lambda: taking.is_settled)
+    def land(self, task: Task[Any]) -> None:
+        """Opens the gate and waits until the task has ended."""
+        self._opened.set()
+        until("it lands", lambda: task.is_settled)
 
 
 class SlowBalances(MemoryBalances):
-    """Holds are slow."""
+    """Balances with slow holds."""
 
     def __init__(self, gate: Gate) -> None:
         super().__init__()
@@ -68,7 +71,7 @@ class SlowBalances(MemoryBalances):
 
 
 class SlowJournal(AlongMemory):
-    """So are reservations."""
+    """A journal with slow reservations."""
 
     gate: Gate
 
@@ -80,49 +83,49 @@ class SlowJournal(AlongMemory):
 
 
 class Slow:
-    """A journal of both, as a client has it."""
+    """A slow journal and slow balances behind the time limits of a client."""
 
     def __init__(self) -> None:
         self.gate = Gate()
         self.inner = MemoryCoordination({})
         self.inner.ledger.store = SlowBalances(self.gate)
-        self.given = SlowJournal(MemoryJournal(), self.inner)
-        self.given.gate = self.gate
-        given: Any = self.given
-        self.journal, self.shared = timed_journal(given, self.inner, 60_000, {})
+        self.slow_journal = SlowJournal(MemoryJournal(), self.inner)
+        self.slow_journal.gate = self.gate
+        untimed: Any = self.slow_journal
+        self.journal, self.shared = timed_journal(untimed, self.inner, 60_000, {})
 
 
 @pytest.mark.parametrize("way", ["journal.release", "journal.put", "ledger.release"])
-def test_a_hold_that_lands_late_holds_no_tokens(way: str) -> None:
-    slow, one = Slow(), attempt("one")
+def test_frees_the_tokens_of_a_hold_that_lands_after_its_attempt_ended(way: str) -> None:
+    slow, reserved = Slow(), attempt("one")
     threads.run(slow.inner.ledger.see(ACCOUNT, 5, 1))
-    threads.run(AlongMemory.reserve(slow.given, one, []))
-    taking = slow.gate.taking(slow.shared.ledger.hold(ACCOUNT, "one", 5))
+    threads.run(AlongMemory.reserve(slow.slow_journal, reserved, []))
+    task = slow.gate.start(slow.shared.ledger.hold(ACCOUNT, "one", 5))
     if way == "journal.release":
         threads.run(slow.shared.ledger.release(ACCOUNT, "one"))
         threads.run(slow.journal.release("one", Along(free=[ACCOUNT])))
     elif way == "journal.put":
-        over = attempt("one", state="abandoned")
-        threads.run(slow.journal.put(over, Along(free=[ACCOUNT])))
+        abandoned = attempt("one", state="abandoned")
+        threads.run(slow.journal.put(abandoned, Along(free=[ACCOUNT])))
     else:
         threads.run(slow.shared.ledger.release(ACCOUNT, "one"))
-    slow.gate.land(taking)
+    slow.gate.land(task)
     until("nothing is held", lambda: threads.run(slow.inner.ledger.held(ACCOUNT)) == 0, 3)
 
 
-def test_a_reservation_that_lands_late_is_neither_on_record_nor_claimed() -> None:
-    slow, one = Slow(), attempt("one")
-    taking = slow.gate.taking(slow.journal.reserve(one, [], Along(claim=["one"])))
+def test_removes_record_and_claim_of_a_reservation_that_lands_after_its_release() -> None:
+    slow, reserved = Slow(), attempt("one")
+    task = slow.gate.start(slow.journal.reserve(reserved, [], Along(claim=["one"])))
     threads.run(slow.journal.release("one", Along(drop=["one"])))
-    slow.gate.land(taking)
-    journal: Any = slow.given
+    slow.gate.land(task)
+    journal: Any = slow.slow_journal
     until("it is off record", lambda: threads.run(journal.attempts(OWNER)) == [], 3)
     assert threads.run(slow.inner.claims.live(["one"])) == set()
 
 
-def test_one_that_may_stay_on_record_does_not_stay_claimed() -> None:
-    slow, one = Slow(), attempt("one")
-    taking = slow.gate.taking(slow.journal.reserve(one, [], Along(claim=["one"])))
+def test_drops_the_claim_of_a_reservation_that_lands_after_only_its_claim_was_dropped() -> None:
+    slow, reserved = Slow(), attempt("one")
+    task = slow.gate.start(slow.journal.reserve(reserved, [], Along(claim=["one"])))
     threads.run(slow.shared.claims.drop(["one"]))
-    slow.gate.land(taking)
+    slow.gate.land(task)
     until("it is let go", lambda: not threads.run(slow.inner.claims.live(["one"])), 3)

@@ -1,4 +1,4 @@
-"""What is loaded with a first call blocks no event loop."""
+"""Modules that load with the first call must not block an event loop."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ print(*(name for name, is_main in loaded.items() if is_main))
 """
 
 
-def test_the_thread_of_an_event_loop_loads_nothing_with_a_first_call() -> None:
+def test_loads_nothing_in_the_thread_of_the_event_loop_with_a_first_call() -> None:
     done = subprocess.run(
         [sys.executable, "-c", LOADS], capture_output=True, text=True, check=True, timeout=60
     )

@@ -1,4 +1,4 @@
-"""What is no amount, and what is no option, is refused when the client is made."""
+"""Invalid amounts and options, which the constructor of a client refuses."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from exact_change._base.amounts import (
 )
 
 KEY = str(Keypair.from_seed(bytes(32)))
-NO_AMOUNTS: list[Any] = [
+INVALID_AMOUNTS: list[Any] = [
     *(float("nan"), float("inf"), 1.0, True, False, Decimal(1), b"1", None, [], -1, U64_MAX + 1),
     *("", " 1", "1 ", "1\n", "+1", "-1", "01", "1_000", "1e3", "0x1", "1.0", "\u0661", "\uff11"),
     *("NaN", "1,000", str(U64_MAX + 1), "9" * 5_000),
 ]
 
 
-@pytest.mark.parametrize("value", NO_AMOUNTS, ids=lambda one: repr(one)[:20])
-def test_it_is_no_amount(value: Any) -> None:
+@pytest.mark.parametrize("value", INVALID_AMOUNTS, ids=lambda value: repr(value)[:20])
+def test_refuses_a_value_that_is_no_amount(value: Any) -> None:
     assert to_amount(value) is None
     with pytest.raises(ConfigError) as caught:
         Client(wallet_secret_key=KEY, policy={"max_amount": {"USDC": value}})
@@ -37,21 +37,21 @@ def test_it_is_no_amount(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [one for one in NO_AMOUNTS if one not in (None, "1.0", str(U64_MAX + 1))]
+    "value", [amount for amount in INVALID_AMOUNTS if amount not in (None, "1.0", str(U64_MAX + 1))]
 )
-def test_it_is_no_dollars(value: Any) -> None:
+def test_refuses_a_value_that_is_no_dollar_amount(value: Any) -> None:
     with pytest.raises(ConfigError):
         Client(wallet_secret_key=KEY, policy={"max_per_payment": value})
 
 
 @given(st.integers(0, U64_MAX), st.integers(0, 18))
-def test_amounts_are_read_as_they_are_written(amount: int, decimals: int) -> None:
+def test_reads_back_every_amount_that_it_writes(amount: int, decimals: int) -> None:
     assert parse_amount(str(amount)) == to_amount(amount) == amount
     assert parse_ui_amount(format_ui_amount(amount, decimals), decimals) == amount
 
 
 @given(st.text())
-def test_any_text_is_an_amount_in_one_spelling_or_none(text: str) -> None:
+def test_reads_an_amount_only_in_its_one_spelling(text: str) -> None:
     amount = parse_amount(text)
     assert amount is None or str(amount) == text
 
@@ -72,7 +72,7 @@ def test_any_text_is_an_amount_in_one_spelling_or_none(text: str) -> None:
         ({"http_transport": httpx.AsyncHTTPTransport()}, "that has handle_request"),
     ],
 )
-def test_a_wrong_option_is_named(options: dict[str, Any], says: str) -> None:
+def test_names_the_wrong_option_in_the_error(options: dict[str, Any], says: str) -> None:
     with pytest.raises(ConfigError) as caught:
         Client(wallet_secret_key=KEY, **options)
     assert caught.value.code == "invalid_option" and says in str(caught.value)

@@ -1,4 +1,4 @@
-"""Whatever a stranger sends, a parser gives a value, a typed error or None, and nothing else."""
+"""Parsers return a value, a typed error or None for any input of a stranger, and nothing else."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from exact_change._x402.types import Offer
 from ..spec import data, of, vectors
 
 WALLET = "9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin"
-# JSON as strangers write it, and values that are nearly right.
+# Any JSON of a stranger, with values that are almost valid.
 SCALARS = st.one_of(
     st.none(),
     st.booleans(),
@@ -72,7 +72,7 @@ ENVELOPES = st.fixed_dictionaries(
 REFUSALS = ("unsupported_network", "unsupported_offer", "malformed_payment_required")
 
 
-def terms_of(headers: Any, body: Any) -> None:
+def read_or_refuse(headers: Any, body: Any) -> None:
     try:
         terms = parse_payment_required(headers=headers, body=body)
     except ExactChangeError as error:
@@ -80,53 +80,54 @@ def terms_of(headers: Any, body: Any) -> None:
         return
     if terms is None:
         return
-    for one in judge_offers(terms, SOLANA_MAINNET, WALLET).readings:
-        if isinstance(one, Offer):
-            assert 0 < one.amount < 2**64 and is_address(one.mint) and is_address(one.pay_to)
+    for reading in judge_offers(terms, SOLANA_MAINNET, WALLET).readings:
+        if isinstance(reading, Offer):
+            assert 0 < reading.amount < 2**64
+            assert is_address(reading.mint) and is_address(reading.pay_to)
         else:
-            assert one.refusal.code in REFUSALS
+            assert reading.refusal.code in REFUSALS
 
 
 @given(ENVELOPES, st.booleans())
-def test_terms_are_read_or_refused(envelope: Any, in_header: bool) -> None:
+def test_reads_or_refuses_generated_terms(envelope: Any, in_header: bool) -> None:
     text = stringify(envelope)
     if in_header:
         encoded = base64.b64encode(text.encode("utf-8", "surrogatepass")).decode()
-        terms_of({"PAYMENT-REQUIRED": encoded}, None)
+        read_or_refuse({"PAYMENT-REQUIRED": encoded}, None)
     else:
-        terms_of({}, text)
+        read_or_refuse({}, text)
 
 
 @given(st.text(), st.text())
 @example("e30=", "{" * 2_000)
 @example("", "[" * 100_000)
-def test_any_text_is_terms_or_none_or_refused(header: str, body: str) -> None:
-    terms_of({"payment-required": header, "x-payment-required": header}, body)
+def test_reads_any_text_as_terms_or_as_none_or_refuses_it(header: str, body: str) -> None:
+    read_or_refuse({"payment-required": header, "x-payment-required": header}, body)
 
 
 @given(st.text(), st.one_of(st.none(), st.text()))
-def test_the_words_of_a_seller_are_read_or_left(header: str, reason: str | None) -> None:
+def test_reads_or_ignores_any_settlement_header(header: str, reason: str | None) -> None:
     headers = Headers([("payment-response", header), ("x-payment-response", header)])
     word_of(headers, reason)
 
 
 @given(JSON)
-def test_json_is_written_as_one_line_that_reads_back_the_same(value: Any) -> None:
+def test_writes_json_as_one_line_that_reads_back_equal(value: Any) -> None:
     text = stringify(value)
     text.encode("utf-8")
-    # As JavaScript reads it: each number is a double.
+    # JavaScript reads each number as a double.
     read = json.loads(text, parse_int=float)
     assert "\n" not in text and read == json.loads(json.dumps(value), parse_int=float)
 
 
 @given(st.text())
-def test_an_address_is_read_in_one_spelling_or_refused(text: str) -> None:
+def test_reads_a_url_in_one_spelling_or_refuses_it(text: str) -> None:
     address = parse_address(text)
     assert address is None or parse_address(address.href) == address
 
 
 @given(st.binary(min_size=32, max_size=32), st.text())
-def test_a_key_has_one_spelling(data_: bytes, text: str) -> None:
+def test_writes_and_reads_a_public_key_in_one_spelling(data_: bytes, text: str) -> None:
     address = address_of(data_)
     assert is_address(address) and address_bytes(address) == data_
     assert not is_address(text) or address_of(address_bytes(text)) == text
@@ -137,7 +138,7 @@ TRANSACTIONS = [data(row["bytes"]) for row in vectors("transactions")[:40]]
 
 
 @given(st.one_of(st.binary(max_size=1_300), st.sampled_from(TRANSACTIONS)), st.data())
-def test_bytes_are_one_transaction_in_one_encoding_or_none(wire: bytes, draws: Any) -> None:
+def test_decodes_bytes_as_one_transaction_in_one_encoding_or_none(wire: bytes, draws: Any) -> None:
     if wire:
         at = draws.draw(st.integers(0, len(wire) - 1))
         wire = wire[:at] + bytes((draws.draw(st.integers(0, 255)),)) + wire[at + 1 :]
@@ -158,7 +159,7 @@ ACCOUNTS = [
 
 
 @given(st.sampled_from(ACCOUNTS), st.data())
-def test_accounts_of_the_chain_are_read_or_refused(account: Account, draws: Any) -> None:
+def test_decodes_or_refuses_changed_mints_and_token_accounts(account: Account, draws: Any) -> None:
     at = draws.draw(st.integers(0, max(0, len(account.data) - 1)))
     cut = draws.draw(st.integers(0, len(account.data)))
     changed = account.data[:at] + draws.draw(st.binary(max_size=3)) + account.data[at + 1 : cut]
@@ -169,11 +170,11 @@ def test_accounts_of_the_chain_are_read_or_refused(account: Account, draws: Any)
 
 
 @given(st.text())
-def test_text_of_others_is_cleaned_once(text: str) -> None:
+def test_leaves_cleaned_text_unchanged_when_it_is_cleaned_again(text: str) -> None:
     assert clean_text(clean_text(text)) == clean_text(text)
 
 
 @given(st.one_of(st.text(), st.sampled_from(["0", "5", "-1", "1e9", "NaN", "inf", "9" * 400])))
-def test_a_wait_that_is_asked_for_is_bounded_or_none(value: str) -> None:
+def test_reads_a_finite_wait_or_none_from_any_retry_after_header(value: str) -> None:
     wait = asked_wait({"retry-after": value}.get, 1_700_000_000_000)
     assert wait is None or (wait >= 0 and math.isfinite(wait))

@@ -1,4 +1,4 @@
-"""Bodies of answers that are packed to cost more than they say."""
+"""Compressed bodies that cost more work than their content is worth."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from exact_change._http.pieces import AsyncPieces, unpacked, unpacked_async
 
 
 class Endless:
-    """Blocks of deflate that are all empty, and of which none is the last."""
+    """An endless stream of empty deflate blocks."""
 
     taken = 0
 
@@ -30,17 +30,17 @@ class Endless:
 
 
 @pytest.mark.parametrize("packings", ["gzip", "x-gzip", "br, gzip", "gzip, gzip, gzip"])
-async def test_a_body_that_unpacks_to_nothing_is_given_up(packings: str) -> None:
+async def test_gives_up_a_body_that_unpacks_to_nothing(packings: str) -> None:
     body, headers = Endless(), {"content-encoding": packings}
     with pytest.raises(httpx.DecodingError):
         list(unpacked(iter(body), headers))
     pieces = AsyncPieces(Endless().__aiter__())
     with pytest.raises(httpx.DecodingError):
-        [one async for one in unpacked_async(pieces, headers)]
+        [piece async for piece in unpacked_async(pieces, headers)]
     assert body.taken <= (1 << 20) + 1_000
 
 
-def test_packings_with_another_name_and_unknown_ones_are_as_to_urllib3() -> None:
+def test_unpacks_x_gzip_and_passes_on_unknown_encodings_as_urllib3_does() -> None:
     packed = gzip.compress(b"{}")
     assert list(unpacked(iter([packed]), {"content-encoding": "x-gzip"})) == [b"{}"]
     assert list(unpacked(iter([packed]), {"content-encoding": "\xe9, other"})) == [packed]

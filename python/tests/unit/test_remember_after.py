@@ -1,4 +1,4 @@
-"""What is known of an account after a swap that landed beside payments out of it."""
+"""The recorded balance of an account after a swap into it and payments out of it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ PAYMENTS = ("one", "two", "three", "four")
 
 
 def chain_with(amount: int | None) -> Any:
-    """A chain of one account, which holds an amount at the end of each slot; without, no answer."""
+    """Returns a chain of one account with this amount at the end of each slot.
+
+    Without an amount, the chain gives no answer.
+    """
     if amount is None:
         return SimpleNamespace()
     data = bytearray(165)
@@ -44,16 +47,16 @@ def chain_with(amount: int | None) -> Any:
 
 
 @pytest.mark.parametrize(("later", "held"), [(0, 90), (2, 90), (4, 90), (4, None)])
-def test_no_more_than_is_there_is_known_when_four_payments_landed_in_its_slot(
+def test_records_no_more_than_the_balance_when_four_payments_landed_in_its_slot(
     later: int, held: int | None
 ) -> None:
-    """So many after it; and their ends are known before what the swap did is read."""
+    """``later`` payments land after the swap; all their ends are recorded before the swap's."""
     ledger = Ledger(MemoryBalances())
     threads.run(ledger.see(OUTPUT, len(PAYMENTS) * PRICE, 0, 1))
-    for one in PAYMENTS:
-        threads.run(ledger.take(OUTPUT, one, PRICE, FRESH))
-    for one in PAYMENTS:
-        threads.run(ledger.spend(OUTPUT, one, SLOT))
+    for payment in PAYMENTS:
+        threads.run(ledger.take(OUTPUT, payment, PRICE, FRESH))
+    for payment in PAYMENTS:
+        threads.run(ledger.spend(OUTPUT, payment, SLOT))
     context: Any = SimpleNamespace(ledger=ledger, rpc=chain_with(held), now=lambda: 0)
     before = later * PRICE
     changes = (

@@ -1,4 +1,4 @@
-"""A key is in nothing that is shown, copied or sent to a log."""
+"""Secret keys stay out of everything that is printed, copied or logged."""
 
 from __future__ import annotations
 
@@ -24,53 +24,53 @@ FORMS: dict[str, Any] = {
     "bytes": bytes(PAIR),
     "numbers": list(bytes(PAIR)),
 }
-# As text of others would show it.
+# Each way in which foreign code may print the key.
 SPELLINGS = (TEXT, SEED.hex(), ", ".join(map(str, SEED)), repr(SEED)[2:-1], PAIR.to_json()[1:90])
 
 
 def shows(text: str) -> bool:
-    return any(one in text for one in SPELLINGS)
+    return any(spelling in text for spelling in SPELLINGS)
 
 
 def reached(root: object) -> Iterator[object]:
-    """All that an object holds, as a debugger or a serializer would find it."""
+    """Yields each object that a debugger or a serializer reaches from a root."""
     seen: dict[int, object] = {}
     todo = [root]
     while todo:
-        one = todo.pop()
-        # Modules hold the tests, which have the key.
-        if id(one) in seen or isinstance(one, (ModuleType, type)):
+        found = todo.pop()
+        # Skip modules, because they reach the tests, which hold the key.
+        if id(found) in seen or isinstance(found, (ModuleType, type)):
             continue
-        seen[id(one)] = one
-        yield one
-        if isinstance(one, FunctionType):
-            # Its globals are its module's.
-            todo += [cell.cell_contents for cell in one.__closure__ or ()]
+        seen[id(found)] = found
+        yield found
+        if isinstance(found, FunctionType):
+            # Skip the globals of a function, because they are those of its module.
+            todo += [cell.cell_contents for cell in found.__closure__ or ()]
         else:
-            todo += gc.get_referents(one)
+            todo += gc.get_referents(found)
 
 
 @pytest.mark.parametrize("form", list(FORMS))
 @pytest.mark.parametrize("kind", [Client, AsyncClient])
-def test_a_client_shows_no_key(form: str, kind: Callable[..., Any]) -> None:
+def test_shows_no_key_in_anything_that_a_client_holds(form: str, kind: Callable[..., Any]) -> None:
     client = kind(wallet_secret_key=copy.copy(FORMS[form]))
     assert client.address == str(PAIR.pubkey())
-    for one in reached(client):
-        assert not shows(repr(one)), type(one)
-    for work in (pickle.dumps, copy.copy, copy.deepcopy):
+    for found in reached(client):
+        assert not shows(repr(found)), type(found)
+    for copier in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="pickled"):
-            work(client)
+            copier(client)
 
 
 @pytest.mark.parametrize("kind", [Client, AsyncClient])
-def test_a_keypair_of_solders_signs_and_shows_no_key(kind: Callable[..., Any]) -> None:
+def test_takes_a_keypair_of_solders_as_signer_and_shows_no_key(kind: Callable[..., Any]) -> None:
     client = kind(signer=PAIR)
     assert client.address == str(PAIR.pubkey())
-    for one in reached(client):
-        assert not shows(repr(one)), type(one)
+    for found in reached(client):
+        assert not shows(repr(found)), type(found)
 
 
-def test_an_interceptor_shows_no_key() -> None:
+def test_shows_no_key_in_an_interceptor() -> None:
     interceptor = HTTPInterceptor(wallet_secret_key=TEXT, install=False)
     assert not shows(repr(interceptor))
     with pytest.raises(TypeError, match="pickled"):
@@ -78,9 +78,9 @@ def test_an_interceptor_shows_no_key() -> None:
 
 
 WRONG: dict[str, dict[str, Any]] = {
-    "a slip in a name": {"polcy": {}},
+    "a misspelled option": {"polcy": {}},
     "a wrong value": {"policy": {"max_per_payment": float("nan")}},
-    "a key that is no key": {"wallet_secret_key": TEXT[:-1] + "x"},
+    "an invalid key": {"wallet_secret_key": TEXT[:-1] + "x"},
     "half of a key": {"wallet_secret_key": list(SEED)},
     "broken JSON": {"wallet_secret_key": PAIR.to_json()[:-1]},
     "two wallets": {"wallet_seed": SEED},
@@ -89,7 +89,7 @@ WRONG: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("wrong", list(WRONG))
 @pytest.mark.parametrize("kind", [Client, AsyncClient, HTTPInterceptor])
-def test_a_traceback_shows_no_key_in_the_frames_of_the_library(
+def test_shows_no_key_in_frames_of_the_library_when_an_option_is_wrong(
     wrong: str, kind: Callable[..., Any]
 ) -> None:
     options = {"wallet_secret_key": TEXT, **WRONG[wrong]}
@@ -97,22 +97,22 @@ def test_a_traceback_shows_no_key_in_the_frames_of_the_library(
         kind(**options)
     error = caught.value
     shown = traceback.TracebackException.from_exception(error, capture_locals=True)
-    # The first frame is the caller's own.
+    # Skip the first frame, because it belongs to the caller.
     for frame in list(shown.stack)[1:]:
         assert not shows(str(frame.locals)), frame
     assert not shows(str(error) + repr(error) + json.dumps(error.to_dict()))
-    kept: ExactChangeError = pickle.loads(pickle.dumps(error))  # noqa: S301
-    assert (kept.code, str(kept)) == (error.code, str(error))
+    copied: ExactChangeError = pickle.loads(pickle.dumps(error))  # noqa: S301
+    assert (copied.code, str(copied)) == (error.code, str(error))
 
 
 class Broken(Dict[str, Any]):
-    """A mapping of a caller's own that fails when it is read."""
+    """A mapping of the caller that raises when it is read."""
 
     def __iter__(self) -> Any:
         raise RuntimeError("not loaded")
 
 
-def test_an_error_of_others_shows_no_key_in_the_frames_of_the_library() -> None:
+def test_shows_no_key_in_frames_of_the_library_when_a_mapping_of_the_caller_raises() -> None:
     broken: Any = Broken(max_per_day="1.00")
     with pytest.raises(RuntimeError, match="not loaded") as caught:
         Client(wallet_secret_key=TEXT, policy=broken)

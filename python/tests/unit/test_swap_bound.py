@@ -1,4 +1,4 @@
-"""What a swap counts of caps before it is signed."""
+"""The cost that a swap reserves in the caps before it is signed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BONK = "DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263"
 
 
 def context() -> Any:
-    """Knows that ten base units of BONK and of SOL sell for a millionth of a dollar."""
+    """Returns a context in which ten base units of BONK or of SOL are worth 1 micro-USD."""
     memory = Memory()
     for mint in (BONK, WSOL_MINT):
         memory.prices[mint] = (PriceSeen(10**13, 10**12, 0),)
@@ -34,14 +34,14 @@ def context() -> Any:
     ("leeway", "loss", "inputs", "bought"),
     [
         (50, "1000", {USDT: "1000"}, "3"),
-        # The 20 that could be taken besides are worth 2, rounded up in each step.
+        # Payments may take 20 more BONK, worth 2 micro-USD; each step rounds up.
         (100, "1004", {USDT: "1000", BONK: "20"}, "0"),
     ],
 )
-def test_into_a_token_that_is_not_pinned_nothing_is_credited(
+def test_credits_nothing_when_the_output_token_is_not_pinned(
     leeway: int, loss: str, inputs: Any, bought: str
 ) -> None:
-    """Whether payments in flight may take less than it brings, or more."""
+    """Payments in flight may take less than the swap brings, or more."""
     taking = SwapTaking(USDT, BONK, 1_000, 80, 5_000, leeway)
     cost = threads.run(swap_bound(context(), taking, {"amount": "1000", "microUsd": "100"}, None))
     assert (cost["lossMicroUsd"], cost["inputs"], cost["boughtMicroUsd"]) == (loss, inputs, bought)
@@ -51,7 +51,7 @@ def test_into_a_token_that_is_not_pinned_nothing_is_credited(
 @pytest.mark.parametrize(
     ("fee_in", "max_in", "min_out"), [(USDT, 1_007, 80), (BONK, 1_000, 73), (WSOL_MINT, 1_000, 80)]
 )
-def test_the_fee_of_a_relayer_is_in_what_it_takes_or_brings(
+def test_counts_the_fee_of_a_relayer_in_the_input_or_in_the_output(
     fee_in: str, max_in: int, min_out: int
 ) -> None:
     bounds = SwapBounds(USDT, BONK, 1_000, 80, 50)

@@ -1,4 +1,4 @@
-"""What a transport that pays does to requests that cost nothing."""
+"""A paying transport with requests that cost nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..seller import Reply
 
 
 @pytest.mark.parametrize("kind", [Client, AsyncClient])
-def test_extensions_that_requests_share_stay_as_they_are(kind: Any) -> None:
+def test_leaves_extensions_unchanged_that_requests_share(kind: Any) -> None:
     shared: dict[str, Any] = {}
     seen: list[dict[str, Any]] = []
 
@@ -36,7 +36,7 @@ def test_extensions_that_requests_share_stay_as_they_are(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("make", [thread_transport, loop_transport])
-def test_certificates_are_read_once_for_all_that_ask_for_the_same(
+def test_reads_certificates_once_for_all_transports_with_default_options(
     make: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     read: list[Any] = []
@@ -47,19 +47,19 @@ def test_certificates_are_read_once_for_all_that_ask_for_the_same(
         return create(**options)
 
     monkeypatch.setattr(httpx, "create_ssl_context", counted)
-    own = tmp_path / "own.pem"
-    own.write_bytes((Path(__file__).parents[1] / "one.pem").read_bytes())
-    monkeypatch.setenv("SSL_CERT_FILE", str(own))
+    certificate = tmp_path / "own.pem"
+    certificate.write_bytes((Path(__file__).parents[1] / "one.pem").read_bytes())
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     for _ in range(3):
         make(True)
-    # What an option asks for is of its transport alone.
+    # Options of a transport give it a TLS context of its own.
     for option in ({"verify": False}, {"http2": False}):
         make(True, **option)
     assert read == [{"trust_env": True}]
 
 
 @pytest.mark.parametrize("kind", [Client, AsyncClient])
-def test_a_proxy_of_the_environment_is_used_only_if_that_is_wanted(
+def test_uses_a_proxy_of_the_environment_only_if_trust_env_is_set(
     kind: Any, make_seller: MakeSeller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     proxy = make_seller(lambda _: Reply(body=b"by the proxy"))
@@ -80,7 +80,7 @@ def test_a_proxy_of_the_environment_is_used_only_if_that_is_wanted(
         return asyncio.run(get())
 
     assert text_for(True) == "by the proxy"
-    assert [one.path for one in proxy.seen] == [address]
+    assert [request.path for request in proxy.seen] == [address]
     with pytest.raises(httpx.ConnectError):
         text_for(False)
     assert len(proxy.seen) == 1

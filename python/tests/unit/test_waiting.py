@@ -1,4 +1,4 @@
-"""What the payments of a wallet need that wait for one swap."""
+"""The total that the waiting payments of a wallet need from a swap."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from exact_change._journal.registry import Waiting
 from exact_change._kernel.hosts import LoopHost, loop_host, threads
 
 
-def test_a_payment_whose_event_loop_was_closed_needs_nothing_any_more() -> None:
+def test_counts_no_need_of_a_payment_after_its_event_loop_closed() -> None:
     waiting = Waiting()
 
     async def wait() -> LoopHost:

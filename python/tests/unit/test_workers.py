@@ -1,4 +1,4 @@
-"""Threads of the library in a process that has as many threads as it may."""
+"""Threads of the library in a process that has reached its limit of threads."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ import pytest
 from exact_change._kernel.workers import Workers
 
 
-class Dead:
-    """Something that is forgotten."""
+class Collected:
+    """An object that the test leaves to the garbage collector."""
 
 
-def clock(workers: Workers) -> Callable[[], object]:
-    """Has a job submitted by the thread that keeps time."""
+def timer(workers: Workers) -> Callable[[], object]:
+    """Submits a job from the timer thread; returns a function that waits for it."""
     ran = threading.Event()
     workers.later(0, ran.set)
     return lambda: ran.wait(20)
 
 
-def graves(workers: Workers) -> Callable[[], object]:
-    """Has a job submitted by the thread that learns what is forgotten."""
-    ran, dead = threading.Event(), Dead()
+def finalizer(workers: Workers) -> Callable[[], object]:
+    """Submits a job from the finalizer thread; returns a function that waits for it."""
+    ran, collected = threading.Event(), Collected()
     workers.watch_graves()
-    weakref.finalize(dead, workers.bury, ran.set)
-    del dead
+    weakref.finalize(collected, workers.bury, ran.set)
+    del collected
     return lambda: ran.wait(20)
 
 
-@pytest.mark.parametrize("ask", [clock, graves])
-def test_what_hands_out_jobs_outlives_that_no_thread_starts(
-    ask: Callable[[Workers], Callable[[], object]], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("submit", [timer, finalizer])
+def test_runs_every_job_when_no_thread_starts_at_first(
+    submit: Callable[[Workers], Callable[[], object]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start = threading.Thread.start
     refused = 0
 
-    def refuse(self: threading.Thread, *given: Any) -> None:
+    def refuse(self: threading.Thread, *args: Any) -> None:
         nonlocal refused
         if threading.current_thread().name in ("exact-change timers", "exact-change graves"):
             refused += 1
             if refused <= 2:
                 raise RuntimeError("can't start new thread")
-        start(self, *given)
+        start(self, *args)
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
     workers = Workers()
     for _ in range(2):
-        assert ask(workers)()
+        assert submit(workers)()
     assert refused > 2

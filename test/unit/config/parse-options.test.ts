@@ -23,17 +23,17 @@ function refusal(make: () => unknown): ExactChangeError {
     if (isExactChangeError(error) && error instanceof ConfigError) return error;
     throw error;
   }
-  throw new Error('It was taken.');
+  throw new Error('The options were accepted.');
 }
 
-/** Wrong options come past the types, as from JavaScript. */
+/** Wrong options bypass the types, as those of a JavaScript caller do. */
 const refusedWith = (options: unknown) =>
   refusal(() => parseOptions({ walletSecretKey, ...(options as ClientOptions) }));
 
-describe('defaults', () => {
+describe('the default configuration', () => {
   const config = parseOptions({ walletSecretKey });
 
-  it('are complete', () => {
+  it('is complete', () => {
     expect(config).toMatchObject({
       rpcUrls: ['https://api.mainnet-beta.solana.com/'],
       jupiterUrl: 'https://api.jup.ag',
@@ -64,7 +64,7 @@ describe('defaults', () => {
       expect(config).toHaveProperty(name, undefined);
   });
 
-  it('hold if an option is undefined, as process.env gives it', () => {
+  it('applies when an option is undefined, as process.env may give it', () => {
     const names = [
       'rpcUrl',
       'jupiterUrl',
@@ -85,7 +85,7 @@ describe('defaults', () => {
     });
   });
 
-  it('leave fetch to be looked up at each call', async () => {
+  it('looks up the global fetch at each call', async () => {
     const before = globalThis.fetch;
     globalThis.fetch = () => Promise.resolve(new Response('replaced later'));
     try {
@@ -96,8 +96,8 @@ describe('defaults', () => {
   });
 });
 
-describe('what is given', () => {
-  it('is kept, and names become addresses', () => {
+describe('the configuration from options', () => {
+  it('keeps the given values, and turns names into addresses', () => {
     const journal = memoryJournal();
     const config = parseOptions({
       walletSecretKey,
@@ -131,11 +131,11 @@ describe('what is given', () => {
     ['http://localhost:3000', 'http://localhost:3000'],
     ['http://127.1/pay', 'http://127.0.0.1/pay'],
     ['http://[::1]:3000/', 'http://[::1]:3000'],
-  ])('a service has its base path: %s', (apiUrl, kept) => {
+  ])('keeps the base path of a service: %s', (apiUrl, kept) => {
     expect(parseOptions({ walletSecretKey, apiUrl }).apiUrl).toBe(kept);
   });
 
-  it('an empty API key is none, because an empty header is refused if none is served', () => {
+  it('treats an empty API key as no key, because servers refuse an empty header', () => {
     expect(parseOptions({ walletSecretKey, jupiterApiKey: ' ' }).jupiterApiKey).toBeUndefined();
     expect(
       parseOptions({ walletSecretKey, apiUrl: 'https://pay.test', apiKey: '' }).apiKey,
@@ -143,13 +143,13 @@ describe('what is given', () => {
     expect(parseOptions({ walletSecretKey, apiKey: '' }).apiKey).toBeUndefined();
   });
 
-  it('a service has its key, without the space around it', () => {
+  it('trims the key of a service', () => {
     expect(
       parseOptions({ walletSecretKey, apiUrl: 'https://pay.test', apiKey: ' key\n' }).apiKey,
     ).toBe('key');
   });
 
-  it('a fetch is called bare: browsers refuse theirs as a member', async () => {
+  it('calls a given fetch without a receiver, because browsers refuse it as a member', async () => {
     const own = function (this: unknown) {
       return Promise.resolve(new Response(String(this)));
     };
@@ -157,7 +157,7 @@ describe('what is given', () => {
     expect(await (await config.fetch('http://x.test')).text()).toBe('undefined');
   });
 
-  it('a node that rpcUrl names twice, in whatever spelling, is one: it is no second witness of itself', () => {
+  it('merges all spellings of a node in rpcUrl, because a node cannot confirm itself', () => {
     const rpcUrl = [
       ...[
         'https://a.test/v2/Key',
@@ -179,7 +179,7 @@ describe('what is given', () => {
     ]);
   });
 
-  it('a network goes by its plain name, and has a public node', () => {
+  it('accepts plain names of networks, and adds a public node', () => {
     const config = parseOptions({ walletSecretKey, network: 'devnet' });
     expect(config.network).toBe(SOLANA_DEVNET);
     expect(config.rpcUrls).toEqual(['https://api.devnet.solana.com/']);
@@ -190,7 +190,7 @@ describe('what is given', () => {
     expect(refusedWith({ rpcUrl: [] }).details).toEqual({ option: 'rpcUrl' });
   });
 
-  it('a signer stands in for the key', () => {
+  it('uses a signer in place of a key', () => {
     const signer = { address, signMessage: () => Promise.resolve(new Uint8Array(64)) };
     expect(parseOptions({ signer }).signer).toBe(signer);
   });
@@ -298,8 +298,8 @@ const wrong: readonly (readonly [option: string, options: Record<string, unknown
   ['walletSecretKey', { walletSecretKey: '' }],
 ];
 
-describe('wrong options', () => {
-  it.each(wrong)('%s is refused by its name, at once: %j', (option, options) => {
+describe('a wrong option', () => {
+  it.each(wrong)('is refused at once by its name %s: %j', (option, options) => {
     const error = refusedWith(options);
     expect(error).toMatchObject({
       code: 'invalid_option',
@@ -313,7 +313,7 @@ describe('wrong options', () => {
   });
 
   it.each([[undefined], [null], ['a secret'], [5], [[walletSecretKey]]])(
-    'options themselves are refused: %j',
+    'is refused when the options themselves are %j',
     (options) => {
       expect(refusal(() => parseOptions(options as unknown as ClientOptions)).details).toEqual({
         option: 'options',
@@ -324,7 +324,7 @@ describe('wrong options', () => {
     },
   );
 
-  it('the transport alone takes no wallet', () => {
+  it('is refused when a transport gets a wallet key', () => {
     expect(refusal(() => parseLocalOptions({ walletSecretKey } as LocalOptions)).details).toEqual({
       option: 'walletSecretKey',
     });
@@ -332,7 +332,7 @@ describe('wrong options', () => {
   });
 });
 
-describe('secrets', () => {
+describe('a secret', () => {
   const canary = 'c4n4ry5ecret';
   const holders: readonly (readonly [string, Record<string, unknown>])[] = [
     ['rpcUrl', { rpcUrl: `ftp://rpc.test/?api-key=${canary}` }],
@@ -357,7 +357,7 @@ describe('secrets', () => {
     ['signer', { walletSecretKey: canary, signer: { address, signMessage } }],
   ];
 
-  it.each(holders)('in %s are not repeated by its error: %j', (option, options) => {
+  it.each(holders)('is not repeated by the error of the option %s: %j', (option, options) => {
     const error = refusedWith(options);
     expect(error.details).toEqual({ option });
     expect(
@@ -365,7 +365,7 @@ describe('secrets', () => {
     ).not.toContain(canary);
   });
 
-  it('the key is in nothing that a configuration shows', () => {
+  it('is in no text that shows a configuration', () => {
     const keys = [walletSecretKey, JSON.stringify([...keypair]), keypair, [...keypair]].map(
       (key) => ({ walletSecretKey: key }),
     );
@@ -383,7 +383,7 @@ describe('secrets', () => {
   });
 });
 
-/** A secret as it might be written somewhere. */
+/** Texts in which a secret might appear. */
 function encodings(secret: Uint8Array): string[] {
   const numbers = [...secret.subarray(0, 8)];
   return [
@@ -401,11 +401,11 @@ describe('a wallet key of a wrong form', () => {
   const forms: readonly (readonly [string, unknown])[] = [
     ['hex', hex.encode(keypair)],
     ['base64', base64.encode(keypair)],
-    ['half of it', half],
-    ['too long', walletSecretKey + walletSecretKey],
-    ['with a character that base58 lacks', `${walletSecretKey.slice(0, -1)}0`],
+    ['half of the key', half],
+    ['the key twice', walletSecretKey + walletSecretKey],
+    ['a character that base58 lacks', `${walletSecretKey.slice(0, -1)}0`],
     [
-      'one character changed',
+      'a changed character',
       `${walletSecretKey.slice(0, 40)}${walletSecretKey[40] === 'a' ? 'b' : 'a'}${walletSecretKey.slice(41)}`,
     ],
     ['a mnemonic', 'abandon abandon abandon abandon abandon about'],
@@ -420,7 +420,7 @@ describe('a wallet key of a wrong form', () => {
     ['a JSON array with other halves', JSON.stringify([...seed, ...seed])],
     ['bytes with other halves', Uint8Array.of(...seed, ...seed)],
     ['63 bytes', keypair.subarray(1)],
-    ['words', new Uint16Array(keypair)],
+    ['16-bit words', new Uint16Array(keypair)],
     ['an ArrayBuffer', keypair.buffer],
     ['a number', 5],
     ['a bigint', 5n],
@@ -431,7 +431,7 @@ describe('a wallet key of a wrong form', () => {
     ['a megabyte', '1'.repeat(1_000_000)],
   ];
 
-  it.each(forms)('%s is refused without a trace of it', (_, form) => {
+  it.each(forms)('is refused without a trace of the key: %s', (_, form) => {
     const error = refusal(() =>
       parseOptions({ walletSecretKey: form } as unknown as ClientOptions),
     );
@@ -442,7 +442,8 @@ describe('a wallet key of a wrong form', () => {
       typeof form === 'string'
         ? [form.trim().slice(0, 12), form.trim().slice(-12)]
         : encodings(seed);
-    for (const piece of pieces.filter((one) => one.length >= 4)) expect(shown).not.toContain(piece);
+    for (const piece of pieces.filter((text) => text.length >= 4))
+      expect(shown).not.toContain(piece);
   });
 });
 
@@ -452,7 +453,7 @@ describe('a swap request', () => {
   const parse = (over: Record<string, unknown>) =>
     parseSwapRequest({ ...request, ...over }, settings);
 
-  it('gets addresses for symbols and the policy for what it leaves out', () => {
+  it('takes addresses for symbols, and the policy for missing fields', () => {
     expect(parse({})).toMatchObject({
       inputMint: WSOL_MINT,
       outputMint: usdc,
@@ -481,7 +482,7 @@ describe('a swap request', () => {
     ['inputMint', { inputMint: 'DOGE' }],
     ['outputMint', { outputMint: 5 }],
     ['outputMint', { outputMint: WSOL_MINT }],
-  ])('is refused by the name of %s: %j', (option, over) => {
+  ])('is refused by the name of its field %s: %j', (option, over) => {
     expect(refusal(() => parse(over))).toMatchObject({
       code: 'invalid_option',
       details: { option },

@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { onAbort } from '../../../src/internal/abort.js';
 
 describe('onAbort', () => {
-  it('calls each that waits, once, from one listener', () => {
+  it('calls each waiting function once, from a single listener', () => {
     const controller = new AbortController();
     const listen = vi.spyOn(controller.signal, 'addEventListener');
     const calls: number[] = [];
@@ -14,7 +14,7 @@ describe('onAbort', () => {
     expect(calls).toEqual(Array.from({ length: 50 }, (_, caller) => caller));
   });
 
-  it('does not call the one that called it off, and keeps apart callers with the same function', () => {
+  it('skips a function that was removed, and separates callers with the same function', () => {
     const controller = new AbortController();
     const same = vi.fn();
     const forget = onAbort(controller.signal, same);
@@ -25,7 +25,7 @@ describe('onAbort', () => {
     expect(same).toHaveBeenCalledTimes(1);
   });
 
-  it('leaves no listener behind when none waits any more, and listens anew for the next', () => {
+  it('removes its listener when no function waits, and listens again for the next function', () => {
     const controller = new AbortController();
     const unlisten = vi.spyOn(controller.signal, 'removeEventListener');
     const first = [onAbort(controller.signal, vi.fn()), onAbort(controller.signal, vi.fn())];
@@ -33,13 +33,13 @@ describe('onAbort', () => {
     expect(unlisten).toHaveBeenCalledTimes(1);
     const later = vi.fn();
     onAbort(controller.signal, later);
-    // An old one called off again takes nothing from the new.
+    // Removing an old function again does not affect the new function.
     first.forEach((forget) => forget());
     controller.abort();
     expect(later).toHaveBeenCalledTimes(1);
   });
 
-  it('lets one that is called forget another that has not been yet', () => {
+  it('lets a called function remove a function that was not called yet', () => {
     const controller = new AbortController();
     const second = vi.fn();
     let forget = (): void => undefined;

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { base58, base64, base64url, hex } from '../../../src/internal/bytes.js';
 
-/** With zeros and the highest bytes at either end, where carries and padding are. */
+/** Bytes with zeros and 255 at both ends, where carries and padding occur. */
 const bytes = fc
   .tuple(
     fc.array(fc.constantFrom(0, 255), { maxLength: 4 }),
@@ -17,8 +17,8 @@ describe.each([
   ['base64', base64, scure.base64],
   ['base64url', base64url, scure.base64url],
   ['hex', hex, scure.hex],
-])('%s', (_, ours, theirs) => {
-  it('writes what @scure/base writes, and reads it back', () => {
+])('the encoding %s', (_, ours, theirs) => {
+  it('encodes as @scure/base does, and decodes its own text', () => {
     fc.assert(
       fc.property(bytes, (value) => {
         const text = ours.encode(value);
@@ -29,7 +29,7 @@ describe.each([
     );
   });
 
-  it('refuses what it does not write, as @scure/base does', () => {
+  it('refuses every text that it does not write, as @scure/base does', () => {
     const text = fc.string({ unit: fc.constantFrom(...'0ABab1+/=-_zlIO \u00e9'), maxLength: 13 });
     const read = (decode: (text: string) => Uint8Array, value: string) => {
       try {
@@ -40,7 +40,7 @@ describe.each([
     };
     fc.assert(
       fc.property(text, (value) => {
-        // Hex is written in small letters alone.
+        // Hex is written in lower case only.
         const expected =
           ours === hex && /[A-F]/.test(value) ? 'refused' : read(theirs.decode, value);
         expect(read(ours.decode, value)).toEqual(expected);

@@ -6,14 +6,14 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startDeadline } from '../../../src/internal/abort.js';
 
 v8.setFlagsFromString('--expose-gc');
-const collect = vm.runInNewContext('gc') as () => void; // what the flag brings
+const collect = vm.runInNewContext('gc') as () => void; // The function that the flag adds.
 
 const nextTask = () => new Promise((resolve) => setTimeout(resolve, 1));
 
-/** Collects until it has come about: finalizers run when the runtime finds the time. */
-async function collectUntil(come: () => boolean): Promise<void> {
-  for (let round = 0; round < 50 && !come(); round += 1) {
-    // What a WeakRef has shown stays until the task is over.
+/** Collects garbage until a condition holds, because finalizers run at an unknown time. */
+async function collectUntil(isDone: () => boolean): Promise<void> {
+  for (let round = 0; round < 50 && !isDone(); round += 1) {
+    // The target of a WeakRef that was read stays alive until the task ends.
     await nextTask();
     collect();
     await nextTask();
@@ -21,7 +21,7 @@ async function collectUntil(come: () => boolean): Promise<void> {
 }
 
 describe('a stopped deadline', () => {
-  it('is kept by nothing, however long its caller lives on', async () => {
+  it('leaves memory while its caller lives on', async () => {
     const caller = new AbortController();
     const unlisten = vi.spyOn(caller.signal, 'removeEventListener');
     const leave = () => {
@@ -32,26 +32,26 @@ describe('a stopped deadline', () => {
     const signals = Array.from({ length: 50 }, leave);
     unlisten.mockReset();
     await nextTask();
-    const left = () => signals.filter((one) => one.deref() !== undefined).length;
+    const left = () => signals.filter((signal) => signal.deref() !== undefined).length;
     await collectUntil(() => left() === 0 && unlisten.mock.calls.length > 0);
     expect(left()).toBe(0);
-    // Nothing of theirs waits for the caller any more: the last to go took the listener along.
+    // The last signal to leave memory also removed the listener on the caller.
     expect(unlisten).toHaveBeenCalledTimes(1);
   });
 
-  it('follows its caller for each holder of its signal, or object that was named as its user', async () => {
+  it('follows its caller for each holder of its signal, and for each object that was named as its user', async () => {
     const caller = new AbortController();
     const { held, user, seen } = ((): { held: AbortSignal; user: object; seen: unknown[] } => {
-      const [one, other] = [
+      const [first, second] = [
         startDeadline(60_000, caller.signal),
         startDeadline(60_000, caller.signal),
       ];
       const named = {};
       const aborts: unknown[] = [];
-      other.signal.addEventListener('abort', () => aborts.push('other'));
-      one.stop();
-      other.stop(named, null);
-      return { held: one.signal, user: named, seen: aborts };
+      second.signal.addEventListener('abort', () => aborts.push('other'));
+      first.stop();
+      second.stop(named, null);
+      return { held: first.signal, user: named, seen: aborts };
     })();
     await nextTask();
     collect();
@@ -62,7 +62,7 @@ describe('a stopped deadline', () => {
     expect(user).toEqual({});
   });
 
-  it('has no time that runs out, and once ended no caller either', () => {
+  it('has no time limit after it is stopped, and follows no caller after it is ended', () => {
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());
     const caller = new AbortController();
@@ -70,14 +70,18 @@ describe('a stopped deadline', () => {
     stopped?.stop();
     ended?.end();
     vi.advanceTimersByTime(2_000);
-    expect([stopped, ended, running].map((one) => one?.passed)).toEqual([false, false, true]);
+    expect([stopped, ended, running].map((deadline) => deadline?.passed)).toEqual([
+      false,
+      false,
+      true,
+    ]);
     expect(running?.signal.reason).toMatchObject({ name: 'TimeoutError' });
     caller.abort('enough');
     expect(stopped?.signal.reason).toBe('enough');
     expect(ended?.signal.aborted).toBe(false);
   });
 
-  it('aborts the body that still flows when the caller does, with nothing but the body left', async () => {
+  it('aborts a body in transfer when its caller aborts, also if only the body is still in memory', async () => {
     const server = createServer(
       (_request, response) => void response.writeHead(200).write('begun'),
     );

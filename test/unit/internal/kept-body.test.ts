@@ -7,7 +7,7 @@ const URL = 'https://shop.test/';
 const HEADER = { name: 'PAYMENT-SIGNATURE', value: 'x' };
 const LARGE = 64 * 1024;
 
-/** What a client may do with a call, in any order. */
+/** Steps that a client may take with a call, in any order. */
 const step = fc.constantFrom('unpaid', 'turn', 'read', 'paid', 'forget');
 const call = fc.record({
   size: fc.constantFrom(3, LARGE, LARGE + 1, BODY_LIMIT_BYTES, BODY_LIMIT_BYTES + 1),
@@ -15,15 +15,15 @@ const call = fc.record({
   steps: fc.array(step, { maxLength: 6 }),
 });
 
-it('gives fetch the bytes of the call alone, whatever its caller and other calls write later', async () => {
+it('gives fetch the bytes of its own call, whatever its caller and other calls write later', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(call, { minLength: 2, maxLength: 6 }), async (calls) => {
       const kept: { readonly mark: number; readonly own: boolean; readonly body: Uint8Array }[] =
         [];
       for (const [at, { size, asView, steps }] of calls.entries()) {
-        const [mark, given] = [at + 1, new Uint8Array(size).fill(at + 1)];
+        const [mark, bytes] = [at + 1, new Uint8Array(size).fill(at + 1)];
         let isOwn = true;
-        // One of the caller's that keeps what it gets, and reads it later.
+        // A fetch of the caller that keeps the bodies, so that the test can read them later.
         const fetch: typeof globalThis.fetch = (_, init) => {
           const body = init?.body;
           if (!(body instanceof Uint8Array || body instanceof ArrayBuffer)) throw new Error('none');
@@ -34,7 +34,7 @@ it('gives fetch the bytes of the call alone, whatever its caller and other calls
           });
           return Promise.resolve(new Response(null));
         };
-        const init = { method: 'POST', body: asView ? given : given.buffer };
+        const init = { method: 'POST', body: asView ? bytes : bytes.buffer };
         const captured = captureCall(fetch, URL, init, ['payment-signature'])!;
         for (const name of steps) {
           if (name === 'unpaid') await captured.sendUnpaid().catch(() => undefined);
@@ -50,8 +50,8 @@ it('gives fetch the bytes of the call alone, whatever its caller and other calls
         }
         captured.forget();
         captured.forget();
-        // What is too large to be kept stays the caller's.
-        if (size <= BODY_LIMIT_BYTES) given.fill(0);
+        // A body that is too large to keep still belongs to the caller.
+        if (size <= BODY_LIMIT_BYTES) bytes.fill(0);
       }
       const wanted = kept.map(({ mark, own, body }) =>
         own && body.length <= BODY_LIMIT_BYTES ? 0 : mark,

@@ -13,7 +13,7 @@ const refusal = (options: unknown, path?: string): string => {
 
 it.each<[string, unknown, string]>([
   [
-    'a letter that is left out',
+    'a missing letter',
     { autoSwp: true },
     'Option autoSwp is not known. Did you mean autoSwap? Correct its name.',
   ],
@@ -28,16 +28,16 @@ it.each<[string, unknown, string]>([
     'Option AUTOSWAP is not known. Did you mean autoSwap? Correct its name.',
   ],
   [
-    'a short name, one letter off',
+    'a short name with a wrong letter',
     { pr: 'day' },
     `Option pr is not known. Use one of ${NAMES.join(', ')}.`,
   ],
   ['another word', { wallet: 'x' }, `Option wallet is not known. Use one of ${NAMES.join(', ')}.`],
-])('names the option that was meant, or all of them: %s', (_, options, message) => {
+])('names the likely option, or all options, for %s', (_, options, message) => {
   expect(refusal(options)).toBe(message);
 });
 
-it('names an option within another by its path', () => {
+it('names a nested option by its path', () => {
   expect(refusal({ maxPerDy: '1' }, 'policy')).toBe(
     'Option policy.maxPerDy is not known. Did you mean policy.maxPerDay? Correct its name.',
   );
@@ -47,6 +47,6 @@ it.each([[null], ['text'], [[]], [new Map()]])('refuses %j, which has no options
   expect(refusal(options, 'policy')).toBe('Option policy must be an object.');
 });
 
-it('takes all that is known', () => {
+it('accepts all known options', () => {
   expect(refusal({ per: 'day', signer: 1 })).toBe('');
 });

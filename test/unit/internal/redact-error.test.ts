@@ -8,7 +8,7 @@ import { hideKey } from '../../../src/internal/redact.js';
 const KEY = 'kEy-of-a-test-3b1f9c';
 hideKey(KEY);
 
-/** All that an error of ours shows of a cause. */
+/** Everything that an error of this library shows of its cause. */
 function shownOf(cause: unknown): string {
   const error = new TransportError('rpc_unavailable', 'x', { details: { method: 'm' }, cause });
   return [inspect(error, { showHidden: true, depth: 20 }), JSON.stringify(error)].join('\n');
@@ -18,7 +18,7 @@ class Opaque {
   readonly headers = new Headers({ authorization: `Bearer ${KEY}` });
 }
 
-describe('a key is in no cause', () => {
+describe('a key in the cause of an error', () => {
   const nested = new Error('a', { cause: new Error('b', { cause: new Error(KEY) }) });
   const foreign: unknown = runInNewContext(
     `Object.assign(new TypeError(${JSON.stringify(KEY)}), { code: 'ENOTFOUND' })`,
@@ -29,28 +29,28 @@ describe('a key is in no cause', () => {
   });
 
   it.each<[string, unknown]>([
-    ['two causes further in', nested],
+    ['the third error of a chain of causes', nested],
     [
-      'one of the errors of an AggregateError',
+      'an error of an AggregateError',
       new AggregateError([new Error('a'), new Error(KEY)], 'all failed'),
     ],
     [
-      'a cause of one of them',
+      'the cause of an error of an AggregateError',
       new AggregateError([new Error('a', { cause: new Error(KEY) })], 'all failed'),
     ],
-    ['a string of a list of errors', new AggregateError([KEY])],
+    ['a text among the errors of an AggregateError', new AggregateError([KEY])],
     ['an error of another realm', foreign],
-    ['plain data that was thrown', { status: 401, headers: { authorization: [`Bearer ${KEY}`] } }],
+    ['thrown plain data', { status: 401, headers: { authorization: [`Bearer ${KEY}`] } }],
     ['the name of a field', { [KEY]: 1 }],
     [
       'a field of an error',
       Object.assign(new Error('a'), { config: { headers: { 'x-api-key': KEY } } }),
     ],
-    ['its code', Object.assign(new Error('a'), { code: KEY })],
-    ['its name', Object.assign(new Error('a'), { name: KEY })],
-    ['what a class keeps', Object.assign(new Error('a'), { request: new Opaque() })],
-    ['an object of a class that was thrown', new Opaque()],
-    ['a field that is worked out', getter],
+    ['the code of an error', Object.assign(new Error('a'), { code: KEY })],
+    ['the name of an error', Object.assign(new Error('a'), { name: KEY })],
+    ['an object of a class in a field', Object.assign(new Error('a'), { request: new Opaque() })],
+    ['a thrown object of a class', new Opaque()],
+    ['a getter', getter],
     [
       'the hundredth cause',
       Array.from({ length: 100 }).reduce<unknown>(
@@ -58,12 +58,12 @@ describe('a key is in no cause', () => {
         new Error(KEY),
       ),
     ],
-  ])('%s', (_where, cause) => {
+  ])('is hidden in %s', (_where, cause) => {
     expect(inspect(cause, { showHidden: true, depth: 200, getters: true })).toContain('3b1f9c');
     expect(shownOf(cause)).not.toContain('3b1f9c');
   });
 
-  it('keeps what tells each error apart, and what shows none', () => {
+  it('is hidden without a change to names, codes and errors that do not show it', () => {
     const clean = new RangeError('b');
     const cause = new AggregateError(
       [Object.assign(new TypeError(KEY), { code: 'ENOTFOUND' }), clean],
@@ -84,7 +84,7 @@ describe('a key is in no cause', () => {
     expect((copy as Error).cause).toBe(clean);
   });
 
-  it('leaves the error of others as it was', () => {
+  it('is hidden in a copy, and the original error stays unchanged', () => {
     const inner = new Error(KEY);
     const outer = Object.freeze(new AggregateError([inner], `for ${KEY}`, { cause: inner }));
     const before = inspect(outer, { showHidden: true, depth: 5 });
@@ -96,7 +96,7 @@ describe('a key is in no cause', () => {
     ]);
   });
 
-  it('leaves an error as it is that shows none, whatever else it has', () => {
+  it('causes no copy if the error does not show it', () => {
     for (const error of [
       new TypeError('fetch failed', {
         cause: Object.assign(new Error('closed'), {
@@ -115,7 +115,7 @@ describe('a key is in no cause', () => {
   });
 });
 
-describe('no cause makes the constructor of our errors throw', () => {
+describe('the constructor of an error with an odd cause', () => {
   const cyclic = new Error('a');
   cyclic.cause = new Error('b', { cause: cyclic });
   const keyed = new AggregateError([], KEY);
@@ -132,23 +132,26 @@ describe('no cause makes the constructor of our errors throw', () => {
     });
 
   it.each<[string, unknown]>([
-    ['one that is its own cause', cyclic],
-    ['one with a key that is its own cause', keyed],
-    ['one with a number for a message', Object.assign(new Error('a'), { message: 7 })],
-    ['one with an object for a message', Object.assign(new Error('a'), { message: { text: KEY } })],
-    ['one with a symbol for a name', Object.assign(new Error(KEY), { name: Symbol('x') })],
-    ['one with a list for a stack', Object.assign(new Error(KEY), { stack: [KEY] })],
-    ['one with a text for its errors', Object.assign(new Error(KEY), { errors: KEY })],
-    ['one with a message that throws', throwing('message')],
-    ['one with a field that throws', throwing('config')],
-    ['one with a cause that throws', throwing('cause')],
-    ['a proxy that is no more', proxy],
+    ['an error that is its own cause', cyclic],
+    ['an error with a key that is its own cause', keyed],
+    ['an error with a number for a message', Object.assign(new Error('a'), { message: 7 })],
+    [
+      'an error with an object for a message',
+      Object.assign(new Error('a'), { message: { text: KEY } }),
+    ],
+    ['an error with a symbol for a name', Object.assign(new Error(KEY), { name: Symbol('x') })],
+    ['an error with a list for a stack', Object.assign(new Error(KEY), { stack: [KEY] })],
+    ['an error with a text for its errors', Object.assign(new Error(KEY), { errors: KEY })],
+    ['an error with a message that throws', throwing('message')],
+    ['an error with a field that throws', throwing('config')],
+    ['an error with a cause that throws', throwing('cause')],
+    ['a revoked proxy', proxy],
     ['an object without a prototype', Object.assign(Object.create(null) as object, { a: 1 })],
-  ])('%s', (_what, cause) => {
+  ])('does not throw for %s', (_what, cause) => {
     expect(shownOf(cause)).not.toContain('3b1f9c');
   });
 
-  it('says the same of one that is its own cause', () => {
+  it('keeps the cycle of an error that is its own cause', () => {
     expect(redactError(cyclic)).toBe(cyclic);
     const copy = redactError(keyed);
     expect(copy).toMatchObject({ message: '[hidden]' });

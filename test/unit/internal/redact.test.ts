@@ -22,7 +22,7 @@ afterEach(async () => {
   for (const client of open.splice(0)) await client.close();
 });
 
-/** Spellings in which a server may repeat a key of its caller's. */
+/** Spellings in which a server may repeat a key of its caller. */
 function spellings(key: string): string[] {
   const around = ['', 'x', 'xy', 'https://node.test/?api-key='].map((before) =>
     Buffer.from(`${before}${key}&z`),
@@ -41,7 +41,7 @@ function spellings(key: string): string[] {
   ];
 }
 
-/** All that an error shows, in whatever way it is looked at. */
+/** Everything that an error shows, by every way to print it. */
 function shownBy(error: unknown): string {
   return [
     inspect(error, { showHidden: true, depth: 10 }),
@@ -56,7 +56,7 @@ async function failureOf(call: Promise<unknown>): Promise<unknown> {
     () => undefined,
     (reason: unknown) => reason,
   );
-  if (!isExactChangeError(error)) throw new Error('expected an error of ours');
+  if (!isExactChangeError(error)) throw new Error('expected an error of this library');
   return error;
 }
 
@@ -71,29 +71,29 @@ function clientOf(options: Parameters<typeof createClient>[0]): Client {
   return client;
 }
 
-/** Answers of a server that repeats what it was asked with. */
-const echoes: readonly (readonly [string, (said: string) => Response])[] = [
+/** Answers of a server that repeats a text of its request. */
+const echoes: readonly (readonly [string, (text: string) => Response])[] = [
   [
     'a JSON-RPC error',
-    (said) => Response.json({ jsonrpc: '2.0', id: 1, error: { code: -32602, message: said } }),
+    (text) => Response.json({ jsonrpc: '2.0', id: 1, error: { code: -32602, message: text } }),
   ],
-  ['a 400 in JSON', (said) => Response.json({ error: said, errorCode: said }, { status: 400 })],
-  ['a 400 in text', (said) => new Response(said, { status: 400 })],
-  ['a 403', (said) => Response.json({ error: said, message: said }, { status: 403 })],
+  ['a 400 in JSON', (text) => Response.json({ error: text, errorCode: text }, { status: 400 })],
+  ['a 400 in text', (text) => new Response(text, { status: 400 })],
+  ['a 403', (text) => Response.json({ error: text, message: text }, { status: 403 })],
   [
     'a problem',
-    (said) =>
+    (text) =>
       Response.json(
-        { code: 'no_route', title: said, detail: said, details: {} },
+        { code: 'no_route', title: text, detail: text, details: {} },
         { status: 422, headers: { 'content-type': 'application/problem+json' } },
       ),
   ],
 ];
 
-/** A fetch whose server answers so; the id is that of the question, or a node's answer is none. */
-function echo(answer: (said: string) => Response, said: string): typeof fetch {
+/** A fetch with this answer. A JSON-RPC answer gets the id of its request, as a client demands. */
+function echo(answer: (text: string) => Response, text: string): typeof fetch {
   return async (_input, init) => {
-    const response = answer(said);
+    const response = answer(text);
     const body: unknown = await response
       .clone()
       .json()
@@ -112,7 +112,7 @@ function echo(answer: (said: string) => Response, said: string): typeof fetch {
 
 const KEY = 'kEy+With/s1gns=and-3b1f9c';
 
-describe('a key of a configured address or header is in no error, however a server repeats it', () => {
+describe('a key of a configured address or header', () => {
   const callers: readonly (readonly [
     string,
     (fetch: typeof globalThis.fetch) => Promise<unknown>,
@@ -180,18 +180,21 @@ describe('a key of a configured address or header is in no error, however a serv
   const answers = callers.flatMap(([where, call]) =>
     echoes.map(([how, answer]) => [where, how, call, answer] as const),
   );
-  it.each(share(answers, eachNth(answers, 3)))('%s, in %s', async (_where, _how, call, answer) => {
-    // At once, because a node is asked twice, with a pause.
-    await Promise.all(
-      spellings(KEY).map(async (spelling) => {
-        const shown = shownBy(await failureOf(call(echo(answer, `refused: ${spelling}`))));
-        for (const each of spellings(KEY)) expect(shown).not.toContain(each);
-        expect(shown).not.toContain('3b1f9c');
-      }),
-    );
-  });
+  it.each(share(answers, eachNth(answers, 3)))(
+    'is in no error when a server repeats it: %s, in %s',
+    async (_where, _how, call, answer) => {
+      // All spellings run together, because each call asks its node twice with a pause.
+      await Promise.all(
+        spellings(KEY).map(async (spelling) => {
+          const shown = shownBy(await failureOf(call(echo(answer, `refused: ${spelling}`))));
+          for (const each of spellings(KEY)) expect(shown).not.toContain(each);
+          expect(shown).not.toContain('3b1f9c');
+        }),
+      );
+    },
+  );
 
-  it.each(callers)('%s, in the failure of a fetch', async (_where, call) => {
+  it.each(callers)('is in no error when a fetch fails with it: %s', async (_where, call) => {
     const cause = Object.assign(new Error(`getaddrinfo ${KEY}`), { code: 'ENOTFOUND' });
     const fail = () =>
       Promise.reject(new TypeError(`request to https://node.test/v2/${KEY} failed`, { cause }));
@@ -200,22 +203,22 @@ describe('a key of a configured address or header is in no error, however a serv
   });
 });
 
-describe('what is hidden', () => {
-  it('is the user and the password of an address too, as HTTP Basic has them', () => {
+describe('the redaction of a text', () => {
+  it('hides the user and the password of an address, also as HTTP Basic encodes them', () => {
     hideAddress('https://ada-lovelace:p%40ss%20word@node.test/');
     expect(redact('ada-lovelace p@ss word p%40ss%20word')).toBe('[hidden] [hidden] [hidden]');
     const basic = Buffer.from('ada-lovelace:p@ss word').toString('base64');
     expect(redact(`Basic ${basic}`)).toMatch(/^Basic \[hidden\].?=*$/);
   });
 
-  it('is no short word, and nothing of what is no address', () => {
+  it('hides no short word, and no part of a text that is not an address', () => {
     hideAddress('https://node.test/v2/main?a=b');
     hideAddress('no address at all');
     hideKey('key');
     expect(redact('v2 main a b no address at all key')).toBe('v2 main a b no address at all key');
   });
 
-  it('is hidden before a text is cut', () => {
+  it('hides a key before it cuts a text', () => {
     hideKey('a-key-that-a-cut-would-halve');
     const { untrusted } = new TransportError('rpc_unavailable', 'x', {
       details: { method: 'm' },
@@ -224,24 +227,24 @@ describe('what is hidden', () => {
     expect(untrusted).toEqual({ rpc: `${'.'.repeat(190)}[hidden]` });
   });
 
-  it('is no ordinary word, and no text that has one as a part of a name', () => {
+  it('hides no ordinary word, and no name that contains an ordinary word', () => {
     hideAddress('https://node.test/settlement/PAYMENTS/Transactions?mode=confirmed');
     hideKey('Bearer a-key-beside-a-word-71');
-    const said = 'settlement_pending: PAYMENTS, Transactions, confirmed, Bearer';
-    expect(redact(`${said} a-key-beside-a-word-71`)).toBe(`${said} [hidden]`);
+    const words = 'settlement_pending: PAYMENTS, Transactions, confirmed, Bearer';
+    expect(redact(`${words} a-key-beside-a-word-71`)).toBe(`${words} [hidden]`);
   });
 
-  it('is a key that has letters alone, if no word is as long, or has them mixed', () => {
+  it('hides a key of letters alone if it is longer than a word or has letters of mixed case', () => {
     hideAddress('https://node.test/abcdefghijklmnopqrst/qWertzUiop');
     expect(redact('abcdefghijklmnopqrst qWertzUiop')).toBe('[hidden] [hidden]');
   });
 
-  it('is no word that an encoding makes of a part of an address', () => {
+  it('hides no word that an encoded part of an address decodes to', () => {
     hideAddress('https://node.test/%41%42%43');
     expect(redact('ABC %41%42%43')).toBe('ABC [hidden]');
   });
 
-  it('is no header that says what is sent', () => {
+  it('hides no header that describes the content', () => {
     const headers = {
       accept: 'application/json',
       'Content-Type': 'application/vnd.pay+json',
@@ -249,19 +252,19 @@ describe('what is hidden', () => {
       'x-key': 'key-of-x-1',
     };
     remote('https://pay.test', { headers });
-    const said = 'application/json application/vnd.pay+json shop-agent/1.0';
-    expect(redact(`${said} key-of-x-1`)).toBe(`${said} [hidden]`);
+    const words = 'application/json application/vnd.pay+json shop-agent/1.0';
+    expect(redact(`${words} key-of-x-1`)).toBe(`${words} [hidden]`);
   });
 
-  it('is the same whatever slashes JSON has escaped, and however often', () => {
+  it('hides a key however often JSON escapes its slashes', () => {
     hideKey('/a-key/with-slashes/');
     for (const slash of ['/', '\\/', '\\\\/', '\\\\\\\\/'])
       expect(redact(`x ${slash}a-key${slash}with-slashes${slash} \\`)).toBe('x [hidden] \\');
   });
 
-  it('is hidden in no more time than a text is long', () => {
+  it('takes time in proportion to the length of a text', () => {
     for (let count = 0; count < 500; count += 1) hideKey(`/one-of-many-keys-${count}`);
-    // Quadratic, this would not end.
+    // With quadratic time this would not end.
     redact('\\'.repeat(2_000_000));
     redact('/one-of-many-keys-'.repeat(100_000));
     new TransportError('rpc_unavailable', 'x', {
@@ -270,7 +273,7 @@ describe('what is hidden', () => {
     });
   });
 
-  it('is hidden whole at the place at which a long text is cut', () => {
+  it('hides a key whole at the cut of a long text', () => {
     hideKey('key-at-the-very-end-of-a-long-text');
     for (let before = 12_760; before <= 12_800; before += 1) {
       const text = redact(`${'.'.repeat(before)}key-at-the-very-end-of-a-long-text`);
@@ -278,7 +281,7 @@ describe('what is hidden', () => {
     }
   });
 
-  it('is of a bounded number: the newest, and those that are named again', () => {
+  it('keeps a bounded number of keys: the newest, and keys that are named again', () => {
     hideKey('customer-of-old-key');
     for (let count = 0; count < 4_095; count += 1) hideKey(`customer-${count}-key`);
     expect([redact('customer-of-old-key'), redact('customer-0-key')]).toEqual([

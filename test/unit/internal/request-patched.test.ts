@@ -19,8 +19,8 @@ const server = setupServer(
 beforeAll(() => server.listen({ onUnhandledRequest: 'error' }));
 afterAll(() => server.close());
 
-// Its interceptors keep headers beside the real ones, and make copies from those: what the runtime
-// has set itself is not among them.
+// The interceptors of msw keep headers beside the real headers and make copies from them, without
+// headers that the runtime sets.
 it.each<[string, () => [string | Request, RequestInit?]]>([
   ['text', () => [URL_, { method: 'POST', body: 'x' }]],
   [
@@ -50,7 +50,7 @@ it.each<[string, () => [string | Request, RequestInit?]]>([
     () => [new Request(URL_, { method: 'POST', body: 'x', headers: { 'x-one': '1' } })],
   ],
 ])(
-  'the paid request has the headers of the unpaid one if msw has patched fetch: %s',
+  'sends the paid request with the headers of the unpaid request when msw patches fetch: %s',
   async (_, make) => {
     seen.length = 0;
     const call = capture(fetch, ...make());

@@ -52,7 +52,7 @@ function form(): FormData {
   return data;
 }
 
-/** Every way to make a call, each giving fresh arguments. */
+/** Every way to make a call. Each function returns new arguments. */
 const calls: readonly (readonly [string, (url: string) => Arguments])[] = [
   ['a string', (url) => [url]],
   ['a URL', (url) => [new URL(`${url}?q=ä b#fragment`)]],
@@ -113,18 +113,18 @@ const calls: readonly (readonly [string, (url: string) => Arguments])[] = [
     (url) => [new Request(url, streaming({ method: 'POST', body: streamOf('a', 'b') }))],
   ],
   [
-    'a Request, its body replaced',
+    'a Request with a replaced body',
     (url) => [
       new Request(url, { method: 'POST', body: 'old', headers: { 'x-one': '1' } }),
       { body: 'new' },
     ],
   ],
   [
-    'a Request, its body replaced by FormData',
+    'a Request with a body that FormData replaces',
     (url) => [new Request(url, { method: 'POST', body: 'old' }), { body: form() }],
   ],
   [
-    'a Request, its body kept by null',
+    'a Request with a body that null keeps',
     (url) => [
       new Request(url, { method: 'POST', body: 'kept' }),
       { body: null, headers: { 'x-new': '1' } },
@@ -142,7 +142,7 @@ const calls: readonly (readonly [string, (url: string) => Arguments])[] = [
     ],
   ],
   [
-    'init whose members are inherited',
+    'init with inherited members',
     (url) => [url, Object.create({ method: 'POST', body: 'inherited', headers: { 'x-one': '1' } })],
   ],
   [
@@ -164,23 +164,23 @@ const calls: readonly (readonly [string, (url: string) => Arguments])[] = [
   ],
 ];
 
-/** The same request with what is drawn by lot taken out: the boundary of a form. */
+/** A request without its random part, the boundary of a form. */
 function comparable({ method, url, rawHeaders, body }: Seen) {
   const text = body.toString('latin1');
   const boundary = /^--(-*formdata-\S+)\r\n/.exec(text)?.[1];
-  const drawn = (value: string) =>
+  const withoutBoundary = (value: string) =>
     boundary === undefined ? value : value.split(boundary).join('BOUNDARY');
-  return { method, url, rawHeaders: rawHeaders.map(drawn), body: drawn(text) };
+  return { method, url, rawHeaders: rawHeaders.map(withoutBoundary), body: withoutBoundary(text) };
 }
 
 describe('the unpaid request', () => {
-  it.each(calls)('is what plain fetch sends: %s', async (_, make) => {
+  it.each(calls)('equals the request of plain fetch: %s', async (_, make) => {
     await (await fetch(...make(`${server.origin}/a`))).text();
     const response = await capture(...make(`${server.origin}/a`)).sendUnpaid();
     await response.text();
     const [plain, ours] = server.seen.map(comparable);
-    // A form's own headers come in another order, because it goes out as bytes with its type among
-    // them.
+    // The headers of a form come in another order, because the form is sent as bytes with an
+    // explicit type.
     const order = (headers: readonly string[] = []) =>
       /form-data/.test(headers.join()) ? [...headers].sort() : headers;
     expect({ ...ours, rawHeaders: order(ours?.rawHeaders) }).toEqual({
@@ -189,7 +189,7 @@ describe('the unpaid request', () => {
     });
   });
 
-  it('goes out at once, so that later changes to the arguments do not matter', async () => {
+  it('is sent at once, so that later changes to its arguments have no effect', async () => {
     const bytes = Uint8Array.of(1, 2, 3);
     const init: RequestInit = { method: 'POST', body: bytes, headers: { 'x-one': '1' } };
     const call = capture(server.origin, init);
@@ -218,7 +218,7 @@ describe('the unpaid request', () => {
     expect(stream.locked).toBe(true);
   });
 
-  it('hands options beyond the standard to both sends', async () => {
+  it('passes options beyond the standard to both requests', async () => {
     const inits: (RequestInit | undefined)[] = [];
     const spy: typeof fetch = (_, init) => {
       inits.push(init);
@@ -239,7 +239,7 @@ describe('the unpaid request', () => {
 });
 
 describe('the paid request', () => {
-  it.each(calls)('carries the same method, bytes and headers: %s', async (_, make) => {
+  it.each(calls)('has the same method, bytes and headers: %s', async (_, make) => {
     const call = capture(...make(`${server.origin}/a`));
     await (await call.sendUnpaid()).text();
     const response = await call.sendPaid(call.url, HEADER, new AbortController().signal);
@@ -250,7 +250,7 @@ describe('the paid request', () => {
       unpaid?.url,
       unpaid?.hash,
     ]);
-    // Not the caller's: how a body is framed, and that no cache may answer.
+    // Headers that the caller does not set: the framing of a body, and the ban on cached answers.
     const framing = [
       'transfer-encoding',
       'content-length',
@@ -265,7 +265,7 @@ describe('the paid request', () => {
     expect(callers(paid)).toEqual([...callers(unpaid), ['payment-signature', HEADER.value]].sort());
   });
 
-  it('replaces nothing but its own header, and sends neither cookies nor credentials to another origin', async () => {
+  it('adds only its own header, and sends neither cookies nor credentials to another origin', async () => {
     const headers = {
       Authorization: 'Bearer t',
       Cookie: 'a=b',
@@ -288,7 +288,7 @@ describe('the paid request', () => {
       expect(headersOf(other.seen[0])).not.toHaveProperty(name);
   });
 
-  it('is never redirected, whatever the caller asked for', async () => {
+  it('follows no redirect, whatever the caller asks for', async () => {
     const redirecting = await startRecording((_, response) =>
       response.writeHead(307, { location: `${other.origin}/thief` }).end(),
     );
@@ -302,7 +302,7 @@ describe('the paid request', () => {
     }
   });
 
-  it("stops at its own signal, which is not the caller's", async () => {
+  it('is aborted by its own signal, which is not the signal of the caller', async () => {
     const caller = new AbortController();
     const call = capture(server.origin, { signal: caller.signal });
     const paid = new AbortController();
@@ -312,10 +312,10 @@ describe('the paid request', () => {
   });
 });
 
-describe("the caller's signal", () => {
+describe('the signal of the caller', () => {
   const signal = new AbortController().signal;
 
-  it('is that of init, else of the Request; null takes it back', () => {
+  it('comes from init, else from the Request, and is removed by null', () => {
     const request = new Request(server.origin, { signal: new AbortController().signal });
     expect(capture(request).signal).toBe(request.signal);
     expect(capture(request, { signal }).signal).toBe(signal);
@@ -323,7 +323,7 @@ describe("the caller's signal", () => {
     expect(capture(server.origin).signal).toBeUndefined();
   });
 
-  it.each(calls)('ends the unpaid request with its own reason: %s', async (_, make) => {
+  it.each(calls)('aborts the unpaid request with its own reason: %s', async (_, make) => {
     const [input, init] = make(server.origin);
     const reason = new Error('changed my mind');
     const signal = AbortSignal.abort(reason);
@@ -332,17 +332,22 @@ describe("the caller's signal", () => {
         ? new Request(init, { signal })
         : Object.assign(Object.create(init ?? null), { signal });
     const unpaid = capture(input, aborted).sendUnpaid();
-    // A Request has a signal of its own, which aborts with ours.
+    // A Request has its own signal, which aborts with the given signal.
     await expect(unpaid).rejects.toBe(reason);
     expect(server.seen).toEqual([]);
   });
 });
 
-describe('a call that pays itself', () => {
-  it.each(['PAYMENT-SIGNATURE', 'x-payment', 'X-Payment'])('is told by its %s header', (name) => {
-    expect(capture(server.origin, { headers: { [name]: 'x' } }).paysItself).toBe(true);
-    expect(capture(new Request(server.origin, { headers: { [name]: 'x' } })).paysItself).toBe(true);
-  });
+describe('a call that has a payment header of its caller', () => {
+  it.each(['PAYMENT-SIGNATURE', 'x-payment', 'X-Payment'])(
+    'is recognized by its %s header',
+    (name) => {
+      expect(capture(server.origin, { headers: { [name]: 'x' } }).paysItself).toBe(true);
+      expect(capture(new Request(server.origin, { headers: { [name]: 'x' } })).paysItself).toBe(
+        true,
+      );
+    },
+  );
 
   const redirectingTo = (target: RecordingServer) =>
     startRecording((_, response) =>
@@ -380,7 +385,7 @@ describe('a call that pays itself', () => {
     ],
   ];
 
-  it.each(paying)('is not redirected, to any place: %s', async (_, make) => {
+  it.each(paying)('is not redirected to any origin: %s', async (_, make) => {
     for (const target of [server, other]) {
       const redirecting = await redirectingTo(target);
       onTestFinished(() => redirecting.close());
@@ -389,7 +394,7 @@ describe('a call that pays itself', () => {
     }
   });
 
-  it('fails at a redirect if its caller wants that', async () => {
+  it('fails at a redirect if its caller asks for that', async () => {
     const redirecting = await redirectingTo(other);
     onTestFinished(() => redirecting.close());
     const call = capture(redirecting.origin, { headers: { 'x-payment': 'x' }, redirect: 'error' });
@@ -397,7 +402,7 @@ describe('a call that pays itself', () => {
     expect(other.seen).toEqual([]);
   });
 
-  it('is none if no such header is there', () => {
+  it('is not assumed without such a header', () => {
     expect(capture(server.origin, { headers: { 'x-payment-id': 'x' } }).paysItself).toBe(false);
   });
 });
@@ -439,7 +444,7 @@ describe('a body that cannot be sent again', () => {
   ];
 
   it.each(tooLarge)(
-    'goes out unpaid and whole, and is refused before anything paid leaves: %s',
+    'is sent whole in the unpaid request, and is refused before the paid request: %s',
     async (_, make) => {
       const call = capture(...make());
       expect((await call.sendUnpaid()).status).toBe(402);
@@ -455,7 +460,7 @@ describe('a body that cannot be sent again', () => {
     },
   );
 
-  it('broke off: both the request and its repetition fail', async () => {
+  it('fails the request and its repetition when its stream breaks', async () => {
     const broken = () =>
       new ReadableStream<Uint8Array>({
         pull(controller) {
@@ -471,7 +476,7 @@ describe('a body that cannot be sent again', () => {
     await expect(call.replayable()).rejects.toMatchObject({ code: 'body_not_replayable' });
   });
 
-  it('never ends: with forget() the source is let go of as soon as fetch is done with it', async () => {
+  it('is released by forget() when fetch is done, if its stream never ends', async () => {
     const cancelled = vi.fn();
     const endless = new ReadableStream<Uint8Array>({
       pull: (controller) =>
@@ -492,7 +497,7 @@ describe('a body that cannot be sent again', () => {
     await expect(call?.replayable()).rejects.toMatchObject({ code: 'body_not_replayable' });
   });
 
-  it('never ends: reading it stops at the limit', async () => {
+  it('is read up to the limit if its stream never ends', async () => {
     let pulled = 0;
     const endless = new ReadableStream<Uint8Array>({
       pull(controller) {
@@ -507,7 +512,7 @@ describe('a body that cannot be sent again', () => {
     expect(pulled).toBeLessThan(BODY_LIMIT_BYTES + 4 * 65_536);
   });
 
-  it('is waited for only so long, and not at all once the caller gives up', async () => {
+  it('is awaited for a limited time, and no longer after its caller aborts', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     try {
       const silent = () => streaming({ method: 'POST', body: new ReadableStream<Uint8Array>() });
@@ -528,7 +533,7 @@ describe('a body that cannot be sent again', () => {
 });
 
 describe('a fetch of another implementation', () => {
-  // As npm's undici: it knows no Request but its own, and reads everything else as a URL.
+  // Like undici of npm, it accepts only its own Request and reads every other value as a URL.
   const foreign: typeof fetch = (input, init) => {
     if (input instanceof Request)
       return Promise.reject(new TypeError('Failed to parse URL from [object Request]'));
@@ -560,7 +565,7 @@ describe('a fetch of another implementation', () => {
   const isForeign = (input: unknown): input is ForeignRequest => input instanceof ForeignRequest;
 
   it.each(calls.filter(([name]) => !name.startsWith('a Request')))(
-    'is given what it understands: %s',
+    'gets arguments that it understands: %s',
     async (name, make) => {
       if (name === 'POST without a body') return;
       const call = captured(foreign, ...(make(server.origin) as [string, RequestInit?]));
@@ -573,13 +578,13 @@ describe('a fetch of another implementation', () => {
     },
   );
 
-  it('may be called with its own Request', async () => {
+  it('accepts its own Request', async () => {
     const request = new ForeignRequest(server.origin, {
       method: 'POST',
       body: 'foreign',
       headers: { 'x-one': '1' },
     });
-    // To the types there is but one Request.
+    // The types know only a single Request.
     const call = captured(foreign, request as unknown as Request, undefined);
     await (await call?.sendUnpaid())?.text();
     await (await call?.sendPaid(server.origin, HEADER, new AbortController().signal))?.text();
@@ -591,8 +596,8 @@ describe('a fetch of another implementation', () => {
   });
 });
 
-describe('if a Request shows no body (Firefox)', () => {
-  it('the body is read whole, and a GET has none', async () => {
+describe('a Request without a body property, as in Firefox', () => {
+  it('is read whole, and has no body for GET', async () => {
     const body = Object.getOwnPropertyDescriptor(Request.prototype, 'body');
     Object.defineProperty(Request.prototype, 'body', { configurable: true, get: () => undefined });
     try {
@@ -610,7 +615,7 @@ describe('if a Request shows no body (Firefox)', () => {
   });
 });
 
-describe('arguments that plain fetch refuses', () => {
+describe('a call with arguments that plain fetch refuses', () => {
   const used = async () => {
     const request = new Request(server.origin, { method: 'POST', body: 'x' });
     await request.text();
@@ -621,7 +626,7 @@ describe('arguments that plain fetch refuses', () => {
     stream.getReader();
     return stream;
   };
-  // Wrong on purpose, so past the types.
+  // The arguments are wrong on purpose, so they bypass the types.
   const wrong: readonly (readonly [string, () => unknown[] | Promise<unknown[]>])[] = [
     ['nothing', () => [undefined]],
     ['null', () => [null]],
@@ -640,9 +645,9 @@ describe('arguments that plain fetch refuses', () => {
     ['a used Request', async () => [await used()]],
     ['a number as init', () => [server.origin, 5]],
     ['text as init', () => [server.origin, 'POST']],
-    ['a signal that is none', () => [server.origin, { signal: {} }]],
+    ['an invalid signal', () => [server.origin, { signal: {} }]],
     [
-      'a signal that is none, with a body',
+      'an invalid signal with a body',
       () => [server.origin, { signal: {}, method: 'POST', body: 'x' }],
     ],
     ['mode navigate', () => [server.origin, { mode: 'navigate' }]],
@@ -659,21 +664,18 @@ describe('arguments that plain fetch refuses', () => {
     ],
   ];
 
-  it.each(wrong)(
-    'are refused in the same words, never with a throw of our own: %s',
-    async (_, make) => {
-      const plain = await fetch(...((await make()) as Arguments)).catch((error: unknown) => error);
-      const [input, init] = (await make()) as Arguments;
-      const call = captured(fetch, input, init);
-      const ours = await (call === undefined ? fetch(input, init) : call.sendUnpaid()).catch(
-        (error: unknown) => error,
-      );
-      expect(plain).toBeInstanceOf(Error);
-      expect([ours instanceof TypeError, String(ours)]).toEqual([
-        plain instanceof TypeError,
-        String(plain),
-      ]);
-      expect(server.seen).toEqual([]);
-    },
-  );
+  it.each(wrong)('is refused with the error of plain fetch: %s', async (_, make) => {
+    const plain = await fetch(...((await make()) as Arguments)).catch((error: unknown) => error);
+    const [input, init] = (await make()) as Arguments;
+    const call = captured(fetch, input, init);
+    const ours = await (call === undefined ? fetch(input, init) : call.sendUnpaid()).catch(
+      (error: unknown) => error,
+    );
+    expect(plain).toBeInstanceOf(Error);
+    expect([ours instanceof TypeError, String(ours)]).toEqual([
+      plain instanceof TypeError,
+      String(plain),
+    ]);
+    expect(server.seen).toEqual([]);
+  });
 });

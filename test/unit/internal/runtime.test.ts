@@ -8,15 +8,15 @@ afterEach(() => {
 });
 
 describe('the system runtime', () => {
-  it('draws bytes also if there is no global crypto, as in Node 18', () => {
+  it('returns random bytes also without a global crypto, as in Node 18', () => {
     vi.stubGlobal('crypto', undefined);
-    const [one, two] = [systemRuntime.randomBytes(12), systemRuntime.randomBytes(12)];
-    expect([one.length, two.length]).toEqual([12, 12]);
-    expect(one).not.toEqual(two);
+    const [first, second] = [systemRuntime.randomBytes(12), systemRuntime.randomBytes(12)];
+    expect([first.length, second.length]).toEqual([12, 12]);
+    expect(first).not.toEqual(second);
   });
 
   it.each(['sleep', 'idle'] as const)(
-    '%s waits as long as it is told, and leaves no timer',
+    'waits the given time in %s, and leaves no timer',
     async (name) => {
       vi.useFakeTimers();
       const woken = vi.fn();
@@ -31,7 +31,7 @@ describe('the system runtime', () => {
   );
 
   it.each(['sleep', 'idle'] as const)(
-    '%s ends with the reason of its signal, before or during',
+    'ends %s with the reason of its signal, before or during the wait',
     async (name) => {
       vi.useFakeTimers();
       const controller = new AbortController();
@@ -46,7 +46,7 @@ describe('the system runtime', () => {
 });
 
 describe('a deadline', () => {
-  it('passes on time, and says that it was time', () => {
+  it('passes on time, and reports that it passed', () => {
     vi.useFakeTimers();
     const deadline = startDeadline(1_000, undefined);
     vi.advanceTimersByTime(999);
@@ -56,7 +56,7 @@ describe('a deadline', () => {
     expect(deadline.signal.reason).toMatchObject({ name: 'TimeoutError' });
   });
 
-  it("follows the caller with the caller's own reason, which is not time", () => {
+  it('aborts with the reason of its caller, and does not report that it passed', () => {
     vi.useFakeTimers();
     const reason = new Error('the caller');
     const controller = new AbortController();
@@ -68,7 +68,7 @@ describe('a deadline', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('stopped has no more time to pass, but still follows the caller while a body flows', () => {
+  it('follows its caller without a timer after it is stopped, while a body flows', () => {
     vi.useFakeTimers();
     const controller = new AbortController();
     const deadline = startDeadline(1_000, controller.signal);
@@ -79,7 +79,7 @@ describe('a deadline', () => {
     expect([deadline.signal.aborted, deadline.passed]).toEqual([true, false]);
   });
 
-  it('ended is done with both', () => {
+  it('follows neither the time nor its caller after it is ended', () => {
     vi.useFakeTimers();
     const controller = new AbortController();
     const removed = vi.spyOn(controller.signal, 'removeEventListener');
@@ -91,7 +91,7 @@ describe('a deadline', () => {
     expect(removed).toHaveBeenCalled();
   });
 
-  it('does not make Node warn of many listeners on one signal', async () => {
+  it('causes no warning of Node about many listeners on a signal', async () => {
     const warned = vi.fn();
     process.on('warning', warned);
     try {
@@ -112,7 +112,7 @@ describe('a deadline', () => {
   });
 });
 
-it('a step that no caller wants any more throws the reason, whatever it is', () => {
+it('throws the reason of an aborted signal, whatever the reason is', () => {
   expect(() => throwIfAborted(undefined)).not.toThrow();
   expect(() => throwIfAborted(new AbortController().signal)).not.toThrow();
   const reason = Symbol('no error at all');

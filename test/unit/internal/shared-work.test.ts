@@ -1,21 +1,21 @@
 import { expect, test } from 'vitest';
 import { shareNext } from '../../../src/internal/share-next.js';
 
-/** Work that ends when it is told to. */
+/** Work that ends when `end` is called. */
 function work() {
   const ends: (() => void)[] = [];
   let begun = 0;
   const run = async (): Promise<number> => {
-    const mine = (begun += 1);
+    const number = (begun += 1);
     await new Promise<void>((resolve) => ends.push(resolve));
-    return mine;
+    return number;
   };
   return { run, end: () => ends.shift()?.(), begun: () => begun };
 }
 
 const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-test('calls of one moment share a run', async () => {
+test('shares a run between calls at the same time', async () => {
   const { run, end, begun } = work();
   const ask = shareNext(run);
   const answers = Promise.all([ask(), ask(), ask()]);
@@ -26,7 +26,7 @@ test('calls of one moment share a run', async () => {
   expect(begun()).toBe(1);
 });
 
-test('calls that come while one runs share the next, which begins once that has ended', async () => {
+test('shares the next run between calls that come during a run, and starts it after that run', async () => {
   const { run, end, begun } = work();
   const ask = shareNext(run);
   const first = ask();
@@ -43,7 +43,7 @@ test('calls that come while one runs share the next, which begins once that has 
   expect(await later).toEqual([2, 2]);
 });
 
-test('a run that fails is told to those that wait for it alone', async () => {
+test('reports a failure only to the calls that wait for the failed run', async () => {
   let runs = 0;
   const ask = shareNext(async () => {
     runs += 1;

@@ -9,30 +9,30 @@ afterEach(() => {
 const MOST = 32;
 const around = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-test('a few calls go on at once', () => {
+test('lets a few calls continue at once', () => {
   const nextTurn = createTurns();
 
   expect(Array.from({ length: MOST }, nextTurn)).toEqual(Array(MOST).fill(undefined));
 });
 
-test('of a crowd so many go on each time around the event loop, the first to ask first', async () => {
+test('lets a fixed number of calls continue in each round of the event loop, in order', async () => {
   const nextTurn = createTurns();
-  const gone: number[] = [];
+  const passed: number[] = [];
   const crowd = Array.from({ length: 3 * MOST + 1 }, async (_, at) => {
     await nextTurn();
-    gone.push(at);
+    passed.push(at);
   });
   const seen: number[] = [];
-  while (gone.length < crowd.length) {
+  while (passed.length < crowd.length) {
     await around();
-    seen.push(gone.length);
+    seen.push(passed.length);
   }
 
-  expect(gone).toEqual([...crowd.keys()]);
+  expect(passed).toEqual([...crowd.keys()]);
   expect(seen).toEqual([2 * MOST, 3 * MOST, 3 * MOST + 1]);
 });
 
-test('a call that asks later waits behind those that wait', async () => {
+test('puts a later call behind all waiting calls', async () => {
   const nextTurn = createTurns();
   const order: string[] = [];
   const ask = async (name: string) => {
@@ -45,7 +45,7 @@ test('a call that asks later waits behind those that wait', async () => {
   expect(order.at(-1)).toBe('late');
 });
 
-test('after a rest as many go on at once again', async () => {
+test('lets as many calls continue at once again after a rest', async () => {
   const nextTurn = createTurns();
   await Promise.all(Array.from({ length: 2 * MOST }, async () => nextTurn()));
   await around();
@@ -54,7 +54,7 @@ test('after a rest as many go on at once again', async () => {
   expect(Array.from({ length: MOST }, nextTurn)).toEqual(Array(MOST).fill(undefined));
 });
 
-test('a crowd goes on whatever timers a test has put in place of the real ones', async () => {
+test('lets a crowd of calls continue while a test replaces the timers', async () => {
   const nextTurn = createTurns();
   vi.useFakeTimers();
   const crowd = Promise.all(Array.from({ length: 3 * MOST }, async () => nextTurn()));
@@ -66,32 +66,35 @@ test('a crowd goes on whatever timers a test has put in place of the real ones',
   );
 });
 
-describe('a crowd goes on', () => {
+describe('a crowd of calls', () => {
   test.each([
-    ['by messages if there is no setImmediate', ['setImmediate']],
-    ['by timers if there is neither', ['setImmediate', 'MessageChannel']],
+    ['continues by messages without setImmediate', ['setImmediate']],
+    [
+      'continues by timers without setImmediate and MessageChannel',
+      ['setImmediate', 'MessageChannel'],
+    ],
   ])('%s', async (_, absent) => {
     for (const name of absent) vi.stubGlobal(name, undefined);
     vi.resetModules();
     const turns = await import('../../../src/internal/turns.js');
     const nextTurn = turns.createTurns();
-    const gone: number[] = [];
+    const passed: number[] = [];
     const crowd = Array.from({ length: 2 * MOST + 1 }, async (__, at) => {
       await nextTurn();
-      gone.push(at);
+      passed.push(at);
     });
     await Promise.resolve();
-    expect(gone).toHaveLength(MOST);
+    expect(passed).toHaveLength(MOST);
     await Promise.all(crowd);
 
-    expect(gone).toEqual([...crowd.keys()]);
+    expect(passed).toEqual([...crowd.keys()]);
   });
 
-  // A worker drops what a request has scheduled if that is cancelled.
+  // A worker drops the callbacks of a request that is cancelled.
   test.each([
     ['a call that had its turn', 1],
     ['a turn', 2 + 2 * MOST],
-  ])('if what %s has scheduled is lost', async (_, lost) => {
+  ])('continues when the callback of %s is lost', async (_, lost) => {
     let scheduled = 0;
     vi.stubGlobal('setImmediate', (go: () => void) => {
       scheduled += 1;

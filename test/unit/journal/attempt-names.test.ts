@@ -7,20 +7,20 @@ import { attemptOf, DAY_MS, NOW } from '../../helpers/attempts.js';
 const OWNER = { wallet: 'wallet', network: 'network' };
 const fingerprint = paymentPrint('signature');
 
-describe('an attempt that was handed over', () => {
+describe('an attempt that a service handed to a client', () => {
   it.each([
     ['settled', paymentPrint('signature'), true],
     ['settled', swapPrint('signature'), true],
     ['unsettled', fingerprint, true],
     ['signed', fingerprint, false],
     ['reserved', fingerprint, false],
-    // A client may still be asked for what it did not give to its caller.
+    // A client may still ask for an answer that it did not give to its caller.
     ['settled', 'a request', false],
-  ] as const)('and is %s as %j is closed: %j', (state, print, closed) => {
+  ] as const)('is closed or not in state %s with fingerprint %j: %j', (state, print, closed) => {
     expect(isClosed(attemptOf({ state, fingerprint: print }))).toBe(closed);
   });
 
-  it('is forgotten once it is settled and old, if there are many, and goes on counting', () => {
+  it('leaves the list and still counts when it is settled, old and beyond 10000 attempts', () => {
     const store = createAttemptStore();
     for (let made = 0; made <= 10_005; made += 1) {
       const attempt = attemptOf({ fingerprint: paymentPrint(`${made}`), at: NOW - 2 * DAY_MS });

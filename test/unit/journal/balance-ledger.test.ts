@@ -7,14 +7,14 @@ import {
 import { createLedger, ledgerOver } from '../../../src/journal/balance-ledger.js';
 import { seenSince } from '../../helpers/seen-since.js';
 
-// What is known and held after what, is the balance's: see account-balance.test.ts. What processes
-// share is in test/contract/coordination-contract.ts.
+// Known and held amounts of a balance are tested in account-balance.test.ts, and what processes
+// share in test/contract/coordination-contract.ts.
 
-/** Taken, of a balance that is of no slot. */
+/** The result of a take, if the chain's reading has no slot. */
 const TAKEN = { before: undefined };
 
-describe('a ledger', () => {
-  it('takes what is there in one step: of 20 takes at once, as many pass as fit', async () => {
+describe('a balance ledger', () => {
+  it('grants only the takes that fit when 20 takes run at once', async () => {
     const ledger = createLedger();
     await ledger.see('a', { amount: 55n, at: 1_000 });
     const takes = await Promise.all(
@@ -27,7 +27,7 @@ describe('a ledger', () => {
     ]);
   });
 
-  it('takes nothing of an account that was never seen, or too long ago, and leaves it as it was', async () => {
+  it('refuses a take and changes nothing when the account was never read, or too long ago', async () => {
     const ledger = createLedger();
     expect(await ledger.take('a', 'one', 0n, seenSince(0))).toEqual(TAKEN);
     expect(await ledger.take('a', 'two', 1n, seenSince(0))).toBeUndefined();
@@ -37,7 +37,7 @@ describe('a ledger', () => {
     expect(await ledger.available('a', seenSince(1_001))).toBeUndefined();
   });
 
-  it('says what the chain showed before: the reading that a balance is counted on from', async () => {
+  it('returns with each take the reading that the balance is based on', async () => {
     const ledger = createLedger();
     await ledger.see('a', { amount: 100n, at: 0, slot: 7 });
     const [first, second] = [
@@ -50,7 +50,7 @@ describe('a ledger', () => {
     ]);
   });
 
-  it('says that it took again what it holds already, and holds it once', async () => {
+  it('confirms a repeated take and holds the amount once', async () => {
     const ledger = createLedger();
     await ledger.see('a', { amount: 10n, at: 0 });
     expect(await ledger.take('a', 'one', 5n, seenSince(0))).toEqual(TAKEN);
@@ -58,7 +58,7 @@ describe('a ledger', () => {
     expect(await ledger.held('a')).toBe(5n);
   });
 
-  it('keeps each account apart, through all that can happen to it', async () => {
+  it('keeps accounts apart through holds, spends, releases, readings and forgetting', async () => {
     const ledger = createLedger();
     for (const account of ['a', 'b']) await ledger.see(account, { amount: 100n, at: 0, slot: 1 });
     for (const id of ['spent', 'released', 'open']) await ledger.hold('a', id, 10n);
@@ -75,7 +75,7 @@ describe('a ledger', () => {
     ]).toEqual([undefined, 100n]);
   });
 
-  it('changes a balance in its store once for each change, and only reads it to look', async () => {
+  it('writes to its store once for each change, and never for a query', async () => {
     const changes: string[] = [];
     let balance: AccountBalance = emptyBalance;
     const ledger = ledgerOver({
@@ -95,8 +95,8 @@ describe('a ledger', () => {
   });
 });
 
-describe('a hold that is taken again', () => {
-  it('is there if it was released, and refused if it was spent', async () => {
+describe('a repeated take of a hold', () => {
+  it('succeeds after a release, and is refused after a spend', async () => {
     const ledger = createLedger();
     await ledger.see('a', { amount: 100n, at: 0 });
     expect([

@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { createCoordination } from '../../../src/journal/registry.js';
 
-describe('counting', () => {
-  it('goes up under each name, from a start of its own', async () => {
+describe('a counter', () => {
+  it('goes up under each name, from its own start', async () => {
     const { next } = createCoordination();
     const [first, second, other] = [await next('a'), await next('a'), await next('b')];
     expect(second).toBe(first + 1);
     expect(other).toBeGreaterThan(0);
   });
 
-  it('is shared by all that share the counts', async () => {
+  it('gives no number twice when two coordinations share the counts', async () => {
     const counts = new Map<string, number>();
     const both = [createCoordination(counts), createCoordination(counts)];
     const numbers = await Promise.all(
@@ -18,7 +18,7 @@ describe('counting', () => {
     expect(new Set(numbers).size).toBe(100);
   });
 
-  it('is kept for no more blockhashes than may be valid', async () => {
+  it('keeps no more blockhashes than may be valid', async () => {
     const counts = new Map([['first', 7]]);
     for (let index = 0; index < 2_047; index += 1) counts.set(`hash${index}`, 1);
     const { next } = createCoordination(counts);

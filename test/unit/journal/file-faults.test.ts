@@ -11,12 +11,12 @@ import { attemptOf, dayCap, fullAttemptOf, listOf, NOW, totalCap } from '../../h
 import { failure, fakeProcesses, MemoryDisk, type Step } from '../../helpers/memory-disk.js';
 
 const OWNER = { wallet: 'wallet', network: 'network' };
-// Small enough that the file is rewritten several times.
+// Small enough that the journal rewrites its file several times.
 const COMPACT_FROM = 4_000;
 
 type Operation = (journal: Journal) => Promise<unknown>;
 
-/** No caller holds the event loop from one operation to the next, and a rewrite needs its turn. */
+/** Yields to the event loop after an operation, as callers do, because a rewrite needs a turn. */
 const andTurn =
   (operation: Operation): Operation =>
   async (journal) => {
@@ -25,7 +25,7 @@ const andTurn =
   };
 
 /**
- * Six purchases one after the other: each third is given up, the others are paid, delivered or not.
+ * Six purchases in sequence: every third is released; the rest are paid, and some are delivered.
  */
 const operations: readonly Operation[] = Array.from({ length: 6 }, (_, index) => {
   const {
@@ -51,10 +51,10 @@ const operations: readonly Operation[] = Array.from({ length: 6 }, (_, index) =>
 })
   .flat()
   .map(andTurn);
-/** Those that put something signed on record: what has to outlive a loss of power. */
+/** Whether an operation records something signed, which must survive a power failure. */
 const isSigning = (operation: number) => operation % 8 === 1 || operation % 8 === 4;
 
-/** All that a journal knows, but for bytes that no process will send again. */
+/** Everything that a journal knows, except bytes that no process sends again. */
 async function stateOf(journal: Journal): Promise<string> {
   const attempts = (await listOf(journal.attempts(OWNER))).map(({ swap, payment, ...rest }) => ({
     ...rest,
@@ -70,7 +70,7 @@ async function stateOf(journal: Journal): Promise<string> {
 }
 
 let runs = 0;
-/** A journal on a disk, in a process of its own. */
+/** A journal on a disk, opened by a new process. */
 function journalOn(disk: MemoryDisk, path: string, processes = fakeProcesses(), step?: Step) {
   runs += 1;
   return journalAt(path, {
@@ -91,7 +91,7 @@ async function statesAfterEach(): Promise<string[]> {
   return states;
 }
 
-/** The names of all calls that the whole story makes. */
+/** Names of all disk calls that the operations make. */
 async function callsOf(): Promise<string[]> {
   const calls: string[] = [];
   const journal = journalOn(new MemoryDisk(), '/whole', undefined, (call) => void calls.push(call));
@@ -100,9 +100,9 @@ async function callsOf(): Promise<string[]> {
   return calls;
 }
 
-describe('a process that ends', () => {
+describe('a file journal after its process ends', () => {
   it.each(['kill', 'power failure'] as const)(
-    'at any call to the disk, by a %s, leaves what it had promised, and at most what it was promising; of what was not signed a power failure takes the last',
+    'keeps confirmed operations, and at most the interrupted operation, after a %s at any disk call; a power failure may undo unsigned operations at the end',
     async (what) => {
       const states = await statesAfterEach();
       const calls = await callsOf();
@@ -136,7 +136,7 @@ describe('a process that ends', () => {
           states.slice(least, done + 2),
           `after call ${last}, ${calls[last]}, with ${done} done`,
         ).toContain(found);
-        // It goes on from there.
+        // The next process can use the journal.
         expect(await journal.reserve(attemptOf({ id: 'next' }), [])).toBeUndefined();
         await journal.close();
       }
@@ -144,8 +144,8 @@ describe('a process that ends', () => {
   );
 });
 
-describe('a disk that fails', () => {
-  /** Plays the story on a disk that fails in some calls; what is refused has not happened. */
+describe('a file journal on a disk that fails', () => {
+  /** Runs the operations on a disk that fails in some calls; the model skips refused operations. */
   async function play(
     path: string,
     fails: (call: string, count: number, operation: number) => boolean,
@@ -169,7 +169,7 @@ describe('a disk that fails', () => {
     return { disk, journal, model, refused };
   }
 
-  it('once, at any call, refuses at most what it was asked then, and has memory and file agree on the rest', async () => {
+  it('refuses at most the affected operations when any disk call fails once, and its memory matches its file', async () => {
     const { length } = await callsOf();
     for (let failing = 1; failing <= length; failing += 1) {
       const path = `/once ${failing}`;
@@ -178,7 +178,7 @@ describe('a disk that fails', () => {
         (_call, count) => count === failing,
       );
       const where = `call ${failing}`;
-      // One that could not be reserved cannot be signed or settled either.
+      // An attempt that was not reserved can be neither signed nor settled, so three may fail.
       expect(refused.length, where).toBeLessThanOrEqual(3);
       expect(await stateOf(journal), where).toBe(await stateOf(model));
       await journal.close().catch(() => undefined);
@@ -199,7 +199,7 @@ describe('a disk that fails', () => {
   ]);
 
   it.each([0, 1, 5, 9])(
-    'for some time, from operation %d on, refuses everything, and goes on once it works again',
+    'refuses every change while the disk fails from operation %d on, and works again afterwards',
     async (from) => {
       const path = `/until ${from}`;
       const { disk, journal, model, refused } = await play(
@@ -220,7 +220,7 @@ describe('a disk that fails', () => {
     },
   );
 
-  it('repeats what the disk says without keys of ours and what does not show', async () => {
+  it('repeats the error of the disk without keys and without invisible characters', async () => {
     hideKey('k3y-of-the-node');
     const journal = journalOn(new MemoryDisk(), '/told', undefined, (call) => {
       if (call === 'append')
@@ -236,7 +236,7 @@ describe('a disk that fails', () => {
     expect(String(error).length).toBeLessThan(400);
   });
 
-  it('refuses all that shared the write: no caller is told of a limit that was never reached', async () => {
+  it('refuses all calls that share a failed write, and reports no cap as reached', async () => {
     const disk = new MemoryDisk();
     let full = false;
     const journal = journalOn(disk, '/shared', undefined, (call) => {
@@ -260,11 +260,11 @@ describe('a disk that fails', () => {
   });
 });
 
-describe('a disk that cannot sync a directory', () => {
+describe('a file journal on a disk that cannot sync a directory', () => {
   const cannot = (code: string) => (call: string) => {
     if (call === 'syncDirectory') throw failure(code);
   };
-  /** Only what may leave next has to be on the disk, and the name of its file. */
+  /** Reserves and signs: only a signed payment makes the journal sync its directory. */
   const signed = async (journal: Journal) => {
     for (const operation of operations.slice(0, 2)) await operation(journal);
   };
@@ -277,7 +277,7 @@ describe('a disk that cannot sync a directory', () => {
     });
 
   it.each(['EPERM', 'EISDIR', 'EACCES'])(
-    'has a journal on Windows (%s), and on no other system',
+    'works on Windows (%s), and on no other system',
     async (code) => {
       const journal = journalOf('win32', code);
       for (const operation of operations) await operation(journal);
@@ -290,7 +290,7 @@ describe('a disk that cannot sync a directory', () => {
     },
   );
 
-  it.each(['EIO', 'ENOSPC'])('for another reason (%s) fails on Windows too', async (code) => {
+  it.each(['EIO', 'ENOSPC'])('fails on Windows too when the reason is %s', async (code) => {
     await expect(signed(journalOf('win32', code))).rejects.toMatchObject({
       code: 'journal_unavailable',
       cause: { code },
@@ -298,8 +298,8 @@ describe('a disk that cannot sync a directory', () => {
   });
 });
 
-describe('a file that another program touches', () => {
-  it('is not written to once it was replaced or deleted, and is again once it is back', async () => {
+describe('a journal file that another program touches', () => {
+  it('is not written after it was replaced or deleted, and is written again after it is back', async () => {
     const disk = new MemoryDisk();
     const journal = journalOn(disk, '/touched');
     await journal.reserve(attemptOf({ id: 'one' }), []);
@@ -320,7 +320,7 @@ describe('a file that another program touches', () => {
     await journal.close();
   });
 
-  it('and cuts short is damaged', async () => {
+  it('is damaged when it is cut short', async () => {
     const disk = new MemoryDisk();
     const journal = journalOn(disk, '/cut');
     await journal.reserve(attemptOf(), []);
@@ -333,10 +333,10 @@ describe('a file that another program touches', () => {
   });
 
   it.each([
-    ['what is not known', { unheard: 'of' }],
-    ['a balance that is none', { balance: ['wallet', 'network', 'account', { hold: 'id' }] }],
-    ['a book that is none', { book: ['wallet', 'network', 'account', { made: 0 }] }],
-  ])('and writes %s into is damaged from then on', async (_, record) => {
+    ['an unknown record', { unheard: 'of' }],
+    ['an invalid balance', { balance: ['wallet', 'network', 'account', { hold: 'id' }] }],
+    ['an invalid book', { book: ['wallet', 'network', 'account', { made: 0 }] }],
+  ])('is damaged for good when the program writes %s into it', async (_, record) => {
     const disk = new MemoryDisk();
     const path = `/spoilt ${JSON.stringify(record)}`;
     const journal = journalOn(disk, path);
@@ -350,16 +350,17 @@ describe('a file that another program touches', () => {
   });
 });
 
-describe('a disk that is full when the file was written anew', () => {
-  it('leaves the old file in use once there is room', async () => {
+describe('a file journal on a disk that fills up during a rewrite', () => {
+  it('uses the old file again when there is room', async () => {
     const disk = new MemoryDisk();
     let full = false;
     const journal = journalOn(disk, '/anew', undefined, (call) => {
-      // From the moment at which the other file was to take its place.
+      // Fails from the moment at which the new file would replace the old file.
       full ||= call === 'rename';
       if (full && (call === 'rename' || call === 'append')) throw failure('ENOSPC');
     });
-    const reserve = (id: string) => andTurn((one) => one.reserve(attemptOf({ id }), []))(journal);
+    const reserve = (id: string) =>
+      andTurn((target) => target.reserve(attemptOf({ id }), []))(journal);
     for (let count = 0; !full; count += 1) await reserve(`${count}`).catch(() => undefined);
     const put = () => journal.put(attemptOf({ id: '0', state: 'signed' }));
     await expect(put()).rejects.toMatchObject({ code: 'journal_unavailable' });

@@ -16,7 +16,7 @@ const fileOf = (bytes: Uint8Array) => {
   disk.put('/file', bytes);
   return disk.port().open('/file');
 };
-/** What counts in a file; where it is damaged, if it is. */
+/** Returns the lines that count in a file, or the offset of the damage. */
 function read(
   bytes: Uint8Array,
   synced = START,
@@ -30,21 +30,21 @@ function read(
     throw error;
   }
 }
-/** Lines that say these things, each written after the one before. */
-function linesOf(...said: readonly unknown[]): Buffer[] {
+/** A header and lines with these values, each written after the line before it. */
+function linesOf(...values: readonly unknown[]): Buffer[] {
   const lines: Buffer[] = [encodeHeader()];
-  for (const one of said) lines.push(encodeLine(join(...lines).length, JSON.stringify(one)));
+  for (const value of values) lines.push(encodeLine(join(...lines).length, JSON.stringify(value)));
   return lines;
 }
 
-const said = [
+const values = [
   ['a', { put: attemptOf({ id: 'one' }) }],
   ['b', { put: attemptOf({ id: 'two', host: 'ü.test' }) }, { release: 'one' }],
   ['a', { gone: 'b' }],
 ];
-const lines = linesOf(...said);
+const lines = linesOf(...values);
 const file = join(...lines);
-/** What is in the first so many bytes. */
+/** The whole lines in the first `length` bytes. */
 function within(length: number) {
   let [end, count] = [START, 0];
   for (const line of lines.slice(1)) {
@@ -52,7 +52,7 @@ function within(length: number) {
     end += line.length;
     count += 1;
   }
-  return { says: said.slice(0, count), end };
+  return { says: values.slice(0, count), end };
 }
 
 describe('the checksum', () => {
@@ -60,7 +60,7 @@ describe('the checksum', () => {
     ['', 0],
     ['123456789', 0xcbf43926],
     ['The quick brown fox jumps over the lazy dog', 0x414fa339],
-  ])('of "%s" is that of zlib, on any system', (text, sum) => {
+  ])('equals the checksum of zlib for "%s" on any system', (text, sum) => {
     for (const crc of [crc32, plainCrc32]) {
       expect(crc(bytesOf(text))).toBe(sum);
       const half = text.length >> 1;
@@ -69,8 +69,8 @@ describe('the checksum', () => {
   });
 });
 
-describe('a file', () => {
-  it('is lines that begin with a line feed, as FORMAT.md has it', () => {
+describe('a journal file', () => {
+  it('consists of lines that begin with a line feed, as FORMAT.md describes', () => {
     const json = '["a",{"release":"ü"}]';
     const [header, line] = join(encodeHeader(), encodeLine(START, json)).toString().split('\n\n');
     expect(header).toMatch(
@@ -82,8 +82,8 @@ describe('a file', () => {
     expect(line).toBe(`${crc} 22 ${START} ${json}`);
   });
 
-  it('gives back what was written', () => {
-    expect(read(file)).toEqual({ says: said, end: file.length });
+  it('returns what was written', () => {
+    expect(read(file)).toEqual({ says: values, end: file.length });
     expect(readHeader(fileOf(encodeHeader(77)))).toEqual({
       version: 2,
       length: START,
@@ -91,12 +91,12 @@ describe('a file', () => {
     });
   });
 
-  it('that is cut off anywhere has what was whole by then', () => {
+  it('returns all whole lines when it is cut off anywhere', () => {
     for (let length = START; length <= file.length; length += 1)
       expect(read(file.subarray(0, length)), `cut at ${length}`).toEqual(within(length));
   });
 
-  it('is damage wherever a single bit is another: no flip makes it forget', () => {
+  it('reports damage when any single bit is flipped', () => {
     for (let at = START; at < file.length; at += 1) {
       for (let bit = 0; bit < 8; bit += 1) {
         const flipped = Uint8Array.from(file);
@@ -110,61 +110,61 @@ describe('a file', () => {
     ['cut off', (line: Buffer) => line.subarray(0, -1)],
     ['cut off in its head', (line: Buffer) => line.subarray(0, 12)],
     ['cut off after its line feed', (line: Buffer) => line.subarray(0, 1)],
-  ])('goes on after a line that was %s, whoever wrote it', (_, cut) => {
+  ])('goes on after a line that was %s, from the same writer or another', (_, cut) => {
     const half = cut(encodeLine(file.length, '["c",{"release":"two"}]'));
     const next = encodeLine(file.length, '["b",{"release":"two"}]');
-    expect(read(join(file, half))).toEqual({ says: said, end: file.length });
+    expect(read(join(file, half))).toEqual({ says: values, end: file.length });
     expect(read(join(file, half, next))).toEqual({
-      says: [...said, ['b', { release: 'two' }]],
+      says: [...values, ['b', { release: 'two' }]],
       end: file.length + half.length + next.length,
     });
   });
 
-  it('has the first alone of lines that were written after the same one', () => {
+  it('counts only the first of several lines that were written after the same line', () => {
     const rivals = ['b', 'c', 'd'].map((by) => encodeLine(file.length, `["${by}"]`));
     const end = file.length + rivals[0]!.length;
-    expect(read(join(file, ...rivals))).toEqual({ says: [...said, ['b']], end });
+    expect(read(join(file, ...rivals))).toEqual({ says: [...values, ['b']], end });
     const after = encodeLine(end, '["c"]');
-    expect(read(join(file, ...rivals, after))).toMatchObject({ says: [...said, ['b'], ['c']] });
+    expect(read(join(file, ...rivals, after))).toMatchObject({ says: [...values, ['b'], ['c']] });
   });
 
-  describe('that lost what never came to the disk', () => {
-    const later = linesOf(...said, ['c', { release: 'x'.repeat(40) }], ['c', { release: 'y' }]);
+  describe('that lost bytes before they reached the disk', () => {
+    const later = linesOf(...values, ['c', { release: 'x'.repeat(40) }], ['c', { release: 'y' }]);
     const [lost, last] = [later[4]!, later[5]!];
     const hole = (from: number, to = lost.length) => Buffer.from(lost).fill(0, from, to);
 
     it.each([
       ['all of a line', hole(0)],
-      ['its end', hole(20)],
-      ['its middle', hole(20, 40)],
-      ['its beginning', hole(0, 30)],
+      ['the end of a line', hole(20)],
+      ['the middle of a line', hole(20, 40)],
+      ['the beginning of a line', hole(0, 30)],
       ['more than a line', Buffer.alloc(5_000)],
-    ])('has what was before: %s', (_, torn) => {
-      const before = { says: said, end: file.length };
+    ])('returns the lines before the loss when it lost %s', (_, torn) => {
+      const before = { says: values, end: file.length };
       expect(read(join(file, torn))).toEqual(before);
-      // Whatever of later lines is there.
+      // Later lines may have reached the disk.
       expect(read(join(file, torn, last))).toEqual(before);
       const next = encodeLine(file.length, '["b"]');
-      expect(read(join(file, torn, last, next))).toMatchObject({ says: [...said, ['b']] });
+      expect(read(join(file, torn, last, next))).toMatchObject({ says: [...values, ['b']] });
     });
 
-    it('is damaged if that had been on the disk, as a later line or its header says', () => {
+    it('is damaged if a later line or the header shows that the lost bytes were on the disk', () => {
       const marked = (synced: number) =>
         encodeLine(file.length + lost.length, JSON.stringify(['c', { synced }]));
       for (const torn of [hole(0), hole(20)]) {
         expect(read(join(file, torn, marked(file.length + 1)))).toBe(file.length);
-        expect(read(join(file, torn, marked(file.length)))).toMatchObject({ says: said });
+        expect(read(join(file, torn, marked(file.length)))).toMatchObject({ says: values });
         expect(read(join(file, torn), file.length + 1)).toBe(file.length);
       }
     });
   });
 
-  it('is damaged if a line is gone that a later one was written after', () => {
+  it('is damaged if a line is missing before a later line', () => {
     expect(read(join(lines[0]!, lines[2]!, lines[3]!))).toBe(START);
     expect(read(join(lines[0]!, lines[1]!, lines[3]!))).toBe(START + lines[1]!.length);
   });
 
-  it('reads on as it grows, also if it ended in half a line', () => {
+  it('is read on as it grows, also after half a line', () => {
     const disk = new MemoryDisk();
     disk.put('/file', file.subarray(0, 0));
     const port = disk.port().open('/file');
@@ -176,10 +176,10 @@ describe('a file', () => {
       port.append(rest.subarray(at, at + 7));
       seen.push(...scanner.next(port).lines.map(({ value }) => value));
     }
-    expect(seen).toEqual(said);
+    expect(seen).toEqual(values);
   });
 
-  it('never fails otherwise, whatever it is', () => {
+  it('causes no error but damage, whatever bytes it holds', () => {
     const any = fc.uint8Array({ maxLength: 300 });
     fc.assert(fc.property(any, (bytes) => void read(join(encodeHeader(), bytes))));
     fc.assert(fc.property(any, (bytes) => void readHeader(fileOf(bytes))));
@@ -190,7 +190,7 @@ describe('a file', () => {
     ['nothing', ''],
     ['something else', '{"format":"exact-change-journal","version":2}\n'],
     ['zeros', '\0'.repeat(5_000)],
-  ])('of %s has no header', (_, text) => {
+  ])('has no header when it holds %s', (_, text) => {
     expect(readHeader(fileOf(bytesOf(text)))).toBeUndefined();
   });
 });

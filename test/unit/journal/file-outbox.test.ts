@@ -8,7 +8,7 @@ import { withOutbox } from '../../contract/outbox-contract.js';
 import { attemptOf, fullAttemptOf, listOf } from '../../helpers/attempts.js';
 import { failure, fakeProcesses, MemoryDisk, type Step } from '../../helpers/memory-disk.js';
 
-// What every outbox promises is in test/contract/outbox-contract.ts.
+// Promises of every outbox are tested in test/contract/outbox-contract.ts.
 
 const COMPACT_FROM = 20_000;
 const LEASE_MS = 1_000;
@@ -31,21 +31,21 @@ function onDisk(
   );
 }
 
-/** The disk as the next process finds it, after the one that has the journal open was ended. */
+/** The disk that the next process finds after the current process ends. */
 async function killed(
   disk: MemoryDisk,
   what: 'kill' | 'power failure',
   journal: FileJournal,
 ): Promise<MemoryDisk> {
   const after = disk.after(what);
-  // In this process it would go on being used.
+  // The end of the process is only simulated, so its journal must be closed.
   await journal.close();
   processes.end(runs);
   runs += 1;
   return after;
 }
 
-/** Buys nothing: what the outside hears is that it failed. Returns whose event that is. */
+/** Reserves and releases an attempt, which adds a failure event. Returns the id of the attempt. */
 async function fail(journal: Journal): Promise<string> {
   const attempt = attemptOf();
   await journal.reserve(attempt, []);
@@ -70,9 +70,9 @@ const endpoint: Endpoint = {
   ...{ secrets: [{ secret: 'whsec_AAAA' }], createdAt: 1 },
 };
 
-describe('the outbox of a file', () => {
+describe('the outbox of a file journal', () => {
   it.each(['kill', 'power failure'] as const)(
-    'has after a %s what was told to be there, and no worker has taken it',
+    'keeps confirmed events and endpoints after a %s, and frees the jobs that workers had taken',
     async (what) => {
       const [disk, path] = [new MemoryDisk(), newPath()];
       const before = withOutbox(onDisk(disk, path));
@@ -83,7 +83,7 @@ describe('the outbox of a file', () => {
       await before.outbox.finish(first, [
         { event: first.event, endpoint: 'endpoint', failures: 1, dueAt: first.dueAt },
       ]);
-      // What is signed is on the disk, and all that was written before.
+      // A signed payment is synced, and with it everything that was written before.
       await sign(before);
       const after = withOutbox(onDisk(await killed(disk, what, before), path));
       expect(new Set(await idsIn(after))).toEqual(new Set(ids));
@@ -91,7 +91,7 @@ describe('the outbox of a file', () => {
     },
   );
 
-  it('has an event and what it tells of in one line: torn off, both are gone', async () => {
+  it('writes an event and its state change in one line, so a torn line loses both', async () => {
     const [disk, path] = [new MemoryDisk(), newPath()];
     const before = onDisk(disk, path);
     const attempt = attemptOf();
@@ -99,25 +99,25 @@ describe('the outbox of a file', () => {
     const whole = disk.files.get(path)?.length ?? 0;
     await before.put({ ...attempt, state: 'abandoned' });
     const data = disk.files.get(path) ?? new Uint8Array();
-    const left = await killed(disk, 'kill', before);
+    const crashed = await killed(disk, 'kill', before);
     for (let length = whole; length < data.length; length += 1) {
-      left.put(path, data.slice(0, length));
-      const after = onDisk(left, path);
+      crashed.put(path, data.slice(0, length));
+      const after = onDisk(crashed, path);
       expect([
         (await listOf(after.attempts(attempt))).map(({ state }) => state),
         await takeAll(after),
       ]).toEqual([['reserved'], []]);
       await after.close();
     }
-    left.put(path, data);
-    const after = onDisk(left, path);
+    crashed.put(path, data);
+    const after = onDisk(crashed, path);
     expect([
       (await listOf(after.attempts(attempt))).map(({ state }) => state),
       await idsIn(after),
     ]).toEqual([['abandoned'], [attempt.id]]);
   });
 
-  it('is kept if the file is rewritten, and so is which worker has taken what', async () => {
+  it('keeps undelivered events and the leases of workers when the file is rewritten', async () => {
     const [disk, path] = [new MemoryDisk(), newPath()];
     const renames: string[] = [];
     const journal = withOutbox(
@@ -141,7 +141,7 @@ describe('the outbox of a file', () => {
     expect(await after.outbox.endpoints()).toEqual([endpoint]);
   });
 
-  it('tells nothing, takes nothing and ends nothing if the disk fails, and goes on when it works again', async () => {
+  it('announces, takes and ends no job while the disk fails, and goes on afterwards', async () => {
     const [disk, path] = [new MemoryDisk(), newPath()];
     const down = { is: false };
     const step: Step = (call) => {
@@ -163,10 +163,10 @@ describe('the outbox of a file', () => {
       takeAll(journal, now + LEASE_MS),
       journal.outbox.finish(job, []),
     ];
-    for (const one of failing) await expect(one).rejects.toMatchObject(unavailable);
+    for (const call of failing) await expect(call).rejects.toMatchObject(unavailable);
     expect(calls).toBe(0);
     down.is = false;
-    // No other worker gets it until its lease is over; what the failed call took is free.
+    // No other worker gets the job until its lease is over; the failed take leases nothing.
     expect(await takeAll(journal, now)).toEqual([]);
     expect((await takeAll(journal, now + LEASE_MS)).map(({ event }) => event.data.id)).toEqual([
       id,
@@ -175,7 +175,7 @@ describe('the outbox of a file', () => {
     expect([calls, await idsIn(journal)]).toEqual([1, [attempt.id]]);
   });
 
-  it('ends many without waiting for the disk: what was ended may be told once more', async () => {
+  it('ends jobs without a sync, because a receiver may hear an event twice', async () => {
     const [disk, path] = [new MemoryDisk(), newPath()];
     const syncs = { count: 0 };
     const journal = withOutbox(
@@ -189,8 +189,8 @@ describe('the outbox of a file', () => {
   });
 });
 
-describe('the journals of one file', () => {
-  it('share its outbox: once one that keeps events was used, all write them and all that listen hear of it', async () => {
+describe('an outbox that several journals of a file share', () => {
+  it('gets the events of all journals, and notifies all listeners, after a journal with an outbox was used', async () => {
     const [disk, path] = [new MemoryDisk(), newPath()];
     const [plain, keeping] = [
       onDisk(disk, path, { outbox: false }),
@@ -209,7 +209,7 @@ describe('the journals of one file', () => {
     expect([calls, await idsIn(onDisk(disk, path))]).toEqual([1, [id, last]]);
   });
 
-  it('keep what is there if none keeps events, and add to it only for an endpoint that is told', async () => {
+  it('keeps its events while no journal has an outbox, and gets more only for an enabled endpoint', async () => {
     const [disk, path] = [new MemoryDisk(), newPath()];
     const opened = async <T>(
       outbox: boolean,
@@ -237,9 +237,12 @@ describe('the journals of one file', () => {
 
   it.each([
     ['a job without an event', { job: { id: 'job', failures: 0, dueAt: 0 } }],
-    ['an endpoint of no such event', { endpoint: { ...endpoint, events: ['payment.stolen'] } }],
-    ['an endpoint whose secret is none', { endpoint: { ...endpoint, secrets: [{}] } }],
-  ])('are damaged by %s', async (_, record) => {
+    [
+      'an endpoint with an unknown event',
+      { endpoint: { ...endpoint, events: ['payment.stolen'] } },
+    ],
+    ['an endpoint with an invalid secret', { endpoint: { ...endpoint, secrets: [{}] } }],
+  ])('is damaged by %s', async (_, record) => {
     const [disk, path] = [new MemoryDisk(), newPath()];
     const journal = onDisk(disk, path);
     await fail(journal);
@@ -256,15 +259,15 @@ describe('the journals of one file', () => {
   });
 });
 
-describe('the options of a journal', () => {
+describe('a new journal', () => {
   const wrong: readonly (readonly [string, object | null])[] = [
     ['outbox', { outbox: 'yes' }],
     ['outBox', { outBox: true }],
     ['options', null],
   ];
 
-  it.each(wrong)('refuse a wrong %s at once', (option, given) => {
-    const options = given as { readonly outbox: boolean };
+  it.each(wrong)('is refused at once when its %s is wrong', (option, value) => {
+    const options = value as { readonly outbox: boolean };
     const refused = expect.objectContaining({ code: 'invalid_option', details: { option } });
     expect(() => memoryJournal(options)).toThrow(refused);
     const parts = {
@@ -276,7 +279,7 @@ describe('the options of a journal', () => {
     expect(() => journalAt(newPath(), parts, options)).toThrow(refused);
   });
 
-  it('keep no events unless they are asked for', () => {
+  it('keeps no events unless its options ask for them', () => {
     expect([
       memoryJournal().outbox,
       memoryJournal({}).outbox,

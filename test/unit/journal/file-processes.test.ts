@@ -19,7 +19,7 @@ const { contenders, journalOf } = journalFiles((at) => ({ directory, path } = at
 
 const name = (ending: 'sock' | 'seat') => `.${'0'.repeat(32)}.${ending}`;
 
-/** Has a socket that refuses: what a process that was killed leaves. */
+/** Leaves a socket that refuses connections, as a killed process does. */
 async function leaveSocket(): Promise<ProcessId> {
   const life = await nodeProcesses.live(directory);
   const sign = name('sock');
@@ -28,7 +28,7 @@ async function leaveSocket(): Promise<ProcessId> {
   return { ...life.process, sign };
 }
 
-/** Has a plain file: what a process leaves where there are no sockets. */
+/** Leaves a plain file, as a process does on a system without sockets. */
 async function leaveFile(): Promise<ProcessId> {
   const life = await nodeProcesses.live(directory);
   await life.end();
@@ -36,8 +36,8 @@ async function leaveFile(): Promise<ProcessId> {
   return { ...life.process, sign: name('seat') };
 }
 
-describe('the processes of a file journal', () => {
-  it('may be threads: each sees what the other claims, until that was ended', async () => {
+describe('a process of a file journal', () => {
+  it('sees the claims of another thread until the thread ends', async () => {
     const worker = new Worker(contenders.program.path, { argv: [path, 'one'], stdout: true });
     const [said]: unknown[] = await once(worker.stdout, 'data');
     expect(String(said)).toBe('holds');
@@ -49,10 +49,10 @@ describe('the processes of a file journal', () => {
 
   it.each<[string, Partial<ProcessId>, string]>([
     ['this kernel', {}, 'ended'],
-    ['another kernel, as far as its container says', { kernel: 'another boot' }, 'lives'],
-    ['another kernel, elsewhere', { kernel: 'another boot', host: 'another' }, 'unknown'],
+    ['another kernel that has the same host name', { kernel: 'another boot' }, 'lives'],
+    ['another kernel of another host', { kernel: 'another boot', host: 'another' }, 'unknown'],
     [
-      'another kernel, on a file system that both may have',
+      'another kernel, on a file system that both kernels may mount',
       { kernel: 'another boot', volume: '77', host: 'another' },
       'unknown',
     ],
@@ -61,15 +61,19 @@ describe('the processes of a file journal', () => {
       { volume: '77', host: 'another' },
       'unknown',
     ],
-    ['this kernel, under an id that is used again', { volume: '77', start: 'long ago' }, 'ended'],
-    ['this host, under an id that no process has', { volume: '77', pid: 2 ** 30 }, 'ended'],
+    [
+      'this kernel, under a process id that is in use again',
+      { volume: '77', start: 'long ago' },
+      'ended',
+    ],
+    ['this host, under a process id that no process has', { volume: '77', pid: 2 ** 30 }, 'ended'],
   ])(
-    'of which one has a socket that refuses, and ran on %s, are judged by what can be known',
+    'judges by the known facts if another process lives when its socket refuses and it ran on %s',
     async (_, over, verdict) => {
       const isLocal = (await leaveSocket()).volume?.startsWith('local') === true;
       await unlink(join(directory, name('sock')));
       const other = { ...(await leaveSocket()), ...over };
-      // A disk that one kernel has to itself was taken over with all that is on it.
+      // A disk that only one kernel uses was taken over with its signs, so their processes ended.
       const isOver = over.kernel !== undefined && over.volume === undefined && isLocal;
       expect(await nodeProcesses.judge(other, directory)).toBe(isOver ? 'ended' : verdict);
     },
@@ -77,11 +81,11 @@ describe('the processes of a file journal', () => {
 
   it.each<[string, Partial<ProcessId>, string]>([
     ['here', {}, 'lives'],
-    ['here, under an id that is used again', { start: 'long ago' }, 'ended'],
-    ['here, under an id that no process has', { pid: 2 ** 30 }, 'ended'],
+    ['here, under a process id that is in use again', { start: 'long ago' }, 'ended'],
+    ['here, under a process id that no process has', { pid: 2 ** 30 }, 'ended'],
     ['elsewhere', { host: `not ${hostname()}` }, 'unknown'],
   ])(
-    'of which one has no socket, and ran %s, are judged by what can be known',
+    'judges by the known facts if another process lives when it has no socket and ran %s',
     async (_, over, verdict) => {
       expect(await nodeProcesses.judge({ ...(await leaveFile()), ...over }, directory)).toBe(
         verdict,
@@ -90,20 +94,25 @@ describe('the processes of a file journal', () => {
   );
 
   it.each<[string, NodeJS.Platform, Partial<ProcessId>, string]>([
-    ['on Linux, where a socket refuses only once its process has ended', 'linux', {}, 'ended'],
     [
-      'on macOS, where one with a full queue refuses too, if its process is there',
+      'as ended on Linux, because a socket refuses only after its process ends',
+      'linux',
+      {},
+      'ended',
+    ],
+    [
+      'as alive on macOS if its process exists, because a socket with a full queue refuses too',
       'darwin',
       {},
       'lives',
     ],
-    ['on macOS, if its process has ended', 'darwin', { pid: 2 ** 30 }, 'ended'],
-  ])('of which one has a socket that refuses are judged %s', async (_, platform, over, verdict) => {
+    ['as ended on macOS if its process has ended', 'darwin', { pid: 2 ** 30 }, 'ended'],
+  ])('judges another process with a refusing socket %s', async (_, platform, over, verdict) => {
     const processes = processesOn(platform);
     expect(await processes.judge({ ...(await leaveSocket()), ...over }, directory)).toBe(verdict);
   });
 
-  it('are refused if another one may live of which nothing can be seen, until its sign was taken away', async () => {
+  it('gets no access while a process on another host may live, until the sign of that process is removed', async () => {
     const other = { ...(await leaveFile()), host: 'another' };
     const header = encodeHeader();
     const line = encodeLine(header.length, JSON.stringify([other.id, { seat: other }]));
@@ -117,7 +126,7 @@ describe('the processes of a file journal', () => {
     expect(await journalOf().used(OWNER, [], NOW)).toEqual([]);
   });
 
-  it('cannot have a file removed by what one says of itself', async () => {
+  it('is invalid if its sign names a file that is not a sign, because signs get removed', async () => {
     const { process } = await nodeProcesses.live(directory);
     for (const sign of ['mine', '../mine', `.${'0'.repeat(32)}.sock/../mine`])
       expect(isProcessId({ ...process, sign })).toBe(false);
@@ -126,7 +135,7 @@ describe('the processes of a file journal', () => {
 });
 
 describe('a second path to the file', () => {
-  it('is refused if it is a hard link, until one of the two is gone', async () => {
+  it('is refused if it is a hard link, until either link is removed', async () => {
     const first = journalOf();
     await first.reserve(attemptOf({ id: 'one' }), []);
     const second = join(directory, 'second.jsonl');
@@ -141,18 +150,18 @@ describe('a second path to the file', () => {
     expect(await idsOf(journalOf(second).attempts(OWNER))).toEqual(['one', 'two']);
   });
 
-  it('is none if a process was killed that had just made it', async () => {
+  it('is removed if a killed process left it as a temporary link', async () => {
     const first = journalOf();
     await first.reserve(attemptOf({ id: 'one' }), []);
     await first.close();
     await link(path, `${path}.${'a'.repeat(32)}`);
     expect(await idsOf(journalOf().attempts(OWNER))).toEqual(['one']);
-    expect((await readdir(directory)).filter((one) => one.endsWith('aa'))).toEqual([]);
+    expect((await readdir(directory)).filter((entry) => entry.endsWith('aa'))).toEqual([]);
   });
 });
 
-describe('what a file journal leaves on the disk', () => {
-  it('is for the eyes of its owner alone, whatever the file was before and whatever the process allows', async () => {
+describe('each file that a file journal leaves', () => {
+  it('is readable by its owner alone, whatever its mode was and whatever the umask allows', async () => {
     const first = journalOf();
     await first.reserve(attemptOf(), []);
     await first.close();
@@ -165,8 +174,8 @@ describe('what a file journal leaves on the disk', () => {
     }
     const names = (await readdir(directory)).sort();
     expect(names).toEqual([expect.stringMatching(/^\.[0-9a-f]{32}\.sock$/), 'payments.jsonl']);
-    for (const one of names)
-      expect((await stat(join(directory, one))).mode & 0o777, one).toBe(0o600);
+    for (const file of names)
+      expect((await stat(join(directory, file))).mode & 0o777, file).toBe(0o600);
     expect((await lstat(join(directory, names[0]!))).isSocket()).toBe(true);
   });
 });

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { OpenFile } from '../../../adapters/journals/file/disk.js';
 import { createSyncs } from '../../../adapters/journals/file/syncs.js';
 
-it('syncs the file that takes the place of one whose name is being synced', async () => {
+it('syncs the new file when a rewrite replaces the old file while its name is being synced', async () => {
   const synced: string[] = [];
   const fileNamed = (name: string, isClosed = () => false): OpenFile => ({
     ...{ id: () => ({ device: 0n, inode: 0n }), names: () => 1, size: () => 0 },
@@ -25,7 +25,7 @@ it('syncs the file that takes the place of one whose name is being synced', asyn
   const syncs = createSyncs(
     tail,
     () => {
-      // Written anew meanwhile; the one before is closed then.
+      // The rewrite replaces the first file and closes it.
       file = second;
       return Promise.resolve();
     },

@@ -15,11 +15,11 @@ const recall = () => {
   throw new Error('There is no history.');
 };
 
-describe('lines that several processes write', () => {
-  it('count once and in one order, as each of their writers was told, whatever comes in between', async () => {
+describe('a file that several processes write', () => {
+  it('holds each confirmed line once and in the same order for all readers, when writers interrupt each other', async () => {
     const plan = fc.record({
       processes: fc.integer({ min: 2, max: 4 }),
-      // Which process writes next, and after how many calls of a disk another comes in.
+      // Which process writes next, and after how many disk calls another process interrupts it.
       turns: fc.array(fc.record({ which: fc.nat(3), calls: fc.nat(12), other: fc.nat(3) }), {
         minLength: 1,
         maxLength: 25,
@@ -29,7 +29,7 @@ describe('lines that several processes write', () => {
       fc.asyncProperty(plan, async ({ processes, turns }) => {
         const disk = new MemoryDisk();
         disk.put(PATH, encodeHeader());
-        /** Runs between two calls of a process, once. */
+        /** Runs once, between two calls of a process. */
         let between: { calls: number; readonly run: () => void } | undefined;
         const step = () => {
           if (between === undefined || (between.calls -= 1) > 0) return;
@@ -70,14 +70,14 @@ describe('lines that several processes write', () => {
           recall,
           recent: 0,
         });
-        for (const one of [...seen, [...fresh.state.claims.keys()]]) expect(one).toEqual(seen[0]);
+        for (const keys of [...seen, [...fresh.state.claims.keys()]]) expect(keys).toEqual(seen[0]);
         expect([...seen[0]!].sort()).toEqual([...counted].sort());
       }),
       { numRuns: 200 },
     );
   });
 
-  it('are read on if a read failed, none left out', async () => {
+  it('is read on without a gap after a failed read', async () => {
     const disk = new MemoryDisk();
     disk.put(PATH, encodeHeader());
     let reads = Infinity;
@@ -90,7 +90,7 @@ describe('lines that several processes write', () => {
         if (call === 'read' && (reads -= 1) === 0) throw failure('EIO');
       }),
     );
-    // More than is read at once.
+    // More bytes than a read takes at once.
     const ids = Array.from({ length: 8 }, (_, index) => `${index}`.repeat(100_000));
     for (const id of ids) expect(first.append([{ claim: [id] }])).toBe(true);
     reads = 2;
@@ -100,7 +100,7 @@ describe('lines that several processes write', () => {
   });
 });
 
-describe('a file that another takes the place of', () => {
+describe('a file that a rewrite replaces', () => {
   it('leaves nothing in memory', async () => {
     const disk = new MemoryDisk();
     const port = disk.port();
@@ -109,12 +109,12 @@ describe('a file that another takes the place of', () => {
       return port.open(path);
     };
     const tail = await tailOf(PATH, fileOf(PATH), processOf(1), port, { recall, recent: 0 });
-    const gone = new WeakRef(tail.state.attempts);
+    const attempts = new WeakRef(tail.state.attempts);
     tail.append([{ put: attemptOf({ state: 'unsettled' }) }]);
     await tail.goOver(fileOf('/second'));
     await tail.goOver(fileOf('/third'));
     await new Promise(setImmediate);
     collectGarbage();
-    expect(gone.deref()).toBeUndefined();
+    expect(attempts.deref()).toBeUndefined();
   });
 });

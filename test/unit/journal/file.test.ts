@@ -19,7 +19,7 @@ import { journalFiles } from '../../helpers/journal-files.js';
 
 const OWNER = { wallet: 'wallet', network: 'network' };
 
-/** As version 1 has lines. */
+/** A line in the format of version 1. */
 function oldLine(value: unknown): string {
   const json = JSON.stringify(value);
   return `${crc32(Buffer.from(json)).toString(16).padStart(8, '0')} ${json}\n`;
@@ -32,8 +32,8 @@ let directory: string;
 let path: string;
 const { contenders, journalOf, closeLater } = journalFiles((at) => ({ directory, path } = at));
 
-describe('a journal in a file', () => {
-  it('touches nothing until it is used', async () => {
+describe('a file journal', () => {
+  it('touches nothing on the disk until its first use', async () => {
     const journal = journalOf(join(directory, 'no such directory', 'payments.jsonl'));
     expect(await readdir(directory)).toEqual([]);
     await expect(journal.reserve(attemptOf(), [])).rejects.toMatchObject({
@@ -44,15 +44,15 @@ describe('a journal in a file', () => {
     expect(await readdir(directory)).toEqual([]);
   });
 
-  it.each(['', '\0', undefined, 5])('takes %j for no path, at once', (wrong) => {
+  it.each(['', '\0', undefined, 5])('rejects the path %j at once', (wrong) => {
     expect(() => fileJournal(wrong as string)).toThrow(
       expect.objectContaining({ code: 'invalid_option', details: { option: 'path' } }),
     );
   });
 
-  it('is lines of text as FORMAT.md has them', async () => {
-    const one = attemptOf();
-    await journalOf().reserve(one, []);
+  it('writes lines of text as FORMAT.md describes', async () => {
+    const attempt = attemptOf();
+    await journalOf().reserve(attempt, []);
     const [header, nothing, seat, line, end] = (await readFile(path, 'utf8')).split('\n');
     expect(header?.slice(9)).toBe(
       '{"format":"exact-change-journal","version":2,"whole":"0000000000000000"}',
@@ -64,7 +64,7 @@ describe('a journal in a file', () => {
       by,
       { seat: expect.objectContaining({ id: by, pid: process.pid }) },
     ]);
-    expect(says(line)).toEqual([by, { put: one }]);
+    expect(says(line)).toEqual([by, { put: attempt }]);
     expect(end).toBeUndefined();
   });
 
@@ -80,7 +80,7 @@ describe('a journal in a file', () => {
     expect(await idsOf(journalOf().attempts(OWNER))).toEqual(['one', 'three']);
   });
 
-  it('spends nothing if it is damaged, changes nothing, and says where', async () => {
+  it('refuses to spend, changes nothing and names the offset when its file is damaged', async () => {
     const first = journalOf();
     await first.reserve(attemptOf(), []);
     await first.close();
@@ -103,7 +103,7 @@ describe('a journal in a file', () => {
     });
   });
 
-  it('of a newer version is refused, and told apart from damage', async () => {
+  it('refuses a file of a newer version, with another error than for damage', async () => {
     await writeFile(path, oldLine({ format: 'exact-change-journal', version: 3 }));
     await expect(journalOf().used(OWNER, [], NOW)).rejects.toMatchObject({
       code: 'invalid_option',
@@ -111,7 +111,7 @@ describe('a journal in a file', () => {
     });
   });
 
-  it('is not used after it was closed, and closing again does nothing', async () => {
+  it('refuses calls after it was closed, and ignores a second close', async () => {
     const journal = journalOf();
     const last = journal.reserve(attemptOf({ id: 'last' }), []);
     await Promise.all([journal.close(), journal.close()]);
@@ -123,49 +123,52 @@ describe('a journal in a file', () => {
   });
 });
 
-describe('journals of one file in a process', () => {
-  it('are one, by whatever path, until the last is closed', async () => {
+describe('a second journal of a file in the same process', () => {
+  it('shares the state of the first, by any path, until the last is closed', async () => {
     await symlink(directory, join(directory, 'link'));
-    const [one, two] = [journalOf(), journalOf(join(directory, 'link', '.', 'payments.jsonl'))];
+    const [first, second] = [
+      journalOf(),
+      journalOf(join(directory, 'link', '.', 'payments.jsonl')),
+    ];
     const results = await Promise.all(
-      [one, two].flatMap((journal) =>
+      [first, second].flatMap((journal) =>
         Array.from({ length: 10 }, () => journal.reserve(attemptOf(), [dayCap(50_000n)])),
       ),
     );
     expect(results.filter((result) => result === undefined)).toHaveLength(5);
-    await one.close();
-    expect(await two.used(OWNER, [dayCap(0n)], NOW)).toEqual([50_000n]);
+    await first.close();
+    expect(await second.used(OWNER, [dayCap(0n)], NOW)).toEqual([50_000n]);
     expect(await socketsIn(directory)).toHaveLength(1);
-    const closing = two.close();
-    const three = journalOf();
-    expect(await three.used(OWNER, [dayCap(0n)], NOW)).toEqual([50_000n]);
+    const closing = second.close();
+    const third = journalOf();
+    expect(await third.used(OWNER, [dayCap(0n)], NOW)).toEqual([50_000n]);
     await closing;
-    await three.close();
+    await third.close();
     expect(await socketsIn(directory)).toEqual([]);
   });
 
-  it('are one also across copies of the package', async () => {
+  it('shares the state of the first also across copies of the package', async () => {
     const copy = await vi.importActual<typeof File>(
       '../../../adapters/journals/file.js?another-copy',
     );
     expect(copy.fileJournal).not.toBe(fileJournal);
-    const theirs = closeLater(copy.fileJournal(path));
-    await theirs.reserve(attemptOf({ id: 'theirs' }), []);
+    const copied = closeLater(copy.fileJournal(path));
+    await copied.reserve(attemptOf({ id: 'theirs' }), []);
     expect(await idsOf(journalOf().attempts(OWNER))).toEqual(['theirs']);
   });
 });
 
-describe('journals of one file in several processes', () => {
-  it('are one: what each writes all see, and what a killed one claims is free at once', async () => {
-    const all = await Promise.all(Array.from({ length: 6 }, () => contenders.start(path)));
-    expect(all.map(({ said }) => said)).toEqual(Array.from({ length: 6 }, () => 'holds'));
-    const ids = all.map(({ pid }) => `of ${pid}`);
+describe('a file that several processes use', () => {
+  it('shows each process all writes, and frees the claims of a killed process at once', async () => {
+    const holders = await Promise.all(Array.from({ length: 6 }, () => contenders.start(path)));
+    expect(holders.map(({ said }) => said)).toEqual(Array.from({ length: 6 }, () => 'holds'));
+    const ids = holders.map(({ pid }) => `of ${pid}`);
     const journal = journalOf();
     expect((await idsOf(journal.attempts(OWNER))).sort()).toEqual([...ids].sort());
     const { claims } = journal.coordination(OWNER);
     expect(await claims.live(ids)).toEqual(new Set(ids));
-    await all[0]!.kill();
-    await all[1]!.kill();
+    await holders[0]!.kill();
+    await holders[1]!.kill();
     expect(await claims.live(ids)).toEqual(new Set(ids.slice(2)));
     await contenders.killAll();
     expect(await claims.live(ids)).toEqual(new Set());
@@ -185,37 +188,44 @@ describe('a file of version 1', () => {
     [{ put: over }, { release: 'gone' }],
   ].map(oldLine);
 
-  it('is brought to this version, with all that it says', async () => {
+  it('is converted to the current version with all that it holds', async () => {
     await writeFile(path, `${lines.join('')}12345678 [{"put":{"id":"torn"`);
-    const [one, two] = [journalOf(), journalOf()];
-    expect(await listOf(one.attempts(OWNER))).toEqual([open, over]);
-    expect(await two.used(OWNER, [totalCap(0n), dayCap(0n, { unit: 'payments' })], NOW)).toEqual([
-      20_005n,
-      4n,
-    ]);
-    expect(await one.used(OWNER, [dayCap(0n, { windowMs: 1_000 })], NOW)).toEqual([20_000n]);
-    expect(await one.similar(OWNER, '', 'key')).toEqual([over]);
+    const [first, second] = [journalOf(), journalOf()];
+    expect(await listOf(first.attempts(OWNER))).toEqual([open, over]);
+    expect(await second.used(OWNER, [totalCap(0n), dayCap(0n, { unit: 'payments' })], NOW)).toEqual(
+      [20_005n, 4n],
+    );
+    expect(await first.used(OWNER, [dayCap(0n, { windowMs: 1_000 })], NOW)).toEqual([20_000n]);
+    expect(await first.similar(OWNER, '', 'key')).toEqual([over]);
     expect(await readFile(path, 'utf8')).toContain('"version":2');
     expect((await readdir(directory)).filter((name) => !name.endsWith('.sock'))).toEqual([
       'payments.jsonl',
       'payments.jsonl.history',
     ]);
-    await Promise.all([one.close(), two.close()]);
+    await Promise.all([first.close(), second.close()]);
     expect(await listOf(journalOf().attempts(OWNER))).toEqual([open, over]);
   });
 
-  it('is brought there once by processes that open it together', async () => {
+  it('is converted once when several processes open it together', async () => {
     await writeFile(path, lines.join(''));
-    const all = await Promise.all(Array.from({ length: 4 }, () => contenders.start(path)));
-    expect(all.map(({ said }) => said)).toEqual(Array.from({ length: 4 }, () => 'holds'));
+    const holders = await Promise.all(Array.from({ length: 4 }, () => contenders.start(path)));
+    expect(holders.map(({ said }) => said)).toEqual(Array.from({ length: 4 }, () => 'holds'));
     expect(await idsOf(journalOf().attempts(OWNER))).toHaveLength(6);
   });
 
   it.each([
-    ['has, if it lives', 'lives', { code: 'journal_locked', details: { pid: process.pid } }],
-    ['had that has ended, in which no other may know it', 'gone', undefined],
-    ['may have, of which nothing can be seen', 'unseen', { code: 'journal_locked' }],
-  ])('that a process of the older release %s', async (_, what, refusal) => {
+    [
+      'locked while a process of the older release has it open',
+      'lives',
+      { code: 'journal_locked', details: { pid: process.pid } },
+    ],
+    ['converted when the process of the older release has ended', 'gone', undefined],
+    [
+      'locked when nothing shows if the process of the older release lives',
+      'unseen',
+      { code: 'journal_locked' },
+    ],
+  ])('is %s', async (_, what, refusal) => {
     await writeFile(path, lines.join(''));
     const life = await nodeProcesses.live(directory);
     const { sign, ...holder } = life.process;
@@ -231,12 +241,12 @@ describe('a file of version 1', () => {
 
   it.each([
     ['a flipped bit', (text: string) => text.replace('"open"', '"opem"')],
-    ['what it does not know', (text: string) => `${text}${oldLine([{ other: 1 }])}`],
+    ['an unknown record', (text: string) => `${text}${oldLine([{ other: 1 }])}`],
     [
       'a negative amount',
       (text: string) => `${text}${oldLine([{ put: { ...open, amount: '-1' } }])}`,
     ],
-  ])('is damaged by %s, and is left as it is', async (_, spoil) => {
+  ])('is damaged by %s, and stays unchanged', async (_, spoil) => {
     const text = spoil(lines.join(''));
     await writeFile(path, text);
     await expect(journalOf().used(OWNER, [], NOW)).rejects.toMatchObject({
@@ -247,7 +257,7 @@ describe('a file of version 1', () => {
 });
 
 describe('a file that has grown', () => {
-  it('is rewritten without what is over, and keeps what is not, and what was taken for ever', async () => {
+  it('loses the bytes of closed attempts in a rewrite, and keeps open attempts and all-time sums', async () => {
     const journal = journalOf();
     const bytes = 'x'.repeat(4_500);
     const payment = {
@@ -272,7 +282,7 @@ describe('a file that has grown', () => {
     };
     await buy('lost', {});
     await buy('keyed', { delivered: true, idempotencyKey: 'key' });
-    // More than stay in the file whole.
+    // More attempts than the file keeps with their bytes.
     for (let round = 0; round < 30; round += 1)
       await Promise.all(
         Array.from({ length: 10 }, (_, index) => buy(`${10 * round + index}`, { delivered: true })),
@@ -300,7 +310,7 @@ describe('a file that has grown', () => {
       ]),
     );
     expect(sizes.get('lost')).toEqual([4_500, 4_500]);
-    // What has a key is presented again to a caller that asks for it under that key.
+    // A payment with a key is presented again when a caller repeats the key.
     expect(sizes.get('keyed')).toEqual([4_500, 4_500]);
     expect(sizes.get('7')).toEqual([0, 0]);
     await journal.close();
@@ -313,7 +323,7 @@ describe('a file that has grown', () => {
     expect(await again.similar(OWNER, '', 'key')).toHaveLength(1);
   });
 
-  it('counts what is over through a rewriting, and lists it all', async () => {
+  it('counts closed attempts after a rewrite, and lists all attempts', async () => {
     const journal = journalOf();
     const old = { at: NOW - 90_000_000, state: 'settled', delivered: true, microUsd: '3' } as const;
     await Promise.all(Array.from({ length: 10_040 }, () => journal.reserve(attemptOf(old), [])));

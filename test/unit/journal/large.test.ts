@@ -6,16 +6,16 @@ const key = fc.integer({ min: 0, max: 400 }).map((number) => `key ${number}`);
 const steps = fc.array(fc.tuple(fc.boolean(), key), { maxLength: 400 });
 
 describe('a large map', () => {
-  it('has what a map has, whatever was set and removed', () => {
+  it('matches a Map for any order of sets and deletes', () => {
     fc.assert(
-      fc.property(steps, (all) => {
+      fc.property(steps, (operations) => {
         const [large, map] = [createLargeMap<number>(), new Map<string, number>()];
-        for (const [at, [isSet, one]] of all.entries()) {
-          if (isSet) large.set(one, at);
-          else large.delete(one);
-          if (isSet) map.set(one, at);
-          else map.delete(one);
-          expect([large.get(one), large.has(one)]).toEqual([map.get(one), map.has(one)]);
+        for (const [at, [isSet, id]] of operations.entries()) {
+          if (isSet) large.set(id, at);
+          else large.delete(id);
+          if (isSet) map.set(id, at);
+          else map.delete(id);
+          expect([large.get(id), large.has(id)]).toEqual([map.get(id), map.has(id)]);
         }
         expect(large.size).toBe(map.size);
         expect(new Map(large)).toEqual(map);
@@ -25,16 +25,16 @@ describe('a large map', () => {
 });
 
 describe('a large set', () => {
-  it('has what a set has, in the same order, whatever was added and removed', () => {
+  it('matches a Set and its order for any order of adds and deletes', () => {
     fc.assert(
-      fc.property(fc.array(key), steps, (given, all) => {
-        const [large, set] = [createLargeSet(given), new Set(given)];
-        for (const [isAdded, one] of all) {
-          if (isAdded) large.add(one);
-          else large.delete(one);
-          if (isAdded) set.add(one);
-          else set.delete(one);
-          expect([large.first(), large.has(one)]).toEqual([[...set][0], set.has(one)]);
+      fc.property(fc.array(key), steps, (initial, operations) => {
+        const [large, set] = [createLargeSet(initial), new Set(initial)];
+        for (const [isAdded, id] of operations) {
+          if (isAdded) large.add(id);
+          else large.delete(id);
+          if (isAdded) set.add(id);
+          else set.delete(id);
+          expect([large.first(), large.has(id)]).toEqual([[...set][0], set.has(id)]);
         }
         expect(large.size).toBe(set.size);
         expect([...large]).toEqual([...set]);
@@ -42,10 +42,10 @@ describe('a large set', () => {
     );
   });
 
-  it('keeps its order through thousands that come and go, in front and between others', () => {
+  it('keeps its order when thousands of entries come and go at the front and in between', () => {
     const [large, set] = [createLargeSet(), new Set<string>()];
     for (let at = 0; at < 20_000; at += 1) {
-      // What is added once more goes to the end.
+      // An entry that is added again goes to the end.
       for (const id of [`${at}`, ...(at % 3 === 0 ? [`${at - 2}`] : [])]) {
         large.delete(id);
         set.delete(id);
@@ -62,7 +62,7 @@ describe('a large set', () => {
     expect(large.size).toBe(set.size);
   });
 
-  it('forgets the places that many left which came back to its end', () => {
+  it('frees the places of entries that were deleted or added again at the end', () => {
     const large = createLargeSet(['stays', 'goes']);
     for (let at = 0; at < 10_000; at += 1) {
       large.delete('goes');

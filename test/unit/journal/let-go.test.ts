@@ -9,7 +9,7 @@ const gate = () => {
 };
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** Claims of a journal in which drops fail, and are made again in the background once. */
+/** Claims of a journal with drops that fail; the journal retries a failed drop once. */
 function lettingGo(drop: (count: number, work: () => void) => Promise<void>) {
   const taken = new Set<string>();
   let drops = 0;
@@ -25,7 +25,7 @@ function lettingGo(drop: (count: number, work: () => void) => Promise<void>) {
 
 const full = () => Promise.reject(new Error('The disk is full.'));
 
-/** Takes a claim anew while a drop before it, which failed once, is on its way again. */
+/** Takes a claim again while the retry of a failed drop is on its way. */
 async function takenAnew({ claims, next }: ReturnType<typeof lettingGo>, land: () => void) {
   await claims.take(['one']);
   await claims.drop(['one']).catch(() => undefined);
@@ -36,7 +36,7 @@ async function takenAnew({ claims, next }: ReturnType<typeof lettingGo>, land: (
   await again;
 }
 
-it('a claim that was taken anew and let go is over, whatever a drop before it answers', async () => {
+it('ends a claim that was taken again and dropped, whatever an earlier drop answers', async () => {
   const late = gate();
   const letting = lettingGo((count, work) => {
     if (count !== 2) return full();
@@ -49,7 +49,7 @@ it('a claim that was taken anew and let go is over, whatever a drop before it an
   expect([...(await letting.claims.live(['one']))]).toEqual([]);
 });
 
-it('a drop that is made again does not end a claim that was taken anew meanwhile', async () => {
+it('keeps a claim that was taken again when a drop from before is retried', async () => {
   const late = gate();
   const letting = lettingGo((count, work) => (count === 1 ? full() : late.passed.then(work)));
   await takenAnew(letting, late.open);

@@ -4,8 +4,8 @@ import { createLocks } from '../../../src/journal/locks.js';
 
 const turn = () => Promise.resolve();
 
-describe('locks', () => {
-  it('are held by one at a time, first come first served', async () => {
+describe('a lock', () => {
+  it('has one holder at a time, in the order of requests', async () => {
     const locks = createLocks();
     const log: string[] = [];
     const work = (name: string) => async () => {
@@ -18,7 +18,7 @@ describe('locks', () => {
     expect(log).toEqual(['a in', 'a out', 'b in', 'b out', 'c in', 'c out']);
   });
 
-  it('of other names do not wait', async () => {
+  it('does not wait for a lock of another name', async () => {
     const locks = createLocks();
     let free = (): void => undefined;
     const held = locks.hold(['x'], () => new Promise<void>((resolve) => (free = resolve)));
@@ -27,7 +27,7 @@ describe('locks', () => {
     await held;
   });
 
-  it('give back what the work gives, and are free after it failed, at once or later', async () => {
+  it('returns the result of the work, and is free after the work fails at once or later', async () => {
     const locks = createLocks();
     const throwing = (): Promise<never> => {
       throw new Error('at once');
@@ -39,17 +39,17 @@ describe('locks', () => {
     await expect(locks.hold(['x', 'y'], () => Promise.resolve(5))).resolves.toBe(5);
   });
 
-  it('named twice are taken once', async () => {
+  it('is taken once when it is named twice', async () => {
     await expect(createLocks().hold(['x', 'x', 'y', 'x'], () => Promise.resolve(1))).resolves.toBe(
       1,
     );
   });
 
-  it('of no name only run the work', async () => {
+  it('runs the work at once when no name is given', async () => {
     await expect(createLocks().hold([], () => Promise.resolve(1))).resolves.toBe(1);
   });
 
-  it('are not let in between by one that comes while they are handed over', async () => {
+  it('admits no newcomer while it passes to the next holder', async () => {
     const locks = createLocks();
     let inside = 0;
     let most = 0;
@@ -65,7 +65,7 @@ describe('locks', () => {
     expect(most).toBe(1);
   });
 
-  it('never deadlock nor overlap, whatever names are wanted in whatever order', async () => {
+  it('never deadlocks and never has two holders, for any names in any order', async () => {
     const names = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 4 });
     const job = fc.record({ names, turns: fc.nat(4), fails: fc.boolean() });
     await fc.assert(
@@ -92,7 +92,7 @@ describe('locks', () => {
     );
   });
 
-  it('leave nothing behind once all are free', async () => {
+  it('leaves nothing in memory when all locks are free', async () => {
     const set = vi.spyOn(Map.prototype, 'set');
     const locks = createLocks();
     try {
@@ -104,7 +104,9 @@ describe('locks', () => {
       );
       const [tails] = kept;
       if (!(tails instanceof Map) || kept.size !== 1)
-        throw new Error('The locks keep their names in one Map no more: see what holds them now.');
+        throw new Error(
+          'The locks no longer keep their names in one Map: see what holds them now.',
+        );
       expect(tails.size).toBeGreaterThan(0);
       await Promise.all(work);
       expect(tails.size).toBe(0);
@@ -114,18 +116,18 @@ describe('locks', () => {
   });
 });
 
-describe('a queue for locks', () => {
-  it('lets go a caller that no longer wants to wait, and none overtakes', async () => {
+describe('the queue of a lock', () => {
+  it('releases a caller that aborts, and lets no caller overtake another', async () => {
     const locks = createLocks();
     const log: string[] = [];
     let free = (): void => undefined;
     const first = locks.hold(['x'], () => new Promise<void>((resolve) => (free = resolve)));
     const controller = new AbortController();
     const work = vi.fn(turn);
-    const gone = locks.hold(['a', 'x', 'y'], work, [undefined, controller.signal]);
+    const aborted = locks.hold(['a', 'x', 'y'], work, [undefined, controller.signal]);
     const last = locks.hold(['x'], () => Promise.resolve(log.push('last')));
     controller.abort('enough');
-    await expect(gone).rejects.toBe('enough');
+    await expect(aborted).rejects.toBe('enough');
     await expect(locks.hold(['a', 'y'], () => Promise.resolve('free'))).resolves.toBe('free');
     expect(log).toEqual([]);
     free();
@@ -134,7 +136,7 @@ describe('a queue for locks', () => {
     expect(work).not.toHaveBeenCalled();
   });
 
-  it('is not joined by a signal that has fired, nor left by one that fires during the work', async () => {
+  it('refuses a caller with a fired signal, and ignores a signal that fires during the work', async () => {
     const locks = createLocks();
     const work = vi.fn(turn);
     await expect(locks.hold(['x'], work, [AbortSignal.abort('before')])).rejects.toBe('before');

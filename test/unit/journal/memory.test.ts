@@ -13,7 +13,7 @@ import {
   totalCap,
 } from '../../helpers/attempts.js';
 
-// What every journal promises is in test/contract/journal-contract.ts.
+// Promises of every journal are tested in test/contract/journal-contract.ts.
 
 const OWNER = { wallet: 'wallet', network: 'network' };
 
@@ -27,7 +27,7 @@ async function fill(count: number, over: (index: number) => Partial<Attempt>) {
 const old = { at: NOW - 2 * DAY_MS, fingerprint: 'old' };
 const delivered = { state: 'settled', delivered: true } as const;
 
-describe('forgetting', () => {
+describe('a memory journal with many attempts', () => {
   it('drops the oldest closed attempts beyond 10000', async () => {
     const journal = await fill(10_050, () => ({ ...delivered, ...old }));
     await journal.reserve(attemptOf(), [dayCap(10n ** 9n)]);
@@ -40,14 +40,14 @@ describe('forgetting', () => {
     ['reserved', { state: 'reserved' }],
     ['signed', { state: 'signed' }],
     ['abandoned, while its swap may land', { state: 'abandoned' }],
-    ['settled, whose answer did not arrive', { state: 'settled', delivered: false }],
-  ] as const)('never drops one that is %s', async (_what, over) => {
+    ['settled but not delivered', { state: 'settled', delivered: false }],
+  ] as const)('never drops an attempt that is %s', async (_what, over) => {
     const journal = await fill(10_050, () => ({ ...old, ...over }));
     await journal.reserve(attemptOf(), [dayCap(10n ** 9n)]);
     expect(await idsOf(journal.attempts(OWNER))).toHaveLength(10_051);
   });
 
-  it('drops one only once it is closed, also among others that stay', async () => {
+  it('drops only the oldest closed attempts when a newer attempt closes late', async () => {
     const journal = await fill(10_010, () => ({ ...old, ...delivered }));
     const open = attemptOf({ ...old, id: 'open', state: 'signed' });
     await journal.reserve(open, []);
@@ -59,7 +59,7 @@ describe('forgetting', () => {
     expect([left[0], left[left.length - 21], left.length]).toEqual(['old 30', 'open', 10_001]);
   });
 
-  it('leaves what it has dropped as it was, whatever a late call puts', async () => {
+  it('ignores a late write to a dropped attempt, and rejects a write to an unknown attempt', async () => {
     const journal = await fill(10_010, () => ({ ...delivered, ...old }));
     const before = await journal.used(OWNER, [totalCap(0n)], NOW);
     await journal.put(attemptOf({ ...old, id: 'old 3', state: 'unsettled' }));
@@ -67,19 +67,19 @@ describe('forgetting', () => {
     await expect(journal.put(attemptOf({ ...old, id: 'another' }))).rejects.toThrow('another');
   });
 
-  it('keeps no bytes that no call presents again, but of the last thousand', async () => {
+  it('drops the payment bytes of delivered attempts without a key, except the last thousand', async () => {
     const { payment, receipt } = fullAttemptOf();
     const paid = { ...delivered, ...(payment && { payment }), ...(receipt && { receipt }) };
     const journal = await fill(1_010, (index) =>
       index === 2 ? { ...paid, idempotencyKey: 'key' } : paid,
     );
     const sizes = (await listOf(journal.attempts(OWNER))).map(
-      (one) => one.payment?.header.value.length,
+      (attempt) => attempt.payment?.header.value.length,
     );
     expect([sizes[0], sizes[2], sizes[9], sizes[10]]).toEqual([0, 2_000, 0, 2_000]);
   });
 
-  it('counts what it has dropped in each cap, by what that counts, and for each owner', async () => {
+  it('counts dropped attempts in each cap, by its unit and scope, and for each owner', async () => {
     const places = [
       { host: 'a.test', payTo: 'one', mint: 'mint' },
       { host: 'a.test', payTo: 'two', mint: 'mint' },
@@ -95,7 +95,7 @@ describe('forgetting', () => {
       dayCap(0n),
       dayCap(0n, { host: 'a.test', windowMs: 3 * DAY_MS }),
     ];
-    const all: Attempt[] = [];
+    const attempts: Attempt[] = [];
     const journal = await fill(12_000, (index) => {
       const over = {
         ...old,
@@ -105,27 +105,31 @@ describe('forgetting', () => {
         amount: String(index),
         microUsd: String(2 * index),
       };
-      all.push(attemptOf(over));
+      attempts.push(attemptOf(over));
       return over;
     });
     for (const owner of [OWNER, { ...OWNER, wallet: 'other' }]) {
-      const counted = all.filter((one) => one.wallet === owner.wallet && one.state === 'settled');
+      const counted = attempts.filter(
+        (attempt) => attempt.wallet === owner.wallet && attempt.state === 'settled',
+      );
       const expected = caps.map((cap) =>
-        cap.windowMs === DAY_MS ? 0n : counted.reduce((sum, one) => sum + takenOf(cap, one), 0n),
+        cap.windowMs === DAY_MS
+          ? 0n
+          : counted.reduce((sum, attempt) => sum + takenOf(cap, attempt), 0n),
       );
       expect(await journal.used(owner, caps, NOW)).toEqual(expected);
     }
     const full = totalCap(((await journal.used(OWNER, caps, NOW))[3] ?? 0n) + 9n, {
       host: 'a.test',
     });
-    const one = (microUsd: string) =>
+    const reserve = (microUsd: string) =>
       journal.reserve(attemptOf({ host: 'a.test', microUsd }), [full]);
-    expect(await one('10')).toEqual({ cap: full, used: full.limit - 9n });
-    expect(await one('9')).toBeUndefined();
+    expect(await reserve('10')).toEqual({ cap: full, used: full.limit - 9n });
+    expect(await reserve('9')).toBeUndefined();
   });
 });
 
-describe('a purchase under a key that was dropped', () => {
+describe('a dropped purchase with a key', () => {
   const { payment, receipt } = fullAttemptOf();
   const keyed = (index: number, at = NOW): Partial<Attempt> => ({
     ...delivered,
@@ -137,10 +141,10 @@ describe('a purchase under a key that was dropped', () => {
     idempotencyKey: `key ${index}`,
   });
 
-  it('is found by it, with what shows that it is paid, and keeps its key', async () => {
+  it('is found by its key with the proof that it is paid, and keeps the key taken', async () => {
     const journal = await fill(10_010, keyed);
-    const [found, ...others] = await journal.similar(OWNER, 'any', 'key 3');
-    expect([found, others]).toMatchObject([
+    const [found, ...rest] = await journal.similar(OWNER, 'any', 'key 3');
+    expect([found, rest]).toMatchObject([
       {
         id: 'old 3',
         state: 'settled',

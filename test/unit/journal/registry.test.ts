@@ -28,8 +28,8 @@ const receipt: Receipt = {
   timings: {},
 };
 
-describe('what clients of one wallet share', () => {
-  it('is one for the wallet and network, and another for others', () => {
+describe('the registry of wallets', () => {
+  it('returns a shared state for each pair of wallet and network', () => {
     const wallet = walletOf('address', 'network');
     expect(walletOf('address', 'network')).toBe(wallet);
     expect(walletOf('address', 'devnet')).not.toBe(wallet);
@@ -37,7 +37,7 @@ describe('what clients of one wallet share', () => {
     expect(walletOf('other', 'network').journal).not.toBe(wallet.journal);
   });
 
-  it('is one also across copies of the package: budgets, locks and holds', async () => {
+  it('shares budgets, locks and holds also across copies of the package', async () => {
     const { walletOf: elsewhere } = await vi.importActual<typeof Registry>(
       '../../../src/journal/registry.js?another-copy',
     );
@@ -49,8 +49,8 @@ describe('what clients of one wallet share', () => {
   });
 });
 
-describe('receipts', () => {
-  it('belong to the response, as they stand when asked for', () => {
+describe('a receipt', () => {
+  it('belongs to its response, and shows the state at the time of the question', () => {
     let now = receipt;
     const response = new Response();
     attachReceipt(response, { read: () => now, settled: async () => now });
@@ -60,16 +60,16 @@ describe('receipts', () => {
     expect(Object.keys(response)).toEqual(Object.keys(new Response()));
   });
 
-  it('are none if nothing was paid', async () => {
+  it('is undefined when nothing was paid', async () => {
     expect(receiptOf(new Response())).toBeUndefined();
-    // From JavaScript, with whatever a wrapper of fetch gave.
+    // JavaScript callers may pass whatever a wrapper of fetch returned.
     for (const other of [undefined, null, {}, 'response']) {
       expect(receiptOf(other as Response)).toBeUndefined();
       expect(await settled(other as Response)).toBeUndefined();
     }
   });
 
-  it('are found by another copy of the package', async () => {
+  it('is found by another copy of the package', async () => {
     const response = new Response();
     attachReceipt(response, { read: () => receipt, settled: async () => receipt });
     const copy = await vi.importActual<typeof Receipts>('../../../src/receipt.js?another-copy');

@@ -4,8 +4,8 @@ import { DAY_MS, NOW } from '../../helpers/attempts.js';
 
 const OWNER = { wallet: 'wallet', network: 'network' };
 
-describe('keys of purchases that are over', () => {
-  it('are remembered for a day, and longer while there are few', () => {
+describe('the key of a finished purchase', () => {
+  it('is remembered for a day, and longer while there are few keys', () => {
     const keys = createSpentKeys();
     for (let index = 0; index < 40_000; index += 1)
       keys.add(OWNER, `${index}`, index, NOW + Math.floor(index / 10_000) * DAY_MS);
@@ -20,9 +20,9 @@ describe('keys of purchases that are over', () => {
     expect(keys.find(OWNER, '39999')).toEqual([39_999]);
   });
 
-  it('are of their owner, and may each have several purchases', () => {
+  it('belongs to its owner, and may have several purchases', () => {
     const keys = createSpentKeys();
-    for (const one of ['first', 'second']) keys.add(OWNER, 'key', one, NOW);
+    for (const purchase of ['first', 'second']) keys.add(OWNER, 'key', purchase, NOW);
     keys.add({ ...OWNER, network: 'another' }, 'key', 'third', NOW);
     expect(keys.find(OWNER, 'key')).toEqual(['first', 'second']);
     expect(keys.find({ ...OWNER, wallet: 'another' }, 'key')).toEqual([]);

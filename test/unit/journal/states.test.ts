@@ -3,33 +3,33 @@ import { stateTexts } from '../../../scripts/state-texts.js';
 import { attemptStates, mayFollow, type AttemptState } from '../../../src/journal/states.js';
 
 const STATES = Object.keys(attemptStates) as AttemptState[];
-/** Decided by the chain, for ever. */
+/** States that the chain decided, for ever. */
 const FINAL: readonly AttemptState[] = ['settled', 'unsettled'];
 
-/** All states that an attempt can get to, however many steps that takes. */
+/** All states that an attempt can reach in any number of steps. */
 function reachable(from: AttemptState): Set<AttemptState> {
   const found = new Set<AttemptState>([from]);
   for (const state of found) for (const next of attemptStates[state].next) found.add(next);
   return found;
 }
 
-describe('the states of an attempt', () => {
-  it('begin with reserved, and all can be reached from it', () => {
+describe('the state machine of an attempt', () => {
+  it('starts in reserved, and reaches every state from there', () => {
     expect([...reachable('reserved')].sort()).toEqual([...STATES].sort());
   });
 
-  it.each(STATES)('let one that is %s be written again as it is', (state) => {
+  it.each(STATES)('allows the state %s to be written again', (state) => {
     expect(mayFollow(state, state)).toBe(true);
   });
 
-  it('never lead back: not from what is decided, and not from a signed payment to one that may be forgotten', () => {
+  it('never leads back from a decided state, nor from signed to a state that may be released', () => {
     for (const state of FINAL) expect([...reachable(state)]).toEqual([state]);
     for (const state of reachable('signed')) expect(attemptStates[state].release).toBe(false);
     expect([...reachable('abandoned')]).toEqual(['abandoned', 'unpaid']);
     expect([...reachable('unpaid')]).toEqual(['unpaid']);
   });
 
-  it('free the price only if no payment of it can land any more', () => {
+  it('frees the price only in states in which no payment can land', () => {
     expect(STATES.filter((state) => !attemptStates[state].counts).sort()).toEqual([
       'abandoned',
       'unpaid',
@@ -37,12 +37,12 @@ describe('the states of an attempt', () => {
     ]);
   });
 
-  it('lead to a settled or unsettled payment only through its signature, written first', () => {
+  it('reaches settled and unsettled only from signed', () => {
     for (const from of STATES)
       for (const to of FINAL) if (from !== to) expect(mayFollow(from, to)).toBe(from === 'signed');
   });
 
-  it('say of each what it means, and what a crash and a repeated call make of it', () => {
+  it('describes the meaning of each state, and the effect of a crash and of a repeated call', () => {
     for (const { meaning, onCrash, onRepeat } of Object.values(stateTexts))
       for (const text of [meaning, onCrash, onRepeat]) expect(text).toMatch(/^[A-Z].+\.$/);
   });

@@ -10,13 +10,13 @@ import { anyText } from '../../helpers/any-text.js';
 const STATES = Object.keys(attemptStates) as AttemptState[]; // The keys of a literal.
 const { payment, receipt, swap } = fullAttemptOf();
 if (payment === undefined || receipt === undefined || swap === undefined)
-  throw new Error('a full attempt has them all');
+  throw new Error('a full attempt has a payment, a receipt and a swap');
 
 const settledReceipt = {
   ...receipt,
   payment: { ...receipt.payment, signature: 'signature on chain' },
 };
-/** What an attempt has in each state, as the flow writes it. */
+/** Fields of an attempt in each state, as the flow writes them. */
 const HAS: Readonly<Record<AttemptState, Partial<Attempt>>> = {
   reserved: {},
   abandoned: {},
@@ -42,8 +42,8 @@ const CONFIRMED: SwapOutcome = {
 const FAILED: SwapOutcome = { state: 'failed', code: 'swap_expired' };
 
 /**
- * Every way from a state to one that nothing follows, each state that may be written again written
- * twice; 'released' if it may be.
+ * All ways from a state to a final state. Each state appears twice, because it may be written
+ * again; 'released' ends a way if the state allows it.
  */
 function waysFrom(
   state: AttemptState,
@@ -51,14 +51,16 @@ function waysFrom(
 ): (readonly (AttemptState | 'released')[])[] {
   const way = [...before, state, state];
   const { next, release } = attemptStates[state];
-  const further = next.filter((one) => one !== state).flatMap((one) => waysFrom(one, way));
+  const further = next
+    .filter((following) => following !== state)
+    .flatMap((following) => waysFrom(following, way));
   return [
     ...(release ? [[...way, 'released' as const]] : further.length === 0 ? [way] : []),
     ...further,
   ];
 }
 
-function told(
+function eventsAlong(
   way: readonly (AttemptState | 'released')[],
   over: Partial<Attempt> = {},
 ): WebhookEvent[] {
@@ -66,21 +68,21 @@ function told(
   return steps.flatMap((after, index) => eventsOf(steps[index - 1], after, NOW));
 }
 
-describe('what an attempt tells', () => {
+describe('eventsOf', () => {
   it.each(waysFrom('reserved').map((way) => [way.join(' > '), way] as const))(
-    'ends %s in one word on its payment',
+    'returns a single final event of the payment on the way %s',
     (_, way) => {
-      const ends = typesOf(told(way));
+      const ends = typesOf(eventsAlong(way));
       expect(ends).toEqual([way.includes('settled') ? 'payment.settled' : 'payment.failed']);
     },
   );
 
-  it('covers every state and release in those ways', () => {
-    const all = new Set(waysFrom('reserved').flat());
-    expect(all).toEqual(new Set([...STATES, 'released']));
+  it('is tested with every state and with a release', () => {
+    const steps = new Set(waysFrom('reserved').flat());
+    expect(steps).toEqual(new Set([...STATES, 'released']));
   });
 
-  it('says of each transition what it means, and nothing of what stays', () => {
+  it('returns the event of each transition, and no event without a transition', () => {
     const meanings: Record<string, readonly string[]> = {
       'reserved > abandoned': ['payment.failed'],
       'reserved > unpaid': ['payment.failed'],
@@ -103,7 +105,7 @@ describe('what an attempt tells', () => {
     expect(eventsOf(undefined, undefined, NOW)).toEqual([]);
   });
 
-  it('has what a payment was for, and how it is found', () => {
+  it('returns the purpose of a payment, and the fields to find it by', () => {
     const about = {
       id: 'one',
       wallet: 'wallet',
@@ -147,7 +149,7 @@ describe('what an attempt tells', () => {
     ]);
   });
 
-  it('is uncertain once, and only while the chain has not decided', () => {
+  it('returns payment.uncertain once, and only while the chain has not decided', () => {
     const doubt = 'payment_uncertain';
     expect(
       eventsOf(inState('signed', { doubt }), inState('signed', { doubt: 'payment_rejected' }), NOW),
@@ -169,7 +171,7 @@ describe('what an attempt tells', () => {
     ],
     [FAILED, 'swap.failed', { inputMint: 'in', outputMint: 'out', code: 'swap_expired' }],
   ] as const)(
-    'of a swap is told once, when %j is known, whatever is written with it',
+    'returns the end of a swap once, when %j is known, whatever else is written',
     (outcome, type, details) => {
       const undecided = { swap: swapWith('s1') };
       const decided = { swap: swapWith('s1', outcome) };
@@ -189,7 +191,7 @@ describe('what an attempt tells', () => {
     },
   );
 
-  it('of two swaps is told of each, before the word on the payment', () => {
+  it('returns an event for each of two swaps, before the event of the payment', () => {
     const steps = [
       inState('reserved'),
       inState('reserved', { swap: swapWith('s1') }),
@@ -205,7 +207,7 @@ describe('what an attempt tells', () => {
     ]);
   });
 
-  it('has the same id whatever process tells it and whenever, and another for whatever else is told', () => {
+  it('gives an event the same id in any process at any time, and another event another id', () => {
     const before = inState('signed', { swap: swapWith('s1') });
     const afters = [
       inState('settled', { swap: swapWith('s1', CONFIRMED) }),
@@ -216,11 +218,11 @@ describe('what an attempt tells', () => {
         eventsOf({ ...before, ...over }, { ...after, ...over }, now).map(({ id }) => id),
       );
     expect(ids(NOW + 1)).toEqual(ids(NOW));
-    const all = [...ids(NOW), ...ids(NOW, { id: 'two' }), ...ids(NOW, { id: 'one_swap' })];
-    expect(new Set(all).size).toBe(all.length);
+    const allIds = [...ids(NOW), ...ids(NOW, { id: 'two' }), ...ids(NOW, { id: 'one_swap' })];
+    expect(new Set(allIds).size).toBe(allIds.length);
   });
 
-  it('is due at once, as a job', () => {
+  it('returns an event that is due at once as a job', () => {
     const [event] = eventsOf(inState('reserved'), undefined, NOW);
     expect(jobsOf(inState('reserved'), undefined, NOW)).toEqual([
       { event, failures: 0, dueAt: NOW },
@@ -229,7 +231,7 @@ describe('what an attempt tells', () => {
 });
 
 describe('an event', () => {
-  const all = (over: Partial<Attempt>): WebhookEvent[] => [
+  const allEvents = (over: Partial<Attempt>): WebhookEvent[] => [
     ...eventsOf(inState('reserved', over), undefined, NOW),
     ...eventsOf(
       inState('signed', { ...over, swap: swapWith('s1') }),
@@ -249,17 +251,18 @@ describe('an event', () => {
     ...eventsOf(inState('signed', over), inState('unsettled', over), NOW),
   ];
 
-  it('is of each kind in what is looked at here', () => {
-    expect(new Set(typesOf(all({}))).size).toBe(5);
+  it('has each of the five types in these tests', () => {
+    expect(new Set(typesOf(allEvents({}))).size).toBe(5);
   });
 
-  it('has the place that was paid for without user, query and fragment', () => {
+  it('has the URL of the payment without user, query and fragment', () => {
     const url = 'https://user:word@api.test:8443/a/b%20c;d?key=secret&x#part';
-    for (const { data } of all({ url })) expect(data.url).toBe('https://api.test:8443/a/b%20c;d');
-    for (const { data } of all({ url: 'not an address' })) expect(data.url).toBe('');
+    for (const { data } of allEvents({ url }))
+      expect(data.url).toBe('https://api.test:8443/a/b%20c;d');
+    for (const { data } of allEvents({ url: 'not an address' })) expect(data.url).toBe('');
   });
 
-  it('has nothing that could be presented or sent, and no word of the seller', () => {
+  it('has nothing that can be presented or sent, and no word of the seller', () => {
     const secrets = {
       swap: { ...swapWith('s1', CONFIRMED), transaction: 'TRANSACTION' },
       payment: { ...payment, header: { name: 'PAYMENT-SIGNATURE', value: 'HEADER' }, memo: 'MEMO' },
@@ -295,15 +298,15 @@ describe('an event', () => {
     );
   });
 
-  it('is less than 20 kB, with an id that is plain, whatever the caller asked for', () => {
+  it('is smaller than 20 kB and has a plain id, whatever the caller asked for', () => {
     const text = fc.oneof(
       anyText(),
-      fc.constantFrom('x', 'ü', '🪙', '"', '.').map((one) => one.repeat(50_000)),
+      fc.constantFrom('x', 'ü', '🪙', '"', '.').map((character) => character.repeat(50_000)),
     );
     fc.assert(
       fc.property(text, text, anyText({ minLength: 1, maxLength: 300 }), (path, method, id) => {
         for (const url of [`https://api.test/${path}`, path]) {
-          for (const event of all({ url, method, id })) {
+          for (const event of allEvents({ url, method, id })) {
             expect(event.id).toMatch(/^[A-Za-z0-9_-]{1,256}$/);
             expect(Buffer.byteLength(JSON.stringify(event))).toBeLessThan(20_000);
           }

@@ -8,7 +8,7 @@ import { timedJournal } from '../../../src/payments/journal-timeouts.js';
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** Claims of a journal whose first drop takes as long as it is told. */
+/** Claims of a journal with a first drop that takes until `land` is called. */
 function slowClaims() {
   const taken = new Set<string>();
   let land = (): void => undefined;
@@ -30,13 +30,13 @@ function slowClaims() {
     now: () => 0,
     onStep: () => undefined,
   });
-  if (timed === undefined) throw new Error('none');
+  if (timed === undefined) throw new Error('The journal has no coordination.');
   return { claims: claimsLetGo(timed.claims, new Map(), () => new Promise(() => undefined)), land };
 }
 
 const unavailable = { code: 'journal_unavailable' };
 
-it('a drop that outlasts its time does not end a claim that was taken anew meanwhile', async () => {
+it('keeps a claim that was taken again while an earlier drop exceeds its time', async () => {
   const { claims, land } = slowClaims();
   await claims.take(['one']);
   await expect(claims.drop(['one'])).rejects.toMatchObject(unavailable);
@@ -47,8 +47,8 @@ it('a drop that outlasts its time does not end a claim that was taken anew meanw
   expect([...(await claims.live(['one']))]).toEqual(['one']);
 });
 
-// Its caller has given up by then, so that it would be claimed for ever.
-it('a claim that waits longer than it may for a drop is over once it is let go', async () => {
+// The caller of the second take has given up, so its claim would stay for ever.
+it('ends a claim that waited too long for an earlier drop when it is dropped', async () => {
   const { claims, land } = slowClaims();
   await claims.take(['one']);
   await expect(claims.drop(['one'])).rejects.toMatchObject(unavailable);

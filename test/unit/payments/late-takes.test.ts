@@ -10,7 +10,7 @@ const OWNER = { wallet: 'wallet', network: 'network' };
 const ACCOUNT = 'account';
 const timer = { now: () => 0, onStep: () => undefined };
 
-/** A journal in which holds and records land when they are let. */
+/** A journal that delays holds and records until `land` is called. */
 function slow() {
   const inner = createCoordination();
   const journal = alongWith(memoryJournal(), inner);
@@ -21,9 +21,9 @@ function slow() {
     ...inner,
     ledger: {
       ...ledger,
-      take: async (...given) => {
+      take: async (...args) => {
         await landing;
-        return ledger.take(...given);
+        return ledger.take(...args);
       },
       hold: async (...given) => {
         await landing;
@@ -31,24 +31,24 @@ function slow() {
       },
     },
   };
-  const given: Journal = {
+  const slowJournal: Journal = {
     ...journal,
     coordination: () => coordination,
-    reserve: async (...reserved) => {
+    reserve: async (...args) => {
       await landing;
-      return journal.reserve(...reserved);
+      return journal.reserve(...args);
     },
   };
-  const timed = timedJournal(given, OWNER, 60_000, timer);
-  if (timed.coordination === undefined) throw new Error('It has coordination.');
+  const timed = timedJournal(slowJournal, OWNER, 60_000, timer);
+  if (timed.coordination === undefined) throw new Error('The journal has no coordination.');
   const { claims } = inner;
-  const another = () => timedJournal(given, OWNER, 60_000, timer);
+  const another = () => timedJournal(slowJournal, OWNER, 60_000, timer);
   return { ...timed, shared: timed.coordination, another, ledger, claims, inner: journal, land };
 }
 
-describe('what lands after its attempt was given up', () => {
+describe('a hold or record that lands after its attempt was given up', () => {
   it.each(['journal.release', 'journal.put', 'ledger.release'] as const)(
-    'holds no tokens: %s',
+    'holds no tokens after %s',
     async (way) => {
       const { journal, shared, ledger, inner, land } = slow();
       const attempt = attemptOf({ ...OWNER });
@@ -66,7 +66,7 @@ describe('what lands after its attempt was given up', () => {
     },
   );
 
-  it('holds no tokens, also if another client of the process has ended the attempt', async () => {
+  it('holds no tokens if another client of the process ended the attempt meanwhile', async () => {
     const { shared, another, ledger, inner, land } = slow();
     const attempt = attemptOf({ ...OWNER });
     await inner.reserve(attempt, []);
@@ -78,7 +78,7 @@ describe('what lands after its attempt was given up', () => {
     expect(await ledger.held(ACCOUNT)).toBe(0n);
   });
 
-  it('stays on record neither, nor claimed', async () => {
+  it('leaves neither a record nor a claim after a release', async () => {
     const { journal, claims, inner, land } = slow();
     const attempt = attemptOf({ ...OWNER });
     const { id } = attempt;
@@ -91,7 +91,7 @@ describe('what lands after its attempt was given up', () => {
     expect(await claims.live([id])).toEqual(new Set());
   });
 
-  it('does not stay claimed if it may stay on record', async () => {
+  it('leaves no claim after its claim was dropped, though the record may stay', async () => {
     const { journal, shared, claims, land } = slow();
     const attempt = attemptOf({ ...OWNER });
     const { id } = attempt;

@@ -6,13 +6,13 @@ import { reservationFor } from '../../../src/payments/execute/reservation.js';
 import { createRecovery } from '../../../src/payments/memory.js';
 import * as door from '../../../src/payments/recovery.js';
 
-// A page that goes offline can load no more of its code.
+// A page that goes offline can load no more code.
 const lost = (): never => {
   throw new TypeError('Failed to fetch dynamically imported module.');
 };
 
-describe('code that cannot be loaded', () => {
-  it('of undoing a reservation lets go of it, for the next call to find', async () => {
+describe('a failed load of code', () => {
+  it('releases the claims of a reservation that it cannot undo, so that the next call finds it', async () => {
     vi.spyOn(door, 'giveUp').mockImplementationOnce(lost);
     const dropped: string[][] = [];
     const recovery = { ...createRecovery(), started: Promise.resolve() as unknown };
@@ -30,7 +30,7 @@ describe('code that cannot be loaded', () => {
     expect(recovery.started).toBeUndefined();
   });
 
-  it('of a transport is loaded anew by its next call', async () => {
+  it('is retried by the next call of a transport', async () => {
     const quote = async () => Promise.reject(new Error('asked'));
     vi.spyOn(operations, 'createOperations')
       .mockImplementationOnce(lost)

@@ -7,24 +7,24 @@ const RECOVERY = '../../../src/payments/recovery.js';
 const OUTBOX = '../../../src/outbox/memory.js';
 const SELDOM = '../../../src/solana/rpc/rare-calls.js';
 
-// A page that goes offline can load no more of its code.
+// A page that goes offline can load no more code.
 const lost = (): never => {
   throw new TypeError('Failed to fetch dynamically imported module.');
 };
 
-/** The one file that cannot be had from now on, as an import finds it. */
+/** Makes imports of this file fail from now on. */
 const without = (file: string) => {
   vi.resetModules();
   vi.doMock(file, lost);
 };
 
-describe('a file that cannot be loaded', () => {
+describe('a call that cannot load a file', () => {
   afterEach(() => {
     for (const file of [REASONS, RECOVERY, OUTBOX, SELDOM]) vi.doUnmock(file);
     vi.resetModules();
   });
 
-  it('of an earlier payment is told as uncertain, in an error of ours', async () => {
+  it('reports the funds of an earlier payment as uncertain, in an error of this library', async () => {
     without(RECOVERY);
     const { resumeEarlierPayment } =
       await import('../../../src/payments/reconcile/find-earlier.js');
@@ -54,7 +54,7 @@ describe('a file that cannot be loaded', () => {
     });
   });
 
-  it('of payments that were left behind is told as uncertain only if one was signed', async () => {
+  it('reports the funds of orphaned attempts as uncertain only if an attempt is signed', async () => {
     without(RECOVERY);
     const { resumeOnce } = await import('../../../src/payments/reconcile/resume-once.js');
     const leftIn = (left: string) =>
@@ -74,7 +74,7 @@ describe('a file that cannot be loaded', () => {
     await expect(resumeOnce(leftIn('reserved'))).rejects.toMatchObject(untouched);
   });
 
-  it('of why a payment is refused ends it before anything is signed', async () => {
+  it('ends before anything is signed when the reasons for a refusal are missing', async () => {
     without(REASONS);
     const { fundPayment } = await import('../../../src/payments/execute/fund.js');
     const context = {
@@ -96,7 +96,7 @@ describe('a file that cannot be loaded', () => {
     expect(context.wallet.waiting.size).toBe(0);
   });
 
-  it('of an outbox ends no process that listens to it', async () => {
+  it('rejects an outbox query and ends no process that listens to the outbox', async () => {
     without(OUTBOX);
     const { memoryJournal } = await import('../../../src/memory-journal.js');
     const { outbox } = memoryJournal({ outbox: true });
@@ -110,7 +110,7 @@ describe('a file that cannot be loaded', () => {
     expect(rejected).not.toHaveBeenCalled();
   });
 
-  it('of a seldom question is no fault of the node', async () => {
+  it('does not blame the node when the code of a rare RPC call is missing', async () => {
     without(SELDOM);
     const { connectRpc } = await import('../../../src/solana/rpc/connection.js');
     const fetch = vi.fn(async () => Promise.reject(new Error('offline')));

@@ -7,7 +7,7 @@ import { noteCharge, stableTermsOf } from '../../../src/payments/plan/stable-ter
 
 const call = (url: string) => ({ url, method: 'GET' }) as Call;
 
-/** A context that pays nothing ahead, and counts how often its blockhash is asked for. */
+/** A context that pays nothing ahead, and counts the requests for a blockhash. */
 function context(presign: readonly string[] = []) {
   let asked = 0;
   let now = 0;
@@ -24,7 +24,7 @@ function context(presign: readonly string[] = []) {
 }
 
 describe('payAhead', () => {
-  it('asks for a blockhash beside a call to an origin that charged before, and for no other', async () => {
+  it('asks for a blockhash beside a call only if the origin charged before', async () => {
     const { made, asked } = context();
     expect(await payAhead(made, call('https://a.example/free'), {})).toBeUndefined();
     expect(asked()).toBe(0);
@@ -42,8 +42,8 @@ describe('payAhead', () => {
   });
 });
 
-describe('terms that are paid by ahead', () => {
-  it('hold for five minutes, and no longer if the clock is set back', () => {
+describe('terms that a payment ahead uses', () => {
+  it('hold for five minutes, and not if the clock is set back', () => {
     const { made, setClock } = context(['https://a.example']);
     const paid = call('https://a.example/paid');
     const response = new Response(null);

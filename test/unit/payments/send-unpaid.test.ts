@@ -15,7 +15,7 @@ const busy = (headers: Record<string, string> = {}) =>
   Promise.resolve(new Response('busy', { status: 503, headers }));
 const fine = (status = 200) => Promise.resolve(new Response('fine', { status }));
 
-/** A call whose fetch answers in turn, and how long it was waited between. */
+/** A call with a fetch that answers in turn; it records the waits between the requests. */
 function calling(
   answers: readonly (() => Promise<Response>)[],
   init: RequestInit = {},
@@ -43,17 +43,17 @@ function calling(
   return { outcome: sendUnpaid(call, { retries, runtime }), waits, sent: () => sent };
 }
 
-describe('a call that was not answered', () => {
-  it.each(['GET', 'HEAD'])('is sent again: %s', async (method) => {
+describe('a call without an answer', () => {
+  it.each(['GET', 'HEAD'])('is sent again with the method %s', async (method) => {
     const { outcome, waits, sent } = calling([lost, busy, fine], { method });
     expect((await outcome).status).toBe(200);
     expect(sent()).toBe(3);
-    // An eighth more than 250 and 500, by lot.
+    // 250 ms and 500 ms plus an eighth, by the random bytes of the test.
     expect(waits).toEqual([281, 563]);
   });
 
   it.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])(
-    'is not sent again: %s',
+    'is not sent again with the method %s',
     async (method) => {
       const unavailable = calling([busy], { method });
       expect((await unavailable.outcome).status).toBe(503);
@@ -64,7 +64,7 @@ describe('a call that was not answered', () => {
   );
 
   it.each(['PAYMENT-SIGNATURE', 'X-PAYMENT', 'x-payment'])(
-    'is not sent again with a payment header of its caller: %s',
+    'is not sent again with the header %s of its caller',
     async (name) => {
       const { outcome, sent } = calling([lost], { headers: { [name]: 'x' } });
       await expect(outcome).rejects.toThrow('fetch failed');
@@ -73,10 +73,10 @@ describe('a call that was not answered', () => {
   );
 
   it.each([
-    [1, 'it will not be made', {}],
-    [1, 'it had five minutes', { code: 'UND_ERR_HEADERS_TIMEOUT' }],
-    [3, 'the line was cut', { code: 'UND_ERR_SOCKET' }],
-    [3, 'there is no such host', { code: 'ENOTFOUND' }],
+    [1, 'the request can never be made', {}],
+    [1, 'no headers came within five minutes', { code: 'UND_ERR_HEADERS_TIMEOUT' }],
+    [3, 'the connection was cut', { code: 'UND_ERR_SOCKET' }],
+    [3, 'the host does not exist', { code: 'ENOTFOUND' }],
   ])('is sent %i times if %s', async (times, _, more) => {
     const fail = () =>
       Promise.reject(
@@ -88,31 +88,34 @@ describe('a call that was not answered', () => {
   });
 
   it.each([
-    ['an AbortError', new DOMException('The operation was aborted.', 'AbortError')],
-    ['a TimeoutError', new DOMException('The operation timed out.', 'TimeoutError')],
     [
-      'a failure by an AbortError',
+      'an AbortError of the connection',
+      new DOMException('The operation was aborted.', 'AbortError'),
+    ],
+    [
+      'a TimeoutError of the connection',
+      new DOMException('The operation timed out.', 'TimeoutError'),
+    ],
+    [
+      'a failure that an AbortError caused',
       new TypeError('fetch failed', { cause: new DOMException('aborted', 'AbortError') }),
     ],
-  ])(
-    'is sent again after %s of a connection, and not if its caller has given up',
-    async (_, error) => {
-      const going = calling([() => Promise.reject(error), fine], {
-        signal: new AbortController().signal,
-      });
-      expect([(await going.outcome).status, going.sent()]).toEqual([200, 2]);
-      const caller = new AbortController();
-      const abort = () => {
-        caller.abort();
-        return Promise.reject(error);
-      };
-      const given = calling([abort, fine], { signal: caller.signal });
-      await expect(given.outcome).rejects.toBe(error);
-      expect([given.sent(), given.waits]).toEqual([1, []]);
-    },
-  );
+  ])('is sent again after %s, unless its caller aborted it', async (_, error) => {
+    const going = calling([() => Promise.reject(error), fine], {
+      signal: new AbortController().signal,
+    });
+    expect([(await going.outcome).status, going.sent()]).toEqual([200, 2]);
+    const caller = new AbortController();
+    const abort = () => {
+      caller.abort();
+      return Promise.reject(error);
+    };
+    const aborted = calling([abort, fine], { signal: caller.signal });
+    await expect(aborted.outcome).rejects.toBe(error);
+    expect([aborted.sent(), aborted.waits]).toEqual([1, []]);
+  });
 
-  it('is sent once if it will not be made, by the word of another realm too', async () => {
+  it('is sent once when the request can never be made, also for an error of another realm', async () => {
     const error: unknown = runInNewContext(
       "Object.assign(new TypeError('fetch failed'), { cause: new Error('why') })",
     );
@@ -121,13 +124,13 @@ describe('a call that was not answered', () => {
     expect(sent()).toBe(1);
   });
 
-  it('gives up in the end with what the last one gave', async () => {
+  it('ends with the answer or error of its last request', async () => {
     await expect(calling([busy, busy, lost]).outcome).rejects.toThrow('fetch failed');
     const last = await calling([lost, lost, busy]).outcome;
     expect([last.status, await last.text()]).toEqual([503, 'busy']);
   });
 
-  it('is sent once with retries of 0, and up to the number that is set', async () => {
+  it('is sent once with 0 retries, and otherwise up to the given number of retries', async () => {
     const off = calling([busy], {}, 0);
     expect([(await off.outcome).status, off.sent()]).toEqual([503, 1]);
     const many = calling([busy, busy, busy, busy, fine], {}, 4);
@@ -135,7 +138,7 @@ describe('a call that was not answered', () => {
   });
 
   it.each([200, 204, 402, 404, 429, 500, 502, 504])(
-    'but an answer of %i is one',
+    'is not repeated after an answer with status %i',
     async (status) => {
       const { outcome, sent } = calling([() => Promise.resolve(new Response(null, { status }))]);
       expect([(await outcome).status, sent()]).toEqual([status, 1]);
@@ -143,26 +146,26 @@ describe('a call that was not answered', () => {
   );
 
   it.each([
-    ['seconds', '3', 3_375],
-    ['none', '0', 0],
-    ['a date', new Date(NOW + 8_000).toUTCString(), 9_000],
-    ['a date that is over', new Date(NOW - 8_000).toUTCString(), 0],
-    ['nonsense', 'soon', 281],
-  ])('waits as long as it is asked to: %s', async (_, header, ms) => {
+    ['in seconds', '3', 3_375],
+    ['of zero seconds', '0', 0],
+    ['with a date', new Date(NOW + 8_000).toUTCString(), 9_000],
+    ['with a date in the past', new Date(NOW - 8_000).toUTCString(), 0],
+    ['without a meaning', 'soon', 281],
+  ])('waits as long as a Retry-After header %s asks for', async (_, header, ms) => {
     const { outcome, waits } = calling([() => busy({ 'retry-after': header }), fine]);
     expect((await outcome).status).toBe(200);
     expect(waits).toEqual([ms]);
   });
 
   it.each(['11', '999999999', new Date(NOW + 60_000).toUTCString()])(
-    'returns a 503 that asks for longer than ten seconds: %s',
+    'returns a 503 that asks to wait %s, which is longer than ten seconds',
     async (header) => {
       const { outcome, waits } = calling([() => busy({ 'retry-after': header })]);
       expect([(await outcome).status, waits]).toEqual([503, []]);
     },
   );
 
-  it('lets go of an answer that is not returned', async () => {
+  it('cancels the body of an answer that it does not return', async () => {
     const cancel = vi.fn();
     const { outcome } = calling([
       () => Promise.resolve(new Response(new ReadableStream({ cancel }), { status: 503 })),
@@ -172,7 +175,7 @@ describe('a call that was not answered', () => {
     expect(cancel).toHaveBeenCalledOnce();
   });
 
-  it('ends with its caller', async () => {
+  it('ends when its caller aborts', async () => {
     const caller = new AbortController();
     const reason = new Error('changed my mind');
     const abort = () => {

@@ -6,8 +6,8 @@ import { lineOf, logSteps } from '../../../src/payments/step-log.js';
 
 const USDC = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
 
-describe('the line of a step', () => {
-  it('has amounts in words, and of an address neither user nor query', () => {
+describe('the log line of a step', () => {
+  it('shows amounts in words, and hides the user and the query of an address', () => {
     const base = { id: 'abcdef0123456789', at: 0 };
     const url = 'https://user:word@api.test/premium?token=secret#part';
     const lines = (
@@ -28,7 +28,7 @@ describe('the line of a step', () => {
     ]);
   });
 
-  it('hides keys that are known', () => {
+  it('hides known keys', () => {
     hideKey('a-key-in-a-path-77');
     const url = 'https://api.test/a-key-in-a-path-77/data';
     const event: ClientEvent = { type: 'payment.sent', id: 'abcdef', at: 0, url, method: 'GET' };
@@ -37,7 +37,7 @@ describe('the line of a step', () => {
     );
   });
 
-  it('changes nothing if the logger throws', () => {
+  it('changes nothing when the logger throws', () => {
     const events = createEvents(() => 0);
     logSteps(
       events,

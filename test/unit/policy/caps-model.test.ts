@@ -19,7 +19,7 @@ const PAYEES = [
 const NAMES = ['a.test', 'b.test', '__proto__', '[::1]'] as const;
 const WINDOWS = { minute: 60_000, hour: 3_600_000, day: 86_400_000, total: undefined } as const;
 
-/** A spend, and what the model needs to know of it without reading its host. */
+/** A spend, and its name and port, so that the model need not read its host. */
 interface Made {
   readonly spend: Spend;
   readonly name: string;
@@ -83,7 +83,7 @@ const measure = fc.oneof(
   fc.record({ lamports: fc.bigInt({ min: 0n, max: 60n }) }),
 );
 
-/** Only what is there, as a caller writes it. */
+/** A limit without undefined fields, as a caller writes it. */
 const limit = fc
   .record({
     measure,
@@ -109,7 +109,7 @@ const limit = fc
     };
   });
 
-/** Whether a limit, in the words of its documentation, is about a spend at all. */
+/** Whether a limit, by its documentation, concerns a spend. */
 function isAbout(
   { host, payee, mint, amount }: LimitOptions,
   { spend, name, port }: Made,
@@ -124,7 +124,7 @@ function isAbout(
 }
 
 function swapsOf({ swapped, swapping }: Spend): SwapCost[] {
-  return [swapped, swapping].filter((one) => one !== undefined);
+  return [swapped, swapping].filter((cost) => cost !== undefined);
 }
 
 function swappedFrom(spend: Spend, mint: string): bigint {
@@ -138,14 +138,16 @@ function shares({ host, payee }: LimitOptions, a: Made, b: Made): boolean {
 
 function sizeIn({ usd, amount, payments, swaps, mint }: LimitOptions, spend: Spend): bigint {
   const sum = (pick: (swap: SwapCost) => string | number) =>
-    swapsOf(spend).reduce((all, one) => all + BigInt(pick(one)), 0n);
+    swapsOf(spend).reduce((total, cost) => total + BigInt(pick(cost)), 0n);
   if (payments !== undefined) return 1n;
-  if (swaps !== undefined) return sum((one) => one.swaps);
+  if (swaps !== undefined) return sum((cost) => cost.swaps);
   if (amount !== undefined)
     return (spend.mint === mint ? BigInt(spend.amount) : 0n) + swappedFrom(spend, mint ?? '');
-  if (usd === undefined) return sum((one) => one.lamports);
-  const rest = BigInt(spend.microUsd ?? 0) - sum((one) => one.boughtMicroUsd);
-  return (rest > 0n ? rest : 0n) + sum((one) => one.lossMicroUsd) + sum((one) => one.feeMicroUsd);
+  if (usd === undefined) return sum((cost) => cost.lamports);
+  const rest = BigInt(spend.microUsd ?? 0) - sum((cost) => cost.boughtMicroUsd);
+  return (
+    (rest > 0n ? rest : 0n) + sum((cost) => cost.lossMicroUsd) + sum((cost) => cost.feeMicroUsd)
+  );
 }
 
 function limitOf({ usd, amount, payments, swaps, lamports }: LimitOptions): bigint {
@@ -160,23 +162,23 @@ const cases = fc.record({
   next: made,
 });
 
-describe('any limits over any spends', () => {
-  it('count what a naive reading of them counts', () => {
+describe('any set of limits', () => {
+  it('counts the same as a naive reading of the limits', () => {
     fc.assert(
       fc.property(cases, ({ limits, spends, next }) => {
         const policy = parse({ limits });
         const caps = new Map(capsFor(policy, next.spend).map((cap) => [cap.name, cap]));
-        for (const [index, one] of limits.entries()) {
+        for (const [index, limit] of limits.entries()) {
           const cap = caps.get(`limits[${index}]`);
-          expect(cap !== undefined).toBe(one.per !== 'payment' && isAbout(one, next));
-          if (cap === undefined || one.per === 'payment') continue;
-          const same = spends.filter((past) => isAbout(one, past) && shares(one, past, next));
+          expect(cap !== undefined).toBe(limit.per !== 'payment' && isAbout(limit, next));
+          if (cap === undefined || limit.per === 'payment') continue;
+          const same = spends.filter((past) => isAbout(limit, past) && shares(limit, past, next));
           const used = spends.reduce((sum, { spend }) => sum + takenOf(cap, spend), 0n);
-          expect(used).toBe(same.reduce((sum, { spend }) => sum + sizeIn(one, spend), 0n));
+          expect(used).toBe(same.reduce((sum, { spend }) => sum + sizeIn(limit, spend), 0n));
           expect([takenOf(cap, next.spend), cap.limit, cap.windowMs]).toEqual([
-            sizeIn(one, next.spend),
-            limitOf(one),
-            WINDOWS[one.per],
+            sizeIn(limit, next.spend),
+            limitOf(limit),
+            WINDOWS[limit.per],
           ]);
         }
       }),
@@ -184,11 +186,11 @@ describe('any limits over any spends', () => {
     );
   });
 
-  it('refuse a single payment if a naive reading does', () => {
+  it('refuses a single payment if a naive reading refuses it', () => {
     fc.assert(
       fc.property(cases, ({ limits, next }) => {
-        const about = limits.filter((one) => one.per === 'payment' && isAbout(one, next));
-        const tooMuch = about.some((one) => sizeIn(one, next.spend) > limitOf(one));
+        const about = limits.filter((limit) => limit.per === 'payment' && isAbout(limit, next));
+        const tooMuch = about.some((limit) => sizeIn(limit, next.spend) > limitOf(limit));
         const capped = about.some(
           ({ amount, mint }) => amount !== undefined && mint === next.spend.mint,
         );
@@ -201,7 +203,7 @@ describe('any limits over any spends', () => {
     );
   });
 
-  it('are shown with every cap that counts any of the spends, each once', () => {
+  it('is shown with every cap that counts a spend, each cap once', () => {
     const key = ({ name, host, payTo }: Cap) => `${name} ${host} ${payTo}`;
     fc.assert(
       fc.property(cases, ({ limits, spends }) => {
@@ -213,7 +215,8 @@ describe('any limits over any spends', () => {
           for (const cap of capsFor(policy, spend)) expect(keys).toContain(key(cap));
         const each = seen.filter((cap) =>
           limits.some(
-            (one, index) => cap.name === `limits[${index}]` && [one.host, one.payee].includes('*'),
+            (limit, index) =>
+              cap.name === `limits[${index}]` && [limit.host, limit.payee].includes('*'),
           ),
         );
         const takes = (cap: Cap, spend: Spend) =>

@@ -15,7 +15,7 @@ const OTHER = '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU';
 const MINUTE = 60_000;
 const DAY = 86_400_000;
 
-const said = (error: PolicyError | undefined) =>
+const summaryOf = (error: PolicyError | undefined) =>
   error && { code: error.code, details: error.details };
 const spendOf = (change: Partial<Spend> = {}): Spend => ({
   host: 'a.test',
@@ -25,20 +25,20 @@ const spendOf = (change: Partial<Spend> = {}): Spend => ({
   microUsd: '1',
   ...change,
 });
-/** So many millionths of a dollar in USDC. */
+/** A spend of this many millionths of a dollar in USDC. */
 const usdc = (amount: bigint): Spend => spendOf({ amount: `${amount}`, microUsd: `${amount}` });
-/** So many base units of a token without a price. */
+/** A spend of this many base units of a token without a price. */
 const bonk = (amount: bigint): Spend => {
   const { microUsd: _none, ...spend } = spendOf({ mint: BONK, amount: `${amount}` });
   return spend;
 };
 
-describe('the caps on one payment', () => {
-  it('hold to the millionth of a dollar', () => {
+describe('a cap on a single payment', () => {
+  it('holds to the millionth of a dollar', () => {
     const policy = parse({ maxPerPayment: '0.25' });
     expect(checkPayment(policy, usdc(250_000n))).toBeUndefined();
     const error = checkPayment(policy, usdc(250_001n));
-    expect(said(error)).toEqual({
+    expect(summaryOf(error)).toEqual({
       code: 'amount_over_limit',
       details: { cap: 'maxPerPayment', limit: '0.25', amount: '0.250001', unit: 'USD' },
     });
@@ -47,11 +47,11 @@ describe('the caps on one payment', () => {
     );
   });
 
-  it('hold to the base unit, beside the dollars and before them', () => {
+  it('holds to the base unit, beside the cap in dollars and before it', () => {
     const policy = parse({ maxPerPayment: '1', maxAmount: { USDC: '1000' } });
     expect(checkPayment(policy, usdc(1000n))).toBeUndefined();
     const error = checkPayment(policy, usdc(1001n));
-    expect(said(error)).toEqual({
+    expect(summaryOf(error)).toEqual({
       code: 'amount_over_limit',
       details: { cap: 'maxAmount', limit: '1000', amount: '1001', unit: USDC },
     });
@@ -64,9 +64,9 @@ describe('the caps on one payment', () => {
     });
   });
 
-  it('let a mint without a price through only by a cap in its own units on one payment', () => {
+  it('admits a mint without a price only if the cap is in its base units', () => {
     const unknown = { code: 'price_unknown', details: { mint: BONK } };
-    expect(said(checkPayment(parse({}), bonk(1n)))).toEqual(unknown);
+    expect(summaryOf(checkPayment(parse({}), bonk(1n)))).toEqual(unknown);
     for (const policy of [
       parse({ maxAmount: { [BONK]: '500' } }),
       parse({ limits: [{ amount: '500', mint: BONK, per: 'payment' }] }),
@@ -79,16 +79,17 @@ describe('the caps on one payment', () => {
       const { microUsd: _none, ...unpriced } = usdc(1n);
       expect(checkPayment(policy, unpriced)).toMatchObject({ code: 'price_unknown' });
     }
-    const others = [
+    const insufficient = [
       parse({ limits: [{ amount: '500', mint: BONK, per: 'day' }] }),
       parse({ limits: [{ usd: '5', mint: BONK, per: 'payment' }] }),
       parse({ limits: [{ amount: '500', mint: BONK, per: 'payment', host: 'b.test' }] }),
       parse({ limits: [{ amount: '500', mint: BONK, per: 'payment', payee: OTHER }] }),
     ];
-    for (const policy of others) expect(said(checkPayment(policy, bonk(1n)))).toEqual(unknown);
+    for (const policy of insufficient)
+      expect(summaryOf(checkPayment(policy, bonk(1n)))).toEqual(unknown);
   });
 
-  it('of zero let nothing through', () => {
+  it('admits nothing when it is zero', () => {
     for (const policy of [
       parse({ maxPerPayment: '0' }),
       parse({ maxAmount: { USDC: 0n } }),
@@ -98,7 +99,7 @@ describe('the caps on one payment', () => {
       expect(checkPayment(policy, usdc(1n))).toMatchObject({ code: 'amount_over_limit' });
   });
 
-  it('for a host, a payee or a mint bind those alone', () => {
+  it('binds only its host, payee or mint', () => {
     const policy = parse({
       limits: [
         { usd: '0.10', per: 'payment', host: 'a.test' },
@@ -126,7 +127,7 @@ describe('a cap for a host', () => {
     maxPerHost: { 'api.example.com': '1', 'localhost:4021': '2' },
   });
 
-  it('is beside that of the day', () => {
+  it('stands beside the cap of the day', () => {
     const [unit, windowMs] = ['USD', DAY];
     expect(caps).toEqual([
       { name: 'maxPerDay', unit, limit: 5_000_000n, windowMs },
@@ -161,7 +162,7 @@ describe('a cap for a host', () => {
     ['https://example.com/', []],
     ['http://localhost:4021/', ['localhost:4021']],
     ['http://localhost:4022/', []],
-  ])('counts %s where it must', (url, expected) => {
+  ])('counts a payment to %s only if it is for the host', (url, expected) => {
     const spend = spendOf({ host: new URL(url).host });
     expect(caps.filter((cap) => counts(cap, spend)).map((cap) => cap.host)).toEqual([
       undefined,
@@ -185,7 +186,7 @@ describe('a cap for each host or payee', () => {
     ],
   });
 
-  it('is that of the spend itself, whatever its port, dot or name', () => {
+  it('applies to the host of the spend, whatever its port, dot or name', () => {
     const hosts = [
       'a.test',
       'a.test:8443',
@@ -196,10 +197,10 @@ describe('a cap for each host or payee', () => {
       '__proto__',
       '*',
     ];
-    const own = hosts.map((host) =>
+    const hostCaps = hosts.map((host) =>
       capsFor(policy, spendOf({ host })).find(({ name }) => name === 'limits[0]'),
     );
-    expect(own.map((cap) => cap?.host)).toEqual([
+    expect(hostCaps.map((cap) => cap?.host)).toEqual([
       'a.test',
       'a.test',
       'a.test',
@@ -210,11 +211,11 @@ describe('a cap for each host or payee', () => {
       '*',
     ]);
     for (const [index, host] of hosts.entries())
-      expect(counts(own[index]!, spendOf({ host }))).toBe(true);
-    expect(counts(own[7]!, spendOf())).toBe(false);
+      expect(counts(hostCaps[index]!, spendOf({ host }))).toBe(true);
+    expect(counts(hostCaps[7]!, spendOf())).toBe(false);
   });
 
-  it('is there only if it counts the spend', () => {
+  it('exists only if it counts the spend', () => {
     const limits = (spend: Spend) =>
       capsFor(policy, spend)
         .slice(2)
@@ -230,7 +231,7 @@ describe('a cap for each host or payee', () => {
     ]);
   });
 
-  it('is shown once for each that was seen, beside those that name their own', () => {
+  it('is shown once for each host or payee of the spends', () => {
     const spends = [
       spendOf(),
       spendOf({ host: 'a.test:8443' }),
@@ -253,7 +254,7 @@ describe('a cap for each host or payee', () => {
   });
 });
 
-describe('what a spend takes of a cap', () => {
+describe('the part of a cap that a spend takes', () => {
   const cap = (change: Partial<Cap>): Cap => ({
     name: 'limits[0]',
     unit: 'USD',
@@ -261,31 +262,31 @@ describe('what a spend takes of a cap', () => {
     ...change,
   });
   const cases: readonly (readonly [string, Partial<Cap>, Spend, bigint])[] = [
-    ['dollars', {}, usdc(5n), 5n],
-    ['no dollars if it has no price', {}, bonk(5n), 0n],
-    ['one payment', { unit: 'payments' }, usdc(5n), 1n],
-    ['one payment also if it has no price', { unit: 'payments' }, bonk(5n), 1n],
-    ['base units', { unit: BONK, mint: BONK }, bonk(5n), 5n],
-    ['base units if the cap names its mint only as the unit', { unit: BONK }, bonk(5n), 5n],
-    ['nothing of another mint', { unit: BONK }, usdc(5n), 0n],
-    ['nothing of a cap on dollars in another mint', { mint: BONK }, usdc(5n), 0n],
+    ['in dollars', {}, usdc(5n), 5n],
+    ['zero dollars if the spend has no price', {}, bonk(5n), 0n],
+    ['a single payment', { unit: 'payments' }, usdc(5n), 1n],
+    ['a single payment also if the spend has no price', { unit: 'payments' }, bonk(5n), 1n],
+    ['in base units', { unit: BONK, mint: BONK }, bonk(5n), 5n],
+    ['in base units if the cap names its mint only as the unit', { unit: BONK }, bonk(5n), 5n],
+    ['nothing for a spend in another mint', { unit: BONK }, usdc(5n), 0n],
+    ['nothing if the cap is in dollars for another mint', { mint: BONK }, usdc(5n), 0n],
     [
-      'nothing of a cap on payments in another mint',
+      'nothing if the cap is on payments in another mint',
       { unit: 'payments', mint: BONK },
       usdc(5n),
       0n,
     ],
-    ['nothing of another host', { host: 'b.test' }, usdc(5n), 0n],
-    ['nothing of another port', { host: 'a.test:8443' }, usdc(5n), 0n],
-    ['nothing of another payee', { payTo: OTHER }, usdc(5n), 0n],
-    ['more than 64 bits hold', {}, usdc(10n ** 30n), 10n ** 30n],
+    ['nothing for another host', { host: 'b.test' }, usdc(5n), 0n],
+    ['nothing for another port', { host: 'a.test:8443' }, usdc(5n), 0n],
+    ['nothing for another payee', { payTo: OTHER }, usdc(5n), 0n],
+    ['exact also above 64 bits', {}, usdc(10n ** 30n), 10n ** 30n],
   ];
   it.each(cases)('is %s', (_, change, spend, taken) => {
     expect(takenOf(cap(change), spend)).toBe(taken);
   });
 
   it.each(['-1', '', ' 1', '0x10', '1.5', '1n', '1\n'])(
-    'is never read from %j: it might be credit',
+    'is never read from %j, because it might be credit',
     (text) => {
       expect(() => takenOf(cap({}), spendOf({ microUsd: text }))).toThrow(RangeError);
       expect(() => takenOf(cap({ unit: USDC }), spendOf({ amount: text }))).toThrow(RangeError);
@@ -293,8 +294,8 @@ describe('what a spend takes of a cap', () => {
   );
 });
 
-describe('how much is used', () => {
-  it('is in the unit of the cap, with what it counts alone, and safe to write as JSON', () => {
+describe('the use of a cap', () => {
+  it('is in the unit of the cap, with the scope of the cap alone, and survives JSON', () => {
     const policy = parse({
       maxPerHost: { 'api.example.com': '1' },
       limits: [
@@ -336,12 +337,12 @@ describe('how much is used', () => {
   });
 });
 
-describe('a refusal for want of room', () => {
+describe('the refusal of an exhausted cap', () => {
   const day: Cap = { name: 'maxPerDay', unit: 'USD', limit: 5_000_000n, windowMs: DAY };
 
-  it('says the numbers and what to do', () => {
+  it('states the numbers and the remedy', () => {
     const error = overBudget(day, 4_990_000n, 10_001n);
-    expect(said(error)).toEqual({
+    expect(summaryOf(error)).toEqual({
       code: 'budget_exhausted',
       details: { cap: 'maxPerDay', limit: '5', used: '4.99', amount: '0.010001', unit: 'USD' },
     });
@@ -351,9 +352,9 @@ describe('a refusal for want of room', () => {
     );
   });
 
-  it('says them in the unit of the cap', () => {
+  it('states the numbers in the unit of the cap', () => {
     expect(
-      said(
+      summaryOf(
         overBudget({ name: 'limits[0]', unit: 'payments', limit: 30n, windowMs: MINUTE }, 30n, 1n),
       ),
     ).toMatchObject({
@@ -364,7 +365,7 @@ describe('a refusal for want of room', () => {
       3n,
       4n,
     );
-    expect(said(units)).toMatchObject({
+    expect(summaryOf(units)).toMatchObject({
       details: { limit: '5', used: '3', amount: '4', unit: USDC },
     });
     expect(units.message).toBe(
@@ -375,7 +376,7 @@ describe('a refusal for want of room', () => {
     );
   });
 
-  it('does not say to wait if that brings no room', () => {
+  it('does not advise to wait when waiting frees nothing', () => {
     const { windowMs: _none, ...total } = { ...day, name: 'maxTotal' };
     for (const error of [overBudget(total, 4_999_999n, 2n), overBudget(day, 0n, 5_000_001n)]) {
       expect(error.retry).toBe('never');

@@ -9,13 +9,13 @@ const USDC = pinnedMint(SOLANA_MAINNET, 'USDC')?.mint ?? '';
 const BONK = 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263';
 const PAYEE = '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin';
 
-/** What a single limit is read as, over time or on single payments. */
+/** The cap of a single limit, over time or for a single payment. */
 const read = (limit: LimitOptions): Cap | undefined => {
   return [...parse({ limits: [limit] }).perPayment, ...capsOf({ limits: [limit] }).slice(1)][0];
 };
 
 describe('a limit', () => {
-  const all: readonly (readonly [LimitOptions, Partial<Cap>])[] = [
+  const cases: readonly (readonly [LimitOptions, Partial<Cap>])[] = [
     [
       { usd: '0.50', per: 'payment' },
       { unit: 'USD', limit: 500_000n, windowMs: 0 },
@@ -74,12 +74,12 @@ describe('a limit', () => {
     ],
   ];
   it.each(
-    all.map(([limit, cap]) => [inspect(limit, { breakLength: Infinity }), limit, cap] as const),
-  )('%s is read', (_, limit, cap) => {
+    cases.map(([limit, cap]) => [inspect(limit, { breakLength: Infinity }), limit, cap] as const),
+  )('reads %s', (_, limit, cap) => {
     expect(read(limit)).toEqual({ name: 'limits[0]', ...cap });
   });
 
-  it('bears its place in the list, whatever it is on', () => {
+  it('is named by its position in the list, over time or for a single payment', () => {
     const { caps, perPayment } = parse({
       limits: [
         { payments: 1, per: 'day' },
@@ -97,7 +97,7 @@ describe('a limit', () => {
     expect(perPayment.map(({ name }) => name)).toEqual(['limits[1]', 'limits[3]']);
   });
 
-  it('takes what is undefined as left out', () => {
+  it('treats an undefined field as left out', () => {
     const limit = {
       usd: '1',
       amount: undefined,
@@ -115,7 +115,7 @@ describe('a limit', () => {
     });
   });
 
-  it('is one more: none of the others is lost', () => {
+  it('adds a cap and keeps all other caps', () => {
     const limits: LimitOptions[] = [
       { usd: '1', per: 'day' },
       { usd: '1', per: 'day' },
@@ -124,7 +124,7 @@ describe('a limit', () => {
   });
 });
 
-describe('a wrong limit is refused by its name', () => {
+describe('a wrong limit', () => {
   const wrong: readonly (readonly [field: string, limit: unknown])[] = [
     ['', {}],
     ['', { per: 'day' }],
@@ -181,20 +181,20 @@ describe('a wrong limit is refused by its name', () => {
     wrong.map(
       ([field, limit]) => [inspect(limit, { breakLength: Infinity }), field, limit] as const,
     ),
-  )('%s', (_, field, limit) => {
+  )('is refused by the name of its field: %s', (_, field, limit) => {
     expect(refusedOption({ limits: [{ usd: '1', per: 'day' }, limit] })).toBe(
       `policy.limits[1]${field}`,
     );
   });
 
   it.each([[{}], [null], ['1'], [new Set([{ usd: '1', per: 'day' }])], [{ length: 0 }]])(
-    'and so is what is no list: %j',
+    'is refused when the limits are not a list: %j',
     (limits) => {
       expect(refusedOption({ limits })).toBe('policy.limits');
     },
   );
 
-  it('and so is a hole in the list', () => {
+  it('is refused when it is a hole in the list', () => {
     expect(refusedOption({ limits: Array(1) })).toBe('policy.limits[0]');
   });
 });

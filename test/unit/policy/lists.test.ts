@@ -11,7 +11,7 @@ const PAYEE = '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin';
 const OTHER = 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263';
 const offer = { payTo: PAYEE, mint: USDC, network: SOLANA_MAINNET, scheme: 'exact' };
 
-describe('a host', () => {
+describe('a list of hosts', () => {
   const cases: readonly (readonly [entry: string, url: string, named: boolean])[] = [
     ['api.example.com', 'https://api.example.com/x', true],
     ['api.example.com', 'https://API.EXAMPLE.COM/', true],
@@ -55,7 +55,7 @@ describe('a host', () => {
     ['__proto__', 'https://__proto__/', true],
     ['constructor', 'https://__proto__/', false],
   ];
-  it.each(cases)('%s and %s: %s, for allow and for deny', (entry, url, named) => {
+  it.each(cases)('matches entry %s with URL %s: %s, for allow and deny', (entry, url, named) => {
     const { host } = new URL(url);
     const refusals = [
       checkPlace(parse({ allow: { hosts: [entry] } }), host),
@@ -87,7 +87,7 @@ describe('a host', () => {
     ['api.example.com'],
   ];
   it.each(wrong.map((host) => [inspect(host), host]))(
-    '%s is refused in a list: it would be another rule, or none',
+    'refuses the entry %s, because it would be another rule or no rule',
     (_, host) => {
       expect(refusedOption({ deny: { hosts: ['a.test', host] } })).toBe('policy.deny.hosts[1]');
       expect(refusedOption({ allow: { hosts: [host] } })).toBe('policy.allow.hosts[0]');
@@ -95,7 +95,7 @@ describe('a host', () => {
   );
 });
 
-describe('what an offer names', () => {
+describe('a list of payees, mints, networks or schemes', () => {
   const cases: readonly (readonly [
     lists: ListOptions,
     change: Partial<typeof offer>,
@@ -123,13 +123,16 @@ describe('what an offer names', () => {
     [{ schemes: ['upto'] }, {}, false],
     [{ schemes: ['exact'] }, { scheme: 'constructor' }, false],
   ];
-  it.each(cases)('%j and %j: %s, for allow and for deny', (lists, change, named) => {
-    const refusals = [
-      checkOffer(parse({ allow: lists }), { ...offer, ...change }),
-      checkOffer(parse({ deny: lists }), { ...offer, ...change }),
-    ];
-    expect(refusals.map((error) => error === undefined)).toEqual([named, !named]);
-  });
+  it.each(cases)(
+    'matches the lists %j with an offer of %j: %s, for allow and deny',
+    (lists, change, named) => {
+      const refusals = [
+        checkOffer(parse({ allow: lists }), { ...offer, ...change }),
+        checkOffer(parse({ deny: lists }), { ...offer, ...change }),
+      ];
+      expect(refusals.map((error) => error === undefined)).toEqual([named, !named]);
+    },
+  );
 
   const wrong: readonly (readonly [kind: string, entry: unknown])[] = [
     ['payees', 'USDC'],
@@ -150,14 +153,14 @@ describe('what an offer names', () => {
     ['schemes', 5],
     ['schemes', undefined],
   ];
-  it.each(wrong)('%s take no %j', (kind, entry) => {
+  it.each(wrong)('refuses in %s the entry %j', (kind, entry) => {
     expect(refusedOption({ allow: { [kind]: [entry] } })).toBe(`policy.allow.${kind}[0]`);
     expect(refusedOption({ deny: { [kind]: [entry] } })).toBe(`policy.deny.${kind}[0]`);
   });
 });
 
-describe('lists', () => {
-  it.each(['allow', 'deny'])('of %s that do not exist, or are none, are refused', (side) => {
+describe('a policy with lists', () => {
+  it.each(['allow', 'deny'])('refuses an unknown or invalid list in %s', (side) => {
     for (const kind of ['host', 'Hosts', 'origins', 'payTo', ''])
       expect(refusedOption({ [side]: { [kind]: [] } })).toBe(`policy.${side}.${kind}`);
     for (const list of ['a.test', { 0: 'a.test' }, new Set(['a.test']), null, true])
@@ -166,7 +169,7 @@ describe('lists', () => {
     expect(refusedOption({ [side]: null })).toBe(`policy.${side}`);
   });
 
-  it('that are left out let everything through', () => {
+  it('lets everything through when its lists are left out', () => {
     for (const policy of [parse({}), parse({ allow: {}, deny: {} })])
       expect([checkPlace(policy, 'a.test'), checkOffer(policy, offer)]).toEqual([
         undefined,
@@ -174,7 +177,7 @@ describe('lists', () => {
       ]);
   });
 
-  it('of allow that are empty let nothing through, of deny everything', () => {
+  it('lets nothing through with empty allow lists, and everything with empty deny lists', () => {
     const empty = { hosts: [], payees: [], mints: [], networks: [], schemes: [] };
     expect([
       checkPlace(parse({ deny: empty }), 'a.test'),
@@ -187,7 +190,7 @@ describe('lists', () => {
     ]);
   });
 
-  it('of deny win over those of allow', () => {
+  it('applies its deny lists before its allow lists', () => {
     const policy = parse({
       allow: { hosts: ['*.example.com'], mints: ['USDC'] },
       deny: { hosts: ['bad.example.com'], mints: [USDC] },
@@ -202,7 +205,7 @@ describe('lists', () => {
     expect(checkPlace(both, 'b.test')?.details.list).toBe('deny.hosts');
   });
 
-  it('all hold, each by itself', () => {
+  it('requires every allow list to match', () => {
     const policy = parse({
       allow: { payees: [PAYEE], mints: ['USDC'], networks: ['solana'], schemes: ['exact'] },
     });
@@ -214,7 +217,7 @@ describe('lists', () => {
     expect(lists).toEqual(['allow.payees', 'allow.mints', 'allow.networks', 'allow.schemes']);
   });
 
-  it('refuse with the rule and the value, and keep the words of the seller out of the message', () => {
+  it('refuses with the rule and the value as details, and keeps seller text out of the message', () => {
     const error = checkPlace(parse({ allow: { hosts: ['a.test'] } }), 'send-me-money.test.:8443');
     expect(error).toMatchObject({
       code: 'not_allowed',

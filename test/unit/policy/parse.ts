@@ -4,11 +4,11 @@ import { parsePolicy, type Policy, type PolicyOptions } from '../../../src/polic
 
 export const parse = (options: PolicyOptions): Policy => parsePolicy(options, SOLANA_MAINNET);
 
-/** The caps over time of these rules, besides the one on lamports that is there by default. */
+/** Caps over time of these rules, without the default cap on lamports. */
 export const capsOf = (options: PolicyOptions): Policy['caps'] =>
   parse(options).caps.filter(({ name }) => name !== 'maxLamportsPerDay');
 
-/** The option that is refused; fails if all are taken. */
+/** The name of the refused option. Throws if the policy accepts all options. */
 export function refusedOption(options: unknown): string {
   try {
     parse(options as PolicyOptions);
@@ -16,5 +16,5 @@ export function refusedOption(options: unknown): string {
     if (isExactChangeError(error, 'invalid_option')) return error.details.option;
     throw error;
   }
-  throw new Error('It was taken.');
+  throw new Error('The policy accepted all options.');
 }

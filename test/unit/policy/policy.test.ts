@@ -7,8 +7,8 @@ import { capsOf, parse, refusedOption } from './parse.js';
 
 const USDC = pinnedMint(SOLANA_MAINNET, 'USDC')?.mint ?? '';
 
-describe('rules by default', () => {
-  it('are those of the documentation', () => {
+describe('a policy by default', () => {
+  it('has the documented rules', () => {
     expect(parse({})).toEqual({
       maxPerPayment: 1_000_000n,
       maxAmount: new Map(),
@@ -38,7 +38,7 @@ describe('rules by default', () => {
       expect(() => Object.assign(list, { length: 0 })).toThrow(TypeError);
   });
 
-  it('are not those of a later change to the options', () => {
+  it('ignores later changes to its options', () => {
     const deny = { hosts: ['a.test'] };
     const limits = [{ payments: 1, per: 'day' as const }];
     const policy = parse({ deny, limits });
@@ -69,19 +69,19 @@ describe('a misspelt rule', () => {
     'reSign',
     '',
   ];
-  it.each(names)('%j is refused, because it would be no rule at all', (name) => {
+  it.each(names)('is refused with the name %j, because it would have no effect', (name) => {
     expect(refusedOption({ [name]: '1.00' })).toBe(`policy.${name}`);
   });
 });
 
-describe('dollars', () => {
+describe('an amount in dollars', () => {
   it.each([
     ['0', 0n],
     ['0.25', 250_000n],
     ['5', 5_000_000n],
     ['1.000001', 1_000_001n],
     ['99999999999999999999.999999', 99_999_999_999_999_999_999_999_999n],
-  ])('%s are %s millionths', (text, expected) => {
+  ])('is read from %s as %s millionths', (text, expected) => {
     const dollars = {
       maxPerHour: text,
       maxPerDay: text,
@@ -129,7 +129,7 @@ describe('dollars', () => {
     '１',
   ];
   it.each(wrong.map((value) => [inspect(value), value]))(
-    '%s are refused in every place',
+    'is refused in every option when it is %s',
     (_, value) => {
       for (const name of ['maxPerPayment', 'maxPerHour', 'maxPerDay', 'maxTotal', 'minSwap'])
         expect(refusedOption({ [name]: value })).toBe(`policy.${name}`);
@@ -141,7 +141,7 @@ describe('dollars', () => {
   );
 });
 
-describe('hosts', () => {
+describe('the host of a cap', () => {
   const same: readonly (readonly [string, string])[] = [
     ['api.example.com', 'api.example.com'],
     ['API.Example.COM', 'api.example.com'],
@@ -158,12 +158,12 @@ describe('hosts', () => {
     ['[::1]:4021', '[::1]:4021'],
     ['[0:0:0:0:0:0:0:1]', '[::1]'],
   ];
-  it.each(same)('%s is %s', (given, host) => {
+  it.each(same)('is read from %s as %s', (spelling, host) => {
     const cap = { unit: 'USD', limit: 1_000_000n, windowMs: 86_400_000, host };
-    expect(capsOf({ maxPerHost: { [given]: '1' } }).slice(1)).toEqual([
+    expect(capsOf({ maxPerHost: { [spelling]: '1' } }).slice(1)).toEqual([
       { ...cap, name: `maxPerHost['${host}']` },
     ]);
-    expect(capsOf({ limits: [{ usd: '1', per: 'day', host: given }] }).slice(1)).toEqual([
+    expect(capsOf({ limits: [{ usd: '1', per: 'day', host: spelling }] }).slice(1)).toEqual([
       { ...cap, name: 'limits[0]' },
     ]);
   });
@@ -195,7 +195,7 @@ describe('hosts', () => {
     '[::1',
     'a..b',
   ];
-  it.each(wrong)('%j is refused: it would be no cap at all', (host) => {
+  it.each(wrong)('is refused when it is %j, because it would cap nothing', (host) => {
     expect(refusedOption({ maxPerHost: { [host]: '1' } })).toBe(`policy.maxPerHost['${host}']`);
     if (host !== '*')
       expect(refusedOption({ limits: [{ usd: '1', per: 'day', host }] })).toBe(
@@ -205,7 +205,7 @@ describe('hosts', () => {
       expect(refusedOption({ deny: { hosts: [host] } })).toBe('policy.deny.hosts[0]');
   });
 
-  it('named like members of every object are hosts like others', () => {
+  it('may have the name of a member that every object has', () => {
     const names = ['__proto__', 'constructor', 'tostring', 'valueof'];
     const maxPerHost = JSON.parse(`{${names.map((name) => `"${name}":"1"`).join()}}`) as Record<
       string,
@@ -218,53 +218,58 @@ describe('hosts', () => {
     ).toEqual(names);
   });
 
-  it('under two spellings are refused: one cap would be lost', () => {
+  it('is refused under two spellings, because a cap would be lost', () => {
     expect(refusedOption({ maxPerHost: { 'api.example.com': '1', 'API.example.com.': '5' } })).toBe(
       "policy.maxPerHost['API.example.com.']",
     );
   });
 });
 
-describe.each(['maxAmount', 'maxInAmount'] as const)('caps in base units: %s', (name) => {
-  it('take a mint or a pinned symbol, as bigint or decimal text', () => {
-    const other = 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263';
-    expect([...parse({ [name]: { USDC: '5', [other]: 7n } })[name]]).toEqual([
-      [USDC, 5n],
-      [other, 7n],
-    ]);
-    expect([...parsePolicy({ [name]: { USDC: 1n } }, SOLANA_DEVNET)[name].keys()]).not.toContain(
-      USDC,
+describe.each(['maxAmount', 'maxInAmount'] as const)(
+  'the table %s of caps in base units',
+  (name) => {
+    it('takes a mint or a pinned symbol, with a bigint or decimal text', () => {
+      const other = 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263';
+      expect([...parse({ [name]: { USDC: '5', [other]: 7n } })[name]]).toEqual([
+        [USDC, 5n],
+        [other, 7n],
+      ]);
+      expect([...parsePolicy({ [name]: { USDC: 1n } }, SOLANA_DEVNET)[name].keys()]).not.toContain(
+        USDC,
+      );
+    });
+
+    it.each([
+      [5],
+      ['-1'],
+      [-1n],
+      ['1.5'],
+      ['0x5'],
+      [''],
+      [2n ** 64n],
+      ['18446744073709551616'],
+      [null],
+    ])('refuses the amount %s', (amount) => {
+      expect(refusedOption({ [name]: { USDC: amount } })).toBe(`policy.${name}['USDC']`);
+    });
+
+    it.each(['usdc', 'BONK', '', USDC.slice(9), `${USDC} `, '__proto__x'])(
+      'refuses the mint %j',
+      (mint) => {
+        expect(refusedOption({ [name]: { [mint]: '1' } })).toBe(`policy.${name}['${mint}']`);
+      },
     );
-  });
 
-  it.each([
-    [5],
-    ['-1'],
-    [-1n],
-    ['1.5'],
-    ['0x5'],
-    [''],
-    [2n ** 64n],
-    ['18446744073709551616'],
-    [null],
-  ])('refuse the amount %s', (amount) => {
-    expect(refusedOption({ [name]: { USDC: amount } })).toBe(`policy.${name}['USDC']`);
-  });
+    it('refuses a symbol beside its address, because a cap would be lost', () => {
+      expect(refusedOption({ [name]: { USDC: '1', [USDC]: '2' } })).toBe(
+        `policy.${name}['${USDC}']`,
+      );
+    });
+  },
+);
 
-  it.each(['usdc', 'BONK', '', USDC.slice(9), `${USDC} `, '__proto__x'])(
-    'refuse the mint %j',
-    (mint) => {
-      expect(refusedOption({ [name]: { [mint]: '1' } })).toBe(`policy.${name}['${mint}']`);
-    },
-  );
-
-  it('under a symbol and its address are refused: one cap would be lost', () => {
-    expect(refusedOption({ [name]: { USDC: '1', [USDC]: '2' } })).toBe(`policy.${name}['${USDC}']`);
-  });
-});
-
-describe('what is no table of caps', () => {
-  // A Map has no entries as an object: it would silently be no cap.
+describe('an invalid table of caps', () => {
+  // A Map has no entries as an object, so it would silently cap nothing.
   const wrong = [
     new Map([['a.test', '1']]),
     new Set(['a.test']),
@@ -273,7 +278,7 @@ describe('what is no table of caps', () => {
     5,
     true,
   ];
-  it.each(wrong)('%j is refused', (value) => {
+  it.each(wrong)('is refused when it is %j', (value) => {
     expect(refusedOption({ maxPerHost: value })).toBe('policy.maxPerHost');
     expect(refusedOption({ maxAmount: value })).toBe('policy.maxAmount');
     expect(refusedOption({ maxInAmount: value })).toBe('policy.maxInAmount');
@@ -284,9 +289,9 @@ describe('what is no table of caps', () => {
   });
 });
 
-describe('bounds', () => {
+describe('a bound', () => {
   it.each(['maxSlippageBps', 'maxPriceImpactBps', 'maxSwapLossBps'])(
-    '%s are whole basis points from 0 to 10000',
+    'is a whole number of basis points from 0 to 10000: %s',
     (name) => {
       for (const value of [0, 1, 10_000])
         expect(parse({ [name]: value })).toMatchObject({ [name]: value });
@@ -295,7 +300,7 @@ describe('bounds', () => {
     },
   );
 
-  it.each(['maxFeeLamports', 'maxRentLamports'])('%s are lamports', (name) => {
+  it.each(['maxFeeLamports', 'maxRentLamports'])('is an amount of lamports: %s', (name) => {
     for (const value of [0n, '0', 5n, '5', 2n ** 64n - 1n])
       expect(parse({ [name]: value })).toMatchObject({ [name]: BigInt(value) });
     for (const value of [5, -1n, '-1', '1.5', '0.001 SOL', 2n ** 64n, true])
@@ -306,7 +311,7 @@ describe('bounds', () => {
 describe('a float', () => {
   const topUp = { token: 'USDC', below: '0.50', to: '2.00' };
 
-  it('is kept of a pinned dollar token, in its base units', () => {
+  it('is kept in a pinned dollar token, in its base units', () => {
     const read = { symbol: 'USDC', decimals: 6, below: 500_000n, to: 2_000_000n };
     expect(parse({ topUp }).topUp).toMatchObject(read);
     const token = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
@@ -325,11 +330,11 @@ describe('a float', () => {
     ['below', { below: undefined }],
     ['to', { to: '-1' }],
     ['to', { to: 2_000_000n }],
-  ])('has no other %s: %o', (name, change) => {
+  ])('is refused with a wrong %s: %o', (name, change) => {
     expect(refusedOption({ topUp: { ...topUp, ...change } })).toBe(`policy.topUp.${name}`);
   });
 
-  it('has no other fields', () => {
+  it('is refused with an unknown field or when it is no object', () => {
     expect(refusedOption({ topUp: { ...topUp, upTo: '2.00' } })).toBe('policy.topUp.upTo');
     expect(() => parse({ topUp: { ...topUp, bellow: '1' } as never })).toThrow(
       'Did you mean policy.topUp.below?',
@@ -339,21 +344,21 @@ describe('a float', () => {
   });
 });
 
-describe('the hook and the second payment', () => {
-  it('are taken as they are', () => {
+describe('a policy with approve and resign', () => {
+  it('keeps both options as they are', () => {
     const approve = () => true;
     expect(parse({ approve, resign: 1 })).toMatchObject({ approve, resign: 1 });
   });
 
   it.each([[true], [false], ['yes'], [null], [{ call: () => true }], [Promise.resolve(true)]])(
-    'approve is a function, not %j',
+    'refuses %j for approve, which must be a function',
     (approve) => {
       expect(refusedOption({ approve })).toBe('policy.approve');
     },
   );
 
   it.each([[2], [-1], [0.5], [NaN], ['1'], [1n], [true], [null], [[1]]])(
-    'resign is 0 or 1, not %s',
+    'refuses %s for resign, which must be 0 or 1',
     (resign) => {
       expect(refusedOption({ resign })).toBe('policy.resign');
     },

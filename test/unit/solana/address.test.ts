@@ -10,7 +10,7 @@ import {
 } from '../../../src/solana/address.js';
 
 describe('isAddress', () => {
-  it('accepts exactly the spelling of 32 bytes', () => {
+  it('accepts only the base58 text of 32 bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 32, maxLength: 32 }), (bytes) => {
         const address = addressOf(bytes);
@@ -47,7 +47,7 @@ describe('isAddress', () => {
     expect(isAddress(value)).toBe(false);
   });
 
-  it('says the same of an address each time, of however many', () => {
+  it('gives the same answer for an address each time, for any number of addresses', () => {
     const addresses = Array.from({ length: 2_500 }, (_, index) =>
       addressOf(Uint8Array.from({ length: 32 }, (_, at) => (index >> (at % 12)) & 255)),
     );
@@ -58,14 +58,14 @@ describe('isAddress', () => {
     }
   });
 
-  it('has bytes for addresses only', () => {
+  it('is matched by addressBytes and addressOf, which throw for invalid input', () => {
     expect(() => addressBytes('abc')).toThrow(TypeError);
     expect(() => addressOf(new Uint8Array(31))).toThrow(TypeError);
   });
 });
 
 describe('isReservedAddress', () => {
-  it('knows the programs we name, and the key of no wallet', () => {
+  it('is true for known programs, sysvars and the zero key, and false for the key of a wallet', () => {
     for (const [name, value] of Object.entries(network)) {
       if (name.endsWith('_PROGRAM')) expect(isReservedAddress(String(value)), name).toBe(true);
     }

@@ -10,7 +10,7 @@ import { verifySignature } from '../../../src/solana/keys.js';
 
 const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length });
 
-it('public keys are those of @noble/curves, by either way', () => {
+it('derives the public keys of @noble/curves in both ways', () => {
   fc.assert(
     fc.property(bytes(32), (seed) => {
       const expected = ed25519.getPublicKey(seed);
@@ -20,7 +20,7 @@ it('public keys are those of @noble/curves, by either way', () => {
   );
 });
 
-it('a hash is on the curve if web3.js says so', () => {
+it('finds a hash on the curve exactly when web3.js does', () => {
   fc.assert(
     fc.property(bytes(32), (hash) => {
       expect(isOnCurve(hash)).toBe(PublicKey.isOnCurve(hash));
@@ -29,7 +29,7 @@ it('a hash is on the curve if web3.js says so', () => {
   );
 });
 
-it('32 bytes at an end of what a spelling may be are a point if @noble/ed25519 says so', () => {
+it('accepts 32 bytes at the limits of the encoding exactly when @noble/ed25519 does', () => {
   const p = 2n ** 255n - 19n;
   for (const around of [0n, p >> 1n, p, 2n ** 255n])
     for (let offset = -20n; offset <= 20n; offset += 1n)
@@ -56,7 +56,7 @@ function isPoint(key: Uint8Array): boolean {
   }
 }
 
-it('a signature is that of @noble/curves, and no other one is good, with WebCrypto or without', async () => {
+it('signs as @noble/curves does, and rejects a changed signature, with and without WebCrypto', async () => {
   await fc.assert(
     fc.asyncProperty(
       bytes(32),
@@ -68,12 +68,12 @@ it('a signature is that of @noble/curves, and no other one is good, with WebCryp
         expect(signature).toEqual(ed25519.sign(message, seed));
         const changed = Uint8Array.from(signature);
         changed[byte] = (changed[byte] ?? 0) ^ (1 << bit);
-        for (const [one, isGood] of [
+        for (const [candidate, isGood] of [
           [signature, true],
           [changed, false],
         ] as const) {
-          expect(verify(one, message, key)).toBe(isGood);
-          expect(await verifySignature(message, one, addressOf(key))).toBe(isGood);
+          expect(verify(candidate, message, key)).toBe(isGood);
+          expect(await verifySignature(message, candidate, addressOf(key))).toBe(isGood);
         }
       },
     ),
@@ -81,14 +81,17 @@ it('a signature is that of @noble/curves, and no other one is good, with WebCryp
   );
 });
 
-// Their signatures fit any message: R and S of zero weight. The network takes none of them.
+// Signatures of these keys fit any message if R and S have no weight. The network rejects them.
 it.each([
   ['the neutral point', '0100000000000000000000000000000000000000000000000000000000000000'],
   ['a point of order 2', 'ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f'],
   ['a point of order 4', '0000000000000000000000000000000000000000000000000000000000000000'],
   ['a point of order 8', '26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05'],
-  ['one in a longer spelling', 'eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f'],
-])('no signature of %s is good', async (_, text) => {
+  [
+    'a point in a longer spelling',
+    'eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f',
+  ],
+])('rejects every signature of %s', async (_, text) => {
   const key = Uint8Array.from(Buffer.from(text, 'hex'));
   const neutral = Uint8Array.from({ length: 64 }, (_, at) => (at === 0 ? 1 : 0));
   expect(isStrictKey(key)).toBe(false);

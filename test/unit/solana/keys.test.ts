@@ -26,7 +26,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-/** Every way a key might be spelled, whole and in parts long enough to matter. */
+/** Every way to spell a key, whole and in parts that are long enough to matter. */
 function spellings(bytes: Uint8Array): string[] {
   const hex = Buffer.from(bytes).toString('hex');
   const whole = [
@@ -62,35 +62,35 @@ describe('createKeySigner', () => {
     );
   });
 
-  it('reads a seed only as one, and leaves it to its caller', async () => {
-    const mine = Uint8Array.from(seed);
-    const signer = createSeedSigner(mine);
+  it('reads a seed through createSeedSigner, and does not change the bytes of its caller', async () => {
+    const callerBytes = Uint8Array.from(seed);
+    const signer = createSeedSigner(callerBytes);
     expect(signer.address).toBe(address);
     expect(await verifySignature(message, await signer.signMessage(message, intent), address)).toBe(
       true,
     );
-    expect(mine).toEqual(seed);
-    // Of another realm, which test runners bring.
+    expect(callerBytes).toEqual(seed);
+    // A Uint8Array of another realm, as test runners have.
     const foreign = runInNewContext('Uint8Array.from(seed)', { seed: [...seed] }) as Uint8Array;
     expect(createSeedSigner(foreign).address).toBe(address);
   });
 
-  it('leaves the caller their own bytes', async () => {
-    const mine = Uint8Array.from(pair);
-    await createKeySigner(mine).signMessage(message, intent);
-    expect(mine).toEqual(pair);
+  it('does not change the bytes of its caller', async () => {
+    const callerBytes = Uint8Array.from(pair);
+    await createKeySigner(callerBytes).signMessage(message, intent);
+    expect(callerBytes).toEqual(pair);
   });
 
-  it('does not follow later changes of the message buffer', async () => {
+  it('ignores later changes to the message buffer', async () => {
     const buffer = Uint8Array.from(message);
     const pending = createKeySigner(pair).signMessage(buffer, intent);
     buffer.fill(0);
     expect(await verifySignature(message, await pending, address)).toBe(true);
   });
 
-  it('signs the same with WebCrypto, without it, if it refuses, and as kit does', async () => {
+  it('signs the same with WebCrypto, without it, after it refuses, and as kit does', async () => {
     const kit = await createKeyPairSignerFromPrivateKeyBytes(seed);
-    const theirs = new Uint8Array(
+    const kitSignature = new Uint8Array(
       await crypto.subtle.sign('Ed25519', kit.keyPair.privateKey, message),
     );
     const importKey = vi.spyOn(crypto.subtle, 'importKey');
@@ -103,15 +103,15 @@ describe('createKeySigner', () => {
     importKey.mockRestore();
     vi.stubGlobal('crypto', undefined);
     const pure = await createKeySigner(pair).signMessage(message, intent);
-    expect([native, refused, pure]).toEqual([theirs, theirs, theirs]);
+    expect([native, refused, pure]).toEqual([kitSignature, kitSignature, kitSignature]);
   });
 
-  it('hands the runtime a copy of the seed that is erased afterwards', async () => {
+  it('gives the runtime a copy of the seed, and erases the copy afterwards', async () => {
     const importKey = vi.spyOn(crypto.subtle, 'importKey');
     await createKeySigner(pair).signMessage(message, intent);
-    const given = importKey.mock.calls[0]?.[1];
+    const seedCopy = importKey.mock.calls[0]?.[1];
     importKey.mockRestore();
-    expect(given).toEqual(new Uint8Array(48));
+    expect(seedCopy).toEqual(new Uint8Array(48));
   });
 
   it.each(['18.20.8', '19.0.0', '20.19.5', '21.7.0', '22.12.0', '23.4.0'])(
@@ -125,32 +125,35 @@ describe('createKeySigner', () => {
     },
   );
 
-  it.each(['native', 'pure'])('shows nothing of the key, %s', async (kind) => {
-    if (kind === 'pure') vi.stubGlobal('crypto', undefined);
-    const signer = createKeySigner(base58.encode(pair));
-    await signer.signMessage(message, intent);
-    const shown = [
-      inspect(signer, { showHidden: true, depth: 10, getters: true }),
-      JSON.stringify(signer),
-      String(Reflect.get(signer, 'signMessage')),
-      ...Reflect.ownKeys(signer).map((name) =>
-        inspect(Reflect.get(signer, name), { showHidden: true, depth: 10 }),
-      ),
-    ].join('\n');
-    for (const text of [
-      ...spellings(seed),
-      base58.encode(pair),
-      Buffer.from(pair).toString('base64'),
-    ])
-      expect(shown).not.toContain(text);
-    expect(Reflect.ownKeys(signer)).toEqual(['address', 'signMessage']);
-    expect(Object.isFrozen(signer)).toBe(true);
-  });
+  it.each(['native', 'pure'])(
+    'shows nothing of the key with the %s implementation',
+    async (kind) => {
+      if (kind === 'pure') vi.stubGlobal('crypto', undefined);
+      const signer = createKeySigner(base58.encode(pair));
+      await signer.signMessage(message, intent);
+      const shown = [
+        inspect(signer, { showHidden: true, depth: 10, getters: true }),
+        JSON.stringify(signer),
+        String(Reflect.get(signer, 'signMessage')),
+        ...Reflect.ownKeys(signer).map((name) =>
+          inspect(Reflect.get(signer, name), { showHidden: true, depth: 10 }),
+        ),
+      ].join('\n');
+      for (const text of [
+        ...spellings(seed),
+        base58.encode(pair),
+        Buffer.from(pair).toString('base64'),
+      ])
+        expect(shown).not.toContain(text);
+      expect(Reflect.ownKeys(signer)).toEqual(['address', 'signMessage']);
+      expect(Object.isFrozen(signer)).toBe(true);
+    },
+  );
 
   const wrongHalf = Uint8Array.from(pair);
   wrongHalf[63] = (wrongHalf[63] ?? 0) ^ 1;
   it.each<[string, unknown]>([
-    ['empty', ''],
+    ['an empty text', ''],
     ['an address', address],
     ['an address, as bytes', Keypair.fromSeed(seed).publicKey.toBytes()],
     [
@@ -182,7 +185,7 @@ describe('createKeySigner', () => {
     ['holes', new Array(32)],
     ['undefined', undefined],
     ['object', { length: 64 }],
-  ])('refuses %s and quotes nothing of it', (_, secret) => {
+  ])('refuses %s, and quotes nothing of it', (_, secret) => {
     let error: unknown;
     try {
       // @ts-expect-error -- what JavaScript callers may pass
@@ -205,11 +208,11 @@ describe('createKeySigner', () => {
     ['a keypair', pair],
     ['31 bytes', seed.slice(1)],
     ['nothing', undefined],
-  ])('takes no seed that is %s, and quotes nothing of it', (_, given) => {
+  ])('refuses %s in place of a seed, and quotes nothing of it', (_, secret) => {
     let error: unknown;
     try {
       // @ts-expect-error -- what JavaScript callers may pass
-      createSeedSigner(given);
+      createSeedSigner(secret);
     } catch (thrown) {
       error = thrown;
     }
@@ -218,7 +221,7 @@ describe('createKeySigner', () => {
     for (const text of [...spellings(pair), ...spellings(seed)]) expect(shown).not.toContain(text);
   });
 
-  it('never throws anything but invalid_key', () => {
+  it('throws only invalid_key, whatever the input is', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -240,7 +243,7 @@ describe('createKeySigner', () => {
 });
 
 describe('verifySignature', () => {
-  it('is false for anything but the signature', async () => {
+  it('returns false for anything but the signature', async () => {
     const signature = await createKeySigner(pair).signMessage(message, intent);
     const changed = Uint8Array.from(signature);
     changed[0] = (changed[0] ?? 0) ^ 1;

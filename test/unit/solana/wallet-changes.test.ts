@@ -24,23 +24,26 @@ const judge = (changed: Compiled, original: Compiled = payment) => {
 const end = (message: Compiled) => message.instructions.length;
 const READING = Object.keys(guardVectors).filter((name) => !/Memory|Merkle|Bubblegum/.test(name));
 
-describe('what a wallet may add', () => {
-  it('is nothing', () => {
+describe('a change by a wallet', () => {
+  it('is accepted if it is empty', () => {
     expect(judge(payment)).toBe(0);
   });
 
-  it.each(READING)('is %s, at any place', (name) => {
+  it.each(READING)('is accepted if it is the guard %s at any position', (name) => {
     for (let at = 0; at <= end(payment); at += 1)
       expect(judge(insert(payment, at, guardOn(WALLET, name)))).toBe(1);
   });
 
-  it('is several guards, on accounts of its own', () => {
+  it('is accepted if it is several guards on other accounts', () => {
     expect(READING).toHaveLength(14);
-    const all = READING.reduce((sum, name) => insert(sum, end(sum), guardOn(OTHER, name)), payment);
-    expect(judge(all)).toBe(14);
+    const changed = READING.reduce(
+      (sum, name) => insert(sum, end(sum), guardOn(OTHER, name)),
+      payment,
+    );
+    expect(judge(changed)).toBe(14);
   });
 
-  it('logs nothing through another program', () => {
+  it('is accepted only if its guard logs nothing through another program', () => {
     const { data, ...guard } = guardOn(WALLET);
     for (let level = 0; level < 256; level += 1) {
       const logging = Uint8Array.from(data);
@@ -53,12 +56,12 @@ describe('what a wallet may add', () => {
   });
 });
 
-describe('what a wallet may not sign', () => {
-  it.each(refused)('%s: %s', (_, rule, changed) => {
+describe('a refused change by a wallet', () => {
+  it.each(refused)('is refused: %s, by the rule %s', (_, rule, changed) => {
     expect(judge(changed)).toBe(rule);
   });
 
-  it('has no rule that these do not show', () => {
+  it('is shown for every rule except wallet_message', () => {
     const shown = new Set(refused.map(([, rule]) => rule));
     expect(changeTexts.map(({ id }) => id).filter((id) => !shown.has(id))).toEqual([
       'wallet_message',
@@ -71,12 +74,12 @@ describe('what a wallet may not sign', () => {
     ['one byte more', Uint8Array.from([...wire(compile(payment)), 0])],
     ['a packet too long', wire(compile(guarded(payment, WALLET, { after: 60 })))],
     ['a signature less', wire(compile(payment), 1)],
-  ])('%s: wallet_message', (_, bytes) => {
+  ])('is refused: %s, by the rule wallet_message', (_, bytes) => {
     expect(judgeChange(compile(payment), bytes)).toMatchObject({ id: 'wallet_message' });
   });
 });
 
-/** What a message does besides its guards, by kit alone. */
+/** The effect of a message without its guards, as kit alone decodes it. */
 function meaning(message: Uint8Array): unknown {
   const compiled = decompile(message);
   const { feePayer, instructions } = decompileTransactionMessage(compiled);
@@ -88,31 +91,31 @@ function meaning(message: Uint8Array): unknown {
       .filter(({ programAddress }) => programAddress !== LIGHTHOUSE)
       .map(({ programAddress, accounts = [], data = [] }) => ({
         programAddress,
-        accounts: accounts.map((one) => [one.address, one.role] as const),
+        accounts: accounts.map((account) => [account.address, account.role] as const),
         data: [...data],
       })),
     fresh: fresh(compiled),
   };
 }
 
-/** Accounts that were not in the payment, and may be written. */
+/** Writable accounts that are not in the payment. */
 function fresh({ staticAccounts, header }: Compiled): Address[] {
   const { numSignerAccounts, numReadonlyNonSignerAccounts } = header;
   return staticAccounts.filter(
-    (one, index) =>
-      !payment.staticAccounts.includes(one) &&
+    (account, index) =>
+      !payment.staticAccounts.includes(account) &&
       (index < numSignerAccounts || index < staticAccounts.length - numReadonlyNonSignerAccounts),
   );
 }
 
-describe('whatever is accepted', () => {
-  it('does what the payment does, with any one bit of it flipped', () => {
+describe('an accepted change', () => {
+  it('keeps the effect of the payment when any bit of it is flipped', () => {
     const original = compile(payment);
     const wanted = meaning(original);
     const start = wire(compile(guarded(payment, WALLET, { before: 1, after: 2 })));
     let accepted = 0;
     for (let at = 0; at < start.length; at += 1) {
-      // Signatures are looked at later.
+      // Signatures are checked later.
       if (at > 0 && at < 129) continue;
       for (const bit of [1, 2, 4, 8, 16, 32, 64, 128]) {
         const flipped = start.slice();
@@ -123,7 +126,7 @@ describe('whatever is accepted', () => {
         expect(meaning(judged.signed.message)).toEqual(wanted);
       }
     }
-    // The assertions of the guards, and which account each is on.
+    // Accepted flips are in the assertions of guards, and in the accounts that guards name.
     expect(accepted).toBeGreaterThan(100);
   });
 });

@@ -22,7 +22,7 @@ export const PYUSD = '2b1kV6DkPAnxd5ixfnxCpjxmKwqjjaYmCZfHsFu24GXo';
 export const WSOL = 'So11111111111111111111111111111111111111112';
 export const BONK = 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263';
 
-/** An address that is as good as any. */
+/** An arbitrary address. */
 export function someKey(n: number) {
   return getAddressDecoder().decode(new Uint8Array(32).fill(n).fill(n + 1, 16));
 }
@@ -33,7 +33,7 @@ export const SOURCE = associatedTokenAddress(WALLET, USDC, TOKEN_PROGRAM);
 export const DESTINATION = associatedTokenAddress(WALLET, USDT, TOKEN_PROGRAM);
 export const BLOCKHASH = someKey(99);
 
-/** USDC to USDT, at most 1,005,000 for at least 995,000. */
+/** A swap of USDC to USDT: at most 1,005,000 units for at least 995,000. */
 export const EXPECTED: SwapExpectation = {
   decoders,
   wallet: WALLET,
@@ -58,7 +58,7 @@ export const VENUE_SWAP = {
   vaultOut: someKey(30),
 } as unknown as VenueSwap;
 
-/** An instruction of kit, in our plain data. */
+/** An instruction of kit as plain data. */
 export function fromKit({
   programAddress,
   accounts = [],
@@ -92,7 +92,7 @@ export function toKit({ program, accounts, data }: Instruction) {
   };
 }
 
-/** The same instruction with one account changed. */
+/** The instruction with a change to an account. */
 export function withAccount(
   instruction: Instruction,
   index: number,
@@ -142,8 +142,8 @@ export function account(
 }
 
 /**
- * Time that passes only by sleeping; what was slept is on record. A sleep of `never` milliseconds
- * ends by abort alone.
+ * A clock that only sleeps move; it records the sleeps. A sleep of `never` milliseconds ends only
+ * by an abort.
  */
 export function fakeRuntime(
   never?: number,
@@ -169,7 +169,7 @@ export function fakeRuntime(
   };
 }
 
-/** A market with one price: `out` units for one unit of input, in millionths. */
+/** A market with a fixed price: the output for each unit of input, in millionths. */
 export function fakeProvider(options: {
   readonly id?: string;
   readonly price: bigint;

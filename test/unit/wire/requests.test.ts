@@ -20,11 +20,11 @@ const optionOf = (read: () => unknown): string => {
     expect(message).toMatch(/^Field \S+ .*\.$/);
     return details.option;
   }
-  throw new Error('It was taken.');
+  throw new Error('The request was accepted.');
 };
 
 describe('a request', () => {
-  it('is taken as it is if it fits', () => {
+  it('is returned unchanged if it is valid', () => {
     const whole = { ...parameters, swapMode: 'ExactOut', slippageBps: 50, maxAccounts: 32 };
     expect(readRequest(operations.quote, whole)).toEqual(whole);
     expect(readRequest(operations.quote, parameters)).toEqual(parameters);
@@ -61,10 +61,10 @@ describe('a request', () => {
     ['nothing', 'quote', undefined, 'request'],
     ['a list', 'autoPay', [], 'request'],
     ['text', 'parsePayment', 'GET', 'request'],
-    ['a list if nothing has to be given', 'parsePayment', [], 'request'],
+    ['a list if no field is required', 'parsePayment', [], 'request'],
     ['no amount', 'quote', { inputMint: 'SOL', outputMint: USDC }, 'amount'],
     ['an amount that is a number', 'quote', { ...parameters, amount: 1_000_000 }, 'amount'],
-    ['an amount in words of another kind', 'quote', { ...parameters, amount: '1e6' }, 'amount'],
+    ['an amount with an exponent', 'quote', { ...parameters, amount: '1e6' }, 'amount'],
     ['an amount above a u64', 'quote', { ...parameters, amount: String(U64_MAX + 1n) }, 'amount'],
     [
       'an amount of a million digits',
@@ -90,7 +90,7 @@ describe('a request', () => {
       'inputMint',
     ],
     ['an address of 31 bytes', 'balance', { wallet: '1'.repeat(31) }, 'wallet'],
-    ['an address that is none', 'balance', { wallet: `${WALLET.slice(0, -1)}0` }, 'wallet'],
+    ['an invalid address', 'balance', { wallet: `${WALLET.slice(0, -1)}0` }, 'wallet'],
     ['a symbol as a wallet', 'balance', { wallet: 'SOL' }, 'wallet'],
     ['101 mints', 'balance', { wallet: WALLET, mint: Array(101).fill('SOL') }, 'mint'],
     ['an empty mint', 'balance', { wallet: WALLET, mint: [''] }, 'mint'],
@@ -119,17 +119,17 @@ describe('a request', () => {
       { wallet: WALLET, quote: { ...quote, raw: undefined, quotedAt: '1' } },
       'quote.quotedAt',
     ],
-    ['an address that is relative', 'parsePayment', { url: '/premium' }, 'url'],
+    ['a relative URL', 'parsePayment', { url: '/premium' }, 'url'],
     [
-      'an address of another kind',
+      'a URL of another scheme',
       'autoPay',
       { paymentRequired: { url: 'javascript:alert(1)' }, wallet: WALLET },
       'paymentRequired.url',
     ],
-    ['a header of an impossible name', 'parsePayment', { headers: { 'a b': 'c' } }, 'headers.a b'],
-    ['a header that is no text', 'parsePayment', { headers: { a: 1 } }, 'headers.a'],
+    ['a header with an invalid name', 'parsePayment', { headers: { 'a b': 'c' } }, 'headers.a b'],
+    ['a header that is not text', 'parsePayment', { headers: { a: 1 } }, 'headers.a'],
     [
-      'a header longer than any that arrives',
+      'a header that is too long',
       'parsePayment',
       { headers: { a: 'b'.repeat(16_385) } },
       'headers.a',
@@ -154,16 +154,16 @@ describe('a request', () => {
       'signedSwap',
     ],
     [
-      'a payment that is no base64',
+      'a payment that is not base64',
       'autoPay',
       { paymentRequired: {}, wallet: WALLET, signedPayment: '*'.repeat(1_000) },
       'signedPayment',
     ],
-  ])('is refused by the name of the field: %s', (_, id, value, option) => {
+  ])('is refused by the name of its field: %s', (_, id, value, option) => {
     expect(optionOf(() => readRequest<unknown>(operations[id], value))).toBe(option);
   });
 
-  it('is refused without a word of what it held', () => {
+  it('is refused without repeating its values', () => {
     const canary = 'canary1234567890';
     for (const value of [
       { ...parameters, amount: canary },
@@ -176,7 +176,7 @@ describe('a request', () => {
     }
   });
 
-  it('has an amount exactly where a strict decimal string of a u64 stands', () => {
+  it('has as its amount only a strict decimal string of a u64', () => {
     const texts = fc.oneof(
       fc.string(),
       fc.bigInt({ min: -1n, max: 2n ** 65n }).map(String),
@@ -191,7 +191,7 @@ describe('a request', () => {
     );
   });
 
-  it('is read or refused, whatever it is, and never by another error', () => {
+  it('is accepted or refused by a rule, and never by another error, whatever it is', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...Object.values(operations)),
@@ -209,7 +209,7 @@ describe('a query', () => {
   const read = (id: 'quote' | 'balance', text: string) =>
     readQuery(operations[id], new URLSearchParams(text));
 
-  it('is the request in text', () => {
+  it('becomes a request with types', () => {
     expect(read('quote', 'inputMint=SOL&amount=7&slippageBps=50')).toEqual({
       inputMint: 'SOL',
       amount: '7',
@@ -221,7 +221,7 @@ describe('a query', () => {
   });
 
   it.each(['050', '5e1', '+50', ' 50', '0x32', '50.0', '', '9007199254740993'])(
-    'leaves as text what is no number in its one spelling: %j',
+    'keeps %j as text, because it is not the only spelling of a number',
     (text) => {
       expect(read('quote', new URLSearchParams({ slippageBps: text }).toString())).toEqual({
         slippageBps: text,
@@ -232,12 +232,12 @@ describe('a query', () => {
     },
   );
 
-  it('names a field once, if it is no list', () => {
+  it('is refused if it repeats a field that is not a list', () => {
     expect(optionOf(() => read('quote', 'amount=1&amount=1'))).toBe('amount');
     expect(optionOf(() => read('balance', 'wallet=a&mint=SOL&wallet=b'))).toBe('wallet');
   });
 
-  it('comes back from what was written', () => {
+  it('becomes the request that it was written from', () => {
     const amounts = fc.bigInt({ min: 0n, max: U64_MAX }).map(String);
     const request = fc.record(
       {
@@ -251,9 +251,9 @@ describe('a query', () => {
       { requiredKeys: ['inputMint', 'outputMint', 'amount'] },
     );
     fc.assert(
-      fc.property(request, (one) => {
-        expect(readRequest(operations.quote, read('quote', writeQuery(one).toString()))).toEqual(
-          one,
+      fc.property(request, (fields) => {
+        expect(readRequest(operations.quote, read('quote', writeQuery(fields).toString()))).toEqual(
+          fields,
         );
       }),
     );
@@ -266,7 +266,7 @@ describe('a query', () => {
 });
 
 describe('an answer', () => {
-  it('keeps what is known of it, and drops the rest', () => {
+  it('keeps its known fields, and drops the rest', () => {
     expect(readAs(operations.quote.response, { ...quote, news: 1 })).toEqual({
       ok: true,
       value: quote,
@@ -286,7 +286,7 @@ describe('an answer', () => {
   it.each<[string, keyof typeof operations, unknown]>([
     ['a platform fee', 'quote', { ...quote, platformFeeBps: 1 }],
     ['an amount that is a number', 'quote', { ...quote, inAmount: 5 }],
-    ['a provider that is prose', 'quote', { ...quote, provider: 'trust me' }],
+    ['a provider that is a sentence', 'quote', { ...quote, provider: 'trust me' }],
     ['a balance that is negative', 'balance', { ...balanceOfUsdc, amount: '-1' }],
     [
       'a header that is not a payment',
@@ -298,7 +298,7 @@ describe('an answer', () => {
       },
     ],
     [
-      'a state of its own',
+      'an unknown state',
       'autoPay',
       { state: 'send_key', offer: { index: 0, x402Version: 2, payable: true } },
     ],
@@ -307,7 +307,7 @@ describe('an answer', () => {
     expect(readAs<unknown>(operations[id].response, value).ok).toBe(false);
   });
 
-  it('shows the words in it cleaned', () => {
+  it('shows its texts cleaned', () => {
     const reading = readAs(operations.quote.response, {
       ...quote,
       route: ['Good\u202e Dex\u0007'],

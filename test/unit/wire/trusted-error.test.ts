@@ -8,8 +8,8 @@ const payment: Moved = { kind: 'payment', signature: 'b' };
 const disbelieved = (sent: boolean) =>
   errorCodes.filter((code) => !isTrustedError(code, untouched, sent));
 
-describe('what is believed of a service that quotes and builds', () => {
-  it('is nothing that only a party that signs, pays or sends can know', () => {
+describe('an error of a service that quotes and builds', () => {
+  it('is not trusted if only a party that signs, pays or sends can know it', () => {
     const ofPayers = [
       'self_check_failed',
       'signing_failed',
@@ -24,13 +24,13 @@ describe('what is believed of a service that quotes and builds', () => {
     );
   });
 
-  it('is of money only that nothing moved, if it was handed nothing', () => {
+  it('is trusted about money only if nothing moved, when the service got no signed swap', () => {
     for (const funds of ['swapped', 'uncertain', 'spent'] as const)
       expect(isTrustedError('timeout', { funds, moved: [] }, false)).toBe(false);
     expect(isTrustedError('timeout', { funds: 'untouched', moved: [swap] }, false)).toBe(false);
   });
 
-  it('is also what a signed swap did that it was handed, and never a payment', () => {
+  it('is trusted about a signed swap that the service got, and never about a payment', () => {
     for (const funds of ['swapped', 'uncertain'] as const)
       expect(isTrustedError('timeout', { funds, moved: [swap] }, true)).toBe(true);
     expect(isTrustedError('timeout', { funds: 'spent', moved: [swap] }, true)).toBe(false);

@@ -1,1 +1,1 @@
-"""Small parts that know nothing of payments."""
+"""Helpers that do not depend on payments."""

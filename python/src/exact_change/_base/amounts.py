@@ -1,4 +1,4 @@
-"""Amounts: whole numbers of base units inside, strict decimal text outside, never a float."""
+"""Amounts: integers of base units inside the library, strict decimal text outside, no floats."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,19})(?:\.([0-9]{1,18}))?")
 
 
 def parse_amount(value: object) -> int | None:
-    """Reads a strict decimal string of base units, 0 to 2**64-1; anything else is None."""
+    """Reads a strict decimal string of base units, 0 to 2**64-1; returns None for all else."""
     if not isinstance(value, str) or _BASE_UNITS.fullmatch(value) is None:
         return None
     amount = int(value)
@@ -21,15 +21,18 @@ def parse_amount(value: object) -> int | None:
 
 
 def to_amount(value: object) -> int | None:
-    """An amount argument: an int or a decimal string of base units, within 0 and 2**64-1."""
-    # A bool is an int to Python, and no amount.
+    """Reads an amount: an int or a decimal string of base units, 0 to 2**64-1; else None."""
+    # In Python a bool is an int, but a bool is not an amount.
     if isinstance(value, int) and not isinstance(value, bool):
         return value if 0 <= value <= U64_MAX else None
     return parse_amount(value)
 
 
 def parse_ui_amount(text: object, decimals: int) -> int | None:
-    """Reads text such as ``"0.25"`` into base units; None if malformed or finer than that."""
+    """Reads text such as ``"0.25"`` into base units.
+
+    Returns None if the text is malformed or has more decimals than ``decimals``.
+    """
     match = _DECIMAL.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         return None
@@ -40,25 +43,25 @@ def parse_ui_amount(text: object, decimals: int) -> int | None:
 
 
 def format_ui_amount(amount: int, decimals: int) -> str:
-    """Base units as decimal text for people: ``format_ui_amount(2500000, 6)`` is ``"2.5"``."""
+    """Formats base units as decimal text: ``format_ui_amount(2500000, 6)`` is ``"2.5"``."""
     if amount < 0:
         return f"-{format_ui_amount(-amount, decimals)}"
     digits = str(amount).rjust(decimals + 1, "0")
-    cut = len(digits) - decimals
-    fraction = digits[cut:].rstrip("0")
-    return f"{digits[:cut]}.{fraction}" if fraction else digits[:cut]
+    point = len(digits) - decimals
+    fraction = digits[point:].rstrip("0")
+    return f"{digits[:point]}.{fraction}" if fraction else digits[:point]
 
 
 def format_usd(micro_usd: int) -> str:
-    """Millionths of a dollar as text: ``1250000`` is ``"1.25"``."""
+    """Formats millionths of a dollar as text: ``1250000`` is ``"1.25"``."""
     return format_ui_amount(micro_usd, USD_DECIMALS)
 
 
 def ceil_div(numerator: int, denominator: int) -> int:
-    """Division rounded up; both positive."""
+    """Returns the quotient, rounded up. Both numbers must be positive."""
     return -(-numerator // denominator)
 
 
 def is_digits(value: object) -> bool:
-    """Whether it is text of decimal digits, of any length."""
+    """Returns whether the value is a non-empty string of ASCII digits, of any length."""
     return isinstance(value, str) and value.isascii() and value.isdigit()

@@ -1,4 +1,4 @@
-"""How long an answer asks to be left alone, and how long is waited."""
+"""How long a server asks clients to wait, and how long this library waits."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from typing import Callable
 
 from .runtime import Runtime
 
-# The longest that a retry waits, whatever it is asked to. Milliseconds.
+# A retry waits at most this long, even if the server asks for more. Milliseconds.
 MAX_WAIT_MS = 10_000
 GetHeader = Callable[[str], "str | None"]
 
 
 def asked_wait(header: GetHeader, now: int) -> int | None:
-    """Milliseconds that an answer asks us to wait: ``Retry-After``, or ``x-ratelimit-reset``."""
+    """Returns the milliseconds that a response asks to wait; None if it does not ask.
+
+    Reads ``Retry-After`` (seconds or a date), or Jupiter's ``x-ratelimit-reset`` (unix seconds).
+    """
     after = (header("retry-after") or "").strip()
     if re.fullmatch("[0-9]{1,9}", after):
         return int(after) * 1000
@@ -28,5 +31,5 @@ def asked_wait(header: GetHeader, now: int) -> int | None:
 
 
 def with_jitter(ms: float, runtime: Runtime) -> float:
-    """Up to a quarter more, so that clients turned away together do not come back together."""
+    """Adds up to a quarter at random, so that clients refused together do not retry together."""
     return ms + ms * runtime.random_bytes(1)[0] / 1024

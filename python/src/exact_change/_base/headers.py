@@ -1,4 +1,4 @@
-"""Headers of an answer, whichever client brought it."""
+"""Headers of a response, independent of the HTTP client."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Iterable, Mapping
 
 
 class Headers:
-    """Names in lower case, values as they came, one character for each byte."""
+    """Header names in lower case; values as received, one character for each byte."""
 
     __slots__ = ("_values",)
 
@@ -16,17 +16,17 @@ class Headers:
             self._values.setdefault(name.lower(), []).append(value)
 
     @classmethod
-    def of(cls, given: Headers | Mapping[str, str]) -> Headers:
-        """Headers of a mapping, or headers as they are."""
-        return given if isinstance(given, Headers) else cls(given.items())
+    def of(cls, headers: Headers | Mapping[str, str]) -> Headers:
+        """Converts a mapping; returns ``Headers`` unchanged."""
+        return headers if isinstance(headers, Headers) else cls(headers.items())
 
     @classmethod
     def of_bytes(cls, pairs: Iterable[tuple[bytes, bytes]]) -> Headers:
-        """Headers as a connection has them."""
+        """Converts raw header pairs of an HTTP connection."""
         return cls([(name.decode("latin-1"), value.decode("latin-1")) for name, value in pairs])
 
     def get(self, name: str) -> str | None:
-        """The value of a header; values of repeated ones are joined by a comma."""
+        """Returns the value of a header; joins the values of a repeated header by a comma."""
         values = self._values.get(name.lower())
         return None if values is None else ", ".join(values)
 

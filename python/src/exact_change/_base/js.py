@@ -1,4 +1,4 @@
-"""JSON as JavaScript writes it, so that both languages give the same bytes for one value."""
+"""JSON as JavaScript writes it, so that both languages write the same bytes for a value."""
 
 from __future__ import annotations
 
@@ -14,46 +14,49 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-# Wherever a float may stand in what Python writes; a text may look like it too.
+# Matches each float in JSON that Python writes. A string in the JSON may match too.
 _FLOAT = re.compile(r"[\[:,]-?(?:[0-9]+(?:\.|e[+-])|NaN|Infinity)")
 
 
 def stringify(value: object) -> str:
-    """What ``JSON.stringify`` gives: no spaces, numbers as JavaScript has them."""
+    """Writes JSON as ``JSON.stringify`` does: no spaces, numbers as in JavaScript."""
     text = _encode(value)
     if isinstance(value, float) or _FLOAT.search(text) is not None:
-        text = _written(value)
-    # What UTF-8 cannot carry is escaped.
+        text = _write(value)
+    # UTF-8 cannot encode a lone surrogate, so it is escaped.
     return text if text.isascii() else _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
 def as_json(value: object) -> Any:
-    """A copy of a value, as its JSON is read. Raises ``TypeError`` for what JSON cannot carry."""
+    """Returns the value as it would be read back from its own JSON.
+
+    Raises ``TypeError`` for a value that JSON cannot hold.
+    """
     if is_record(value):
-        made: dict[str, Any] = {}
-        for key, one in cast("dict[object, object]", value).items():
+        copy: dict[str, Any] = {}
+        for key, member in cast("dict[object, object]", value).items():
             if not isinstance(key, str):
                 raise TypeError("A key of JSON is text.")
-            made[key] = one if isinstance(one, (str, int)) else as_json(one)
-        return made
-    # A bool is an int to Python.
+            copy[key] = member if isinstance(member, (str, int)) else as_json(member)
+        return copy
+    # The check for int also covers bool.
     if value is None or isinstance(value, (str, int)):
         return value
     if is_list(value) or isinstance(value, tuple):
-        return [as_json(one) for one in cast("list[object]", value)]
+        return [as_json(entry) for entry in cast("list[object]", value)]
     if isinstance(value, float):
         return json.loads(js_number(value))
     raise TypeError(f"JSON has no {type(value).__name__}.")
 
 
-def _written(value: object) -> str:
+def _write(value: object) -> str:
     if isinstance(value, float):
         return js_number(value)
     if is_record(value):
-        pairs = (f"{_plain(key)}:{_written(one)}" for key, one in value.items())
+        pairs = (f"{_plain(key)}:{_write(member)}" for key, member in value.items())
         return f"{{{','.join(pairs)}}}"
     if is_list(value) or isinstance(value, tuple):
-        return f"[{','.join(map(_written, cast('list[object]', value)))}]"
+        return f"[{','.join(map(_write, cast('list[object]', value)))}]"
     return _plain(value)
 
 
@@ -62,19 +65,19 @@ def _plain(value: object) -> str:
 
 
 def js_number(value: float) -> str:
-    """A number as JavaScript writes it: 1, 100000, 1e-7, 1e+21."""
+    """Writes a number as JavaScript does: 1, 100000, 1e-7, 1e+21."""
     if value == 0:
         return "0"
     if not math.isfinite(value):
         return "null"
     sign, digits, exponent = Decimal(repr(value)).as_tuple()
     figures = "".join(map(str, digits)).rstrip("0")
-    # Where the point stands, counted from the first figure.
+    # Position of the decimal point, counted from the first figure.
     point = len(digits) + int(exponent)
-    return ("-" if sign else "") + _placed(figures, point)
+    return ("-" if sign else "") + _with_point(figures, point)
 
 
-def _placed(figures: str, point: int) -> str:
+def _with_point(figures: str, point: int) -> str:
     if len(figures) <= point <= 21:
         return figures + "0" * (point - len(figures))
     if 0 < point <= 21:
@@ -86,21 +89,21 @@ def _placed(figures: str, point: int) -> str:
 
 
 def utf16_length(text: str) -> int:
-    """How many units of UTF-16 a text has: what JavaScript calls its length."""
-    return len(text) + sum(one > "\uffff" for one in text) if not text.isascii() else len(text)
+    """Returns the UTF-16 code units of a text: its ``length`` in JavaScript."""
+    return len(text) + sum(char > "\uffff" for char in text) if not text.isascii() else len(text)
 
 
 def utf16_slice(text: str, end: int) -> str:
-    """The first ``end`` units of a text; a character that is cut leaves its first half."""
+    """Returns the first ``end`` UTF-16 units of a text; the cut may leave half of a pair."""
     if utf16_length(text) <= end:
         return text
-    return _encoded(text)[: 2 * end].decode("utf-16-le", "surrogatepass")
+    return _utf16_bytes(text)[: 2 * end].decode("utf-16-le", "surrogatepass")
 
 
 def utf16_key(text: str) -> bytes:
-    """Sorts texts as JavaScript does."""
+    """Returns a sort key that orders texts as JavaScript does."""
     return text.encode("utf-16-be", "surrogatepass")
 
 
-def _encoded(text: str) -> bytes:
+def _utf16_bytes(text: str) -> bytes:
     return text.encode("utf-16-le", "surrogatepass")

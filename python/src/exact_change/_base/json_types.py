@@ -1,4 +1,4 @@
-"""Values as parsed from JSON."""
+"""Checks for values that were parsed from JSON."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ Record = Dict[str, Any]
 
 
 def is_record(value: object) -> TypeGuard[Record]:
-    """Whether it is an object with fields."""
+    """Returns whether the value is a JSON object."""
     return isinstance(value, dict)
 
 
 def is_list(value: object) -> TypeGuard[list[Any]]:
-    """Whether it is a list."""
+    """Returns whether the value is a JSON array."""
     return isinstance(value, list)
 
 
 def is_integer(value: object) -> TypeGuard[int]:
-    """Whether it is a whole number; a bool is none, though Python says so."""
+    """Returns whether the value is an integer; a bool is not, although Python counts it."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether it is a number that JSON can hold."""
+    """Returns whether the value is a number that JSON can hold: finite, and not a bool."""
     return is_integer(value) or (isinstance(value, float) and value - value == 0)
 
 
 def mapping_of(value: object) -> Mapping[str, object] | None:
-    """A mapping of the caller's; None for anything else."""
+    """Returns the caller's value if it is a mapping, else None."""
     return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else None
 
 
 def record_of(value: object) -> Record:
-    """The fields of an object; none of anything else."""
+    """Returns the value if it is a JSON object, else an empty one."""
     return value if is_record(value) else {}

@@ -1,4 +1,4 @@
-"""Clusters of Solana, programs, and mints whose facts are pinned."""
+"""Solana clusters, program ids, and mints with pinned facts."""
 
 from __future__ import annotations
 
@@ -31,45 +31,49 @@ RESERVED_ADDRESSES: frozenset[str] = frozenset(_spec["reserved"])
 
 
 class PinnedMint(NamedTuple):
-    """A mint whose facts are pinned: checked against the chain, never taken from a seller."""
+    """A mint with pinned facts: checked against the chain, never taken from a seller."""
 
     mint: str
     symbol: str
     decimals: int
     token_program: str
-    # Worth one US dollar a token, by its issuer's promise.
+    # Whether the issuer promises one US dollar for each token.
     dollar: bool
 
 
 _mints: dict[str, tuple[PinnedMint, ...]] = {
     network: tuple(
-        PinnedMint(one["mint"], one["symbol"], one["decimals"], one["tokenProgram"], one["dollar"])
-        for one in mints
+        PinnedMint(
+            mint["mint"], mint["symbol"], mint["decimals"], mint["tokenProgram"], mint["dollar"]
+        )
+        for mint in mints
     )
     for network, mints in _spec["mints"].items()
 }
-EVERY_PINNED_MINT: tuple[PinnedMint, ...] = tuple(one for mints in _mints.values() for one in mints)
+EVERY_PINNED_MINT: tuple[PinnedMint, ...] = tuple(
+    mint for mints in _mints.values() for mint in mints
+)
 
 
 def to_network(name: str) -> str | None:
-    """The CAIP-2 id that a seller's or caller's name stands for; None if it is none we know."""
+    """Returns the CAIP-2 id of the name that a seller or caller gives; None if it is unknown."""
     known: str | None = _spec["names"].get(trim(name))
     return known
 
 
 def named_network(name: str) -> str | None:
-    """As :func:`to_network`, and by plain names (``"devnet"``), which an option may have."""
+    """Same as :func:`to_network`, but also takes ``"devnet"``, which an option may hold."""
     return to_network(name) or to_network(f"solana-{trim(name)}")
 
 
 def pinned_mints(network: str) -> tuple[PinnedMint, ...]:
-    """The pinned mints of a cluster, stablecoins first."""
+    """Returns the pinned mints of a cluster, stablecoins first."""
     return _mints[network if network == SOLANA_MAINNET else SOLANA_DEVNET]
 
 
 def pinned_mint(network: str, mint_or_symbol: str) -> PinnedMint | None:
-    """A pinned mint by its address or symbol (``"USDC"``); None if it is not pinned."""
-    for one in pinned_mints(network):
-        if mint_or_symbol in (one.mint, one.symbol):
-            return one
+    """Returns a pinned mint by its address or symbol (``"USDC"``); None if it is not pinned."""
+    for pinned in pinned_mints(network):
+        if mint_or_symbol in (pinned.mint, pinned.symbol):
+            return pinned
     return None

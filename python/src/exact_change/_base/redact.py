@@ -1,4 +1,4 @@
-"""Secrets are hidden from all text of others that errors show: a server may repeat its key."""
+"""Hides secrets in outside text that errors show: a server may repeat the key it was sent."""
 
 from __future__ import annotations
 
@@ -8,40 +8,40 @@ from typing import Iterable, Mapping
 from urllib.parse import quote, unquote, urlsplit
 
 HIDDEN = "[hidden]"
-# Shorter ones are no keys, and hiding them would eat ordinary words.
+# Characters. A shorter text is not a key, and hiding it would remove ordinary words.
 _SHORTEST_KEY = 6
-# A part of an address is mostly no secret, but providers put their keys there.
+# Characters. Most parts of a URL are not secret, but some providers put their keys there.
 _SHORTEST_PART = 8
-# Letters alone, in the case of a word: long enough to be a key they are no word.
+# Letters in the case of a word are an ordinary word, unless they are as long as a key.
 _WORD = re.compile("(?:[A-Z]?[a-z]+|[A-Z]+)")
 _SHORTEST_LETTERS = 20
-# Of a process that makes a client for each of its own customers, the newest.
+# Most secrets kept, the newest. A process may make a client for each of its customers.
 _MOST = 4_096
-# More of a text of others than is ever shown: how long it is, they decide.
+# Characters read of an outside text, because its sender decides its length. Errors show fewer.
 _READ_LIMIT = 12_800
 _HEADERS_WITHOUT_KEYS = re.compile("(?:accept(?:-.*)?|content-type|user-agent)", re.IGNORECASE)
 
-# Each secret, the newest last, with its spellings as `_plain` has them.
+# Each secret, the newest last, with its spellings as `_plain` returns them.
 _known: dict[str, tuple[str, ...]] = {}
-# The spellings by how they begin, so that a text is read once however many there are.
+# Spellings by their first `_SHORTEST_KEY` characters, so that one pass finds every secret.
 _by_beginning: dict[str, set[str]] = {}
 
 
 def hide_key(key: str) -> None:
-    """Hides a key from all text of others that errors show from now on."""
+    """Hides a key in outside text that errors show from now on."""
     for word in key.split():
         _remember(word, _SHORTEST_KEY)
 
 
 def hide_headers(headers: Mapping[str, str]) -> None:
-    """Hides what headers hold that a caller adds to its requests."""
+    """Hides the values of headers that the caller adds to its requests."""
     for name, value in headers.items():
         if _HEADERS_WITHOUT_KEYS.fullmatch(name) is None:
             hide_key(value)
 
 
 def hide_address(address: str) -> None:
-    """Hides what of an address may be a key: user, password, parts of its path, its query."""
+    """Hides the parts of a URL that may be keys: user, password, path segments, query values."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -49,7 +49,7 @@ def hide_address(address: str) -> None:
     user, _, password = parts.netloc.rpartition("@")[0].partition(":")
     for word in (user, password):
         _remember(word, _SHORTEST_KEY)
-    # As HTTP Basic has them.
+    # HTTP Basic sends user and password in this form.
     if password:
         _remember(f"{unquote(user)}:{unquote(password)}", _SHORTEST_KEY)
     values = [pair.partition("=")[2] or pair for pair in parts.query.split("&")]
@@ -58,9 +58,9 @@ def hide_address(address: str) -> None:
 
 
 def redact(text: str) -> str:
-    """Text of others without the secrets that we know, cut to what is read of it.
+    """Returns outside text with known secrets hidden, cut to `_READ_LIMIT` characters.
 
-    Only for what is shown: a secret may be a part of a word that decides.
+    Use it for display only: a secret may be part of a word that the code compares.
     """
     if not _known:
         return text[:_READ_LIMIT]
@@ -79,7 +79,7 @@ def redact(text: str) -> str:
 
 
 def redact_error(error: BaseException | None) -> BaseException | None:
-    """An error of others, or one that says the same without the secrets that it shows."""
+    """Returns the error, or a copy of its text without secrets if the error shows any."""
     if error is None or not _known or _is_clean(error, 16):
         return error
     copy = RuntimeError(f"{type(error).__name__}: {redact(str(error))}")
@@ -87,65 +87,70 @@ def redact_error(error: BaseException | None) -> BaseException | None:
     return copy
 
 
-def _is_clean(error: BaseException | None, deepest: int) -> bool:
+def _is_clean(error: BaseException | None, depth_left: int) -> bool:
     if error is None:
         return True
     texts = (str(error), repr(error), *(getattr(error, "__notes__", ())))
-    if deepest == 0 or any(redact(text) != text for text in texts):
+    if depth_left == 0 or any(redact(text) != text for text in texts):
         return False
     context = None if error.__suppress_context__ else error.__context__
-    return _is_clean(error.__cause__, deepest - 1) and _is_clean(context, deepest - 1)
+    return _is_clean(error.__cause__, depth_left - 1) and _is_clean(context, depth_left - 1)
 
 
 def _longest_at(text: str, at: int) -> int:
+    """Returns the length of the longest secret that begins at this position; 0 if none does."""
     spellings = _by_beginning.get(text[at : at + _SHORTEST_KEY], ())
-    return max((len(one) for one in spellings if text.startswith(one, at)), default=0)
+    return max((len(secret) for secret in spellings if text.startswith(secret, at)), default=0)
 
 
 def _remember(word: str, shortest: int) -> None:
     is_word = len(word) < _SHORTEST_LETTERS and _WORD.fullmatch(word) is not None
     if len(word) < shortest or is_word:
         return
-    # Taken out and put in again: the newest last.
+    # Removing and inserting it again makes it the newest.
     _known[word] = _known.pop(word, ()) or _learn(word)
     if len(_known) > _MOST:
         _forget(next(iter(_known)))
 
 
 def _learn(secret: str) -> tuple[str, ...]:
-    found = {_plain(one)[0] for one in _spellings(secret)}
-    spellings = tuple(one for one in found if len(one) >= _SHORTEST_KEY)
-    for one in spellings:
-        _by_beginning.setdefault(one[:_SHORTEST_KEY], set()).add(one)
+    plain = {_plain(spelling)[0] for spelling in _spellings(secret)}
+    spellings = tuple(spelling for spelling in plain if len(spelling) >= _SHORTEST_KEY)
+    for spelling in spellings:
+        _by_beginning.setdefault(spelling[:_SHORTEST_KEY], set()).add(spelling)
     return spellings
 
 
 def _forget(secret: str) -> None:
-    for one in _known.pop(secret):
-        others = _by_beginning[one[:_SHORTEST_KEY]]
-        others.discard(one)
-        if not others:
-            del _by_beginning[one[:_SHORTEST_KEY]]
+    for spelling in _known.pop(secret):
+        siblings = _by_beginning[spelling[:_SHORTEST_KEY]]
+        siblings.discard(spelling)
+        if not siblings:
+            del _by_beginning[spelling[:_SHORTEST_KEY]]
 
 
 def _spellings(secret: str) -> Iterable[str]:
-    """As it is, percent-encoded or not, and in base64 wherever it begins in what is encoded."""
+    """Yields the secret as given, percent-decoded and -encoded, and in base64.
+
+    Base64 depends on the position of the secret in the encoded bytes, modulo three.
+    """
     plain = unquote(secret)
     yield from (secret, plain, quote(plain, safe="!'()*~"))
-    for one in (secret, plain):
-        data = one.encode("utf-8", "surrogatepass")
+    for text in (secret, plain):
+        data = text.encode("utf-8", "surrogatepass")
         for before in range(3):
             encoded = base64.b64encode(bytes(before) + data).decode().rstrip("=")
-            # The characters at either end depend on what stands beside it.
+            # The first and the last character also depend on the bytes beside the secret.
             end = len(encoded) if (before + len(data)) % 3 == 0 else len(encoded) - 1
             own = encoded[0 if before == 0 else before + 1 : end]
             yield from (own, own.replace("+", "-").replace("/", "_"))
 
 
 def _plain(text: str) -> tuple[str, list[int]]:
-    """A text as it is compared, and where each of its characters stands.
+    """Returns a text in the form used to compare, and the original position of each character.
 
-    Percent-encoding has no case of its own, and JSON may escape a slash, more than once.
+    The form has lower case, because percent-encoding ignores case. It has no backslash before a
+    slash, because JSON may escape a slash, more than once.
     """
     characters: list[str] = []
     places: list[int] = []
@@ -155,7 +160,7 @@ def _plain(text: str) -> tuple[str, list[int]]:
         if place < at:
             del characters[len(characters) - escapes :], places[len(places) - escapes :]
         lower = character.lower()
-        # Some letters have no one other: the places would no longer fit.
+        # Some letters have two characters in lower case, and positions would no longer match.
         characters.append(lower if len(lower) == 1 else character)
         places.append(place)
         escapes = escapes + 1 if character == "\\" else 0

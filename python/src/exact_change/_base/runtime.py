@@ -1,4 +1,4 @@
-"""The clock and chance, injected so that tests own them."""
+"""The clock and random bytes, injected so that tests control them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Callable, NamedTuple
 
 
 class Runtime(NamedTuple):
-    """Everything impure that steps need besides effects."""
+    """The clock and the randomness that payment code uses."""
 
     # Milliseconds since the epoch.
     now: Callable[[], int]
@@ -19,13 +19,16 @@ system_runtime = Runtime(now=lambda: time.time_ns() // 1_000_000, random_bytes=o
 
 
 def since_then(runtime: Runtime, at: float) -> float:
-    """Milliseconds since a moment; of a clock that was set back it is not known, so it is old."""
+    """Returns the milliseconds since ``at``; infinity if the clock was set back since then.
+
+    The true age is not known then, so data of that moment must count as old.
+    """
     passed = runtime.now() - at
     return float("inf") if passed < 0 else passed
 
 
 def stopwatch(runtime: Runtime) -> Callable[[], int]:
-    """Milliseconds since this was called: what the clock is set back by meanwhile is left out."""
+    """Returns a function that reads the milliseconds since now, and ignores a clock set back."""
     last, elapsed = runtime.now(), 0
 
     def read() -> int:

@@ -1,4 +1,4 @@
-"""Amounts of tokens in words: a token's own metadata may say anything, so only pinned symbols."""
+"""Token amounts for people. Only pinned symbols: a token's own metadata may say anything."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from .network import WSOL_MINT, pinned_mint
 
 
 def symbol_of(network: str, mint: str) -> str | None:
-    """The pinned symbol of a mint."""
+    """Returns the pinned symbol of a mint; None if the mint is not pinned."""
     pinned = pinned_mint(network, mint)
     return None if pinned is None else pinned.symbol
 
 
 def amount_text(network: str, mint: str, amount: int, decimals: int | None = None) -> str:
-    """``0.01 USDC``; ``0.01 of <mint>`` if it is not pinned; in base units without decimals."""
+    """Returns ``0.01 USDC``, or ``0.01 of <mint>`` if the mint is not pinned.
+
+    If the decimals are unknown, the text is in base units.
+    """
     pinned = pinned_mint(network, mint)
     if decimals is None and pinned is not None:
         decimals = pinned.decimals
@@ -24,12 +27,12 @@ def amount_text(network: str, mint: str, amount: int, decimals: int | None = Non
 
 
 def sol_text(lamports: int) -> str:
-    """Lamports for people: ``0.00203928 SOL``."""
+    """Formats lamports for people: ``0.00203928 SOL``."""
     return f"{format_ui_amount(lamports, 9)} SOL"
 
 
 def funding_link(wallet: str, mint: str, amount: int, decimals: int) -> str:
-    """What a wallet app opens to send a wallet so much of a token (Solana Pay)."""
+    """Returns a Solana Pay link with which a wallet app sends this amount to the wallet."""
     link = f"solana:{wallet}?amount={format_ui_amount(amount, decimals)}"
-    # Native SOL has no mint, and no wallet app sends wrapped SOL.
+    # For wrapped SOL the link asks for native SOL: no wallet app sends wrapped SOL.
     return link if mint == WSOL_MINT else f"{link}&spl-token={mint}"

@@ -1,7 +1,7 @@
-"""Addresses: what of them counts for budgets, lists and fingerprints.
+"""Parses URLs for caps, lists and fingerprints.
 
-A host is read as strictly as it is because it feeds caps: one that a resolver would take for
-another place than its spelling says is refused, never guessed.
+Caps count by host, so the parser is strict. It refuses a host that a resolver may take for another
+host than its spelling says.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ _LABELS = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?")
 _IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.(?!$)|$)){4}")
 _LOOPBACK = re.compile(r"localhost|127(?:\.[0-9]{1,3}){3}|\[::1\]")
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
-# What a browser strips or escapes before it looks: nothing to send a payment to.
+# Characters that a browser strips or escapes; no payment goes to a URL with such a character.
 _ODD = re.compile(r"[\x00-\x20\x7f\\]")
 
 
 class Address(NamedTuple):
-    """An address, taken apart."""
+    """A parsed URL."""
 
     scheme: str
     # Lower case; IPv6 in brackets.
     hostname: str
-    # With its port, if that is not the scheme's own.
+    # The hostname, with the port unless it is the scheme's default.
     host: str
-    # As it goes out, without a fragment.
+    # The URL as it is requested, without a fragment.
     href: str
     path: str
     query: str
@@ -41,11 +41,11 @@ class Address(NamedTuple):
 
 
 def parse_address(text: object) -> Address | None:
-    """An absolute address whose host is in its one canonical spelling; None for anything else."""
+    """Parses an absolute URL and spells its host canonically; returns None for anything else."""
     return _parse(text) if isinstance(text, str) else None
 
 
-# One address is looked at by several checks, one after the other.
+# Cached, because several checks parse the same URL one after the other.
 @lru_cache(maxsize=16)
 def _parse(text: str) -> Address | None:
     if _ODD.search(text) is not None:
@@ -69,7 +69,7 @@ def _parse(text: str) -> Address | None:
 
 
 def canonical_host(host: str, *, is_ipv6: bool = False) -> str | None:
-    """A host as it is compared; None if a resolver may take it for another place."""
+    """Returns the canonical spelling of a host; None if a resolver may read it differently."""
     if is_ipv6:
         try:
             address = IPv6Address(host.strip("[]"))
@@ -77,9 +77,9 @@ def canonical_host(host: str, *, is_ipv6: bool = False) -> str | None:
             return None
         return f"[{address.compressed}]"
     if not host.isascii():
-        # As it goes out: the same name may be written in many letters.
+        # IDNA form, as in the request: many spellings may mean the same name.
         try:
-            import idna  # of httpx
+            import idna  # installed with httpx
 
             host = idna.encode(host, uts46=True).decode("ascii")
         except UnicodeError:
@@ -88,11 +88,11 @@ def canonical_host(host: str, *, is_ipv6: bool = False) -> str | None:
     if _LABELS.fullmatch(host) is None:
         return None
     last = host.rstrip(".").rpartition(".")[2]
-    # `0x7f.1`, `127.1` and `2130706433` are addresses to a resolver, and no names.
+    # A resolver reads `0x7f.1`, `127.1` and `2130706433` as IP addresses, not as names.
     is_number = re.fullmatch("[0-9]+|0x[0-9a-f]*", last) is not None
     return None if is_number and _IPV4.fullmatch(host.rstrip(".")) is None else host
 
 
 def is_loopback(hostname: str) -> bool:
-    """Whether a host is this machine: what goes there passes no network."""
+    """Returns whether a host is this machine, so that requests to it cross no network."""
     return _LOOPBACK.fullmatch(hostname) is not None

@@ -1,1 +1,1 @@
-"""What a caller may set, checked."""
+"""Reads and checks the options of a caller."""

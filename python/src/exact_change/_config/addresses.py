@@ -1,4 +1,4 @@
-"""Addresses that a caller gives, checked."""
+"""Reads and checks the addresses that a caller gives."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _PUBLIC_RPC = {
     SOLANA_DEVNET: "https://api.devnet.solana.com",
     SOLANA_TESTNET: "https://api.testnet.solana.com",
 }
-# jupiter.md 1.1: hosts that are gone, which old examples still name.
+# jupiter.md 1.1: hosts that Jupiter shut down, and that old examples still name.
 _DEAD_JUPITER_HOSTS = ("lite-api.jup.ag", "quote-api.jup.ag")
 
 
 def parse_service_url(option: str, text: object) -> str:
-    """The base address of a service. Raises ``ConfigError`` (``invalid_option``)."""
+    """Reads the base address of a service. Raises ``ConfigError`` (``invalid_option``)."""
     url = _parse_base(option, text)
     if url.scheme != "https" and not is_loopback(url.hostname):
         raise refuse(option, "must start with https://, unless it is on this machine.")
@@ -29,7 +29,7 @@ def parse_service_url(option: str, text: object) -> str:
 
 
 def parse_jupiter_url(text: object) -> str:
-    """Where Jupiter is asked. Raises ``ConfigError`` (``invalid_option``)."""
+    """Reads the address of Jupiter's API. Raises ``ConfigError`` (``invalid_option``)."""
     url = _parse_base("jupiter_url", text)
     if url.hostname in _DEAD_JUPITER_HOSTS:
         raise refuse("jupiter_url", f"names {url.hostname}, which is gone. Use https://api.jup.ag.")
@@ -37,38 +37,41 @@ def parse_jupiter_url(text: object) -> str:
 
 
 def parse_rpc_urls(rpc_url: object, network: str) -> Sequence[str]:
-    """The nodes of a network. Raises ``ConfigError`` (``invalid_option``)."""
-    given = _PUBLIC_RPC.get(network) if rpc_url is None else rpc_url
-    urls: Sequence[object] = [] if given is None else [given]
-    if isinstance(given, (list, tuple)):
-        urls = cast("Sequence[object]", given)
+    """Reads the addresses of the RPC nodes. Raises ``ConfigError`` (``invalid_option``)."""
+    addresses = _PUBLIC_RPC.get(network) if rpc_url is None else rpc_url
+    urls: Sequence[object] = [] if addresses is None else [addresses]
+    if isinstance(addresses, (list, tuple)):
+        urls = cast("Sequence[object]", addresses)
     if not urls:
         raise refuse("rpc_url", "must name at least one RPC node for this network.")
-    # Each node is a witness of its own of what landed: one that is named twice is none of itself.
-    by_place: dict[tuple[str, ...], str] = {}
-    for one in urls:
-        url = _parse("rpc_url", one)
-        by_place.setdefault(_place_of(url), url.href)
-    return list(by_place.values())
+    # Each node is a separate witness of what landed, so a node that is named twice counts once.
+    by_normalised: dict[tuple[str, ...], str] = {}
+    for text in urls:
+        url = _parse("rpc_url", text)
+        by_normalised.setdefault(_normalised(url), url.href)
+    return list(by_normalised.values())
 
 
 def parse_presign(value: object) -> Sequence[str] | Literal["stated"]:
-    """Addresses whose calls may be paid ahead. Raises ``ConfigError`` (``invalid_option``)."""
+    """Reads the addresses of calls that may be paid ahead.
+
+    Raises ``ConfigError`` (``invalid_option``).
+    """
     if isinstance(value, bool):
         return "stated" if value else ()
     if not isinstance(value, (list, tuple)):
         raise refuse("presign", "must be True, False or a list of addresses.")
-    return [_parse_base("presign", one).href for one in cast("Sequence[object]", value)]
+    return [_parse_base("presign", text).href for text in cast("Sequence[object]", value)]
 
 
-def _place_of(url: Address) -> tuple[str, ...]:
-    """The same for two spellings of one address, as far as one can be seen to be the other."""
+def _normalised(url: Address) -> tuple[str, ...]:
+    """Returns equal parts for two spellings of one address, as far as the spelling shows that."""
     host = url.host.replace(url.hostname, url.hostname.rstrip("."))
     return url.scheme, host, url.path.rstrip("/"), url.query
 
 
 def _parse_base(option: str, text: object) -> Address:
-    """An address that paths are added to."""
+    """Reads an address that paths are added to."""
     url = _parse(option, text)
     if url.query or "#" in str(text) or "?" in str(text):
         raise refuse(option, "must end with its path: what follows is added to it.")
@@ -76,7 +79,10 @@ def _parse_base(option: str, text: object) -> Address:
 
 
 def _parse(option: str, text: object) -> Address:
-    """The text may hold a key of a provider, so it is not repeated."""
+    """Reads an http address without a password.
+
+    The text may hold a provider's key, so the error does not repeat it.
+    """
     url = parse_address(text)
     if url is None or url.scheme not in ("http", "https"):
         raise refuse(option, "must be an address that starts with http:// or https://.")

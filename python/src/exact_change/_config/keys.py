@@ -1,4 +1,4 @@
-"""Keys of services that a caller gives, checked."""
+"""Reads and checks the keys of services that a caller gives."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ _VISIBLE = re.compile("[\x21-\x7e]*")
 
 
 def parse_key(option: str, key: object) -> str | None:
-    """A key of a service. An empty header is answered with 401, no header at all is served."""
+    """Reads a key of a service. Raises ``ConfigError`` (``invalid_option``).
+
+    An empty key counts as absent: an empty key header gets a 401, a request without it is served.
+    """
     if key is None:
         return None
     if not isinstance(key, str):
         raise refuse(option, "must be a string.")
     trimmed = key.strip()
-    # A header with anything else is refused at each call, in words that may repeat it.
+    # httpx refuses such a header at each call, and its error may repeat the key.
     if _VISIBLE.fullmatch(trimmed) is None:
         raise refuse(option, "must be visible ASCII, without spaces.")
     if not trimmed:

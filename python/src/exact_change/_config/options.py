@@ -1,4 +1,4 @@
-"""Options of a client, and their defaults."""
+"""Reads and checks the options of a client, and fills in their defaults."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .keys import parse_key
 from .relayer import RelayerConfig, RelayerOptions, parse_relayer
 from .wallet import parse_signer
 
-# The longest that timers of both languages take.
+# The longest milliseconds that timers of both languages take.
 _MOST_MS = 2**31 - 1
 _defaults: Mapping[str, Any] = table("defaults")["client"]
 
@@ -30,15 +30,15 @@ _defaults: Mapping[str, Any] = table("defaults")["client"]
 class TimeoutOptions(TypedDict, total=False):
     """Deadlines in milliseconds."""
 
-    # One call of a node; default 10000.
+    # One call of an RPC node; default 10000.
     rpc: float
     # One call of Jupiter; default 10000.
     jupiter: float
-    # One call of the service at `api_url`, further tries included, or of a relayer; default 30000.
+    # One call of the service at `api_url`, with its retries, or of a relayer; default 30000.
     service: float
     # Reading the body of a 402; default 10000.
     terms: float
-    # The paid request, in which a facilitator settles; default 120000.
+    # The paid request, during which a facilitator settles; default 120000.
     payment: float
     # One answer of the signer, or of `policy.approve`, which may ask a person; default 120000.
     signer: float
@@ -59,35 +59,36 @@ class Timeouts(NamedTuple):
 
 
 class ClientOptions(TypedDict, total=False):
-    """Options of a client. Wrong ones raise ``ConfigError`` at construction."""
+    """Options of a client. Wrong options raise ``ConfigError`` at construction."""
 
     # The paying wallet: the 64 bytes of its keypair, as base58, the text of a JSON array, or bytes.
-    # Never leaves this process.
+    # The key never leaves this process.
     wallet_secret_key: str | bytes | Sequence[int]
-    # Instead of it: the 32 bytes that the keypair is derived from, as bytes alone.
+    # Instead of `wallet_secret_key`: the 32 bytes that the keypair is derived from. Only as bytes,
+    # because a seed as text looks like an address.
     wallet_seed: bytes
-    # Instead of a key: whatever signs for the wallet, also a `Keypair` of solders.
+    # Instead of a key: a signer for the wallet; also a `Keypair` of solders.
     signer: Any
-    # Base address of a service that quotes and builds swaps and reads balances. What it answers is
-    # judged in this process, against prices of `jupiter_url` and over `rpc_url`. Default: Jupiter
-    # and the node, in this process.
+    # Base address of a service that quotes and builds swaps and reads balances. The client judges
+    # the service's answers in this process, against prices of `jupiter_url` and over `rpc_url`.
+    # Default: Jupiter and the RPC node, in this process.
     api_url: str
-    # The service's key, if it asks for one: sent to `api_url` alone, as `Authorization: Bearer`.
+    # The service's key, if it needs one: sent only to `api_url`, as `Authorization: Bearer`.
     api_key: str
-    # RPC nodes: the first is primary, the others fail over. Default: the network's public node.
+    # RPC nodes: the first is primary, the rest fail over. Default: the network's public node.
     rpc_url: str | Sequence[str]
     # Default `https://api.jup.ag`.
     jupiter_url: str
     jupiter_api_key: str
     # `mainnet` (the default), `devnet`, `testnet`, or a CAIP-2 id.
     network: str
-    # Pay with the first request if the terms of its address are known from a call before, which
-    # saves a round trip. Addresses: for calls to these and to all below them, by terms of up to
-    # five minutes ago. True: for each GET or HEAD whose 402 says by `Cache-Control: max-age` how
-    # long its terms hold. Terms that changed cost such a call up to two minutes: what was sent is
-    # decided first. Default: never.
+    # Pays with the first request if the terms of its address are known from an earlier call, which
+    # saves a round trip. Addresses: for calls to them and to paths below them, by terms that are at
+    # most five minutes old. True: for each GET or HEAD if its 402 said by `Cache-Control: max-age`
+    # how long its terms hold. If the terms have changed, such a call takes up to two minutes
+    # longer, because the chain first decides the payment that was sent. Default: never.
     presign: bool | Sequence[str]
-    # Swap a held token when the asked-for one is short; default False.
+    # Swaps a held token if the payment's token is short; default False.
     auto_swap: bool
     # Mints or pinned symbols to swap from, in order; default: any held token.
     swap_from: Sequence[str]
@@ -95,23 +96,23 @@ class ClientOptions(TypedDict, total=False):
     # little SOL for them. Default: none.
     relayer: RelayerOptions
     policy: PolicyOptions
-    # Where attempts and what they cost are kept: `file_journal(path)`, `postgres_journal(address)`.
-    # Default: in memory, one for each wallet in the process. Close it after its clients.
+    # Keeps attempts and their costs: `file_journal(path)` or `postgres_journal(address)`. Close it
+    # after its clients. Default: a journal in memory for each wallet in the process.
     journal: DurableJournal
     # Milliseconds for which a repeated call of a spent purchase is answered `already_spent` instead
-    # of paying anew; default 60000.
+    # of paying again; default 60000.
     retry_window: float
-    # How often a GET or HEAD is sent again after a 503 (its `Retry-After` of up to 10 s is waited
-    # for) or a lost connection. Only before a payment header was sent, never after; from 0 (off) to
-    # 10, default 2.
+    # How often a GET or HEAD is sent again after a 503 or a lost connection; from 0 (off) to 10,
+    # default 2. The client waits for a `Retry-After` of up to 10 s. It sends again only before a
+    # payment header was sent, never after.
     retries: int
     timeouts: TimeoutOptions
-    # Is told each step of each call at DEBUG, a line each; default: `exact_change`'s.
+    # Gets a line of text at DEBUG for each step of each call; default: the logger `exact_change`.
     logger: logging.Logger
-    # What sends requests: an httpx transport, sync for `Client`, async for `AsyncClient`. Default:
-    # one of httpx for each process and event loop.
+    # Sends the requests: an httpx transport, sync for `Client`, async for `AsyncClient`. Default:
+    # httpx's own transport for each process and event loop.
     http_transport: Any
-    # Whether proxies and certificates of the environment are used; default False.
+    # Whether requests use proxies and certificates of the environment; default False.
     trust_env: bool
 
 
@@ -132,7 +133,7 @@ class Config(NamedTuple):
     api_key: str | None
     auto_swap: bool
     relayer: RelayerConfig | None
-    # Addresses whose calls are paid ahead, or all that their sellers allow it for.
+    # Addresses of calls that are paid ahead; `stated`: every address if its seller allows that.
     presign: Sequence[str] | Literal["stated"]
     retry_window: float
     retries: int
@@ -150,21 +151,22 @@ _NAMES = tuple(ClientOptions.__annotations__)
 
 
 def take_options(options: Any, sends: str = "handle_request") -> Config:
-    """As :func:`parse_options`, and empties what it was given. ``sends``: what a transport must do.
+    """Checks options as :func:`parse_options` does, and empties the mapping ``options``.
 
-    So no frame of ours that an error comes by holds a key: some loggers print what frames hold.
+    So no frame of a traceback holds a key: some loggers print the values of frames. ``sends`` names
+    the method that ``http_transport`` must have.
     """
-    given: dict[str, Any] = dict(options)
+    copied: dict[str, Any] = dict(options)
     options.clear()
     try:
-        config = parse_options(given)
+        config = parse_options(copied)
         transport = config.http_transport
         if transport is not None and not callable(getattr(transport, sends, None)):
             raise refuse("http_transport", f"must be a transport of httpx that has {sends}.")
         return config
     except BaseException as error:
-        # A mapping or a text of the caller's own may raise anything.
-        given.clear()
+        # The caller's own mapping or text type may raise anything.
+        copied.clear()
         raise error.with_traceback(None) from None
 
 
@@ -173,47 +175,47 @@ def parse_options(options: Mapping[str, Any], runtime: Runtime = system_runtime)
 
     Raises ``ConfigError`` (``invalid_option``, ``invalid_key``).
     """
-    given = {
+    values = {
         name: value for name, value in refuse_unknown(options, _NAMES).items() if value is not None
     }
-    network = parse_network(given)
-    api_url = given.get("api_url")
-    api_key = parse_key("api_key", given.get("api_key"))
+    network = parse_network(values)
+    api_url = values.get("api_url")
+    api_key = parse_key("api_key", values.get("api_key"))
     if api_key is not None and api_url is None:
         raise refuse("api_key", "is for the service at api_url. Give its address too.")
-    logger = given.get("logger")
+    logger = values.get("logger")
     if logger is not None and not isinstance(logger, logging.Logger):
         raise refuse("logger", "must be a logging.Logger.")
-    policy = parse_policy(given.get("policy", {}), network)
-    auto_swap = parse_bool("auto_swap", given.get("auto_swap", _defaults["autoSwap"]))
+    policy = parse_policy(values.get("policy", {}), network)
+    auto_swap = parse_bool("auto_swap", values.get("auto_swap", _defaults["autoSwap"]))
     if policy.top_up is not None and not auto_swap:
         raise refuse("policy.top_up", "needs auto_swap=True, for it swaps.")
     return Config(
-        parse_rpc_urls(given.get("rpc_url"), network),
-        parse_jupiter_url(given.get("jupiter_url", _defaults["jupiterUrl"])),
-        parse_key("jupiter_api_key", given.get("jupiter_api_key")),
+        parse_rpc_urls(values.get("rpc_url"), network),
+        parse_jupiter_url(values.get("jupiter_url", _defaults["jupiterUrl"])),
+        parse_key("jupiter_api_key", values.get("jupiter_api_key")),
         network,
-        parse_swap_from(given.get("swap_from"), network),
+        parse_swap_from(values.get("swap_from"), network),
         policy,
-        _parse_journal(given.get("journal")),
-        parse_timeouts(given.get("timeouts", {})),
+        _parse_journal(values.get("journal")),
+        parse_timeouts(values.get("timeouts", {})),
         runtime,
-        parse_signer(given),
+        parse_signer(values),
         None if api_url is None else parse_service_url("api_url", api_url),
         api_key,
         auto_swap,
-        parse_relayer(given.get("relayer")),
-        parse_presign(given.get("presign", _defaults["presign"])),
-        parse_ms("retry_window", given.get("retry_window", _defaults["retryWindow"])),
-        _parse_retries(given.get("retries", _defaults["retries"])),
+        parse_relayer(values.get("relayer")),
+        parse_presign(values.get("presign", _defaults["presign"])),
+        parse_ms("retry_window", values.get("retry_window", _defaults["retryWindow"])),
+        _parse_retries(values.get("retries", _defaults["retries"])),
         logger,
-        given.get("http_transport"),
-        parse_bool("trust_env", given.get("trust_env", False)),
+        values.get("http_transport"),
+        parse_bool("trust_env", values.get("trust_env", False)),
     )
 
 
 def parse_network(options: Mapping[str, Any]) -> str:
-    """The network, by default mainnet. Raises ``ConfigError`` (``invalid_option``)."""
+    """Reads the network, by default mainnet. Raises ``ConfigError`` (``invalid_option``)."""
     name = options.get("network", SOLANA_MAINNET)
     network = named_network(name) if isinstance(name, str) else None
     if network is None:
@@ -222,14 +224,14 @@ def parse_network(options: Mapping[str, Any]) -> str:
 
 
 def parse_swap_from(mints: object, network: str) -> Sequence[str] | None:
-    """Mints to swap from, in order. Raises ``ConfigError`` (``invalid_option``)."""
+    """Reads the mints to swap from, in order. Raises ``ConfigError`` (``invalid_option``)."""
     if mints is None:
         return None
-    return read_list("swap_from", mints, lambda option, one: read_mint(option, one, network))
+    return read_list("swap_from", mints, lambda option, mint: read_mint(option, mint, network))
 
 
 def parse_ms(option: str, value: object) -> float:
-    """A deadline. Raises ``ConfigError`` (``invalid_option``)."""
+    """Reads a deadline. Raises ``ConfigError`` (``invalid_option``)."""
     if not is_number(value) or not 0 <= value <= _MOST_MS:
         raise refuse(option, "must be milliseconds, from 0 to 2147483647.")
     return value
@@ -242,7 +244,7 @@ def _parse_retries(value: object) -> int:
 
 
 def parse_bool(option: str, value: object) -> bool:
-    """A switch. Raises ``ConfigError`` (``invalid_option``)."""
+    """Reads a switch. Raises ``ConfigError`` (``invalid_option``)."""
     if not isinstance(value, bool):
         raise refuse(option, "must be True or False.")
     return value
@@ -255,11 +257,11 @@ def _parse_journal(journal: object) -> SharedJournal | None:
 
 
 def parse_timeouts(timeouts: object) -> Timeouts:
-    """Deadlines. Raises ``ConfigError`` (``invalid_option``)."""
-    given = refuse_unknown(timeouts, Timeouts._fields, "timeouts")
+    """Reads the deadlines. Raises ``ConfigError`` (``invalid_option``)."""
+    values = refuse_unknown(timeouts, Timeouts._fields, "timeouts")
     return Timeouts(
         *(
-            parse_ms(f"timeouts.{name}", given.get(name, _defaults["timeouts"][name]))
+            parse_ms(f"timeouts.{name}", values.get(name, _defaults["timeouts"][name]))
             for name in Timeouts._fields
         )
     )

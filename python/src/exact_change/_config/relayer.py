@@ -1,4 +1,4 @@
-"""Options of a relayer, and their defaults."""
+"""Reads and checks the options of a relayer."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from .keys import parse_key
 
 
 class RelayerOptions(TypedDict, total=False):
-    """A service that signs as fee payer of swaps, in the words of Kora's JSON-RPC."""
+    """A service that signs as fee payer of swaps, by the JSON-RPC of Kora."""
 
-    # Where its JSON-RPC is asked.
+    # Address of the relayer's JSON-RPC.
     url: str
-    # Its key, if it asks for one: sent to it alone, as `x-api-key`.
+    # The relayer's key, if it needs one: sent only to the relayer, as `x-api-key`.
     api_key: str
-    # US dollars as decimal text that it may take for one swap; default "0.50".
+    # US dollars as decimal text that the relayer may take for one swap; default "0.50".
     max_fee: str
 
 
 class RelayerConfig(NamedTuple):
-    """The same, checked."""
+    """Options of a relayer, checked."""
 
     url: str
     api_key: str | None
@@ -33,12 +33,12 @@ class RelayerConfig(NamedTuple):
 
 
 def parse_relayer(options: object) -> RelayerConfig | None:
-    """A relayer. Raises ``ConfigError`` (``invalid_option``)."""
+    """Reads the options of a relayer. Raises ``ConfigError`` (``invalid_option``)."""
     if options is None:
         return None
-    given = refuse_unknown(options, tuple(RelayerOptions.__annotations__), "relayer")
+    values = refuse_unknown(options, tuple(RelayerOptions.__annotations__), "relayer")
     return RelayerConfig(
-        parse_service_url("relayer.url", given.get("url")),
-        parse_key("relayer.api_key", given.get("api_key")),
-        read_usd("relayer.max_fee", given.get("max_fee", "0.50")),
+        parse_service_url("relayer.url", values.get("url")),
+        parse_key("relayer.api_key", values.get("api_key")),
+        read_usd("relayer.max_fee", values.get("max_fee", "0.50")),
     )

@@ -1,4 +1,4 @@
-"""Swaps that a caller asks for, checked."""
+"""Reads and checks the swap requests of a caller."""
 
 from __future__ import annotations
 
@@ -17,37 +17,39 @@ from .options import Config
 
 
 class SwapRequest(TypedDict, total=False):
-    """What to swap, by ``amount`` or ``ui_amount``."""
+    """A swap to quote, by ``amount`` or ``ui_amount``."""
 
     # A mint, or a pinned symbol ("SOL", "USDC"). SOL means native SOL.
     input_mint: str
     output_mint: str
     # Base units: of the input for `ExactIn`, of the output for `ExactOut`.
     amount: Units
-    # Instead of it: as people write it, decimal text such as "0.25".
+    # Instead of `amount`: the amount as people write it, decimal text such as "0.25".
     ui_amount: str
-    # Default `ExactIn`. `ExactOut` falls back to an input whose least output covers the amount.
+    # Default `ExactIn`. `ExactOut` falls back to an input with a least output that covers the
+    # amount.
     swap_mode: SwapMode
     # Basis points; default, and at most: `policy.max_slippage_bps`.
     slippage_bps: int
-    # Accounts that the route may use: fewer make a smaller transaction and a worse price. Default:
-    # as many as the provider likes.
+    # Accounts that the route may use: fewer accounts make a smaller transaction and a worse price.
+    # Default: the provider decides.
     max_accounts: int
 
 
-# A quote that was approved, or its `max_in_amount` and `min_out_amount`.
+# An approved quote, or its `max_in_amount` and `min_out_amount`.
 ApprovedQuote = Union[SwapQuote, Mapping[str, str]]
 
 
 class SwapOptions(SwapRequest, total=False):
-    """What to swap, and how it is bound."""
+    """A swap to make, and its bounds."""
 
-    # It counts against the caps as a swap for a payment does: what it takes beyond what it brings
-    # in a pinned token (into any other its whole input), network fees and rent. For swaps that
-    # something less trusted than the caller orders, such as a model. Default False.
+    # Counts the swap against the caps, as a swap for a payment. Network fees and rent count, and
+    # the value that it takes beyond the value that it brings in a pinned token. If it brings
+    # another token, its whole input counts. Set it for swaps that a party with less trust than the
+    # caller orders, such as a model. Default False.
     counted: bool
-    # No more leaves and no less arrives than by a quote that was approved, whatever the market did
-    # since. Raises `approval_refused` if the price has moved past it.
+    # The approved quote: no more may leave and no less may arrive, whatever the market did since.
+    # Raises `approval_refused` if the price has moved past it.
     no_worse_than: ApprovedQuote
 
 
@@ -55,7 +57,7 @@ _NAMES = tuple(SwapRequest.__annotations__)
 
 
 class ResolvedRequest(NamedTuple):
-    """A swap whose mints are addresses and whose amount, mode and slippage are set."""
+    """A swap request with addresses as its mints, and with its amount, mode and slippage set."""
 
     input_mint: Address
     output_mint: Address
@@ -66,13 +68,16 @@ class ResolvedRequest(NamedTuple):
 
 
 def check_names(request: object) -> Mapping[str, Any]:
-    """The request, if all its fields are known."""
+    """Returns the fields of a request that are set. Raises ``ConfigError`` for an unknown field."""
     given = refuse_unknown(request, _NAMES)
     return {name: value for name, value in given.items() if value is not None}
 
 
 def parse_swap_request(request: Mapping[str, Any], config: Config) -> ResolvedRequest:
-    """Checks a swap request and fills in the defaults. Raises ``ConfigError``."""
+    """Checks a swap request and fills in the defaults.
+
+    Raises ``ConfigError`` (``invalid_option``).
+    """
     most = config.policy.max_slippage_bps
     amount = to_amount(request.get("amount"))
     if not amount:

@@ -1,4 +1,4 @@
-"""The wallet that pays, given in one of three ways."""
+"""Reads the signer of the paying wallet."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _WAYS = ("wallet_seed", "signer", "wallet_secret_key")
 
 
 def parse_signer(options: Mapping[str, Any]) -> AnySigner:
-    """Raises ``ConfigError`` (``invalid_option``, ``invalid_key``)."""
+    """Returns the signer of the paying wallet, which the options give in one of three ways.
+
+    Raises ``ConfigError`` (``invalid_option``, ``invalid_key``).
+    """
     given = [name for name in _WAYS if options.get(name) is not None]
     if len(given) > 1:
         raise refuse(given[0], f"and {given[1]} exclude each other. Give one.")
@@ -22,7 +25,7 @@ def parse_signer(options: Mapping[str, Any]) -> AnySigner:
         return seed_signer(options["wallet_seed"])
     if given == ["signer"]:
         return _read_signer(options["signer"])
-    # In a comparison of bytes with text, Python may warn.
+    # Compare only text with text, because Python may warn if bytes are compared with text.
     secret = options.get("wallet_secret_key")
     if secret is None or (isinstance(secret, str) and not secret):
         raise refuse("wallet_secret_key", "is missing. Give the wallet key, or a signer.")
@@ -30,12 +33,12 @@ def parse_signer(options: Mapping[str, Any]) -> AnySigner:
 
 
 def _read_signer(signer: Any) -> AnySigner:
-    """A ``Keypair`` of solders, or what has an address and signs."""
+    """Reads a ``Keypair`` of solders, or an object with an address and a method that signs."""
     if isinstance(signer, Keypair):
         return key_signer(bytes(signer))
     address: object = getattr(signer, "address", None)
-    ways = ("sign_message", "sign_transaction")
-    if is_address(address) and any(callable(getattr(signer, way, None)) for way in ways):
+    methods = ("sign_message", "sign_transaction")
+    if is_address(address) and any(callable(getattr(signer, name, None)) for name in methods):
         return cast("AnySigner", signer)
     raise refuse(
         "signer",

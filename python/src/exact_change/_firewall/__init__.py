@@ -1,1 +1,1 @@
-"""What a swap may be before a wallet signs it, stage by stage. Unknown means refuse."""
+"""Judges a swap before a wallet signs it, stage by stage. Anything unknown is refused."""

@@ -1,4 +1,4 @@
-"""What a transaction pays per compute unit, and for how many."""
+"""Reads the compute budget and the priority fee of a transaction."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ _MICRO = 1_000_000
 
 
 class ComputeTerms(NamedTuple):
-    """Micro-lamports a unit, and how many units."""
+    """The compute budget of a transaction; the price is in micro-lamports per unit."""
 
     unit_limit: int | None = None
     unit_price: int | None = None
 
 
 def compute_budget_of(instructions: Sequence[Instruction]) -> ComputeTerms | None:
-    """None if a compute budget instruction is not one that swaps have."""
+    """Reads the compute budget: at most one limit and one price.
+
+    Returns None for any other instruction of the program, and for a limit out of range.
+    """
     terms = ComputeTerms()
     for program, accounts, data in instructions:
         if program != COMPUTE_BUDGET_PROGRAM:
@@ -35,12 +38,15 @@ def compute_budget_of(instructions: Sequence[Instruction]) -> ComputeTerms | Non
         else:
             return None
     limit = MAX_COMPUTE_UNITS if terms.unit_limit is None else terms.unit_limit
-    # Without any unit it can only fail, and the fee is gone.
+    # With 0 units the transaction can only fail, and it still pays its fee.
     return terms if 0 < limit <= MAX_COMPUTE_UNITS else None
 
 
 def priority_fee_of(instructions: Sequence[Instruction]) -> int | None:
-    """Lamports at most; None if the budget cannot be read. Without a limit the largest counts."""
+    """Returns the highest possible priority fee in lamports.
+
+    None if the compute budget cannot be read. Without a limit the largest limit counts.
+    """
     terms = compute_budget_of(instructions)
     if terms is None:
         return None

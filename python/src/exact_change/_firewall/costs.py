@@ -1,4 +1,4 @@
-"""What a foreign transaction costs, and what it must leave."""
+"""Computes the costs of a foreign transaction, and the floors that it must leave."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ from .surroundings import closes_wrapped, created_in, wrapped_in
 
 
 class Costs(NamedTuple):
-    """What a foreign transaction costs besides what it swaps, in lamports, and what it leaves."""
+    """Costs of a foreign transaction besides the swapped amounts, in lamports, and its floors."""
 
     network_fee: int
     priority_fee: int
-    # Of accounts that stay.
+    # Rent of accounts that stay.
     rent: int
     floors: Floors
 
 
 class Before(NamedTuple):
-    """What the chain says about the wallet before a foreign transaction runs."""
+    """State of the wallet on chain before a foreign transaction runs."""
 
     lamports: int
     source: OwnAccount
     output: OwnAccount
-    # Its wrapped SOL account: one of the two, or neither.
+    # The wallet's wrapped SOL account; it may also be `source` or `output`.
     wrapped: OwnAccount
-    # What making each account takes that does not exist.
+    # Lamports that it takes to create each missing account, and that are wrapped SOL then.
     makings: Mapping[Address, Making]
 
 
 def costs_of(subject: Surroundings, before: Before) -> Costs:
-    """Works out what must be left when a transaction that is not ours has done what was agreed.
+    """Computes what the wallet must hold after a foreign transaction did what was agreed.
 
-    The most may be gone from the source, the least must have come to the output, and SOL may only
-    have gone where the instructions around the swap send it.
+    The source may lose ``max_in``, and the output must gain ``min_out``. Other SOL may only go
+    where the instructions around the swap send it.
     """
     expected, wrapped = subject.expected, before.wrapped
     closes, wrap = closes_wrapped(subject), wrapped_in(subject)
-    # What is created and closed again gives its rent back.
+    # An account that is created and closed again gives its rent back.
     staying = {
         address for address in created_in(subject) if not (closes and address == expected.wrapped)
     }
     rent = sum(before.makings[address].takes for address in staying if address in before.makings)
-    # What any program can have counted while it runs.
+    # Uncounted lamports belong to the balance, because any program may count them (`SyncNative`).
     held = wrapped.balance + wrapped.uncounted
     least_wrapped = max(
         0,
@@ -58,7 +58,8 @@ def costs_of(subject: Surroundings, before: Before) -> Costs:
         - (expected.max_in if expected.input_mint == WSOL_MINT else 0)
         + (expected.min_out if expected.output_mint == WSOL_MINT else 0),
     )
-    # Of one that is made too: what it takes to make it comes back, with what lay at the address.
+    # Also right for an account that the transaction makes: its rent leaves and returns, so only the
+    # lamports that lay at its address come back on top.
     returned = wrapped.lamports - held + least_wrapped if closes else 0
 
     def floor(account: OwnAccount, least: int) -> TokenFloor:

@@ -1,4 +1,4 @@
-"""What reads the instructions of programs that swap: what it does not understand is refused."""
+"""Decoders of swap instructions: an instruction that they do not understand is refused."""
 
 from __future__ import annotations
 
@@ -24,26 +24,32 @@ class SwapDecoder(Protocol):
     """Reads the swap instructions of one program. Pure."""
 
     id: str
-    # Its name, as people know it.
+    # The program's name, as people know it.
     name: str
     program_id: Address
-    # What must hold of its instructions besides what must of every swap; checked before that.
+    # Rules for this program's instructions alone; they run before the rules on the decoded swap.
     rules: Sequence[Rule[Instruction]]
 
     def decode(self, instruction: Instruction) -> SwapCall | None:
-        """None if anything of it is not understood."""
+        """Returns None if it does not understand every part of the instruction."""
         ...
 
     def temporary_of(self, instruction: Instruction, wallet: Address) -> Address | None:
-        """The account for the SOL of one swap, if an instruction makes it for this wallet."""
+        """Returns the temporary SOL account that the instruction makes for this wallet.
+
+        This account holds the SOL of one swap. None if the instruction has not the known form.
+        """
         ...
 
     def error_name(self, code: int) -> str | None:
-        """The name of an error of the program, if it says what to do."""
+        """Returns the name of a program error; None if the name would not help a caller."""
         ...
 
     def is_price_moved(self, reason: str) -> bool:
-        """Whether a transaction failed because the price moved: a new quote may do."""
+        """Whether a transaction failed because the price moved, so that a new quote may succeed.
+
+        ``reason`` is the error text of the simulation or of the chain.
+        """
         ...
 
 
@@ -59,30 +65,33 @@ _FAILED = re.compile(r"Program (\w{32,44}) failed: (?:custom program error: 0x([
 
 
 def decoder_of(decoders: Decoders, program: Address) -> SwapDecoder | None:
-    """What reads the instructions of a program."""
-    return next((one for one in decoders if one.program_id == program), None)
+    """Returns the decoder of a program's instructions."""
+    return next((decoder for decoder in decoders if decoder.program_id == program), None)
 
 
 def program_name(decoders: Decoders, program: Address) -> str | None:
-    """The name of a program that a transaction around a swap calls; None for any other."""
+    """Returns the name of a program that a swap transaction may call; None for any other."""
     decoder = decoder_of(decoders, program)
     return _PROGRAMS.get(program) or (None if decoder is None else decoder.name)
 
 
 def decode_swap(decoders: Decoders, instruction: Instruction) -> SwapCall | None:
-    """None if its program is not known, or anything of it is not understood."""
+    """Decodes a swap; None if its program or any part of the instruction is not understood."""
     decoder = decoder_of(decoders, instruction.program)
     return None if decoder is None else decoder.decode(instruction)
 
 
 def temporary_of(decoders: Decoders, instruction: Instruction, wallet: Address) -> Address | None:
-    """The account for the SOL of one swap that an instruction makes for this wallet."""
+    """Returns the temporary SOL account that an instruction makes for this wallet."""
     decoder = decoder_of(decoders, instruction.program)
     return None if decoder is None else decoder.temporary_of(instruction, wallet)
 
 
 def is_swap(decoders: Decoders, instruction: Instruction, wallet: Address) -> bool:
-    """Whether it is of a program that swaps, and not the one that makes a temporary account."""
+    """Whether an instruction calls a program that swaps.
+
+    The instruction that makes the wallet's temporary SOL account does not count.
+    """
     return (
         decoder_of(decoders, instruction.program) is not None
         and temporary_of(decoders, instruction, wallet) is None
@@ -90,9 +99,12 @@ def is_swap(decoders: Decoders, instruction: Instruction, wallet: Address) -> bo
 
 
 def swap_error_name(decoders: Decoders, logs: Sequence[str]) -> str | None:
-    """The name of the error with which a program that swaps failed, read from the logs."""
-    # The innermost program fails first and its callers repeat its number: a venue may use it for
-    # something else.
+    """Reads from the logs the name of the error with which a swap program failed.
+
+    None if another program failed first, or the error has no known name.
+    """
+    # Only the first failure counts: the innermost program logs it, and its callers repeat the
+    # number. A venue's number may mean another error in the swap program.
     failed = next((found for found in map(_FAILED.match, logs) if found is not None), None)
     decoder = None if failed is None else decoder_of(decoders, failed[1])
     if failed is None or failed[2] is None or decoder is None:

@@ -12,21 +12,24 @@ from .rule import Rule
 
 
 class EnvelopeSubject(NamedTuple):
-    """A foreign transaction before anything in it has been resolved; None if it cannot be read."""
+    """A foreign transaction before its lookup tables are read."""
 
+    # None if the transaction cannot be read.
     decoded: DecodedTransaction | None
     wallet: Address
 
 
-# What we compose ourselves if wrapped SOL is topped up to buy a token that the wallet has no
-# account of.
+# Length of the longest swap transaction that we compose: it tops up wrapped SOL and creates the
+# output account.
 _MAX_INSTRUCTIONS = 13
-# The most base64 that one transaction takes.
+# Length of the longest base64 text that `decode_transaction` can accept.
 _MAX_TEXT = 1_644
 
 
-def _on(id_: str, passes: Callable[[DecodedTransaction, Address], bool]) -> Rule[EnvelopeSubject]:
-    """A rule on what the transaction says: one that cannot be read passes none."""
+def _on_decoded(
+    id_: str, passes: Callable[[DecodedTransaction, Address], bool]
+) -> Rule[EnvelopeSubject]:
+    """Makes a rule on a decoded transaction; a transaction that cannot be read breaks it."""
 
     def check(subject: EnvelopeSubject) -> bool:
         return subject.decoded is not None and passes(subject.decoded, subject.wallet)
@@ -34,28 +37,36 @@ def _on(id_: str, passes: Callable[[DecodedTransaction, Address], bool]) -> Rule
     return Rule(id_, check)
 
 
-def _has_one_signer(one: DecodedTransaction, _wallet: Address) -> bool:
-    header = one.decoded.header
+def _has_one_signer(transaction: DecodedTransaction, _wallet: Address) -> bool:
+    header = transaction.decoded.header
     return header.num_required_signatures == 1 and header.num_readonly_signed == 0
 
 
 ENVELOPE_RULES = (
-    _on("transaction_encoding", lambda _one, _wallet: True),
-    _on(
+    _on_decoded("transaction_encoding", lambda _transaction, _wallet: True),
+    _on_decoded(
         "transaction_fee_payer",
-        lambda one, wallet: [*one.decoded.static_accounts[:1]] == [wallet],
+        lambda transaction, wallet: [*transaction.decoded.static_accounts[:1]] == [wallet],
     ),
-    _on("transaction_signers", _has_one_signer),
-    _on("transaction_presigned", lambda one, _wallet: not any(map(any, one.signatures))),
-    _on(
+    _on_decoded("transaction_signers", _has_one_signer),
+    _on_decoded(
+        "transaction_presigned",
+        lambda transaction, _wallet: not any(map(any, transaction.signatures)),
+    ),
+    _on_decoded(
         "transaction_length",
-        lambda one, _wallet: 1 <= len(one.decoded.instructions) <= _MAX_INSTRUCTIONS,
+        lambda transaction, _wallet: (
+            1 <= len(transaction.decoded.instructions) <= _MAX_INSTRUCTIONS
+        ),
     ),
 )
 
 
 def read_transaction(transaction: object) -> DecodedTransaction | None:
-    """Reads base64 or wire bytes; None if they are not one v0 transaction in its one encoding."""
+    """Reads base64 or wire bytes.
+
+    None unless they are one v0 transaction in its canonical encoding.
+    """
     data = _from_base64(transaction) if isinstance(transaction, str) else transaction
     return decode_transaction(bytes(data)) if isinstance(data, (bytes, bytearray)) else None
 
@@ -67,5 +78,5 @@ def _from_base64(text: str) -> bytes | None:
         data = base64.b64decode(text, validate=True)
     except binascii.Error:
         return None
-    # One encoding only: bits that belong to no byte are zero.
+    # The encoding is canonical only if the bits after the last byte are zero.
     return data if base64.b64encode(data).decode() == text else None

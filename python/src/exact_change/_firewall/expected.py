@@ -1,4 +1,4 @@
-"""What a swap has been agreed to do; everything in it is ours, nothing a service's."""
+"""The agreed bounds and accounts of a swap. No value in it comes from a service."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .decoders import Decoders
 
 
 class Relay(NamedTuple):
-    """Another key pays the lamports of a swap, and takes a fee in one of its two tokens.
+    """A relayer that pays the lamports of a swap, for a fee in one of the two tokens.
 
-    No lamport of the wallet may move then.
+    With a relayer, no lamport of the wallet may move.
     """
 
-    # Signs first; pays the network fee, and the rent of accounts that are made.
+    # Signs first; pays the network fee, and the rent of new accounts.
     fee_payer: Address
     # Owner of the associated token account that the fee goes to.
     pay_to: Address
@@ -28,14 +28,14 @@ class Relay(NamedTuple):
 
 
 def relay_fee_in(relay: Relay | None, mint: Address) -> int:
-    """Base units that a relayer takes of a token of the swap."""
+    """Returns the relayer's fee in base units of a mint; 0 if its fee is in another token."""
     return relay.amount if relay is not None and relay.mint == mint else 0
 
 
 class SwapExpectation(NamedTuple):
-    """Amounts in base units: the most that may leave, the least that must arrive."""
+    """The agreed bounds and accounts of a swap."""
 
-    # What reads the instructions of each program that may swap.
+    # Decoders of all programs that may swap.
     decoders: Decoders
     wallet: Address
     input_mint: Address
@@ -43,51 +43,57 @@ class SwapExpectation(NamedTuple):
     # Token programs of both mints: their owners on chain.
     input_program: Address
     output_program: Address
+    # Base units: the most that may leave.
     max_in: int
+    # Base units: the least that must arrive.
     min_out: int
     # The most slippage, in basis points, that the instruction may allow itself.
     slippage_bps: int
-    # The program's own account for the SOL of this swap, if the transaction makes it: it stands in
-    # for the wallet's wrapped SOL account.
+    # The temporary SOL account, if the transaction makes one: it replaces the wallet's wrapped SOL
+    # account.
     temporary: Address | None = None
-    # What pays the lamports of the transaction, if the wallet does not.
+    # The relayer that pays the lamports of the transaction, if the wallet does not.
     relay: Relay | None = None
 
     @property
     def fee_payer(self) -> Address:
-        """What pays the fees and rents: the wallet itself, unless a relayer does."""
+        """The payer of a swap's fees and rents: the relayer if there is one, else the wallet."""
         return self.wallet if self.relay is None else self.relay.fee_payer
 
     def own_account(self, mint: Address, program: Address) -> Address:
-        """The wallet's account for a token of the swap."""
+        """Returns the wallet's account for a token of the swap."""
         if mint == WSOL_MINT and self.temporary is not None:
             return self.temporary
         return associated_token_address(self.wallet, mint, program)
 
     @property
     def wrapped(self) -> Address:
-        """Where the SOL of a swap is wrapped."""
+        """The account that wraps the SOL of a swap."""
         return self.own_account(WSOL_MINT, TOKEN_PROGRAM)
 
 
 class Placed(NamedTuple):
-    """An instruction with what its place says about it."""
+    """An instruction with its place in the transaction."""
 
     instruction: Instruction
+    # Whether it comes before the swap.
     before: bool
+    # Whether it is the last of the transaction.
     last: bool
 
 
 class Temporary(NamedTuple):
-    """What the chain says of the temporary account, if the transaction makes one."""
+    """State on chain of the temporary SOL account, if the transaction makes one."""
 
     address: Address
+    # Lamports that keep it rent-exempt.
     rent: int
+    # Whether there is no account at the address yet.
     vacant: bool
 
 
 class Surroundings(NamedTuple):
-    """What stands around the swap in a transaction that is judged as it is."""
+    """The instructions of a transaction that is judged as it is, with the swap among them."""
 
     instructions: Sequence[Instruction]
     # Position of the one instruction that swaps.
@@ -98,13 +104,14 @@ class Surroundings(NamedTuple):
     temporary: Temporary | None = None
 
     def placed(self) -> list[Placed]:
-        """Each with its place."""
+        """Returns each instruction with its place."""
         last = len(self.instructions) - 1
         return [
-            Placed(one, at < self.swap_at, at == last) for at, one in enumerate(self.instructions)
+            Placed(instruction, at < self.swap_at, at == last)
+            for at, instruction in enumerate(self.instructions)
         ]
 
 
 def names(instruction: Instruction, addresses: Sequence[Address]) -> bool:
     """Whether an instruction names exactly these accounts, in this order."""
-    return [one.address for one in instruction.accounts] == list(addresses)
+    return [account.address for account in instruction.accounts] == list(addresses)

@@ -1,4 +1,4 @@
-"""Stage 8: all other accounts that the swap names, as the caller's own node has them."""
+"""Stage 8: rules on all other accounts that the swap names, as the caller's own node has them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .rule import Rule, enforce
 
 
 class Exposed(NamedTuple):
-    """An account in reach of the swap, as the chain has it."""
+    """An account that the swap can reach, as the chain has it."""
 
     address: Address
     writable: bool
@@ -21,14 +21,17 @@ class Exposed(NamedTuple):
 
 
 class ExposureSubject(NamedTuple):
-    """The wallet, and what is in reach."""
+    """The wallet, and the accounts that the swap can reach."""
 
     wallet: Address
     exposed: Sequence[Exposed]
 
 
 def foreign_accounts(instruction: Instruction, own: Sequence[Address]) -> list[AccountMeta]:
-    """The accounts that the swap names besides the wallet's; each once, writable if anywhere."""
+    """Returns the accounts that the swap names besides the wallet's ``own``.
+
+    Each account comes once, writable if any mention of it is.
+    """
     found: dict[Address, AccountMeta] = {}
     for account in instruction.accounts:
         known = found.get(account.address)
@@ -38,59 +41,76 @@ def foreign_accounts(instruction: Instruction, own: Sequence[Address]) -> list[A
 
 
 def is_there(account: Account | None) -> bool:
-    """Any wallet may send lamports to an address that is no account yet."""
+    """Whether an account exists. Lamports alone do not count: any wallet may send them."""
     return account is not None and not (account.owner == SYSTEM_PROGRAM and not account.data)
 
 
 def _names_no_other(subject: ExposureSubject) -> bool:
-    """Of any program: which of them obey a key in their data is not for us to know."""
+    """Whether no writable account has the wallet's key in its data.
+
+    Accounts of every program count: we cannot know which programs obey a key in their data.
+    """
     key = address_bytes(subject.wallet)
     return all(
-        not one.writable or one.account is None or key not in one.account.data
-        for one in subject.exposed
+        not exposed.writable or exposed.account is None or key not in exposed.account.data
+        for exposed in subject.exposed
     )
 
 
-def _hands_no_vacancy(subject: ExposureSubject) -> bool:
-    vacant = {one.address for one in subject.exposed if one.writable and not is_there(one.account)}
-    # Deriving takes a while, and most swaps have none.
+def _creates_no_own_account(subject: ExposureSubject) -> bool:
+    """Whether the swap can create no account of the wallet."""
+    vacant = {
+        exposed.address
+        for exposed in subject.exposed
+        if exposed.writable and not is_there(exposed.account)
+    }
+    # Skip the slow derivation of addresses for most swaps, because they name no vacant account.
     return not vacant or vacant.isdisjoint(_own_accounts(subject))
 
 
 def _names_no_multisig(subject: ExposureSubject) -> bool:
     key = address_bytes(subject.wallet)
     return all(
-        one.account is None or not _may_be_multisig(one.account) or key not in one.account.data
-        for one in subject.exposed
+        exposed.account is None
+        or not _may_be_multisig(exposed.account)
+        or key not in exposed.account.data
+        for exposed in subject.exposed
     )
 
 
 EXPOSURE_RULES: Sequence[Rule[ExposureSubject]] = (
     Rule("exposed_account", _names_no_other),
-    Rule("exposed_vacancy", _hands_no_vacancy),
+    Rule("exposed_vacancy", _creates_no_own_account),
     Rule("exposed_multisig", _names_no_multisig),
 )
 
 
 def check_exposure(wallet: Address, exposed: Sequence[Exposed]) -> None:
-    """Refuses a swap that hands the venue another account of the wallet.
+    """Raises ``unsafe_swap`` if the venue could reach another account of the wallet.
 
-    A route over an intermediate account of the wallet is refused with it, on purpose, and so is a
-    market that remembers it.
+    This also refuses, on purpose, a route over an intermediate account of the wallet and a market
+    that stores its key.
     """
     enforce(EXPOSURE_RULES, ExposureSubject(wallet, exposed))
 
 
 def _own_accounts(subject: ExposureSubject) -> set[Address]:
-    """The wallet's accounts for tokens that may well reach it: pinned, or named by the swap."""
-    mints = {(one.mint, one.token_program) for one in EVERY_PINNED_MINT}
-    for one in subject.exposed:
-        mint = None if one.account is None else decode_mint(one.account)
+    """Returns the wallet's accounts for pinned tokens, and for tokens with a mint in the swap.
+
+    These tokens may well reach the wallet. Any other vacant address may be a market's.
+    """
+    mints = {(pinned.mint, pinned.token_program) for pinned in EVERY_PINNED_MINT}
+    for exposed in subject.exposed:
+        mint = None if exposed.account is None else decode_mint(exposed.account)
         if mint is not None:
-            mints.add((one.address, mint.token_program))
+            mints.add((exposed.address, mint.token_program))
     return {associated_token_address(subject.wallet, *mint) for mint in mints}
 
 
 def _may_be_multisig(account: Account) -> bool:
-    """Token programs tell their multisigs by their length; of others we cannot tell."""
+    """Whether an account may be a multisig.
+
+    Token programs tell their multisigs by length. Accounts of other programs all count: they may
+    list members, voters or signers in forms that we do not know.
+    """
     return account.owner not in TOKEN_PROGRAMS or len(account.data) == MULTISIG_BYTES

@@ -1,4 +1,4 @@
-"""Takes a foreign transaction apart, up to the one swap in it."""
+"""Reads a foreign transaction with exactly one swap."""
 
 from __future__ import annotations
 
@@ -26,18 +26,19 @@ T = TypeVar("T")
 
 
 class Check(Protocol):
-    """Holds rules to a subject, and raises if one is broken."""
+    """Checks rules on a subject, and raises for a broken rule."""
 
     def __call__(self, rules: Sequence[Rule[T]], subject: T) -> None:
         """Raises ``unsafe_swap``."""
 
 
 class ForeignSwap(NamedTuple):
-    """A transaction with exactly one swap in it."""
+    """A foreign transaction with exactly one swap."""
 
     message: bytes
+    # Instructions with resolved accounts.
     instructions: Sequence[Instruction]
-    # Its lookup tables.
+    # The addresses of its lookup tables.
     tables: Sequence[Address]
 
 
@@ -50,20 +51,20 @@ def read_swap(
     check: Check,
     signal: Signal | None,
 ) -> Steps[ForeignSwap]:
-    """A foreign transaction that swaps once, as it is.
+    """Reads a foreign unsigned transaction, and its lookup tables from the caller's own node.
 
-    Its lookup tables are read from the caller's own node.
+    ``check`` raises ``unsafe_swap`` if it breaks a rule, or has not exactly one swap.
     """
     decoded = read_transaction(transaction)
     check(ENVELOPE_RULES, EnvelopeSubject(decoded, wallet))
     if decoded is None:
         raise refusal(ENVELOPE_RULES[0].text)
     lookups = decoded.decoded.lookups
-    names = [one.table for one in lookups]
+    names = [lookup.table for lookup in lookups]
     check(TABLE_NAME_RULES, names)
     read = yield from tables.read(node, names, fresh=True, signal=signal)
     check(TABLE_RULES, TablesSubject(read, lookups))
-    instructions = resolve_instructions(decoded.decoded, [one.table for one in read])
+    instructions = resolve_instructions(decoded.decoded, [table.table for table in read])
     check(SHAPE_RULES, ShapeSubject(decoders, instructions, wallet))
     return ForeignSwap(decoded.message, instructions or (), names)
 
@@ -76,21 +77,24 @@ def extract_swap(
     decoders: Decoders,
     signal: Signal | None,
 ) -> Steps[SwapBuild]:
-    """Takes the one swap instruction out of a foreign unsigned transaction, and leaves the rest.
+    """Returns only the swap instruction of a foreign unsigned transaction.
 
-    What surrounds a swap is composed by us. Raises ``unsafe_swap`` for anything that is not such a
-    transaction.
+    We compose the rest ourselves. Raises ``unsafe_swap`` for anything but a transaction with one
+    swap.
     """
     _, instructions, names = yield from read_swap(
         node, tables, transaction, wallet, decoders, enforce, signal
     )
-    swap = next(one for one in instructions if is_swap(decoders, one, wallet))
+    swap = next(
+        instruction for instruction in instructions if is_swap(decoders, instruction, wallet)
+    )
     temporary = temporary_in(decoders, instructions, wallet)
     if temporary is not None:
-        # The same swap on the wallet's own wrapped SOL account: nothing of ours makes another.
+        # Use the wallet's own wrapped SOL account: our transaction makes no temporary account.
         own = associated_token_address(wallet, WSOL_MINT, TOKEN_PROGRAM)
         accounts = [
-            one._replace(address=own) if one.address == temporary else one for one in swap.accounts
+            meta._replace(address=own) if meta.address == temporary else meta
+            for meta in swap.accounts
         ]
         swap = swap._replace(accounts=accounts)
     return SwapBuild(swap, names)

@@ -1,12 +1,16 @@
-"""The guard at the end of a transaction, made of pinned programs alone.
+"""The guard at the end of a transaction, which calls pinned programs alone.
 
-Revoking takes away an approval; moving the least that must be there to the same account fails if
-less is there, or if the wallet no longer owns it; dropping the close authority fails if it is
-another wallet's. Revoking comes first: a venue that has made itself the owner can make the wallet
-its delegate and the one that may close, and a delegate may move and revoke. The last line fails too
-if the wallet was assigned to another program, or was given data, as a nonce account has. Of a
-wallet without lamports it allocates no bytes, which fails for both and does nothing else: a
-transfer of zero would not notice.
+For each token account:
+
+- ``Revoke`` takes away an approval. It comes first: a venue that owns the account can make the
+  wallet its delegate and close authority. A delegate may transfer and revoke.
+- The account transfers its least balance to itself. This fails if it holds less, or if the wallet
+  no longer owns it.
+- Dropping the close authority fails if it belongs to another wallet.
+
+The last instruction transfers the least lamports from the wallet to itself. It also fails if the
+wallet was assigned to another program or given data, as a nonce account has. A transfer of zero
+would not fail then, so a wallet that may have no lamports allocates zero bytes instead.
 """
 
 from __future__ import annotations
@@ -40,24 +44,25 @@ class OwnAccount(NamedTuple):
     exists: bool
     # Base units; 0 if it does not exist.
     balance: int
-    # Lamports that are wrapped SOL as soon as any wallet has them counted (`SyncNative`).
+    # Lamports that become wrapped SOL as soon as any wallet has them counted (`SyncNative`). The
+    # swap could then take them.
     uncounted: int
     # Lamports at the address.
     lamports: int
 
 
 class TokenFloor(NamedTuple):
-    """What must be true of one of the wallet's accounts when the transaction ends."""
+    """The least that a token account of the wallet must hold when the transaction ends."""
 
     account: OwnAccount
     # Base units.
     least: int
-    # Closed by the transaction itself: nothing is left that could be guarded.
+    # Whether the transaction itself closes the account, which leaves nothing to guard.
     closed: bool
 
 
 class Floors(NamedTuple):
-    """What must be true when the transaction ends; if not, all of it fails."""
+    """What the wallet must hold when the transaction ends; if it holds less, all of it fails."""
 
     wallet: Address
     lamports: int
@@ -65,7 +70,7 @@ class Floors(NamedTuple):
 
 
 def guard(floors: Floors) -> list[Instruction]:
-    """The instructions that hold a transaction to its floors."""
+    """Composes the guard: the instructions that hold a transaction to its floors."""
     wallet = floors.wallet
     instructions: list[Instruction] = []
     for account, least, closed in floors.tokens:
@@ -84,33 +89,36 @@ def guard(floors: Floors) -> list[Instruction]:
 
 
 class TokenGuard(NamedTuple):
-    """One instruction of the guard on a token account of the wallet."""
+    """A guard instruction on a token account of the wallet."""
 
     kind: Literal["least", "revoke", "close_authority"]
     account: Address
-    # Base units, if the kind is `least`.
+    # Base units that must be left, if the kind is `least`; else 0.
     amount: int = 0
 
 
 class GuardsFound(NamedTuple):
-    """What a transaction itself makes sure of at its end."""
+    """The guard instructions at the end of a transaction."""
 
     # In the order in which they run.
     tokens: Sequence[TokenGuard]
-    # Lamports that the wallet must have; 0 if it must be a plain wallet and may have none, None if
-    # the transaction does not end with either.
+    # Lamports that the wallet must have; 0 if the last instruction only checks that it is a plain
+    # wallet. None if the last instruction guards no wallet.
     lamports: int | None
 
 
 def guard_of(placed: Placed, expected: SwapExpectation) -> TokenGuard | None:
-    """What an instruction guards on either account, if it is one of the guard's."""
+    """Reads a guard instruction; None for any other instruction.
+
+    Guard instructions follow the swap and work on its source or output account.
+    """
     program, accounts, data = placed.instruction
     legs = (
         (expected.input_mint, expected.input_program),
         (expected.output_mint, expected.output_program),
     )
     account = accounts[0].address if accounts else None
-    leg = next((one for one in legs if expected.own_account(*one) == account), None)
+    leg = next((leg for leg in legs if expected.own_account(*leg) == account), None)
     if placed.before or account is None or leg is None or leg[1] != program:
         return None
     wallet, instruction = expected.wallet, placed.instruction
@@ -126,7 +134,10 @@ def guard_of(placed: Placed, expected: SwapExpectation) -> TokenGuard | None:
 
 
 def transferred(instruction: Instruction, source: Address, to: Address) -> int | None:
-    """Lamports of a System transfer, if it is one: 4 bytes of operation, 8 of amount."""
+    """Returns the lamports of a System transfer between two accounts.
+
+    None for any other instruction. Its data are 4 bytes of operation and 8 of amount.
+    """
     program, _, data = instruction
     if program != SYSTEM_PROGRAM or len(data) != 12 or not names(instruction, [source, to]):
         return None
@@ -134,27 +145,29 @@ def transferred(instruction: Instruction, source: Address, to: Address) -> int |
 
 
 def keeps_plain(instruction: Instruction, wallet: Address) -> bool:
-    """Whether an instruction allocates no bytes on the wallet.
+    """Whether an instruction allocates zero bytes on the wallet.
 
-    It does nothing to a wallet that is plain, and fails for one that was handed to another program,
-    or was given data. 4 bytes of operation, 8 of space.
+    This does nothing to a plain wallet, and fails if the wallet was assigned to another program or
+    given data.
     """
     program, _, data = instruction
+    # 4 bytes of operation, 8 of space.
     return (
         program == SYSTEM_PROGRAM and data == b"\x08" + bytes(11) and names(instruction, [wallet])
     )
 
 
 def _floor_in(instruction: Instruction, wallet: Address) -> int | None:
+    """Returns the lamports that the last instruction guards."""
     moved = transferred(instruction, wallet, wallet)
     if moved is not None:
-        # A transfer of nothing would not notice that the wallet was handed to another program.
+        # A transfer of zero guards nothing: it succeeds if the wallet was assigned to a program.
         return moved or None
     return 0 if keeps_plain(instruction, wallet) else None
 
 
 def guards_in(subject: Surroundings) -> GuardsFound:
-    """The unbroken row of guard instructions at the end of a transaction."""
+    """Returns the unbroken run of guard instructions at the end of a transaction."""
     wallet = subject.expected.wallet
     instructions = subject.instructions
     lamports = _floor_in(instructions[-1], wallet) if instructions else None
@@ -172,13 +185,13 @@ def guards_in(subject: Surroundings) -> GuardsFound:
 def holds(found: GuardsFound, floors: Floors) -> bool:
     """Whether the guards at the end of a transaction hold it to these floors at least."""
     for account, least, closed in floors.tokens:
-        own = [one for one in found.tokens if one.account == account.address]
-        kinds = [one.kind for one in own]
+        guards = [token for token in found.tokens if token.account == account.address]
+        kinds = [token.kind for token in guards]
         if closed:
             continue
         if "revoke" not in kinds or "close_authority" not in kinds:
             return False
-        after = own[kinds.index("revoke") :]
-        if not any(one.kind == "least" and one.amount >= least for one in after):
+        after = guards[kinds.index("revoke") :]
+        if not any(token.kind == "least" and token.amount >= least for token in after):
             return False
     return found.lamports is not None and found.lamports >= floors.lamports

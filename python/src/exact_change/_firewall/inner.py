@@ -1,4 +1,4 @@
-"""Stage 10: what programs call inside the swap, whether or not the accounts show it afterwards."""
+"""Stage 10: rules on the swap's calls while it runs, which the accounts may not show afterwards."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .._solana.rpc.types import InnerInstruction
 from .._spec import table
 from .rule import Rule
 
-# What they take or give shows in the balances, which are judged by themselves.
+# Token calls that change nothing but balances, which the simulation rules judge.
 _HARMLESS: frozenset[str] = frozenset(table("tokens")["calls"]["harmless"])
 _INITIALIZES = ("initializeAccount", "initializeAccount2", "initializeAccount3")
 _MINTS = ("mintTo", "mintToChecked")
@@ -18,24 +18,28 @@ _CREATES = ("createAccount", "createAccountWithSeed", "createAccountAllowPrefund
 
 
 class InnerSubject(NamedTuple):
-    """What was called; what other instructions than the foreign swap call is ours."""
+    """The calls between programs in a simulation."""
 
     inner: Sequence[InnerInstruction] | None
-    # The position of the foreign swap instruction.
+    # Position of the swap. Only the swap and the instruction at `made_at` call foreign code.
     swap_at: int
     wallet: Address
-    # The wallet's accounts that the swap takes from and pays into.
+    # The wallet's source and output accounts of the swap.
     own: Sequence[Address]
-    # The position of the instruction that makes the program's temporary account; -1: none.
+    # Position of the instruction that makes the temporary SOL account; -1 if there is none, as in
+    # our own transactions.
     made_at: int = -1
 
     def called(self, at: int) -> list[InnerInstruction]:
-        """What one instruction called."""
-        return [one for one in self.inner or () if one.outer == at]
+        """Returns the calls of the instruction at a position."""
+        return [call for call in self.inner or () if call.outer == at]
 
 
 def _makes_account(call: InnerInstruction, subject: InnerSubject) -> bool:
-    """An account is paid for, given its size and its program, and made one of the token program."""
+    """Whether a call is a step of making a token account.
+
+    The steps are paying for it, setting its size and program, and initializing it.
+    """
     if call.program == SYSTEM_PROGRAM:
         return _leaves_wallet(call, subject)
     return (
@@ -46,22 +50,27 @@ def _makes_account(call: InnerInstruction, subject: InnerSubject) -> bool:
 
 
 def _leaves_wallet(call: InnerInstruction, subject: InnerSubject) -> bool:
-    """A wallet that pays for a transfer or another's creation is a matter of its lamports."""
+    """Whether a System call leaves the wallet a plain wallet.
+
+    It may pay for a transfer or for another account's creation: the simulation rules judge its
+    lamports.
+    """
     if subject.wallet not in call.addresses or call.name == "transfer":
         return True
     return call.name in _CREATES and call.creates not in (None, subject.wallet)
 
 
 def _leaves_tokens(call: InnerInstruction, subject: InnerSubject) -> bool:
+    """Whether a token call leaves the control of the wallet's accounts unchanged."""
     if call.name in _HARMLESS:
         return True
     is_own = any(address in subject.own for address in call.addresses)
-    # An account that lived only inside the swap gives its lamports back to what paid for it.
+    # A swap may close an account that it made itself, which returns the rent to its payer.
     if call.name == "closeAccount":
         return not is_own
     if subject.wallet in call.addresses:
         return False
-    # Some tokens are minted to their buyer; with the wallet's authority it would be its own.
+    # Some tokens are minted to their buyer. A mint by the wallet's authority is refused above.
     return call.name in _MINTS or not is_own
 
 
@@ -80,12 +89,14 @@ def _changes_no_tokens(subject: InnerSubject) -> bool:
 
 
 INNER_RULES: Sequence[Rule[InnerSubject]] = (
-    # Tokens move only by calls, so a swap without any was simulated without what could be wrong.
-    Rule("inner_shown", lambda one: bool(one.called(one.swap_at))),
+    # Tokens move only by calls, so a swap without calls shows that the node left them out.
+    Rule("inner_shown", lambda subject: bool(subject.called(subject.swap_at))),
     Rule("inner_system", _changes_no_wallet),
     Rule("inner_token", _changes_no_tokens),
     Rule(
         "inner_temporary",
-        lambda one: all(_makes_account(call, one) for call in one.called(one.made_at)),
+        lambda subject: all(
+            _makes_account(call, subject) for call in subject.called(subject.made_at)
+        ),
     ),
 )

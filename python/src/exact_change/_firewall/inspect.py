@@ -1,4 +1,4 @@
-"""Judges a foreign transaction as it is, by every rule: nothing of it is dropped."""
+"""Judges a foreign transaction as it is, by every rule, and drops no part of it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ T = TypeVar("T")
 
 
 class InspectionNode(Reads, Protocol):
-    """What a verdict is read from."""
+    """Methods of a node that an inspection calls."""
 
     def simulate(
         self,
@@ -67,7 +67,7 @@ class InspectionNode(Reads, Protocol):
 
 
 class Inspection:
-    """Stage by stage, with what each has found for the next and for the verdict."""
+    """One inspection. Each stage leaves its findings for the next stage and for the verdict."""
 
     def __init__(
         self,
@@ -93,15 +93,15 @@ class Inspection:
         self._signal = signal
 
     def run(self, transaction: object) -> Steps[None]:
-        """A hostile transaction is a finding and no error.
+        """Judges a transaction. A broken rule is a finding, not an error.
 
-        Raises ``TransportError`` if the node cannot be asked, and ``unknown_mint``,
-        ``mint_not_supported`` or ``account_unusable`` of the terms.
+        Raises ``TransportError`` if the node fails, and ``unknown_mint``, ``mint_not_supported`` or
+        ``account_unusable`` for the mints and the wallet of the terms.
         """
         try:
             yield from self._judge(transaction)
         except Exception as error:
-            # A broken rule ends it; whatever else went wrong is for the caller.
+            # A broken rule only ends the inspection. Any other error is for the caller.
             if self.broken is None or not is_code(error, "unsafe_swap"):
                 raise
 
@@ -111,7 +111,9 @@ class Inspection:
             self._node, TableCache(), transaction, wallet, decoders, self._check, signal
         )
         swap_at = next(
-            at for at, one in enumerate(self.instructions) if is_swap(decoders, one, wallet)
+            at
+            for at, instruction in enumerate(self.instructions)
+            if is_swap(decoders, instruction, wallet)
         )
         swap = self.instructions[swap_at]
 
@@ -161,7 +163,7 @@ class Inspection:
         )
         self._check(EXPOSURE_RULES, ExposureSubject(wallet, exposed))
 
-        # By address: the wrapped SOL account can be one of the two sides as well.
+        # Compare addresses, because the wrapped SOL account can also be the input or the output.
         used = {leg.address for leg in touched}
 
         def account_of(leg: RawLeg) -> OwnAccount:
@@ -185,9 +187,9 @@ class Inspection:
     ) -> Steps[None]:
         if call is None:
             return
-        # The instruction's own numbers, which the rules have held to the terms.
-        meant = subject.expected._replace(max_in=call.max_in, min_out=call.min_out)
-        self.costs = costs_of(subject._replace(expected=meant), before)
+        # Use the instruction's own amounts: the rules have checked them against the terms.
+        expected = subject.expected._replace(max_in=call.max_in, min_out=call.min_out)
+        self.costs = costs_of(subject._replace(expected=expected), before)
         floors = self.costs.floors
         guards = guards_in(subject)
         self.guarded = holds(guards, floors)
@@ -202,12 +204,12 @@ class Inspection:
         if is_guard_failure(simulation, guard_from):
             self._break(GUARD_RULE)
         self._check(SIMULATION_RULES, simulation_subject(simulation, floors, read_at))
-        own = [one.account.address for one in floors.tokens]
+        own = [token.account.address for token in floors.tokens]
         made_at = next(
             (
                 at
-                for at, one in enumerate(subject.instructions)
-                if temporary_of(self._decoders, one, self._wallet) is not None
+                for at, instruction in enumerate(subject.instructions)
+                if temporary_of(self._decoders, instruction, self._wallet) is not None
             ),
             -1,
         )
@@ -217,7 +219,7 @@ class Inspection:
             self.outcomes[GUARD_RULE.id] = "passed"
 
     def _read_temporary(self, slot: int) -> Steps[tuple[Temporary | None, Account | None]]:
-        """The account for the SOL of one swap, as the chain has it before it is made."""
+        """Reads the temporary SOL account, as the chain has it before a transaction makes it."""
         address = temporary_in(self._decoders, self.instructions, self._wallet)
         if address is None:
             return None, None
@@ -231,7 +233,7 @@ class Inspection:
     def _read_makings(
         self, created: Sequence[Address], legs: Sequence[RawLeg]
     ) -> Steps[dict[Address, Making]]:
-        """What making each of these accounts takes and counts; nothing of those that are there."""
+        """Reads the lamports that creating each missing account takes, and that then count."""
         missing = [leg for leg in legs if leg.address in created and not is_there(leg.account)]
         rents = yield from all_of(
             [self._node.rent(account_bytes(leg.mint), signal=self._signal) for leg in missing]
@@ -245,7 +247,7 @@ class Inspection:
         self._check_all(rules, [subject])
 
     def _check_all(self, rules: Sequence[Rule[T]], subjects: Sequence[T]) -> None:
-        """Rule by rule, so that one counts as passed only if all subjects pass it."""
+        """Goes rule by rule: a rule counts as passed only if all subjects pass it."""
         for rule in rules:
             if not all(map(rule.passes, subjects)):
                 self._break(rule.text)

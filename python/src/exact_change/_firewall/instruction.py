@@ -1,4 +1,4 @@
-"""Stage 7: the one swap instruction that is taken from a service. Pure."""
+"""Stage 7: rules on the swap instruction of a service. Pure."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ _MAX_ACCOUNTS = 128
 
 
 class SwapSubject(NamedTuple):
-    """What the rules look at; the wallet's own accounts for both."""
+    """A swap instruction, as the rules judge it."""
 
     instruction: Instruction
+    # None if the instruction cannot be decoded.
     call: SwapCall | None
     expected: SwapExpectation
+    # The wallet's own account for the input, as `destination` is for the output.
     source: Address
     destination: Address
 
 
 def swap_subject(instruction: Instruction, expected: SwapExpectation) -> SwapSubject:
-    """A swap instruction, and what it is held against."""
+    """Returns the subject of the rules on a swap instruction."""
     return SwapSubject(
         instruction,
         decode_swap(expected.decoders, instruction),
@@ -37,7 +39,11 @@ def swap_subject(instruction: Instruction, expected: SwapExpectation) -> SwapSub
 
 
 def check_swap(instruction: Instruction, expected: SwapExpectation) -> SwapCall:
-    """Refuses a swap (``unsafe_swap``) unless it does what was agreed and nothing else."""
+    """Decodes the swap instruction of a service.
+
+    Raises ``unsafe_swap`` unless it does what was agreed and nothing else. The exposure and
+    simulation stages judge the state of the chain.
+    """
     subject = swap_subject(instruction, expected)
     enforce(swap_rules(expected.decoders), subject)
     if subject.call is None:
@@ -46,71 +52,90 @@ def check_swap(instruction: Instruction, expected: SwapExpectation) -> SwapCall:
 
 
 def swap_rules(decoders: Decoders) -> Sequence[Rule[SwapSubject]]:
-    """In order: what holds of any instruction, of its own program's, and of what it says."""
-    own = [
+    """Returns the rules on the swap instruction in the order of their checks.
+
+    Rules for any instruction come first, then rules of each program, then rules on the decoded
+    swap.
+    """
+    program_rules = [
         Rule(rule.id, _for_program(decoder.program_id, rule))
         for decoder in decoders
         for rule in decoder.rules
     ]
-    return (*_INSTRUCTION_RULES, *own, *_CALL_RULES)
+    return (*_INSTRUCTION_RULES, *program_rules, *_CALL_RULES)
 
 
 def _for_program(program: Address, rule: Rule[Instruction]) -> Callable[[SwapSubject], bool]:
-    return lambda one: one.instruction.program != program or rule.passes(one.instruction)
-
-
-def _on(id_: str, passes: Callable[[SwapCall, SwapSubject], bool]) -> Rule[SwapSubject]:
-    """A rule on what the instruction says: one that cannot be read passes none."""
-    return Rule(id_, lambda one: one.call is not None and passes(one.call, one))
-
-
-def _wants_no_other_signer(one: SwapSubject) -> bool:
-    wallet = one.expected.wallet
-    return all(not meta.signer or meta.address == wallet for meta in one.instruction.accounts)
-
-
-def _writes_no_program(one: SwapSubject) -> bool:
-    decoders = one.expected.decoders
-    return all(
-        not meta.writable or program_name(decoders, meta.address) is None
-        for meta in one.instruction.accounts
+    return lambda subject: (
+        subject.instruction.program != program or rule.passes(subject.instruction)
     )
 
 
-def _names_input_program(call: SwapCall, one: SwapSubject) -> bool:
+def _on_call(id_: str, passes: Callable[[SwapCall, SwapSubject], bool]) -> Rule[SwapSubject]:
+    """Makes a rule on the decoded swap; an instruction that cannot be decoded breaks it."""
+    return Rule(id_, lambda subject: subject.call is not None and passes(subject.call, subject))
+
+
+def _wants_no_other_signer(subject: SwapSubject) -> bool:
+    wallet = subject.expected.wallet
+    return all(not meta.signer or meta.address == wallet for meta in subject.instruction.accounts)
+
+
+def _writes_no_program(subject: SwapSubject) -> bool:
+    decoders = subject.expected.decoders
+    return all(
+        not meta.writable or program_name(decoders, meta.address) is None
+        for meta in subject.instruction.accounts
+    )
+
+
+def _names_input_program(call: SwapCall, subject: SwapSubject) -> bool:
     if call.source_program is None:
         return all(program in TOKEN_PROGRAMS for program in call.either_program)
-    return call.source_program == one.expected.input_program
+    return call.source_program == subject.expected.input_program
 
 
 _INSTRUCTION_RULES: Sequence[Rule[SwapSubject]] = (
     Rule(
         "swap_program",
-        lambda one: decoder_of(one.expected.decoders, one.instruction.program) is not None,
+        lambda subject: (
+            decoder_of(subject.expected.decoders, subject.instruction.program) is not None
+        ),
     ),
-    Rule("swap_accounts", lambda one: len(one.instruction.accounts) <= _MAX_ACCOUNTS),
+    Rule("swap_accounts", lambda subject: len(subject.instruction.accounts) <= _MAX_ACCOUNTS),
     Rule("extra_signer", _wants_no_other_signer),
     Rule("swap_programs", _writes_no_program),
 )
 _CALL_RULES: Sequence[Rule[SwapSubject]] = (
-    _on("swap_user", lambda call, one: call.user == one.expected.wallet),
-    _on("swap_source", lambda call, one: call.source == one.source),
-    _on("swap_destination", lambda call, one: call.destination == one.destination),
-    _on(
+    _on_call("swap_user", lambda call, subject: call.user == subject.expected.wallet),
+    _on_call("swap_source", lambda call, subject: call.source == subject.source),
+    _on_call("swap_destination", lambda call, subject: call.destination == subject.destination),
+    _on_call(
         "swap_destination_override",
-        lambda call, one: call.destination_override in (None, one.destination),
+        lambda call, subject: call.destination_override in (None, subject.destination),
     ),
-    _on("swap_input_mint", lambda call, one: call.source_mint in (None, one.expected.input_mint)),
-    _on("swap_output_mint", lambda call, one: call.destination_mint == one.expected.output_mint),
-    _on("swap_input_program", _names_input_program),
-    _on(
+    _on_call(
+        "swap_input_mint",
+        lambda call, subject: call.source_mint in (None, subject.expected.input_mint),
+    ),
+    _on_call(
+        "swap_output_mint",
+        lambda call, subject: call.destination_mint == subject.expected.output_mint,
+    ),
+    _on_call("swap_input_program", _names_input_program),
+    _on_call(
         "swap_output_program",
-        lambda call, one: call.destination_program in (None, one.expected.output_program),
+        lambda call, subject: call.destination_program in (None, subject.expected.output_program),
     ),
-    _on("fee_account", lambda call, _one: call.fee_account is None),
-    _on("swap_max_in", lambda call, one: call.in_amount > 0 and call.max_in <= one.expected.max_in),
-    _on("swap_min_out", lambda call, one: call.min_out >= one.expected.min_out),
-    _on("swap_slippage", lambda call, one: call.slippage_bps <= one.expected.slippage_bps),
-    _on("platform_fee", lambda call, _one: call.platform_fee_bps == 0),
-    _on("positive_slippage", lambda call, _one: call.positive_slippage_bps == 0),
+    _on_call("fee_account", lambda call, _subject: call.fee_account is None),
+    _on_call(
+        "swap_max_in",
+        lambda call, subject: call.in_amount > 0 and call.max_in <= subject.expected.max_in,
+    ),
+    _on_call("swap_min_out", lambda call, subject: call.min_out >= subject.expected.min_out),
+    _on_call(
+        "swap_slippage", lambda call, subject: call.slippage_bps <= subject.expected.slippage_bps
+    ),
+    _on_call("platform_fee", lambda call, _subject: call.platform_fee_bps == 0),
+    _on_call("positive_slippage", lambda call, _subject: call.positive_slippage_bps == 0),
 )

@@ -1,4 +1,4 @@
-"""Stage 5: token accounts of the wallet, before: in others the guard would not hold."""
+"""Stage 5: rules on the wallet's token accounts; the guard cannot protect an account that fails."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ from .rule import Rule
 
 
 class OwnAccountSubject(NamedTuple):
-    """A token account of the wallet; ``held`` is None if it is none of its program."""
+    """A token account of the wallet, as the chain has it before the swap."""
 
     wallet: Address
     mint: Address
+    # None if the account is no token account of the mint's token program.
     held: TokenAccount | None
 
 
-def _on(
+def _on_held(
     id_: str, passes: Callable[[TokenAccount, OwnAccountSubject], bool]
 ) -> Rule[OwnAccountSubject]:
-    return Rule(id_, lambda one: one.held is not None and passes(one.held, one))
+    return Rule(id_, lambda subject: subject.held is not None and passes(subject.held, subject))
 
 
 OWN_ACCOUNT_RULES: Sequence[Rule[OwnAccountSubject]] = (
-    _on("own_account_kind", lambda held, one: held.mint == one.mint),
-    _on("own_account_owner", lambda held, one: held.owner == one.wallet),
-    _on("own_account_frozen", lambda held, _one: held.state == "initialized"),
-    _on("own_account_delegate", lambda held, _one: held.delegate is None),
-    _on(
+    _on_held("own_account_kind", lambda held, subject: held.mint == subject.mint),
+    _on_held("own_account_owner", lambda held, subject: held.owner == subject.wallet),
+    _on_held("own_account_frozen", lambda held, _subject: held.state == "initialized"),
+    _on_held("own_account_delegate", lambda held, _subject: held.delegate is None),
+    _on_held(
         "own_account_close_authority",
-        lambda held, one: held.close_authority in (None, one.wallet),
+        lambda held, subject: held.close_authority in (None, subject.wallet),
     ),
 )

@@ -1,4 +1,4 @@
-"""The fee of a relayer, as it has to stand in the transaction."""
+"""The transfer of a relayer's fee, as the transaction must contain it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .guard import TRANSFER_CHECKED
 
 
 class RelayFee(NamedTuple):
-    """A transfer of tokens."""
+    """The accounts and the amount of the transfer."""
 
     source: Address
     destination: Address
@@ -22,7 +22,7 @@ class RelayFee(NamedTuple):
 
 
 def relay_fee_of(expected: SwapExpectation) -> RelayFee | None:
-    """None if no fee is taken."""
+    """Returns the transfer of the relayer's fee; None if there is no fee."""
     relay = expected.relay
     if relay is None or relay.amount == 0:
         return None
@@ -38,7 +38,7 @@ def relay_fee_of(expected: SwapExpectation) -> RelayFee | None:
 
 
 def is_relay_fee(placed: Placed, expected: SwapExpectation) -> bool:
-    """Whether an instruction is the transfer of the relayer's fee, to the last base unit."""
+    """Whether an instruction transfers exactly the relayer's fee."""
     fee = relay_fee_of(expected)
     program, _, data = placed.instruction
     if fee is None or placed.before or program != fee.token_program:

@@ -1,4 +1,4 @@
-"""Rules: each is one thing that is refused before a signature, by a stable id of ``spec/``."""
+"""Rules of the firewall: each refuses a swap before the signature, by a stable id of ``spec/``."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ T = TypeVar("T")
 
 
 class RuleText(NamedTuple):
-    """What a person reads of a rule."""
+    """The texts of a rule, for people."""
 
     id: str
     stage: str
     # The end of the sentence "The swap was refused: ...".
     refuses: str
-    # What could be done to the wallet without it, as a sentence.
+    # The harm to the wallet that the rule prevents, as a sentence.
     why: str
 
 
 RULE_TEXTS: dict[str, RuleText] = {
-    one["id"]: RuleText(one["id"], one["stage"], one["refuses"], one["why"])
-    for one in table("firewall")
+    row["id"]: RuleText(row["id"], row["stage"], row["refuses"], row["why"])
+    for row in table("firewall")
 }
 
 
 class Rule(Generic[T]):
-    """A rule, and what passes it."""
+    """A rule: its texts, and the check of a subject."""
 
     __slots__ = ("passes", "text")
 
@@ -38,12 +38,12 @@ class Rule(Generic[T]):
 
     @property
     def id(self) -> str:
-        """Its stable id."""
+        """The rule's stable id."""
         return self.text.id
 
 
 def refusal(text: RuleText) -> ExactChangeError:
-    """The error of a rule. Swaps that break one are not worth repeating as they are."""
+    """Returns the error for a broken rule. An equal swap would break the rule again."""
     return failure(
         "unsafe_swap",
         f"The swap was refused: {text.refuses} (rule {text.id}). Nothing was signed; take another "
@@ -53,12 +53,12 @@ def refusal(text: RuleText) -> ExactChangeError:
 
 
 def broken_by(rules: Sequence[Rule[T]], subject: T) -> Rule[T] | None:
-    """The first rule that the subject breaks."""
+    """Returns the first rule that the subject breaks; None if it passes all rules."""
     return next((rule for rule in rules if not rule.passes(subject)), None)
 
 
 def enforce(rules: Sequence[Rule[T]], subject: T) -> None:
-    """Raises for the first rule that the subject breaks."""
+    """Raises ``unsafe_swap`` for the first rule that the subject breaks."""
     broken = broken_by(rules, subject)
     if broken is not None:
         raise refusal(broken.text)

@@ -1,4 +1,4 @@
-"""Reads what is about to be signed with none of the code that composed it."""
+"""Reads a message that is about to be signed, with none of the code that composed it."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def check_composed(
     lookup_tables: Sequence[LookupTable],
     max_priority_fee: int,
 ) -> None:
-    """Raises ``self_check_failed`` unless it is this swap, closed by the guard.
+    """Raises ``self_check_failed`` unless the message has this swap and ends in the guard.
 
-    And surrounded by nothing but what the firewall lets pass. ``instruction``: the one that is not
-    ours.
+    All other instructions must pass the firewall. ``instruction`` is the swap, which is the only
+    instruction that is not ours.
     """
     decoded = decode_message(message)
     instructions = None if decoded is None else resolve_instructions(decoded, lookup_tables)
@@ -38,33 +38,34 @@ def check_composed(
     signers = decoded.static_accounts[: decoded.header.num_required_signatures]
     if [*signers] != [*dict.fromkeys((expected.fee_payer, wallet))]:
         raise _failed("the wallet is not its only signer, after what pays its fee")
-    swaps = [at for at, one in enumerate(instructions) if is_swap(decoders, one, wallet)]
+    swaps = [at for at, found in enumerate(instructions) if is_swap(decoders, found, wallet)]
     subject = Surroundings(instructions, swaps[0] if swaps else -1, expected, max_priority_fee)
     shape = broken_by(SHAPE_RULES, ShapeSubject(decoders, instructions, wallet))
-    around = broken_by(SURROUNDINGS_RULES, subject)
-    for broken in (shape, around):
+    surroundings = broken_by(SURROUNDINGS_RULES, subject)
+    for broken in (shape, surroundings):
         if broken is not None:
             raise _failed(f"{broken.text.refuses} (rule {broken.id})")
-    fees = sum(is_relay_fee(one, expected) for one in subject.placed())
+    fees = sum(is_relay_fee(placed, expected) for placed in subject.placed())
     if fees != (relay_fee_of(expected) is not None):
         raise _failed("it does not pay the fee of the relayer once")
-    own = [wallet, *(one.account.address for one in floors.tokens)]
+    own = [wallet, *(token.account.address for token in floors.tokens)]
     if not _is_same(instructions[subject.swap_at], instruction, own):
         raise _failed("its swap is not the one that was checked")
     if not holds(guards_in(subject), floors):
         raise _failed("it does not end in the guard")
 
 
-def _is_same(found: Instruction, meant: Instruction, own: Sequence[Address]) -> bool:
-    """Program, data, accounts, and which of them may be written.
+def _is_same(found: Instruction, checked: Instruction, own: Sequence[Address]) -> bool:
+    """Whether two swaps have the same program, data, accounts and writable accounts.
 
-    What was not to be written has not been looked at. The wallet's own accounts are written by our
-    instructions too, and rights are a matter of the whole message.
+    An account that was read-only when it was checked must stay read-only. The wallet's ``own``
+    accounts count as writable: a message has one right per account, and our instructions write to
+    these accounts.
     """
-    written = {*own, *(one.address for one in meant.accounts if one.writable)}
-    wanted = [(one.address, one.address in written) for one in meant.accounts]
-    return (found.program, found.data) == (meant.program, meant.data) and [
-        (one.address, one.writable) for one in found.accounts
+    writable = {*own, *(meta.address for meta in checked.accounts if meta.writable)}
+    wanted = [(meta.address, meta.address in writable) for meta in checked.accounts]
+    return (found.program, found.data) == (checked.program, checked.data) and [
+        (meta.address, meta.writable) for meta in found.accounts
     ] == wanted
 
 

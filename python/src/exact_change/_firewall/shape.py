@@ -1,4 +1,4 @@
-"""Stage 4: the instructions together, so that the one that swaps can be told from the rest."""
+"""Stage 4: rules on all instructions together, so that the swap can be told from the rest."""
 
 from __future__ import annotations
 
@@ -16,41 +16,47 @@ _ADVANCE_NONCE = b"\4\0\0\0"
 
 
 class ShapeSubject(NamedTuple):
-    """A foreign transaction with its accounts spelled out; None if they cannot be."""
+    """A foreign transaction with resolved accounts."""
 
     decoders: Decoders
+    # None if the accounts cannot be resolved: see `resolve_instructions`.
     instructions: Sequence[Instruction] | None
     wallet: Address
 
 
 def _has_no_nonce(subject: ShapeSubject) -> bool:
     return subject.instructions is not None and not any(
-        one.program == SYSTEM_PROGRAM and one.data[:4] == _ADVANCE_NONCE
-        for one in subject.instructions
+        instruction.program == SYSTEM_PROGRAM and instruction.data[:4] == _ADVANCE_NONCE
+        for instruction in subject.instructions
     )
 
 
 def _has_one_swap(subject: ShapeSubject) -> bool:
     decoders, instructions, wallet = subject
-    return sum(is_swap(decoders, one, wallet) for one in instructions or ()) == 1
+    return sum(is_swap(decoders, instruction, wallet) for instruction in instructions or ()) == 1
 
 
 def temporary_in(
     decoders: Decoders, instructions: Sequence[Instruction], wallet: Address
 ) -> Address | None:
-    """The temporary account that a transaction makes; None if it makes none."""
-    found = (temporary_of(decoders, one, wallet) for one in instructions)
+    """Returns the temporary SOL account that a transaction makes; None if it makes none."""
+    found = (temporary_of(decoders, instruction, wallet) for instruction in instructions)
     return next((account for account in found if account is not None), None)
 
 
 def _uses_temporary_once(subject: ShapeSubject) -> bool:
-    """Nothing names the account but at most one transfer, its making, the swap, and the close."""
+    """Whether only these instructions name the temporary account, in this order.
+
+    At most one transfer, the instruction that makes the account, the swap, and the close.
+    """
     decoders, instructions, wallet = subject
     account = temporary_in(decoders, instructions or (), wallet)
     if account is None:
         return True
     users = [
-        one for one in instructions or () if any(meta.address == account for meta in one.accounts)
+        instruction
+        for instruction in instructions or ()
+        if any(meta.address == account for meta in instruction.accounts)
     ]
     if users[0].program == SYSTEM_PROGRAM:
         users = users[1:]
@@ -67,7 +73,7 @@ def _uses_temporary_once(subject: ShapeSubject) -> bool:
 
 
 SHAPE_RULES: Sequence[Rule[ShapeSubject]] = (
-    Rule("transaction_accounts", lambda one: one.instructions is not None),
+    Rule("transaction_accounts", lambda subject: subject.instructions is not None),
     Rule("durable_nonce", _has_no_nonce),
     Rule("one_swap", _has_one_swap),
     Rule("temporary_account", _uses_temporary_once),

@@ -1,4 +1,4 @@
-"""Stage 9: the accounts after a simulation on the caller's own node, whatever was said."""
+"""Stage 9: rules on the accounts after a simulation, whatever the instructions say."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from .guard import Floors, TokenFloor
 from .inner import INNER_RULES, InnerSubject
 from .rule import RULE_TEXTS, Rule, enforce, refusal
 
-# As long as a blockhash lives: what takes longer is asked anew anyway.
+# The life of a blockhash, because after that a new transaction is made anyway. A node that is slow
+# with one answer is no reason to refuse.
 _MOST_SLOTS_APART = 150
 _INSTRUCTION_ERROR = re.compile(r"InstructionError\D*(\d+)")
 
 
 class TokenAfter(NamedTuple):
-    """A token account of the wallet afterwards."""
+    """A token account of the wallet after the simulation."""
 
     floor: TokenFloor
     wallet: Address
@@ -30,31 +31,32 @@ class TokenAfter(NamedTuple):
 
     @property
     def held(self) -> TokenAccount | None:
-        """What it is, if it is one of its program."""
+        """The decoded account; None if it is no token account of its program."""
         if self.after is None or self.after.owner != self.floor.account.token_program:
             return None
         return decode_token_account(self.after)
 
 
 class SimulationSubject(NamedTuple):
-    """A simulation, and what it must leave."""
+    """A simulation, and the floors that it must leave."""
 
     error: str | None
     floors: Floors
-    # When the accounts were read from which the floors follow, and when it was simulated.
+    # Slot at which the accounts were read that the floors follow from.
     read_at: int
+    # Slot of the simulation.
     simulated_at: int
     wallet: Account | None
     tokens: Sequence[TokenAfter]
 
 
 def watched_accounts(floors: Floors) -> list[Address]:
-    """The accounts to watch, in the order that :func:`simulation_subject` reads them."""
-    return [floors.wallet, *(one.account.address for one in floors.tokens)]
+    """Returns the accounts to watch in a simulation, in the order of :func:`simulation_subject`."""
+    return [floors.wallet, *(token.account.address for token in floors.tokens)]
 
 
 def simulation_subject(simulation: Simulation, floors: Floors, read_at: int) -> SimulationSubject:
-    """What the rules of the simulation look at."""
+    """Returns the subject of the simulation rules."""
     wallet, *tokens = simulation.accounts
     return SimulationSubject(
         simulation.error,
@@ -73,24 +75,26 @@ def _is_gone(account: Account | None) -> bool:
 def _on_tokens(
     id_: str, passes: Callable[[TokenAfter, TokenAccount], bool]
 ) -> Rule[SimulationSubject]:
-    def check_one(token: TokenAfter) -> bool:
+    """Makes a rule on each token account; an account that the transaction closes must be gone."""
+
+    def check_token(token: TokenAfter) -> bool:
         if token.floor.closed:
             return _is_gone(token.after)
         held = token.held
         return held is not None and passes(token, held)
 
-    return Rule(id_, lambda one: all(map(check_one, one.tokens)))
+    return Rule(id_, lambda subject: all(map(check_token, subject.tokens)))
 
 
-def _is_on_same_state(one: SimulationSubject) -> bool:
-    return 0 <= one.simulated_at - one.read_at <= _MOST_SLOTS_APART
+def _is_on_same_state(subject: SimulationSubject) -> bool:
+    return 0 <= subject.simulated_at - subject.read_at <= _MOST_SLOTS_APART
 
 
-def _is_plain_wallet(one: SimulationSubject) -> bool:
-    wallet = one.wallet
-    # One without lamports is no account at all.
+def _is_plain_wallet(subject: SimulationSubject) -> bool:
+    wallet = subject.wallet
+    # A wallet without lamports is no account at all.
     if wallet is None:
-        return one.floors.lamports == 0
+        return subject.floors.lamports == 0
     return wallet.owner == SYSTEM_PROGRAM and not wallet.data and not wallet.executable
 
 
@@ -100,12 +104,12 @@ def _has_least(token: TokenAfter, held: TokenAccount) -> bool:
     return held.amount + uncounted_lamports(token.after, held) >= token.floor.least
 
 
-def _has_lamports(one: SimulationSubject) -> bool:
-    return (0 if one.wallet is None else one.wallet.lamports) >= one.floors.lamports
+def _has_lamports(subject: SimulationSubject) -> bool:
+    return (0 if subject.wallet is None else subject.wallet.lamports) >= subject.floors.lamports
 
 
 SIMULATION_RULES: Sequence[Rule[SimulationSubject]] = (
-    Rule("simulated_success", lambda one: one.error is None),
+    Rule("simulated_success", lambda subject: subject.error is None),
     Rule("simulated_slot", _is_on_same_state),
     Rule("simulated_wallet", _is_plain_wallet),
     _on_tokens(
@@ -122,6 +126,7 @@ SIMULATION_RULES: Sequence[Rule[SimulationSubject]] = (
     Rule("simulated_lamports", _has_lamports),
 )
 
+# The rule of the guard. The chain checks it in the simulation, and again at the landing.
 GUARD_RULE = RULE_TEXTS["guard"]
 
 
@@ -133,21 +138,22 @@ def check_simulation(
     swap_at: int | None,
     guard_from: int,
 ) -> None:
-    """Judges a simulation of the transaction that is about to be signed.
+    """Judges the simulation of a transaction that is about to be signed.
 
-    A failure of the guard is the venue's doing (``unsafe_swap``), any other is
-    ``simulation_failed``. ``swap_at``: of the instruction that is not ours; None if all are.
+    Raises ``unsafe_swap`` for a broken rule or a failed guard, because the venue caused it. Raises
+    ``simulation_failed`` for any other failure. ``swap_at`` is the position of the swap, None if
+    all instructions are ours; ``guard_from`` is the position of the first guard instruction.
     """
     if simulation.error is not None:
         raise _failure(simulation, decoders, guard_from)
     enforce(SIMULATION_RULES, simulation_subject(simulation, floors, read_at))
     if swap_at is not None:
-        own = [one.account.address for one in floors.tokens]
+        own = [token.account.address for token in floors.tokens]
         enforce(INNER_RULES, InnerSubject(simulation.inner, swap_at, floors.wallet, own))
 
 
 def is_guard_failure(simulation: Simulation, guard_from: int) -> bool:
-    """Whether it failed in the guard."""
+    """Whether the simulation failed in a guard instruction."""
     found = _INSTRUCTION_ERROR.search(simulation.error or "")
     return found is not None and int(found[1]) >= guard_from
 

@@ -1,4 +1,4 @@
-"""Stages 2 and 3: the lookup tables that a transaction names, as the caller's own node has them."""
+"""Stages 2 and 3: rules on a transaction's lookup tables, as the caller's own node has them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ TABLE_NAME_RULES: Sequence[Rule[Sequence[Address]]] = (
 
 
 class TablesSubject(NamedTuple):
-    """Tables, and what a transaction takes from them."""
+    """Lookup tables as the caller's own node has them, and the entries that a transaction uses."""
 
     tables: Sequence[ReadTable]
     lookups: Sequence[DecodedLookup]
 
 
 def _has_entries(subject: TablesSubject) -> bool:
-    lengths = {one.table.address: len(one.table.addresses) for one in subject.tables}
+    lengths = {read.table.address: len(read.table.addresses) for read in subject.tables}
     return all(
         index < lengths.get(lookup.table, 0)
         for lookup in subject.lookups
@@ -43,8 +43,14 @@ def _has_entries(subject: TablesSubject) -> bool:
 
 
 TABLE_RULES: Sequence[Rule[TablesSubject]] = (
-    Rule("lookup_table_owner", lambda one: all(it.state != "none" for it in one.tables)),
-    Rule("lookup_table_inactive", lambda one: all(it.state != "inactive" for it in one.tables)),
+    Rule(
+        "lookup_table_owner",
+        lambda subject: all(read.state != "none" for read in subject.tables),
+    ),
+    Rule(
+        "lookup_table_inactive",
+        lambda subject: all(read.state != "inactive" for read in subject.tables),
+    ),
     Rule("lookup_table_entry", _has_entries),
 )
 
@@ -52,8 +58,11 @@ TABLE_RULES: Sequence[Rule[TablesSubject]] = (
 def fetch_lookup_tables(
     cache: TableCache, reader: AccountReader, names: Sequence[Address], signal: Signal | None
 ) -> Steps[list[LookupTable]]:
-    """The tables that a service likes its swap to be compressed with. Raises ``unsafe_swap``."""
+    """Reads the lookup tables that a service suggests for its swap.
+
+    Raises ``unsafe_swap`` if they break a rule.
+    """
     enforce(TABLE_NAME_RULES, names)
     tables = yield from cache.read(reader, names, signal=signal)
     enforce(TABLE_RULES, TablesSubject(tables, ()))
-    return [one.table for one in tables]
+    return [read.table for read in tables]

@@ -1,4 +1,4 @@
-"""What was found about a foreign transaction, in words and numbers."""
+"""Puts the findings about a foreign transaction into words and numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TokenAmount(NamedTuple):
 
 
 class SwapFees(NamedTuple):
-    """In lamports, as decimal text; the priority fee at most, rent for accounts that stay."""
+    """Lamports as decimal text: the priority fee at most, and the rent for accounts that stay."""
 
     network: str
     priority: str
@@ -37,20 +37,22 @@ class CalledProgram(NamedTuple):
 
 
 class RuleOutcome(NamedTuple):
-    """What became of one rule."""
+    """A rule and the result of its check."""
 
     id: str
     stage: str
     refuses: str
     why: str
-    # `unchecked` if an earlier one was broken; the guard also if there is none.
+    # `unchecked` if an earlier rule was broken. `guard` also if the transaction has no guard.
     outcome: Literal["passed", "broken", "unchecked"]
 
 
 class Recomposed(NamedTuple):
-    """A swap that was composed anew, unsigned: base64."""
+    """An unsigned transaction with the same swap, composed anew."""
 
+    # Base64 of the unsigned v0 transaction.
     transaction: str
+    # Decimal text.
     last_valid_block_height: str
 
 
@@ -60,30 +62,32 @@ class SwapVerdict(NamedTuple):
     Plain data, safe to show: no text in it comes from the transaction.
     """
 
-    # Every rule passed.
+    # Whether every rule passed.
     accepted: bool
-    # The rule that it broke; None if it was accepted.
+    # The rule that the transaction broke; None if it was accepted.
     broken: RuleText | None
-    # A few sentences for a person.
+    # The verdict in a few sentences for a person.
     summary: str
-    # At most; None if the transaction was refused before that was known, as are the next two.
+    # The most that leaves the wallet. Like `arrives` and `fees`, None if the transaction was
+    # refused before the amount was known.
     leaves: TokenAmount | None
-    # At least.
+    # The least that arrives.
     arrives: TokenAmount | None
     fees: SwapFees | None
-    # Every program that it calls, with its name.
+    # Every program that the transaction calls, with its name if it is known.
     programs: Sequence[CalledProgram]
-    # It ends in instructions that hold it to this when it lands, whatever the venue does by then.
-    # Without them the bounds are those of a simulation: sign `recomposed` instead.
+    # Whether the transaction ends in instructions that enforce these amounts when it lands,
+    # whatever the venue does by then. If not, only a simulation shows them: sign `recomposed`.
     guarded: bool
-    # All rules, in the order in which they are checked.
+    # All rules, in the order in which they are checked. If the guard stops the simulation, the
+    # stages `simulation` and `inner` stay `unchecked`.
     rules: Sequence[RuleOutcome]
-    # The same swap, taken out, composed anew and closed by the guard, unsigned; None if the swap
-    # itself was refused, or it is guarded already.
+    # An unsigned transaction with the same swap, composed anew and closed by the guard. None if the
+    # original is guarded, or if its swap was refused or cannot be composed.
     recomposed: Recomposed | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-safe."""
+        """Returns the verdict as JSON-safe data."""
         plain: dict[str, Any] = _plain(self)
         return plain
 
@@ -91,31 +95,36 @@ class SwapVerdict(NamedTuple):
 def _plain(value: Any) -> Any:
     if hasattr(value, "_asdict"):
         fields: Mapping[str, Any] = value._asdict()
-        return {name: _plain(one) for name, one in fields.items()}
+        return {name: _plain(field) for name, field in fields.items()}
     return [*map(_plain, cast("Sequence[Any]", value))] if isinstance(value, list) else value
 
 
-def verdict_of(found: Inspection, network: str, decoders: Decoders) -> SwapVerdict:
-    """Puts into words and numbers what was found."""
-    broken, expected, call, costs = found.broken, found.expected, found.call, found.costs
+def verdict_of(findings: Inspection, network: str, decoders: Decoders) -> SwapVerdict:
+    """Puts the findings into words and numbers."""
+    broken, expected, call, costs = (
+        findings.broken,
+        findings.expected,
+        findings.call,
+        findings.costs,
+    )
     leaves = arrives = fees = None
     if expected is not None and call is not None:
         leaves = TokenAmount(expected.input_mint, str(call.max_in))
         arrives = TokenAmount(expected.output_mint, str(call.min_out))
     if costs is not None:
         fees = SwapFees(str(costs.network_fee), str(costs.priority_fee), str(costs.rent))
-    called = dict.fromkeys(one.program for one in found.instructions)
+    called = dict.fromkeys(instruction.program for instruction in findings.instructions)
     return SwapVerdict(
         broken is None,
         broken,
-        _accepted(found, network) if broken is None else _refused(broken),
+        _accepted(findings, network) if broken is None else _refused(broken),
         leaves,
         arrives,
         fees,
         [CalledProgram(address, program_name(decoders, address)) for address in called],
-        found.guarded,
+        findings.guarded,
         [
-            RuleOutcome(*text, found.outcomes.get(text.id, "unchecked"))
+            RuleOutcome(*text, findings.outcomes.get(text.id, "unchecked"))
             for text in RULE_TEXTS.values()
         ],
     )
@@ -125,17 +134,17 @@ def _refused(broken: RuleText) -> str:
     return f"Do not sign it: {broken.refuses} (rule {broken.id}). {broken.why}"
 
 
-def _accepted(found: Inspection, network: str) -> str:
-    expected, call, costs = found.expected, found.call, found.costs
+def _accepted(findings: Inspection, network: str) -> str:
+    expected, call, costs = findings.expected, findings.call, findings.costs
     if expected is None or call is None or costs is None:
         raise TypeError("An accepted swap is known.")
-    source, output = (one.account for one in costs.floors.tokens)
+    source, output = (token.account for token in costs.floors.tokens)
     takes = _text(expected.input_mint, call.max_in, source.decimals, network)
     brings = _text(expected.output_mint, call.min_out, output.decimals, network)
     rent = f" and {costs.rent} lamports of rent for accounts of its own" if costs.rent else ""
     holds = (
         "It ends in a guard that holds it to that when it lands."
-        if found.guarded
+        if findings.guarded
         else "That is what it does in a simulation; nothing in it holds it to that when it lands."
     )
     return (
@@ -145,6 +154,9 @@ def _accepted(found: Inspection, network: str) -> str:
 
 
 def _text(mint: Address, amount: int, decimals: int, network: str) -> str:
-    """With the symbol of a pinned token: any other mint can call itself what it likes."""
+    """Returns an amount with the symbol of a pinned token, else with the mint.
+
+    Other mints can claim any symbol.
+    """
     pinned = pinned_mint(network, mint)
     return f"{format_ui_amount(amount, decimals)} {mint if pinned is None else pinned.symbol}"

@@ -1,1 +1,1 @@
-"""HTTP: our own requests, and those of callers that are paid on the way."""
+"""HTTP: the library's own requests, and the callers' requests that are paid on the way."""

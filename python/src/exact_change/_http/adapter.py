@@ -1,4 +1,4 @@
-"""An adapter of ``requests`` that pays."""
+"""An adapter of ``requests`` that pays for requests."""
 
 from __future__ import annotations
 
@@ -31,43 +31,43 @@ from .requests_bodies import keep_body
 from .requests_replies import RequestsReply, unfollowed
 
 _FIRST_WAIT_MS = 250
-# Of `send`, in requests' order: some adapters do not name them.
+# The options of `send`, in their order: some adapters pass them without names.
 _OPTIONS = ("stream", "timeout", "verify", "cert", "proxies")
-# Requests copies these along with what it is redirected to.
+# A key of the hooks, because requests copies the hooks to the redirected request.
 _HOP = "exact_change.hop"
-# Reads what a seller redirects to as sessions do: read otherwise, a call would seem to be another.
+# Reads a redirect as sessions do: else the redirected call would seem to be a new call.
 _SESSION = SessionRedirectMixin()
 
 
 class OwnAdapter(HTTPAdapter):
-    """One of ours: whatever patches all of requests later sees nothing of it."""
+    """An adapter of the library, which a later patch of requests does not see."""
 
     send = HTTPAdapter.send
 
 
-def _once(adapter: HTTPAdapter) -> HTTPAdapter:
-    """An adapter that sends by the same connections, and never again what was lost.
+def _without_retries(adapter: HTTPAdapter) -> HTTPAdapter:
+    """Returns an adapter with the same connections and no retries.
 
-    Its own retries would show a seller a payment twice, and hide the answer to the first.
+    A retry would show a seller the payment twice, and hide the answer to the first request.
     """
-    once = object.__new__(type(adapter))
-    once.__dict__.update(adapter.__dict__)
-    once.max_retries = Retry(0, read=False)
-    return once
+    copy = object.__new__(type(adapter))
+    copy.__dict__.update(adapter.__dict__)
+    copy.max_retries = Retry(0, read=False)
+    return copy
 
 
 class _Hop(NamedTuple):
     url: str
     method: str
     following: str
-    # As sellers wrote it.
+    # The fragment as the seller wrote it.
     fragment: str
 
 
 class PayingAdapter(BaseAdapter):
     """Pays a 402 on the way, and returns the answer to the paid request.
 
-    Anything else comes back as from requests' own adapter.
+    Any other answer comes back as from requests' own adapter.
     """
 
     def __init__(
@@ -76,26 +76,26 @@ class PayingAdapter(BaseAdapter):
         below: HTTPAdapter,
         send: Callable[..., requests.Response] = OwnAdapter.send,
     ) -> None:
-        """``send``: the method of the adapter below that sends, as it is now."""
+        """Makes an adapter. ``send`` is the method of ``below`` that sends, as it is now."""
         super().__init__()
         self._payer = payer
         self._below = below
         self._send_by = send
 
     def send(
-        self, request: requests.PreparedRequest, *given: Any, **options: Any
+        self, request: requests.PreparedRequest, *unnamed: Any, **options: Any
     ) -> requests.Response:
-        """Sends a request, and pays for it if that is asked for."""
-        options.update(zip(_OPTIONS, given))
+        """Sends a request, and pays for it if the seller answers 402."""
+        options.update(zip(_OPTIONS, unnamed))
         if any(name in request.headers for name in PAYMENT_HEADERS):
             return unfollowed(self._send_by(self._below, request, **options))
         hop, kept = _hop_of(request), keep_body(request)
         signal = Signal()
         timeout_ms = self._payer.config.timeouts.payment
-        send = functools.partial(self._send_by, _once(self._below))
+        send = functools.partial(self._send_by, _without_retries(self._below))
         held = _RequestsCall(request, options, send, kept, hop, signal, timeout_ms)
-        asked = CallOptions(held.headers.get("idempotency-key") or None)
-        answer = run_ahead(self._payer, held, asked)
+        call_options = CallOptions(held.headers.get("idempotency-key") or None)
+        answer = run_ahead(self._payer, held, call_options)
         if answer is None:
             unpaid = self._send(request, options)
             if unpaid.status_code != 402:
@@ -103,9 +103,9 @@ class PayingAdapter(BaseAdapter):
                 return unpaid
             reply = RequestsReply(unpaid, held.asked_at, held.sent_as)
             engine = self._payer.thread_engine()
-            answer = threads.run(engine.answer(held, reply, asked), signal, close_late)
+            answer = threads.run(engine.answer(held, reply, call_options), signal, close_late)
         response: requests.Response = answer.native
-        # What was paid with is in no answer.
+        # The caller's request, not the paid request: no answer shows the payment header.
         response.request = request
         return response
 
@@ -117,23 +117,25 @@ class PayingAdapter(BaseAdapter):
     def _send(
         self, request: requests.PreparedRequest, options: Mapping[str, Any]
     ) -> requests.Response:
-        """A GET or HEAD is sent again after a 503 or a lost connection."""
+        """Sends a request; sends a GET or HEAD again after a 503 or a lost connection."""
         config = self._payer.config
         retries = config.retries if request.method in ("GET", "HEAD") else 0
         for tries in range(retries + 1):
-            asked, is_last = None, tries == retries
+            asked_ms, is_last = None, tries == retries
             try:
                 response = self._send_by(self._below, request, **options)
             except requests.ConnectionError:
                 if is_last:
                     raise
             else:
-                asked = asked_wait(response.headers.get, config.runtime.now())
-                if response.status_code != 503 or is_last or (asked or 0) > MAX_WAIT_MS:
+                asked_ms = asked_wait(response.headers.get, config.runtime.now())
+                if response.status_code != 503 or is_last or (asked_ms or 0) > MAX_WAIT_MS:
                     return response
                 response.close()
-            usual = min(_FIRST_WAIT_MS * 2**tries, MAX_WAIT_MS)
-            time.sleep(with_jitter(usual if asked is None else asked, config.runtime) / 1000)
+            usual_ms = min(_FIRST_WAIT_MS * 2**tries, MAX_WAIT_MS)
+            time.sleep(
+                with_jitter(usual_ms if asked_ms is None else asked_ms, config.runtime) / 1000
+            )
         raise TypeError("The last try returns or raises.")
 
 
@@ -178,8 +180,8 @@ class _RequestsCall:
             request.headers["content-length"] = str(len(body))
         if url != self.asked_at:
             request.url = url
-            here, there = parse_address(self.asked_at), parse_address(url)
-            if here is None or there is None or here.origin != there.origin:
+            original, target = parse_address(self.asked_at), parse_address(url)
+            if original is None or target is None or original.origin != target.origin:
                 for name in CREDENTIALS:
                     request.headers.pop(name, None)
         request.headers[header.name] = header.value
@@ -193,13 +195,13 @@ class _RequestsCall:
 
 
 def _texts(headers: Mapping[str, str | bytes]) -> Iterator[tuple[str, str]]:
-    """Headers as requests sends them: a caller may give a value as bytes."""
+    """Yields headers as requests sends them: a caller may give a value as bytes."""
     for name, value in headers.items():
         yield name, value.decode("latin-1") if isinstance(value, bytes) else value
 
 
 def _hop_of(request: requests.PreparedRequest) -> _Hop | None:
-    """The redirect that a request follows; None if its caller made it."""
+    """Returns the redirect that a request follows; None if the caller made the request."""
     hooks: Any = request.hooks
     hop: _Hop | None = hooks.pop(_HOP, None)
     return hop if hop is not None and bare(request.url) == hop.following else None
@@ -208,12 +210,12 @@ def _hop_of(request: requests.PreparedRequest) -> _Hop | None:
 def _note_hop(
     request: requests.PreparedRequest, response: requests.Response, hop: _Hop | None
 ) -> None:
-    """Takes down where a request is redirected to."""
+    """Notes the address to which an answer redirects the request."""
     location = _SESSION.get_redirect_target(response)
     if location is None:
         return
     sent = str(request.url)
-    # As that of a call that is not redirected is spelt: it may repeat one.
+    # Spell the URL as for a call without a redirect: such a call may repeat this call.
     url, method = (bare(sent), str(request.method)) if hop is None else hop[:2]
     fragment = urlparse(sent).fragment if hop is None else hop.fragment
     following, fragment = _redirect_of(sent, location, fragment)
@@ -222,7 +224,10 @@ def _note_hop(
 
 
 def _redirect_of(url: str, location: str, fragment: str) -> tuple[str, str]:
-    """Where a session goes, and with which fragment: from that it quotes the rest, too."""
+    """Returns the address and fragment that a session follows.
+
+    A bad escape in the fragment changes how the session quotes the whole address.
+    """
     if location.startswith("//"):
         location = f"{urlparse(url).scheme}:{location}"
     to = urlparse(location)

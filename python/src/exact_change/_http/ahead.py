@@ -1,4 +1,4 @@
-"""Calls that may be paid with their first request."""
+"""Calls that may carry a payment in their first request."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from .._payments.call import Call, CallOptions, Reply
 
 
 def run_ahead(payer: Payer, call: Call, options: CallOptions) -> Reply | None:
-    """The answer to a call that was paid ahead; None if it has to be sent unpaid first."""
+    """Returns the answer to a call that was paid ahead; None if it must be sent unpaid first."""
     engine = payer.made_thread_engine
     steps = None if engine is None else engine.ahead(call, options, threads)
     return None if steps is None else threads.run(steps, call.signal, close_late)
 
 
 async def run_ahead_on_loop(payer: Payer, call: Call, options: CallOptions) -> Reply | None:
-    """The same on an event loop."""
+    """Does the work of :func:`run_ahead` on an event loop."""
     engine, host = payer.made_loop_engine, loop_host()
     steps = None if engine is None else engine.ahead(call, options, host)
     return None if steps is None else await host.run(steps, call.signal, aclose_late)
 
 
 def close_late(late: Reply | None) -> None:
-    """What reaches no caller is lost, and is not bought again."""
+    """Closes an answer that reaches no caller: it is lost, and is not bought again."""
     if late is not None:
         late.native.close()
 
 
 def aclose_late(late: Reply | None) -> Steps[Any]:
-    """The same on an event loop."""
+    """Does the work of :func:`close_late` on an event loop."""
     if late is not None:
         yield from await_(late.native.aclose)

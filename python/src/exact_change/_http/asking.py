@@ -1,4 +1,4 @@
-"""Asks a peer whose answers are small: what passes is tried again, and each try has a deadline."""
+"""Requests to a peer with small answers: retries temporary failures; each try has a deadline."""
 
 from __future__ import annotations
 
@@ -17,42 +17,42 @@ from .own import Answer, HttpPort, LostError, Request, TooLongError
 
 
 class Limiter(Protocol):
-    """What slows requests down before they leave, and learns from the answers."""
+    """Slows requests down before they leave, and learns from the answers."""
 
     def take(self, signal: Signal | None) -> Steps[None]:
         """Waits until the next request may leave."""
         ...
 
     def observe(self, status: int, headers: Headers) -> None:
-        """Takes an answer down."""
+        """Learns from the status and headers of an answer."""
 
 
 class Peer(Protocol):
-    """What the failures of a peer become, in words that say what to do about them."""
+    """Makes the errors for failures of a peer. Their messages say what to do."""
 
     def failing(self, answer: Answer, attempts: int, retry_after_ms: int) -> Exception:
-        """An answer to the last try: 429, 421 or 5xx."""
+        """Returns the error when the answer to the last try is a 429, 421 or 5xx."""
         ...
 
     def lost(self, cause: Exception, attempts: int) -> Exception:
-        """No answer, in all tries."""
+        """Returns the error when no try got an answer."""
         ...
 
     def late(self, timeout_ms: float, attempts: int) -> Exception:
-        """No answer in time."""
+        """Returns the error when no answer came in time."""
         ...
 
     def too_long(self, limit_bytes: int) -> Exception:
-        """An answer longer than any honest one."""
+        """Returns the error when an answer is longer than any honest answer."""
         ...
 
     def is_lasting(self, answer: Answer) -> bool:
-        """Whether such an answer says itself that another try changes nothing."""
+        """Whether a 429, 421 or 5xx itself says that another try changes nothing."""
         ...
 
 
 class NoLimit:
-    """Lets everything leave at once."""
+    """Lets all requests leave at once."""
 
     def take(self, signal: Signal | None) -> Steps[None]:
         return done(None)
@@ -70,7 +70,7 @@ class PeerHttp(NamedTuple):
 
     http: HttpPort
     peer: Peer
-    # Deadline of one attempt, body included.
+    # Milliseconds for one try, body included.
     timeout_ms: float
     runtime: Runtime
     limiter: Limiter = NoLimit()
@@ -86,7 +86,7 @@ class PeerHttp(NamedTuple):
         body: bytes = b"",
         signal: Signal | None = None,
     ) -> Steps[Answer]:
-        """An answer that is no 429, 421 or 5xx. Raises what the peer's failures become."""
+        """Returns an answer that is no 429, 421 or 5xx. Raises the errors that the peer makes."""
         check(signal)
         request = Request(method, url, headers, body, self.timeout_ms, self.max_body)
         attempt = 0
@@ -115,20 +115,21 @@ class PeerHttp(NamedTuple):
     def _once(self, request: Request, signal: Signal | None) -> Steps[Answer]:
         yield from self.limiter.take(signal)
         answer = yield from bounded(
-            self.timeout_ms, _Late, [signal], lambda own: self.http.send(request, own)
+            self.timeout_ms, _Late, [signal], lambda child: self.http.send(request, child)
         )
         if 300 <= answer.status < 400:
-            # It would carry what the request holds, a key above all, to another host.
+            # The redirected request would carry the request's headers, for example a key, to
+            # another host.
             raise LostError("A redirect is not followed.")
         self.limiter.observe(answer.status, answer.headers)
         return answer
 
     def _wait(self, answer: Answer | None, attempt: int) -> float:
-        asked = None
+        asked_ms = None
         if answer is not None:
-            asked = asked_wait(answer.headers.get, self.runtime.now())
-        first = 1_000 if answer is not None and answer.status == 429 else 250
-        ms = first * 2 ** (attempt - 1) if asked is None else asked
+            asked_ms = asked_wait(answer.headers.get, self.runtime.now())
+        first_ms = 1_000 if answer is not None and answer.status == 429 else 250
+        ms = first_ms * 2 ** (attempt - 1) if asked_ms is None else asked_ms
         return with_jitter(min(ms, MAX_WAIT_MS), self.runtime)
 
 
@@ -141,7 +142,7 @@ def _no_constant(_name: str) -> Any:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """What JSON says; raises ``ValueError`` for anything else, ``NaN`` too."""
+    """Returns the value of a JSON text; raises ``ValueError`` for other text, ``NaN`` too."""
     try:
         return json.loads(text, parse_constant=_no_constant)
     except RecursionError:

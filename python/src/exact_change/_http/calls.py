@@ -1,4 +1,4 @@
-"""Calls of the caller's by httpx, held so that they can be paid for."""
+"""The caller's requests of httpx, kept so that they can be sent again with a payment."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from .replies import LoopReply, ThreadReply
 
 # The largest request body that is kept to be sent again.
 _BODY_LIMIT_BYTES = 1024 * 1024
-# What a client itself drops when a redirect leaves the origin.
+# Headers that a client itself drops when a redirect leaves the origin.
 CREDENTIALS = ("authorization", "cookie", "host", "proxy-authorization")
 _FRAMING = ("content-length", "transfer-encoding")
-# How a call's options come along with a request.
+# The request extension that holds the options of a call.
 OPTIONS = "exact_change"
 _HOP = "exact_change.hop"
 
@@ -39,11 +39,11 @@ class KeptBody:
         self._is_whole = False
 
     def begin(self) -> None:
-        """It is sent from its beginning."""
+        """Forgets the kept parts: the body is sent from its beginning."""
         self._parts, self._size, self._is_whole = [], 0, False
 
     def add(self, part: bytes) -> None:
-        """Keeps a part."""
+        """Keeps the next part, unless the body is larger than the limit."""
         self._size += len(part)
         if self._size > _BODY_LIMIT_BYTES:
             self._parts = None
@@ -51,16 +51,16 @@ class KeptBody:
             self._parts.append(part)
 
     def end(self) -> None:
-        """That was all of it."""
+        """Notes that the body has no more parts."""
         self._is_whole = True
 
     @property
     def is_known(self) -> bool:
-        """Whether all of it is kept."""
+        """Whether the whole body is kept."""
         return self._parts is not None and self._is_whole
 
     def whole(self) -> bytes:
-        """Raises ``body_not_replayable``."""
+        """Returns the whole body, or raises ``body_not_replayable``."""
         if self._parts is not None and self._is_whole:
             return b"".join(self._parts)
         raise failure(
@@ -104,7 +104,7 @@ class _AsyncKeptStream(httpx.AsyncByteStream):
 
 
 def keep_body(request: httpx.Request) -> KeptBody:
-    """Keeps a request's body; of one that can be read once alone, as it is sent."""
+    """Keeps a request's body. Keeps a body that can be read only once while it is sent."""
     kept = KeptBody()
     stream = request.stream
     if isinstance(stream, httpx.ByteStream):
@@ -118,7 +118,7 @@ def keep_body(request: httpx.Request) -> KeptBody:
 
 
 class _BothKept(_KeptStream, httpx.AsyncByteStream):
-    """Some streams of httpx are for both kinds of clients."""
+    """A kept stream for both kinds of clients, because some streams of httpx serve both."""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         stream: Any = self._stream
@@ -135,7 +135,7 @@ class _BothKept(_KeptStream, httpx.AsyncByteStream):
 
 
 class Hop(NamedTuple):
-    """Where a call began that was redirected, and where it was led last."""
+    """The first address and method of a redirected call, and the address of its last redirect."""
 
     url: str
     method: str
@@ -143,30 +143,29 @@ class Hop(NamedTuple):
 
 
 def hop_of(request: httpx.Request) -> Hop | None:
-    """The redirect that a request follows; None if its caller made it.
+    """Returns the redirect that a request follows; None if the caller made the request.
 
-    httpx hands the extensions of a request on to what it is redirected to, and a caller may use
-    them for several.
+    Compares the address too, because a caller may use the same extensions for several requests.
     """
     hop: Hop | None = request.extensions.pop(_HOP, None)
     return hop if hop is not None and bare(request.url) == hop.following else None
 
 
 def note_hop(request: httpx.Request, response: httpx.Response, hop: Hop | None) -> None:
-    """Takes down where a request is redirected to."""
+    """Notes the address to which an answer redirects the request."""
     if not response.has_redirect_location:
         return
     try:
         following = _redirect_of(request.url, response.headers["location"])
     except httpx.InvalidURL:
         return
-    # As that of a call that is not redirected is spelt: it may repeat one.
+    # Spell the URL as for a call without a redirect: such a call may repeat this call.
     url, method = (bare(request.url), request.method) if hop is None else hop[:2]
     request.extensions[_HOP] = Hop(url, method, bare(following))
 
 
 def _redirect_of(url: httpx.URL, location: str) -> httpx.URL:
-    """As httpx reads it: read otherwise, a call that a seller leads on would seem to be another."""
+    """Returns a redirect's address as httpx reads it: else its call would seem to be a new call."""
     to = httpx.URL(location)
     if to.scheme and not to.host:
         to = to.copy_with(host=url.host)
@@ -174,45 +173,45 @@ def _redirect_of(url: httpx.URL, location: str) -> httpx.URL:
 
 
 def bare(url: object) -> str:
-    """An address as it is sent: without its fragment."""
+    """Returns an address as it is sent: without its fragment."""
     text = str(url).partition("#")[0]
     address = parse_address(text)
     return text if address is None else address.href
 
 
 def is_own(request: httpx.Request) -> bool:
-    """Whether a request is of the library itself."""
+    """Returns whether the library itself made a request."""
     return OWN in request.extensions
 
 
 def pays_itself(request: httpx.Request) -> bool:
-    """Whether a request has a payment of its caller's. Where it is redirected to is not paid."""
+    """Returns whether a request has a payment of its caller. Its redirects are not paid."""
     return any(name in request.headers for name in PAYMENT_HEADERS)
 
 
 def call_options(
     extensions: Mapping[str, Any] | None, idempotency_key: str | None, repeatable: bool
 ) -> dict[str, Any]:
-    """The extensions of a request with its call's options."""
-    own = {"idempotency_key": idempotency_key, "repeatable": repeatable}
-    return {**(extensions or {}), OPTIONS: own}
+    """Returns the extensions of a request together with the options of its call."""
+    options = {"idempotency_key": idempotency_key, "repeatable": repeatable}
+    return {**(extensions or {}), OPTIONS: options}
 
 
-def options_of(headers: Mapping[str, str], given: object) -> CallOptions:
-    """What a caller says of a call besides the request itself."""
-    own = mapping_of(given) or {}
-    # An empty key would be one key for every call.
-    key = own.get("idempotency_key") or headers.get("idempotency-key") or None
-    return CallOptions(None if key is None else str(key), own.get("repeatable") is True)
+def options_of(headers: Mapping[str, str], extension: object) -> CallOptions:
+    """Returns the options that the caller gives for a call, in its extension or its headers."""
+    options = mapping_of(extension) or {}
+    # An empty key counts as none: it would be the same key for every call.
+    key = options.get("idempotency_key") or headers.get("idempotency-key") or None
+    return CallOptions(None if key is None else str(key), options.get("repeatable") is True)
 
 
 def is_planned(request: httpx.Request) -> bool:
-    """Whether a request is to be sent unpaid, whatever the answer."""
+    """Returns whether a request must be sent unpaid, whatever the answer."""
     return (mapping_of(request.extensions.get(OPTIONS)) or {}).get("unpaid") is True
 
 
 class HttpxCall:
-    """A request that was answered with 402."""
+    """A request of httpx that can be sent again with a payment."""
 
     def __init__(
         self,
@@ -226,7 +225,7 @@ class HttpxCall:
         is_async: bool,
     ) -> None:
         self._request = request
-        # Some transports are both.
+        # Some transports are of both kinds.
         self._transport: Any = transport
         self._is_async = is_async
         self._kept = kept
@@ -241,15 +240,15 @@ class HttpxCall:
 
     @property
     def is_replayable(self) -> bool:
-        """Whether its body is known already, and may be sent again."""
+        """Whether the whole body is known already and can be sent again."""
         return self._kept.is_known
 
     def body(self) -> bytes:
-        """Raises ``body_not_replayable``."""
+        """Returns the whole body, or raises ``body_not_replayable``."""
         return self._kept.whole()
 
     def send_paid(self, url: str, header: PaymentHeader, signal: Signal) -> Steps[Reply]:
-        """Sends it with a payment header, without following redirects."""
+        """Sends the request with a payment header, and follows no redirect."""
         request, transport = self._paid(url, header), self._transport
         answer: httpx.Response
         if self._is_async:
@@ -268,8 +267,8 @@ class HttpxCall:
         if url != self.asked_at:
             to = url
             dropped.add("host")
-            here, there = parse_address(self.asked_at), parse_address(url)
-            if here is None or there is None or here.origin != there.origin:
+            original, target = parse_address(self.asked_at), parse_address(url)
+            if original is None or target is None or original.origin != target.origin:
                 dropped.update(CREDENTIALS)
         headers = [
             (name, value)
@@ -285,16 +284,16 @@ class HttpxCall:
 
 
 class _Unfollowed(httpx.Response):
-    """An answer to a paid request: a redirect that it asks for is its caller's to follow."""
+    """An answer to a paid request, with a redirect that only the caller may follow."""
 
     @property
     def has_redirect_location(self) -> bool:
-        """No: the client would follow it."""
+        """Always false, so that the client does not follow the redirect."""
         return False
 
 
 def unfollowed(response: httpx.Response) -> httpx.Response:
-    """A response whose redirect no client follows."""
+    """Changes a response so that no client follows its redirect."""
     if response.has_redirect_location:
         response.__class__ = _Unfollowed
     return response

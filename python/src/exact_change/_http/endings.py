@@ -1,4 +1,4 @@
-"""How the body of an answer ended, told once."""
+"""Reports, once, how the body of an answer ended."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .._payments.call import BodyEnd
 
 
 class Ending:
-    """Which end came first."""
+    """Reports the first end of a body, and ignores later ends."""
 
     def __init__(self, end: BodyEnd, host: Host) -> None:
         self._end = end
@@ -26,48 +26,48 @@ class Ending:
         self._unwatch: Callable[[], object] | None = None
 
     def begin(self) -> None:
-        """Something of it is asked for."""
+        """Notes that a read of the body began."""
         self._is_begun = True
 
     def read(self) -> None:
-        """It was read to its end."""
+        """Reports that the body was read to its end."""
         reader = Signal()
         threads.run(self._tell(lambda: self._end.read(reader)), reader)
 
     def lost(self) -> None:
-        """It failed, or was left, before its end."""
+        """Reports that the body failed, or its reader left, before its end."""
         threads.run(self._tell(self._end.lost))
 
     async def aread(self) -> None:
-        """See :meth:`read`."""
+        """Does the work of :meth:`read` on an event loop."""
         reader = Signal()
         await loop_host().run(self._tell(lambda: self._end.read(reader)), reader)
 
     async def alost(self) -> None:
-        """See :meth:`lost`."""
+        """Does the work of :meth:`lost` on an event loop."""
         await loop_host().run(self._tell(self._end.lost))
 
     def _tell(self, end: Callable[[], Steps[None]]) -> Steps[None]:
         if self._is_told:
             return done(None)
         self._is_told = True
-        # Threads are woken for what is forgotten: not for what has ended.
+        # Once the end is told, the finalizer must not wake a thread.
         if self._unwatch is not None:
             self._unwatch()
         return end()
 
     @property
     def is_told(self) -> bool:
-        """Whether it has ended."""
+        """Whether an end was reported."""
         return self._is_told
 
     def watch(self, reader: object) -> None:
-        """Counts as read if its reader is forgotten and never began, else as lost.
+        """Reports an end if the reader is collected: read if it never began, else lost.
 
-        ``reader``: nothing here may refer to it.
+        ``reader``: this object must hold no reference to it.
         """
         workers.watch_graves()
-        # Wherever it is collected: no lock may be taken there.
+        # A finalizer may run in any code, so it may take no lock.
         grave = weakref.finalize(reader, workers.bury, self._forgotten)
         grave.atexit = False
         self._unwatch = grave.detach
@@ -79,7 +79,7 @@ class Ending:
 
 
 class WatchedStream(httpx.SyncByteStream):
-    """A stream of httpx whose end is told. Its readers wait for that."""
+    """A stream of httpx that reports its end. Its reader waits for the report."""
 
     def __init__(self, stream: httpx.SyncByteStream, ending: Ending) -> None:
         self._stream = stream
@@ -96,7 +96,7 @@ class WatchedStream(httpx.SyncByteStream):
         self._ending.read()
 
     def close(self) -> None:
-        """Ends it."""
+        """Closes the stream, and reports it as lost unless its end was reported."""
         try:
             self._stream.close()
         finally:
@@ -105,7 +105,7 @@ class WatchedStream(httpx.SyncByteStream):
 
 
 class AsyncWatchedStream(httpx.AsyncByteStream):
-    """The same on an event loop."""
+    """A :class:`WatchedStream` on an event loop."""
 
     def __init__(self, stream: httpx.AsyncByteStream, ending: Ending) -> None:
         self._stream = stream
@@ -123,7 +123,7 @@ class AsyncWatchedStream(httpx.AsyncByteStream):
         await self._ending.aread()
 
     async def aclose(self) -> None:
-        """Ends it."""
+        """Closes the stream, and reports it as lost unless its end was reported."""
         try:
             await self._stream.aclose()
         finally:

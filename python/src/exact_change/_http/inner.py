@@ -1,4 +1,4 @@
-"""What sends requests on their way, below what pays."""
+"""The transports that send requests, below the transports that pay."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import ssl
 
 T = TypeVar("T")
-# Servers of Node close a connection that rests for 5 s: a request on its way meanwhile is lost, and
-# if it was paid, its payment is uncertain.
+# Servers of Node close a connection after 5 s without a request. A request that is on its way at
+# that moment is lost, and if it was paid, its payment is uncertain.
 _KEEP_SECONDS = 4
 _LIMITS = httpx.Limits(
     max_connections=1_000, max_keepalive_connections=100, keepalive_expiry=_KEEP_SECONDS
@@ -22,13 +22,13 @@ _LIMITS = httpx.Limits(
 
 
 class OwnTransport(httpx.HTTPTransport):
-    """One of ours: whatever patches all of httpx later, as tracers do, sees nothing of it."""
+    """A transport of the library, which a later patch of httpx, as tracers make, does not see."""
 
     handle_request = httpx.HTTPTransport.handle_request
 
 
 class AsyncOwnTransport(httpx.AsyncHTTPTransport):
-    """The same on an event loop."""
+    """An :class:`OwnTransport` of asyncio."""
 
     handle_async_request = httpx.AsyncHTTPTransport.handle_async_request
 
@@ -41,7 +41,7 @@ class _Routes(Generic[T]):
         self.by_proxy: dict[str | None, T] = {}
 
     def of(self, url: httpx.URL) -> T:
-        """The transport for an address."""
+        """Returns the transport for an address."""
         proxies = urllib.request.getproxies()
         proxy = proxies.get(url.scheme) or proxies.get("all")
         if proxy is not None and urllib.request.proxy_bypass(url.host):
@@ -53,7 +53,7 @@ class _Routes(Generic[T]):
 
 
 class RoutedTransport(httpx.BaseTransport):
-    """Goes by the proxies and certificates of the environment."""
+    """Sends by the proxies that the environment names for each address."""
 
     def __init__(self, **options: Any) -> None:
         self._routes = _Routes(lambda proxy: OwnTransport(proxy=proxy, **options))
@@ -67,7 +67,7 @@ class RoutedTransport(httpx.BaseTransport):
 
 
 class AsyncRoutedTransport(httpx.AsyncBaseTransport):
-    """The same on an event loop."""
+    """A :class:`RoutedTransport` of asyncio."""
 
     def __init__(self, **options: Any) -> None:
         self._routes = _Routes(lambda proxy: AsyncOwnTransport(proxy=proxy, **options))
@@ -81,29 +81,32 @@ class AsyncRoutedTransport(httpx.AsyncBaseTransport):
 
 
 def thread_transport(trust_env: bool, **options: Any) -> httpx.BaseTransport:
-    """A transport that blocks; ``options``: of ``httpx.HTTPTransport``."""
-    given = _given(trust_env, options)
+    """Returns a transport that blocks. ``options`` are those of ``httpx.HTTPTransport``."""
+    all_options = _with_defaults(trust_env, options)
     is_routed = trust_env and "proxy" not in options
-    return RoutedTransport(**given) if is_routed else OwnTransport(**given)
+    return RoutedTransport(**all_options) if is_routed else OwnTransport(**all_options)
 
 
 def loop_transport(trust_env: bool, **options: Any) -> httpx.AsyncBaseTransport:
-    """A transport of asyncio; ``options``: of ``httpx.AsyncHTTPTransport``."""
-    given = _given(trust_env, options)
+    """Returns a transport of asyncio. ``options`` are those of ``httpx.AsyncHTTPTransport``."""
+    all_options = _with_defaults(trust_env, options)
     is_routed = trust_env and "proxy" not in options
-    return AsyncRoutedTransport(**given) if is_routed else AsyncOwnTransport(**given)
+    return AsyncRoutedTransport(**all_options) if is_routed else AsyncOwnTransport(**all_options)
 
 
-def _given(trust_env: bool, options: Mapping[str, Any]) -> dict[str, Any]:
-    given: dict[str, Any] = {"limits": _LIMITS, "trust_env": trust_env, **options}
-    # What these ask for is written into the context, and may be no other's.
+def _with_defaults(trust_env: bool, options: Mapping[str, Any]) -> dict[str, Any]:
+    all_options: dict[str, Any] = {"limits": _LIMITS, "trust_env": trust_env, **options}
+    # httpx writes these options into the context, so a transport with them cannot share it.
     if not any(name in options for name in ("verify", "cert", "http2")):
-        named = [os.environ.get(name) for name in ("SSL_CERT_FILE", "SSL_CERT_DIR")]
-        given["verify"] = _certificates(trust_env, *named)
-    return given
+        paths = [os.environ.get(name) for name in ("SSL_CERT_FILE", "SSL_CERT_DIR")]
+        all_options["verify"] = _certificates(trust_env, *paths)
+    return all_options
 
 
 @functools.lru_cache(maxsize=8)
 def _certificates(trust_env: bool, _file: str | None, _directory: str | None) -> ssl.SSLContext:
-    """The certificates that the environment names: reading them takes 20 ms each time."""
+    """Returns a shared context, because to read the certificates takes 20 ms.
+
+    The paths that the environment names are a part of the cache key.
+    """
     return httpx.create_ssl_context(trust_env=trust_env)

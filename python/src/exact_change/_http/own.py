@@ -1,7 +1,7 @@
-"""Requests of our own, to nodes, Jupiter and services: small answers, and no redirect followed.
+"""The library's own requests to nodes, Jupiter and services: small answers, and no redirects.
 
-They go by httpx' transports, not its clients: a client prints the whole address of each request to
-its log, and addresses of nodes hold keys.
+They use httpx' transports, not its clients: a client logs the whole address of each request, and
+addresses of nodes hold keys.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from .._kernel.signals import Signal
 from .._kernel.steps import await_, call
 from .._kernel.task import Steps
 
-# Tells requests of the library from its caller's, to an interceptor that patches all of httpx.
+# The extension by which an interceptor that patches all of httpx knows the library's own requests.
 OWN = "exact_change.own"
 
 
 class Request(NamedTuple):
-    """A request."""
+    """A request of the library, with a small answer."""
 
     method: str
     url: str
     headers: Sequence[tuple[str, str]] = ()
     body: bytes = b""
-    # Of one wait for the network; the whole is bounded by a signal.
+    # Milliseconds for one wait for the network; a signal bounds the whole request.
     timeout_ms: float = 10_000
     max_body: int = 2 * 1024 * 1024
 
 
 class Answer(NamedTuple):
-    """An answer, read whole."""
+    """An answer with its whole body."""
 
     status: int
     headers: Headers
@@ -41,28 +41,28 @@ class Answer(NamedTuple):
 
 
 class LostError(Exception):
-    """No answer, or one that broke off."""
+    """No answer came, or the answer broke off."""
 
 
 class TooLongError(Exception):
-    """An answer longer than any honest one."""
+    """The answer is longer than any honest answer."""
 
 
 class HttpPort(Protocol):
-    """What sends requests."""
+    """Sends the library's own requests."""
 
     def send(self, request: Request, signal: Signal | None) -> Steps[Answer]:
-        """The answer; raises ``LostError``, ``TooLongError`` or the signal's reason."""
+        """Returns the answer; raises ``LostError``, ``TooLongError`` or the signal's reason."""
         ...
 
     def close(self) -> Steps[None]:
-        """Closes its connections."""
+        """Closes the port's own connections."""
         ...
 
 
 def to_httpx(request: Request) -> httpx.Request:
-    """As httpx sends it. Bodies come as they are: one that is packed may unpack to anything."""
-    # The asking step gives up before that.
+    """Returns a request for httpx. It asks for no packing: a packed body may unpack to any size."""
+    # A second more than the asking step waits, so that the step gives up first.
     seconds = request.timeout_ms / 1000 + 1
     timeout = dict.fromkeys(("connect", "read", "write", "pool"), seconds)
     headers = [("accept-encoding", "identity"), *request.headers]
@@ -73,7 +73,7 @@ def to_httpx(request: Request) -> httpx.Request:
 
 
 class _Body:
-    """The parts of an answer as they come, within a bound."""
+    """Collects the parts of an answer's body, up to a maximum size."""
 
     def __init__(self, request: Request, signal: Signal | None) -> None:
         self._most = request.max_body
@@ -100,45 +100,47 @@ class ThreadHttp:
     """Sends by a transport that blocks, in worker threads."""
 
     def __init__(
-        self, given: httpx.BaseTransport | None, make: Callable[[], httpx.BaseTransport]
+        self, callers_transport: httpx.BaseTransport | None, make: Callable[[], httpx.BaseTransport]
     ) -> None:
-        self._given = given
+        self._callers_transport = callers_transport
         self._make = make
-        self._own: httpx.BaseTransport | None = None
+        self._own_transport: httpx.BaseTransport | None = None
         self._is_closed = False
 
     def send(self, request: Request, signal: Signal | None) -> Steps[Answer]:
-        # Here, in a turn: two threads would make one each.
-        if self._given is None and self._own is None:
-            self._own = self._make()
+        # Make it here, in a turn: two threads would each make a transport.
+        if self._callers_transport is None and self._own_transport is None:
+            self._own_transport = self._make()
         return call(lambda: self._send(request, signal), signal)
 
     def close(self) -> Steps[None]:
         self._is_closed = True
-        if self._own is not None:
-            yield from call(self._own.close)
+        if self._own_transport is not None:
+            yield from call(self._own_transport.close)
 
     def _send(self, request: Request, signal: Signal | None) -> Answer:
-        transport = self._given or self._own
-        if transport is None or (self._is_closed and self._own is not None):
+        transport = self._callers_transport or self._own_transport
+        if transport is None or (self._is_closed and self._own_transport is not None):
             raise LostError("The client was closed.")
         try:
             return _send(transport, request, signal)
         finally:
-            # An answer that no caller waited for has left its connection open.
-            if self._is_closed and self._own is not None:
-                self._own.close()
+            # The port was closed while this request ran, so its connection may be open still.
+            if self._is_closed and self._own_transport is not None:
+                self._own_transport.close()
 
 
 class LoopHttp:
     """Sends by a transport of asyncio."""
 
     def __init__(
-        self, given: httpx.AsyncBaseTransport | None, make: Callable[[], httpx.AsyncBaseTransport]
+        self,
+        callers_transport: httpx.AsyncBaseTransport | None,
+        make: Callable[[], httpx.AsyncBaseTransport],
     ) -> None:
-        self._given = given
+        self._callers_transport = callers_transport
         self._make = make
-        self._own: httpx.AsyncBaseTransport | None = None
+        self._own_transport: httpx.AsyncBaseTransport | None = None
         self._is_closed = False
 
     def send(self, request: Request, signal: Signal | None) -> Steps[Answer]:
@@ -146,18 +148,18 @@ class LoopHttp:
 
     def close(self) -> Steps[None]:
         self._is_closed = True
-        own, self._own = self._own, None
-        if own is not None:
-            yield from await_(own.aclose)
+        transport, self._own_transport = self._own_transport, None
+        if transport is not None:
+            yield from await_(transport.aclose)
 
     def _transport(self) -> httpx.AsyncBaseTransport:
-        if self._given is not None:
-            return self._given
+        if self._callers_transport is not None:
+            return self._callers_transport
         if self._is_closed:
             raise LostError("The client was closed.")
-        if self._own is None:
-            self._own = self._make()
-        return self._own
+        if self._own_transport is None:
+            self._own_transport = self._make()
+        return self._own_transport
 
 
 def _send(transport: httpx.BaseTransport, request: Request, signal: Signal | None) -> Answer:

@@ -1,4 +1,4 @@
-"""Transports of httpx that pay."""
+"""Transports of httpx that pay for requests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .sending import Retries
 class PayingTransport(httpx.BaseTransport):
     """Pays a 402 on the way, and returns the answer to the paid request.
 
-    Anything else comes back as from the transport below.
+    Any other answer comes back as from the transport below.
     """
 
     def __init__(self, payer: Payer, below: httpx.BaseTransport) -> None:
@@ -39,7 +39,7 @@ class PayingTransport(httpx.BaseTransport):
         self._below = below
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Sends a request, and pays for it if that is asked for."""
+        """Sends a request, and pays for it if the seller answers 402."""
         if is_own(request):
             return self._below.handle_request(request)
         _unshare(request)
@@ -83,7 +83,7 @@ class PayingTransport(httpx.BaseTransport):
             time.sleep(wait)
 
     def _pass(self, request: httpx.Request) -> httpx.Response:
-        """An interceptor knows it by this, wherever it comes by."""
+        """Sends a request below, marked so that an interceptor does not pay for it again."""
         request.extensions[OWN] = True
         try:
             return self._below.handle_request(request)
@@ -92,14 +92,14 @@ class PayingTransport(httpx.BaseTransport):
 
 
 class AsyncPayingTransport(httpx.AsyncBaseTransport):
-    """The same on an event loop of asyncio."""
+    """A :class:`PayingTransport` on an event loop of asyncio."""
 
     def __init__(self, payer: Payer, below: httpx.AsyncBaseTransport) -> None:
         self._payer = payer
         self._below = below
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Sends a request, and pays for it if that is asked for."""
+        """Sends a request, and pays for it if the seller answers 402."""
         if is_own(request):
             return await self._below.handle_async_request(request)
         _unshare(request)
@@ -152,8 +152,8 @@ class AsyncPayingTransport(httpx.AsyncBaseTransport):
 
 
 def _unshare(request: httpx.Request) -> None:
-    """Gives a request extensions of its own.
+    """Gives a request its own copy of its extensions.
 
-    Before 0.28 httpx keeps those that its caller gave, and may have given to several.
+    Before 0.28 httpx keeps the caller's mapping, and several requests may share it.
     """
     request.extensions = dict(request.extensions)

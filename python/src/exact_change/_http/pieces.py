@@ -1,4 +1,4 @@
-"""Bodies of answers, looked into before they are read."""
+"""Bodies of answers that the library looks at before their reader does."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import AsyncIterator, Callable, Iterator, Mapping
 
 import httpx
 
-# A packed piece of that size unpacks to some hundred KiB at most, and with others to some MiB.
+# Bytes of packed input that are unpacked at once. A slice unpacks to some hundred KiB at most; with
+# several packings, all of them hold some MiB.
 SLICE = 512
+# Names of packings, each with the packing for httpx and its slice size.
 _PACKINGS = {
     "gzip": ("gzip", SLICE),
     "x-gzip": ("gzip", SLICE),
@@ -18,18 +20,18 @@ _PACKINGS = {
     "br": ("br", 8),
     "zstd": ("zstd", 32),
 }
-# As fetch has it.
+# The limit that fetch has.
 _MOST_PACKINGS = 5
-# Bytes that are unpacked at most, all packings together: they need not make a single one.
+# The most packed bytes to unpack, over all packings: they may unpack to nothing.
 _MOST_WORK = 1 << 20
 _SHORT = 64 * 1024
 _QUICK_SECONDS = 1.0
 
 
 class Rest:
-    """What is left of a body that nobody reads: read to its end while that is little and quick.
+    """Decides whether to read the rest of an unread body: only while the rest is short and quick.
 
-    Its connection can be used again then.
+    A connection can be used again after its body was read to the end.
     """
 
     def __init__(self) -> None:
@@ -43,7 +45,7 @@ class Rest:
 
 
 class Pieces:
-    """The pieces of a body as they come, kept for its reader as long as they are looked at."""
+    """The pieces of a body. Pieces that were looked at are kept for the body's reader."""
 
     def __init__(self, source: Iterator[bytes], close: Callable[[], None]) -> None:
         self._source = source
@@ -54,7 +56,7 @@ class Pieces:
         self._error: Exception | None = None
 
     def at(self, place: int) -> bytes | None:
-        """The piece at a place, waited for; None behind the last."""
+        """Waits for the piece at a place and returns it; None behind the last piece."""
         with self._lock:
             while place >= len(self._kept):
                 if not self._fetch():
@@ -62,7 +64,7 @@ class Pieces:
             return self._kept[place]
 
     def drain(self) -> Iterator[bytes]:
-        """All of it, from the beginning; what is given is no longer kept."""
+        """Yields all pieces from the first, and keeps none of them."""
         while True:
             with self._lock:
                 if not self._kept and not self._fetch():
@@ -71,7 +73,7 @@ class Pieces:
             yield piece
 
     def close(self) -> None:
-        """Ends it."""
+        """Closes the source of the pieces."""
         self._close()
 
     def _fetch(self) -> bool:
@@ -91,7 +93,7 @@ class Pieces:
 
 
 class AsyncPieces:
-    """The same on an event loop."""
+    """The :class:`Pieces` of a body on an event loop."""
 
     def __init__(self, source: AsyncIterator[bytes]) -> None:
         self._source = source
@@ -101,7 +103,7 @@ class AsyncPieces:
         self._error: Exception | None = None
 
     async def at(self, place: int) -> bytes | None:
-        """The piece at a place, waited for; None behind the last."""
+        """Waits for the piece at a place and returns it; None behind the last piece."""
         async with self._lock:
             while place >= len(self._kept):
                 if not await self._fetch():
@@ -109,7 +111,7 @@ class AsyncPieces:
             return self._kept[place]
 
     async def drain(self) -> AsyncIterator[bytes]:
-        """All of it, from the beginning; what is given is no longer kept."""
+        """Yields all pieces from the first, and keeps none of them."""
         while True:
             async with self._lock:
                 if not self._kept and not await self._fetch():
@@ -134,7 +136,7 @@ class AsyncPieces:
 
 
 def looked_at(pieces: Pieces) -> Iterator[bytes]:
-    """All pieces from the first; they stay for their reader."""
+    """Yields all pieces from the first, and keeps them for the reader."""
     place = 0
     while True:
         piece = pieces.at(place)
@@ -145,9 +147,9 @@ def looked_at(pieces: Pieces) -> Iterator[bytes]:
 
 
 def unpacked(body: Iterator[bytes], headers: Mapping[str, str]) -> Iterator[bytes]:
-    """The beginning of a body as its sender meant it, little by little.
+    """Yields the unpacked body in small parts.
 
-    Raises an error of httpx if it is packed too often, or too much of it would make too little.
+    Raises an error of httpx if the body has too many packings, or too many packed bytes.
     """
     work = _Work()
     for packing, size in _packings(headers):
@@ -156,9 +158,9 @@ def unpacked(body: Iterator[bytes], headers: Mapping[str, str]) -> Iterator[byte
 
 
 async def unpacked_async(pieces: AsyncPieces, headers: Mapping[str, str]) -> AsyncIterator[bytes]:
-    """The same on an event loop."""
+    """Does the work of :func:`unpacked` on an event loop."""
 
-    async def all_of_them() -> AsyncIterator[bytes]:
+    async def looked_at() -> AsyncIterator[bytes]:
         place = 0
         while True:
             piece = await pieces.at(place)
@@ -173,7 +175,7 @@ async def unpacked_async(pieces: AsyncPieces, headers: Mapping[str, str]) -> Asy
                 yield part
 
     work = _Work()
-    body: AsyncIterator[bytes] = all_of_them()
+    body: AsyncIterator[bytes] = looked_at()
     for packing, size in _packings(headers):
         body = _response(packing, sliced(body, size)).aiter_bytes()
     async for piece in body:
@@ -181,13 +183,13 @@ async def unpacked_async(pieces: AsyncPieces, headers: Mapping[str, str]) -> Asy
 
 
 class _Work:
-    """What is unpacked of a body that is looked at."""
+    """Limits how many packed bytes of a body are unpacked."""
 
     def __init__(self) -> None:
         self._left = _MOST_WORK
 
     def slices(self, piece: bytes, size: int) -> Iterator[bytes]:
-        """A piece in slices of a size."""
+        """Yields a piece in slices of ``size`` bytes, while the limit allows."""
         for at in range(0, len(piece), size):
             part = piece[at : at + size]
             self._left -= len(part)
@@ -197,11 +199,11 @@ class _Work:
 
 
 def _packings(headers: Mapping[str, str]) -> list[tuple[str, int]]:
-    """How it was packed, the last first, and in which slices to unpack that.
+    """Returns the packings of a body, each with its slice size, the outermost first.
 
-    One by one: of all at once, each would unpack what the one before it made of a slice.
+    Each is unpacked on its own: all at once, each packing would unpack a whole unpacked slice.
     """
-    names = [one.strip().lower() for one in headers.get("content-encoding", "").split(",")]
+    names = [name.strip().lower() for name in headers.get("content-encoding", "").split(",")]
     if len(names) > _MOST_PACKINGS:
         raise httpx.DecodingError("It is packed too often.")
     return [_PACKINGS[name] for name in reversed(names) if name in _PACKINGS]

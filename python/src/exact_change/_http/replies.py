@@ -1,4 +1,4 @@
-"""Answers of sellers by httpx."""
+"""Answers of sellers as responses of httpx."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PACKING = ("content-encoding", "content-length", "transfer-encoding")
 
 
 class _Reply:
-    """What both have in common."""
+    """The common part of both kinds of replies."""
 
     def __init__(self, response: httpx.Response, url: str, method: str) -> None:
         self.native = response
@@ -27,13 +27,13 @@ class _Reply:
         self.headers = Headers.of_bytes(response.headers.raw)
         self.url: str | None = url
         self._method = method
-        # As far as it was looked at.
+        # The part of the body that was looked at, unpacked.
         self._seen = bytearray()
 
     @property
     def evidence(self) -> httpx.Response:
-        """A closed copy, as far as it was looked at."""
-        # As bytes: not all that a seller may send is text that httpx would take again.
+        """A closed copy of the answer, with the part of its body that was looked at."""
+        # Bytes, because httpx may not accept the text of a seller's header.
         headers = [
             (name, value)
             for name, value in self.native.headers.raw
@@ -42,18 +42,18 @@ class _Reply:
         return httpx.Response(self.status, headers=headers, content=bytes(self._seen))
 
     def has_body(self) -> bool:
-        """Whether it has a body that may still break off."""
+        """Returns whether the answer has a body, which may still break off."""
         is_empty = self._method == "HEAD" or self.status in (204, 304)
         return not is_empty and self.headers.get("content-length") != "0"
 
 
 class ThreadReply(_Reply):
-    """An answer by a transport that blocks."""
+    """An answer of a transport that blocks."""
 
     _pieces: Pieces | None = None
 
     def peek(self, is_enough: Callable[[bytes], bool], signal: Signal) -> Steps[Peeked]:
-        """The beginning of its body."""
+        """Returns the beginning of the body, until ``is_enough`` says so."""
         pieces, seen = self._looked_into(), self._seen
         del seen[:]
 
@@ -71,13 +71,13 @@ class ThreadReply(_Reply):
         return Peeked(bytes(seen), is_whole)
 
     def on_body_end(self, end: BodyEnd) -> None:
-        """Has the end of its body told."""
+        """Reports the end of the body to ``end``."""
         stream = self.native.stream
         if isinstance(stream, httpx.SyncByteStream):
             self.native.stream = WatchedStream(stream, Ending(end, threads))
 
     def dispose(self) -> Steps[None]:
-        """Lets go of its connection."""
+        """Frees the connection; reads a short rest of the body first."""
         yield from call(self._dispose)
 
     def _dispose(self) -> None:
@@ -102,7 +102,7 @@ class ThreadReply(_Reply):
 
 
 class _Replayed(httpx.SyncByteStream):
-    """A body that was looked into, from its beginning."""
+    """A body that was looked at before. Its reader gets it from the beginning."""
 
     def __init__(self, pieces: Pieces) -> None:
         self._pieces = pieces
@@ -111,17 +111,17 @@ class _Replayed(httpx.SyncByteStream):
         return self._pieces.drain()
 
     def close(self) -> None:
-        """Ends it."""
+        """Closes the stream of the body."""
         self._pieces.close()
 
 
 class LoopReply(_Reply):
-    """An answer by a transport of asyncio."""
+    """An answer of a transport of asyncio."""
 
     _pieces: AsyncPieces | None = None
 
     def peek(self, is_enough: Callable[[bytes], bool], signal: Signal) -> Steps[Peeked]:
-        """The beginning of its body."""
+        """Returns the beginning of the body, until ``is_enough`` says so."""
         seen = self._seen
         del seen[:]
 
@@ -132,7 +132,7 @@ class LoopReply(_Reply):
                     return False
             return True
 
-        # It is not cancelled: that would end the connection, and its reader may still come.
+        # Do not cancel the look: that would close the connection, and a reader may still come.
         looking = yield from start(await_(look))
         try:
             is_whole: bool = yield from join(looking, signal)
@@ -141,13 +141,13 @@ class LoopReply(_Reply):
         return Peeked(bytes(seen), is_whole)
 
     def on_body_end(self, end: BodyEnd) -> None:
-        """Has the end of its body told."""
+        """Reports the end of the body to ``end``."""
         stream = self.native.stream
         if isinstance(stream, httpx.AsyncByteStream):
             self.native.stream = AsyncWatchedStream(stream, Ending(end, loop_host()))
 
     def dispose(self) -> Steps[None]:
-        """Lets go of its connection."""
+        """Frees the connection; reads a short rest of the body first."""
         yield from await_(self._dispose)
 
     async def _dispose(self) -> None:
@@ -176,7 +176,7 @@ class LoopReply(_Reply):
 
 
 class _AsyncReplayed(httpx.AsyncByteStream):
-    """A body that was looked into, from its beginning."""
+    """A body that was looked at before. Its reader gets it from the beginning."""
 
     def __init__(self, pieces: AsyncPieces, stream: httpx.AsyncByteStream) -> None:
         self._pieces = pieces
@@ -186,5 +186,5 @@ class _AsyncReplayed(httpx.AsyncByteStream):
         return self._pieces.drain()
 
     async def aclose(self) -> None:
-        """Ends it."""
+        """Closes the stream of the body."""
         await self._stream.aclose()

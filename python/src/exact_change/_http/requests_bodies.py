@@ -1,4 +1,4 @@
-"""Bodies of requests' requests, kept to be sent again."""
+"""Request bodies of ``requests``, kept so that they can be sent again."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .calls import KeptBody
 
 
 def keep_body(request: requests.PreparedRequest) -> KeptBody:
-    """Keeps a request's body; of one that can be read once alone, as it is sent."""
+    """Keeps a request's body. Keeps a body that can be read only once while it is sent."""
     kept = KeptBody()
-    # Typed as text or bytes alone.
+    # The stubs of requests type a body as text or bytes only.
     held: Any = request
     body = held.body
     known = _known_bytes(body)
@@ -20,7 +20,7 @@ def keep_body(request: requests.PreparedRequest) -> KeptBody:
         kept.add(known)
         kept.end()
     elif hasattr(body, "read"):
-        # A file is read to be sent, and its length stands in a header.
+        # A file must stay a file, because its length stands in a header.
         can_rewind = hasattr(body, "seek") and hasattr(body, "tell")
         held.body = _KeptRewindable(body, kept) if can_rewind else _KeptFile(body, kept)
     else:
@@ -31,7 +31,7 @@ def keep_body(request: requests.PreparedRequest) -> KeptBody:
 def _known_bytes(body: Any) -> bytes | None:
     if isinstance(body, str):
         return body.encode()
-    # A file that is mapped to memory is read from where it stands.
+    # A memory-mapped file counts as a file: it is sent from its current position.
     if hasattr(body, "read"):
         return None
     try:
@@ -71,7 +71,7 @@ class _KeptFile:
 
 
 class _KeptRewindable(_KeptFile):
-    """One that requests or urllib3 sends from its beginning again, after a redirect or a retry."""
+    """A kept file that requests or urllib3 can rewind, after a redirect or for a retry."""
 
     def tell(self) -> int:
         position: int = self._file.tell()

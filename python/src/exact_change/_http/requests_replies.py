@@ -1,4 +1,4 @@
-"""Answers of sellers by requests."""
+"""Answers of sellers as responses of ``requests``."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 
 class _Unfollowed(requests.Response):
-    """An answer to a paid request: a redirect that it asks for is its caller's to follow."""
+    """An answer to a paid request, with a redirect that only the caller may follow."""
 
     @property
     def is_redirect(self) -> bool:
-        """No: a session would follow it."""
+        """Always false, so that a session does not follow the redirect."""
         return False
 
 
 def unfollowed(response: requests.Response) -> requests.Response:
-    """A response whose redirect no session follows."""
+    """Changes a response so that no session follows its redirect."""
     if response.is_redirect:
         response.__class__ = _Unfollowed
     return response
@@ -49,13 +49,13 @@ class RequestsReply:
 
     @property
     def evidence(self) -> requests.Response:
-        """A closed copy, as far as it was looked at."""
+        """A closed copy of the answer, with the part of its body that was looked at."""
         copy: Any = requests.Response()
         copy.status_code, copy.headers = self.status, self.native.headers
         copy._content, copy._content_consumed = bytes(self._seen), True
         copy.encoding = self.native.encoding
-        found: requests.Response = copy
-        return found
+        response: requests.Response = copy
+        return response
 
     def has_body(self) -> bool:
         is_empty = self._method == "HEAD" or self.status in (204, 304)
@@ -98,14 +98,14 @@ class RequestsReply:
     def _looked_into(self) -> Pieces:
         if self._pieces is None:
             raw = self.native.raw
-            # As it came: urllib3 would unpack all that a slice holds at once.
+            # Packed, as it came: urllib3 would unpack a whole slice at once.
             self._pieces = Pieces(iter(raw.stream(SLICE, decode_content=False)), raw.close)
             self.native.raw = _Replayed(raw, self._pieces)
         return self._pieces
 
 
 class _Raw:
-    """A connection's answer of urllib3, with another body."""
+    """An answer of urllib3 with a body in place of its own."""
 
     def __init__(self, raw: Any) -> None:
         self._raw = raw
@@ -114,19 +114,19 @@ class _Raw:
         return getattr(self._raw, name)
 
     def __iter__(self) -> Iterator[bytes]:
-        """Its lines, out of the stream."""
-        own: Any = self
-        return HTTPResponse.__iter__(own)
+        """Returns the lines of the body, read from its stream."""
+        response: Any = self
+        return HTTPResponse.__iter__(response)
 
 
 class _Replayed(_Raw):
-    """A body that was looked into, from its beginning."""
+    """A body that was looked at before. Its reader gets it from the beginning."""
 
     def __init__(self, raw: Any, pieces: Pieces) -> None:
         super().__init__(raw)
         self._pieces = pieces
         self._parts: Iterator[bytes] | None = None
-        # Of the piece that was begun.
+        # The unread end of the last piece.
         self._left = b""
 
     def stream(self, amt: int = 0, decode_content: bool | None = None) -> Iterator[bytes]:
@@ -144,7 +144,7 @@ class _Replayed(_Raw):
         return data
 
     def _body(self, decode_content: bool | None) -> Iterator[bytes]:
-        """As its first reader wants it: as it came, or as its sender meant it."""
+        """Returns the parts of the body, unpacked or not, as the first read asks for them."""
         if self._parts is None:
             is_unpacked = self._raw.decode_content if decode_content is None else decode_content
             body = self._pieces.drain()
@@ -178,23 +178,23 @@ class _Replayed(_Raw):
 
     @property
     def closed(self) -> bool:
-        """Its connection may have given all of it."""
+        """Always false: the raw answer may be at its end while kept pieces are unread."""
         return False
 
 
 def _unpacked(body: Iterator[bytes], headers: Mapping[str, str]) -> Iterator[bytes]:
-    """As urllib3 unpacks it."""
+    """Returns the parts of a body as urllib3 unpacks them."""
     packing = {"content-encoding": headers.get("content-encoding", "")}
     packed = HTTPResponse(io.BufferedReader(_File(body)), packing, preload_content=False)
     return packed.stream(SLICE, decode_content=True)
 
 
 class _File(io.RawIOBase):
-    """Pieces as a file."""
+    """The pieces of a body as a file."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
-        # Of the piece that was begun.
+        # The unread end of the last piece.
         self._left = b""
 
     def readable(self) -> bool:
@@ -210,7 +210,7 @@ class _File(io.RawIOBase):
 
 
 class _Watched(_Raw):
-    """A body whose end is told. Its readers wait for that."""
+    """A body that reports its end. Its reader waits for the report."""
 
     def __init__(self, raw: Any, ending: Ending) -> None:
         super().__init__(raw)
@@ -228,32 +228,33 @@ class _Watched(_Raw):
 
     def __getattr__(self, name: str) -> Any:
         if name == "data":
-            return self._told(lambda: self._raw.data, lambda _: True)
-        found = super().__getattr__(name)
+            return self._reported(lambda: self._raw.data, lambda _: True)
+        attribute = super().__getattr__(name)
+        # If a caller reads the body by another attribute, its end is not seen.
         if name != "json" and (not name.startswith("read") or name == "readable"):
-            return found
+            return attribute
 
-        def read(*given: Any, **named: Any) -> Any:
-            first = next(iter((*given, *named.values())), None)
+        def read(*unnamed: Any, **named: Any) -> Any:
+            first = next(iter((*unnamed, *named.values())), None)
             is_all = name == "json" or (name == "readlines" and not first)
-            # No bytes are no end if none were asked for.
+            # If no bytes were asked for, an empty result is not the end.
             is_some = first is None or bool(first)
-            return self._told(
-                lambda: found(*given, **named), lambda data: is_all or (is_some and not data)
+            return self._reported(
+                lambda: attribute(*unnamed, **named), lambda data: is_all or (is_some and not data)
             )
 
         return read
 
     def read(self, amt: int | None = None, decode_content: bool | None = None) -> bytes:
         is_all = amt is None or amt < 0
-        data: bytes = self._told(
+        data: bytes = self._reported(
             lambda: self._raw.read(amt, decode_content=decode_content),
             lambda data: is_all or (amt != 0 and not data),
         )
         return data
 
-    def _told(self, read: Callable[[], Any], is_end: Callable[[Any], bool]) -> Any:
-        """What is read of it, in whatever way; of one that is not known, its end is not seen."""
+    def _reported(self, read: Callable[[], Any], is_end: Callable[[Any], bool]) -> Any:
+        """Returns the result of a read; reports the end if the read fails or ``is_end`` says so."""
         self._ending.begin()
         try:
             data = read()

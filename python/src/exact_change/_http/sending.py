@@ -1,4 +1,4 @@
-"""Requests as their caller made them, sent again as long as nothing can be spent twice."""
+"""Retries of unpaid requests, as long as a retry cannot spend anything twice."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _FIRST_WAIT_MS = 250
 
 
 class Retries:
-    """A GET or HEAD is sent again after a 503 or a lost connection.
+    """Says whether to send a GET or HEAD again, after a 503 or a lost connection.
 
-    A 503 that asks for a longer wait than ours is returned as it is.
+    A 503 that asks for a wait above the limit is returned to the caller.
     """
 
     def __init__(self, config: Config, method: str) -> None:
@@ -22,26 +22,26 @@ class Retries:
         self._tries = 0
 
     def wait_after(self, outcome: httpx.Response | Exception) -> float | None:
-        """Seconds to wait before it is sent again; None if it is not."""
+        """Returns the seconds to wait before the next try; None if there is no next try."""
         if self._left == 0:
             return None
-        asked = None
+        asked_ms = None
         if isinstance(outcome, Exception):
             if not _is_lost(outcome):
                 return None
         elif outcome.status_code != 503:
             return None
         else:
-            asked = asked_wait(outcome.headers.get, self._config.runtime.now())
-            if (asked or 0) > MAX_WAIT_MS:
+            asked_ms = asked_wait(outcome.headers.get, self._config.runtime.now())
+            if (asked_ms or 0) > MAX_WAIT_MS:
                 return None
-        usual = min(_FIRST_WAIT_MS * 2**self._tries, MAX_WAIT_MS)
+        usual_ms = min(_FIRST_WAIT_MS * 2**self._tries, MAX_WAIT_MS)
         self._left -= 1
         self._tries += 1
-        return with_jitter(usual if asked is None else asked, self._config.runtime) / 1000
+        return with_jitter(usual_ms if asked_ms is None else asked_ms, self._config.runtime) / 1000
 
 
 def _is_lost(error: Exception) -> bool:
-    """The seller never had it, or its connection broke; a slow seller has had its time."""
+    """Returns whether the connection failed or broke. A slow seller is not asked again."""
     lost = (httpx.NetworkError, httpx.RemoteProtocolError, httpx.ConnectTimeout)
     return isinstance(error, lost)

@@ -1,4 +1,4 @@
-"""Payment terms in what a caller has at hand."""
+"""Payment terms of a response or of JSON that a caller has."""
 
 from __future__ import annotations
 
@@ -11,40 +11,47 @@ from ..errors import failure
 
 
 def terms_in(response: Any) -> PaymentRequired | None:
-    """The payment terms of a response of httpx or requests; None if it asks for no payment.
+    """Returns the payment terms of a response of httpx or requests; None if it is no 402.
 
-    Its body is read, and stays in it. Raises ``ProtocolError`` (``malformed_payment_required``).
+    Reads the body, which stays in the response. Raises ``ProtocolError``
+    (``malformed_payment_required``).
     """
     if response.status_code != 402:
         return None
     pairs = ((str(name), str(value)) for name, value in response.headers.items())
-    # One of httpx that was made by hand has no request, and raises for its address.
+    # A response of httpx that was made by hand has no request, and `url` raises then.
     url = getattr(response, "_request", True) and str(response.url or "")
     text: str = response.text
     return parse_payment_required(headers=Headers(pairs), body=text, url=url or None)
 
 
-def parts_of(given: Any) -> Mapping[str, Any]:
-    """A 402 as a service reads it: of a response of httpx or requests, or as it is given."""
-    if isinstance(given, Mapping):
-        return cast("Mapping[str, Any]", given)
+def parts_of(answer: Any) -> Mapping[str, Any]:
+    """Returns a 402 as a service reads it, made from a response of httpx or requests.
+
+    Returns a mapping as it is.
+    """
+    if isinstance(answer, Mapping):
+        return cast("Mapping[str, Any]", answer)
     return {
-        "url": str(given.url),
-        "status": given.status_code,
-        "headers": {str(name): str(value) for name, value in given.headers.items()},
-        "body": given.text,
+        "url": str(answer.url),
+        "status": answer.status_code,
+        "headers": {str(name): str(value) for name, value in answer.headers.items()},
+        "body": answer.text,
     }
 
 
-def required_terms(given: Any) -> PaymentRequired:
-    """Terms as they are, of a 402, or of their JSON. Raises ``malformed_payment_required``."""
+def required_terms(source: Any) -> PaymentRequired:
+    """Returns the terms of a 402 or of JSON; returns terms as they are.
+
+    Raises ``malformed_payment_required``.
+    """
     terms: PaymentRequired | None
-    if isinstance(given, PaymentRequired):
-        return given
-    if isinstance(given, Mapping):
-        terms = parse_payment_required(body=cast("Mapping[str, Any]", given))
+    if isinstance(source, PaymentRequired):
+        return source
+    if isinstance(source, Mapping):
+        terms = parse_payment_required(body=cast("Mapping[str, Any]", source))
     else:
-        terms = terms_in(given)
+        terms = terms_in(source)
     if terms is None:
         raise failure(
             "malformed_payment_required",

@@ -1,1 +1,1 @@
-"""Attempts on record, what they take of caps, and what payers of one wallet share."""
+"""Attempts on record, their costs for caps, and the state that payers of one wallet share."""

@@ -1,4 +1,4 @@
-"""How old the oldest of what is open is."""
+"""The time of the oldest open attempt."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from .attempts import Entry
 
 
 class Ages:
-    """Times of attempts as they come and change; those of what is open no more lie about."""
+    """Times of open attempts, oldest first, and stale times of attempts that changed."""
 
     def __init__(self, open_: Mapping[str, tuple[int, Entry]]) -> None:
-        """``open_``: what is open, as it stands whenever this is asked."""
+        """Makes an empty heap. ``open_`` is the store's own mapping of open attempts."""
         self._open = open_
         self._heap: list[tuple[float, str]] = []
 
     def add(self, at: float, id_: str) -> None:
-        """The time of one from now on."""
+        """Adds the time that an open attempt has from now on."""
         heapq.heappush(self._heap, (at, id_))
 
     def oldest(self) -> float:
-        """The earliest time; endless if nothing is open."""
-        # At most half of it is gone, so that each costs the same.
+        """Returns the earliest time; infinity if no attempt is open."""
+        # Clean up only if over half of the times are stale, so that the cost of each is constant.
         if len(self._heap) > 2 * len(self._open):
-            self._heap = [one for one in self._heap if self._stands(one)]
+            self._heap = [age for age in self._heap if self._is_current(age)]
             heapq.heapify(self._heap)
-        while self._heap and not self._stands(self._heap[0]):
+        while self._heap and not self._is_current(self._heap[0]):
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else float("inf")
 
-    def _stands(self, age: tuple[float, str]) -> bool:
-        there = self._open.get(age[1])
-        return there is not None and there[1].at == age[0]
+    def _is_current(self, age: tuple[float, str]) -> bool:
+        open_ = self._open.get(age[1])
+        return open_ is not None and open_[1].at == age[0]

@@ -1,4 +1,4 @@
-"""A journal of one process, and its coordination: what goes along with a write is done there."""
+"""A journal of one process that makes the changes along with a write in its coordination."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class AlongMemory:
-    """Done right before the write, or after it: nothing waits in between."""
+    """Makes the changes along right before the write or after it; nothing waits in between."""
 
     def __init__(self, journal: MemoryJournal, shared: MemoryCoordination) -> None:
         self._journal = journal
@@ -38,7 +38,7 @@ class AlongMemory:
         along: Along = ALONE,
         hold: Hold | None = None,
     ) -> Steps[Reserved]:
-        """As the journal's."""
+        """Reserves as :meth:`Journal.reserve` does."""
         id_, shared = attempt["id"], self._shared
 
         def is_done(result: Reserved) -> bool:
@@ -54,11 +54,11 @@ class AlongMemory:
         return self._write(id_, along, reserve, is_done)
 
     def put(self, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
-        """As the journal's."""
+        """Writes as :meth:`Journal.put` does."""
         return self._write(attempt["id"], along, lambda: self._journal.put(attempt), _always)
 
     def release(self, id_: str, along: Along = ALONE) -> Steps[None]:
-        """As the journal's."""
+        """Releases as :meth:`Journal.release` does."""
         return self._write(id_, along, lambda: self._journal.release(id_), _always)
 
     def _write(
@@ -67,16 +67,17 @@ class AlongMemory:
         ledger, claims = self._shared.ledger, self._shared.claims
         if along.claim:
             yield from claims.take(along.claim)
-        # Ended twice is ended, and a hold that is never ended would keep its tokens for ever.
+        # End holds before the write: to end one twice is harmless, but a hold that never ends would
+        # keep its tokens for ever.
         if along.spend is not None:
             account, slot = along.spend
             yield from ledger.spend(account, id_, slot)
         for account in along.free:
             yield from ledger.release(account, id_)
         result = yield from work()
-        left = along.drop if is_done(result) else along.claim
-        if left:
-            yield from claims.drop(left)
+        dropped = along.drop if is_done(result) else along.claim
+        if dropped:
+            yield from claims.drop(dropped)
         return result
 
 

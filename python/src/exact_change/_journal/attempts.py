@@ -1,4 +1,4 @@
-"""What is an attempt, what it is found by, and when nothing more will happen to it."""
+"""Checks of attempts, the names that find them, and the values that a store needs of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .spending import Place
 from .states import STATES, cost_in, counted_at
 from .types import Attempt, Owner
 
-# What the fingerprints begin with of attempts that another program signed, and handed over.
+# Prefix of fingerprints of payments that another program signed and handed over.
 FROM_SERVICE = "auto-pay "
 _TEXTS = (
     *("id", "wallet", "network", "url", "method"),
@@ -24,7 +24,7 @@ _AMOUNTS = ("inAmount", "outAmount", "feeLamports")
 
 
 def is_attempt(value: object) -> TypeGuard[Attempt]:
-    """Whether parsed JSON is an attempt, in all that a journal itself looks at."""
+    """Returns whether parsed JSON is an attempt. Checks each field that a journal itself reads."""
     if not is_record(value):
         return False
     state, swap = value.get("state"), value.get("swap")
@@ -36,7 +36,7 @@ def is_attempt(value: object) -> TypeGuard[Attempt]:
         and isinstance(value.get("delivered"), bool)
         and is_number(value.get("at"))
         and ("leftAt" not in value or is_number(value["leftAt"]))
-        # An amount below zero would be credit.
+        # An amount below zero would be a credit.
         and is_digits(value.get("amount"))
         and ("microUsd" not in value or is_digits(value["microUsd"]))
         and all(isinstance(text, str) for text in optional)
@@ -50,7 +50,7 @@ _OPTIONAL_TEXTS = ("idempotencyKey", "resigns", "doubt")
 
 
 def copy_of(attempt: Mapping[str, Any]) -> Attempt:
-    """An attempt as its JSON has it: the caller's object is not kept."""
+    """Copies an attempt as its JSON has it: without objects of the caller."""
     copy = as_json(attempt)
     if is_attempt(copy):
         return copy
@@ -61,7 +61,7 @@ def copy_of(attempt: Mapping[str, Any]) -> Attempt:
 
 
 def _is_swap(value: object) -> bool:
-    """What it moved is what the chain showed, also if that looks like nonsense."""
+    """Returns whether a value is a signed swap. Amounts may be any text that the chain showed."""
     if not is_record(value) or not isinstance(value.get("signature"), str):
         return False
     outcome = value.get("outcome")
@@ -83,24 +83,27 @@ def _has_texts(value: object, names: Sequence[str]) -> bool:
 
 
 def is_from_service(attempt: Attempt) -> bool:
-    """Whether it is known by the bytes that were handed over."""
+    """Returns whether another program signed the attempt and handed over its bytes."""
     return attempt["fingerprint"].startswith(FROM_SERVICE)
 
 
 def is_closed(attempt: Attempt) -> bool:
-    """Nothing more will happen to it."""
+    """Returns whether nothing more can happen to an attempt."""
     if attempt["state"] in ("unsettled", "unpaid"):
         return True
     return attempt["state"] == "settled" and (attempt["delivered"] or is_from_service(attempt))
 
 
 def is_of(attempt: Attempt, owner: Owner) -> bool:
-    """Whether it is an owner's."""
+    """Returns whether an attempt belongs to an owner."""
     return (attempt["wallet"], attempt["network"]) == owner
 
 
 def names_of(attempt: Attempt) -> list[str]:
-    """What a repeated call finds an attempt by: what was delivered is over."""
+    """Returns the names by which a repeated call finds an attempt.
+
+    A delivered attempt is over, so its request finds it only if it resigns an earlier attempt.
+    """
     names: list[str] = []
     if not attempt["delivered"] or "resigns" in attempt:
         names.append(request_name(attempt["fingerprint"]))
@@ -110,29 +113,29 @@ def names_of(attempt: Attempt) -> list[str]:
 
 
 def request_name(fingerprint: str) -> str:
-    """The name of a request."""
+    """Returns the name of a request."""
     return f"request {fingerprint}"
 
 
 def key_name(idempotency_key: str) -> str:
-    """The name of a key."""
+    """Returns the name of an idempotency key."""
     return f"key {idempotency_key}"
 
 
 class Entry(NamedTuple):
-    """An attempt, with what a store needs of it at each step."""
+    """An attempt, with values that a store needs at each step."""
 
     attempt: Attempt
     cost: Cost
     names: Sequence[str]
     owner: Owner
     place: Place
-    # When it counts as spent.
+    # When the attempt counts as spent. Milliseconds since the epoch.
     at: int
 
 
 def entry_of(attempt: Attempt) -> Entry:
-    """An attempt's entry."""
+    """Returns the entry of an attempt."""
     return Entry(
         attempt,
         cost_in(attempt),
@@ -144,6 +147,6 @@ def entry_of(attempt: Attempt) -> Entry:
 
 
 def takes_the_same(before: Entry, after: Entry) -> bool:
-    """Whether nothing changes in what its attempt takes of caps, but for when."""
-    same = before.owner, before.place, before.cost
-    return same == (after.owner, after.place, after.cost)
+    """Returns whether the two entries take the same amounts of caps, whatever their times."""
+    takes_before = before.owner, before.place, before.cost
+    return takes_before == (after.owner, after.place, after.cost)

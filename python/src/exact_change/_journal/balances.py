@@ -1,52 +1,58 @@
-"""What a wallet's accounts hold, less what is promised to payments and swaps in flight."""
+"""Balances of a wallet's accounts, less the holds of payments and swaps in flight."""
 
 from __future__ import annotations
 
 from types import MappingProxyType
 from typing import Any, Mapping, NamedTuple
 
-# What happens to a balance, as journals of both languages have it: amounts are decimal strings.
+# A change of a balance, as journals of both languages write it: amounts are decimal strings.
 BalanceChange = Mapping[str, Any]
-# More than leave while one balance is read.
+# More amounts than can leave while a balance is read.
 _REMEMBERED = 32
 
 
 class Fresh(NamedTuple):
-    """Which balances are taken for true: those seen from then on, and until then (ms)."""
+    """Time range of readings that still count as true. Milliseconds since the epoch."""
 
     begin: int
     end: int
 
 
 class Reading(NamedTuple):
-    """What the chain showed of an account, and the slot as of which it did."""
+    """The amount of an account that the chain showed, and the slot as of which it did."""
 
     amount: int
     slot: int
 
 
 class Known(NamedTuple):
-    """A balance as it was last known."""
+    """The last known balance of an account."""
 
     amount: int
     # Milliseconds since the epoch.
     at: int
-    # As of which it was read, if that is known.
+    # The slot as of which the balance was read, if it is known.
     slot: int | None = None
-    # How many holds had been made when it was read and those that were open may have been in it
-    # or not; 0 if they were not.
+    # Number of holds that had been made on the account when it was read. The reading may already
+    # lack the amounts of these holds. 0 if it lacks none of them.
     doubtful: int = 0
 
 
 class Held(NamedTuple):
-    """What an attempt will take of the account; ``ordinal``: how many were made before it."""
+    """An amount that an attempt will take of the account.
+
+    ``ordinal`` is the number of holds that were made on the account before this hold.
+    """
 
     amount: int
     ordinal: int
 
 
 class Spent(NamedTuple):
-    """What an attempt took, and where the chain shows it."""
+    """An amount of the account that an attempt took.
+
+    ``slot`` is the slot in which the chain shows the transaction, None if it has not decided.
+    """
 
     id: str
     amount: int
@@ -54,32 +60,33 @@ class Spent(NamedTuple):
 
 
 class AccountBalance(NamedTuple):
-    """One account. Plain data; each change makes a new one."""
+    """The balance of one account, and its holds. Plain data; each change makes a new object."""
 
     known: Known | None = None
-    # What was read last, whatever is known to have left since.
+    # The last reading from the chain; amounts that left since then are not subtracted.
     reading: Reading | None = None
+    # Number of holds that were ever made on the account.
     made: int = 0
     # By the id of the attempt, oldest first.
     holds: Mapping[str, Held] = MappingProxyType({})
-    # What all of them are promised together: a thousand may be open at once.
+    # The sum of all holds, because a thousand holds may be open at once.
     held: int = 0
-    # What left last, oldest first.
+    # The amounts that left last, oldest first.
     spent: tuple[Spent, ...] = ()
 
     def available(self, fresh: Fresh) -> int | None:
-        """What can be spent, None if it was not seen lately."""
+        """Returns the balance less all holds; None if it was not read within ``fresh``."""
         if self.known is None or not fresh.begin <= self.known.at <= fresh.end:
             return None
         return max(0, self.known.amount - self.held)
 
     def see(self, amount: int, at: int, slot: int | None, moved: int) -> AccountBalance:
-        """Takes down a balance as the chain shows it.
+        """Records a balance as the chain shows it.
 
-        Payments in flight are in it or not, which cannot be told: if they explain the difference
-        to what was known, they count as not, because their end takes them off. If nothing explains
-        it, their end forgets the balance, unless slots tell. ``moved``: what is known to have come
-        in, or gone out, since the last time.
+        A held amount may have left before the reading, or not. If holds explain the difference to
+        the expected amount, none counts as left, because the end of each hold subtracts it. If they
+        do not, the end of a hold forgets the balance, unless slots tell. ``moved`` is the amount
+        that is known to have come in since the last reading; negative if it left.
         """
         is_news = slot is not None and slot >= (self.reading.slot if self.reading else 0)
         balance = (
@@ -90,39 +97,43 @@ class AccountBalance(NamedTuple):
             expected = known.amount + moved
             if expected - held <= amount <= expected:
                 return balance._replace(known=known._replace(amount=expected, at=at))
-        # It may have been read before a payment that is known to have left.
+        # A reading may be older than amounts that are known to have left.
         missed = 0
         if slot is not None:
-            later = (one for one in balance.spent if one.slot is not None and one.slot > slot)
-            missed = sum(one.amount for one in later)
+            later = (left for left in balance.spent if left.slot is not None and left.slot > slot)
+            missed = sum(left.amount for left in later)
         doubtful = balance.made if held > 0 else 0
         return balance._replace(known=Known(max(0, amount - missed), at, slot, doubtful))
 
     def forget(self) -> AccountBalance:
-        """What it holds is not known any more."""
+        """Forgets the known balance."""
         return self._replace(known=None)
 
     def hold(self, id_: str, amount: int) -> AccountBalance:
-        """Promises an amount to an attempt; nothing if it has its promise, or has spent it."""
-        gone = next((one for one in self.spent if one.id == id_), None)
-        if gone is not None and gone.slot is None:
-            # Spent only because its client closed: whether it has left is open again.
-            spent = tuple(one for one in self.spent if one is not gone)
-            return self._replace(spent=spent).forget().hold(id_, amount)
-        if gone is not None or self.is_held(id_):
+        """Holds an amount for an attempt.
+
+        Does nothing if the attempt has its hold, or if the chain shows that it spent the amount.
+        """
+        left = next((spent for spent in self.spent if spent.id == id_), None)
+        if left is not None and left.slot is None:
+            # Without a slot, the hold ended only because its client closed. The amount may not have
+            # left, so the balance is unknown again.
+            others = tuple(spent for spent in self.spent if spent is not left)
+            return self._replace(spent=others).forget().hold(id_, amount)
+        if left is not None or self.is_held(id_):
             return self
         holds = {**self.holds, id_: Held(amount, self.made)}
         return self._replace(made=self.made + 1, holds=holds, held=self.held + amount)
 
     def release(self, id_: str) -> AccountBalance:
-        """The tokens stayed."""
+        """Ends a hold if the tokens stayed."""
         if id_ not in self.holds:
             return self
         holds = dict(self.holds)
         return self._replace(held=self.held - holds.pop(id_).amount, holds=holds)
 
     def spend(self, id_: str, slot: int | None) -> AccountBalance:
-        """The tokens left: they are gone from the known balance too."""
+        """Ends a hold if the tokens left, and subtracts them from the known balance."""
         held = self.holds.get(id_)
         if held is None:
             return self
@@ -131,40 +142,42 @@ class AccountBalance(NamedTuple):
         known = after.known
         if known is None:
             return after
-        rest = known._replace(amount=max(0, known.amount - held.amount))
-        left = after._replace(known=rest)
+        reduced_known = known._replace(amount=max(0, known.amount - held.amount))
+        reduced = after._replace(known=reduced_known)
+        # The balance was read before the tokens could leave.
         if held.ordinal >= known.doubtful:
-            return left
+            return reduced
         if slot is None or known.slot is None:
             return after.forget()
-        return left if slot > known.slot else after
+        return reduced if slot > known.slot else after
 
     def is_spent(self, id_: str) -> bool:
-        """Whether an attempt lately spent what it was promised."""
-        return id_ in [one.id for one in self.spent]
+        """Returns whether an attempt lately spent its hold."""
+        return id_ in [spent.id for spent in self.spent]
 
     def is_held(self, id_: str) -> bool:
-        """Whether an attempt has its promise."""
+        """Returns whether an attempt has a hold."""
         return id_ in self.holds
 
 
 class Taken(NamedTuple):
     """An amount that is held for an attempt."""
 
-    # What the chain showed of the account last, before the attempt takes from it.
+    # The account's last reading from the chain, before the attempt takes from it; None if the
+    # account was never read.
     before: Reading | None
 
 
 class Taking(NamedTuple):
-    """What taking an amount for an attempt comes to."""
+    """The decision whether an attempt may take an amount. ``taken`` is None if it may not."""
 
     taken: Taken | None
-    # What is to be held for it, if it is new.
+    # The new hold to make; None if the attempt has its hold already.
     change: BalanceChange | None = None
 
 
 def changed(balance: AccountBalance, change: BalanceChange) -> AccountBalance:
-    """A balance after a change."""
+    """Returns a balance after a change."""
     if "see" in change:
         known = change["see"]
         amount, moved = int(known["amount"]), int(change["moved"])
@@ -179,17 +192,17 @@ def changed(balance: AccountBalance, change: BalanceChange) -> AccountBalance:
 
 
 def holding(id_: str, amount: int) -> BalanceChange:
-    """Promises an amount to an attempt."""
+    """Returns the change that holds an amount for an attempt."""
     return {"hold": id_, "amount": str(amount)}
 
 
 def spending(id_: str, slot: int | None) -> BalanceChange:
-    """The tokens of an attempt left."""
+    """Returns the change that ends an attempt's hold because the tokens left."""
     return {"spend": id_} if slot is None else {"spend": id_, "slot": slot}
 
 
 def taking(balance: AccountBalance, id_: str, amount: int, fresh: Fresh) -> Taking:
-    """Takes an amount for an attempt if it is there."""
+    """Decides whether an attempt may take an amount: if it is free, or is held for it already."""
     taken = Taken(balance.reading)
     if not balance.is_spent(id_) and (balance.available(fresh) or 0) >= amount:
         return Taking(taken, holding(id_, amount))
@@ -197,14 +210,14 @@ def taking(balance: AccountBalance, id_: str, amount: int, fresh: Fresh) -> Taki
 
 
 def balance_json(balance: AccountBalance) -> dict[str, Any]:
-    """A balance as journals of both languages have it."""
+    """Returns a balance as JSON that journals of both languages read."""
     known, reading = balance.known, balance.reading
     written: dict[str, Any] = {"made": balance.made}
     written["holds"] = [
-        {"id": id_, "amount": str(one.amount), "ordinal": one.ordinal}
-        for id_, one in balance.holds.items()
+        {"id": id_, "amount": str(held.amount), "ordinal": held.ordinal}
+        for id_, held in balance.holds.items()
     ]
-    written["spent"] = [_amount_json(one) for one in balance.spent]
+    written["spent"] = [_amount_json(spent) for spent in balance.spent]
     if reading is not None:
         written["reading"] = _amount_json(reading)
     if known is not None:
@@ -214,26 +227,26 @@ def balance_json(balance: AccountBalance) -> dict[str, Any]:
 
 def _amount_json(value: Known | Reading | Spent) -> dict[str, Any]:
     fields = {**value._asdict(), "amount": str(value.amount)}
-    return {name: one for name, one in fields.items() if one is not None}
+    return {name: field for name, field in fields.items() if field is not None}
 
 
 def balance_of(written: Mapping[str, Any]) -> AccountBalance:
-    """The same again."""
+    """Returns the balance that :func:`balance_json` wrote."""
     known, reading = written.get("known"), written.get("reading")
-    holds = {one["id"]: Held(int(one["amount"]), one["ordinal"]) for one in written["holds"]}
-    spent = (Spent(one["id"], int(one["amount"]), one.get("slot")) for one in written["spent"])
+    holds = {held["id"]: Held(int(held["amount"]), held["ordinal"]) for held in written["holds"]}
+    spent = (Spent(left["id"], int(left["amount"]), left.get("slot")) for left in written["spent"])
     return AccountBalance(
         None if known is None else Known(**{**known, "amount": int(known["amount"])}),
         None if reading is None else reading_of(reading),
         written["made"],
         holds,
-        sum(one.amount for one in holds.values()),
+        sum(held.amount for held in holds.values()),
         tuple(spent),
     )
 
 
 def reading_of(written: Mapping[str, Any]) -> Reading:
-    """A reading again."""
+    """Returns the reading that :func:`balance_json` wrote."""
     return Reading(int(written["amount"]), written["slot"])
 
 

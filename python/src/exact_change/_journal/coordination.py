@@ -1,4 +1,4 @@
-"""What the payers of one process share, in memory."""
+"""The coordination of the payers of one process, in memory."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from .._kernel.task import Steps
 from .ledger import Ledger, MemoryBalances
 from .locks import MemoryLocks
 
-# Payments without a nonce of their own differ by a number. Counting from a random start tells
-# processes apart that know nothing of each other.
+# Payments without a nonce of their own differ by a count. It starts at random, because processes
+# that do not know each other must not use the same counts.
 _SPREAD = 500
 _MAX_NAMES = 2_048
 
@@ -27,18 +27,18 @@ class MemoryClaims:
         yield from ()
 
     def drop(self, ids: Sequence[str]) -> Steps[None]:
-        """Lets go of them."""
+        """Releases claims."""
         self._claimed.difference_update(ids)
         yield from ()
 
     def live(self, ids: Sequence[str]) -> Steps[set[str]]:
-        """Those that are claimed."""
+        """Returns the ids that are claimed."""
         return self._claimed.intersection(ids)
         yield
 
 
 class MemoryCoordination:
-    """In memory. ``counts``: how far is counted under each name, oldest first."""
+    """Coordination in memory. ``counts`` holds the last count under each name, oldest first."""
 
     def __init__(self, counts: dict[str, int]) -> None:
         self.ledger = Ledger(MemoryBalances())
@@ -47,13 +47,13 @@ class MemoryCoordination:
         self._counts = counts
 
     def next(self, name: str) -> Steps[int]:
-        """Counts up under a name."""
+        """Counts up under a name, and returns the new count."""
         counts = self._counts
         last = counts.get(name)
         if last is None:
             last = int.from_bytes(os.urandom(2), "big") % _SPREAD
-            # Names are blockhashes: each was valid when it came, and a chain has some 150 valid
-            # ones at a time.
+            # Names are blockhashes, and about 150 blockhashes are valid at a time, so old names may
+            # go.
             while len(counts) >= _MAX_NAMES:
                 del counts[next(iter(counts))]
         counts[name] = last + 1

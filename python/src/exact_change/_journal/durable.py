@@ -1,4 +1,4 @@
-"""What a caller has of a journal that outlives its process."""
+"""The caller's handle of a journal that outlives its process."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class DurableJournal:
-    """Keeps what was paid, and what counts against the limits.
+    """Keeps the payments that were made, and the amounts that count against the limits.
 
-    Any number of clients may use it, of any thread and event loop. A forked child goes on with it
-    as a process of its own. Nothing is opened before the first payment.
+    Any number of clients may use it, in any thread and event loop. A forked child may use it too,
+    as a process of its own. It opens nothing before the first payment.
     """
 
     def __init__(self, shared: SharedJournal, name: str) -> None:
@@ -24,11 +24,11 @@ class DurableJournal:
         self._name = name
 
     def close(self) -> None:
-        """Frees its claims and locks, and closes it; to be called after its clients are closed."""
+        """Frees the journal's claims and locks, and closes it. Close its clients first."""
         threads.run(self.shared.close())
 
     async def aclose(self) -> None:
-        """The same on an event loop."""
+        """Closes the journal as :meth:`close` does, on an event loop."""
         await loop_host().run(self.shared.close())
 
     def __enter__(self) -> Self:

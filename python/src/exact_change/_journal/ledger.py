@@ -1,4 +1,4 @@
-"""Where balances are kept, and what payments do with them."""
+"""The balances of accounts, and the holds that payments make on them."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ from .balances import (
 )
 
 T = TypeVar("T")
-# What is to happen to a balance, if anything, and what it leads to.
+# Decides on a balance: returns its change, if there is any, and the result of the step.
 Decide = Callable[[AccountBalance], "tuple[BalanceChange | None, T]"]
 
 
 class BalanceStore(Protocol):
-    """Where balances are kept."""
+    """Keeps balances."""
 
     def read(self, account: str) -> Steps[AccountBalance]:
-        """A balance."""
+        """Returns the balance of an account."""
         ...
 
     def step(self, account: str, decide: Decide[T]) -> Steps[T]:
-        """Decides at the balance as it stands; no other call changes that meanwhile."""
+        """Decides on the current balance; no other call changes the balance meanwhile."""
         ...
 
 
 class MemoryBalances:
-    """Balances in memory: nothing waits between a read and its write."""
+    """Balances in memory: each change is one step, as nothing waits between read and write."""
 
     def __init__(self) -> None:
         self._balances: dict[str, AccountBalance] = {}
 
     def read(self, account: str) -> Steps[AccountBalance]:
-        """A balance."""
+        """Returns the balance of an account."""
         return self._balances.get(account, EMPTY)
         yield
 
     def step(self, account: str, decide: Decide[T]) -> Steps[T]:
-        """Decides, and makes the change."""
+        """Decides on the current balance, and makes the change."""
         balance = self._balances.get(account, EMPTY)
         change, result = decide(balance)
         if change is not None:
@@ -58,50 +58,63 @@ class MemoryBalances:
 
 
 class Ledger:
-    """Accounts are token account addresses, and the wallet's own for lamports."""
+    """Balances of a wallet's accounts, less the holds of payments and swaps in flight.
+
+    An account is the address of a token account, or the wallet's own address for lamports.
+    """
 
     def __init__(self, store: BalanceStore) -> None:
         self.store = store
 
     def available(self, account: str, fresh: Fresh) -> Steps[int | None]:
-        """What can be spent; None if the balance was not seen lately and has to be read."""
+        """Returns the amount that can be spent; None if the balance was not read in ``fresh``."""
         return (yield from self.store.read(account)).available(fresh)
 
     def held(self, account: str) -> Steps[int]:
-        """What is promised to attempts in flight."""
+        """Returns the sum of holds of attempts in flight."""
         return (yield from self.store.read(account)).held
 
     def see(
         self, account: str, amount: int, at: int, slot: int | None = None, moved: int = 0
     ) -> Steps[None]:
-        """Takes down a balance as the chain shows it."""
+        """Records a balance as the chain shows it.
+
+        ``moved`` is the amount that is known to have come in since the last reading; negative if
+        it left.
+        """
         known = {"amount": str(amount), "at": at}
         seen = known if slot is None else {**known, "slot": slot}
         return self._make(account, {"see": seen, "moved": str(moved)})
 
     def forget(self, account: str) -> Steps[None]:
-        """What it holds is not known any more."""
+        """Forgets the known balance of an account."""
         return self._make(account, {"forget": True})
 
     def take(self, account: str, id_: str, amount: int, fresh: Fresh) -> Steps[Taken | None]:
-        """Holds an amount for an attempt if it is there, as one step; None unless it is held."""
+        """Holds an amount for an attempt if the amount is free, as one step.
+
+        Returns None if the attempt has no hold then.
+        """
 
         def decide(balance: AccountBalance) -> tuple[BalanceChange | None, Taken | None]:
-            one = taking(balance, id_, amount, fresh)
-            return one.change, one.taken
+            decision = taking(balance, id_, amount, fresh)
+            return decision.change, decision.taken
 
         return self.store.step(account, decide)
 
     def hold(self, account: str, id_: str, amount: int) -> Steps[None]:
-        """Holds an amount for an attempt that has signed it already."""
+        """Holds an amount for an attempt that has signed already.
+
+        Does nothing if the amount is held, or if the chain shows that it was spent.
+        """
         return self._make(account, holding(id_, amount))
 
     def spend(self, account: str, id_: str, slot: int | None = None) -> Steps[None]:
-        """Ends a hold: the tokens left, in ``slot`` if the chain shows it."""
+        """Ends a hold, if there is one: the tokens left, in ``slot`` if the chain shows it."""
         return self._make(account, spending(id_, slot))
 
     def release(self, account: str, id_: str) -> Steps[None]:
-        """Ends a hold: the tokens stayed."""
+        """Ends a hold, if there is one: the tokens stayed."""
         return self._make(account, {"release": id_})
 
     def _make(self, account: str, change: BalanceChange) -> Steps[None]:

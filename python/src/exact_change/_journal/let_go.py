@@ -1,4 +1,4 @@
-"""Claims that this process has let go of, whether or not the journal could be told."""
+"""Claims that this process released, whether or not the journal could be told."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _LONGEST_WAIT_MS = 30_000
 
 
 class Drop:
-    """A drop of claims, of which the journal may not know yet."""
+    """A release of claims that the journal may not know yet."""
 
-    # It is being told.
+    # The task that tells the journal of the release, while it runs.
     telling: Task[Any] | None = None
 
 
-# What this process has let go of: each claim by its last drop, for all payers of a wallet.
+# Claims that this process released, each with its latest release, for all payers of a wallet.
 LetGo = Dict[str, Drop]
 
 
 def before_claiming(let_go: LetGo, ids: Sequence[str]) -> Steps[None]:
-    """Waits for drops that are on their way: one that lands later would end the new claim."""
+    """Waits for pending releases, because a release that lands later would end the new claim."""
     drops = [let_go.pop(id_) for id_ in ids if id_ in let_go]
     for telling in {drop.telling for drop in drops}:
         if telling is not None:
@@ -34,10 +34,10 @@ def before_claiming(let_go: LetGo, ids: Sequence[str]) -> Steps[None]:
 
 
 class ClaimsLetGo:
-    """Claims of a journal, but that what was let go is over at once.
+    """Wraps the claims of a journal: a claim that this process released is over at once.
 
-    A repeated call would take it for a call that is still at work, and pay beside it. For other
-    processes the journal is told again in the background, until the client closes.
+    Otherwise a repeated call would take it for a call still at work, and pay beside it. The journal
+    is told again in the background, for other processes, until the client closes.
     """
 
     def __init__(self, claims: Claims, let_go: LetGo, closing: Signal) -> None:
@@ -46,12 +46,12 @@ class ClaimsLetGo:
         self._closing = closing
 
     def take(self, ids: Sequence[str]) -> Steps[None]:
-        """As the journal's."""
+        """Claims ids as the journal does, after their pending releases."""
         yield from before_claiming(self._let_go, ids)
         yield from self._claims.take(ids)
 
     def drop(self, ids: Sequence[str]) -> Steps[None]:
-        """As the journal's."""
+        """Releases ids at once in this process, and in the journal as soon as it can be told."""
         drop = Drop()
         self._let_go.update(dict.fromkeys(ids, drop))
         try:
@@ -61,15 +61,15 @@ class ClaimsLetGo:
             raise
 
     def live(self, ids: Sequence[str]) -> Steps[set[str]]:
-        """As the journal's."""
+        """Returns the ids that the journal has as claimed and that were not released here."""
         return (yield from self._claims.live(ids)) - self._let_go.keys()
 
     def _untold(self, ids: Sequence[str], drop: Drop) -> list[str]:
-        # One that was claimed and dropped anew is not told by what is told of this drop.
+        # An id that was claimed and released again meanwhile belongs to a newer release.
         return [id_ for id_ in ids if self._let_go.get(id_) is drop]
 
     def _tell(self, ids: Sequence[str], drop: Drop) -> Steps[None]:
-        # Apart: others wait for it, and an event loop may stand still.
+        # Run it in threads: other calls wait for it, and an event loop may stand still.
         drop.telling = begin(threads, self._claims.drop(ids))
         yield from join(drop.telling)
         for id_ in self._untold(ids, drop):

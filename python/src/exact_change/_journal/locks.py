@@ -16,24 +16,25 @@ from .._kernel.task import Host, Steps, Wake
 from ..errors import ExactChangeError, failure
 
 T = TypeVar("T")
-# A signer that is a person, a swap that lands late, and others before us.
+# Time for a person to sign, for a swap to land late, and for the calls ahead in the queue.
 LOCK_WAIT_MS = 15 * 60_000
-# How often a holder is looked at, whose event loop may be closed.
+# Milliseconds between checks whether a holder's event loop was closed.
 _LOOK_MS = 250
 _all: weakref.WeakSet[MemoryLocks] = weakref.WeakSet()
 
 
 def let_go_of_gone() -> None:
-    """Frees what calls hold whose event loop was closed, in all locks of this process.
+    """Frees the locks of calls on closed event loops, in all locks of this process.
 
-    Two journals may be of one file or database: there a lock is this process's, which lives.
+    All, because two journals may use one file or database. There the lock belongs to this process,
+    which lives on.
     """
     for locks in list(_all):
         locks.let_go_of_gone()
 
 
 class Locks(Protocol):
-    """Locks by name."""
+    """Named locks, first come first served."""
 
     def hold(
         self,
@@ -41,27 +42,27 @@ class Locks(Protocol):
         work: Callable[[], Steps[T]],
         signals: Sequence[Signal | None] = (),
     ) -> Steps[T]:
-        """Runs work while holding all names, taken in one order everywhere.
+        """Runs work while it holds all names. Every call takes names in the same order.
 
-        A call that waits for one leaves the queue if a signal fires, with its reason, or with
-        ``timeout`` after longer than any work under a lock can take. Work that has begun is not
-        stopped.
+        When a signal fires, a waiting call leaves the queue and raises the signal's reason. It
+        raises ``timeout`` if it waits longer than work under a lock can take. Work that has begun
+        is not stopped.
         """
         ...
 
 
 class _Holder(NamedTuple):
-    """Steps under a lock, and where they run."""
+    """Steps under a lock, and the host that runs them."""
 
     host: Host
     steps: Steps[Any]
 
 
 class MemoryLocks:
-    """Locks of one process. Those of a call whose event loop was closed are free."""
+    """Locks of one process. A lock is free if the event loop of its call was closed."""
 
     def __init__(self) -> None:
-        # Those that wait for each lock that is held.
+        # The wakes that wait for each lock that is held.
         self._queues: dict[str, deque[Wake]] = {}
         self._holders: dict[str, _Holder] = {}
         _all.add(self)
@@ -72,7 +73,7 @@ class MemoryLocks:
         work: Callable[[], Steps[T]],
         signals: Sequence[Signal | None] = (),
     ) -> Steps[T]:
-        """Runs work while holding all names."""
+        """Runs work while it holds all names."""
         host = yield from this_host()
 
         def locked() -> Steps[T]:
@@ -84,7 +85,7 @@ class MemoryLocks:
                     self._holders[name] = _Holder(host, steps)
                 return (yield from work())
             finally:
-                # Without any effect: a lock is let go of also if its holder is collected.
+                # Yield no effect here, so that a lock is released also if its holder is collected.
                 for name in reversed(held):
                     self._release(name)
 
@@ -94,7 +95,7 @@ class MemoryLocks:
         return (yield from steps)
 
     def is_held(self, name: str) -> bool:
-        """Whether work is being done under a name."""
+        """Returns whether a call holds the lock of a name."""
         return name in self._queues
 
     def _take(self, name: str, signals: Sequence[Signal | None]) -> Steps[None]:
@@ -105,7 +106,7 @@ class MemoryLocks:
 
         def register(host: Host, wake: Wake) -> Sequence[Forget]:
             waiting = self._queues.get(name)
-            # A holder may be collected at any moment, also in this one.
+            # The holder may have been collected a moment ago.
             if waiting is None:
                 self._queues[name] = deque()
                 wake()
@@ -122,13 +123,13 @@ class MemoryLocks:
                     looks[0] = host.later(_LOOK_MS, look)
 
             looks = [host.later(_LOOK_MS, look)]
-            late = host.later(LOCK_WAIT_MS, lambda: wake.fail(late_for("lock", LOCK_WAIT_MS)))
-            return [*fails_on(wake, signals), leave, late, lambda: looks[0]()]
+            cancel = host.later(LOCK_WAIT_MS, lambda: wake.fail(late_for("lock", LOCK_WAIT_MS)))
+            return [*fails_on(wake, signals), leave, cancel, lambda: looks[0]()]
 
         yield park(register)
 
     def let_go_of_gone(self) -> None:
-        """Ends what holds them as if it were collected: something may refer to it for ever."""
+        """Closes the steps of holders on closed event loops, in case they are never collected."""
         for holder in list(self._holders.values()):
             if holder.host.is_gone:
                 holder.steps.close()
@@ -136,7 +137,7 @@ class MemoryLocks:
     def _release(self, name: str) -> None:
         self._holders.pop(name, None)
         queue = self._queues[name]
-        # It is handed over: no call that comes in between takes it first.
+        # Hand the lock to the next call, so that a new call cannot take it first.
         while queue:
             wake = queue.popleft()
             if wake.give():
@@ -145,7 +146,7 @@ class MemoryLocks:
 
 
 def late_for(step: str, ms: float) -> ExactChangeError:
-    """No answer in time, before anything more was signed."""
+    """Returns the error of a wait that ran out of time."""
     return failure(
         "timeout",
         f"No answer within {ms:g} ms, so nothing more was signed. Try again.",

@@ -1,4 +1,4 @@
-"""A journal in memory: right for one process, forgotten when it ends."""
+"""A journal in memory, for one process; it is lost when the process ends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .types import Attempt, CapBlock, KeyTaken, Owner, State
 
 
 class MemoryJournal:
-    """In memory."""
+    """Keeps attempts in memory. The store yields no effects, so each call is one step."""
 
     def __init__(self) -> None:
         self._store = AttemptStore()
@@ -52,7 +52,7 @@ class MemoryJournal:
     def attempts(
         self, owner: Owner, *, state: State | None = None, since: int | None = None
     ) -> Steps[list[Attempt]]:
-        return [one.attempt for one in self._store.attempts(owner, state, since)]
+        return [made.attempt for made in self._store.attempts(owner, state, since)]
         yield
 
     def used(self, owner: Owner, caps: Sequence[Cap], now: int) -> Steps[list[int]]:

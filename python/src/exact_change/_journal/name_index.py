@@ -1,4 +1,4 @@
-"""Which attempts bear a name: a request, or an idempotency key."""
+"""Ids of attempts by name: by their request, or by their idempotency key."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Iterable, Sequence
 
 
 class NameIndex:
-    """Ids by name."""
+    """Ids of attempts by name, in the order in which they were added."""
 
     def __init__(self) -> None:
         self._ids: dict[str, dict[str, None]] = {}

@@ -1,4 +1,4 @@
-"""What a change of an attempt tells the outside: the events of webhooks."""
+"""Events of webhooks that a change of an attempt causes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._base.urls import parse_address
 from .types import Attempt
 
 _MAX_URL = 2_048
-# Methods are a word; a caller's own may be anything that it lets through.
+# A method is a short word, but an HTTP client may let a caller use any text.
 _MAX_METHOD = 64
 _PLAIN_ID = re.compile("[A-Za-z0-9_-]{1,100}")
 _HALF = re.compile("[\ud800-\udfff]")
@@ -20,11 +20,13 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def events_of(before: Attempt, after: Attempt | None, now: int) -> list[Mapping[str, Any]]:
-    """``before``: what was on record; ``after``: what is from now on, None if it was released.
+    """Returns the events of a change of an attempt.
 
-    Each reserved attempt ends in one ``payment.settled`` or ``payment.failed``, and each of its
-    swaps that the chain has decided in one ``swap.confirmed`` or ``swap.failed``, because what
-    leads to them is written once.
+    ``before`` is the attempt on record; ``after`` is the attempt from now on, None if it was
+    released. Each reserved attempt ends in one ``payment.settled`` or ``payment.failed`` event.
+    Each of its swaps that the chain has decided ends in one ``swap.confirmed`` or ``swap.failed``
+    event. No event comes twice, because the change that causes it is written once. ``now`` is in
+    milliseconds since the epoch.
     """
     found: list[tuple[str, Sequence[str], Attempt, Mapping[str, Any]]] = []
     swap = None if after is None else after.get("swap")
@@ -69,39 +71,45 @@ def _of_swap(after: Attempt, swap: Any) -> tuple[str, Sequence[str], Attempt, Ma
 def _of_payment(
     before: Attempt, after: Attempt | None
 ) -> list[tuple[str, Sequence[str], Attempt, Mapping[str, Any]]]:
-    one = before if after is None else after
-    base = {**_about(one), "mint": one["mint"], "amount": one["amount"], "payTo": one["payTo"]}
+    attempt = before if after is None else after
+    base = {
+        **_about(attempt),
+        "mint": attempt["mint"],
+        "amount": attempt["amount"],
+        "payTo": attempt["payTo"],
+    }
     if before["state"] == "reserved":
         is_over = after is None or after["state"] in ("abandoned", "unpaid")
-        return [("payment.failed", (), one, base)] if is_over else []
-    # What is signed has its payment on record.
-    payment = one.get("payment")
+        return [("payment.failed", (), attempt, base)] if is_over else []
+    # A signed attempt always has its payment.
+    payment = attempt.get("payment")
     if before["state"] != "signed" or after is None or payment is None:
         return []
     signed = {**base, "payerSignature": payment["payerSignature"]}
     if after["state"] == "unsettled":
-        return [("payment.failed", (), one, signed)]
+        return [("payment.failed", (), attempt, signed)]
     if after["state"] == "settled":
-        receipt: Mapping[str, Any] = one.get("receipt") or {}
-        # Found on chain, it has a signature there.
+        receipt: Mapping[str, Any] = attempt.get("receipt") or {}
+        # A payment that was found on chain has a signature there.
         signature = receipt.get("payment", {}).get("signature", "")
-        return [("payment.settled", (), one, {**signed, "signature": signature})]
-    if "doubt" not in one or "doubt" in before:
+        return [("payment.settled", (), attempt, {**signed, "signature": signature})]
+    if "doubt" not in attempt or "doubt" in before:
         return []
-    height = {"lastValidBlockHeight": payment["lastValidBlockHeight"], "code": one["doubt"]}
-    return [("payment.uncertain", (), one, {**signed, **height})]
+    height = {"lastValidBlockHeight": payment["lastValidBlockHeight"], "code": attempt["doubt"]}
+    return [("payment.uncertain", (), attempt, {**signed, **height})]
 
 
 def _id_of(attempt: Attempt, kind: str, more: Sequence[str]) -> str:
-    """The same from each process, and however often.
+    """Returns the id of an event, the same from each process and at each delivery.
 
-    Its receiver can tell that it was told before. Standard Webhooks sign it between dots.
+    The receiver recognises a repeat by it. It has no dots, because Standard Webhooks sign it
+    between dots.
     """
     return "_".join(map(_plain, (attempt["id"], kind.replace(".", "_", 1), *more)))
 
 
 def _plain(text: str) -> str:
-    """As it is, if that is short and plain."""
+    """Returns text as it is if it is short and plain, otherwise its hash."""
     if _PLAIN_ID.fullmatch(text) is not None:
         return text
     return hashlib.sha256(_HALF.sub("\ufffd", text).encode()).hexdigest()
@@ -110,13 +118,13 @@ def _plain(text: str) -> str:
 def _about(attempt: Attempt) -> Mapping[str, Any]:
     return {
         **{name: attempt[name] for name in ("id", "wallet", "network")},  # type: ignore[literal-required]
-        "url": _place_of(attempt["url"]),
+        "url": _public_part(attempt["url"]),
         "method": utf16_slice(attempt["method"], _MAX_METHOD),
     }
 
 
-def _place_of(url: str) -> str:
-    """An address without what may hold a secret: user, query and fragment."""
+def _public_part(url: str) -> str:
+    """Returns an address without the parts that may hold a secret: user, query and fragment."""
     address = parse_address(url)
     if address is None:
         return ""

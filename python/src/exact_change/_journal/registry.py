@@ -1,4 +1,4 @@
-"""What all clients of one wallet in this process share."""
+"""State that all clients of one wallet in this process share."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from .types import Attempt, Claims, SignedPayment
 
 
 class OpenPayment:
-    """A payment that is signed, as this process knows it."""
+    """A signed payment, as this process knows it."""
 
     def __init__(self, attempt: Attempt, *, is_foreign: bool = False) -> None:
-        # With its payment and its receipt.
+        # The attempt, with its payment and its receipt.
         self.attempt: Attempt = attempt
-        # Taken from the journal, so others may know more of it by now.
+        # Whether it comes from the journal, so that other processes may know more of it by now.
         self.is_foreign = is_foreign
-        # The last write of it, done or under way.
+        # The last write of the attempt, done or under way.
         self.last_write: Task[None] | None = None
         # The transaction id that the seller claimed last, and whether it is this payment's.
         self.claim: tuple[str, bool] | None = None
 
     @property
     def payment(self) -> SignedPayment:
-        """What was signed."""
+        """The payment of the attempt."""
         payment = self.attempt.get("payment")
         if payment is None:
             raise TypeError("An open payment is a signed one.")
@@ -37,13 +37,13 @@ class OpenPayment:
 
     @property
     def receipt(self) -> dict[str, Any]:
-        """Its receipt, as it is on record."""
+        """The receipt of the attempt, as it is on record."""
         receipt: dict[str, Any] = self.attempt.get("receipt") or {}
         return receipt
 
 
 class Monitored:
-    """A payment that is followed, by each context that follows it."""
+    """An open payment, and its monitors by the context that each works for."""
 
     def __init__(self, open_: OpenPayment) -> None:
         self.open = open_
@@ -51,14 +51,14 @@ class Monitored:
 
 
 class Crowd:
-    """Calls that are choosing what to pay: one that swaps waits until they have said."""
+    """Calls that choose what to pay: a call that swaps waits until each call's need is known."""
 
     def __init__(self) -> None:
         self._count = 0
         self._waiting: dict[Wake, None] = {}
 
     def enter(self) -> Callable[[], None]:
-        """Announces a call; returns how to say that it is known what it needs."""
+        """Announces a call; returns a function to call once the call's need is known."""
         self._count += 1
         is_in = True
 
@@ -77,11 +77,11 @@ class Crowd:
 
     @property
     def is_empty(self) -> bool:
-        """Whether none is in."""
+        """Whether no call is choosing."""
         return self._count == 0
 
     def gone(self) -> Steps[None]:
-        """Waits until all that are in have left."""
+        """Waits until no call is choosing."""
         if self._count == 0:
             return
 
@@ -93,39 +93,42 @@ class Crowd:
 
 
 class Waiting:
-    """Payments that wait for a swap, each for an amount: one swap serves all of a mint."""
+    """Payments that wait for a swap, each with an amount: one swap serves all of a mint."""
 
     def __init__(self) -> None:
         self._calls: dict[object, tuple[Host, str, int]] = {}
 
     def enter(self, host: Host, mint: str, amount: int) -> Callable[[], None]:
-        """Counts a payment; returns how to count it no more."""
+        """Counts a payment; returns a function that ends this."""
         call = object()
         self._calls[call] = host, mint, amount
         return lambda: void(self._calls.pop(call, None))
 
     def needed(self, mint: str) -> int:
-        """What all of a mint need, but for those whose event loop was closed: they never pay."""
+        """Returns the base units that all payments of a mint need.
+
+        Leaves out payments whose event loop was closed, because they never pay.
+        """
         for call, (host, _, _) in list(self._calls.items()):
             if host.is_gone:
                 del self._calls[call]
-        return sum([amount for _, of, amount in self._calls.values() if of == mint])
+        return sum([amount for _, needed, amount in self._calls.values() if needed == mint])
 
 
 class OwnClaim:
-    """What a call of this process has claimed at once, or is claiming."""
+    """Claims that a call of this process has, or is about to have."""
 
     def __init__(
         self, host: Host, taking: Task[Any] | None, journal: object, claims: Claims
     ) -> None:
-        # Of the call: if it is gone, so is the call, though its process lives.
+        # The host of the call. If its event loop was closed, the call never ends.
         self.host = host
-        # None if it was taken at once.
+        # The task that takes the claim; None if the claim was taken at once.
         self.taking = taking
-        # That it is on record in; None for the wallet's own.
+        # The journal that records the claim; None for the wallet's own coordination.
         self.journal = journal
         self.claims = claims
-        # What ends it once its call is gone.
+        # The task that drops the claim of a call whose event loop was closed.
         self.dropping: Task[None] | None = None
 
 
@@ -133,38 +136,39 @@ class Wallet:
     """The shared state of a wallet on a network."""
 
     def __init__(self, counts: dict[str, int]) -> None:
-        # For journals that bring none of their own.
+        # For journals without a coordination of their own.
         self.coordination = MemoryCoordination(counts)
         self.journal = MemoryJournal()
         self.waiting = Waiting()
         self.arriving = Crowd()
-        # Signed payments that are followed until the chain decides, by attempt id.
+        # Signed payments by attempt id, until the chain decides.
         self.monitored: dict[str, Monitored] = {}
-        # What the next call waits for: calls that have ended and are letting go.
+        # Calls that have ended and still release their claims: the next call waits for them.
         self.releasing: dict[Task[Any], None] = {}
-        # Purchases that go on though their callers have given up: each one's fingerprint and key.
+        # Fingerprint and key of purchases that go on, although their callers have given up.
         self.given_up: dict[Task[Any], tuple[str, str | None]] = {}
-        # The claims of its calls until they are dropped, by name.
+        # Claims of the wallet's calls until they are released, by attempt id.
         self.claims: dict[str, OwnClaim] = {}
-        # Those of them that were dropped, and that a journal may not know of yet.
+        # Claims that calls have released, and that a journal may still have.
         self.let_go: LetGo = {}
-        # Idempotency keys of purchases that a call in this process is making right now, and where.
+        # Idempotency keys of purchases that calls in this process are making now, each with the
+        # host of its call.
         self.keys: dict[str, Host] = {}
 
 
 class _Shared:
     def __init__(self) -> None:
         self.wallets: dict[tuple[str, str], Wallet] = {}
-        # How far is counted on each blockhash, for all wallets.
+        # The last count on each blockhash, for all wallets.
         self.counts: dict[str, int] = {}
 
     def in_child(self) -> None:
-        """What is on record counts on; whatever was under way is the parent's."""
+        """Keeps journals and claims in a forked child; work under way stays with the parent."""
         wallets, self.wallets, self.counts = self.wallets, {}, {}
         for key, parents in wallets.items():
             wallet = self.wallets[key] = Wallet(self.counts)
             wallet.journal = parents.journal
-            # Its parent is at work on what is claimed: a call of the child's is one beside it.
+            # The parent still works on the claimed attempts.
             wallet.coordination.claims = parents.coordination.claims
 
 
@@ -173,7 +177,7 @@ after_fork(_shared.in_child)
 
 
 def wallet_of(address: str, network: str) -> Wallet:
-    """The shared state of a wallet on a network: one for the process."""
+    """Returns the shared state of a wallet on a network: one for the process."""
     key = (address, network)
     wallet = _shared.wallets.get(key)
     if wallet is None:

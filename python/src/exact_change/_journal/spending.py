@@ -1,4 +1,4 @@
-"""What left, as sums of periods: no attempt has to be kept for it."""
+"""Sums of amounts that left, by period, so that no attempt has to be kept for them."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _SHORTEST_MS = 1000
 _MINUTE_MS = 60 * 1000
 _HOUR_MS = 60 * _MINUTE_MS
 _DAY_MS = 24 * _HOUR_MS
-# How long the periods are that have been over for so long (ms), the oldest first. Each length is a
-# multiple of the next.
+# Lengths of periods by the least age of their end, in milliseconds, the oldest first. Each length
+# is a multiple of the next.
 _LENGTHS = (
     (64 * _DAY_MS, 8 * _DAY_MS),
     (2 * _DAY_MS, 6 * _HOUR_MS),
     (2 * _HOUR_MS, 15 * _MINUTE_MS),
     (2 * _MINUTE_MS, _MINUTE_MS),
 )
-# Periods are put together when there are so many, or twice as many as were left last time.
+# Periods are merged when there are more than this, and twice as many as the last merge left.
 _FEWEST = 128
 
 
 class Place(NamedTuple):
-    """What caps tell payments apart by, within an owner."""
+    """The fields of an owner's payment by which caps tell payments apart."""
 
     host: str
     payTo: str
@@ -35,7 +35,7 @@ class Place(NamedTuple):
 
 
 class SpentPeriod(NamedTuple):
-    """What left after one moment, up to another. Milliseconds since the epoch."""
+    """The amount that left after ``after`` and until ``until``. Milliseconds since the epoch."""
 
     after: int
     until: int
@@ -43,9 +43,9 @@ class SpentPeriod(NamedTuple):
 
 
 class SpentSums:
-    """Of one unit over time: the older a period, the longer.
+    """Sums of amounts of one unit, by period: the older the period, the longer.
 
-    What has left counts until its whole period is out of a window: up to a period longer, never
+    An amount counts until its whole period is out of a window: up to a period longer, never
     shorter.
     """
 
@@ -58,41 +58,41 @@ class SpentSums:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is left of what was added."""
+        """Whether the sum of all amounts is zero."""
         return self._total == 0
 
     def add(self, at: float, value: int) -> None:
-        """Adds what left."""
+        """Adds an amount that left at a time."""
         self._change(at, value)
         if len(self._untils) > self._most:
             self._coarsen(at)
 
     def subtract(self, at: float, value: int) -> None:
-        """Takes back what was added at the same time."""
+        """Takes back an amount that was added at the same time."""
         self._change(at, -value)
 
     def since(self, moment: float) -> int:
-        """What counts in a window that begins after this moment."""
+        """Returns the amount that counts in a window that begins after this moment."""
         place = bisect_right(self._untils, moment)
-        # Most windows begin near one of the ends.
+        # Sum the shorter side, because most windows begin near an end of the list.
         if place < len(self._untils) / 2:
             return self._total - sum(self._values[:place])
         return sum(self._values[place:])
 
     def periods(self) -> list[SpentPeriod]:
-        """The oldest first."""
+        """Returns the periods, the oldest first."""
         every = zip(self._afters, self._untils, self._values)
-        return [SpentPeriod(*one) for one in every if one[2] != 0]
+        return [SpentPeriod(*period) for period in every if period[2] != 0]
 
     def restore(self, period: SpentPeriod) -> None:
-        """Adds a period as it was; in whole seconds, as all that is added to it."""
+        """Adds a period that :meth:`periods` returned. Rounds to whole seconds, as `add` does."""
         after, until = _shortest(period.after + 1)[0], _shortest(period.until)[1]
         self._change(period.until, period.value, (after, until))
 
     def _change(self, at: float, by: int, ends: tuple[int, int] | None = None) -> None:
-        """Adds to the period that a moment is in; to a new one if there is none.
+        """Adds to the period of a moment, or to a new period if the moment has none.
 
-        ``ends``: of a new one; without them it is as short as any.
+        ``ends`` are the ends of a new period; without them it is of the shortest length.
         """
         self._total += by
         place = bisect_left(self._untils, at)
@@ -100,7 +100,7 @@ class SpentSums:
             self._values[place] += by
             return
         after, until = _shortest(at) if ends is None else ends
-        # In the order of both ends, so that none overlap.
+        # Cut the new period at its neighbours, so that periods never overlap.
         if place > 0:
             after = max(after, self._untils[place - 1])
         if place < len(self._afters):
@@ -115,7 +115,7 @@ class SpentSums:
         for after, until, value in finer:
             length = _length_at(until, now)
             end = _up_to(until, length)
-            # After a clock was set back it may be longer already.
+            # A period may be longer already, if the clock was set back.
             is_longer = until - after > length
             ends = (after, until) if is_longer else (end - length, end)
             self._change(until, value, ends)
@@ -132,9 +132,9 @@ def _shortest(at: float) -> tuple[int, int]:
 
 
 def _length_at(moment: float, now: float) -> int:
-    """Of the period that a moment is put in.
+    """Returns the length of a moment's period.
 
-    Whole periods alone are old enough, so none overlap.
+    A whole period must be old enough, so that periods never overlap.
     """
     for age, length in _LENGTHS:
         if now - _up_to(moment, length) >= age:
@@ -146,23 +146,23 @@ _Sums = Dict[str, SpentSums]
 
 
 class SpentAt(NamedTuple):
-    """What left at a place over time, by unit."""
+    """Amounts that left at one place over time, by unit."""
 
     owner: Owner
     place: Place
     spent: Mapping[str, Sequence[SpentPeriod]]
 
     def to_json(self) -> dict[str, Any]:
-        """As journals of both languages have it."""
+        """Returns the amounts as JSON that journals of both languages read."""
         units = {
-            unit: [[one.after, one.until, str(one.value)] for one in periods]
+            unit: [[period.after, period.until, str(period.value)] for period in periods]
             for unit, periods in self.spent.items()
         }
         return {**self.owner._asdict(), **self.place._asdict(), "spent": units}
 
 
 def spent_of(written: Mapping[str, Any]) -> SpentAt:
-    """The same again."""
+    """Returns the amounts that :meth:`SpentAt.to_json` wrote."""
     return SpentAt(
         Owner(written["wallet"], written["network"]),
         Place(written["host"], written["payTo"], written["mint"]),
@@ -173,86 +173,86 @@ def spent_of(written: Mapping[str, Any]) -> SpentAt:
     )
 
 
-class _Own:
-    """What an owner spent."""
+class _OwnerSpending:
+    """Sums of the amounts that an owner spent."""
 
     def __init__(self) -> None:
-        # Of all places together.
-        self.all: _Sums = {}
+        # Sums over all places.
+        self.total: _Sums = {}
         self.places: dict[Place, _Sums] = {}
         # Places by host, with and without its port.
         self.hosts: dict[str, dict[Place, None]] = {}
 
 
 class Spending:
-    """What the attempts of all owners took."""
+    """Sums of the costs of all owners' attempts."""
 
     def __init__(self) -> None:
-        self._owners: dict[Owner, _Own] = {}
+        self._owners: dict[Owner, _OwnerSpending] = {}
 
     def add(self, owner: Owner, place: Place, at: float, cost: Cost) -> None:
-        """Adds a cost."""
-        for sums in self._both(owner, place) if cost else ():
+        """Adds the cost of an attempt."""
+        for sums in self._total_and_place(owner, place) if cost else ():
             for unit, value in cost.items():
                 if unit not in sums:
                     sums[unit] = SpentSums()
                 sums[unit].add(at, value)
 
     def subtract(self, owner: Owner, place: Place, at: float, cost: Cost) -> None:
-        """Takes back what was added at the same place and time."""
+        """Takes back a cost that was added at the same place and time."""
         if not cost:
             return
-        for sums in self._both(owner, place):
+        for sums in self._total_and_place(owner, place):
             for unit, value in cost.items():
                 sums[unit].subtract(at, value)
                 if sums[unit].is_empty:
                     del sums[unit]
-        own = self._owners[owner]
-        if own.places[place]:
+        spent = self._owners[owner]
+        if spent.places[place]:
             return
-        del own.places[place]
+        del spent.places[place]
         for host in _hosts_of(place):
-            own.hosts.get(host, {}).pop(place, None)
-            if not own.hosts.get(host):
-                own.hosts.pop(host, None)
+            spent.hosts.get(host, {}).pop(place, None)
+            if not spent.hosts.get(host):
+                spent.hosts.pop(host, None)
 
     def since(self, owner: Owner, cap: Cap, moment: float) -> int:
-        """What counts in a cap's window that begins after a moment."""
-        own = self._owners.get(owner)
-        if own is None:
+        """Returns the amount that counts in a cap's window that begins after a moment."""
+        spent = self._owners.get(owner)
+        if spent is None:
             return 0
         if cap.host is None and cap.pay_to is None and cap.mint in (None, cap.unit):
-            return own.all[cap.unit].since(moment) if cap.unit in own.all else 0
-        places = own.places if cap.host is None else own.hosts.get(cap.host, {})
+            return spent.total[cap.unit].since(moment) if cap.unit in spent.total else 0
+        places = spent.places if cap.host is None else spent.hosts.get(cap.host, {})
         total = 0
         for place in places:
-            sums = own.places[place].get(cap.unit)
+            sums = spent.places[place].get(cap.unit)
             if sums is not None and counts(cap, place._asdict()):
                 total += sums.since(moment)
         return total
 
     def content(self) -> list[SpentAt]:
-        """All of it."""
+        """Returns all amounts that left, by owner and place."""
         return [
-            SpentAt(owner, place, {unit: one.periods() for unit, one in sums.items()})
-            for owner, own in self._owners.items()
-            for place, sums in own.places.items()
+            SpentAt(owner, place, {unit: of_unit.periods() for unit, of_unit in sums.items()})
+            for owner, spent in self._owners.items()
+            for place, sums in spent.places.items()
         ]
 
-    def restore(self, given: SpentAt) -> None:
-        """Adds what was written down."""
-        for sums in self._both(given.owner, given.place):
-            for unit, periods in given.spent.items():
+    def restore(self, written: SpentAt) -> None:
+        """Adds amounts that :meth:`content` returned."""
+        for sums in self._total_and_place(written.owner, written.place):
+            for unit, periods in written.spent.items():
                 for period in periods:
                     sums.setdefault(unit, SpentSums()).restore(period)
 
-    def _both(self, owner: Owner, place: Place) -> tuple[_Sums, _Sums]:
-        own = self._owners.setdefault(owner, _Own())
-        if place not in own.places:
-            own.places[place] = {}
+    def _total_and_place(self, owner: Owner, place: Place) -> tuple[_Sums, _Sums]:
+        spent = self._owners.setdefault(owner, _OwnerSpending())
+        if place not in spent.places:
+            spent.places[place] = {}
             for host in _hosts_of(place):
-                own.hosts.setdefault(host, {})[place] = None
-        return own.all, own.places[place]
+                spent.hosts.setdefault(host, {})[place] = None
+        return spent.total, spent.places[place]
 
 
 def _hosts_of(place: Place) -> tuple[str, str]:

@@ -8,16 +8,20 @@ from typing import Any, NamedTuple, Union
 from .._base.js import stringify
 from .types import Attempt, Owner
 
-# Keys are remembered for a day, and longer while they are no more than this, or twice as many.
+# Keys are remembered for a day at least, and longer while they are fewer than this.
 _FEWEST = 10_000
 _DAY_MS = 24 * 60 * 60 * 1000
 
-# A purchase under a key: the attempt in brief, or where it can be read.
+# A purchase under a key: the attempt in brief, or its place in the archive.
 Remembered = Union[str, int]
 
 
 class SpentKey(NamedTuple):
-    """A key, and when its purchase was over. Milliseconds since the epoch."""
+    """A key and its purchase.
+
+    ``at`` is when the purchase was over, or when its generation of keys began. Milliseconds since
+    the epoch.
+    """
 
     owner: Owner
     key: str
@@ -31,36 +35,40 @@ class _Generation(NamedTuple):
 
 
 class SpentKeys:
-    """The last two generations of them."""
+    """The last two generations of spent keys."""
 
     def __init__(self) -> None:
         self._generations: list[_Generation] = []
 
-    def add(self, owner: Owner, key: str, one: Remembered, at: float) -> None:
-        """``at``: when it was over."""
+    def add(self, owner: Owner, key: str, purchase: Remembered, at: float) -> None:
+        """Adds a purchase under a key. ``at`` is when the purchase was over."""
         last = self._generations[-1] if self._generations else None
         if last is None or (at - last.at >= _DAY_MS and len(last.keys) >= _FEWEST):
             last = _Generation(at, {})
             self._generations = [*self._generations[-1:], last]
-        last.keys.setdefault((owner, key), []).append(one)
+        last.keys.setdefault((owner, key), []).append(purchase)
 
     def find(self, owner: Owner, key: str) -> list[Remembered]:
-        """In the order in which they were added."""
+        """Returns the purchases under a key, in the order in which they were added."""
         name = owner, key
-        return [one for each in self._generations for one in each.keys.get(name, ())]
+        return [
+            purchase
+            for generation in self._generations
+            for purchase in generation.keys.get(name, ())
+        ]
 
     def content(self) -> list[SpentKey]:
-        """All, those first that were added first."""
+        """Returns all keys, the older generation first."""
         return [
-            SpentKey(owner, key, one, each.at)
-            for each in self._generations
-            for (owner, key), found in each.keys.items()
-            for one in found
+            SpentKey(owner, key, purchase, generation.at)
+            for generation in self._generations
+            for (owner, key), purchases in generation.keys.items()
+            for purchase in purchases
         ]
 
 
 def spent_key_of(attempt: Attempt) -> str | None:
-    """The key that an attempt, once it is over, has to be found by."""
+    """Returns the key by which an attempt must still be found once it is over."""
     return attempt.get("idempotencyKey") if attempt["state"] == "settled" else None
 
 
@@ -69,10 +77,10 @@ _PAID = ("payerSignature", "signature", "decimals", "uiAmount")
 
 
 def brief_of(attempt: Attempt) -> str | None:
-    """What has to be remembered of a delivered purchase under a key.
+    """Returns a delivered purchase in brief, to remember by its key.
 
-    For what it was, and what shows that it is paid. It cannot be presented again. None if nothing
-    shows it.
+    It holds what was bought, and what proves the payment, but it cannot present the payment again.
+    None without a receipt.
     """
     receipt: dict[str, Any] | None = attempt.get("receipt")
     if receipt is None:
@@ -83,7 +91,7 @@ def brief_of(attempt: Attempt) -> str | None:
 
 
 def of_brief(owner: Owner, idempotency_key: str, brief: str) -> Attempt:
-    """The attempt again, as far as it is remembered."""
+    """Returns the attempt of a brief, as far as the brief remembers it."""
     values = json.loads(brief)
     place, paid, swap = dict(zip(_PLACE, values)), dict(zip(_PAID, values[9:])), values[13]
     payment = {
@@ -125,8 +133,8 @@ def of_brief(owner: Owner, idempotency_key: str, brief: str) -> Attempt:
 
 
 def lean_of(attempt: Attempt) -> Attempt:
-    """Without what could be presented or sent again, if no call will."""
-    # A repeat under the same key presents what is delivered too.
+    """Returns an attempt without the bytes that no call will present or send again."""
+    # Keep the bytes: a repeated call under the same key presents a delivered payment again.
     if spent_key_of(attempt) is not None:
         return attempt
     lean = attempt.copy()

@@ -1,4 +1,4 @@
-"""What goes into a store of attempts as a whole, and comes out of it."""
+"""The archive that a store of attempts may have, and the store's content."""
 
 from __future__ import annotations
 
@@ -9,29 +9,30 @@ from .types import Attempt
 
 
 class Made(NamedTuple):
-    """An attempt, and how many were made before it."""
+    """An attempt, and the number of attempts that were made before it."""
 
     made: int
     attempt: Attempt
 
 
 class Archive(NamedTuple):
-    """Where a store that keeps all attempts puts those that are closed."""
+    """Keeps the closed attempts of a store that drops none."""
 
-    # The attempt that stands there.
+    # Returns the attempt at a place in the archive.
     recall: Callable[[int], Attempt]
-    # So many stay, of those that were closed last: a call may still be at them.
+    # Number of newly closed attempts that stay in the store: a call may still work on them.
     recent: int
-    # Ids of some that were closed last, the oldest first.
+    # Ids of attempts that closed last, the oldest first.
     past: Sequence[str] = ()
 
 
 class StoreContent(NamedTuple):
-    """All that a store knows, but for what is spent."""
+    """The content of a store, without the sums of what is spent."""
 
-    # How many attempts were made.
+    # Number of attempts that were ever made.
     made: int
-    # Those that stay, and those that are to go into an archive: in the order they were made.
+    # Attempts that stay in the store, in the order in which they were made.
     kept: Sequence[Made]
+    # Attempts that go into an archive, in the order in which they were made.
     closed: Sequence[Made]
     keys: Sequence[SpentKey]

@@ -1,6 +1,6 @@
-"""Records of a journal: JSON that both languages read, so their names are those of JSON.
+"""Records of a journal. Both languages read their JSON, so fields have the names of JSON.
 
-Amounts are decimal strings of base units, times are milliseconds since the epoch.
+Amounts are decimal strings of base units; times are milliseconds since the epoch.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ State = Literal["reserved", "abandoned", "unpaid", "signed", "settled", "unsettl
 
 
 class ReadingJson(TypedDict):
-    """What an account held, as of a slot."""
+    """The balance of an account, as of a slot."""
 
     amount: str
     slot: int
@@ -34,29 +34,29 @@ class HeaderJson(TypedDict):
 
 
 class SignedPayment(TypedDict):
-    """A signed payment, with all that presenting it again or finding it on chain needs."""
+    """A signed payment, with the data to present it again and to find it on chain."""
 
     header: HeaderJson
-    # Base58, ours.
+    # Our own signature, base58.
     payerSignature: str
-    # The token account it leaves from.
+    # The token account that the payment leaves from.
     source: str
-    # What its memo says, if it has one.
+    # Text of the payment's memo: it finds the payment among the account's transactions.
     memo: NotRequired[str]
-    # What the source held before it was signed.
+    # Balance of `source` before the payment was signed.
     before: NotRequired[ReadingJson]
-    # It cannot have landed before this slot.
+    # The payment cannot have landed before this slot.
     slot: int
     blockhash: str
     # The blockhash was valid as of this slot.
     blockhashSlot: int
     lastValidBlockHeight: str
-    # The header carries a payment id that the seller asked for.
+    # Whether the header carries a payment id that the seller asked for.
     hasPaymentId: NotRequired[bool]
 
 
 class SwapAmounts(TypedDict):
-    """What a swap takes and brings."""
+    """Amounts that a swap takes and brings."""
 
     inAmount: str
     outAmount: str
@@ -64,7 +64,7 @@ class SwapAmounts(TypedDict):
 
 
 class SwapOutcome(TypedDict):
-    """What became of a swap: ``confirmed`` with its amounts, or ``failed`` with its code."""
+    """The outcome of a swap: ``confirmed`` with its amounts, or ``failed`` with its code."""
 
     state: Literal["confirmed", "failed"]
     inAmount: NotRequired[str]
@@ -75,7 +75,7 @@ class SwapOutcome(TypedDict):
 
 
 class SwapRelay(TypedDict):
-    """A relayer paid a swap's lamports: what it took, and our own signature in the transaction."""
+    """The fee of a relayer that paid a swap's lamports, and our signature of the transaction."""
 
     payerSignature: str
     mint: str
@@ -83,7 +83,7 @@ class SwapRelay(TypedDict):
 
 
 class SignedSwap(TypedDict):
-    """A swap that an attempt signed: bytes first, outcome later."""
+    """A swap that an attempt signed; its outcome is added later."""
 
     signature: str
     # Base64 of the signed transaction.
@@ -91,40 +91,42 @@ class SignedSwap(TypedDict):
     inputMint: str
     outputMint: str
     provider: str
-    # The wallet's own token accounts that it takes from and brings to.
+    # The wallet's own token accounts that the swap takes from and brings to.
     source: str
     output: str
+    # Balance of `source` before the swap was signed; the wallet's lamports if the swap sells SOL.
     before: NotRequired[ReadingJson]
     blockhash: str
     blockhashSlot: int
     lastValidBlockHeight: str
-    # What it was to take and bring.
+    # Quoted amounts, which are reported if no node gives the amounts that the swap moved.
     quoted: SwapAmounts
-    # A relayer paid its lamports, and `signature` is its own then. Absent: the wallet paid them.
+    # Set if a relayer paid the swap's lamports: `signature` is its own then. Absent: we paid them.
     relay: NotRequired[SwapRelay]
     # Absent until the chain has decided.
     outcome: NotRequired[SwapOutcome]
 
 
 class Attempt(TypedDict):
-    """One attempt to pay, from its reservation to the chain's word."""
+    """One attempt to pay, from its reservation until the chain has decided."""
 
     id: str
     wallet: str
     network: str
     state: State
-    # What was bought reached the caller.
+    # Whether the purchase reached the caller.
     delivered: bool
-    # When a repeated call was first about to be told that this is spent, and when it had been.
+    # When a repeated call was first about to report that the payment is spent (`tellingAt`), and
+    # when it had reported that (`toldAt`).
     tellingAt: NotRequired[int]
     toldAt: NotRequired[int]
     url: str
     method: str
     host: str
-    # The same for equal requests: method, URL and body.
+    # Equal for requests with the same method, URL and body.
     fingerprint: str
     idempotencyKey: NotRequired[str]
-    # The attempt at the same purchase that this one was signed after (`policy.resign`).
+    # Id of the earlier attempt at the same purchase, after which `policy.resign` lets sign again.
     resigns: NotRequired[str]
     at: int
     payTo: str
@@ -132,90 +134,91 @@ class Attempt(TypedDict):
     amount: str
     # Millionths of a dollar; absent if the mint has no price.
     microUsd: NotRequired[str]
-    # When the chain had shown what left. Absent: from `at`.
+    # When the chain had shown what left: caps count the attempt from then. Absent: from `at`.
     leftAt: NotRequired[int]
-    # What its swaps took, as the chain showed it.
+    # Cost of the attempt's swaps, as the chain showed it.
     swapped: NotRequired[SwapCost]
-    # What a swap takes at most that is about to be signed, or was signed and is not decided.
+    # The most that a swap takes that was about to be signed, or is signed and not decided.
     swapping: NotRequired[SwapCost]
     # The swap that was signed last.
     swap: NotRequired[SignedSwap]
     payment: NotRequired[SignedPayment]
-    # Why the seller's word does not say what became of the payment.
+    # Why the seller's answer does not show what became of the payment.
     doubt: NotRequired[str]
     # Absent until a payment is signed; see `receipts.py`.
     receipt: NotRequired[Any]
 
 
 class Owner(NamedTuple):
-    """Whose attempts: one wallet on one network (CAIP-2)."""
+    """The owner of attempts: one wallet on one network (CAIP-2)."""
 
     wallet: str
     network: str
 
 
 class CapBlock(NamedTuple):
-    """A cap that has no room; ``used`` in the cap's unit."""
+    """A cap without room; ``used`` is in the cap's unit."""
 
     cap: Cap
     used: int
 
 
 class KeyTaken(NamedTuple):
-    """An earlier attempt bears the key, and has not come to nothing."""
+    """An earlier attempt with the same key is reserved, signed or settled."""
 
     taken: Attempt
 
 
 class Hold(NamedTuple):
-    """Tokens that an attempt is to hold."""
+    """Tokens of an account that are to be held for an attempt."""
 
     account: str
-    # Of when the balance has to be that they are taken from.
+    # The time range in which the account's balance must have been read.
     fresh: Fresh
-    # A lock under which nothing may be taken from it.
+    # Name of a lock: while it is held, nothing may be taken from the account.
     unless: str
 
 
 class Along(NamedTuple):
-    """What happens in one step with the write of an attempt, or not at all."""
+    """Changes that happen in one step with the write of an attempt, or not at all."""
 
-    # What this process claims from then on, and what no longer: see `Claims`.
+    # Attempt ids that the writer claims, and ids that it no longer claims: see `Claims`.
     claim: Sequence[str] = ()
     drop: Sequence[str] = ()
-    # Ends its hold on an account: the tokens left, in a slot as the chain shows it.
+    # Ends the attempt's hold on an account: the tokens left, in a slot as the chain shows it.
     spend: tuple[str, int] | None = None
-    # Ends its holds on accounts: the tokens stayed.
+    # Ends the attempt's holds on accounts: the tokens stayed.
     free: Sequence[str] = ()
 
 
 ALONE = Along()
-# What a reservation comes to: refused, or made; with what was taken for it, if anything was.
+# The result of a reservation: why it was refused, or the tokens that it took. None if it was made
+# and took no tokens.
 Reserved = Union[CapBlock, KeyTaken, Taken, None]
 
 
 class Claims(Protocol):
-    """Which attempts a call is at. A claim ends with its process, however that ends."""
+    """Marks the attempts that calls work on. A claim ends with its process, however that ends."""
 
     def take(self, ids: Sequence[str]) -> Steps[None]:
         """Claims attempts."""
         ...
 
     def drop(self, ids: Sequence[str]) -> Steps[None]:
-        """Lets go of them."""
+        """Releases claims."""
         ...
 
     def live(self, ids: Sequence[str]) -> Steps[set[str]]:
-        """Those of some attempts that are claimed."""
+        """Returns the ids that are claimed."""
         ...
 
 
 class Coordination(Protocol):
-    """What the payers of one wallet share, besides its attempts."""
+    """State that the payers of one wallet share, besides its attempts."""
 
     @property
     def ledger(self) -> Ledger:
-        """What accounts hold, and what is promised."""
+        """Balances of accounts, and the holds on them."""
         ...
 
     @property
@@ -225,16 +228,16 @@ class Coordination(Protocol):
 
     @property
     def claims(self) -> Claims:
-        """Which attempts a call is at."""
+        """Claims on the wallet's attempts."""
         ...
 
     def next(self, name: str) -> Steps[int]:
-        """Counts up under a name, from 1 or more, never twice the same."""
+        """Counts up under a name, from 1 or more, and never gives a number twice."""
         ...
 
 
 class Journal(Protocol):
-    """Where attempts and what they cost are kept. What is returned from has happened."""
+    """Keeps attempts and their costs. A write has happened when its step returns."""
 
     def reserve(
         self,
@@ -245,20 +248,20 @@ class Journal(Protocol):
     ) -> Steps[Reserved]:
         """Writes a new attempt if its key is free and every cap has room, as one step.
 
-        ``hold``: what to hold for it in the same step, if it is there.
+        ``hold`` names tokens to hold in the same step, if they are free.
         """
         ...
 
     def put(self, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
         """Replaces an attempt as a whole.
 
-        If its state cannot follow, a decided attempt stays as it is. Raises if another one is, or
-        was released; and if it would end an attempt as if a swap that it has signed were not there.
+        If the new state may not follow, a decided attempt stays as it is; for any other attempt the
+        write raises. It also raises if the attempt was released, or would drop a signed swap.
         """
         ...
 
     def raise_(self, attempt: Attempt, caps: Sequence[Cap]) -> Steps[CapBlock | None]:
-        """As :meth:`put`, if each cap has room for what it takes more than before."""
+        """Does :meth:`put` if each cap has room for what the attempt takes more than before."""
         ...
 
     def release(self, id_: str, along: Along = ALONE) -> Steps[None]:
@@ -268,17 +271,17 @@ class Journal(Protocol):
     def similar(
         self, owner: Owner, fingerprint: str, idempotency_key: str | None
     ) -> Steps[list[Attempt]]:
-        """Attempts under the same key, or at the same request, in the order they were made."""
+        """Returns attempts under the key, or else at the request, in the order they were made."""
         ...
 
     def attempts(
         self, owner: Owner, *, state: State | None = None, since: int | None = None
     ) -> Steps[list[Attempt]]:
-        """An owner's attempts in the order they were made."""
+        """Returns an owner's attempts in the order in which they were made."""
         ...
 
     def used(self, owner: Owner, caps: Sequence[Cap], now: int) -> Steps[list[int]]:
-        """What is spent or reserved of each cap at a time, in the cap's unit."""
+        """Returns the used amount of each cap at a time, in the cap's unit."""
         ...
 
 
@@ -286,9 +289,9 @@ class SharedJournal(Journal, Protocol):
     """A journal that several processes may use at once."""
 
     def coordination(self, owner: Owner) -> Coordination:
-        """What keeps them out of each other's way."""
+        """Returns the coordination of an owner's payers in all processes."""
         ...
 
     def close(self) -> Steps[None]:
-        """Frees what this journal holds, whatever is still being done under its locks."""
+        """Frees the journal's claims and locks, even if work under the locks goes on."""
         ...

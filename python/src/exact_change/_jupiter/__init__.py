@@ -1,1 +1,1 @@
-"""Jupiter: one source of swaps, whose every answer is a hint."""
+"""Jupiter, a source of swaps. Each of its answers is a hint."""

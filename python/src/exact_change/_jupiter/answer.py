@@ -1,4 +1,4 @@
-"""What Jupiter answers, in our words."""
+"""Reads the answers of Jupiter in the terms of this library."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SAFE = 2**53 - 1
 
 
 def invalid_answer(reason: str, cause: Exception | None = None) -> ExactChangeError:
-    """What Jupiter sent cannot be used; ``reason`` is ours."""
+    """Returns the error for an unusable answer of Jupiter; ``reason`` is our own text."""
     return failure(
         "invalid_response",
         f"Jupiter's answer cannot be used: {reason}. Try again, and check jupiter_url.",
@@ -38,7 +38,7 @@ def invalid_answer(reason: str, cause: Exception | None = None) -> ExactChangeEr
 
 
 def foreign_quote(reason: str = "the quote is not one of this service") -> ExactChangeError:
-    """A quote that the service did not give cannot be built."""
+    """Returns the error for a quote that the service did not make and cannot build."""
     return failure(
         "quote_mismatch",
         f"The swap cannot be built: {reason}. Quote again.",
@@ -47,7 +47,7 @@ def foreign_quote(reason: str = "the quote is not one of this service") -> Exact
 
 
 def parse_object(body: bytes) -> dict[str, Any]:
-    """The JSON object in a body."""
+    """Parses a body as a JSON object."""
     try:
         value = parse_json(body)
     except ValueError as cause:
@@ -60,7 +60,7 @@ def parse_object(body: bytes) -> dict[str, Any]:
 def read_quote(
     raw: dict[str, Any], intent: QuoteIntent, provider: str, quoted_at: int
 ) -> SwapQuote:
-    """A quote in our words. Whether it answers the intent is judged by ``check_quote``."""
+    """Reads a quote in the terms of this library. ``check_quote`` judges if it fits the intent."""
     input_mint, output_mint = raw.get("inputMint"), raw.get("outputMint")
     in_amount, out_amount = parse_amount(raw.get("inAmount")), parse_amount(raw.get("outAmount"))
     threshold = parse_amount(raw.get("otherAmountThreshold"))
@@ -68,10 +68,10 @@ def read_quote(
         raise invalid_answer("a mint is not an address")
     if in_amount is None or out_amount is None or threshold is None:
         raise invalid_answer("an amount is not a decimal string")
-    # v2 knows one mode only and once left the field out.
-    given = raw.get("swapMode")
-    mode: SwapMode = "ExactOut" if given == "ExactOut" else "ExactIn"
-    if given not in (None, mode):
+    # v2 quotes `ExactIn` only, and once left the field out.
+    swap_mode = raw.get("swapMode")
+    mode: SwapMode = "ExactOut" if swap_mode == "ExactOut" else "ExactIn"
+    if swap_mode not in (None, mode):
         raise invalid_answer("its swap mode is unknown")
     slippage = raw.get("slippageBps")
     if not is_number(slippage) or slippage != int(slippage) or not 0 <= slippage <= 10_000:
@@ -83,7 +83,7 @@ def read_quote(
             "itself adds none.",
             {"reason": "platform fee"},
         )
-    # The threshold is the service's arithmetic; ours is on the safe side of it, whatever it says.
+    # The threshold is the service's arithmetic, so take the more cautious of it and of our own.
     min_out = min(threshold, least_out(out_amount, intent.slippage_bps))
     max_in = max(threshold, most_in(in_amount, intent.slippage_bps))
     return SwapQuote(
@@ -105,7 +105,7 @@ def read_quote(
 
 
 def _impact_bps(fraction: object) -> int | None:
-    """Jupiter gives a fraction as text; rounded up to basis points."""
+    """Converts Jupiter's fraction to basis points, rounded up; None if it cannot be read."""
     text = js_number(float(fraction)) if is_number(fraction) else fraction
     if not isinstance(text, str) or _FRACTION.fullmatch(text) is None:
         return None
@@ -126,26 +126,29 @@ def _route_of(plan: object) -> list[str]:
 
 
 def read_build(instruction: object, tables: object) -> SwapBuild:
-    """The one instruction that is taken from the service, and the addresses of its tables."""
+    """Reads a build: the swap instruction, and the addresses of its lookup tables.
+
+    It is the only instruction that is taken from the service.
+    """
     if tables is None:
         tables = []
     if not is_list(tables) or len(tables) > _MAX_TABLES:
         raise invalid_answer("its lookup tables are not a list")
     if not all(map(is_address, tables)):
         raise invalid_answer("a lookup table is not an address")
-    given = record_of(instruction)
-    program, accounts = given.get("programId"), given.get("accounts")
+    fields = record_of(instruction)
+    program, accounts = fields.get("programId"), fields.get("accounts")
     if not is_address(program) or not is_list(accounts) or len(accounts) > _MAX_ACCOUNTS:
         raise invalid_answer("it has no swap instruction")
-    metas: Sequence[AccountMeta] = [_read_meta(one) for one in accounts]
+    metas: Sequence[AccountMeta] = [_read_meta(account) for account in accounts]
     return SwapBuild(
-        Instruction(program, metas, _read_data(given.get("data"))), list(dict.fromkeys(tables))
+        Instruction(program, metas, _read_data(fields.get("data"))), list(dict.fromkeys(tables))
     )
 
 
 def _read_meta(value: object) -> AccountMeta:
-    given = record_of(value)
-    address, signer, writable = (given.get(name) for name in ("pubkey", "isSigner", "isWritable"))
+    fields = record_of(value)
+    address, signer, writable = (fields.get(name) for name in ("pubkey", "isSigner", "isWritable"))
     if not is_address(address) or not isinstance(signer, bool) or not isinstance(writable, bool):
         raise invalid_answer("an account of the swap instruction is malformed")
     return AccountMeta(address, signer, writable)

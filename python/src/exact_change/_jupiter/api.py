@@ -1,4 +1,4 @@
-"""Jupiter's two swap APIs: v1 quotes exact outputs, v2 is what replaces it."""
+"""Jupiter's two swap APIs: v1 quotes exact outputs; v2 replaces it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from .answer import foreign_quote, invalid_answer, parse_object, read_build, rea
 from .refusal import refusal_of
 from .url import jupiter_base, key_header
 
-# A quote of `/build` holds its transaction; after this it is asked for again.
+# Age of a `/build` quote up to which its own instructions are used; later it is quoted again.
 _BUILD_FRESH_MS = 10_000
 
 
 class JupiterAt(NamedTuple):
-    """Where Jupiter is, and how it is asked."""
+    """The address of Jupiter, and the means to call it."""
 
     base_url: str
     api_key: str | None
@@ -32,19 +32,19 @@ class JupiterAt(NamedTuple):
     runtime: Runtime
 
     def get(self, path: str, query: Mapping[str, str], signal: Signal | None) -> Steps[Answer]:
-        """Asks for something."""
+        """Sends a GET request."""
         url = f"{jupiter_base(self.base_url)}{path}?{urlencode(query)}"
         return self.http.ask("GET", url, key_header(self.api_key), signal=signal)
 
     def post(self, path: str, body: object, signal: Signal | None) -> Steps[Answer]:
-        """Sends JSON."""
+        """Sends a POST request with a JSON body."""
         headers = [("content-type", "application/json"), *key_header(self.api_key)]
         url = jupiter_base(self.base_url) + path
         return self.http.ask("POST", url, headers, stringify(body).encode(), signal)
 
 
 class JupiterV1:
-    """The Swap API v1; the quote goes back as it came."""
+    """The Swap API v1, which quotes ``ExactOut`` too; the quote goes back as it came."""
 
     id = "jupiter-v1"
     supports_exact_out = True
@@ -67,7 +67,7 @@ class JupiterV1:
         raw = quote.raw
         if not is_record(raw) or not is_list(raw.get("routePlan")):
             raise foreign_quote()
-        # Wrapping and unwrapping are ours: the swap works on the wallet's wrapped SOL account.
+        # We wrap and unwrap SOL ourselves, so the swap uses the wallet's wrapped SOL account.
         body = {"userPublicKey": wallet, "quoteResponse": raw, "wrapAndUnwrapSol": False}
         answer = yield from self._at.post("/swap/v1/swap-instructions", body, signal)
         built = _object_in(answer, quote.input_mint, quote.output_mint)
@@ -75,9 +75,10 @@ class JupiterV1:
 
 
 class JupiterV2:
-    """The Swap API v2, ``GET /build``: ``ExactIn`` only; a quote comes with its instructions.
+    """The Swap API v2, ``GET /build``. It quotes ``ExactIn`` only.
 
-    ``taker``: the wallet that will swap; there is no quote without one.
+    The quote comes with its instructions. ``taker`` is the wallet to quote for: ``/build`` gives no
+    quote without a wallet.
     """
 
     id = "jupiter-v2"
@@ -86,8 +87,8 @@ class JupiterV2:
     def __init__(self, at: JupiterAt, taker: Address) -> None:
         self._at = at
         self._taker = taker
-        # Undocumented, and what strict clients send; if the service refuses it, it is left out from
-        # then on.
+        # The parameter `transactionVersion` is undocumented, but strict clients send it. If the
+        # service refuses it, later requests leave it out.
         self._pins_version = True
 
     def quote(self, intent: QuoteIntent, signal: Signal | None) -> Steps[SwapQuote]:
@@ -110,8 +111,7 @@ class JupiterV2:
             )
         if not is_record(current.raw):
             raise foreign_quote()
-        # The tables' contents in the answer are the service's word: only their addresses are taken,
-        # we fetch them.
+        # Take only the addresses of the tables: we read their contents from the caller's own node.
         tables = current.raw.get("addressesByLookupTableAddress")
         names = list(tables) if is_record(tables) else []
         return read_build(current.raw.get("swapInstruction"), names)
@@ -151,7 +151,7 @@ class JupiterV2:
 
 
 def no_exact_out(intent: QuoteIntent, why: str) -> ExactChangeError:
-    """No exact output of a pair."""
+    """Returns the error for a pair without an ``ExactOut`` route."""
     return failure(
         "no_route",
         f"{why} Ask for ExactIn.",
@@ -172,11 +172,11 @@ def _query(intent: QuoteIntent) -> dict[str, str]:
 
 
 def _object_in(answer: Answer, input_mint: Address, output_mint: Address) -> dict[str, Any]:
-    """The JSON object in an answer that is a success."""
+    """Returns the JSON object of a successful answer; raises for any other answer."""
     if not 200 <= answer.status < 300:
         raise refusal_of(answer.status, answer.body, input_mint, output_mint)
     raw = parse_object(answer.body)
-    # Seen in the wild: an error with status 200.
+    # Jupiter has answered errors with status 200.
     if isinstance(raw.get("error"), str):
         raise refusal_of(400, answer.body, input_mint, output_mint)
     return raw

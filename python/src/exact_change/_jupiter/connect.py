@@ -1,4 +1,4 @@
-"""Jupiter, asked by a client."""
+"""Connects a client to Jupiter."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ def connect_jupiter(
     runtime: Runtime,
     taker: Address,
 ) -> SwapProvider:
-    """Both APIs as one: the second is there if the first has no route or is gone."""
+    """Joins Jupiter's two APIs into one provider.
+
+    v1 quotes exact outputs; v2 quotes if v1 has no route or is switched off.
+    """
     limiter = jupiter_limiter(base_url, api_key, timeout_ms, runtime)
     peer = PeerHttp(http, JupiterPeer(), timeout_ms, runtime, limiter)
     at = JupiterAt(base_url, api_key, peer, runtime)

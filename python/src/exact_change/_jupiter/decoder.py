@@ -31,43 +31,44 @@ _CREATE = bytes.fromhex("93f17b64f484ae76")
 
 
 def _has_authority(instruction: Instruction) -> bool:
-    read = decode_jupiter(instruction)
-    return read is not None and (read.event_authority, read.program) == (
+    jupiter_call = decode_jupiter(instruction)
+    return jupiter_call is not None and (jupiter_call.event_authority, jupiter_call.program) == (
         JUPITER_EVENT_AUTHORITY,
         JUPITER_PROGRAM,
     )
 
 
 class JupiterDecoder:
-    """Jupiter's."""
+    """The decoder of Jupiter's swap instructions."""
 
     id = "jupiter"
     name = "Jupiter"
     program_id: Address = JUPITER_PROGRAM
     rules: Sequence[Rule[Instruction]] = (
-        Rule("jupiter_form", lambda one: is_swap_form(one.data)),
-        Rule("jupiter_plan", lambda one: has_readable_plan(one.data)),
-        Rule("jupiter_truncated", lambda one: decode_jupiter(one) is not None),
+        Rule("jupiter_form", lambda instruction: is_swap_form(instruction.data)),
+        Rule("jupiter_plan", lambda instruction: has_readable_plan(instruction.data)),
+        Rule("jupiter_truncated", lambda instruction: decode_jupiter(instruction) is not None),
         Rule("jupiter_event_authority", _has_authority),
     )
 
     def decode(self, instruction: Instruction) -> SwapCall | None:
-        read = decode_jupiter(instruction)
-        return None if read is None else read.call
+        jupiter_call = decode_jupiter(instruction)
+        return None if jupiter_call is None else jupiter_call.call
 
     def temporary_of(self, instruction: Instruction, wallet: Address) -> Address | None:
-        """Jupiter's account for the SOL of one swap, with exactly what recorded ones name.
+        """Returns Jupiter's temporary SOL account, if the instruction makes it for this wallet.
 
-        In every recorded transaction it is the first address of these seeds.
+        The instruction must name exactly the accounts that recorded instructions name. In every
+        recorded transaction the account is the canonical address of these seeds.
         """
         program, accounts, data = instruction
         if program != JUPITER_PROGRAM or len(data) != 9 or data[:8] != _CREATE:
             return None
         seeds = [b"token_account", address_bytes(wallet), address_bytes(WSOL_MINT)]
         address, bump = program_address(seeds, JUPITER_PROGRAM)
-        made = [address, wallet, WSOL_MINT, TOKEN_PROGRAM, SYSTEM_PROGRAM]
-        is_made = data[8] == bump and [one.address for one in accounts] == made
-        return address if is_made else None
+        expected = [address, wallet, WSOL_MINT, TOKEN_PROGRAM, SYSTEM_PROGRAM]
+        is_expected = data[8] == bump and [meta.address for meta in accounts] == expected
+        return address if is_expected else None
 
     def error_name(self, code: int) -> str | None:
         return _ERRORS.get(code)

@@ -1,4 +1,4 @@
-"""Jupiter's two APIs as one provider."""
+"""Joins Jupiter's two APIs into one provider."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from ..errors import is_code
 from .answer import foreign_quote
 from .api import no_exact_out
 
-# Jupiter v1 is superseded: when it goes, it answers one of these.
+# Jupiter v1 is superseded: after it is switched off, it answers with one of these statuses.
 _SUNSET = (401, 404, 410)
+# Milliseconds for which a pair is known to have no `ExactOut` route.
 _REMEMBER_MS = 60_000
 _MAX_REMEMBERED = 256
 
 
 class Fallback:
-    """``first`` quotes ``ExactOut``; ``second`` does not, and is used if the first cannot.
+    """Joins two providers: asks ``second`` if ``first`` has no route or is switched off.
 
-    A pair that the first cannot quote ``ExactOut`` is sized with the second, whose quotes come with
-    their instructions. A rate limit or an outage never changes the provider: both are behind the
-    same gateway.
+    Only ``first`` quotes ``ExactOut``. If it cannot quote a pair ``ExactOut``, ``second`` quotes
+    the pair next, because its quotes come with their instructions. A rate limit or an outage never
+    changes the provider: both are behind the same gateway.
     """
 
     id = "jupiter"
@@ -34,7 +35,7 @@ class Fallback:
         self._second = second
         self._runtime = runtime
         self._is_gone = False
-        # Pairs without an exact output, and when that was seen.
+        # Milliseconds since the epoch at which each pair had no `ExactOut` route.
         self._without: OrderedDict[tuple[Address, Address], int] = OrderedDict()
 
     @property
@@ -65,7 +66,7 @@ class Fallback:
             try:
                 return (yield from provider.build(quote, wallet, signal))
             except Exception as error:
-                # The next quote will come from the second.
+                # If `first` is switched off, the next quote comes from `second`.
                 if provider is self._first:
                     self._is_sunset(error)
                 raise
@@ -91,7 +92,7 @@ class Fallback:
         return at is not None and since_then(self._runtime, at) < _REMEMBER_MS
 
     def _is_sunset(self, error: Exception) -> bool:
-        """Whether the first is gone for the rest of the process."""
+        """Whether an error shows that ``first`` is switched off; it is then not asked again."""
         details = getattr(error, "details", {})
         if not is_code(error, "jupiter_unavailable") or details["status"] not in _SUNSET:
             return False

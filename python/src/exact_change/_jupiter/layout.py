@@ -1,4 +1,4 @@
-"""Jupiter's swap instructions: where each form keeps what matters, by the tables of ``spec/``."""
+"""Decodes Jupiter's swap instructions by the forms in ``spec/``."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from .._swap.types import SwapCall, least_out, most_in
 from .route_plan import NUMBERS_V1_BYTES, route_plan_end
 
 _spec = table("jupiter")
-# By discriminator in hex. Those with a token ledger are left out: what they pay is elsewhere.
+# Forms by discriminator in hex. Forms with a token ledger are left out, because they take their
+# input amount from another account.
 _V1: dict[str, Any] = _spec["v1"]
 _V2: dict[str, Any] = _spec["v2"]
-# Two amounts, and slippage, platform fee and positive slippage in basis points; then the count of
-# the route.
+# Bytes of two amounts, and of slippage, platform fee and positive slippage in basis points. The
+# number of steps of the route follows.
 _NUMBERS_V2_BYTES = 22 + 4
 
 
 class JupiterCall(NamedTuple):
-    """A swap, and what Jupiter's instructions say besides."""
+    """A decoded swap, with the accounts that only Jupiter's instructions have."""
 
     call: SwapCall
     event_authority: Address
@@ -29,21 +30,25 @@ class JupiterCall(NamedTuple):
 
 
 def is_swap_form(data: bytes) -> bool:
-    """Whether the discriminator belongs to a form that is understood."""
+    """Whether the discriminator belongs to a known form."""
     return data[:8].hex() in _V2 or data[:8].hex() in _V1
 
 
 def has_readable_plan(data: bytes) -> bool:
-    """Whether the route plan of a V1 form can be walked, with the amounts and no more behind it.
+    """Whether the route plan of a V1 form can be walked to its end.
 
-    The V2 forms have their amounts before the plan.
+    Only the amounts may come behind it: the program reads them there and ignores any later bytes.
+    True for V2 forms: their amounts come before the plan.
     """
     form = _V1.get(data[:8].hex())
     return form is None or _amounts_v1(form, data) is not None
 
 
 def decode_jupiter(instruction: Instruction) -> JupiterCall | None:
-    """Reads a swap instruction; None if its form is unknown or anything it must have is missing."""
+    """Decodes a swap instruction of a known form.
+
+    None if the form is unknown, or if accounts or numbers of the form are missing.
+    """
     discriminator = instruction.data[:8].hex()
     v2, v1 = _V2.get(discriminator), _V1.get(discriminator)
     if v2 is not None:
@@ -62,7 +67,7 @@ def _decode_v2(form: dict[str, Any], instruction: Instruction) -> JupiterCall | 
     found = _accounts(form, names, instruction)
     if found is None:
         return None
-    user, source, destination, source_mint, mint, source_program, program, event, own = found
+    user, source, destination, source_mint, mint, source_program, program, event, jupiter = found
     first, second, slippage, fee, positive = struct.unpack_from("<QQHHH", data, form["amounts"])
     call = SwapCall(
         user,
@@ -80,7 +85,7 @@ def _decode_v2(form: dict[str, Any], instruction: Instruction) -> JupiterCall | 
         fee,
         positive,
     )
-    return JupiterCall(call, event, own)
+    return JupiterCall(call, event, jupiter)
 
 
 def _decode_v1(form: dict[str, Any], instruction: Instruction) -> JupiterCall | None:
@@ -93,7 +98,7 @@ def _decode_v1(form: dict[str, Any], instruction: Instruction) -> JupiterCall | 
     found = _accounts(form, names, instruction)
     if found is None or at is None:
         return None
-    user, source, destination, mint, token_program, event, own, _ = found
+    user, source, destination, mint, token_program, event, jupiter, _ = found
     token_2022 = _optional(form, "token2022Program", instruction)
     (source_mint,) = _accounts(form, ("sourceMint",), instruction) or (None,)
     first, second, slippage, fee = struct.unpack_from("<QQHB", data, at)
@@ -113,36 +118,36 @@ def _decode_v1(form: dict[str, Any], instruction: Instruction) -> JupiterCall | 
         fee,
         0,
     )
-    return JupiterCall(call, event, own)
+    return JupiterCall(call, event, jupiter)
 
 
 def _accounts(
     form: dict[str, Any], names: Sequence[str], instruction: Instruction
 ) -> list[Address] | None:
-    """The accounts of these names; None if the form or the instruction lacks one."""
-    places: list[int] = [form.get(name, -1) for name in names]
+    """Returns the accounts with these names; None if the form or the instruction lacks any."""
+    positions: list[int] = [form.get(name, -1) for name in names]
     accounts = instruction.accounts
-    if not all(0 <= place < len(accounts) for place in places):
+    if not all(0 <= position < len(accounts) for position in positions):
         return None
-    return [accounts[place].address for place in places]
+    return [accounts[position].address for position in positions]
 
 
 def _optional(form: dict[str, Any], name: str, instruction: Instruction) -> Address | None:
-    """Anchor's word for an optional account that is not there is the program's own id."""
+    """Returns None for an account that is left out: Anchor names the program's own id instead."""
     (account,) = _accounts(form, (name,), instruction) or (None,)
     return None if account == instruction.program else account
 
 
 def _amounts_v1(form: dict[str, Any], data: bytes) -> int | None:
-    """Where the amounts of a V1 form begin."""
+    """Returns the offset of the amounts of a V1 form; None if they do not end the data."""
     end = route_plan_end(data, form["plan"])
     return end if end is not None and len(data) - end == NUMBERS_V1_BYTES else None
 
 
 def _amounts(mode: str, first: int, second: int, slippage: int) -> tuple[int, int, int, int]:
-    """In, out, the most in and the least out."""
+    """Returns the input, the output, the most input and the least output."""
     if mode == "ExactIn":
-        # Above 100 % the least output would be negative: read as nothing, which no bound accepts.
+        # Above 100 % the least output would be negative. Read it as 0, which no bound accepts.
         least = 0 if slippage > 10_000 else least_out(second, slippage)
         return first, second, first, least
     return second, first, most_in(second, slippage), first

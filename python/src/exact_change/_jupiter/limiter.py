@@ -1,4 +1,4 @@
-"""Requests to Jupiter's own address, in a window of 60 seconds."""
+"""Limits the requests to Jupiter's own address, in a window of 60 seconds."""
 
 from __future__ import annotations
 
@@ -22,20 +22,23 @@ _COUNT = re.compile("-?[0-9]{1,12}")
 
 
 class Rate(NamedTuple):
-    """Requests in any 60 seconds, of which some may leave at once."""
+    """A limit on requests."""
 
+    # Requests in any 60 seconds.
     per_window: int
+    # Requests that may leave at once.
     burst: int
 
     def share_of_second(self) -> Rate:
-        """For those that give way.
+        """Returns the rate of the second line.
 
-        Slower in all, so that its turn never comes before one of the first line that waits.
+        It is the slower rate in every respect. So no low-priority request leaves while a request of
+        the first line waits.
         """
         return Rate(max(1, self.per_window - self.burst), max(1, self.burst // 2))
 
 
-# jupiter.md 1.3: 0.5 requests a second without a key, 1 on the smallest plan with one.
+# jupiter.md 1.3: 0.5 requests a second without a key, 1 on the smallest plan with a key.
 _KEYLESS = Rate(30, 5)
 _WITH_KEY = Rate(60, 10)
 
@@ -43,9 +46,10 @@ _WITH_KEY = Rate(60, 10)
 def jupiter_limiter(
     base_url: str, api_key: str | None, timeout_ms: float, runtime: Runtime
 ) -> Limiter:
-    """A window for api.jup.ag itself; any other is left alone when its answers ask for that.
+    """Returns the limiter for a Jupiter address: a sliding window for api.jup.ag itself.
 
-    ``timeout_ms``: of the client that it holds back, for each of its requests.
+    For any other address, requests only pause when its answers ask for a pause. ``timeout_ms`` is
+    the client's deadline of each request.
     """
     key = (api_key or "").strip()
     url = parse_address(base_url)
@@ -55,19 +59,20 @@ def jupiter_limiter(
 
 
 class WindowLimiter:
-    """A sliding window.
+    """A sliding window of 60 seconds.
 
-    ``burst`` requests may leave at once, then one for each ``60 s / per_window``, and never more
-    than ``per_window`` in any window. The first to ask leaves first; requests that give way have a
-    line of their own, and leave half a burst and a window's last ``burst`` to the others, so that
-    none of those waits for them. With ``learns``, the limit of a larger plan is read from the
-    answers.
+    ``burst`` requests may leave at once, then one request each ``60 s / per_window``, and never
+    more than ``per_window`` in any window. Requests leave in the order in which they ask.
+    Low-priority requests wait in a second line, so that the first line never waits for them: half
+    of the burst and the last ``burst`` of a window are not for the second line. With ``learns``,
+    the limit of a larger plan is read from the answers.
     """
 
     def __init__(self, initial: Rate, runtime: Runtime, *, learns: bool) -> None:
         self._rate = initial
         self._runtime = runtime
         self._learns = learns
+        # Milliseconds since the epoch at which each request of the window left.
         self._sent: list[int] = []
         self._paused_until = 0
         self._first = Line()
@@ -80,7 +85,7 @@ class WindowLimiter:
 
     def observe(self, status: int, headers: Headers) -> None:
         names = ("remaining", "current", "reset")
-        remaining, current, reset = (_count(headers.get(f"x-ratelimit-{one}")) for one in names)
+        remaining, current, reset = (_count(headers.get(f"x-ratelimit-{name}")) for name in names)
         if self._learns and remaining is not None and current is not None:
             per_window = remaining + current
             if 0 < per_window <= 100_000:
@@ -101,7 +106,7 @@ class WindowLimiter:
     def _ms_until_free(self, is_second: bool) -> float:
         rate = self._rate.share_of_second() if is_second else self._rate
         now = self._runtime.now()
-        # A clock that is set back ends each wait.
+        # If the clock is set back, all waits end.
         self._sent = [at for at in self._sent if now - _WINDOW_MS < at <= now]
         if self._paused_until > now + _MAX_PAUSE_MS:
             self._paused_until = 0
@@ -120,13 +125,13 @@ def _window_wait(sent: Sequence[int], rate: Rate, now: int) -> float:
 
 
 def _bucket_wait(sent: Sequence[int], rate: Rate, now: int) -> float:
-    """A bucket of ``burst`` that fills at the window's rate, worked out from what was sent."""
-    each = _WINDOW_MS / rate.per_window
-    # When the bucket would be full again if nothing else were sent.
-    full = 0.0
+    """Returns the wait for a bucket of ``burst`` requests that refills at the window's rate."""
+    ms_each = _WINDOW_MS / rate.per_window
+    # The time at which the bucket would be full again if no more requests were sent.
+    full_at = 0.0
     for at in sent:
-        full = max(full, at) + each
-    return max(0.0, full - now - (rate.burst - 1) * each)
+        full_at = max(full_at, at) + ms_each
+    return max(0.0, full_at - now - (rate.burst - 1) * ms_each)
 
 
 def _count(text: str | None) -> int | None:

@@ -1,4 +1,4 @@
-"""Jupiter as a peer, in words that say what to do about its failures."""
+"""The errors for failed requests to Jupiter, which say what to do."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ..errors import ExactChangeError, failure
 
 
 class JupiterPeer:
-    """What failures of Jupiter become."""
+    """The errors for failed requests to Jupiter."""
 
     def failing(self, answer: Answer, attempts: int, retry_after_ms: int) -> Exception:
         if answer.status == 429:
@@ -48,7 +48,7 @@ class JupiterPeer:
 
 
 def rate_limited(retry_after_ms: float) -> ExactChangeError:
-    """Jupiter, or our own limiter before it."""
+    """Returns the error for a request that Jupiter, or our own limiter, holds back."""
     ms = round(retry_after_ms)
     return failure(
         "rate_limited",

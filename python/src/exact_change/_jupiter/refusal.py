@@ -1,4 +1,4 @@
-"""What a refusal of Jupiter means."""
+"""Turns a refusal of Jupiter into an error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .._spec import table
 from ..errors import ExactChangeError, failure
 
 _NO_ROUTE: frozenset[str] = frozenset(table("jupiter")["noRouteCodes"])
-# Some 400s are plain text.
+# Some answers with status 400 are plain text.
 _NO_ROUTE_TEXT = re.compile(
     "could not find any route|no routes? found|route not found|does not support it|not tradable",
     re.IGNORECASE | re.ASCII,
@@ -22,9 +22,9 @@ _STALE = "FAILED_TO_GET_SWAP_AND_ACCOUNT_METAS"
 def refusal_of(
     status: int, body: bytes, input_mint: Address, output_mint: Address
 ) -> ExactChangeError:
-    """An answer that is no success; its own words go into ``untrusted``.
+    """Returns the error for a refusal of Jupiter; Jupiter's own text goes into ``untrusted``.
 
-    429 and 5xx never get here: they are tried again.
+    429 and 5xx never get here, because ``PeerHttp`` handles them.
     """
     code, text = _read(body)
     untrusted = {"error": text} if code is None else {"errorCode": code, "error": text}
@@ -64,12 +64,13 @@ def refusal_of(
 
 
 def _read(body: bytes) -> tuple[str | None, str]:
+    """Returns the code and the text of a refusal."""
     try:
         value = parse_json(body)
     except ValueError:
         return None, body.decode("utf-8", "replace")
-    given = record_of(value)
-    code = given.get("errorCode")
-    texts = (given.get(name) for name in ("error", "message"))
-    text = next((one for one in texts if isinstance(one, str)), "")
+    fields = record_of(value)
+    code = fields.get("errorCode")
+    texts = (fields.get(name) for name in ("error", "message"))
+    text = next((text for text in texts if isinstance(text, str)), "")
     return (code if isinstance(code, str) else None), text

@@ -1,4 +1,4 @@
-"""Requests that wait for an address while it wants to be left alone."""
+"""Holds requests to an address back while its answers ask for a pause."""
 
 from __future__ import annotations
 
@@ -15,67 +15,70 @@ from .._kernel.steps import ensure, sleep, timer
 from .._kernel.task import Steps
 from .peer import rate_limited
 
-# For a 429 that does not say how long it lasts.
+# Pause after a 429 that does not say how long it lasts.
 _BRIEF_MS = 1_000
-# No longer does one answer hold up all requests: it may be wrong.
+# Longest pause, because an answer may ask for too long a pause by mistake.
 _MAX_PAUSE_MS = 10_000
-# Between the first two that leave after a pause: time for an answer, which may be the next 429.
+# Gap between the first two requests after a pause: time for an answer, which may be a 429.
 _FIRST_GAP_MS = 100
-# Each further gap is that much of the one before, so that a line of any length is gone in two
-# seconds, and nothing is slowed down for good.
+# Factor from each gap to the next. It ends a line of any length within two seconds, and slows down
+# no request for good.
 _SHRINK = 0.95
 _LAST = re.compile("0|-[0-9]{1,12}")
 
 
 class _Span(NamedTuple):
+    # Milliseconds since the epoch.
     at: int
     ms: float
 
     def left(self, runtime: Runtime) -> float:
-        """A clock that is set back ends each wait."""
+        """Returns the milliseconds that are left. If the clock is set back, all waits end."""
         passed = runtime.now() - self.at
         return 0 if passed < 0 else max(0, self.ms - passed)
 
 
-class _Waiting:
-    """Of one address and key: none of it leaves while the address wants to be left alone."""
+class _WaitingLine:
+    """Requests that wait for one address and key; no request leaves during a pause."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._line = Line()
         self._pause = _Span(0, 0)
-        # For how long it asked, which may be longer than it is left alone.
+        # The pause that the answers asked for, which may be longer than the pause that counts.
         self._asked = _Span(0, 0)
+        # The gap after the last request.
         self._gap = _Span(0, 0)
         self._gap_ms: float = _FIRST_GAP_MS
         self._count = 0
 
     def is_over(self) -> bool:
-        """None waits, and none that comes now would have to."""
+        """Whether no request waits and a new request could leave at once."""
         return self._count == 0 and self._ms_until_free() == 0
 
     def join(self, timeout_ms: float, signal: Signal | None) -> Steps[None]:
+        """Waits for a turn; raises ``rate_limited`` if it would come after the deadline."""
         check(signal)
         if self.is_over():
             return
         if self._pause.left(self._runtime) >= timeout_ms:
             raise self._refusal()
-        own = follow(signal)
-        call_off = yield from timer(timeout_ms, lambda: own.signal.abort(self._refusal()))
+        follower = follow(signal)
+        call_off = yield from timer(timeout_ms, lambda: follower.signal.abort(self._refusal()))
         self._count += 1
 
         def end() -> Steps[None]:
             self._count -= 1
-            own.end()
+            follower.end()
             call_off()
-            own.signal.abort()
+            follower.signal.abort()
             yield from ()
 
-        turn = self._line.turn(lambda: self._admit(own.signal), own.signal)
+        turn = self._line.turn(lambda: self._admit(follower.signal), follower.signal)
         yield from ensure(turn, end)
 
     def pause(self, asked_ms: float) -> None:
-        """Of several answers of one outage the one that asks for most counts."""
+        """Starts a pause. If several answers ask for a pause, the longest pause counts."""
         now, runtime = self._runtime.now(), self._runtime
         ms = min(asked_ms, _MAX_PAUSE_MS)
         self._asked = _Span(now, max(asked_ms, self._asked.left(runtime)))
@@ -98,25 +101,24 @@ class _Waiting:
         self._gap_ms = int(self._gap_ms * _SHRINK)
 
 
-class _Everywhere:
+class _Lines:
     def __init__(self) -> None:
-        # By the clock that they wait by, and by address and key.
-        self.lines: dict[tuple[Runtime, str, str], _Waiting] = {}
+        # Lines by the clock of their waits, then by address and key.
+        self.lines: dict[tuple[Runtime, str, str], _WaitingLine] = {}
 
 
-# There is none for an address that asked for no pause.
-_everywhere = _Everywhere()
-after_fork(_everywhere.__init__)  # type: ignore[misc]
+# A line exists only after a pause.
+_lines = _Lines()
+after_fork(_lines.__init__)  # type: ignore[misc]
 
 
 class RetryAfterQueue:
-    """Lets everything leave at once, until an answer asks for a pause.
+    """Lets every request leave at once, until an answer is a 429 or its window is used up.
 
-    That is a 429, or one that says that it was the last of its window: then nothing leaves in this
-    process, of whichever client of that address and key, for as long as the answer asks, 10 seconds
-    at most. Requests leave in the order of asking, the first of them some way apart. One that has
-    no time left before its turn, by the deadline of its own client, is refused with
-    ``rate_limited``.
+    Then all clients of this address and key in this process pause. The answer tells how long, 10
+    seconds at most. After a pause, requests leave in the order in which they ask, at first with
+    gaps. A request that reaches its client's deadline (``timeout_ms``) before its turn is refused
+    with ``rate_limited``.
     """
 
     def __init__(self, address: str, api_key: str, timeout_ms: float, runtime: Runtime) -> None:
@@ -125,23 +127,24 @@ class RetryAfterQueue:
         self._runtime = runtime
 
     def take(self, signal: Signal | None) -> Steps[None]:
-        waiting = _everywhere.lines.get(self._key)
+        waiting = _lines.lines.get(self._key)
         if waiting is not None:
             yield from waiting.join(self._timeout_ms, signal)
 
     def observe(self, status: int, headers: Headers) -> None:
-        ms = _asked_pause(status, headers, self._runtime.now())
+        ms = _pause_of(status, headers, self._runtime.now())
         if ms == 0:
             return
-        lines = _everywhere.lines
+        lines = _lines.lines
         for key in [key for key, line in lines.items() if line.is_over()]:
             del lines[key]
-        lines.setdefault(self._key, _Waiting(self._runtime)).pause(ms)
+        lines.setdefault(self._key, _WaitingLine(self._runtime)).pause(ms)
 
 
-def _asked_pause(status: int, headers: Headers, now: int) -> float:
-    asked = asked_wait(headers.get, now)
+def _pause_of(status: int, headers: Headers, now: int) -> float:
+    """Returns the milliseconds of pause that an answer asks for."""
+    asked_ms = asked_wait(headers.get, now)
     if status == 429:
-        return _BRIEF_MS if asked is None else asked
+        return _BRIEF_MS if asked_ms is None else asked_ms
     remaining = (headers.get("x-ratelimit-remaining") or "").strip()
-    return asked or 0 if _LAST.fullmatch(remaining) is not None else 0
+    return asked_ms or 0 if _LAST.fullmatch(remaining) is not None else 0

@@ -1,16 +1,19 @@
-"""Jupiter's address and key."""
+"""Checks Jupiter's address, and makes the header of its key."""
 
 from __future__ import annotations
 
 from .._base.options import refuse
 from .._base.urls import is_loopback, parse_address
 
-# Gone or being switched off; old examples still name them.
+# Hosts that are switched off or soon will be; old examples still name them.
 _DEAD_HOSTS = ("lite-api.jup.ag", "quote-api.jup.ag")
 
 
 def jupiter_base(base_url: str) -> str:
-    """The base address without a slash at its end. Raises ``invalid_option``."""
+    """Returns the base address without a slash at its end.
+
+    Raises ``invalid_option`` for retired hosts, plain http and addresses with a query.
+    """
     url = parse_address(base_url)
     if url is None:
         raise refuse("jupiter_url", "is not an address.")
@@ -28,6 +31,6 @@ def jupiter_base(base_url: str) -> str:
 
 
 def key_header(api_key: str | None) -> list[tuple[str, str]]:
-    """The header of an API key; none for a blank one, which Jupiter would answer with 401."""
+    """Returns the header of an API key; none for a blank key, which Jupiter answers with 401."""
     key = (api_key or "").strip()
     return [("x-api-key", key)] if key else []

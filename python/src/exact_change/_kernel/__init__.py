@@ -1,9 +1,9 @@
-"""One core for threads and for asyncio: steps are generators, and a host does what they ask for.
+"""One core for threads and for asyncio: steps are generators, and a host carries out their effects.
 
-A step yields effects and returns a value; ``yield from`` calls another step. All that steps share
-is changed in turns, one at a time in the whole process, so that whatever lies between two effects
-is atomic, in threads as in an event loop. What a caller gives up is told by a signal, never by an
-exception in the middle of a step.
+A step yields effects and returns a value; ``yield from`` calls another step. Steps change shared
+state only in turns, and the process runs one turn at a time. So the code between two effects is
+atomic, in threads as in an event loop. If a caller gives up, a signal tells the steps; an exception
+never interrupts a step.
 
 No step yields in a ``finally``: see :func:`exact_change._kernel.steps.ensure`.
 """

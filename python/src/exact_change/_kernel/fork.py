@@ -1,4 +1,4 @@
-"""A forked child has the memory of its parent and none of its threads, sockets and locks."""
+"""A forked child has its parent's memory, but not its threads, sockets and held locks."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ _renewed: weakref.WeakSet[Renewed] = weakref.WeakSet()
 
 
 def after_fork(reset: Callable[[], None]) -> None:
-    """Calls ``reset`` in each child, before any other code of it."""
+    """Calls ``reset`` in each child, before any other code of the child."""
     _resets.append(reset)
 
 
 class Renewed(Protocol):
-    """What begins anew in a child."""
+    """An object that begins anew in a child."""
 
     def renew(self) -> None:
-        """Forgets what is the parent's."""
+        """Forgets the parent's state."""
         ...
 
 
-def in_child(one: Renewed) -> None:
-    """Has something begin anew in each child, for as long as it is there."""
-    _renewed.add(one)
+def in_child(renewed: Renewed) -> None:
+    """Renews an object in each child, for as long as the object exists."""
+    _renewed.add(renewed)
 
 
 class ForkLock:
-    """A lock that is free in a child, whoever held it in the parent."""
+    """A lock that is free in a child, even if a thread of the parent held it."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
         in_child(self)
 
     def renew(self) -> None:
-        """Frees it."""
+        """Frees the lock."""
         self._lock = threading.RLock()
 
     def __enter__(self) -> None:
@@ -58,8 +58,8 @@ class ForkLock:
 def _in_child() -> None:
     for reset in _resets:
         reset()
-    for one in list(_renewed):
-        one.renew()
+    for renewed in list(_renewed):
+        renewed.renew()
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,4 +1,4 @@
-"""The two drivers: threads, and an event loop of asyncio."""
+"""The two hosts: threads, and an event loop of asyncio."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ class ThreadHost:
         signal: Signal | None = None,
         unused: Callable[[T], None] | None = None,
     ) -> T:
-        """Runs steps to their end. What interrupts the wait fires the signal, and is raised.
+        """Runs steps to their end. An interrupt of the wait fires the signal, and is raised.
 
-        ``unused`` gets what they return all the same, in a thread of its own.
+        If the steps return a value all the same, ``unused`` gets it in a worker thread.
         """
-        over = threading.Event()
+        ended = threading.Event()
         task = Task(self, steps)
-        task.then(over.set)
+        task.then(ended.set)
         try:
             self.enter(task.start)
-            over.wait()
+            ended.wait()
             if task.error is None:
                 return task.result()
         except BaseException:
@@ -71,8 +71,8 @@ class ThreadHost:
                 _give_up(task, signal, drop)
                 given_up.set()
 
-            # Not in this thread: another interrupt could come in the middle of it. What its caller
-            # does next comes after it.
+            # A worker gives up: another interrupt could stop it halfway in this thread. Wait for
+            # it, so that the caller's next action comes after it.
             workers.submit(lambda: run_turn(give_up))
             given_up.wait()
             raise
@@ -83,7 +83,7 @@ class LoopHost:
     """Runs tasks on one event loop of asyncio."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        # The loop knows its host: it must not be kept by it.
+        # A weak reference: the host must not keep the loop alive.
         self._loop = weakref.ref(loop)
         self._thread = threading.get_ident()
 
@@ -93,8 +93,8 @@ class LoopHost:
         return loop is None or loop.is_closed()
 
     def enter(self, work: Callable[[], None]) -> None:
-        # What goes on after its loop was closed, say when the garbage is collected, could wait for
-        # nothing, and would try without an end.
+        # Steps that went on after their loop was closed, for example in a finalizer, could not
+        # wait, and would retry for ever.
         if self.is_gone:
             return
         if threading.get_ident() == self._thread:
@@ -104,7 +104,7 @@ class LoopHost:
         try:
             loop.call_soon_threadsafe(run_turn, work)
         except RuntimeError:
-            # By its own thread, in this very moment.
+            # The loop's thread may have closed the loop a moment ago.
             if not loop.is_closed():
                 raise
 
@@ -116,7 +116,7 @@ class LoopHost:
 
     def hook(self, ask: Callable[[], object], wake: Wake) -> Callable[[], None]:
         if not inspect.iscoroutinefunction(inspect.unwrap(ask)):
-            # It may block: a signer that asks a device, a person or another server.
+            # A plain function may block: a signer may ask a device, a person or another server.
             workers.submit(lambda: self._answer(ask, wake))
             return _nothing
         return self.await_(ask, wake)
@@ -134,14 +134,14 @@ class LoopHost:
     ) -> T:
         """Runs steps to their end. A cancellation fires the signal, and is raised at once.
 
-        ``unused`` gets what they return all the same: its steps run beside.
+        If the steps return a value all the same, ``unused`` gets it, and its steps are started.
         """
-        over: asyncio.Future[None] = self._running().create_future()
+        ended: asyncio.Future[None] = self._running().create_future()
         task = Task(self, steps)
-        task.then(lambda: None if over.done() else over.set_result(None))
+        task.then(lambda: None if ended.done() else ended.set_result(None))
         run_turn(task.start)
         try:
-            await over
+            await ended
         except BaseException:
 
             def drop() -> None:
@@ -171,7 +171,7 @@ class LoopHost:
 
 
 def _give_up(task: Task[Any], signal: Signal | None, drop: Callable[[], None]) -> None:
-    """Nothing waits for a task any more. It may have ended in this very moment."""
+    """Fires the signal of a task that nothing waits for. The task may have just ended."""
     task.then(drop)
     if signal is not None:
         signal.abort(Aborted())
@@ -182,7 +182,7 @@ _hosts: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopHost] = weakref
 
 
 def loop_host() -> LoopHost:
-    """The host of the running loop."""
+    """Returns the host of the running loop."""
     loop = asyncio.get_running_loop()
     host = _hosts.get(loop)
     if host is None:
@@ -198,13 +198,13 @@ class _Here(Immediate):
 
 
 def this_host() -> Steps[Host]:
-    """The host that runs these steps."""
+    """Returns the host that runs these steps."""
     host: Host = yield _Here()
     return host
 
 
 def void(_value: object) -> None:
-    """Drops a value, in a callback that returns none."""
+    """Drops a value, so that a callback returns None."""
 
 
 def void_cancel(future: asyncio.Future[Any]) -> None:
@@ -213,7 +213,7 @@ def void_cancel(future: asyncio.Future[Any]) -> None:
 
 
 def _nothing() -> None:
-    """A thread cannot be called off; what it answers is dropped."""
+    """Does nothing: a thread cannot be cancelled, and its answer is dropped."""
 
 
 async def _awaited(make: Callable[[], Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Calls that are under way in something that is to be closed after them."""
+"""Calls that are under way in an object that must stay open until they end."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ T = TypeVar("T")
 
 
 class Inside:
-    """Knows where each of its calls runs: one whose event loop was closed never ends."""
+    """Keeps the host of each call: a call never ends if its event loop was closed."""
 
     def __init__(self) -> None:
         self._hosts: dict[object, Host] = {}
 
     def run(self, work: Callable[[], Steps[T]]) -> Steps[T]:
-        """Runs work as one of them."""
+        """Runs work as a call under way."""
         call = object()
         self._hosts[call] = yield from this_host()
         try:
@@ -27,6 +27,6 @@ class Inside:
             self._hosts.pop(call, None)
 
     def over(self, look_ms: float) -> Steps[None]:
-        """Returns once all are out whose event loop is not closed."""
+        """Waits until all calls have ended, except calls on a closed event loop."""
         while not all(host.is_gone for host in self._hosts.values()):
             yield from sleep(look_ms)

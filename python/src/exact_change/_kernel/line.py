@@ -1,4 +1,4 @@
-"""A line of work: one after the other, in the order of asking."""
+"""A queue of work: each work starts once the work before it is over."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ T = TypeVar("T")
 
 
 class Line:
-    """What stands in it goes on if its caller gives up; it is to look at its signal itself."""
+    """Runs work in the order of the calls.
+
+    Queued work goes on if its caller gives up, so the work checks the caller's signal itself.
+    """
 
     def __init__(self) -> None:
         self._last: Task[Any] | None = None
 
     def turn(self, work: Callable[[], Steps[T]], signal: Signal | None = None) -> Steps[T]:
-        """What work returns, begun once all before it is over."""
+        """Returns the result of work, which begins once all earlier work is over."""
         task = self._last = yield from start(self._after(self._last, work))
         return (yield from join(task, signal))
 

@@ -1,4 +1,4 @@
-"""Work that several wait for."""
+"""Work that several callers wait for."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ T = TypeVar("T")
 
 
 class SharedWork(Generic[T]):
-    """Work that several wait for, each for as long as it likes.
+    """Work that several callers wait for, each for as long as it likes.
 
-    When the last has gone before it is done, its signal fires, and ``abandoned`` is called.
+    If the last caller leaves before the work is done, the signal of the work fires, and
+    ``abandoned`` is called.
     """
 
     def __init__(self, work: Callable[[Signal], Steps[T]], abandoned: Callable[[], None]) -> None:
@@ -25,7 +26,7 @@ class SharedWork(Generic[T]):
         self._waiting = 0
 
     def join(self, signal: Signal | None) -> Steps[T]:
-        """Waits for its outcome, or raises the reason of one's own signal."""
+        """Returns the outcome of the work, or raises the reason of the caller's signal."""
         if self._task is None:
             self._task = yield from start(self._work(self._signal))
         self._waiting += 1

@@ -1,4 +1,4 @@
-"""What tells steps that their caller has given up, or that time is up."""
+"""Signals that tell steps that their caller has given up, or that time is up."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from typing import Callable
 
 
 class Aborted(Exception):
-    """The caller has given up. It never leaves the library: the caller has its own exception."""
+    """The caller has given up. It never leaves the library: the caller gets its own exception."""
 
 
 class Signal:
-    """Fires once, with a reason. To be used in turns alone."""
+    """Fires once, with a reason. Use it only in turns."""
 
     __slots__ = ("_next", "_waiting", "is_low_priority", "reason")
 
     def __init__(self, *, is_low_priority: bool = False) -> None:
         self.reason: Exception | None = None
-        # What is asked on behalf of others gives way: see `follow`.
+        # Whether work under this signal gives way to other work: see `follow`.
         self.is_low_priority = is_low_priority
         self._waiting: dict[int, Callable[[], None]] = {}
         self._next = 0
 
     @property
     def aborted(self) -> bool:
-        """Whether it has fired."""
+        """Whether the signal has fired."""
         return self.reason is not None
 
     def abort(self, reason: Exception | None = None) -> None:
-        """Fires, unless it has before."""
+        """Fires the signal, unless it has fired before."""
         if self.reason is not None:
             return
         self.reason = Aborted() if reason is None else reason
@@ -36,20 +36,23 @@ class Signal:
             then()
 
     def on_abort(self, then: Callable[[], None]) -> Callable[[], None]:
-        """Calls ``then`` once it fires; returns how to call that off. Not if it has fired."""
+        """Calls ``then`` once when the signal fires; returns a function that cancels this.
+
+        If the signal has fired already, nothing is called.
+        """
         self._next += 1
         key = self._next
         self._waiting[key] = then
         return lambda: void(self._waiting.pop(key, None))
 
     def check(self) -> None:
-        """Raises the reason if it has fired."""
+        """Raises the reason if the signal has fired."""
         if self.reason is not None:
             raise self.reason
 
 
 def void(_value: object) -> None:
-    """Drops a value, in a callback that returns none."""
+    """Drops a value, so that a callback returns None."""
 
 
 def check(signal: Signal | None) -> None:
@@ -59,18 +62,18 @@ def check(signal: Signal | None) -> None:
 
 
 def follow(parent: Signal | None, *, is_low_priority: bool = False) -> Following:
-    """A signal that fires with its parent."""
-    own = Signal(is_low_priority=is_low_priority)
+    """Returns a signal that fires with its parent."""
+    child = Signal(is_low_priority=is_low_priority)
     if parent is None:
-        return Following(own, lambda: None)
+        return Following(child, lambda: None)
     if parent.reason is not None:
-        own.abort(parent.reason)
-        return Following(own, lambda: None)
-    return Following(own, parent.on_abort(lambda: own.abort(parent.reason)))
+        child.abort(parent.reason)
+        return Following(child, lambda: None)
+    return Following(child, parent.on_abort(lambda: child.abort(parent.reason)))
 
 
 class Following:
-    """A signal that follows another, and how to let go of that."""
+    """A signal that follows a parent; ``end`` stops the following."""
 
     __slots__ = ("end", "signal")
 
@@ -85,7 +88,7 @@ def is_low_priority(signal: Signal | None) -> bool:
 
 
 def follow_also(signal: Signal, other: Signal) -> Callable[[], None]:
-    """Has a signal fire with one more; returns how to let go of that."""
+    """Makes a signal fire with another signal too; returns a function that stops this."""
     if other.reason is not None:
         signal.abort(other.reason)
         return lambda: None

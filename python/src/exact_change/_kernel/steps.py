@@ -1,4 +1,4 @@
-"""What steps are made of: waiting, starting, giving up, and giving others their turn."""
+"""The parts of steps: waiting, starting, giving up, and running code outside of a turn."""
 
 from __future__ import annotations
 
@@ -46,34 +46,40 @@ class _Timer(Immediate):
 
 
 def park(register: Callable[[Host, Wake], Sequence[Forget]]) -> Effect:
-    """Waits for a wake; ``register`` is told which, and says how to let go of what may wake it."""
+    """Returns an effect that waits for a wake.
+
+    ``register`` gets the wake, and returns functions that unregister it from its sources.
+    """
     return _Park(register)
 
 
 def start(steps: Steps[T]) -> Steps[Task[T]]:
-    """Starts steps beside this one; they run until their first wait at once."""
+    """Starts steps beside the current steps; they run until their first wait at once."""
     task: Task[T] = yield _Start(steps)
     return task
 
 
 def background(steps: Steps[Any]) -> Steps[None]:
-    """Starts steps that nothing waits for. They handle their own errors."""
+    """Starts steps that nothing waits for. The steps must handle their own errors."""
     yield _Start(steps)
 
 
 def fails_on(wake: Wake, signals: Sequence[Signal | None]) -> list[Forget]:
-    """Wakes with the reason of the first signal that fires; returns how to call that off."""
+    """Wakes with the reason of the first signal that fires; returns functions that cancel this."""
     forgets: list[Forget] = []
     for signal in filter(None, signals):
         if signal.reason is not None:
             wake.fail(signal.reason)
         else:
-            forgets.append(signal.on_abort(lambda one=signal: wake.fail(one.reason)))  # type: ignore[misc]
+            forgets.append(signal.on_abort(lambda fired=signal: wake.fail(fired.reason)))  # type: ignore[misc]
     return forgets
 
 
 def join(task: Task[T], *signals: Signal | None) -> Steps[T]:
-    """The outcome of a task, or the reason of the first signal. The task goes on."""
+    """Returns the result of a task, or raises the reason of the first signal that fires.
+
+    The task goes on.
+    """
     if task.is_settled:
         for signal in signals:
             check(signal)
@@ -88,7 +94,10 @@ def join(task: Task[T], *signals: Signal | None) -> Steps[T]:
 
 
 def until_aborted(steps: Steps[T], signal: Signal | None) -> Steps[T]:
-    """The outcome of steps, or the signal's reason if that comes first. The steps go on."""
+    """Returns the result of steps, or raises the signal's reason if the signal fires first.
+
+    The steps go on.
+    """
     if signal is None:
         return (yield from steps)
     task = yield from start(steps)
@@ -96,7 +105,7 @@ def until_aborted(steps: Steps[T], signal: Signal | None) -> Steps[T]:
 
 
 def note_until_settled(noted: dict[Task[Any], T], task: Task[Any], value: T) -> None:
-    """Keeps a value by its task until that has settled."""
+    """Keeps a value by its task until the task has settled."""
 
     def forget() -> None:
         noted.pop(task, None)
@@ -114,7 +123,7 @@ def bounded(
 ) -> Steps[T]:
     """Runs work under a signal that fires with a parent, or with ``late()`` after ``ms``.
 
-    It ends right then, whatever the work makes of its signal.
+    Raises the reason as soon as the signal fires, even if the work ignores the signal.
     """
     own = Signal()
     for parent in parents:
@@ -133,14 +142,14 @@ def bounded(
     try:
         value: T = yield _Park(register)
     except Exception as reason:
-        # Of what it does at once one may have failed: the others end too.
+        # The reason may be an error of one part of the work: end the other parts too.
         own.abort(reason)
         raise
     return value
 
 
 def all_of(many: Sequence[Steps[T]]) -> Steps[list[T]]:
-    """Runs all at once: what they return, in order, or what the first of them raises."""
+    """Runs all steps at once; returns their results in order, or raises the first error."""
     tasks: list[Task[T]] = []
     for steps in many:
         tasks.append((yield from start(steps)))
@@ -163,7 +172,7 @@ def all_of(many: Sequence[Steps[T]]) -> Steps[list[T]]:
                 wake.fail(task.error)
                 return []
         return [
-            task.then(lambda one=task: settled(one))  # type: ignore[misc]
+            task.then(lambda ended=task: settled(ended))  # type: ignore[misc]
             for task in tasks
             if not task.is_settled
         ]
@@ -172,14 +181,14 @@ def all_of(many: Sequence[Steps[T]]) -> Steps[list[T]]:
     return [task.result() for task in tasks]
 
 
-def both(one: Steps[T], other: Steps[U]) -> Steps[tuple[T, U]]:
-    """Runs two at once; see :func:`all_of`."""
-    results: list[Any] = yield from all_of([one, other])
+def both(first: Steps[T], second: Steps[U]) -> Steps[tuple[T, U]]:
+    """Runs two steps at once; see :func:`all_of`."""
+    results: list[Any] = yield from all_of([first, second])
     return results[0], results[1]
 
 
 def settled(task: Task[T]) -> Steps[T | Exception]:
-    """What a task returns, or raises."""
+    """Returns the result of a task, or the error that it raised."""
     try:
         return (yield from join(task))
     except Exception as error:
@@ -187,7 +196,7 @@ def settled(task: Task[T]) -> Steps[T | Exception]:
 
 
 def quiet(steps: Steps[T], otherwise: U = None) -> Steps[T | U]:  # type: ignore[assignment]
-    """What steps return, or something else if they fail."""
+    """Returns the result of steps, or ``otherwise`` if they fail."""
     try:
         return (yield from steps)
     except Exception:
@@ -195,9 +204,9 @@ def quiet(steps: Steps[T], otherwise: U = None) -> Steps[T | U]:  # type: ignore
 
 
 def ensure(steps: Steps[T], then: Callable[[], Steps[Any]]) -> Steps[T]:
-    """Runs ``then`` after steps, however they end: what ``finally`` is for code without effects.
+    """Runs ``then`` after steps, however they end: a ``finally`` that may yield effects.
 
-    A generator that is collected is closed, and may not wait for anything then.
+    A collected generator is closed, and a closed generator may not wait: it skips ``then``.
     """
     try:
         value = yield from steps
@@ -211,7 +220,7 @@ def ensure(steps: Steps[T], then: Callable[[], Steps[Any]]) -> Steps[T]:
 
 
 def sleep(ms: float, *signals: Signal | None) -> Steps[None]:
-    """Waits; raises the reason of the first signal that fires."""
+    """Waits ``ms`` milliseconds; raises the reason of the first signal that fires."""
 
     def register(host: Host, wake: Wake) -> Sequence[Forget]:
         return [*fails_on(wake, signals), host.later(ms, wake)]
@@ -222,10 +231,13 @@ def sleep(ms: float, *signals: Signal | None) -> Steps[None]:
 def _begun(
     wake: Wake, signal: Signal | None, begin: Callable[[], Forget | None]
 ) -> Sequence[Forget]:
-    """Begins what a signal gives up, unless that has fired. Returns how to let go."""
+    """Begins work that a signal can give up, unless the signal has fired.
+
+    Returns functions that unregister the wake.
+    """
     forgets = fails_on(wake, [signal])
-    own = None if wake.is_used else begin()
-    return forgets if own is None else [*forgets, own]
+    give_up = None if wake.is_used else begin()
+    return forgets if give_up is None else [*forgets, give_up]
 
 
 def call(
@@ -233,9 +245,9 @@ def call(
     signal: Signal | None = None,
     unused: Callable[[T], None] | None = None,
 ) -> Steps[T]:
-    """What blocking work returns, run in a thread.
+    """Runs blocking work in a thread; returns its result.
 
-    Given up, it goes on, and ``unused`` is called with what it returns then, in a turn.
+    If the signal fires, the work goes on, and ``unused`` gets its result in a turn.
     """
 
     def register(_host: Host, wake: Wake) -> Sequence[Forget]:
@@ -247,7 +259,7 @@ def call(
 
 
 def await_(make: Callable[[], Any], signal: Signal | None = None) -> Steps[Any]:
-    """What an awaitable gives, on an event loop. Given up, it is cancelled."""
+    """Returns the result of an awaitable, on an event loop. If the signal fires, cancels it."""
 
     def register(host: Host, wake: Wake) -> Sequence[Forget]:
         return _begun(wake, signal, lambda: host.await_(make, wake))
@@ -256,7 +268,7 @@ def await_(make: Callable[[], Any], signal: Signal | None = None) -> Steps[Any]:
 
 
 def hook(ask: Callable[..., object], *args: object, signal: Signal | None = None) -> Steps[Any]:
-    """What code of the caller answers, be it a function or a coroutine function."""
+    """Returns the answer of the caller's function or coroutine function."""
 
     def register(host: Host, wake: Wake) -> Sequence[Forget]:
         return _begun(wake, signal, lambda: host.hook(functools.partial(ask, *args), wake))
@@ -265,7 +277,7 @@ def hook(ask: Callable[..., object], *args: object, signal: Signal | None = None
 
 
 def outside(work: Callable[[], None]) -> Steps[None]:
-    """Runs work of others out of the turn, on the loop if there is one, and waits for it."""
+    """Runs foreign code outside of the turn, on the loop if there is one, and waits for it."""
 
     def register(host: Host, wake: Wake) -> Sequence[Forget]:
         host.outside(lambda: wake.run(work))
@@ -275,12 +287,12 @@ def outside(work: Callable[[], None]) -> Steps[None]:
 
 
 def done(value: T) -> Steps[T]:
-    """Steps that are over at once."""
+    """Returns steps that end at once with a value."""
     return value
     yield  # pragma: no cover
 
 
 def timer(ms: float, then: Callable[[], None]) -> Steps[Forget]:
-    """Calls ``then`` in a turn after a while; returns how to call that off."""
+    """Calls ``then`` in a turn after ``ms``; returns a function that cancels this."""
     forget: Forget = yield _Timer(ms, then)
     return forget

@@ -13,19 +13,19 @@ T = TypeVar("T")
 
 
 class Effect(Protocol):
-    """What a step asks of its host. ``begin`` answers by ``wake``, at once or later, once."""
+    """A request of a step to its host. The answer comes by ``wake``, once, at once or later."""
 
     def begin(self, host: Host, wake: Wake) -> None:
-        """Begins it, in a turn."""
+        """Begins the effect, in a turn."""
 
 
 class Immediate:
-    """An effect whose answer is there at once."""
+    """An effect that is answered at once."""
 
     __slots__ = ()
 
     def answer(self, host: Host) -> object:
-        """Does it, in a turn."""
+        """Returns the answer, in a turn."""
         raise NotImplementedError
 
 
@@ -33,34 +33,34 @@ Steps = Generator[Union[Effect, Immediate], Any, T]
 
 
 class Host(Protocol):
-    """Where tasks run: threads, or an event loop."""
+    """Runs tasks: in threads, or on an event loop."""
 
     @property
     def is_gone(self) -> bool:
-        """Whether nothing runs there any more."""
+        """Whether the event loop of the host is closed, so that nothing runs there any more."""
         ...
 
     def enter(self, work: Callable[[], None]) -> None:
         """Runs work in a turn on this host, soon; from any thread."""
 
     def later(self, ms: float, work: Callable[[], None]) -> Callable[[], None]:
-        """Runs work in a turn, after a while; returns how to call that off."""
+        """Runs work in a turn after ``ms``; returns a function that cancels this."""
         ...
 
     def outside(self, work: Callable[[], None]) -> None:
-        """Runs work of others, not in a turn: it may block a thread, but not a loop."""
+        """Runs foreign code outside of a turn: it may block a thread, but not a loop."""
 
     def hook(self, ask: Callable[[], object], wake: Wake) -> Callable[[], None]:
-        """Calls code of the caller, which may be a coroutine function; returns how to give up."""
+        """Calls the caller's function or coroutine function; returns a function to give it up."""
         ...
 
     def await_(self, make: Callable[[], Any], wake: Wake) -> Callable[[], None]:
-        """Awaits what ``make`` returns, on a loop alone; returns how to give up."""
+        """Awaits the result of ``make``, only on a loop; returns a function to give it up."""
         ...
 
 
 class Task(Generic[T]):
-    """Steps that were started: they go on whether or not anything waits for them."""
+    """Started steps: they go on, also if nothing waits for them."""
 
     __slots__ = ("_error", "_is_settled", "_next", "_steps", "_then", "_value", "host")
 
@@ -75,22 +75,25 @@ class Task(Generic[T]):
 
     @property
     def is_settled(self) -> bool:
-        """Whether it has returned or raised."""
+        """Whether the steps have returned or raised."""
         return self._is_settled
 
     @property
     def error(self) -> BaseException | None:
-        """What it has raised."""
+        """The error that the steps raised."""
         return self._error
 
     def result(self) -> T:
-        """What it has returned; raises what it has raised."""
+        """Returns the value that the steps returned, or raises their error."""
         if self._error is not None:
             raise self._error
         return self._value  # type: ignore[return-value]
 
     def then(self, settled: Callable[[], None]) -> Callable[[], None]:
-        """Calls ``settled`` in the turn in which it ends; returns how to call that off."""
+        """Calls ``settled`` in the turn in which the task ends; returns a function to cancel this.
+
+        If the task has ended already, ``settled`` is called at once.
+        """
         if self._is_settled:
             settled()
             return lambda: None
@@ -100,14 +103,14 @@ class Task(Generic[T]):
         return lambda: self._forget(key)
 
     def start(self) -> None:
-        """Begins it, in a turn."""
+        """Begins the steps, in a turn."""
         self.advance(None, None)
 
     def _forget(self, key: int) -> None:
         self._then.pop(key, None)
 
     def advance(self, value: Any, error: BaseException | None) -> None:
-        """Goes on with the answer to an effect, up to the next that has to be waited for."""
+        """Resumes the steps with the answer to an effect, until an effect that has to wait."""
         steps = self._steps
         while True:
             try:
@@ -147,12 +150,13 @@ class Wake:
 
     def __init__(self, task: Task[Any]) -> None:
         self.task = task
-        # While its effect begins: an answer then takes no turn of its own.
+        # The thread in which the effect begins, until it has begun: an answer from this thread
+        # needs no turn of its own.
         self.thread = threading.get_ident()
         self.is_used = False
-        # How to let go of what else could have woken it.
+        # Functions that unregister this wake from its other sources.
         self.forgets: Sequence[Callable[[], None]] = ()
-        # What is done with a value that comes too late.
+        # Gets a value that comes after the wake was used.
         self.unused: Callable[[Any], None] | None = None
         self.value: Any = None
         self.error: BaseException | None = None
@@ -166,17 +170,20 @@ class Wake:
         self._end(None, error)
 
     def give(self) -> bool:
-        """Hands something over, in a turn; False if the task is awake for another reason."""
+        """Resumes the task in a turn, and hands it a lock or a slot that the caller holds.
+
+        Returns False if the task was resumed for another reason, or if its host is gone.
+        """
         if self.is_used or self.task.host.is_gone:
             return False
-        # From now on no signal takes it back.
+        # From now on no signal can take it back.
         self.is_used = True
         self.forget()
         self.task.host.enter(lambda: self.task.advance(None, None))
         return True
 
     def run(self, work: Callable[[], object]) -> None:
-        """Resumes with what work returns or raises."""
+        """Resumes with the value that work returns, or the error that it raises."""
         try:
             value = work()
         except BaseException as error:
@@ -201,14 +208,14 @@ class Wake:
         self.task.advance(value, error)
 
     def forget(self) -> None:
-        """Lets go of what else could wake it, in the turn in which it is used."""
+        """Unregisters the wake from its other sources, in the turn in which it is used."""
         forgets, self.forgets = self.forgets, ()
         for forget in forgets:
             forget()
 
 
 def begin(host: Host, steps: Steps[T]) -> Task[T]:
-    """Starts steps in a turn of their own; from any thread."""
+    """Starts steps in a turn of their own. It may be called from any thread."""
     task = Task(host, steps)
     host.enter(task.start)
     return task

@@ -11,7 +11,7 @@ from .fork import after_fork
 
 
 class _Here(threading.local):
-    # What is still to run in this thread's turn; none outside of one.
+    # Work that is still to run in this thread's turn; None outside of a turn.
     queue: deque[Callable[[], None]] | None = None
 
 
@@ -22,12 +22,12 @@ class _Turns:
 
 
 _turns = _Turns()
-# A thread that held it is not there in a child.
+# A child gets a new lock: the thread that held the old lock does not exist there.
 after_fork(_turns.__init__)  # type: ignore[misc]
 
 
 def _before_fork() -> None:
-    """Waits for the turn of another thread: a child must not remember half of one."""
+    """Waits until no other thread is in a turn: a child must not copy a half-done turn."""
     if _turns.here.queue is None:
         _turns.lock.acquire()
 
@@ -42,7 +42,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def run_turn(work: Callable[[], None]) -> None:
-    """Runs work, and all that it queues on this thread, while no other turn runs."""
+    """Runs work in a turn, and then all work that it queues on this thread."""
     here = _turns.here
     if here.queue is not None:
         here.queue.append(work)

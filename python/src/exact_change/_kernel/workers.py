@@ -1,4 +1,4 @@
-"""Threads for what blocks, and one that keeps time. None of them keeps a process alive."""
+"""Threads for blocking jobs, and a timer thread. None of them keeps a process alive."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ class _Here(threading.local):
 
 
 class Workers:
-    """Hands out jobs to threads. A job that blocks keeps no other waiting."""
+    """Hands out jobs to threads, so that a job that blocks does not delay the other jobs."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._idle: list[SimpleQueue[Job]] = []
         self._here = _Here()
         self._timers: _Timers | None = None
-        # Reentrant, as no lock is.
+        # A queue without a lock: its `put` may run inside a `put` of the same thread.
         self._buried: SimpleQueue[Job] = SimpleQueue()
         self._buries = False
 
     @property
     def is_here(self) -> bool:
-        """Whether this thread is one of them."""
+        """Whether the current thread is a worker."""
         return self._here.is_worker
 
     def submit(self, job: Job) -> None:
-        """Runs a job in a thread that is idle, or a new one."""
+        """Runs a job in an idle thread, or in a new thread."""
         with self._lock:
             jobs = self._idle.pop() if self._idle else None
         if jobs is not None:
@@ -50,7 +50,7 @@ class Workers:
         threading.Thread(target=self._work, args=(own,), name="exact-change", daemon=True).start()
 
     def later(self, seconds: float, job: Job) -> Job:
-        """Submits a job then; returns how to call that off."""
+        """Submits a job after a delay; returns a function that cancels this."""
         with self._lock:
             if self._timers is None:
                 self._timers = _Timers(self._submit_in_the_end)
@@ -58,7 +58,7 @@ class Workers:
         return timers.add(seconds, job)
 
     def watch_graves(self) -> None:
-        """To be called before :meth:`bury`."""
+        """Starts the thread that runs buried jobs. Call it before :meth:`bury`."""
         if self._buries:
             return
         with self._lock:
@@ -67,7 +67,7 @@ class Workers:
             threading.Thread(target=self._dig, name="exact-change graves", daemon=True).start()
 
     def bury(self, job: Job) -> None:
-        """Runs a job soon. It may be called wherever an object is collected, under any lock."""
+        """Runs a job soon. A finalizer may call it, whatever lock its thread holds."""
         self._buried.put(job)
 
     def _dig(self) -> None:
@@ -75,9 +75,9 @@ class Workers:
             self._submit_in_the_end(self._buried.get())
 
     def _submit_in_the_end(self, job: Job) -> None:
-        """Waits for a thread if the process has as many as it may.
+        """Submits a job, and retries while the process may start no more threads.
 
-        A thread that ended by that would leave the process without a clock.
+        An error here would end the timer thread, and the process would have no clock.
         """
         while True:
             try:
@@ -95,10 +95,10 @@ class Workers:
                     if jobs in self._idle:
                         self._idle.remove(jobs)
                         return
-                # It was taken in this very moment: its job is about to come.
+                # `submit` has just taken this queue from the idle list: its job is about to come.
                 job = jobs.get()
             job()
-            # An idle thread keeps nothing of what it did: an answer may be waited to be forgotten.
+            # An idle thread must keep no reference: a finalizer may wait until the answer is freed.
             del job
             with self._lock:
                 self._idle.append(jobs)
@@ -134,7 +134,7 @@ class _Timers:
                     self._changed.wait(left)
                     continue
                 entry = heapq.heappop(self._heap)[2]
-            # It may be called off in this moment.
+            # The list is empty if the job was cancelled a moment ago.
             for job in entry[:1]:
                 self._submit(job)
                 del job

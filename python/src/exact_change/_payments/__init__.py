@@ -1,1 +1,1 @@
-"""The flow of a payment: plan, reserve, swap, sign, present, reconcile."""
+"""The steps of a payment: plan, reserve, swap, sign, present, reconcile."""

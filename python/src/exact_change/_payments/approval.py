@@ -1,4 +1,4 @@
-"""Asks ``policy.approve``, with a plan of exactly what would be signed."""
+"""Calls ``policy.approve`` with a plan of exactly what would be signed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .plan import Plan
 
 
 class Approval:
-    """Of one payment; never asked again for the payment of a swap that was approved with it."""
+    """The approval of one payment. Approval of its swap also approves the payment after it."""
 
     def __init__(
         self,
@@ -29,9 +29,10 @@ class Approval:
         self._is_approved = False
 
     def ask(self, funding: Funding | None) -> Steps[bool]:
-        """Asks whether what comes next may be signed: the payment, and the swap before it.
+        """Asks whether the payment, and the swap before it, may be signed.
 
-        False if there is no hook to ask; raises if the answer is no.
+        Returns False if the policy has no ``approve``. Raises ``approval_refused`` if the answer is
+        no.
         """
         approve = self._context.config.policy.approve
         if approve is None:
@@ -58,14 +59,14 @@ class Approval:
                 timeout_ms,
                 late,
                 [signal, context.closing],
-                lambda own: hook(approve, plan, signal=own),
+                lambda bounded_signal: hook(approve, plan, signal=bounded_signal),
             )
         except Exception as cause:
             check(signal)
             if is_code(cause, "client_closed"):
                 raise
             raise _refused(cause)
-        # Anything but True is a no.
+        # Every answer except True refuses.
         return answer is True
 
 
@@ -80,7 +81,7 @@ def _refused(cause: Exception | None) -> ExactChangeError:
 
 
 def no_longer_approved(cause: Exception) -> ExactChangeError:
-    """The refusal of a swap that would take more than what was shown."""
+    """Returns the refusal of a swap that would take more than the approved plan says."""
     return failure(
         "approval_refused",
         "The price moved while approval was awaited, and the swap would take more than what was "

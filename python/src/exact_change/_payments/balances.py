@@ -1,4 +1,4 @@
-"""Whether balances, from wherever they came, are what was asked for."""
+"""Checks balances that a node or a service returned."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from ..errors import ExactChangeError, failure
 def check_balances(
     balances: Sequence[TokenBalance], mints: Sequence[Address] | None, network: str
 ) -> None:
-    """Raises ``invalid_response`` unless they are of the mints that were asked for.
+    """Raises ``invalid_response`` unless the balances are consistent and of the given mints.
 
-    One each in that order, and they agree with themselves and with what is pinned of a mint.
-    Whether the wallet holds so much is for its own node to say: every payment asks that.
+    There must be one balance for each mint, in the same order. The decimals of a pinned mint must
+    be right. The amounts themselves are not checked: each payment asks the client's own node.
     """
     if mints is not None and len(balances) != len(mints):
         raise _unusable("it has not one balance for each mint")
     for at, balance in enumerate(balances):
-        reason = _wrong(balance, None if mints is None else mints[at], network)
+        reason = _problem_of(balance, None if mints is None else mints[at], network)
         if reason is not None:
             raise _unusable(reason)
 
 
-def _wrong(balance: TokenBalance, asked: Address | None, network: str) -> str | None:
-    if asked is not None and balance.mint != asked:
+def _problem_of(balance: TokenBalance, mint: Address | None, network: str) -> str | None:
+    if mint is not None and balance.mint != mint:
         return "it has the balance of another mint"
     units, decimals = parse_amount(balance.amount), balance.decimals
     if units is None or not is_integer(decimals) or not 0 <= decimals <= 255:

@@ -1,4 +1,4 @@
-"""A swap from the best token that there is for it."""
+"""Swaps from the best token, or from the next if a swap of that token fails."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from .run_swap import run_swap
 from .swap_cost import SwapTaking, is_over_cap
 from .swap_once import SwapTask, run_wrap
 
-# The part that is tried next of what a swap brings that no cap had room for.
+# If a swap does not fit into a cap, the next swap brings its output divided by this.
 _LESS = 4
 
 
 class Wanted(NamedTuple):
-    """What a swap is to bring."""
+    """The tokens that a swap must bring."""
 
     mint: Address
-    # Base units that have to be there in the end.
+    # Base units of the mint that the wallet must hold after the swap.
     least: int
-    # Finds a swap out of other tokens than some. The number is what is to be there in the end; None
-    # for all that is wanted.
+    # Finds a swap, without the given input mints. The number is the balance after the swap; None
+    # for everything that is wanted.
     find: Callable[[int | None, frozenset[Address]], Steps[Funding]]
-    # As a swap task has it.
+    # As in `SwapTask`.
     is_beside: bool = False
 
 
 class SwapOnRecord(NamedTuple):
-    """What counts a swap, asks for it, and is told of it."""
+    """The reservation that counts a swap, its approval, and its events."""
 
     emit: Emit
     signal: Signal | None
@@ -55,10 +55,7 @@ class SwapOnRecord(NamedTuple):
 def swap_from_best(
     context: PaymentContext, wanted: Wanted, facts: OfferFacts, task: SwapOnRecord
 ) -> Steps[Swapped]:
-    """Swaps from the best token that there is for it, or from the next.
-
-    If the fault is that token's alone.
-    """
+    """Swaps from the best token, or from the next token if only that token is at fault."""
     least = wanted.least
     excluded: frozenset[Address] = frozenset()
     reason: ExactChangeError | None = None
@@ -67,17 +64,17 @@ def swap_from_best(
         try:
             funding = yield from wanted.find(needed, excluded)
         except ExactChangeError as error:
-            # That nothing else is worth the difference says less than what was wrong with the best.
+            # The error of the best token says more than "insufficient funds" of the other tokens.
             if reason is not None and is_code(error, "insufficient_funds"):
                 raise reason from reason.__cause__
             raise
         try:
             return (yield from _swap_into(context, wanted, funding, task))
         except ExactChangeError as error:
-            # All that a swap takes counts against the caps of this payment, whatever else it is
-            # for.
-            is_for_more = funding.brings > least - facts.available
-            if is_over_cap(error) and is_for_more and needed != least:
+            # The whole swap counts against the caps of this payment, even if it brings more than
+            # the payment needs. So try a smaller swap.
+            brings_more = funding.brings > least - facts.available
+            if is_over_cap(error) and brings_more and needed != least:
                 needed = max(least, _less_than(context, facts, funding))
                 continue
             if not concerns_candidate(error):
@@ -89,9 +86,10 @@ def swap_from_best(
 
 
 def _less_than(context: PaymentContext, facts: OfferFacts, funding: Funding) -> int:
-    """What to look for after no cap had room for a swap: less in steps, as each has a fee.
+    """Returns a smaller balance to swap for after a swap that did not fit into a cap.
 
-    No more than is needed if each step would be asked of a person.
+    It shrinks in large steps, because each swap has a fee. If each step would ask ``approve``, it
+    returns 0, so that the caller's minimum counts.
     """
     if context.config.policy.approve is not None:
         return 0
@@ -116,7 +114,7 @@ def _swap_into(
         funding.quote,
         funding.built,
         is_approved,
-        # Quoted anew, it may take no more than what was shown.
+        # A new quote may not take more than the approved plan.
         funding.max_in if is_approved else funding.available,
         wanted.mint == WSOL_MINT,
         on_planned,
@@ -132,6 +130,6 @@ def _swap_into(
 
 
 def _request_for(quote: SwapQuote) -> ResolvedRequest:
-    """What is needed; a service may have claimed to bring more."""
+    """Returns a request for the quote's minimum output; a service may have claimed more."""
     mints = quote.input_mint, quote.output_mint
     return ResolvedRequest(*mints, quote.min_out, "ExactOut", quote.slippage_bps)

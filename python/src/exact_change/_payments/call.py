@@ -1,4 +1,4 @@
-"""One call of the caller's, held so that it can be paid for; and answers of sellers."""
+"""The caller's request, which can be sent again with a payment, and sellers' responses."""
 
 from __future__ import annotations
 
@@ -12,48 +12,48 @@ from .._kernel.steps import bounded, quiet
 from .._kernel.task import Steps
 from .._x402.types import PaymentHeader
 
-# So long the next request waits for the connection of an answer that is read no further.
+# Longest wait for a response to free its connection for the next request.
 _LET_GO_MS = 250
 
 
 class Reply(Protocol):
-    """An answer of a seller, by whichever HTTP client."""
+    """A seller's response, independent of the HTTP client."""
 
     status: int
     headers: Headers
-    # The place that answered, if it is known.
+    # The URL that answered, if it is known.
     url: str | None
-    # The caller's own kind of response.
+    # The response object of the caller's HTTP client.
     native: Any
 
     @property
     def evidence(self) -> Any:
-        """The same, read as far as it was looked at and without a connection, for errors."""
+        """The response for errors: without a connection, with the part of the body read so far."""
         ...
 
     def peek(self, is_enough: Callable[[bytes], bool], signal: Signal) -> Steps[Peeked]:
-        """The beginning of its body, decoded; the caller reads all of it afterwards.
+        """Returns the beginning of the decoded body; the caller can still read all of it.
 
-        No further than ``is_enough`` says, and until the signal fires; never raises.
+        Reads until ``is_enough`` returns True or the signal fires. Never raises.
         """
         ...
 
     def has_body(self) -> bool:
-        """Whether it has a body that may still break off."""
+        """Returns whether the response has a body that may still break off."""
         ...
 
     def on_body_end(self, end: BodyEnd) -> None:
-        """Has the end of its body told, once."""
+        """Tells ``end`` once when the body ends."""
 
     def dispose(self) -> Steps[None]:
-        """Lets go of its connection. What is short is read, so that it can be used again."""
+        """Frees the connection. Reads a short body to its end, so that the connection is kept."""
         ...
 
 
 def let_go(reply: Reply) -> Steps[None]:
-    """Lets go of an answer's connection before the next request, which may use it then.
+    """Frees a response's connection, so that the next request can use it.
 
-    A seller may keep it waiting for no longer than a moment.
+    The wait is bounded, because a slow seller must not delay the next request.
     """
     yield from quiet(bounded(_LET_GO_MS, TimeoutError, [], lambda _: reply.dispose()))
 
@@ -62,42 +62,42 @@ class Peeked(NamedTuple):
     """The beginning of a body."""
 
     data: bytes
-    # All of it was read.
+    # Whether this is the whole body.
     is_whole: bool
-    # It broke off, or cannot be decoded.
+    # Whether the body broke off or cannot be decoded.
     is_broken: bool = False
 
 
 class BodyEnd(Protocol):
-    """What is made of a body's end. Only one of the two is called, once."""
+    """Hears of the end of a body. Only one of the two methods is called, once."""
 
     def read(self, reader: Signal | None) -> Steps[None]:
-        """It was read to its end, or its last reader was forgotten and never began.
+        """Called if the body was read to its end, or its last reader was dropped before it began.
 
-        ``reader``: fires if that one is interrupted before it has heard of that.
+        ``reader`` fires if the reader is interrupted before it hears of the end.
         """
         ...
 
     def lost(self) -> Steps[None]:
-        """It broke off, was closed, or was forgotten half read."""
+        """Called if the body broke off, was closed, or its reader was dropped half-way."""
         ...
 
 
 class CallOptions(NamedTuple):
-    """What a caller says of one call besides the request itself."""
+    """The caller's options of a call, besides the request."""
 
     idempotency_key: str | None = None
-    # The request may reach the seller twice.
+    # Whether the request may reach the seller twice.
     is_repeatable: bool = False
 
 
 class Call(Protocol):
-    """A request that was answered with terms."""
+    """A request that the seller answered with payment terms."""
 
-    # As the caller made it: where redirects lead may change from call to call.
+    # As the caller made it, because redirects may lead elsewhere at the next call.
     url: str
     method: str
-    # The place that asked for payment, after redirects.
+    # The URL that asked for payment, after redirects.
     asked_at: str
     is_redirected: bool
     headers: Headers
@@ -105,13 +105,13 @@ class Call(Protocol):
 
     @property
     def is_replayable(self) -> bool:
-        """Whether its body is known already, and may be sent again."""
+        """Whether the body is known and can be sent again."""
         ...
 
     def body(self) -> bytes:
-        """Raises ``body_not_replayable``."""
+        """Returns the body. Raises ``body_not_replayable``."""
         ...
 
     def send_paid(self, url: str, header: PaymentHeader, signal: Signal) -> Steps[Reply]:
-        """Sends it with a payment header, without following redirects."""
+        """Sends the request with a payment header; does not follow redirects."""
         ...

@@ -1,4 +1,4 @@
-"""Tokens to swap from, in their order."""
+"""The tokens to swap from, and their order."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from ..errors import ExactChangeError
 from .context import PaymentContext
 from .prices import UsdPrice, is_price_unknown, usd_price_of
 
-# Quotes are scarce: so many candidates are quoted side by side.
+# Most candidates that are quoted at the same time, because quotes are scarce.
 MAX_COMPARED = 3
-# jupiter.md 2.4: about so many calls for one payment.
+# Most candidates without a price. With the next limit, about the calls of jupiter.md 2.4.
 MAX_UNSELLABLE = 8
+# Most candidates that are sorted by value.
 _MAX_VALUED = 5
-# For so long a token that a swap failed out of is not looked at beside those that are pinned.
+# If a swap out of a token failed, searches beside the pinned tokens skip it for this time.
 _FAILED_MS = 10 * 60_000
-# Before anything was signed: what a token, its account or its market is to blame for.
+# Errors before the signature that only the token, its account or its market causes.
 _CANDIDATE_CODES = (
     "account_unusable",
     "unknown_mint",
@@ -40,9 +41,9 @@ _CANDIDATE_CODES = (
 
 
 def concerns_candidate(error: ExactChangeError) -> bool:
-    """Whether a swap that failed may well do from another token.
+    """Returns whether a failed swap may succeed from another token.
 
-    Nothing of it was signed, and only its own token is to blame.
+    Nothing was signed, and only the input token is at fault.
     """
     return error.funds == "untouched" and error.code in _CANDIDATE_CODES
 
@@ -54,7 +55,7 @@ def first_that_pays(
     amount: int,
     signal: Signal | None,
 ) -> Steps[Candidate | None]:
-    """By the client's own prices, so that no quote is asked for of what cannot be enough."""
+    """Returns the first candidate that may be worth the amount; see :func:`may_pay`."""
     for candidate in candidates:
         if (yield from may_pay(context, candidate, mint, amount, signal)):
             return candidate
@@ -68,26 +69,27 @@ def may_pay(
     amount: int,
     signal: Signal | None,
 ) -> Steps[bool]:
-    """What has no price may pay.
+    """Returns whether a candidate may be worth the amount, by the client's own prices.
 
-    So may what has none yet, as long as no other call waits for that price: the first quotes beside
-    it, and so many strangers that ask together cost one quote more.
+    A quote is asked for only then. A token without a price may be worth it. If a price is not known
+    yet and no other call waits for it, the call does not wait either. So only the first of many
+    calls at once spends a quote too many.
     """
     mints = candidate.mint, mint
-    is_first = any(is_price_unknown(context, one, signal) for one in mints)
-    prices = yield from start(all_of([price_of(context, one, signal) for one in mints]))
+    is_first = any(is_price_unknown(context, address, signal) for address in mints)
+    prices = yield from start(all_of([price_of(context, address, signal) for address in mints]))
     if is_first:
         return True
-    worth, wanted = yield from join(prices)
-    if worth is None or wanted is None:
+    input_price, output_price = yield from join(prices)
+    if input_price is None or output_price is None:
         return True
-    return worth.most(candidate.available) >= wanted.least(amount)
+    return input_price.most(candidate.available) >= output_price.least(amount)
 
 
 def price_of(
     context: PaymentContext, mint: Address, signal: Signal | None
 ) -> Steps[UsdPrice | None]:
-    """Whatever keeps it from being known is met again by the check that needs it."""
+    """Returns the price of a mint, or None: a later check that needs it reports the error."""
     try:
         return (yield from usd_price_of(context, mint, signal))
     except ExactChangeError:
@@ -95,10 +97,9 @@ def price_of(
 
 
 class CandidateQueue:
-    """Gives out candidates: the caller's own order, or stablecoins, SOL, then others by value.
+    """Returns candidates in the caller's order, else stablecoins, SOL, then the rest by value.
 
-    Others are priced only when they are reached, and only if there are several: a price costs a
-    quote.
+    The rest is priced when it is reached, and only if it has several tokens. A price costs a quote.
     """
 
     def __init__(
@@ -110,14 +111,14 @@ class CandidateQueue:
         self._first = list(candidates)
         self._is_ours = context.config.swap_from is None
         if self._is_ours:
-            self._first = [one for one in candidates if pinned_mint(network, one.mint)]
-        # The first few that are pinned, whose costs are compared; none if the caller gave an order.
+            self._first = [token for token in candidates if pinned_mint(network, token.mint)]
+        # The first pinned candidates, to compare by cost; none if the caller set an order.
         self.comparable = self._first[:MAX_COMPARED] if self._is_ours else []
-        self._others = [one for one in candidates if one not in self._first]
+        self._others = [token for token in candidates if token not in self._first]
         self._sorted: list[Candidate] | None = None
 
     def others(self, signal: Signal) -> Steps[list[Candidate]]:
-        """Those that come after all that are pinned; none if the caller gave an order."""
+        """Returns the candidates that are not pinned, by value; none if the caller set an order."""
         if not self._is_ours:
             return []
         return (yield from self._by_value([*filter(self._is_sound, self._others)], signal))
@@ -128,18 +129,18 @@ class CandidateQueue:
         return failed_at is None or since_then(runtime, failed_at) > _FAILED_MS
 
     def first(self) -> Steps[list[Candidate]]:
-        """Those that are tried first, with no more asked for than their order needs."""
-        return self._first or (yield from self._rest())
+        """Returns the candidates to try first; asks for prices only if none is pinned."""
+        return self._first or (yield from self._sorted_others())
 
     def at(self, place: int) -> Steps[Candidate | None]:
-        """The one at a place, None behind the last."""
+        """Returns the candidate at an index; None after the last."""
         if place < len(self._first):
             return self._first[place]
-        rest = yield from self._rest()
+        others = yield from self._sorted_others()
         place -= len(self._first)
-        return rest[place] if place < len(rest) else None
+        return others[place] if place < len(others) else None
 
-    def _rest(self) -> Steps[list[Candidate]]:
+    def _sorted_others(self) -> Steps[list[Candidate]]:
         if self._sorted is None:
             self._sorted = self._others
             if len(self._others) > 1:
@@ -154,12 +155,12 @@ class CandidateQueue:
         for candidate in candidates:
             if unpriced >= MAX_UNSELLABLE or len(valued) >= _MAX_VALUED:
                 break
-            worth = yield from usd_price_of(self._context, candidate.mint, signal)
-            if worth is None:
+            price = yield from usd_price_of(self._context, candidate.mint, signal)
+            if price is None:
                 unpriced += 1
             else:
-                valued.append((worth.least(candidate.available), candidate))
-        valued.sort(key=lambda one: -one[0])
+                valued.append((price.least(candidate.available), candidate))
+        valued.sort(key=lambda entry: -entry[0])
         priced = [candidate for _, candidate in valued]
-        # Without a price they may still be bounded by the caller's own policy.
-        return [*priced, *(one for one in candidates if one not in priced)]
+        # Keep tokens without a price: the caller's policy may bound them in base units.
+        return [*priced, *(token for token in candidates if token not in priced)]

@@ -1,4 +1,4 @@
-"""Which of several tokens to swap from."""
+"""Compares swaps from several tokens."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from .candidates import price_of
 from .context import PaymentContext
 from .funds import Funding
 
-# Once a swap is found, so long are the quotes for others waited for, in milliseconds.
+# After the first swap is found, wait so long for the quotes of other tokens. Milliseconds.
 _PATIENCE_MS = 500
-# A token that is no dollar is valued at its selling price, which hides what its market costs: this
-# much of what a swap brings is no reason to leave the order.
+# Basis points of a swap's output. Losses that differ by less count as equal: the selling price of a
+# token that is not a dollar hides the cost of its market.
 _SAME_BPS = 25
+# Basis points of the whole.
 _WHOLE = 10_000
 
 
 class Tried(NamedTuple):
-    """A candidate, and its swap, or why there is none."""
+    """A candidate, with its swap or the error of the search."""
 
     candidate: Candidate
     found: Funding | ExactChangeError
@@ -32,9 +33,10 @@ class Tried(NamedTuple):
 def find_together(
     searches: Sequence[Steps[Tried]], signal: Signal | None
 ) -> Steps[Sequence[Tried]]:
-    """Searches that were over within a while of the first that found something, in their order.
+    """Runs searches at the same time, and returns the finished results in order.
 
-    They are made side by side. Raises what one raises if none found anything.
+    After the first search finds a swap, it waits ``_PATIENCE_MS`` for the other searches. If none
+    finds a swap, it raises the first error of a search.
     """
     tasks: list[Task[Tried]] = []
     for search in searches:
@@ -66,31 +68,31 @@ def find_together(
 
 
 def _has_found(task: Task[Tried]) -> bool:
-    is_over = task.is_settled and task.error is None
-    return is_over and isinstance(task.result().found, Funding)
+    has_result = task.is_settled and task.error is None
+    return has_result and isinstance(task.result().found, Funding)
 
 
 def found_in(tried: Sequence[Tried]) -> list[Funding]:
-    """The swaps that were found, in their order."""
-    return [one.found for one in tried if isinstance(one.found, Funding)]
+    """Returns the swaps that were found, in their order."""
+    return [entry.found for entry in tried if isinstance(entry.found, Funding)]
 
 
 def cheapest_of_all(
     context: PaymentContext,
     swaps: Sequence[Funding],
-    others: Callable[[Signal], Steps[Sequence[Funding]]],
+    search_later: Callable[[Signal], Steps[Sequence[Funding]]],
     signal: Signal | None,
 ) -> Steps[Funding]:
-    """The swap into one token that loses the least by the client's own prices.
+    """Returns the swap that loses least by the client's own prices; all swaps bring one token.
 
-    The first of those that lose about the same. ``others``: searches among what comes later; called
-    if each of the first is dear.
+    If several lose about the same, it returns the first. ``search_later`` finds swaps from later
+    candidates. It is called only if every swap in ``swaps`` is expensive.
     """
     best = yield from _cheapest(context, swaps, signal)
     loss = yield from _loss_of(context, best.quote, signal)
     if loss is not None and loss <= _SAME_BPS:
         return best
-    found = yield from _found_beside(context, others, signal)
+    found = yield from _found_beside(context, search_later, signal)
     return (yield from _cheapest(context, [best, *found], signal))
 
 
@@ -99,9 +101,9 @@ def _found_beside(
     search: Callable[[Signal], Steps[Sequence[Funding]]],
     signal: Signal | None,
 ) -> Steps[Sequence[Funding]]:
-    """What a search finds beside a swap that there is already.
+    """Returns the swaps of a search that is optional, because a swap is known already.
 
-    It gives way to other work, is waited for a while, and may fail.
+    The search has low priority and limited time. It returns an empty list if it fails.
     """
     beside = follow(context.closing if signal is None else signal, is_low_priority=True)
     task = yield from start(search(beside.signal))
@@ -122,7 +124,10 @@ def _found_beside(
 def _cheapest(
     context: PaymentContext, swaps: Sequence[Funding], signal: Signal | None
 ) -> Steps[Funding]:
-    """Fees and rent are left out: they are the same for all. What has no price comes last."""
+    """Returns the swap with the least loss; a swap without a price comes last.
+
+    Fees and rent are left out, because they are the same for every swap.
+    """
     if len(swaps) < 2:
         return swaps[0]
     best, least = swaps[0], (yield from _loss_of(context, swaps[0].quote, signal))
@@ -136,13 +141,18 @@ def _cheapest(
 def _loss_of(
     context: PaymentContext, quote: SwapQuote | None, signal: Signal | None
 ) -> Steps[int | None]:
-    """Basis points of what it brings; below zero if it takes less than that."""
+    """Returns the loss in basis points of the output's value; negative if the swap gains.
+
+    None if a price is unknown.
+    """
     if quote is None:
         return None
-    # Mostly known: each quote was held against them.
+    # These prices are mostly cached, because the check of each quote used them.
     mints = quote.input_mint, quote.output_mint
-    paid, got = yield from all_of([price_of(context, mint, signal) for mint in mints])
-    brought = None if got is None else got.least(int(quote.out_amount))
-    if paid is None or not brought:
+    input_price, output_price = yield from all_of(
+        [price_of(context, mint, signal) for mint in mints]
+    )
+    output = None if output_price is None else output_price.least(int(quote.out_amount))
+    if input_price is None or not output:
         return None
-    return (paid.about(int(quote.in_amount)) - brought) * _WHOLE // brought
+    return (input_price.about(int(quote.in_amount)) - output) * _WHOLE // output

@@ -1,4 +1,4 @@
-"""Chooses among ``accepts``."""
+"""Chooses an offer of ``accepts``."""
 
 from __future__ import annotations
 
@@ -28,33 +28,33 @@ from .offer_accounts import OfferFacts, read_offer_accounts
 from .prices import usd_value_of
 from .short import short_of
 
-# Quotes are scarce: of several offers that all need a swap, so many are compared.
+# Most offers that need a swap and are compared, because quotes are scarce.
 _MAX_COMPARED = 3
-# Offers in tokens that are not pinned whose price is asked for, for one 402: a seller may name any
+# Prices to ask for, for one 402, of offers in tokens that are not pinned. A seller may name any
 # number of tokens.
 _MAX_UNPINNED = 3
-# For all that is asked to compare the offers of one 402, in milliseconds.
+# Deadline for the comparison of a 402's offers. Milliseconds.
 _COMPARE_MS = 30_000
 
-# Refuses offers for a reason of the call's own.
+# Returns the error for an offer that this call must not pay, or None.
 Refuse = Callable[[Offer, "int | None"], "ExactChangeError | None"]
 
 
 class Choice(NamedTuple):
-    """The offer to pay, and how."""
+    """The offer to pay, and the facts to pay it with."""
 
-    # The envelope that the offer is from.
+    # The terms that hold the offer.
     terms: PaymentRequired
     offer: Offer
     facts: OfferFacts
     # Millionths of a dollar; None if the mint has no price.
     micro_usd: int | None
-    # The swap that gets what is missing, if one had to be compared already.
+    # The swap for the missing tokens, if the comparison of offers has found it.
     funding: Funding | None
     refused: Sequence[OfferRefusal]
 
     def spend(self, host: str) -> dict[str, Any]:
-        """What the caps look at."""
+        """Returns the facts that caps use."""
         return _spend_of(self.offer, self.micro_usd, host)
 
 
@@ -77,24 +77,25 @@ def choose(
     quote: bool = False,
     refuse: Refuse | None = None,
 ) -> Steps[Choice]:
-    """Allowed, payable without a swap, then cheapest including the swap, then the seller's order.
+    """Returns the best allowed offer: payable without a swap, then cheapest, then first.
 
-    ``host``: of the place that asks. ``quote``: find the swap even if there is nothing to compare
-    it with. Raises if nothing is payable, with every entry's reason.
+    The cost includes the swap. ``host`` asked for the payment. ``quote``: find a swap even if the
+    offer needs no comparison. ``refuse`` refuses more offers. Raises if no offer is payable; the
+    error has the reason of every entry.
     """
     deadline = yield from start_deadline(_COMPARE_MS, signal)
-    # A seller that names its own tokens may have any number of them priced, at any number of hosts.
-    giving_way = follow(deadline.signal, is_low_priority=True)
-    comparison = _Comparison(context, host, deadline, giving_way.signal, quote, refuse)
+    # Low priority: sellers may name any number of own tokens to price, at any number of hosts.
+    low_priority = follow(deadline.signal, is_low_priority=True)
+    comparison = _Comparison(context, host, deadline, low_priority.signal, quote, refuse)
     try:
         return (yield from comparison.run(terms))
     except Exception as error:
-        late = comparison.in_time(error)
-        if late is error:
+        named = comparison.in_time(error)
+        if named is error:
             raise
-        raise late from None
+        raise named from None
     finally:
-        giving_way.end()
+        low_priority.end()
         deadline.end()
 
 
@@ -105,7 +106,7 @@ class _Priced(NamedTuple):
 
     @property
     def rank(self) -> tuple[bool, int, int]:
-        """The cheapest first; what has no price last."""
+        """Sort key: the cheapest offer first, offers without a price last."""
         return self.micro_usd is None, self.micro_usd or 0, self.offer.position
 
 
@@ -115,63 +116,65 @@ class _Comparison:
         context: PaymentContext,
         host: str,
         deadline: Deadline,
-        giving_way: Signal,
+        low_priority: Signal,
         quote: bool,
         refuse: Refuse | None,
     ) -> None:
         self._context = context
         self._host = host
         self._deadline = deadline
-        self._giving_way = giving_way
+        self._low_priority = low_priority
         self._quote = quote
         self._refuse = refuse
+        # Errors of refused offers, by position.
         self._refused: dict[int, ExactChangeError] = {}
-        # With the seller's own strings.
-        self._read: dict[int, OfferRefusal] = {}
+        # Refusals of `judge_offers`, by position; they also have the seller's own strings.
+        self._judged: dict[int, OfferRefusal] = {}
+        # The first error of a price source that could not be reached.
         self._unpriced: ExactChangeError | None = None
 
     def run(self, terms: PaymentRequired) -> Steps[Choice]:
         config = self._context.config
-        misplaced = check_place(config.policy.lists, self._host)
-        if misplaced is not None:
-            raise misplaced
+        host_refusal = check_place(config.policy.lists, self._host)
+        if host_refusal is not None:
+            raise host_refusal
         judged = judge_offers(terms, config.network, config.wallet)
-        welcome: list[Offer] = []
+        listed: list[Offer] = []
         for reading in judged.readings:
             if isinstance(reading, RefusedOffer):
                 self._refused[reading.refusal.position] = reading.error
-                self._read[reading.refusal.position] = reading.refusal
+                self._judged[reading.refusal.position] = reading.refusal
                 continue
             refusal = check_offer(
                 config.policy.lists, reading.pay_to, reading.mint, reading.network
             )
             if refusal is None:
-                welcome.append(reading)
+                listed.append(reading)
             else:
                 self._refused[reading.position] = refusal
-        priced = yield from self._priced(welcome)
-        held = [one for one in priced if one.facts.available >= one.offer.amount]
-        payable = yield from self._allowed(held)
+        priceable = yield from self._priceable(listed)
+        covered = [entry for entry in priceable if entry.facts.available >= entry.offer.amount]
+        payable = yield from self._allowed(covered)
         if payable:
             return self._choice(judged.terms, payable[0], None)
-        short = yield from self._allowed([one for one in priced if one not in held])
+        short = yield from self._allowed([entry for entry in priceable if entry not in covered])
         if not config.auto_swap:
-            for one in short:
-                error = short_of(self._context.owner, one.offer, one.facts)
-                self._refused[one.offer.position] = error
+            for entry in short:
+                error = short_of(self._context.owner, entry.offer, entry.facts)
+                self._refused[entry.offer.position] = error
         elif len(short) == 1 and not self._quote:
             return self._choice(judged.terms, short[0], None)
         else:
             best = yield from self._cheapest(short)
             if best is not None:
                 return self._choice(judged.terms, *best)
-        # If Jupiter is away, that is the reason, and trying again helps.
+        # An unreachable price source is the reason to report, because another try helps.
         if self._unpriced is not None:
             raise self._unpriced
         raise nothing_payable(self._refused, self._refusals())
 
     def in_time(self, error: Exception) -> Exception:
-        """What a step failed with, in words of ours if it was its deadline."""
+        """Returns the error of a step, or ``timeout`` if the comparison's deadline ended it."""
         if not self._deadline.has_passed or error is not self._deadline.signal.reason:
             return error
         return failure(
@@ -182,12 +185,12 @@ class _Comparison:
         )
 
     def _signal_for(self, mint: Address) -> Signal:
-        return self._deadline.signal if is_pinned(self._context, mint) else self._giving_way
+        return self._deadline.signal if is_pinned(self._context, mint) else self._low_priority
 
-    def _priced(self, welcome: Sequence[Offer]) -> Steps[list[_Priced]]:
-        """Those that the chain has nothing against, and that are few enough to be priced."""
-        read = yield from read_offer_accounts(self._context, welcome, self._deadline.signal)
-        priced: list[_Priced] = []
+    def _priceable(self, listed: Sequence[Offer]) -> Steps[list[_Priced]]:
+        """Returns the offers that pass the checks on the chain, within ``_MAX_UNPINNED``."""
+        read = yield from read_offer_accounts(self._context, listed, self._deadline.signal)
+        priceable: list[_Priced] = []
         unpinned = 0
         for offer, facts in read:
             if isinstance(facts, ExactChangeError):
@@ -197,22 +200,22 @@ class _Comparison:
             if unpinned > _MAX_UNPINNED and not is_pinned(self._context, offer.mint):
                 self._refused[offer.position] = _not_priced(offer)
             else:
-                priced.append(_Priced(offer, facts))
-        return priced
+                priceable.append(_Priced(offer, facts))
+        return priceable
 
-    def _allowed(self, priced: Sequence[_Priced]) -> Steps[list[_Priced]]:
-        """Those within the caps, the cheapest first."""
-        kept: list[_Priced] = []
-        for one in priced:
-            offer, decimals = one.offer, one.facts.decimals
+    def _allowed(self, entries: Sequence[_Priced]) -> Steps[list[_Priced]]:
+        """Returns the offers within the caps, with their prices, the cheapest first."""
+        allowed: list[_Priced] = []
+        for entry in entries:
+            offer, decimals = entry.offer, entry.facts.decimals
             signal = self._signal_for(offer.mint)
             try:
                 micro_usd = yield from usd_value_of(
                     self._context, offer.mint, offer.amount, decimals, signal
                 )
             except Exception as raised:
-                # A price that could not be asked for refuses its offer, also if a cap in base units
-                # would hold: without it the dollar caps count nothing.
+                # Refuse an offer if the price source fails, even if a cap in base units would hold.
+                # Without the price, the dollar caps would count 0.
                 error = self.in_time(raised)
                 if not isinstance(error, (TransportError, QuoteError)):
                     raise
@@ -225,60 +228,61 @@ class _Comparison:
             if refusal is None and self._refuse is not None:
                 refusal = self._refuse(offer, micro_usd)
             if refusal is None:
-                kept.append(one._replace(micro_usd=micro_usd))
+                allowed.append(entry._replace(micro_usd=micro_usd))
             else:
                 self._refused[offer.position] = refusal
-        return sorted(kept, key=lambda one: one.rank)
+        return sorted(allowed, key=lambda entry: entry.rank)
 
     def _cheapest(self, short: Sequence[_Priced]) -> Steps[tuple[_Priced, Funding] | None]:
-        """Swaps out of the same token compare by what they take for the payment itself.
+        """Returns the offer that costs least with its swap; see :func:`_costs_less`.
 
-        Others keep the order of their prices.
+        If swaps cannot be compared, the order of the prices stays.
         """
         best: tuple[_Priced, Funding] | None = None
-        for at, one in enumerate(short[:_MAX_COMPARED]):
-            # The cheapest as it stands is mostly the one that is paid.
+        for at, entry in enumerate(short[:_MAX_COMPARED]):
+            # The payment mostly takes the first offer, so prepare its swap to be signed.
             options = FundingOptions(to_swap=not self._quote and at == 0)
             try:
                 funding = yield from find_funding(
                     self._context,
-                    one.offer,
-                    one.facts,
-                    one.offer.amount,
+                    entry.offer,
+                    entry.facts,
+                    entry.offer.amount,
                     options,
-                    self._signal_for(one.offer.mint),
+                    self._signal_for(entry.offer.mint),
                 )
             except Exception as raised:
-                # What concerns one offer refuses that offer; what concerns everything (a node that
-                # is down, say) ends the call.
+                # These errors concern one offer, so they refuse it. Any other error, such as a node
+                # that is down, concerns the whole call and ends it.
                 error = self.in_time(raised)
                 if not isinstance(error, (QuoteError, FundsError, PolicyError)):
                     raise
-                self._refused[one.offer.position] = error
+                self._refused[entry.offer.position] = error
                 continue
-            if best is None or _costs_less((one, funding), best):
-                best = one, funding
+            if best is None or _costs_less((entry, funding), best):
+                best = entry, funding
         return best
 
-    def _choice(self, terms: PaymentRequired, one: _Priced, funding: Funding | None) -> Choice:
-        return Choice(terms, one.offer, one.facts, one.micro_usd, funding, self._refusals())
+    def _choice(self, terms: PaymentRequired, entry: _Priced, funding: Funding | None) -> Choice:
+        return Choice(terms, entry.offer, entry.facts, entry.micro_usd, funding, self._refusals())
 
     def _refusals(self) -> list[OfferRefusal]:
         return [
-            self._read.get(position) or OfferRefusal(position, error.code, error.message)
+            self._judged.get(position) or OfferRefusal(position, error.code, error.message)
             for position, error in sorted(self._refused.items())
         ]
 
 
-def _costs_less(one: tuple[_Priced, Funding], best: tuple[_Priced, Funding]) -> bool:
-    """A swap may bring more than the payment takes, and what is left over is no cost.
+def _costs_less(candidate: tuple[_Priced, Funding], best: tuple[_Priced, Funding]) -> bool:
+    """Returns whether an offer costs less input than the best; False for another input token.
 
-    Both are compared at the rate of their swap.
+    It compares the offers' amounts at the rates of their swaps. A swap may bring more than the
+    payment takes, and the surplus is no cost.
     """
-    if one[1].input_mint != best[1].input_mint:
+    if candidate[1].input_mint != best[1].input_mint:
         return False
-    cost = one[0].offer.amount * one[1].max_in * best[1].brings
-    return cost < best[0].offer.amount * best[1].max_in * one[1].brings
+    cost = candidate[0].offer.amount * candidate[1].max_in * best[1].brings
+    return cost < best[0].offer.amount * best[1].max_in * candidate[1].brings
 
 
 def _not_priced(offer: Offer) -> ExactChangeError:

@@ -1,4 +1,4 @@
-"""Claims on attempts: a process that ends lets go of all its own."""
+"""Claims on attempts. The claims of a process end with it."""
 
 from __future__ import annotations
 
@@ -18,20 +18,18 @@ T = TypeVar("T")
 
 
 def body_claim(id_: str) -> str:
-    """The claim on an attempt whose answer is on its way to its reader.
-
-    A process that ends before takes it back.
-    """
+    """Returns the name of the claim on an attempt while the caller reads its answer."""
     return f"body of {id_}"
 
 
 def take_claims(context: PaymentContext, names: Sequence[str], steps: Steps[T]) -> Steps[T]:
     """Runs steps that take claims for this call.
 
-    They end though its event loop is closed meanwhile; :func:`drop_gone` undoes them then.
+    The steps run to their end even if the call's event loop closes; :func:`drop_gone` then drops
+    the claims.
     """
     host, journal = (yield from this_host()), context.config.journal
-    # The wallet's own journal answers at once.
+    # Without a journal option, the memory journal answers at once.
     taking = None if journal is None else (yield from start_apart(context, steps))
     claim = OwnClaim(host, taking, journal, context.claims)
     context.wallet.claims.update(dict.fromkeys(names, claim))
@@ -39,58 +37,58 @@ def take_claims(context: PaymentContext, names: Sequence[str], steps: Steps[T]) 
 
 
 def note_dropped(context: PaymentContext, names: Sequence[str]) -> None:
-    """The claims of a call have ended."""
+    """Forgets the claims of a call that have ended."""
     for name in names:
         context.wallet.claims.pop(name, None)
 
 
 def drop_claims(context: PaymentContext, names: Sequence[str]) -> Steps[None]:
-    """Ends claims of this process."""
+    """Drops claims of this process."""
     yield from context.claims.drop(names)
     note_dropped(context, names)
 
 
 def drop_gone(context: PaymentContext) -> Steps[None]:
-    """Ends the claims of calls whose event loop was closed: this process lives, they do not.
+    """Drops the claims of calls on closed event loops, because such calls never go on.
 
-    What they had sent may have arrived, as that of a process that was killed. Also those in other
-    journals of this process: another may be one of the same file or database.
+    Their payments may have arrived, as those of a killed process. It also drops claims in the other
+    journals of this process, because several journals may use the same file or database.
     """
     for claim in list(context.wallet.claims.values()):
         if not claim.host.is_gone:
             continue
-        # Once for all that look: a second drop would end what is claimed anew after the first.
-        known = claim.dropping
-        if known is None or known.error is not None:
-            known = claim.dropping = begin(threads, _drop_all(context, claim))
+        # All calls share one drop: a second drop would end a claim taken after the first.
+        dropping = claim.dropping
+        if dropping is None or dropping.error is not None:
+            dropping = claim.dropping = begin(threads, _drop_all(context, claim))
         try:
-            yield from join(known)
+            yield from join(dropping)
         except Exception:
-            # The other journal may be closed, or gone for good.
+            # Another client's journal may be closed, or may not exist any more.
             if claim.journal is context.config.journal:
                 raise
 
 
 def _drop_all(context: PaymentContext, claim: OwnClaim) -> Steps[None]:
-    # What is not written yet would be claimed after it was let go.
+    # Wait for the take, else it could claim the attempt after the drop.
     if claim.taking is not None:
         yield from settled(claim.taking)
-    own = context.wallet.claims
-    names = [name for name, one in own.items() if one is claim]
+    wallet_claims = context.wallet.claims
+    names = [name for name, other in wallet_claims.items() if other is claim]
     yield from claim.claims.drop(names)
     for name in names:
-        if own.get(name) is claim:
-            del own[name]
+        if wallet_claims.get(name) is claim:
+            del wallet_claims[name]
 
 
 def release_claims(
     context: PaymentContext, open_: OpenPayment, claims: Sequence[str], signal: Signal | None
 ) -> Steps[None]:
-    """Lets go of an attempt, or of its answer, after all that is being written of it.
+    """Drops claims on an attempt or its answer, after the writes about it that are under way.
 
-    A call that takes it up then finds it as it is. A caller that has given up is not kept waiting;
-    the next call at this wallet is, or it would take the attempt for one that is still at work, and
-    pay beside it. Never raises.
+    So the next call that takes up the attempt finds its true state. A caller that has given up does
+    not wait. The next call at this wallet waits: else it would find the attempt claimed, take it
+    for a parallel purchase, and pay beside it. Never raises.
     """
     task = yield from start_release(context, open_, claims)
     yield from quiet(join(task, signal))
@@ -99,7 +97,7 @@ def release_claims(
 def start_release(
     context: PaymentContext, open_: OpenPayment, claims: Sequence[str]
 ) -> Steps[Task[Any]]:
-    """The same, not waited for."""
+    """Starts a release as in :func:`release_claims`, and returns its task."""
 
     def let_go() -> Steps[None]:
         yield from written(open_)
@@ -109,7 +107,7 @@ def start_release(
 
 
 def delay_next_call(context: PaymentContext, work: Callable[[], Steps[Any]]) -> Steps[Task[Any]]:
-    """Has the next call at this wallet wait for work that is begun. It never raises."""
+    """Starts work that the next call at this wallet waits for. The task never raises."""
     task = yield from start_apart(context, quiet(work()))
     note_until_settled(context.wallet.releasing, task, None)
     return task
@@ -120,14 +118,14 @@ def delaying_equal_calls(
 ) -> Steps[T]:
     """Runs a purchase. If its caller gives up, equal calls at this wallet wait for its end.
 
-    They may mean the same purchase, and would take this one for another that is under way. No
-    other call waits, for its event loop may stand still.
+    An equal call may mean the same purchase, and must not take it for a parallel purchase. Other
+    calls do not wait, because the event loop of this purchase may stand still.
     """
     task = yield from start(steps)
 
     def note() -> None:
-        named = (purpose.fingerprint, purpose.idempotency_key)
-        note_until_settled(context.wallet.given_up, task, named)
+        request = (purpose.fingerprint, purpose.idempotency_key)
+        note_until_settled(context.wallet.given_up, task, request)
 
     forget = None if signal is None else signal.on_abort(note)
     try:
@@ -140,14 +138,14 @@ def delaying_equal_calls(
 def equal_calls_ended(
     context: PaymentContext, purpose: Purpose, signal: Signal | None
 ) -> Steps[None]:
-    """Waits for the end of equal purchases that their callers have given up.
+    """Waits until equal purchases end that their callers have given up.
 
     Raises ``timeout`` after ``timeouts.payment``, with uncertain funds.
     """
     equal = [
         task
-        for task, other in list(context.wallet.given_up.items())
-        if _may_be(purpose, *other) and not task.host.is_gone
+        for task, request in list(context.wallet.given_up.items())
+        if _may_be(purpose, *request) and not task.host.is_gone
     ]
     if not equal:
         return
@@ -169,14 +167,14 @@ def equal_calls_ended(
 
 
 def _may_be(purpose: Purpose, fingerprint: str, key: str | None) -> bool:
-    """Whether a call may mean the same purchase."""
+    """Returns whether a call with this fingerprint or key may mean the same purchase."""
     is_keyed = key is not None and purpose.idempotency_key == key
     return is_keyed or purpose.fingerprint == fingerprint
 
 
 def claims_released(context: PaymentContext, signal: Signal | None) -> Steps[None]:
-    """Waits until the calls that have ended at this wallet have let go."""
-    releasing = [one for one in context.wallet.releasing if not one.host.is_gone]
+    """Waits until the ended calls at this wallet have dropped their claims."""
+    releasing = [task for task in context.wallet.releasing if not task.host.is_gone]
     if releasing:
-        waiting = yield from start(all_of([settled(one) for one in releasing]))
+        waiting = yield from start(all_of([settled(task) for task in releasing]))
         yield from join(waiting, signal)

@@ -1,4 +1,4 @@
-"""What every step of the flow works with."""
+"""What every step of a payment works with: options, node, journal, wallet, memory."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ID_BYTES = 12
 
 
 class PaymentContext:
-    """Of one client in one process, and on one event loop if it has one."""
+    """The context of one client, in one process and on at most one event loop."""
 
     def __init__(self, config: Config, events: Events, http: HttpPort) -> None:
         self.config = config
@@ -50,7 +50,7 @@ class PaymentContext:
             runtime,
             config.wallet,
         )
-        # What caps and swaps are valued by: the client's own Jupiter, also if `transport` is a
+        # Prices for caps and swaps come from the client's own Jupiter, even if `transport` is a
         # service of another operator.
         self.prices: Transport = LocalTransport(self.rpc, provider)
         self.transport: Transport = self.prices
@@ -58,24 +58,24 @@ class PaymentContext:
             self.transport = RemoteTransport.of(config, http)
         self.owner = Owner(config.wallet, network)
         self.wallet = wallet_of(config.wallet, network)
-        given = config.journal
-        if given is None:
+        journal = config.journal
+        if journal is None:
             coordination: Coordination = self.wallet.coordination
             self.journal: Journal = AlongMemory(self.wallet.journal, self.wallet.coordination)
         else:
             self.journal, coordination = timed_journal(
-                given, given.coordination(self.owner), timeouts.journal, self.wallet.let_go
+                journal, journal.coordination(self.owner), timeouts.journal, self.wallet.let_go
             )
         self.ledger = coordination.ledger
         self.locks = coordination.locks
-        # Fires when the client closes, and ends work in the background.
+        # Fires when the client closes, and ends its background work.
         self.closing = Signal()
         let_go = self.wallet.let_go
         self.claims: Claims = ClaimsLetGo(coordination.claims, let_go, self.closing)
         self.next = coordination.next
         self.memory = Memory()
         self.recovery = Recovery()
-        # What the chain shows of the accounts that payments leave from.
+        # On-chain histories of the accounts that payments leave from.
         self.histories = Histories(self.rpc, runtime)
         self.blockhashes = BlockhashSource(self.rpc, runtime)
         self.tables = TableCache(runtime)
@@ -86,17 +86,17 @@ class PaymentContext:
         return self.config.runtime.now()
 
     def new_id(self) -> str:
-        """A new attempt's id."""
+        """Returns the id for a new attempt."""
         return self.config.runtime.random_bytes(_ID_BYTES).hex()
 
     def without_swaps(self) -> PaymentContext:
-        """The same, but that it never swaps."""
-        other = copy.copy(self)
-        other.config = self.config._replace(auto_swap=False)
-        return other
+        """Returns a copy of this context that never swaps."""
+        copied = copy.copy(self)
+        copied.config = self.config._replace(auto_swap=False)
+        return copied
 
     def ready(self, signal: Signal | None) -> Steps[None]:
-        """Returns once the node has shown that it serves our network; asked once."""
+        """Checks that the node serves the client's network; asks until one check has passed."""
         if self._is_ready:
             return
         actual = network_of((yield from self.rpc.genesis_hash(signal=signal)))
@@ -105,9 +105,9 @@ class PaymentContext:
         self._is_ready = True
 
     def close(self) -> None:
-        """Ends work in the background. Open payments stay in the journal."""
+        """Ends background work. Open payments stay in the journal."""
         self.closing.abort(
             failure("client_closed", "This client was closed meanwhile. Create a new one.")
         )
-        # Not that a node failed.
+        # With this reason, so that no error says that a node failed.
         self.rpc.close(self.closing.reason)

@@ -1,4 +1,4 @@
-"""What attempts cost, as their receipts and events show it."""
+"""The costs of attempts, in the form of receipts and events."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from .._receipt import Cost, PaidPayment, PaidSwap, Receipt
 def cost_for(
     attempt: Mapping[str, Any], network_fee_lamports: int, *, is_paid: bool = True
 ) -> Cost:
-    """What an attempt costs: all of it, and what it is made of.
+    """Returns the cost of an attempt, as a total and in parts.
 
     ``is_paid``: whether the price has left, or may leave.
     """
     cost = cost_of(attempt, is_paid)
-    everything, swaps, fees = (cost.get(unit, 0) for unit in (USD, USD_OF_SWAPS, USD_OF_FEES))
+    total, swaps, fees = (cost.get(unit, 0) for unit in (USD, USD_OF_SWAPS, USD_OF_FEES))
     rent = max(0, cost.get(LAMPORTS, 0) - network_fee_lamports)
-    known = Cost(str(network_fee_lamports), str(rent))
+    in_lamports = Cost(str(network_fee_lamports), str(rent))
     if attempt.get("microUsd") is None:
-        return known
-    return known._replace(usd=format_usd(everything), parts=cost_parts(everything, swaps, fees))
+        return in_lamports
+    return in_lamports._replace(usd=format_usd(total), parts=cost_parts(total, swaps, fees))
 
 
 def cost_for_swap(cost: SwapCost, network_fee_lamports: int) -> Cost:
-    """What one swap costs, as its events show it."""
+    """Returns the cost of one swap."""
     expense = {"mint": "", "amount": "0", "microUsd": "0", "swapped": cost}
     return cost_for(expense, network_fee_lamports, is_paid=False)
 
@@ -41,9 +41,9 @@ def first_receipt(
     swap: tuple[PaidSwap, int] | None,
     timings: Mapping[str, int],
 ) -> Receipt:
-    """The receipt of a payment as it is signed.
+    """Returns the receipt of a payment at its signature.
 
-    ``swap``: what brought its tokens, if a swap had to, and its fee in lamports.
+    ``swap``: the swap that brought the tokens, if there was one, and its fee in lamports.
     """
     network, mint, amount = attempt["network"], attempt["mint"], attempt["amount"]
     payment = PaidPayment(

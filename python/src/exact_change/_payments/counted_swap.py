@@ -1,6 +1,7 @@
-"""A swap that counts against the caps as one for a payment does.
+"""Swaps that count against the caps as a swap for a payment does.
 
-Because something less trusted than the caller ordered it: an attempt that is never paid.
+Not the caller, but a less trusted source orders such a swap. On record it is an attempt that is
+never paid.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from .swap_once import SwapTask
 def counted_swap(
     context: PaymentContext, request: ResolvedRequest, watch: Watch, worst: WorstPrice | None
 ) -> Steps[Swapped]:
-    """What it may take is reserved before it is signed, and what it took stays counted.
+    """Reserves the swap's bound, swaps, and keeps the real cost counted.
 
     Raises ``amount_over_limit`` or ``budget_exhausted``.
     """
@@ -52,7 +53,7 @@ def swap_counted(
     mint: Address,
     swap: Callable[[Reservation], Steps[Swapped]],
 ) -> Steps[Swapped]:
-    """Swaps on record of an attempt that is never paid."""
+    """Runs a swap under the record of an attempt that is never paid."""
     attempt: Attempt = {
         "id": id_,
         "wallet": context.config.wallet,
@@ -63,7 +64,7 @@ def swap_counted(
         "method": "SWAP",
         "host": "",
         "payTo": "",
-        # There is no other like it: each is an order of its own.
+        # Unique, because each order is a swap of its own.
         "fingerprint": id_,
         "at": context.now(),
         "mint": mint,
@@ -83,7 +84,7 @@ def swap_counted(
             raise
 
     def end() -> Steps[None]:
-        # It holds no tokens, so there is no account to let go of.
+        # The attempt holds no tokens, so there is no account to release.
         yield from reservation.roll_back(None, failed[0] if failed else None)
 
     return ensure(work(), end)

@@ -1,6 +1,6 @@
-"""Whether the answer to a paid request has reached its caller, as it is put on record.
+"""Records whether the answer to a paid request has reached its caller.
 
-An equal call is a new purchase if it has, and means the same one if it has not.
+If it has, an equal call is a new purchase. If it has not, an equal call means the same purchase.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .saving import save_attempt
 
 
 class Delivery:
-    """Of one answer. Until its body ends, the claim on that says that its reader may still come."""
+    """The delivery of one answer. Until its body ends, a claim shows that it may still be read."""
 
     def __init__(
         self, context: PaymentContext, open_: OpenPayment, emit: Emit, caller: Signal | None
@@ -33,33 +33,33 @@ class Delivery:
         self._is_over = False
 
     def hang_on(self, caller: Signal | None, lost: Callable[[], Steps[None]]) -> Steps[None]:
-        """Has an answer count as lost if its caller gives up before it was handed over.
+        """Calls ``lost`` if the caller gives up before it has the answer.
 
-        At once: the caller's next call comes after that.
+        The call starts at once, so that the caller's next call comes after it.
         """
         host = yield from this_host()
         if caller is not None:
             caller.on_abort(lambda: void(begin(host, lost())))
 
     def take_back(self) -> Steps[None]:
-        """It is on record as delivered, and did not reach its caller after all."""
+        """Corrects a record that says delivered if the answer did not reach the caller."""
         context, open_ = self._context, self._open
         open_.attempt = _undelivered(open_.attempt)
         yield from delay_next_call(context, lambda: save_attempt(context, open_, _undelivered))
 
     def read(self, reader: Signal | None) -> Steps[None]:
-        """Its body was read to its end."""
+        """Records that the body was read to its end."""
         if not self._is_over:
             yield from self.hang_on(reader, self.take_back)
             yield from self._end(_delivered)
 
     def lost(self) -> Steps[None]:
-        """Its body was not."""
+        """Records that the body was not read to its end."""
         if not self._is_over:
             yield from self._end(_undelivered)
 
     def _end(self, change: Callable[[Attempt], Attempt]) -> Steps[None]:
-        """The claims end with the write of it."""
+        """Writes the change, and drops the claims in the same write."""
         self._is_over = True
         context, open_ = self._context, self._open
         open_.attempt = change(open_.attempt)
@@ -75,13 +75,13 @@ class Delivery:
                     yield from warn_unwritten(open_, self._emit)
             yield from release_claims(context, open_, drop, None)
 
-        noted = yield from delay_next_call(context, save)
-        # A reader that has given up is not kept waiting.
-        yield from quiet(join(noted, self._caller))
+        saving = yield from delay_next_call(context, save)
+        # A caller that has given up does not wait for the write.
+        yield from quiet(join(saving, self._caller))
 
 
 def warn_unwritten(open_: OpenPayment, emit: Emit) -> Steps[None]:
-    """Tells that the record of a payment is older than what became of it."""
+    """Emits a warning that the journal does not have the latest state of a payment."""
     signature = bounds_of(open_)["payer_signature"]
     yield from emit(
         "warning", message=f"The journal could not be written after payment {signature}."

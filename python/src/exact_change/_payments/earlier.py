@@ -1,4 +1,7 @@
-"""Earlier attempts at the same request, before any terms are looked at."""
+"""Deals with earlier attempts at the same request.
+
+It does not look at the new terms, because the seller controls them.
+"""
 
 from __future__ import annotations
 
@@ -34,32 +37,33 @@ T = TypeVar("T")
 
 
 def resume_earlier_payment(context: PaymentContext, repeat: RepeatedCall) -> Steps[Reply | None]:
-    """Lets the chain decide earlier attempts first whose answer did not reach its caller.
+    """Asks the chain about earlier attempts without an answer that reached the caller.
 
-    The same payment presented again if the request may be repeated, ``payment_uncertain``,
-    ``already_spent``, or None if the way is free for a new one.
+    Returns None if a new payment may be made. If the request may be repeated, it presents the
+    earlier payment again and returns the response. Else it raises ``payment_uncertain`` or
+    ``already_spent``.
     """
     call = repeat.call
     yield from claims_released(context, call.signal)
-    found = yield from find_earlier(context, repeat)
-    everything = [open_payment_of(context, one) for one in found]
-    # The caller may have heard more of them than was known a moment ago.
-    for open_ in everything:
+    attempts = yield from find_earlier(context, repeat)
+    earlier = [open_payment_of(context, attempt) for attempt in attempts]
+    # Read histories again: the caller may know of a newer state than a cached history shows.
+    for open_ in earlier:
         context.histories.outdate(source_of(open_.payment))
-    for open_ in everything:
+    for open_ in earlier:
         if open_.attempt["state"] == "signed":
-            yield from _ask(context, open_, repeat.emit, call.signal)
+            yield from _decide(context, open_, repeat.emit, call.signal)
     signed: list[OpenPayment] = []
-    for open_ in everything:
+    for open_ in earlier:
         if open_.attempt["state"] != "signed":
             continue
-        # A key is never free again: its caller has to give a new one.
+        # A used key stays blocked: the caller must choose a new key.
         sent = sent_payment(open_.attempt, open_.payment, None)
         at = open_.attempt["at"]
         if repeat.idempotency_key is not None or not (yield from is_forgotten(context, at, sent)):
             signed.append(open_)
-    settled = [one for one in everything if one.attempt["state"] == "settled"]
-    current = _current_of(signed, everything, settled)
+    settled = [open_ for open_ in earlier if open_.attempt["state"] == "settled"]
+    current = _current_of(signed, earlier, settled)
     if current is not None:
         if may_repeat(current, call, repeat.is_repeatable):
             return (yield from _present_again(context, current, repeat))
@@ -68,17 +72,17 @@ def resume_earlier_payment(context: PaymentContext, repeat: RepeatedCall) -> Ste
         if signed:
             raise undecided(signed[0])
         return None
-    # What is settled is refused by a seller that does not know the payment again, so only one that
-    # does is asked.
-    known = next((one for one in settled if repeat.is_repeatable or _has_id(one)), None)
+    # A seller that does not recognize a settled payment refuses it. So present it again only if the
+    # payment has an id or the request is repeatable.
+    repeatable = next((open_ for open_ in settled if repeat.is_repeatable or _has_id(open_)), None)
     try:
-        if known is None:
+        if repeatable is None:
             raise spent(settled[-1])
-        return (yield from _present_again(context, known, repeat))
+        return (yield from _present_again(context, repeatable, repeat))
     except ExactChangeError as raised:
         error = raised
     if is_code(error, "already_spent"):
-        yield from _tell(context, settled)
+        yield from _note_all_told(context, settled)
     raise error
 
 
@@ -88,21 +92,21 @@ def under_key(
     work: Callable[[], Steps[T]],
     signal: Signal | None,
 ) -> Steps[T]:
-    """Makes a purchase as the only one in this process under its idempotency key.
+    """Runs a purchase as the only one in this process with its idempotency key.
 
-    Two that start together would both find no earlier attempt. Raises ``payment_in_progress`` if
-    another call is making it.
+    Two calls that start together would both find no earlier attempt. Raises
+    ``payment_in_progress`` if another call has the key.
     """
     if idempotency_key is None:
         return (yield from work())
     yield from claims_released(context, signal)
     keys = context.wallet.keys
-    own = yield from this_host()
-    other = keys.get(idempotency_key)
-    # A call whose event loop was closed makes nothing any more.
-    if other is not None and not other.is_gone:
+    this_call = yield from this_host()
+    other_call = keys.get(idempotency_key)
+    # A call on a closed event loop never goes on, so its key is free.
+    if other_call is not None and not other_call.is_gone:
         raise in_progress({})
-    keys[idempotency_key] = own
+    keys[idempotency_key] = this_call
 
     def let_go() -> Steps[None]:
         keys.pop(idempotency_key, None)
@@ -113,26 +117,32 @@ def under_key(
 
 def _current_of(
     signed: Sequence[OpenPayment],
-    everything: Sequence[OpenPayment],
+    earlier: Sequence[OpenPayment],
     settled: Sequence[OpenPayment],
 ) -> OpenPayment | None:
-    # One that another was signed after is presented no more: both would be paid. Nor one that was
-    # signed after another which the chain has shown meanwhile.
-    replaced = {one.attempt.get("resigns") for one in everything}
-    settled_ids = {one.attempt["id"] for one in settled}
-    for one in signed:
-        is_replaced = one.attempt["id"] in replaced
-        if not is_replaced and one.attempt.get("resigns") not in settled_ids:
-            return one
+    """Returns the signed payment that may be presented again.
+
+    A payment that was signed again is not presented, because both would be paid. Nor is its
+    successor if the chain shows the first payment.
+    """
+    replaced = {open_.attempt.get("resigns") for open_ in earlier}
+    settled_ids = {open_.attempt["id"] for open_ in settled}
+    for open_ in signed:
+        is_replaced = open_.attempt["id"] in replaced
+        if not is_replaced and open_.attempt.get("resigns") not in settled_ids:
+            return open_
     return None
 
 
 def _present_again(
     context: PaymentContext, open_: OpenPayment, repeat: RepeatedCall
 ) -> Steps[Reply]:
-    """To the address that asked for it, wherever this call was led."""
+    """Presents a payment at the URL that asked for it, even if this call was redirected elsewhere.
+
+    Raises if the seller refuses the payment, or the lists refuse it now.
+    """
     attempt, lists = open_.attempt, context.config.policy.lists
-    # The caller's lists may have changed since it was signed.
+    # The caller's lists may have changed since the payment was signed.
     if (
         check_place(lists, attempt["host"])
         or check_offer(lists, attempt["payTo"], attempt["mint"], attempt["network"])
@@ -142,8 +152,8 @@ def _present_again(
     try:
         yield from take_claims(context, claims, context.claims.take(claims))
     except Exception as cause:
-        # It may have been taken all the same: the next call would take this one to be at work, and
-        # pay.
+        # The claim may be taken despite the error. Drop it, else the next call would assume that a
+        # call works on the attempt, and pay again.
         yield from delay_next_call(context, lambda: drop_claims(context, claims))
         raise undecided(open_, cause)
     shown = yield from present(
@@ -166,47 +176,49 @@ def _present_again(
     raise shown.error
 
 
-def _ask(
+def _decide(
     context: PaymentContext, open_: OpenPayment, emit: Emit, signal: Signal | None
 ) -> Steps[None]:
+    """Asks the chain about a payment. Raises ``payment_uncertain`` if the chain cannot be asked."""
     try:
         yield from until_aborted(context.ready(signal), signal)
         within = context.closing if signal is None else signal
         yield from decide_payment(context, open_, emit, within)
     except ExactChangeError as error:
         check(signal)
-        # Whatever kept us from asking, that payment is out there.
+        # The payment is signed and may land, whatever the error is.
         raise undecided(open_, error)
 
 
-def _tell(context: PaymentContext, settled: Sequence[OpenPayment]) -> Steps[None]:
-    """Notes that the caller is being told, and once it has been, that it was.
+def _note_all_told(context: PaymentContext, settled: Sequence[OpenPayment]) -> Steps[None]:
+    """Records that the caller is being told of its settled payments, and then that it was told.
 
-    If the process is killed in between, it may not have heard, and if its caller ends it, it has.
-    All at once, or each of them would keep the way closed for a window of its own.
+    If the process is killed in between, the caller may not have heard. If the caller itself ends
+    the process, it has. All payments are noted together, else each would block new payments for a
+    retry window of its own.
     """
     for open_ in settled:
-        yield from _note_told(context, open_, is_over=False)
+        yield from _note_told(context, open_, is_told=False)
 
     def later() -> Steps[None]:
         yield from sleep(0)
         for open_ in settled:
-            yield from _note_told(context, open_, is_over=True)
+            yield from _note_told(context, open_, is_told=True)
 
     yield from delay_next_call(context, later)
 
 
-def _note_told(context: PaymentContext, open_: OpenPayment, *, is_over: bool) -> Steps[None]:
-    """From now on, for as long as the window lasts, repeats are told the same."""
+def _note_told(context: PaymentContext, open_: OpenPayment, *, is_told: bool) -> Steps[None]:
+    """Writes ``toldAt`` or ``tellingAt``, from which the retry window counts, unless it is set."""
     attempt = open_.attempt.copy()
-    if is_over:
+    if is_told:
         attempt.setdefault("toldAt", context.now())
     else:
         attempt.setdefault("tellingAt", context.now())
     if attempt == open_.attempt:
         return
     open_.attempt = attempt
-    # Not written down, it is told once more than it had to be.
+    # If the write fails, a later call tells the caller once more, which does no harm.
     yield from quiet(save_attempt(context, open_))
 
 

@@ -1,4 +1,4 @@
-"""All that a client can do, as steps."""
+"""Everything that a client can do, as steps."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _FILTER_NAMES = tuple(ReceiptFilter.__annotations__)
 
 
 class SwapResult(NamedTuple):
-    """A swap that is confirmed. Amounts in base units, as the chain shows them."""
+    """A confirmed swap. Amounts are base units, as the chain shows them."""
 
     signature: str
     input_mint: str
@@ -59,20 +59,23 @@ class SwapResult(NamedTuple):
     output_mint: str
     out_amount: str
     provider: str
-    # Decimal string of lamports: network and priority fee.
+    # Network and priority fee, as a decimal string of lamports.
     fee_lamports: str
-    # What a relayer took, if it paid the fees; it is in the amounts above.
+    # The relayer's fee, if a relayer paid the network fee. The amounts above include it.
     relay_fee: RelayFee | None = None
 
 
 class Engine:
-    """Of one client in one process, and on one event loop if it has one."""
+    """The operations of one client, in one process and on at most one event loop."""
 
     def __init__(self, context: PaymentContext) -> None:
         self.context = context
 
     def answer(self, call: Call, unpaid: Reply, options: CallOptions) -> Steps[Reply]:
-        """The answer to a call that was answered with 402: paid for, if that asks for it."""
+        """Pays for a call that was answered with 402, and returns the answer to the paid request.
+
+        Returns the 402 itself if it is not a payment request.
+        """
         context = self.context
         timeout_ms = context.config.timeouts.terms
         terms: PaymentRequired | ExactChangeError | None
@@ -82,25 +85,25 @@ class Engine:
             terms = unreadable
         except Exception:
             if call.signal is not None and call.signal.aborted:
-                # A caller that has given up reads no answer, and closes none.
+                # A caller that has given up neither reads nor closes the answer, so close it here.
                 yield from let_go(unpaid)
             raise
         if terms is None:
             return unpaid
-        # The first answer is not read any more; unread, it would keep its connection.
+        # Nothing reads the first answer any more, so free its connection.
         yield from let_go(unpaid)
         paid = yield from pay_for_call(context, call, unpaid, terms, options)
         return (yield from self._then_top_up(paid))
 
     def ahead(self, call: Call, options: CallOptions, host: Host) -> Steps[Reply | None] | None:
-        """Pays a call with its first request, by terms that are known from one before.
+        """Pays with the first request of a call, by the terms of an earlier call.
 
-        None, at once or in the end, if it has to be asked what it costs: nothing has left then. To
-        be called in no turn.
+        Returns None, or steps that return None, if the seller must be asked for its terms; nothing
+        has left the wallet then. Must not be called from within a turn of the host.
         """
         context = self.context
         if not context.blockhashes.is_fresh and has_charged(context, call):
-            # What charged before mostly charges again: the payment finds its blockhash there.
+            # The origin will probably charge again, so fetch a blockhash for the payment now.
             begin(host, quiet(context.blockhashes.recent()))
         terms = stable_terms_of(context, call)
         if terms is None or not call.is_replayable:
@@ -113,11 +116,11 @@ class Engine:
         return paying()
 
     def terms(self, reply: Reply, signal: Signal | None) -> Steps[PaymentRequired | None]:
-        """The payment terms of a response; None if it asks for no payment."""
+        """Returns the payment terms of a response; None if it asks for no payment."""
         return read_terms(reply, self.context.config.timeouts.terms, signal)
 
     def plan(self, reply: Reply, url: str, method: str, signal: Signal | None) -> Steps[Plan]:
-        """What paying for the call would take that this is the unpaid answer to."""
+        """Returns the plan of a payment for a call; ``reply`` is the call's unpaid answer."""
         terms = yield from self.terms(reply, signal)
         yield from let_go(reply)
         address = parse_address(url)
@@ -125,82 +128,86 @@ class Engine:
         return (yield from make_plan(self.context, place, terms, signal))
 
     def pay(self, terms: PaymentRequired, url: str | None, signal: Signal | None) -> Steps[Payment]:
-        """Makes the payment for terms."""
+        """Signs a payment for terms, and returns its header and receipt."""
         payment = yield from pay_header(self.context, terms, url, signal)
         return (yield from self._then_top_up(payment))
 
     def swap(self, options: Mapping[str, Any], signal: Signal | None) -> Steps[SwapResult]:
-        """Swaps without any payment, and waits for confirmation."""
+        """Swaps without a payment, and waits for confirmation."""
         context, request = self.context, dict(options)
         counted = parse_bool("counted", request.pop("counted", False))
         worst = _read_worst(request.pop("no_worse_than", None))
         emit = context.events.emitter(context.new_id())
         yield from until_aborted(context.ready(signal), signal)
-        asked = yield from self._request(request, signal)
+        resolved = yield from self._request(request, signal)
         watch = Watch(emit, signal)
         if counted:
-            swapped = yield from counted_swap(context, asked, watch, worst)
+            swapped = yield from counted_swap(context, resolved, watch, worst)
         else:
-            swapped = yield from run_swap(context, SwapTask(asked, watch, worst=worst))
+            swapped = yield from run_swap(context, SwapTask(resolved, watch, worst=worst))
         record, fee = swapped.record, str(swapped.fee_lamports)
         return SwapResult(*record[:6], fee, record.relay_fee)
 
     def quote(self, request: Mapping[str, Any], signal: Signal | None) -> Steps[SwapQuote]:
-        """Asks for a price."""
-        asked = yield from self._request(request, signal)
-        quote = yield from self.context.transport.quote(asked, signal)
-        check_fit(quote, asked)
+        """Returns a quote for a swap, checked against the request."""
+        resolved = yield from self._request(request, signal)
+        quote = yield from self.context.transport.quote(resolved, signal)
+        check_fit(quote, resolved)
         return showable(quote)
 
     def balance(
         self, mint: str | Sequence[str] | None, signal: Signal | None
     ) -> Steps[list[TokenBalance]]:
-        """Balances of some mints, or of all that the wallet holds."""
+        """Returns the balances of the given mints, or of every token that the wallet holds."""
         config = self.context.config
         mints: list[Address] | None = None
         if mint is not None:
-            given = [mint] if isinstance(mint, str) else mint
-            mints = [read_mint("mint", one, config.network) for one in given]
+            names = [mint] if isinstance(mint, str) else mint
+            mints = [read_mint("mint", name, config.network) for name in names]
         balances = yield from self.context.transport.balance(config.wallet, mints, signal)
         check_balances(balances, mints, config.network)
-        return [one._replace(symbol=symbol_of(config.network, one.mint)) for one in balances]
+        return [
+            balance._replace(symbol=symbol_of(config.network, balance.mint)) for balance in balances
+        ]
 
-    def receipts(self, given: Mapping[str, Any]) -> Steps[list[Receipt]]:
-        """Receipts in the journal, oldest first."""
-        known = refuse_unknown(given, _FILTER_NAMES, "filter")
-        wanted = {name: value for name, value in known.items() if value is not None}
+    def receipts(self, filter_: Mapping[str, Any]) -> Steps[list[Receipt]]:
+        """Returns the receipts in the journal that a filter asks for, oldest first."""
+        fields = refuse_unknown(filter_, _FILTER_NAMES, "filter")
+        wanted = {name: value for name, value in fields.items() if value is not None}
         attempts = yield from self.context.journal.attempts(
             self.context.owner, since=wanted.get("since")
         )
-        receipts = [read_receipt(one["receipt"]) for one in attempts if "receipt" in one]
-        return [one for one in receipts if _fits(one, wanted)]
+        receipts = [
+            read_receipt(attempt["receipt"]) for attempt in attempts if "receipt" in attempt
+        ]
+        return [receipt for receipt in receipts if _fits(receipt, wanted)]
 
     def resume(self) -> Steps[list[Receipt | FreedReceipt]]:
-        """Lets the chain decide what an earlier run left open."""
+        """Reconciles unfinished payments of earlier processes with the chain."""
         return resume(self.context)
 
     def spent(self) -> Steps[list[CapUse]]:
-        """What is spent of each cap."""
+        """Returns how much of each cap is used."""
         context = self.context
         caps = context.config.policy.caps.caps
         spends: list[Attempt] = []
-        # Only a cap for each host or payee needs to know which there are.
+        # Only caps with `*` need the journal's hosts and payees.
         if any("*" in (cap.host, cap.pay_to) for cap in caps):
             spends = yield from context.journal.attempts(context.owner)
         return (yield from uses_of(context, caps_seen(caps, spends)))
 
     def warm(self) -> Steps[None]:
-        """Does ahead what the first payment would do."""
+        """Does in advance the reads that the first payment would do."""
         yield from warm(self.context)
         yield from self._then_top_up(None)
 
     def close(self) -> Steps[None]:
-        """Ends background work, and its connections."""
+        """Ends background work, and closes the connections."""
         self.context.close()
         running = self.context.memory.top_up.running
         if running is not None:
             yield from settled(running)
-        # What calls that have ended are still writing, so that the journal can be closed next.
+        # Wait for writes of ended calls, so that the caller can close the journal next.
         yield from claims_released(self.context, None)
         yield from quiet(self.context.http.close())
 
@@ -208,12 +215,12 @@ class Engine:
         yield from keep_topped_up(self.context)
         return result
 
-    def _request(self, given: Mapping[str, Any], signal: Signal | None) -> Steps[ResolvedRequest]:
-        """A swap request with its amount in base units.
+    def _request(self, options: Mapping[str, Any], signal: Signal | None) -> Steps[ResolvedRequest]:
+        """Returns a swap request with its amount in base units.
 
-        The decimals of a mint that is not pinned are read from the client's own node.
+        The decimals of a mint that is not pinned come from the client's own node.
         """
-        config, request = self.context.config, dict(check_names(given))
+        config, request = self.context.config, dict(check_names(options))
         ui_amount = request.pop("ui_amount", None)
         if ui_amount is None:
             return parse_swap_request(request, config)
@@ -242,19 +249,21 @@ class Engine:
         return decoded.decimals
 
 
-def _read_worst(given: ApprovedQuote | None) -> WorstPrice | None:
-    if given is None:
+def _read_worst(approved: ApprovedQuote | None) -> WorstPrice | None:
+    if approved is None:
         return None
-    said = given._asdict() if isinstance(given, SwapQuote) else mapping_of(given) or {}
-    # A bound that is none must not let all pass.
-    max_in, min_out = (parse_amount(said.get(name)) for name in ("max_in_amount", "min_out_amount"))
+    fields = approved._asdict() if isinstance(approved, SwapQuote) else mapping_of(approved) or {}
+    # Refuse a missing or wrong bound, because it would allow any price.
+    max_in, min_out = (
+        parse_amount(fields.get(name)) for name in ("max_in_amount", "min_out_amount")
+    )
     if max_in is None or min_out is None:
         raise refuse("no_worse_than", "must be a quote, or its max_in_amount and min_out_amount.")
     return WorstPrice(max_in, min_out)
 
 
 def _fits(receipt: Receipt, wanted: Mapping[str, Any]) -> bool:
-    """Whether a receipt is one that a filter asks for."""
+    """Returns whether a receipt matches a filter."""
     address = parse_address(receipt.url)
     actual: Mapping[str, Any] = {
         "state": receipt.state,

@@ -1,4 +1,4 @@
-"""Attempts that a call may be repeating."""
+"""Finds the earlier attempts that a call may repeat."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from .claims import body_claim, drop_gone
 from .context import PaymentContext
 from .reconcile.earlier_errors import in_progress, mismatch, or_unread
 
-# How many windows a caller has that was being told when its process ended.
+# Retry windows that count if the process ended while its caller was being told of the payment.
 _UNHEARD_WINDOWS = 10
 
 
 class RepeatedCall(NamedTuple):
-    """A call, by what it may repeat."""
+    """A call that may repeat an earlier call."""
 
     fingerprint: str
     idempotency_key: str | None
-    # On the caller's word the request may reach the seller twice.
+    # Whether the caller allows that the request reaches the seller twice.
     is_repeatable: bool
     call: Call
     emit: Emit
@@ -29,68 +29,77 @@ class RepeatedCall(NamedTuple):
 
 
 def find_earlier(context: PaymentContext, repeat: RepeatedCall) -> Steps[list[Attempt]]:
-    """Those that were signed for the same request, and whose answer may not have been heard."""
+    """Returns the signed attempts at the same request, if the caller may not have their answer.
+
+    Raises if the key belongs to another request, or another call works on an attempt with it.
+    """
     key, fingerprint = repeat.idempotency_key, repeat.fingerprint
     similar, is_at_work = yield from or_unread(_read_similar(context, fingerprint, key))
     found: list[Attempt] = []
-    for one in similar:
-        if key is not None and one["fingerprint"] != fingerprint:
+    for attempt in similar:
+        if key is not None and attempt["fingerprint"] != fingerprint:
             raise mismatch()
-        if "payment" not in one or "receipt" not in one or one["state"] == "unsettled":
+        if "payment" not in attempt or "receipt" not in attempt or attempt["state"] == "unsettled":
             continue
-        if key is not None and is_at_work(one["id"]):
-            raise in_progress({"payer_signature": one["payment"]["payerSignature"]})
-        # Parallel calls without a key are separate purchases, and so are later ones once the answer
-        # arrived, or was told to be lost.
-        is_under_way = is_at_work(one["id"]) or is_at_work(body_claim(one["id"]))
+        if key is not None and is_at_work(attempt["id"]):
+            raise in_progress({"payer_signature": attempt["payment"]["payerSignature"]})
+        # Without a key, parallel calls are separate purchases. So is a later call once the caller
+        # has the answer, or was told that it is lost.
+        is_under_way = is_at_work(attempt["id"]) or is_at_work(body_claim(attempt["id"]))
         is_lost = (
-            not one["delivered"]
+            not attempt["delivered"]
             and not is_under_way
             and not any(
-                later.get("resigns") == one["id"] and later["delivered"] for later in similar
+                later.get("resigns") == attempt["id"] and later["delivered"] for later in similar
             )
         )
-        if key is not None or (is_lost and _is_untold(context, one)):
-            found.append(one)
-    ids = {one["id"] for one in found}
+        if key is not None or (is_lost and _is_untold(context, attempt)):
+            found.append(attempt)
+    ids = {attempt["id"] for attempt in found}
 
     def replaces(later: Attempt, id_: str) -> bool:
         if later.get("resigns") != id_ or "payment" not in later:
             return False
         return later["state"] != "unsettled" and later["id"] not in ids
 
-    # One whose successor is at work, or was told of, is left alone with it.
-    return [one for one in found if not any(replaces(later, one["id"]) for later in similar)]
+    # Leave out an attempt if its successor is not among the found attempts: a call works on the
+    # successor, or the caller was told of it.
+    return [
+        attempt for attempt in found if not any(replaces(later, attempt["id"]) for later in similar)
+    ]
 
 
 def _read_similar(
     context: PaymentContext, fingerprint: str, key: str | None
 ) -> Steps[tuple[list[Attempt], Callable[[str], bool]]]:
-    """Attempts that may be at the same request, and whether a call holds a claim on one."""
+    """Returns attempts at the same request or with the same key, and a check of claims.
+
+    The check says whether a call may hold the claim of a given name.
+    """
     first = yield from context.journal.similar(context.owner, fingerprint, key)
-    asked = [
+    names = [
         name
-        for one in first
-        if "payment" in one and (key is not None or not one["delivered"])
-        for name in (one["id"], body_claim(one["id"]))
+        for attempt in first
+        if "payment" in attempt and (key is not None or not attempt["delivered"])
+        for name in (attempt["id"], body_claim(attempt["id"]))
     ]
-    if not asked:
+    if not names:
         return first, lambda _claim: False
     yield from drop_gone(context)
-    live = yield from context.claims.live(asked)
-    over = set(asked) - live
-    # Again: one whose claim had ended by now may be on record as delivered, which the first reading
-    # was too early for. What was signed in between is at work.
+    live = yield from context.claims.live(names)
+    ended = set(names) - live
+    # Read again: if a claim ended after the first read, its attempt may be delivered by now. An
+    # attempt that only this read shows is new, so it counts as claimed.
     again = first
-    if over:
+    if ended:
         again = yield from context.journal.similar(context.owner, fingerprint, key)
-    return again, lambda claim: claim not in over
+    return again, lambda claim: claim not in ended
 
 
 def _is_untold(context: PaymentContext, attempt: Attempt) -> bool:
-    """Whether a caller may not have heard that it is paid.
+    """Returns whether an equal call means the same purchase.
 
-    Or so lately that an equal call means the same purchase.
+    It does if the caller may not have heard that it paid, or heard it within the retry window.
     """
     window, now = context.config.retry_window, context.now()
     if "toldAt" in attempt:

@@ -1,4 +1,4 @@
-"""A swap for all payments that wait for one token."""
+"""Finds a swap for all payments that wait for a token."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .funding import FundingOptions, ask_about, find_funding, is_pinned
 from .funds import Funding
 from .offer_accounts import OfferFacts, known_available
 
-# Choosing takes a few answers of a node; one that hangs is not waited for.
+# Longest wait for a call that is choosing an offer. A choice takes a few answers of a node.
 _ARRIVAL_MS = 1_000
-# For all of a crowd.
+# Longest wait for all calls that are made together.
 _CROWD_MS = 10_000
-# The answers to calls that are made together come one after the other. Looked for several times, as
-# a process that was not let run for so long has seen none of them either.
+# The need must not grow for `_LOOKS` checks in a row, `_QUIET_MS` apart. One check is not enough: a
+# process that was suspended has seen no new call either.
 _QUIET_MS = 10
 _LOOKS = 5
 
@@ -32,9 +32,10 @@ def find_swap(
     excluded: frozenset[Address],
     signal: Signal | None,
 ) -> Steps[Funding]:
-    """A swap for a payment that is short.
+    """Finds a swap for a payment that lacks tokens.
 
-    ``needed``: what it is to bring together with what is there; None for all that wait.
+    ``needed``: base units that the wallet must hold after the swap. None: enough for all payments
+    that wait for the token.
     """
     offer = choice.offer
 
@@ -54,16 +55,15 @@ def _find_for_all(
     excluded: frozenset[Address],
     signal: Signal | None,
 ) -> Steps[Funding]:
-    """A swap for all calls that wait by the time it is found.
+    """Finds a swap for all payments that wait for the token when the search ends.
 
-    Calls that are made together arrive one after the other.
+    First it waits for calls that were made together, because they arrive one after the other.
     """
     offer = choice.offer
     yield from _others_arrived(context, offer, signal)
 
     def needs() -> int:
-        # What is bought of a token that is not pinned may be worth nothing: each payment buys
-        # what it lacks, and no more.
+        # A token that is not pinned may be worthless, so each payment buys only what it lacks.
         if not is_pinned(context, offer.mint):
             return offer.amount
         return max(offer.amount, context.wallet.waiting.needed(offer.mint))
@@ -93,7 +93,7 @@ def _find_enough(
     excluded: frozenset[Address],
     signal: Signal | None,
 ) -> Steps[Funding]:
-    """For all that wait if that can be paid for, else for this payment alone."""
+    """Finds a swap for all waiting payments; if the wallet cannot afford it, for this payment."""
     options = FundingOptions(excluded, to_swap=True)
     if needed > offer.amount:
         found = yield from quiet(find_funding(context, offer, facts, needed, options, signal))
@@ -103,10 +103,10 @@ def _find_enough(
 
 
 def _others_arrived(context: PaymentContext, offer: Offer, signal: Signal | None) -> Steps[None]:
-    """Waits for calls that were made together, which are at different steps.
+    """Waits for calls that were made together with this call.
 
-    Those that are choosing may well lack the same token, and if others lack it, more of them may be
-    on their way.
+    Calls that are choosing an offer may lack the same token. If other calls lack it already, more
+    calls may follow.
     """
     elapsed = stopwatch(context.config.runtime)
     yield from _arrived(context, signal)
@@ -124,14 +124,14 @@ def _others_arrived(context: PaymentContext, offer: Offer, signal: Signal | None
 
 
 def _arrived(context: PaymentContext, signal: Signal | None) -> Steps[None]:
-    """Waits until all calls that are choosing have said what they need, or for a while."""
-    everyone = yield from start(context.wallet.arriving.gone())
-    if everyone.is_settled:
+    """Waits until all calls have chosen an offer, or ``_ARRIVAL_MS``."""
+    all_chosen = yield from start(context.wallet.arriving.gone())
+    if all_chosen.is_settled:
         return
     patience = Signal()
     call_off = yield from timer(_ARRIVAL_MS, patience.abort)
     try:
-        yield from quiet(join(everyone, patience, signal))
+        yield from quiet(join(all_chosen, patience, signal))
     finally:
         call_off()
     check(signal)

@@ -1,4 +1,4 @@
-"""What tells a request, and what tells a payment from every other."""
+"""Computes the fingerprint of a request, and the nonce of a payment."""
 
 from __future__ import annotations
 
@@ -16,33 +16,32 @@ _RANDOM_BYTES = 8
 
 
 def fingerprint_of(method: str, url: str, headers: Headers, body: bytes) -> str:
-    """The same for equal requests: method, URL and body.
+    """Returns the hash of a request's method, URL and body; equal requests have the same.
 
-    ``url``: as the caller gave it: where redirects lead may change from call to call. The seller's
-    terms are not in it: a seller that could change them between two 402s, by one unit of price or
-    another payee, could have one request paid twice. Nor is a form's boundary, which is drawn anew
-    for each call.
+    ``url`` is as the caller gave it, because redirects may lead elsewhere at each call. The
+    seller's terms are left out: else a seller could change its price or payee between two 402s, and
+    have a request paid twice. A form's boundary is left out, because it is random for each call.
     """
     boundary = _BOUNDARY.match(headers.get("content-type") or "")
     content = body
     if boundary is not None:
-        # One character for each byte, so that text can be taken out of any bytes.
+        # Latin-1 has one character for each byte, so `replace` works on any bytes.
         content = body.decode("latin-1").replace(boundary[1], "").encode()
     parts = [method, _FRAGMENT.sub("", url), hashlib.sha256(content).hexdigest()]
     return hashlib.sha256(stringify(parts).encode()).hexdigest()
 
 
 def nonce_for(url: str, idempotency_key: str | None, random_bytes: Callable[[int], bytes]) -> bytes:
-    """16 bytes that tell a payment from every other.
+    """Returns the 16 bytes that make a payment unique.
 
-    Those of a purchase with a key commit to it and to its place: they end in a hash of both and of
-    the random bytes before. Without a key they are random: any reader of the chain could look up on
-    chain which of some places a hash without a secret was made for.
+    With a key, they end in a hash of the URL, the key and the random bytes before it. So the
+    payment commits to its purchase. Without a key they are random: from a hash without a secret,
+    any reader of the chain could find out which known URL was paid.
     """
     if idempotency_key is None:
         return random_bytes(_NONCE_BYTES)
     random = random_bytes(_RANDOM_BYTES)
-    # JSON tells where one text ends and the next begins. A fragment is never sent.
+    # JSON separates the two texts. A fragment is never sent, so it is left out.
     text = stringify([_FRAGMENT.sub("", url), idempotency_key])
     commitment = hashlib.sha256(random + text.encode()).digest()
     return random + commitment[: _NONCE_BYTES - _RANDOM_BYTES]

@@ -1,4 +1,4 @@
-"""Holds the tokens for a payment, and swaps first if there are too few."""
+"""Holds the tokens for a payment, after a swap if the wallet has too few."""
 
 from __future__ import annotations
 
@@ -27,49 +27,51 @@ from .reconcile.swap_end import Swapped
 from .reservation import Reservation
 from .short import short_of
 
-# One more if others took what was there before the swap had brought the rest.
+# The second swap helps if other payments took this payment's tokens during the first swap.
 _MAX_SWAPS = 2
 
-# A balance may grow old, or be forgotten, between a look and the next: it is looked at again.
+# Most tries to hold tokens: a known balance may expire, or be forgotten, between read and hold.
 _MOST_LOOKS = 5
 
 
 class HeldFunds(NamedTuple):
     """Tokens that are held for a payment."""
 
-    # What the chain showed of the account last, before the attempt takes from it.
+    # The last balance of the account that the chain showed before the payment.
     before: Reading | None
-    # The swap that brought them, if one had to.
+    # The swap that brought the tokens, if there was one.
     swap: Swapped | None = None
 
 
 class FundTask(NamedTuple):
     """The payment that the tokens are for."""
 
+    # Id of the attempt.
     id: str
     emit: Emit
     signal: Signal | None
-    # Told of what lands, also if this fails.
+    # Called for each swap that lands, even if the payment fails.
     moved: Callable[[Moved], None]
     # Counts and records the swaps.
     reservation: Reservation
     # Asks whether the swap and the payment may be signed.
     approval: Approval
-    # Called once what the payment needs is counted among what waits.
+    # Called when the payment counts among those that wait for the token, or needs no swap.
     on_counted: Callable[[], None]
-    # The tokens, if they are held for it already.
+    # The tokens, if they are held for the payment already.
     taken: Taken | None = None
 
 
 def fund_payment(context: PaymentContext, choice: Choice, task: FundTask) -> Steps[HeldFunds]:
-    """One swap serves all payments in a pinned mint that wait for it."""
+    """Holds the tokens for a payment; one swap serves all payments that wait for a pinned mint."""
     return _Fund(context, choice, task).run()
 
 
 def hold_for(context: PaymentContext, choice: Choice) -> Hold:
-    """The tokens for a payment, to be held when it is reserved.
+    """Returns the hold to take when the payment is reserved.
 
-    No swap runs on the account meanwhile: its guard must find what it counted on.
+    It takes the mint's lock, so that no swap runs on the account: a swap's guard checks its
+    balance.
     """
     return Hold(choice.facts.source, fresh_in(context), mint_lock(choice.offer.mint))
 
@@ -94,8 +96,7 @@ class _Fund:
         if task.taken is not None:
             task.on_counted()
             return HeldFunds(task.taken.before)
-        # Counted before the first wait: a call that looks for a swap meanwhile lets it cover this
-        # payment too.
+        # Enter before the first wait, so that a swap of another call covers this payment too.
         host = yield from this_host()
         leave = context.wallet.waiting.enter(host, offer.mint, offer.amount)
         task.on_counted()
@@ -110,9 +111,9 @@ class _Fund:
             leave()
 
     def _swap_in_turn(self) -> Steps[HeldFunds]:
-        """The call that swaps into this mint holds its lock.
+        """Swaps under the lock of swaps into this mint.
 
-        The others wait and mostly find enough afterwards.
+        Other calls wait for the lock, and then mostly find enough tokens.
         """
         context, mint = self._context, self._choice.offer.mint
         signals = [self._signal, context.closing]
@@ -122,7 +123,7 @@ class _Fund:
         try:
             return (yield from join(work, self._signal))
         except Exception:
-            # No call is left to spend what it may come to hold.
+            # The call has ended, so release the tokens that the work may still hold for it.
             yield from background(self._release_after(work))
             raise
 
@@ -140,7 +141,7 @@ class _Fund:
             earlier = yield from finish_open_swaps(
                 context, offer.mint, task.emit, signal, task.moved
             )
-            # What it brought is not in what was read before it.
+            # The known balance is from before that swap.
             if earlier.is_any:
                 yield from context.ledger.forget(source)
             facts = yield from self._fresh_facts()
@@ -150,9 +151,9 @@ class _Fund:
             confirmed = _Confirmed()
 
             def on_confirmed(into: _Confirmed = confirmed) -> Steps[None]:
-                # Before another call can: those that wait for the account to be free come first
-                # once the swap lets go of it. The swap has landed, whatever becomes of the hold: it
-                # is tried once more below.
+                # Hold the tokens while the swap has the account's lock. Later, calls that wait for
+                # the lock come first. The swap has landed, so an error here must not fail it; the
+                # hold is tried again below.
                 if signal is None or not signal.aborted:
                     into.taken = yield from quiet(self._take_known())
 
@@ -167,7 +168,7 @@ class _Fund:
                 return HeldFunds(taken.before, swap)
             if swaps == _MAX_SWAPS:
                 break
-        # Confirmed on our node, so it was there: another program spends from this wallet.
+        # The node confirmed the swap, so another program must have spent the tokens.
         raise short_of(context.owner, offer, (yield from self._fresh_facts()))
 
     def _find(
@@ -176,9 +177,10 @@ class _Fund:
         return find_swap(self._context, self._choice, facts, needed, excluded, self._signal)
 
     def _hold_now(self) -> Steps[Taken | None]:
-        """Takes the tokens if they are there.
+        """Holds the tokens if the account has enough, else returns None.
 
-        No swap runs on the account meanwhile: its guard must find what it counted on.
+        It takes the mint's lock, so that no swap runs on the account: a swap's guard checks the
+        balance.
         """
         context, offer = self._context, self._choice.offer
 
@@ -203,13 +205,13 @@ class _Fund:
         return context.ledger.take(choice.facts.source, self._task.id, choice.offer.amount, fresh)
 
     def _fresh_facts(self) -> Steps[OfferFacts]:
-        (one,) = yield from read_offer_accounts(self._context, [self._choice.offer], self._signal)
-        if isinstance(one.facts, ExactChangeError):
-            raise one.facts
-        return one.facts
+        (read,) = yield from read_offer_accounts(self._context, [self._choice.offer], self._signal)
+        if isinstance(read.facts, ExactChangeError):
+            raise read.facts
+        return read.facts
 
 
 class _Confirmed:
-    """The hold that was taken as the swap was confirmed."""
+    """The tokens that `on_confirmed` held, if it could."""
 
     taken: Taken | None = None

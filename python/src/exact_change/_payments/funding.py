@@ -1,4 +1,4 @@
-"""How to get what is missing for a payment."""
+"""Finds a swap, or a wrap of SOL, that brings the missing tokens of a payment."""
 
 from __future__ import annotations
 
@@ -38,23 +38,24 @@ from .short import short
 from .swap_quote import check_available, quote_for_payment
 
 T = TypeVar("T")
-# jupiter.md 5.4: quotes are scarce, and a wallet may hold a hundred tokens.
+# Most candidates that are tried, because quotes are scarce and a wallet may hold a hundred tokens
+# (jupiter.md 5.4).
 MAX_CANDIDATES = 3
-# Fees, and the rent of the accounts that a swap may have to create; what it really takes is checked
-# against the wallet before signing.
+# Lamports kept for fees and the rent of accounts that a swap may create. The real amounts are
+# checked against the wallet before the signature.
 _KEEP_LAMPORTS = 8_000_000
 
 
 class FundingOptions(NamedTuple):
     """How to look for a swap."""
 
-    # Tokens that are not swapped from: a swap out of them came to nothing.
+    # Input tokens to leave out, because a swap out of them failed.
     excluded: frozenset[Address] = frozenset()
-    # It will be made, most likely: a service is asked for its transaction along with the quote.
+    # The swap will probably be made, so ask a service for its transaction along with the quote.
     to_swap: bool = False
-    # No more than what is missing, however small that is.
+    # The swap brings only the missing tokens, however few.
     exact: bool = False
-    # No payment waits for it: if there is none, what is known for payments stays.
+    # No payment waits for the swap, so a failed search keeps the known balance of the account.
     is_beside: bool = False
 
 
@@ -66,11 +67,11 @@ def find_funding(
     options: FundingOptions,
     signal: Signal | None,
 ) -> Steps[Funding]:
-    """Finds a token to swap from and a quote that brings at least what is missing.
+    """Finds an input token and a quote that brings at least the missing tokens.
 
-    A little more if that is affordable, so that small calls do not each cost a swap. ``needed``:
-    base units that have to be there in the end, for this payment and those that wait with it.
-    Raises ``insufficient_funds``, or the last candidate's reason.
+    The quote brings the float if the wallet can afford it, so that small calls do not each cost a
+    swap. ``needed``: base units that the wallet must hold after the swap, for this payment and the
+    payments that wait with it. Raises ``insufficient_funds``, or the error of the best candidate.
     """
     holdings = yield from shared_holdings(context, signal)
     search = _Search(context, holdings, offer, facts, needed, options, signal)
@@ -78,7 +79,7 @@ def find_funding(
         funding = yield from search.run()
         return (yield from with_relay(context, funding, offer.mint, signal))
     except Exception:
-        # What the caller does about it shows at once.
+        # Read the wallet again next time, because the caller may fund it now.
         outdate_holdings(context)
         if not options.is_beside:
             yield from quiet(context.ledger.forget(facts.source))
@@ -104,44 +105,45 @@ class _Search(NamedTuple):
                 return wrapping
         choice = CandidateChoice(mint, _KEEP_LAMPORTS, swap_from, (yield from self._reserved()))
         candidates = [
-            one
-            for one in order_candidates(self.holdings, choice)
-            if one.mint not in self.options.excluded
+            candidate
+            for candidate in order_candidates(self.holdings, choice)
+            if candidate.mint not in self.options.excluded
         ]
         if not candidates:
             raise self._short()
         float_ = self._missing
         if not self.options.exact:
             float_ = max(float_, (yield from self._float()))
-        # Any candidate that affords the float comes before one that affords no more than this
+        # A candidate that can pay for the float comes before candidates that can pay only for this
         # payment.
-        wanted = [float_, self._missing] if float_ > self._missing else [self._missing]
-        return (yield from self._first_of(candidates, wanted))
+        amounts = [float_, self._missing] if float_ > self._missing else [self._missing]
+        return (yield from self._first_of(candidates, amounts))
 
     @property
     def _missing(self) -> int:
         return self.needed - self.facts.available
 
-    def _first_of(self, candidates: Sequence[Candidate], wanted: Sequence[int]) -> Steps[Funding]:
+    def _first_of(self, candidates: Sequence[Candidate], amounts: Sequence[int]) -> Steps[Funding]:
+        """Returns the first swap that brings one of the amounts, which are tried in order."""
         context, mint, signal = self.context, self.offer.mint, self.signal
         reasons: list[ExactChangeError] = []
         queue = CandidateQueue(context, candidates, signal)
         unsellable: set[Address] = set()
-        for amount in wanted:
+        for amount in amounts:
             offer = self.offer if self.options.to_swap else None
             if isinstance(offer, Offer) and context.transport.is_distant:
                 first = yield from queue.first()
-                foreseen = yield from self._plan_at_service(offer, first, amount)
-                if foreseen is not None:
-                    return foreseen
+                planned = yield from self._plan_at_service(offer, first, amount)
+                if planned is not None:
+                    return planned
             comparable = queue.comparable if is_pinned(context, mint) else ()
-            together = [self._tried(one, amount) for one in comparable]
-            tried = yield from find_together(together, signal)
+            searches = [self._try(candidate, amount) for candidate in comparable]
+            tried = yield from find_together(searches, signal)
             found_first = found_in(tried)
             if found_first:
-                others = functools.partial(self._search_others, queue, amount)
-                return (yield from cheapest_of_all(context, found_first, others, signal))
-            known = {one.candidate.mint: one.found for one in tried}
+                search_later = functools.partial(self._search_later, queue, amount)
+                return (yield from cheapest_of_all(context, found_first, search_later, signal))
+            known = {entry.candidate.mint: entry.found for entry in tried}
             compared, place = 0, -1
             while True:
                 place += 1
@@ -154,31 +156,32 @@ class _Search(NamedTuple):
                     break
                 found = known.get(candidate.mint)
                 if found is None:
-                    found = (yield from self._tried(candidate, amount)).found
+                    found = (yield from self._try(candidate, amount)).found
                 if isinstance(found, Funding):
                     return found
                 reasons.append(found)
-                # What has no market must not stand in the way of what has one: wallets are sent
-                # worthless tokens by the trillion.
+                # A token without a market does not count as tried: wallets get worthless tokens by
+                # the trillion.
                 if found.code in ("no_route", "price_unknown"):
                     unsellable.add(candidate.mint)
-                # So is told what is worth too little, of a candidate whose price was not known yet.
+                # A candidate that is worth too little does not count as tried either: that may show
+                # only here, because its price was not known yet.
                 elif found.code != "insufficient_funds" or not is_pinned(context, mint):
                     compared += 1
-            if not any(one.code == "insufficient_funds" for one in reasons):
+            if not any(reason.code == "insufficient_funds" for reason in reasons):
                 break
-        # The best candidate's reason says the most, unless it merely holds too little.
-        first_reason = next((one for one in reasons if one.code != "insufficient_funds"), None)
-        raise self._short() if first_reason is None else first_reason
+        # The best candidate's error says the most, unless it is worth too little.
+        best = next((error for error in reasons if error.code != "insufficient_funds"), None)
+        raise self._short() if best is None else best
 
-    def _search_others(
+    def _search_later(
         self, queue: CandidateQueue, amount: int, signal: Signal
     ) -> Steps[Sequence[Funding]]:
-        later = self._replace(signal=signal)
-        following = (yield from queue.others(signal))[:MAX_COMPARED]
-        return found_in((yield from all_of([later._tried(one, amount) for one in following])))
+        search = self._replace(signal=signal)
+        later = (yield from queue.others(signal))[:MAX_COMPARED]
+        return found_in((yield from all_of([search._try(token, amount) for token in later])))
 
-    def _tried(self, candidate: Candidate, amount: int) -> Steps[Tried]:
+    def _try(self, candidate: Candidate, amount: int) -> Steps[Tried]:
         context, mint, signal = self.context, self.offer.mint, self.signal
         if is_pinned(context, mint) and not (
             yield from may_pay(context, candidate, mint, amount, signal)
@@ -187,8 +190,8 @@ class _Search(NamedTuple):
         try:
             quote = yield from self._quote_from(candidate, amount)
         except ExactChangeError as error:
-            # What concerns one candidate passes to the next; what concerns all of them (a rate
-            # limit, an outage) ends the search.
+            # An error of this candidate leads to the next. Any other error, such as a rate limit
+            # or an outage, concerns all candidates and ends the search.
             if not _is_reason(error):
                 raise
             return Tried(candidate, error)
@@ -199,7 +202,7 @@ class _Search(NamedTuple):
         native = self.holdings.lamports - held - _KEEP_LAMPORTS
         float_ = self._missing
         if not self.options.exact:
-            # Wrapping needs no market: without a price there is no float.
+            # A wrap needs no market, so it works without a price; only the float needs one.
             with contextlib.suppress(ExactChangeError):
                 float_ = max(float_, (yield from self._float()))
         wrap = float_ if native >= float_ else self._missing
@@ -208,10 +211,10 @@ class _Search(NamedTuple):
     def _plan_at_service(
         self, offer: Offer, candidates: Sequence[Candidate], amount: int
     ) -> Steps[Funding | None]:
-        """The swap of the first candidate that holds enough, as a service plans it in one call.
+        """Returns the swap of the first candidate that may hold enough, as a service plans it.
 
-        It is judged as the quote of that candidate would be; None if it would not pass for it, and
-        each part has to be asked for.
+        The service quotes and builds it in one call. It must pass the checks of any other quote.
+        None if it does not; then the quote and the transaction are separate requests.
         """
         context, mint, signal = self.context, offer.mint, self.signal
         candidate = yield from first_that_pays(context, candidates, mint, amount, signal)
@@ -239,10 +242,7 @@ class _Search(NamedTuple):
         return quote
 
     def _float(self) -> Steps[int]:
-        """``policy.min_swap`` in base units of the mint.
-
-        0 if the mint is not pinned or has no price, or no account could hold so much of it.
-        """
+        """Returns ``policy.min_swap`` in base units of the mint; 0 without a usable price."""
         context, mint = self.context, self.offer.mint
         if not is_pinned(context, mint):
             return 0
@@ -251,18 +251,19 @@ class _Search(NamedTuple):
         return 0 if float_ > U64_MAX else float_
 
     def _reserved(self) -> Steps[Mapping[Address, int]]:
+        """Returns the base units that payments in flight hold, by mint."""
         ledger, wallet = self.context.ledger, self.holdings.wallet
         reserved: dict[Address, int] = {}
         for address, account in self.holdings.tokens:
-            # Any wallet may make one more account for a token and give it to this one.
+            # Any wallet may create a second account of a token and give it to this wallet.
             held = yield from ledger.held(address)
             reserved[account.mint] = reserved.get(account.mint, 0) + held
-        own = yield from ledger.held(wallet)
+        held_sol = yield from ledger.held(wallet)
         pinned = pinned_mint(self.context.config.network, WSOL_MINT)
         if pinned is not None:
             wrapped = associated_token_address(wallet, WSOL_MINT, pinned.token_program)
-            own += yield from ledger.held(wrapped)
-        reserved[WSOL_MINT] = own
+            held_sol += yield from ledger.held(wrapped)
+        reserved[WSOL_MINT] = held_sol
         return reserved
 
     def _short(self) -> ExactChangeError:
@@ -270,7 +271,7 @@ class _Search(NamedTuple):
 
 
 def is_pinned(context: PaymentContext, mint: Address) -> bool:
-    """Whether a mint is one of those whose worth no seller can make up."""
+    """Returns whether a mint is pinned, so that no seller can invent its value."""
     return pinned_mint(context.config.network, mint) is not None
 
 
@@ -280,20 +281,18 @@ def ask_about(
     signal: Signal | None,
     ask: Callable[[Signal | None], Steps[T]],
 ) -> Steps[T]:
-    """Asks Jupiter about a swap into a mint.
-
-    About one that is not pinned, in a way that gives way to others.
-    """
+    """Asks Jupiter about a swap into a mint; with low priority if the mint is not pinned."""
     if is_pinned(context, mint):
         return ask(signal)
-    following = follow(context.closing if signal is None else signal, is_low_priority=True)
+    low_priority = follow(context.closing if signal is None else signal, is_low_priority=True)
 
     def end() -> Steps[None]:
-        following.end()
+        low_priority.end()
         return done(None)
 
-    return ensure(ask(following.signal), end)
+    return ensure(ask(low_priority.signal), end)
 
 
 def _is_reason(error: ExactChangeError) -> bool:
+    """Returns whether an error concerns one candidate only."""
     return concerns_candidate(error) or is_code(error, "insufficient_funds")

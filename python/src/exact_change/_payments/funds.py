@@ -1,4 +1,4 @@
-"""A way to get what is missing for a payment."""
+"""The swap, or the wrap of SOL, that brings the missing tokens of a payment."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from .._swap.types import SwapQuote
 
 
 class Funding(NamedTuple):
-    """A swap by quote, or SOL wrapped as it is; amounts in base units."""
+    """A swap by quote, or a wrap of SOL; amounts in base units."""
 
     input_mint: Address
+    # Most of the input that the swap takes.
     max_in: int
-    # Of the asked-for mint: what it brings at least.
+    # Least of the payment's mint that the swap brings.
     brings: int
-    # None: SOL is wrapped.
+    # None for a wrap of SOL.
     quote: SwapQuote | None = None
-    # What may be spent of the input, however often it is quoted anew.
+    # Most of the input that any later quote may take.
     available: int = 0
-    # What the service built for the quote, if it was asked for both at once.
+    # The transaction that the service built along with the quote, if it did.
     built: Any = None
-    # What pays its lamports if the wallet cannot; the most that it takes is in what goes in.
+    # The relay that pays the lamports if the wallet cannot. `max_in` includes its highest fee.
     relay: RelayOffer | None = None
 
 
 def funded_by(candidate: Candidate, quote: SwapQuote) -> Funding:
-    """The swap of a candidate by a quote."""
+    """Returns the swap of a candidate by a quote."""
     return Funding(candidate.mint, quote.max_in, quote.min_out, quote, candidate.available)

@@ -1,4 +1,4 @@
-"""All that the wallet holds."""
+"""Reads the wallet's lamports and token accounts."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from .._swap.candidates import Holding, Holdings
 from .context import PaymentContext
 from .memory import SharedHoldings
 
-# For how long a read of all that the wallet holds is shared, in milliseconds.
+# How long calls share one read of the wallet. Milliseconds.
 _SHARED_MS = 1_000
 
 
 def share_holdings(context: PaymentContext) -> Steps[Task[Holdings]]:
-    """Calls within a second share one read of it, unless that is outdated."""
+    """Starts a read of the wallet, or returns the read of another call within a second."""
     shared = context.memory.holdings
     if shared is None or since_then(context.config.runtime, shared.at) >= _SHARED_MS:
         at = context.now()
-        # No signal: one caller giving up must not end it for the others.
+        # No signal, because a caller that gives up must not end the read of other calls.
         read = yield from start(read_holdings(context, (), None))
         shared = context.memory.holdings = SharedHoldings(at, read)
         read.then(lambda: None if read.error is None else outdate_holdings(context))
@@ -31,22 +31,22 @@ def share_holdings(context: PaymentContext) -> Steps[Task[Holdings]]:
 
 
 def shared_holdings(context: PaymentContext, signal: Signal | None) -> Steps[Holdings]:
-    """The same, waited for."""
+    """Returns the holdings of a shared read; see :func:`share_holdings`."""
     read = yield from share_holdings(context)
     return (yield from join(read, signal))
 
 
 def outdate_holdings(context: PaymentContext) -> None:
-    """What was read may not be true any more: the next call reads anew."""
+    """Forgets the shared read, because balances may have changed; the next call reads again."""
     context.memory.holdings = None
 
 
 def read_holdings(
     context: PaymentContext, expected: Sequence[PinnedMint], signal: Signal | None
 ) -> Steps[Holdings]:
-    """Reads all that the wallet holds, and remembers it.
+    """Reads everything that the wallet holds, and notes the balances in the ledger.
 
-    ``expected``: mints that are remembered as empty if the wallet has no account for them.
+    ``expected``: mints that the ledger notes as empty if the wallet has no account for them.
     """
     wallet, ledger = context.config.wallet, context.ledger
     native, held = yield from both(
@@ -60,7 +60,7 @@ def read_holdings(
         if account is None:
             continue
         tokens.append(Holding(address, account))
-        # A frozen account is looked at again each time: it has a balance and cannot pay.
+        # Do not note a frozen account: it has a balance, but it cannot pay.
         if account.owner == wallet and account.state == "initialized":
             yield from ledger.see(address, account.amount, at, held.slot)
     addresses = {address for address, _ in held.accounts}
@@ -68,6 +68,6 @@ def read_holdings(
         address = associated_token_address(wallet, pinned.mint, pinned.token_program)
         if address not in addresses:
             yield from ledger.see(address, 0, at, held.slot)
-    (own,) = native.accounts
-    lamports = 0 if own is None else own.lamports
+    (wallet_account,) = native.accounts
+    lamports = 0 if wallet_account is None else wallet_account.lamports
     return Holdings(context.config.network, wallet, lamports, tokens)

@@ -1,4 +1,4 @@
-"""A journal that fails, or does not answer in time: money moves only if it is on record before."""
+"""Adds a deadline to each journal call, because money moves only if it is on record before."""
 
 from __future__ import annotations
 
@@ -30,11 +30,13 @@ T = TypeVar("T")
 
 
 class _Within:
+    """Runs journal calls with a deadline."""
+
     def __init__(self, timeout_ms: float) -> None:
         self._timeout_ms = timeout_ms
 
     def __call__(self, step: str, work: Callable[[], Steps[T]]) -> Steps[T]:
-        """Raises ``journal_unavailable``, unless the journal itself says what is wrong."""
+        """Runs a call; raises ``journal_unavailable`` for any error that is not our own."""
         try:
             return (yield from bounded(self._timeout_ms, self._late, [], lambda _signal: work()))
         except ExactChangeError:
@@ -57,9 +59,9 @@ class _Within:
 def timed_journal(
     journal: Journal, shared: Coordination, timeout_ms: float, let_go: LetGo
 ) -> tuple[TimedJournal, TimedCoordination]:
-    """A journal and its coordination, with a deadline for each call.
+    """Returns the journal and its coordination, with a deadline for each call.
 
-    ``let_go``: see ``ClaimsLetGo``; what is claimed along with a write is taken out of it.
+    ``let_go``: see ``ClaimsLetGo``. A claim that a write takes is removed from it first.
     """
     within, takes = _Within(timeout_ms), LateTakes()
     timed = TimedJournal(journal, Ledger(shared.ledger.store), within, takes, let_go)
@@ -98,7 +100,7 @@ class TimedJournal:
         yield from before_claiming(self._let_go, along.claim)
         id_ = attempt["id"]
         for account in along.free:
-            self._takes.after(id_, lambda one=account: self._ledger.release(one, id_))  # type: ignore[misc]
+            self._takes.after(id_, lambda held=account: self._ledger.release(held, id_))  # type: ignore[misc]
         yield from self._within("put", lambda: self._journal.put(attempt, along))
 
     def raise_(self, attempt: Attempt, caps: Sequence[Cap]) -> Steps[CapBlock | None]:
@@ -129,6 +131,8 @@ class TimedJournal:
 
 
 class _TimedBalances:
+    """The balance store, with a deadline for each call."""
+
     def __init__(self, store: BalanceStore, within: _Within) -> None:
         self._store = store
         self._within = within
@@ -141,7 +145,7 @@ class _TimedBalances:
 
 
 class _TimedLedger(Ledger):
-    """The ledger. What takes or frees is timed as a whole, so that what comes late is undone."""
+    """The ledger. A take or release has one deadline; a take that lands late is undone."""
 
     def __init__(self, store: BalanceStore, within: _Within, takes: LateTakes) -> None:
         super().__init__(_TimedBalances(store, within))
@@ -169,6 +173,8 @@ class _TimedLedger(Ledger):
 
 
 class _TimedClaims:
+    """Claims, with a deadline for each call, in the order of the calls."""
+
     def __init__(self, claims: Claims, within: _Within, takes: LateTakes) -> None:
         self._claims = claims
         self._within = within
@@ -185,24 +191,23 @@ class _TimedClaims:
         return self._within("claim", lambda: self._claims.live(ids))
 
     def _drop(self, ids: Sequence[str]) -> Steps[None]:
-        # What is put on record is claimed with it.
+        # A write that is under way may take the claim too, so drop it again after that write.
         for id_ in ids:
-            self._takes.after(id_, lambda one=id_: self._claims.drop([one]))  # type: ignore[misc]
+            self._takes.after(id_, lambda name=id_: self._claims.drop([name]))  # type: ignore[misc]
         yield from self._claims.drop(ids)
 
     def _in_order(
         self, ids: Sequence[str], work: Callable[[Sequence[str]], Steps[None]]
     ) -> Steps[None]:
-        """What is asked for a claim comes after all that was asked for it before.
+        """Runs takes and drops of the same claims one after the other, in the order of the calls.
 
-        However long that takes, and whether or not its caller still waits: a claim that arrives
-        late must not outlive the drop that was asked for after it, nor be ended by one that was
-        asked for before.
+        It does so even if a call takes long or its caller gives up. A late take must not outlive a
+        later drop, and an earlier drop must not end it.
         """
         before = [
             task
-            for task, others in list(self._under_way.items())
-            if not task.host.is_gone and not set(ids).isdisjoint(others)
+            for task, names in list(self._under_way.items())
+            if not task.host.is_gone and not set(ids).isdisjoint(names)
         ]
 
         def then() -> Steps[None]:
@@ -218,7 +223,7 @@ class _TimedClaims:
 
 
 class TimedCoordination:
-    """The same for what several processes share. Waiting for a lock is the caller's to bound."""
+    """The coordination of processes, with deadlines. The caller bounds its wait for a lock."""
 
     def __init__(self, shared: Coordination, within: _Within, takes: LateTakes) -> None:
         self._shared = shared

@@ -1,4 +1,4 @@
-"""Signs and lands a swap while nothing else touches what it touches."""
+"""Signs and lands a swap while no other payment or swap uses its accounts."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ from .holdings import outdate_holdings
 from .reconcile.swap_end import Swapped, end_of_swap, land_swap
 from .reconcile.swap_outcome import remember_after
 
-# The lock of what counts on the wallet's lamports.
+# Name of the lock for work that relies on the wallet's lamports.
 LAMPORTS_LOCK = "lamports"
 
 
 def swap_lock(mint: Address) -> str:
-    """The lock of what finds and makes a swap into a mint."""
+    """Returns the name of the lock for calls that find and make a swap into a mint."""
     return f"swap {mint}"
 
 
 def mint_lock(mint: Address) -> str:
-    """The lock of what moves a mint's tokens out of or into the wallet."""
+    """Returns the name of the lock for work that moves a mint's tokens to or from the wallet."""
     return f"mint {mint}"
 
 
 class Watch(NamedTuple):
-    """What is told of a swap on its way. All but ``emit`` are steps of the payment it is for."""
+    """The callbacks of a swap. All except ``emit`` belong to the payment that needs the swap."""
 
     emit: Emit
     signal: Signal | None
-    # Writes the signed swap down before it leaves.
+    # Writes the signed swap to the journal before it is sent.
     on_signed: Callable[[SignedSwap], Steps[None]] | None = None
-    # Takes down what became of it, once the chain has decided. Says what it cost.
+    # Records the outcome when the chain has decided. Returns the cost.
     on_decided: Callable[[SwapOutcome], Cost] | None = None
-    # When the proceeds are there, before any other payment or swap may touch them.
+    # Runs when the swap has landed, before other payments or swaps can use its output.
     on_confirmed: Callable[[], Steps[None]] | None = None
 
 
 class Quoted(NamedTuple):
-    """What a swap was quoted to take and to bring, in base units."""
+    """The quoted input and output of a swap, in base units."""
 
     input_mint: Address
     output_mint: Address
@@ -64,10 +64,10 @@ def exclusively(
     sign: Callable[[], Steps[SwapSigned]],
     quoted: Quoted,
 ) -> Steps[Swapped]:
-    """No payment leaves from the accounts that it touches, and no other swap of the wallet runs.
+    """Signs and lands a swap under the locks of its mints and of the wallet's lamports.
 
-    The guard at its end holds them to the balances that were read before. The caller may stop
-    waiting; the swap goes on to its end.
+    The swap's guard checks balances, so meanwhile no payment leaves from its accounts and no other
+    swap of the wallet runs. If the caller gives up, the swap still runs to its end.
     """
     locks = [*map(mint_lock, mints), LAMPORTS_LOCK]
     signals = [watch.signal, context.closing]
@@ -85,7 +85,7 @@ def _land(
     emit = watch.emit
     check(watch.signal)
     signed = yield from sign()
-    # Before it is written: a call that gave up has undone already what there was.
+    # Check before the write, because a call that gave up has already undone its record.
     check(watch.signal)
     record = _record_of(signed, quoted)
     signature, expected = signed.signature, signed.expected
@@ -116,8 +116,8 @@ def _land(
         )
         yield from _forget_both(context, expected)
         if watch.on_confirmed is not None:
-            # What the swap's guard has proved that there is: a node that is behind would show less,
-            # and a second swap be made for it.
+            # Note the balance that the swap's guard proves. A node that is behind would show less,
+            # and cause a second swap.
             least = expected.output_before + expected.min_out
             yield from quiet(context.ledger.see(expected.output, least, context.now()))
     else:
@@ -138,8 +138,8 @@ def _land(
 def _busy_of(
     context: PaymentContext, expected: SwapOutlook, locked: Sequence[Address]
 ) -> Steps[frozenset[Address]]:
-    """Which of its accounts payments may leave from while it lands."""
-    # New ones, too, if its mint is not locked.
+    """Returns the swap's accounts that payments may leave from while the swap lands."""
+    # If the output mint is not locked, new payments may leave from the output account too.
     busy: set[str] = set() if expected.bounds.output_mint in locked else {expected.output}
     for account in (expected.source, expected.output):
         if (yield from quiet(context.ledger.held(account), 1)) > 0:
@@ -148,7 +148,7 @@ def _busy_of(
 
 
 def _record_of(signed: SwapSigned, quoted: Quoted) -> SignedSwap:
-    """What is put on record of a swap before it leaves."""
+    """Returns the record of a swap, which is written before the swap is sent."""
     expected, lifetime = signed.expected, signed.lifetime
     amount, slot = expected.before
     record: SignedSwap = {
@@ -190,9 +190,9 @@ def _uncertain(record: SignedSwap) -> ExactChangeError:
 
 
 def _forget_both(context: PaymentContext, expected: SwapOutlook) -> Steps[None]:
-    """What they hold now is not known any more.
+    """Forgets the known balances of the swap's accounts.
 
-    If that cannot be noted, it is read anew when it is old.
+    Ignores errors, because a known balance expires anyway.
     """
     accounts = [expected.source, expected.output]
-    yield from quiet(all_of([context.ledger.forget(one) for one in accounts]))
+    yield from quiet(all_of([context.ledger.forget(account) for account in accounts]))

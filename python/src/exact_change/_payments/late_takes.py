@@ -1,4 +1,4 @@
-"""What lands in a journal after its attempt was given up."""
+"""Undoes journal writes that land after their attempt was given up."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ T = TypeVar("T")
 
 
 class LateTakes:
-    """What attempts are being put on record for, and given to hold.
+    """Journal calls under way that reserve an attempt or take a hold for it.
 
-    A caller may give up meanwhile, and a call that is over time may do its work all the same. What
-    lands then, nothing else would ever end.
+    The caller may give up, or the deadline may pass, and the journal may still do the work. No
+    other code would undo that work.
     """
 
     def __init__(self) -> None:
+        # The calls under way, by attempt id.
         self._taking: dict[str, dict[Task[Any], None]] = {}
 
     def during(self, id_: str, work: Steps[T]) -> Steps[T]:
-        """Something is being taken for an attempt."""
+        """Runs a journal call that takes something for an attempt."""
         task = yield from start(work)
         if not task.is_settled:
             self._taking.setdefault(id_, {})[task] = None
@@ -30,20 +31,20 @@ class LateTakes:
         return (yield from join(task))
 
     def after(self, id_: str, end: Callable[[], Steps[Any]]) -> None:
-        """Ends, if anything is being taken for an attempt, what has landed by then."""
-        taking = [one for one in self._taking.get(id_, ()) if not one.host.is_gone]
+        """Runs ``end`` after the calls under way for an attempt; does nothing if there are none."""
+        taking = [task for task in self._taking.get(id_, ()) if not task.host.is_gone]
         if not taking:
             return
 
         def once_landed() -> Steps[None]:
-            for one in taking:
-                yield from settled(one)
+            for task in taking:
+                yield from settled(task)
             yield from quiet(end())
 
         begin(threads, once_landed())
 
     def ending(self, id_: str, end: Callable[[], Steps[T]]) -> Steps[T]:
-        """Ends what was taken for an attempt: once now, and after what is being taken."""
+        """Runs ``end`` now, and again after the calls under way for the attempt."""
         self.after(id_, end)
         return end()
 

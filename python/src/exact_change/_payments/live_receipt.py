@@ -1,4 +1,4 @@
-"""The receipt of a payment as it stands, tied to the answer that it paid for."""
+"""The current receipt of a payment, attached to the response that it paid for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .reconcile.monitor import decided
 
 
 class LiveReceipt:
-    """The receipt of a payment as it stands."""
+    """The receipt of a payment, which changes until the chain has decided."""
 
     def __init__(self, context: PaymentContext, open_: OpenPayment, emit: Emit) -> None:
         self._context = context
@@ -20,7 +20,9 @@ class LiveReceipt:
         self._emit = emit
 
     def read(self) -> Receipt:
+        """Returns the receipt in its current state."""
         return read_receipt(self._open.receipt)
 
     def settled(self, signal: Signal | None) -> Steps[Receipt]:
+        """Waits until the chain has decided, and returns the receipt."""
         return decided(self._context, self._open, self._emit, signal)

@@ -1,4 +1,4 @@
-"""What a client has learned of the chain and of its services, and need not ask again."""
+"""Facts about the chain and the services that a client keeps, so that it need not ask again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._x402.types import PaymentRequired
 
 K = TypeVar("K")
 V = TypeVar("V")
-# Of mints and accounts, each: sellers may name any number of them.
+# Most entries of each cache of mints or accounts, because sellers may name any number of them.
 _MOST = 1_000
 
 
@@ -26,84 +26,84 @@ class PriceSeen(NamedTuple):
 
 
 class KnownMint(NamedTuple):
-    """What payments need to know of a mint."""
+    """The facts of a mint that payments need."""
 
     token_program: Address
     decimals: int
 
 
 class StableTerms(NamedTuple):
-    """Terms that hold for the next call too."""
+    """Terms that the seller declares valid for later calls too."""
 
     terms: PaymentRequired
-    # Since when, in milliseconds since the epoch, and for how many milliseconds.
+    # When they were received. Milliseconds since the epoch.
     at: int
+    # How long they stay valid. Milliseconds.
     ms: int
 
 
 class SharedHoldings(NamedTuple):
-    """All that the wallet holds, as it was asked for last."""
+    """The last read of everything that the wallet holds."""
 
+    # When the read began. Milliseconds since the epoch.
     at: int
     read: Task[Holdings]
 
 
 class TopUpState:
-    """What is known of top-ups."""
+    """The state of top-ups."""
 
-    # The one that is under way.
+    # The top-up that is under way.
     running: Task[None] | None = None
-    # How many failed in a row, the last of them when, and for how long none is tried then. In
-    # milliseconds, the time since the epoch.
+    # Failures in a row.
     failures = 0
+    # Time of the last failure. Milliseconds since the epoch.
     failed_at = 0
+    # Milliseconds after the last failure in which no top-up starts.
     rest_ms: float = 0
 
 
 class Memory:
-    """Of one context."""
+    """The memory of one context."""
 
     def __init__(self) -> None:
         self.mints: dict[Address, KnownMint] = {}
-        # Payees' token accounts that are there, by address.
+        # Addresses of payees' token accounts that exist.
         self.payees: set[Address] = set()
-        # Prices of the last minutes, oldest first.
+        # Prices of the last minutes by mint, oldest first.
         self.prices: dict[Address, tuple[PriceSeen, ...]] = {}
         # When a mint was found to have no price. Milliseconds since the epoch.
         self.unpriced: dict[Address, int] = {}
-        # When a swap out of a token that is not pinned came to nothing. Milliseconds since the
-        # epoch.
+        # When a swap out of a token that is not pinned failed. Milliseconds since the epoch.
         self.failed_inputs: dict[Address, int] = {}
-        # Prices that are being asked for, by mint and whether the question gives way to others.
+        # Price requests under way, by mint and by whether they have low priority.
         self.prices_asked: dict[tuple[Address, bool], Task[PriceSeen | None]] = {}
-        # Origins that were paid before.
+        # Origins that this client has paid.
         self.charging: set[str] = set()
-        # Terms to pay the next call ahead by, by its method and address.
+        # Terms to pay a later call with before a 402, by method and URL.
         self.stable_terms: dict[str, StableTerms] = {}
         self.holdings: SharedHoldings | None = None
         self.top_up = TopUpState()
-        # When the service failed to plan a swap last. Milliseconds since the epoch.
+        # When the service last failed to plan a swap. Milliseconds since the epoch.
         self.service_plan_failed_at = 0
 
 
 class Recovery:
-    """What a client does about the attempts that earlier processes left."""
+    """The state of a client's work on attempts that earlier processes left."""
 
     def __init__(self) -> None:
-        # The one look that comes before the first payment; None if the next payment has to look.
+        # The search that runs before the first payment; None if the next payment must start it.
         self.started: Task[Any] | None = None
-        # Ids of attempts whose swap is waited for.
+        # Ids of attempts that a background task follows until their swap is decided.
         self.awaited_swaps: set[str] = set()
-        # Attempts that were taken up and may still change, by id: when each was made.
+        # Times of attempts that were taken up and may still change, by id. Milliseconds since the
+        # epoch.
         self.open: dict[str, int] = {}
-        # What was freed and is yet to be told, by id, the newest last.
+        # Freed attempts that the caller has not been told of, by id, the newest last.
         self.freed: dict[str, FreedReceipt] = {}
 
 
 def make_room(kept: dict[K, V] | set[K]) -> None:
-    """Makes room for one more, if need be by forgetting all.
-
-    What is asked for again is soon there again.
-    """
+    """Makes room for one more entry. A full cache is cleared, because it soon fills again."""
     if len(kept) >= _MOST:
         kept.clear()

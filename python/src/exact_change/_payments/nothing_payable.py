@@ -1,4 +1,4 @@
-"""The error of terms that cannot be paid."""
+"""The error for terms without a payable offer."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _ELSEWHERE = ("unsupported_network", "unsupported_offer")
 def nothing_payable(
     refused: Mapping[int, ExactChangeError], offers: Sequence[OfferRefusal]
 ) -> ExactChangeError:
-    """One entry that was meant for us gives its own reason; several are listed."""
+    """Returns the error of the only offer for this client, or an error that lists all offers."""
     errors = list(refused.values())
-    ours = [one for one in errors if one.code not in _ELSEWHERE]
-    for few in (ours, errors):
-        if len(few) == 1:
-            return few[0]
-    codes = ", ".join(dict.fromkeys(one.code for one in offers))
+    for_this_client = [error for error in errors if error.code not in _ELSEWHERE]
+    for candidates in (for_this_client, errors):
+        if len(candidates) == 1:
+            return candidates[0]
+    codes = ", ".join(dict.fromkeys(refusal.code for refusal in offers))
     return failure(
         "no_payable_offer",
         f"None of the {len(offers)} offers can be paid ({codes}). Each offer's reason is in "
         "details['offers'].",
-        {"offers": [one.to_dict() for one in offers]},
-        cause=ours[0] if ours else None,
+        {"offers": [refusal.to_dict() for refusal in offers]},
+        cause=for_this_client[0] if for_this_client else None,
     )

@@ -1,4 +1,4 @@
-"""What the chain says about offers."""
+"""Reads the facts on the chain that offers need."""
 
 from __future__ import annotations
 
@@ -19,59 +19,60 @@ from .holdings import share_holdings
 from .memory import KnownMint, make_room
 from .supported_mint import judge_mint
 
-# How long a balance is taken for true without asking again: other payers of the same wallet are
-# rare.
+# Milliseconds for which a known balance is used without a new read, because few wallets have a
+# second payer.
 _BALANCE_MAX_AGE_MS = 30_000
 _MAX_ADDRESSES_A_CALL = 100
 
 
 class OfferFacts(NamedTuple):
-    """What the chain says about one offer."""
+    """The facts on the chain for one offer."""
 
     token_program: Address
     decimals: int
-    # Our token account.
+    # The wallet's token account.
     source: Address
-    # The payee's.
+    # The payee's token account.
     destination: Address
-    # Base units that the wallet holds and has not promised to payments in flight.
+    # Base units that the wallet holds, less those held for payments in flight.
     available: int
 
 
 class ReadOffer(NamedTuple):
-    """An offer, and its facts or why it cannot be paid."""
+    """An offer, with its facts or the reason why it cannot be paid."""
 
     offer: Offer
     facts: OfferFacts | ExactChangeError
 
 
 class _Known(NamedTuple):
-    # What has to be read.
+    # Addresses to read.
     unknown: Sequence[Address]
-    # What our accounts have available that need not be.
+    # Available base units of the wallet's accounts with a known balance.
     available: Mapping[Address, int]
-    # None of our accounts has enough.
+    # Whether all balances are known, and no account has enough.
     is_short: bool
 
 
+# Accounts by address, each with the slot of the read.
 _Read = Mapping[Address, "tuple[Account | None, int]"]
 
 
 def read_offer_accounts(
     context: PaymentContext, offers: Sequence[Offer], signal: Signal | None
 ) -> Steps[list[ReadOffer]]:
-    """Reads what the offers need of the chain in one round, and nothing that is known already.
+    """Reads the unknown facts of all offers in one round.
 
-    If none can be paid without a swap, as far as is known, what the wallet holds is read beside.
+    If the known balances show that each offer needs a swap, it also starts a read of the wallet.
     """
     known: list[_Known] = []
     for offer in offers:
         known.append((yield from _look_up(context, offer)))
-    if context.config.auto_swap and known and all(one.is_short for one in known):
+    if context.config.auto_swap and known and all(entry.is_short for entry in known):
         yield from share_holdings(context)
-    unknown = dict.fromkeys(address for one in known for address in one.unknown)
+    unknown = dict.fromkeys(address for entry in known for address in entry.unknown)
     accounts = yield from _read_all(context, list(unknown), signal)
-    available = {address: amount for one in known for address, amount in one.available.items()}
+    available = {address: amount for entry in known for address, amount in entry.available.items()}
     read: list[ReadOffer] = []
     for offer in offers:
         facts = yield from _learn(context, offer, accounts, available)
@@ -80,18 +81,15 @@ def read_offer_accounts(
 
 
 def known_available(context: PaymentContext, source: Address) -> Steps[int | None]:
-    """The balance of one of our accounts, less what is promised.
-
-    None if it has to be read first.
-    """
+    """Returns the known balance of a wallet's account, less its holds; None if it must be read."""
     return context.ledger.available(source, fresh_in(context))
 
 
 def fresh_in(context: PaymentContext) -> Fresh:
-    """Which balances are taken for true.
+    """Returns the range of times of reads that count as fresh.
 
-    None from before the clock was set back, and those that a machine has seen whose clock is a
-    little ahead.
+    It extends into the future, because another machine's clock may be a little ahead. A read far in
+    the future is from before the clock was set back, so it is not fresh.
     """
     now = context.now()
     return Fresh(now - _BALANCE_MAX_AGE_MS, now + _BALANCE_MAX_AGE_MS)
@@ -102,8 +100,8 @@ def _look_up(context: PaymentContext, offer: Offer) -> Steps[_Known]:
     unknown: list[Address] = [] if mint in memory.mints else [mint]
     available: dict[Address, int] = {}
     known = memory.mints.get(mint) or pinned_mint(context.config.network, mint)
-    # An unknown mint's program is read in the same round as the accounts that depend on it, so both
-    # are asked for.
+    # If the mint is unknown, its token program is read in this round too. The accounts depend on
+    # it, so read them for both programs.
     programs = TOKEN_PROGRAMS if known is None else (known.token_program,)
     for program in programs:
         source = associated_token_address(context.config.wallet, mint, program)
@@ -116,7 +114,7 @@ def _look_up(context: PaymentContext, offer: Offer) -> Steps[_Known]:
         if destination not in memory.payees:
             unknown += [offer.pay_to, destination]
     is_known = len(available) == len(programs)
-    is_short = is_known and all(one < offer.amount for one in available.values())
+    is_short = is_known and all(units < offer.amount for units in available.values())
     return _Known(unknown, available, is_short)
 
 
@@ -150,7 +148,7 @@ def _learn(
         make_room(memory.mints)
         memory.mints[mint] = facts
     program, decimals = facts
-    if not _is_claim_of(offer.claimed_decimals, decimals):
+    if not _matches_claim(offer.claimed_decimals, decimals):
         return _other_decimals(mint, decimals)
     destination = associated_token_address(pay_to, mint, program)
     if destination not in memory.payees:
@@ -162,31 +160,33 @@ def _learn(
         make_room(memory.payees)
         memory.payees.add(destination)
     source = associated_token_address(wallet, mint, program)
-    read = 0
+    balance = 0
     if source in accounts:
         account, slot = accounts[source]
-        held = None if account is None else decode_token_account(account)
-        if held is not None and held.state == "frozen":
+        decoded_source = None if account is None else decode_token_account(account)
+        if decoded_source is not None and decoded_source.state == "frozen":
             return failure(
                 "account_unusable",
                 f"The wallet's token account {source} is frozen by the mint's issuer. Pay with "
                 "another token.",
                 {"account": source, "reason": "frozen"},
             )
-        is_usable = held is not None and (held.owner, held.mint) == (wallet, mint)
-        read = held.amount if held is not None and is_usable else 0
-        yield from context.ledger.see(source, read, context.now(), slot)
+        is_usable = decoded_source is not None and (
+            (decoded_source.owner, decoded_source.mint) == (wallet, mint)
+        )
+        balance = decoded_source.amount if decoded_source is not None and is_usable else 0
+        yield from context.ledger.see(source, balance, context.now(), slot)
     can_spend = available.get(source)
     if can_spend is None:
         can_spend = yield from known_available(context, source)
     if can_spend is None:
-        # Another call may have had it forgotten since it was read.
-        can_spend = max(0, read - (yield from context.ledger.held(source)))
+        # Another call may have made the ledger forget the balance since the read.
+        can_spend = max(0, balance - (yield from context.ledger.held(source)))
     return OfferFacts(program, decimals, source, destination, can_spend)
 
 
-def _is_claim_of(claimed: object, decimals: int) -> bool:
-    """A seller that counts in other units than the chain means another price."""
+def _matches_claim(claimed: object, decimals: int) -> bool:
+    """Returns False for wrong claimed decimals, because the seller then means another price."""
     if claimed is None or claimed == str(decimals):
         return True
     return not isinstance(claimed, bool) and claimed == decimals

@@ -1,6 +1,7 @@
-"""What may come of presenting a signed payment, by the table of ``spec/``.
+"""The outcomes of presenting a signed payment, from the table of ``spec/``.
 
-The chain has the last word on each, in the background or, if ``ask_first``, before the call ends.
+After each outcome, the chain decides about the payment. It is asked in the background, or before
+the call ends if ``ask_first`` is set.
 """
 
 from __future__ import annotations
@@ -16,15 +17,14 @@ _DUPLICATE = re.compile(r"(?:^|_)duplicate_settlement\Z")
 
 
 class Outcome(NamedTuple):
-    """One of them."""
+    """An outcome of presenting a payment."""
 
     name: str
-    # What was bought counts as received once its body was read to its end, so that an equal call is
-    # a new purchase.
+    # When the body was read to its end, the purchase is delivered and an equal call is a new one.
     is_delivered: bool
+    # Whether to ask the chain before the call ends.
     ask_first: bool
-    # Nothing was settled as far as the seller says, so the caller's policy may allow one more
-    # signature.
+    # The seller says that nothing was settled, so the policy may allow one more signature.
     may_resign: bool
 
 
@@ -36,14 +36,14 @@ OUTCOMES: dict[str, Outcome] = {
 
 
 def outcome_of(status: int, word: SellersWord) -> Outcome:
-    """Reads an answer to a paid request."""
+    """Returns the outcome of an answer to a paid request."""
     if status == 402:
         return OUTCOMES[_rejection_of(word)]
     return OUTCOMES["success" if 200 <= status < 300 else "failure"]
 
 
 def _rejection_of(word: SellersWord) -> str:
-    # v1 servers say it in the body, and facilitators name it with a prefix or without.
+    # v1 servers name the code in the body. Facilitators may put a prefix before it.
     error = None if word.settlement is None else word.settlement.error_reason
     texts = [text for text in (error, word.reason) if text is not None]
     if any(_PENDING.search(text) for text in texts):

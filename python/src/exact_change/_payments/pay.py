@@ -29,8 +29,8 @@ from .stable_terms import forget_stable_terms, note_charge, only_paid_ahead
 from .task import PayTask, Purpose
 
 R = TypeVar("R")
-# A person or a wallet was asked, and gave no payment: once a call is enough.
-_NOES = ("approval_refused", "signing_failed")
+# Refusals of a person or a wallet, which must be asked only once for each call.
+_REFUSALS = ("approval_refused", "signing_failed")
 
 
 def pay_for_call(
@@ -40,9 +40,10 @@ def pay_for_call(
     terms: PaymentRequired | ExactChangeError,
     options: CallOptions,
 ) -> Steps[Reply]:
-    """Raises an ``ExactChangeError`` if it could not be paid, or its outcome is not known.
+    """Pays for a call, and returns the answer to the paid request.
 
-    ``terms``: or why they cannot be read.
+    ``terms`` is an error if the terms cannot be read. Raises an ``ExactChangeError`` if the call
+    cannot be paid, or if the outcome of its payment is unknown.
     """
     if isinstance(terms, ExactChangeError):
         return (
@@ -64,11 +65,11 @@ def pay_for_call(
 def pay_ahead(
     context: PaymentContext, call: Call, terms: PaymentRequired, options: CallOptions
 ) -> Steps[Reply | None]:
-    """Pays a call with its first request, by terms that are known from one before.
+    """Pays with the first request of a call, by the terms of an earlier call.
 
-    None if it has to be asked what it costs: nothing has left then.
+    Returns None if the seller must be asked for its terms; nothing has left the wallet then.
     """
-    # No swap is made for terms that may have changed, also if another call takes the tokens first.
+    # The terms may have changed, so never swap for them, even if another call takes the tokens.
     swapless = context.without_swaps()
 
     def sign(terms: PaymentRequired, task: PayTask, refuse: Refuse | None) -> Steps[OpenPayment]:
@@ -78,15 +79,15 @@ def pay_ahead(
         try:
             first = yield from _choose_and_sign(swapless, terms, task, only_paid_ahead)
         except ExactChangeError as error:
-            # Asked for terms of today, it may cost less, or nothing.
-            if error.funds != "untouched" or error.code in _NOES:
+            # By current terms, the call may cost less, or nothing.
+            if error.funds != "untouched" or error.code in _REFUSALS:
                 raise
             return None
         return (yield from present_ahead(context, first, showing, task, sign))
 
     paid = yield from _as_purchase(context, _Asked(call, terms), options, buy)
     receipt = None if paid is None else receipt_of(paid.native)
-    # What is free now, or refused, is asked for first the next time.
+    # If the call was free or refused, ask for terms first the next time.
     if (
         paid is None
         or not 200 <= paid.status < 300
@@ -106,12 +107,12 @@ def _refuse(error: ExactChangeError) -> Callable[[PayTask, Presentation], Steps[
 
 
 class _Asked(NamedTuple):
-    """A call that is to be paid for."""
+    """A call to pay for."""
 
     call: Call
-    # None if they cannot be read.
+    # None if the terms cannot be read.
     terms: PaymentRequired | None
-    # The answer that brought the terms.
+    # The answer with the terms; None for a payment ahead.
     unpaid: Reply | None = None
 
 
@@ -121,9 +122,9 @@ def _as_purchase(
     options: CallOptions,
     buy: Callable[[PayTask, Presentation], Steps[R]],
 ) -> Steps[R | Reply]:
-    """Buys once: an earlier payment for the same call comes first.
+    """Runs a purchase, unless an earlier payment for the same call brings the answer.
 
-    What goes wrong says what became of the money.
+    An error says what happened to the money.
     """
     call, id_, started_at = asked.call, context.new_id(), context.now()
     emit = context.events.emitter(id_)
@@ -132,7 +133,7 @@ def _as_purchase(
     def purchase(purpose: Purpose) -> Steps[R | Reply]:
         yield from or_unread(resume_once(context))
         is_repeatable = options.is_repeatable
-        # An earlier payment first: the seller controls these terms, and their place.
+        # Check for an earlier payment first: the seller controls these terms and redirects.
         repeat = RepeatedCall(
             purpose.fingerprint, purpose.idempotency_key, is_repeatable, call, emit, started_at
         )
@@ -146,7 +147,7 @@ def _as_purchase(
         return (yield from buy(task, showing))
 
     try:
-        # Where a redirect led, the terms are that place's, and so is the paid request.
+        # After a redirect, the terms come from the final URL, and the paid request goes there.
         url, method = call.asked_at, call.method
         if asked.terms is not None:
             offers = len(asked.terms.accepts)
@@ -169,7 +170,7 @@ def _as_purchase(
 def _choose_and_sign(
     context: PaymentContext, terms: PaymentRequired, task: PayTask, refuse: Refuse | None
 ) -> Steps[OpenPayment]:
-    """Chooses the offer to pay, and signs the payment for it."""
+    """Chooses the offer to pay, and signs its payment."""
     on_counted = context.wallet.arriving.enter()
 
     def counted() -> Steps[None]:
@@ -186,10 +187,9 @@ def _choose_and_sign(
 def _choose_once(
     context: PaymentContext, terms: PaymentRequired, task: PayTask, refuse: Refuse | None
 ) -> Steps[Choice]:
-    """One round trip when cold.
+    """Chooses an offer in one round trip if nothing is cached.
 
-    The node's network is checked, and the blockhash of the payment fetched, beside what choosing
-    reads.
+    It checks the node's network and fetches a blockhash while the choice reads the chain.
     """
     signal = task.signal
     if not context.blockhashes.is_fresh:
@@ -199,7 +199,7 @@ def _choose_once(
     network = yield from settled(ready)
     choice = yield from settled(choosing)
     check(signal)
-    # What a node of another network says about an offer means nothing.
+    # Raise the network's error first: facts of another network say nothing about an offer.
     for outcome in (network, choice):
         if isinstance(outcome, Exception):
             raise outcome

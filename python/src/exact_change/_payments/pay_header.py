@@ -25,9 +25,9 @@ from .task import PayTask, Purpose
 class Payment(NamedTuple):
     """A payment for callers that do their own HTTP."""
 
-    # Present it as a request header, once, to the URL that asked, and never across a redirect.
+    # Send it once, as a request header, to the URL that asked for payment. Follow no redirect.
     header: PaymentHeader
-    # As it stands when the payment is made; `client.receipts()` has what became of it.
+    # The receipt at the signature; `client.receipts()` returns its later state.
     receipt: Receipt
 
     def __repr__(self) -> str:
@@ -37,10 +37,10 @@ class Payment(NamedTuple):
 def pay_header(
     context: PaymentContext, terms: PaymentRequired, url: str | None, signal: Signal | None
 ) -> Steps[Payment]:
-    """The header to present.
+    """Signs a payment, and returns its header and receipt.
 
-    ``url``: that the payment is for, as the caller knows it; needed if the terms do not say. Caps
-    for hosts count by it.
+    ``url`` is the URL that asked for payment; it is required if the terms do not name it. Caps for
+    hosts count by it.
     """
     started_at = context.now()
     at = terms.url if url is None else url
@@ -60,12 +60,12 @@ def pay_header(
         yield from context.ready(signal)
         yield from resume_once(context)
         choice = yield from choose(context, terms, host, signal)
-        # What the header is presented with is the caller's to know, so no other call adopts this
-        # payment.
+        # The request of this payment is unknown here. So the fingerprint is unique, and no other
+        # call takes the payment for its own.
         purpose = Purpose(at, "GET", host, id_)
         task = PayTask(id_, purpose, signal, emit, moved, started_at)
         open_ = yield from prepare_payment(context, choice, task, lambda: None)
-        # It is not presented here: what comes of it is the chain's to say.
+        # The caller presents the payment, so only the chain shows its outcome.
         yield from follow_in_background(context, open_, emit)
         yield from quiet(drop_claims(context, [id_, body_claim(id_)]))
         header = PaymentHeader(**open_.payment["header"])

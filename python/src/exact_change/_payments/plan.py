@@ -1,4 +1,4 @@
-"""What paying for a call would take."""
+"""Plans of payments: everything that a payment for a call would take."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class Place(NamedTuple):
 
     url: str
     method: str
-    # Of the unpaid answer.
+    # Status of the unpaid answer.
     status: int
-    # Of the URL, with its port if that is not the scheme's own.
+    # Host of the URL, with its port unless it is the scheme's default.
     host: str
 
 
 class PlannedPayment(NamedTuple):
-    """What would be paid."""
+    """The payment that would be signed."""
 
     x402_version: int
     network: str
@@ -43,60 +43,61 @@ class PlannedPayment(NamedTuple):
     ui_amount: str
     pay_to: str
     fee_payer: str
-    # What the wallet can spend of the mint now.
+    # Base units of the mint that the wallet can spend now.
     available: str
-    # Of a pinned mint alone: other tokens may call themselves anything.
+    # None unless the mint is pinned, because any other token may have any name.
     symbol: str | None = None
     # US dollars as decimal text; None if the mint has no price.
     usd: str | None = None
 
 
 class PlannedRelayer(NamedTuple):
-    """What may pay a swap's fees and rents, as the wallet has too little SOL or just enough."""
+    """The relayer that may pay a swap's fees and rents if the wallet has too little SOL."""
 
     fee_payer: str
-    # It takes so much of a token at most, to the account of `pay_to`. Base units.
+    # Owner of the token account that receives the relayer's fee.
     pay_to: str
+    # Mint of the relayer's fee.
     mint: str
+    # Highest fee of the relayer. Base units of `mint`.
     max_amount: str
 
 
 class Plan(NamedTuple):
-    """What paying for a call would take, or the swap of a top-up.
+    """The plan of a payment for a call, or of a top-up's swap.
 
     Amounts are decimal strings of base units.
     """
 
     url: str
     method: str
-    # Of the unpaid answer; 0 for a top-up, which has `top-up:` and its mint as its `url`.
+    # Status of the unpaid answer; 0 for a top-up. The `url` of a top-up is `top-up:` and its mint.
     status: int
     # None if the call asks for no payment, and for a top-up.
     payment: PlannedPayment | None
-    # The swap that would come first, if the wallet holds too little.
+    # The swap before the payment, if the wallet holds too little.
     swap: SwapQuote | None
-    # Lamports of SOL that would be wrapped first, for a payment in wrapped SOL.
+    # Lamports of SOL to wrap before a payment in wrapped SOL.
     wrap: str | None
-    # What it takes at most, as caps count it; None if the call asks for no payment. A swap that
-    # lands and fails costs its network fee besides, before it is tried again.
+    # The highest cost, as caps count it; None if the call asks for no payment. A swap that lands
+    # and fails also costs its network fee, before the next try.
     cost: Cost | None
     # The entries of `accepts` that would not be paid, and why.
     refused: Sequence[OfferRefusal]
-    # The most lamports that the swap's network fee may take; the payment's own is the
-    # facilitator's.
+    # Highest network fee of the swap in lamports; the facilitator pays the payment's own fee.
     max_fee_lamports: str
-    # The rolling caps as they stand before it.
+    # The use of the rolling caps before this payment.
     caps: Sequence[CapUse]
-    # What may pay the swap's fees and rents; None if the wallet does.
+    # The relayer that may pay the swap's fees and rents; None if the wallet pays.
     relayer: PlannedRelayer | None = None
 
 
 def make_plan(
     context: PaymentContext, place: Place, terms: PaymentRequired | None, signal: Signal | None
 ) -> Steps[Plan]:
-    """Chooses and quotes, and leaves everything as it was.
+    """Plans a call without changing anything: chooses an offer and quotes its swap.
 
-    Raises what the real call would raise.
+    Raises the errors that the real call would raise.
     """
     if terms is None:
         caps = yield from uses_of(context, caps_seen(context.config.policy.caps.caps, []))
@@ -115,10 +116,9 @@ def plan_of(
     *,
     is_reserved: bool = False,
 ) -> Steps[Plan]:
-    """What paying by a choice signs: the payment, and the swap that funds it.
+    """Returns the plan of a chosen payment and of the swap that funds it.
 
-    ``is_reserved``: the caps count the payment already; the plan shows them as they stand before
-    it.
+    ``is_reserved``: the caps count the payment already, so the plan subtracts it.
     """
     spend = choice.spend(place.host)
     offer, facts = choice.offer, choice.facts
@@ -148,13 +148,13 @@ def plan_of_swap(
     *,
     is_reserved: bool,
 ) -> Steps[Plan]:
-    """What a spend signs besides its payment, if it has one: the swap that funds it."""
+    """Returns the plan of the swap that funds a spend, without the payment."""
     policy = context.config.policy
     swap, wrap, relayer = None, None, None
     cost, max_fee = cost_for(spend, 0), 0
     if funding is not None:
         max_fee = policy.max_fee_lamports
-        cost = yield from _most_for(context, spend, funding, signal)
+        cost = yield from _highest_cost(context, spend, funding, signal)
         if funding.quote is None:
             wrap = str(funding.max_in)
         else:
@@ -168,10 +168,10 @@ def plan_of_swap(
     return Plan(*place[:3], None, swap, wrap, cost, (), str(max_fee), caps, relayer)
 
 
-def _most_for(
+def _highest_cost(
     context: PaymentContext, spend: Mapping[str, Any], funding: Funding, signal: Signal | None
 ) -> Steps[Cost]:
-    """What a payment and the swap before it take at most."""
+    """Returns the highest cost of a payment and the swap before it."""
     config, mint = context.config, spend["mint"]
     rent = yield from new_account_rent(context.rpc, config.wallet, mint, signal)
     max_fee = config.policy.max_fee_lamports
@@ -186,13 +186,13 @@ def _most_for(
 def uses_of(
     context: PaymentContext, caps: Sequence[Cap], excepted: Mapping[str, Any] | None = None
 ) -> Steps[list[CapUse]]:
-    """How much of each cap is used now, a spend left out that is among it."""
-    asked = [one for cap in caps for one in (cap, *parts_of(cap))]
-    used = yield from context.journal.used(context.owner, asked, context.now())
+    """Returns how much of each cap is used now, without the spend ``excepted``."""
+    caps_and_parts = [part for cap in caps for part in (cap, *parts_of(cap))]
+    used = yield from context.journal.used(context.owner, caps_and_parts, context.now())
     amounts = iter(used)
 
-    def rest(cap: Cap) -> int:
+    def next_use(cap: Cap) -> int:
         taken = 0 if excepted is None else taken_of(cap, excepted)
         return max(0, next(amounts) - taken)
 
-    return [cap_use(cap, rest(cap), [rest(part) for part in parts_of(cap)]) for cap in caps]
+    return [cap_use(cap, next_use(cap), [next_use(part) for part in parts_of(cap)]) for cap in caps]

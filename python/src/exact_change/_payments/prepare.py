@@ -1,4 +1,4 @@
-"""A payment from its budget to its signature."""
+"""Prepares a payment, from the reservation of its budget to its signature."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from .top_up import once_topped_up
 def prepare_payment(
     context: PaymentContext, choice: Choice, task: PayTask, on_counted: Callable[[], None]
 ) -> Steps[OpenPayment]:
-    """Reserves the budget, gets the tokens, asks for approval, signs, and puts it on record.
+    """Reserves the budget, gets the tokens, asks for approval, signs, and records the payment.
 
-    Nothing has left when it returns, or it has failed and is rolled back. The attempt stays claimed
-    by this call. ``on_counted``: called once it is known what the payment needs of the wallet.
+    The payment is not sent yet. If a step fails, it rolls the reservation back. The attempt stays
+    claimed by this call. ``on_counted`` is called when the wallet knows the payment's need.
     """
     config, purpose, signal = context.config, task.purpose, task.signal
     offer, facts = choice.offer, choice.facts
-    # Before anything is swapped or signed for it.
+    # Check this before any swap or signature.
     check_header(choice.terms, offer)
     yield from task.emit(
         "payment.chosen",
@@ -42,7 +42,7 @@ def prepare_payment(
         amount=str(offer.amount),
         decimals=facts.decimals,
         pay_to=offer.pay_to,
-        refused=[one.to_dict() for one in choice.refused],
+        refused=[refusal.to_dict() for refusal in choice.refused],
     )
     reservation = Reservation(context, _reserved(context, choice, task))
     try:

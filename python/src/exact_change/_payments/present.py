@@ -1,4 +1,4 @@
-"""Sends the paid request, and makes of its answer what the chain says."""
+"""Sends the paid request, and judges its answer with the help of the chain."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ from .reconcile.monitor import decide_payment, follow_in_background
 from .rejection import Answer, bounds_of, rejection
 from .saving import Change, as_it_is, save_attempt
 
+# Waits between two questions to the chain; each doubles the last. Milliseconds.
 _FIRST_WAIT_MS = 250
 _LONGEST_WAIT_MS = 2_000
 
 
 class _Shown(NamedTuple):
     reply: Reply
-    # Its body is still to be read.
+    # Whether the caller still has to read the body.
     is_awaited: bool
 
 
@@ -46,21 +47,22 @@ Presented = Union[Reply, Rejected]
 def present(
     context: PaymentContext, open_: OpenPayment, showing: Presentation
 ) -> Steps[Reply | Rejected]:
-    """Any answer but a 402 as it is, with its receipt.
+    """Presents a payment. Returns any answer except a 402 unchanged, with its receipt.
 
-    The same bytes are sent once more only if the seller's own word and the chain say that they are
-    settled, and the request may be repeated. A lost answer raises ``SettlementError``; whatever
-    comes, the chain has the last word, in the background. The attempt and its answer are claimed by
-    this call, and no longer when it returns, or soon after if its caller has given up. An answer
-    that is on its way to its reader stays claimed until that is there; and so does its attempt,
-    unless it has a key, for which it would seem to be under way.
+    It sends the same bytes again only if seller and chain say that they are settled, and the
+    request may be repeated. It raises ``SettlementError`` for a lost answer. In each case the chain
+    decides about the payment, in the background.
+
+    The claims on the attempt and its answer end with this call, or soon after if the caller has
+    given up. While the caller reads an answer, both stay. But an attempt with a key is released,
+    else an equal call with the key would find it under way.
     """
-    one = _Presenting(context, open_, showing)
-    return ensure(one.run(), one.end)
+    presenting = _Presenting(context, open_, showing)
+    return ensure(presenting.run(), presenting.end)
 
 
 def may_repeat(open_: OpenPayment, call: Call, is_repeatable: bool) -> bool:
-    """Whether the same bytes may be sent to the seller again: x402.md 5.3."""
+    """Returns whether the same bytes may be sent to the seller again: x402.md 5.3."""
     has_id = open_.payment.get("hasPaymentId") is True
     return is_repeatable or has_id or call.method in ("GET", "HEAD")
 
@@ -99,17 +101,16 @@ class _Presenting:
             deadline.end()
 
     def end(self) -> Steps[None]:
-        """Follows the payment on, and lets go of what nothing waits for any more."""
-        # First, so that a process that takes it for an orphan finds the record that this one works
-        # on.
+        """Starts to follow the payment in the background, and drops claims that have no use."""
+        # Follow first: a client that takes the attempt for an orphan must find this record of it.
         yield from follow_in_background(self._context, self._open, self._showing.emit)
         attempt = self._open.attempt
-        own = [] if self._showing.keeps_claim else [attempt["id"]]
+        attempt_claim = [] if self._showing.keeps_claim else [attempt["id"]]
         if not self._is_awaited:
-            claims = [*own, body_claim(attempt["id"])]
+            claims = [*attempt_claim, body_claim(attempt["id"])]
             yield from release_claims(self._context, self._open, claims, self._signal)
         elif "idempotencyKey" in attempt:
-            yield from start_release(self._context, self._open, own)
+            yield from start_release(self._context, self._open, attempt_claim)
 
     def _may_repeat(self) -> bool:
         return may_repeat(self._open, self._showing.call, self._showing.is_repeatable)
@@ -118,10 +119,10 @@ class _Presenting:
         context, emit = self._context, self._showing.emit
         if outcome.ask_first:
             yield from until_aborted(self._ask_until(signal), self._signal)
-        # Before anything is signed anew, once: what the seller says of it may be wrong.
+        # Ask once before a second signature, because the seller may be wrong.
         elif outcome.may_resign and context.config.policy.resign > 0:
-            asked = quiet(decide_payment(context, self._open, emit, signal), False)
-            yield from until_aborted(asked, self._signal)
+            deciding = quiet(decide_payment(context, self._open, emit, signal), False)
+            yield from until_aborted(deciding, self._signal)
 
     def _once(self, signal: Signal) -> Steps[_Shown | _Refused]:
         context, open_, showing = self._context, self._open, self._showing
@@ -138,7 +139,7 @@ class _Presenting:
         answered = context.now() - showing.started_at
         receipt["timings"] = {**receipt["timings"], "answered": answered}
         is_awaited = outcome.is_delivered and reply.has_body()
-        # A 402 may claim a transaction too, one that is still pending: where to look first.
+        # Keep the settlement of a 402 too: it may name a pending transaction to look up first.
         open_.attempt = {
             **open_.attempt,
             "delivered": outcome.is_delivered and not is_awaited,
@@ -147,8 +148,8 @@ class _Presenting:
         delivery = Delivery(context, open_, emit, self._signal)
         if open_.attempt["delivered"]:
             yield from delivery.hang_on(self._signal, delivery.take_back)
-        # What is written at the end of the body needs no write now, unless other processes write of
-        # this attempt too.
+        # The end of the body causes a write, so skip this write. But write now if another process
+        # also writes this attempt.
         try:
             if not is_awaited or open_.is_foreign:
                 yield from until_aborted(self._note(as_it_is), self._signal)
@@ -157,12 +158,12 @@ class _Presenting:
             yield from background(quiet(reply.dispose()))
             raise
         if reply.status == 402:
-            # A wrong idea of our own balance is the likeliest of our own mistakes.
+            # If the client caused the refusal, a wrong known balance is the most likely cause.
             yield from quiet(context.ledger.forget(open_.payment["source"]))
             return _Refused(outcome, Answer(reply, word.reason))
         tie_receipt(reply.native, LiveReceipt(context, open_, emit))
-        # Headers are not yet an answer: if the rest is lost on its way, a repeated call must not
-        # pay anew, in this process or the next.
+        # The answer is not complete yet. If the body is lost, a repeated call must not pay again,
+        # in this process or the next.
         if is_awaited:
             reply.on_body_end(delivery)
             yield from delivery.hang_on(self._signal, delivery.lost)
@@ -177,7 +178,7 @@ class _Presenting:
         except Exception as raised:
             cause = raised
         bounds = bounds_of(self._open)
-        # A caller that has given up hears of that at once; the note is written behind.
+        # A caller that has given up gets its error at once; the write goes on in the background.
         yield from until_aborted(self._note_doubt("payment_uncertain"), given_up)
         raise failure(
             "payment_uncertain",
@@ -191,9 +192,9 @@ class _Presenting:
         )
 
     def _note(self, change: Change) -> Steps[None]:
-        """The answer is worth more than its record: the next write of this attempt catches up.
+        """Writes the attempt; only warns if the write fails. Never raises.
 
-        Never raises.
+        The answer must be returned even without its record; the next write of the attempt adds it.
         """
         try:
             yield from save_attempt(self._context, self._open, change)
@@ -202,28 +203,28 @@ class _Presenting:
             yield from warn_unwritten(self._open, self._showing.emit)
 
     def _note_doubt(self, code: ErrorCode) -> Steps[None]:
-        """Tells, and puts on record, that only the chain says what became of the payment."""
+        """Emits and records that only the chain can decide about the payment."""
         open_ = self._open
         yield from self._showing.emit("payment.uncertain", **bounds_of(open_), code=code)
-        # The chain may have spoken meanwhile; and one doubt is told once.
+        # The chain may have decided meanwhile. A second doubt is not recorded.
         if open_.attempt["state"] != "signed" or "doubt" in open_.attempt:
             return
         receipt = {**open_.receipt, "state": "uncertain"}
         open_.attempt = {**open_.attempt, "doubt": code, "receipt": receipt}
-        # The caller is told what matters more; the next write of this attempt catches up.
+        # Ignore a failed write: the caller's error matters more, and the next write adds the doubt.
         yield from quiet(save_attempt(self._context, open_))
 
     def _ask_until(self, within: Signal) -> Steps[None]:
-        """Asks the chain until it has decided, time is up, or the client closes."""
+        """Asks the chain until it has decided, ``within`` fires, or the client closes."""
         either = follow(within)
         forget = follow_also(either.signal, self._context.closing)
         emit = self._showing.emit
         wait = _FIRST_WAIT_MS
         try:
             while not either.signal.aborted:
-                # A node that does not answer decides nothing.
-                asked = decide_payment(self._context, self._open, emit, either.signal)
-                if (yield from quiet(asked, False)):
+                # If no node answers, the payment stays undecided, so ask again.
+                deciding = decide_payment(self._context, self._open, emit, either.signal)
+                if (yield from quiet(deciding, False)):
                     return
                 yield from quiet(sleep(wait, either.signal))
                 wait = min(wait * 2, _LONGEST_WAIT_MS)

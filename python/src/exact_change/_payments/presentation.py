@@ -1,4 +1,4 @@
-"""One call that presents a payment, and what a refusal of it means."""
+"""The presentation of a payment to a seller, and its refusal."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from .outcomes import Outcome
 
 
 class Presentation(NamedTuple):
-    """One call that presents a payment."""
+    """A payment that is presented for a call."""
 
     call: Call
-    # The place that asked for it.
+    # The URL that asked for payment.
     url: str
-    # On the caller's word the request may reach the seller twice.
+    # Whether the caller allows that the request reaches the seller twice.
     is_repeatable: bool
-    # What landed before it.
+    # Swaps that landed before the payment.
     moved: Sequence[Moved]
     emit: Emit
+    # Milliseconds since the epoch.
     started_at: int
-    # The caller may sign anew after it, and lets go of the attempt then.
+    # Whether the attempt stays claimed, because the calling code may sign again and then drops it.
     keeps_claim: bool = False
 
 
 class Rejected(NamedTuple):
-    """What a 402 to a paid request means."""
+    """A 402 to a paid request, with the error that it means."""
 
     error: ExactChangeError
     outcome: Outcome

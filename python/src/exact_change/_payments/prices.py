@@ -1,4 +1,4 @@
-"""What tokens are worth in dollars, by quotes of the client's own Jupiter."""
+"""Dollar prices of tokens, by quotes of the client's own Jupiter."""
 
 from __future__ import annotations
 
@@ -18,80 +18,84 @@ from ..errors import ExactChangeError, is_code
 from .context import PaymentContext
 from .memory import PriceSeen, make_room
 
-# What a token costs to buy is above what it sells for by the spread of its market, which no quote
-# tells.
+# Basis points between the buying and the selling price of a token. No quote shows the buying price.
 _SPREAD_BPS = 100
+# Basis points of the whole.
 _WHOLE = 10_000
-# Caps bound spending, they do not trade: a price of the last minute will do.
+# A price for caps need not be exact, so it may be a minute old.
 _PRICE_MAX_AGE_MS = 60_000
-# Longer than a payment waits between its choice and its swap.
+# Longer than the time between a payment's choice and its swap.
 PRICE_MEMORY_MS = 5 * 60_000
+# Most quotes for one price.
 _MAX_QUOTES = 3
-# What has no route to the first dollar token mostly has none to the second; and sellers name tokens
-# by the dozen.
+# Dollar tokens to try. A token without a route to the first mostly has none to the second, and
+# sellers may name many tokens.
 _MAX_DOLLARS_PINNED = 2
 _MAX_DOLLARS_OTHER = 1
+# Millionths of a dollar in a dollar.
 _MICRO_USD = 10**USD_DECIMALS
-# Small enough to move no price worth the name, large enough that rounding to a millionth of a
-# dollar is nothing.
+# A quote must bring between these values: small enough not to move the market, and large enough
+# that rounding to a millionth of a dollar does not matter.
 _LEAST = _MICRO_USD // 10
 _MOST = 10_000 * _MICRO_USD
+# The value that the next quote aims at.
 _WANTED = _MICRO_USD
 _MOST_WITH_UNKNOWN_IMPACT = 10 * _MICRO_USD
 _MAX_IMPACT_BPS = 100
 _MAX_DECIMALS = 18
-# Only if the search for a reference starts.
+# The search for an amount to quote starts here if the decimals are unknown.
 _USUAL_DECIMALS = 6
 
 
 class UsdPrice(NamedTuple):
-    """What base units of one mint are worth, in millionths of a dollar.
+    """The price of a mint; values are in millionths of a dollar.
 
-    What arrives counts by the lowest price of the last minutes: a payment is counted before its
-    swap, and a seller that moves the price of its own token in between could have the caps count
-    little and the swap take much.
+    Tokens that arrive count at the lowest price of the last minutes. A payment is counted before
+    its swap, so a seller could move the price of its own token in between. The caps would then
+    count little, and the swap would take much.
     """
 
     last: PriceSeen
+    # The lowest price of the last minutes.
     low: PriceSeen
-    # A dollar token, whose price is no quote.
+    # Whether the mint is a dollar token, which counts at par and needs no quote.
     is_par: bool = False
 
     def most(self, amount: int) -> int:
-        """What leaves the wallet, as caps count it: rounded up.
+        """Returns the value of tokens that leave the wallet, as caps count it, rounded up.
 
-        A token that is no dollar counts above its selling price, by the spread of markets.
+        A token that is not a dollar counts above its selling price, by the spread of its market.
         """
         about = self.about(amount)
         return about if self.is_par else ceil_div(about * (_WHOLE + _SPREAD_BPS), _WHOLE)
 
     def about(self, amount: int) -> int:
-        """At the selling price, rounded up: a quote was rounded down."""
+        """Returns the value at the selling price, rounded up, because a quote is rounded down."""
         micro_usd = self.last.micro_usd + (0 if self.is_par else 1)
         return ceil_div(amount * micro_usd, self.last.reference)
 
     def least(self, amount: int) -> int:
-        """What arrives, rounded down."""
+        """Returns the value of tokens that arrive, rounded down."""
         return amount * self.low.micro_usd // self.low.reference
 
     def amount_of(self, micro_usd: int) -> int:
-        """Base units that are worth so many millionths of a dollar."""
+        """Returns the base units that are worth this value, rounded up."""
         return ceil_div(micro_usd * self.last.reference, self.last.micro_usd)
 
 
 def at_par(decimals: int) -> UsdPrice:
-    """What a dollar token is worth."""
-    one = PriceSeen(10**decimals, _MICRO_USD, 0)
-    return UsdPrice(one, one, True)
+    """Returns the price of a dollar token with these decimals."""
+    par = PriceSeen(10**decimals, _MICRO_USD, 0)
+    return UsdPrice(par, par, True)
 
 
 def usd_value_of(
     context: PaymentContext, mint: Address, amount: int, decimals: int, signal: Signal | None
 ) -> Steps[int | None]:
-    """What an amount is worth in millionths of a dollar, rounded up.
+    """Returns the value of an amount in millionths of a dollar, rounded up.
 
-    Par for pinned dollar tokens, a quote to one of them for others. None if there is no price;
-    raises if Jupiter could not be asked.
+    A pinned dollar token counts at par; any other token is quoted to a dollar token. None if there
+    is no price. Raises if Jupiter cannot be asked.
     """
     price = yield from usd_price_of(context, mint, signal, decimals)
     return None if price is None else price.most(amount)
@@ -104,21 +108,21 @@ def usd_price_of(
     decimals: int | None = None,
     max_age_ms: float | None = None,
 ) -> Steps[UsdPrice | None]:
-    """What a mint is worth: its selling price for an amount of our own choosing.
+    """Returns the selling price of a mint for an amount that this module chooses; None if none.
 
-    A seller chooses the amount that it asks for, and the price of a huge or tiny amount is not that
-    of another one. A large amount sells for less than this says, which is the safe side.
-    ``decimals``: where the search for a fair amount starts, if they are known.
+    The offer's amount is not used, because the seller chooses it, and a huge or tiny amount has
+    another price. A large amount sells for less than this price says, which is the safe side. The
+    search for an amount starts at ``decimals``, if they are known.
     """
     known = _known(context, mint, _PRICE_MAX_AGE_MS if max_age_ms is None else max_age_ms)
     if known is not None or _is_unpriced(context, mint):
         return known
     price = yield from _search_together(context, mint, decimals, signal)
-    return None if price is None else _worth_at(price, _lows_of(context, mint))
+    return None if price is None else _usd_price(price, _lows_of(context, mint))
 
 
 def is_price_unknown(context: PaymentContext, mint: Address, signal: Signal | None) -> bool:
-    """Whether the next call with a mint has to ask for its price, with no other that asks."""
+    """Returns whether a price must be asked for, and no call of this priority asks for it now."""
     return (
         _known(context, mint, _PRICE_MAX_AGE_MS) is None
         and not _is_unpriced(context, mint)
@@ -134,69 +138,70 @@ def _is_unpriced(context: PaymentContext, mint: Address) -> bool:
 
 
 def _known(context: PaymentContext, mint: Address, max_age_ms: float) -> UsdPrice | None:
-    """The price of a mint, if no quote is needed for it."""
+    """Returns the price of a mint if no quote is needed for it, else None."""
     pinned = pinned_mint(context.config.network, mint)
     if pinned is not None and pinned.dollar:
         return at_par(pinned.decimals)
     recent = _recent(context, mint)
     if not recent or since_then(context.config.runtime, recent[-1].at) > max_age_ms:
         return None
-    return _worth_at(recent[-1], _lows_of(context, mint))
+    return _usd_price(recent[-1], _lows_of(context, mint))
 
 
 def _lows_of(context: PaymentContext, mint: Address) -> Sequence[PriceSeen]:
-    """No seller moves the price of a pinned token."""
+    """Returns recent prices; none for a pinned token, because no seller can move its price."""
     return () if pinned_mint(context.config.network, mint) else _recent(context, mint)
 
 
-def _worth_at(last: PriceSeen, known: Sequence[PriceSeen]) -> UsdPrice:
+def _usd_price(last: PriceSeen, recent: Sequence[PriceSeen]) -> UsdPrice:
     low = last
-    for one in known:
-        if one.micro_usd * low.reference < low.micro_usd * one.reference:
-            low = one
+    for price in recent:
+        if price.micro_usd * low.reference < low.micro_usd * price.reference:
+            low = price
     return UsdPrice(last, low)
 
 
 def _search_together(
     context: PaymentContext, mint: Address, decimals: int | None, signal: Signal | None
 ) -> Steps[PriceSeen | None]:
-    """Calls that ask for a price at the same time share its quotes, unless the first gives up.
+    """Searches a price; calls that search it at the same time share the quotes.
 
-    Questions that give way to others are no help to one that does not.
+    If the first call gives up, the next starts a search. Calls of low priority do not share with
+    other calls, which would have to wait for them.
     """
-    asked = context.memory.prices_asked
+    searches = context.memory.prices_asked
     name = mint, is_low_priority(signal)
-    while name in asked:
+    while name in searches:
         try:
-            return (yield from join(asked[name], signal))
+            return (yield from join(searches[name], signal))
         except ExactChangeError:
             raise
         except Exception:
             check(signal)
-    own: Task[PriceSeen | None] = yield from start(_search(context, mint, decimals, signal))
-    if not own.is_settled:
-        asked[name] = own
-        own.then(lambda: void(asked.pop(name, None)))
-    return (yield from join(own))
+    search: Task[PriceSeen | None] = yield from start(_search(context, mint, decimals, signal))
+    if not search.is_settled:
+        searches[name] = search
+        search.then(lambda: void(searches.pop(name, None)))
+    return (yield from join(search))
 
 
 def _search(
     context: PaymentContext, mint: Address, decimals: int | None, signal: Signal | None
 ) -> Steps[PriceSeen | None]:
-    """The price in the first dollar token that has a route."""
+    """Returns the price in the first dollar token that has a route, and remembers it."""
     network = context.config.network
     pinned = pinned_mint(network, mint)
     dollars = _MAX_DOLLARS_OTHER if pinned is None else _MAX_DOLLARS_PINNED
-    begin = decimals
-    if begin is None:
-        begin = _USUAL_DECIMALS if pinned is None else pinned.decimals
+    start_decimals = decimals
+    if start_decimals is None:
+        start_decimals = _USUAL_DECIMALS if pinned is None else pinned.decimals
     for dollar in pinned_mints(network)[:dollars]:
-        price = yield from _ask_price(context, mint, dollar, begin, signal)
+        price = yield from _ask_price(context, mint, dollar, start_decimals, signal)
         if price is None:
             continue
-        known = _recent(context, mint)
+        recent = _recent(context, mint)
         make_room(context.memory.prices)
-        context.memory.prices[mint] = (*known, price)
+        context.memory.prices[mint] = (*recent, price)
         return price
     make_room(context.memory.unpriced)
     context.memory.unpriced[mint] = context.now()
@@ -210,7 +215,7 @@ def _ask_price(
     decimals: int,
     signal: Signal | None,
 ) -> Steps[PriceSeen | None]:
-    """A price without a noticeable impact, by as many quotes as it takes; mostly one."""
+    """Quotes until an amount has no large price impact, mostly once; None if no amount has one."""
     reference = 10 ** min(decimals, _MAX_DECIMALS)
     found: PriceSeen | None = None
     for _ in range(_MAX_QUOTES):
@@ -219,7 +224,7 @@ def _ask_price(
             break
         out_amount, impact = answer
         micro_usd = _scale(out_amount, dollar.decimals)
-        # A price impact that is not known is small if the amount is.
+        # An unknown price impact counts as small if the value is small.
         if impact is None:
             is_smooth = micro_usd <= _MOST_WITH_UNKNOWN_IMPACT
         else:
@@ -228,10 +233,10 @@ def _ask_price(
             found = PriceSeen(reference, micro_usd, context.now())
         if _LEAST <= micro_usd <= _MOST if is_smooth else found is not None:
             break
-        following = min(U64_MAX, max(1, _next_reference(reference, micro_usd, is_smooth)))
-        if following == reference:
+        next_reference = min(U64_MAX, max(1, _next_reference(reference, micro_usd, is_smooth)))
+        if next_reference == reference:
             break
-        reference = following
+        reference = next_reference
     return found
 
 
@@ -244,12 +249,13 @@ def _next_reference(reference: int, micro_usd: int, is_smooth: bool) -> int:
 def _ask_once(
     context: PaymentContext, mint: Address, dollar: PinnedMint, amount: int, signal: Signal | None
 ) -> Steps[tuple[int, float | None] | None]:
+    """Returns the output and the price impact in basis points; None if there is no route."""
     slippage = context.config.policy.max_slippage_bps
     request = ResolvedRequest(mint, dollar.mint, amount, "ExactIn", slippage)
     try:
         quote = yield from context.prices.quote(request, signal)
         check_fields(quote)
-        # Too little to sell for anything is an answer, though no quote.
+        # The amount is too small to sell. That is an answer, but not a valid quote.
         if parse_amount(quote.out_amount) == 0:
             return 0, 0
         check_quote(quote, QuoteIntent(*request))
@@ -261,10 +267,11 @@ def _ask_once(
 
 
 def _scale(amount: int, decimals: int) -> int:
+    """Converts base units of a dollar token to millionths of a dollar, rounded down."""
     return amount * int(10**USD_DECIMALS) // int(10**decimals)
 
 
 def _recent(context: PaymentContext, mint: Address) -> tuple[PriceSeen, ...]:
-    """Prices of the last minutes, oldest first."""
+    """Returns the prices of the last minutes, oldest first."""
     since = context.now() - PRICE_MEMORY_MS
-    return tuple(one for one in context.memory.prices.get(mint, ()) if one.at >= since)
+    return tuple(price for price in context.memory.prices.get(mint, ()) if price.at >= since)

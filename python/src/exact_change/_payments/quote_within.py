@@ -1,4 +1,4 @@
-"""A quote that is no worse than what was approved, whatever the market did since."""
+"""Gets a quote that is not worse than the approved one, even if the market has moved."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from .._kernel.task import Steps
 from .._swap.types import SwapQuote
 from ..errors import ExactChangeError, failure
 
+# Basis points of the whole.
 _WHOLE = 10_000
-# Prices move by about so much from one quote to the next.
+# Prices move by about this much between two quotes.
 _HEADROOM_BPS = 1
 _MOST_QUOTES = 3
 
 
 class WorstPrice(NamedTuple):
-    """The most that leaves and the least that arrives of what was approved, in base units."""
+    """The highest input and the lowest output of the approved swap, in base units."""
 
     max_in: int
     min_out: int
@@ -25,9 +26,10 @@ class WorstPrice(NamedTuple):
 def quote_within(
     request: ResolvedRequest, worst: WorstPrice, ask: Callable[[ResolvedRequest], Steps[SwapQuote]]
 ) -> Steps[SwapQuote]:
-    """If the market has moved against the swap, it gets the rest of the slippage that was approved.
+    """Returns a quote within the approved bounds.
 
-    Raises ``approval_refused`` if none is left.
+    If the market has moved against the swap, the quote gets only the approved slippage that is
+    left. Raises ``approval_refused`` if none is left.
     """
     slippage = request.slippage_bps
     for _ in range(_MOST_QUOTES):
@@ -42,7 +44,7 @@ def quote_within(
 
 
 def past_approval() -> ExactChangeError:
-    """What was approved is not enough any more."""
+    """Returns the error for a swap that takes more, or brings less, than approved."""
     return failure(
         "approval_refused",
         "What the swap takes moved past what was approved, so nothing was signed. Ask for a new "
@@ -53,9 +55,9 @@ def past_approval() -> ExactChangeError:
 
 
 def _slippage_left(quote: SwapQuote, worst: WorstPrice) -> int:
-    """Basis points from the price now to the worst one; below 0 if there are none."""
-    taken, brought = int(quote.in_amount), int(quote.out_amount)
-    room, of = worst.max_in - taken, taken
+    """Returns the basis points between the current and the worst price; below 0 if none is left."""
+    input_amount, output_amount = int(quote.in_amount), int(quote.out_amount)
+    room, base = worst.max_in - input_amount, input_amount
     if quote.swap_mode == "ExactIn":
-        room, of = brought - worst.min_out, brought
-    return -1 if room < 0 else room * _WHOLE // of - _HEADROOM_BPS
+        room, base = output_amount - worst.min_out, output_amount
+    return -1 if room < 0 else room * _WHOLE // base - _HEADROOM_BPS

@@ -1,4 +1,4 @@
-"""The payment terms of a response, and what an answer to a paid request says."""
+"""Reads the payment terms of a response, and the seller's answer to a paid request."""
 
 from __future__ import annotations
 
@@ -15,31 +15,33 @@ from .._x402.types import PaymentRequired, SellersWord
 from ..errors import failure
 from .call import Reply
 
-# How long a good header waits for the body that may hold a fallback.
+# Longest wait for a v1 body beside a valid v2 header.
 _FALLBACK_WAIT_MS = 1_000
-# Never JSON, and some of them never end.
+# Content types that are never JSON; some of these bodies never end.
 _STREAMS = re.compile(r"\s*(?:text/event-stream|multipart/|image/|audio/|video/|font/)", re.I)
 _JSON_TYPE = re.compile(r"\s*[a-z]+/(?:[a-z0-9.-]+\+)?json\b", re.I)
+# The byte order mark of UTF-8.
 _MARK = b"\xef\xbb\xbf"
 
 
-# Ends of bodies of which nothing more is to be known.
+# Values of `_Body.end` after which the rest of the body cannot matter.
 _OVER = ("whole", "dismissed")
 
 
 class _Body(NamedTuple):
     text: str
-    # `whole`, or why the rest is not there; `dismissed`: it cannot be a JSON object.
+    # `whole`; `dismissed` if it cannot be a JSON object; or why it was not read to its end:
+    # `broken`, `late` or `capped`.
     end: str
 
 
 def read_terms(
     reply: Reply, timeout_ms: float, signal: Signal | None
 ) -> Steps[PaymentRequired | None]:
-    """The payment terms of a response, or None if it is no payment request.
+    """Returns the payment terms of a response; None if it is not a payment request.
 
-    The response itself stays as it is: its body is read no further than needed, at most 64 KiB and
-    until the deadline, and can be read again.
+    It reads only as much of the body as it needs, up to a limit and a deadline. The caller can
+    still read the whole body.
     """
     if reply.status != 402:
         return None
@@ -75,19 +77,19 @@ def read_terms(
 
 
 def read_word(reply: Reply, timeout_ms: float) -> Steps[SellersWord]:
-    """What an answer to a paid request says of its payment."""
-    # v2 servers say it in a header, v1 servers only in the body.
+    """Reads what the seller says about the payment in its answer to a paid request."""
+    # v2 servers give the reason in a header, v1 servers only in the body.
     reason = rejection_reason(reply.headers) if reply.status == 402 else None
     if reply.status != 402 or reason is not None:
         return word_of(reply.headers, reason)
     body = yield from _peek(reply, timeout_ms, None)
     word = word_of(reply.headers, rejection_reason(reply.headers, body.text))
-    # What is missing may say that the payment is pending: no terms make a refusal of it then.
+    # The unread body may say that the payment is pending, so terms must not count as a refusal.
     return word if body.end in _OVER else word._replace(has_terms=False)
 
 
 def _peek(reply: Reply, timeout_ms: float, signal: Signal | None) -> Steps[_Body]:
-    """The beginning of the body, for as long as it may be a JSON object.
+    """Reads the beginning of the body, while it may be a JSON object.
 
     Raises only the signal's reason.
     """
@@ -105,7 +107,7 @@ def _peek(reply: Reply, timeout_ms: float, signal: Signal | None) -> Steps[_Body
     if len(data) > MAX_CHARACTERS:
         end = "capped"
     try:
-        # A cut may fall within a character, so only a whole body must be whole UTF-8.
+        # Only a whole body must be valid UTF-8: a cut may split a character.
         return _Body(data.decode("utf-8", "strict" if end == "whole" else "replace"), end)
     except UnicodeDecodeError:
         return _Body(data.decode("utf-8", "replace"), "broken")
@@ -116,9 +118,9 @@ def _is_enough(data: bytes) -> bool:
 
 
 def _may_be_object(data: bytes) -> bool:
-    """Whether it begins a JSON object, after space and a byte order mark.
+    """Returns whether the body may be a JSON object, after space and a byte order mark.
 
-    Undecided as long as it is all space.
+    True while it has only space.
     """
     first = data[3 if data.startswith(_MARK) else 0 :].lstrip(b" \t\r\n")[:1]
     return first in (b"", b"{") or _MARK.startswith(data)
@@ -131,7 +133,7 @@ def _or_raise(found: PaymentRequired | Malformed | None, reply: Reply) -> Paymen
 
 
 def _may_hold_fallback(reply: Reply) -> bool:
-    """v2 servers answer ``{}`` beside the header; only a JSON body with more is worth a look."""
+    """Returns whether a body may hold v1 terms: v2 servers send ``{}`` beside the header."""
     if _JSON_TYPE.match(reply.headers.get("content-type") or "") is None:
         return False
     length = reply.headers.get("content-length")

@@ -1,4 +1,4 @@
-"""What a 402 to a paid request means by what the chain has said so far."""
+"""The error for a 402 to a paid request, by what the chain has shown so far."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .call import Reply
 
 
 class Answer(NamedTuple):
-    """A 402, and what the seller says of it."""
+    """A 402 to a paid request, with the seller's reason."""
 
     reply: Reply
     reason: str | None
 
 
 def bounds_of(open_: OpenPayment) -> dict[str, str]:
-    """What finds a payment on chain, and until when it may land."""
+    """Returns the signature that finds a payment, and the block height until which it may land."""
     return {
         "payer_signature": open_.payment["payerSignature"],
         "last_valid_block_height": open_.payment["lastValidBlockHeight"],
@@ -25,7 +25,7 @@ def bounds_of(open_: OpenPayment) -> dict[str, str]:
 
 
 def rejection(open_: OpenPayment, answer: Answer, moved: Sequence[Moved]) -> ExactChangeError:
-    """The error for the caller."""
+    """Returns the error for the caller."""
     attempt, bounds = open_.attempt, bounds_of(open_)
 
     def make(message: str, **more: Any) -> ExactChangeError:

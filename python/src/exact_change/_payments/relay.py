@@ -1,4 +1,4 @@
-"""A relayer for the swap of a wallet with too little SOL."""
+"""Uses a relayer for the swap of a wallet with too little SOL."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from .swap_quote import check_available, quote_for_payment
 def relay_offer(
     context: PaymentContext, mints: Sequence[Address], signal: Signal | None
 ) -> Steps[RelayOffer | None]:
-    """What the configured relayer takes at most for paying a swap's fees and rents.
+    """Returns the relayer of the options, with its highest fee for a swap's fees and rents.
 
-    In the first of these tokens that it takes. None if none is configured; raises the reason if it
-    will not do.
+    The fee is in the first of ``mints`` that the relayer takes. None if no relayer is configured.
+    Raises if the relayer cannot be used.
     """
     config = context.config
     settings = config.relayer
@@ -36,8 +36,8 @@ def relay_offer(
     timeout_ms = config.timeouts.service
     relayer = Relayer(settings.url, settings.api_key, context.http, timeout_ms, config.runtime)
     facts = yield from relayer.facts(signal)
-    taken = mints if facts.mints is None else facts.mints
-    mint = next((one for one in mints if one != WSOL_MINT and one in taken), None)
+    fee_mints = mints if facts.mints is None else facts.mints
+    mint = next((token for token in mints if token != WSOL_MINT and token in fee_mints), None)
     if mint is None:
         raise failure(
             "mint_not_supported",
@@ -60,10 +60,10 @@ def relay_offer(
 def with_relay(
     context: PaymentContext, funding: Funding, output_mint: Address, signal: Signal | None
 ) -> Steps[Funding]:
-    """A swap that funds a payment, with what a relayer may take at most.
+    """Adds a relayer and its highest fee to a swap if the wallet may have too little SOL.
 
-    If the wallet may have too little SOL for fees and rents: what is shown and approved has it in.
-    A relayer that fails is asked again when it is needed, and says why then.
+    So the plan that the caller approves includes the fee. If the relayer fails now, the swap is
+    returned unchanged. The relayer is asked again if it is needed, and its error is raised then.
     """
     quote, input_mint = funding.quote, funding.input_mint
     if context.config.relayer is None or quote is None or input_mint == WSOL_MINT:
@@ -80,19 +80,19 @@ def with_relay(
         max_fee = min(relay.max_fee, funding.available - funding.max_in)
         relay = relay._replace(max_fee=max_fee)
         return funding._replace(max_in=funding.max_in + max_fee, relay=relay)
-    # It brings so much more; what the relayer does not take of it stays.
+    # The fee is in the output mint, so the swap must bring more. An unused part of it stays.
     amount = quote.min_out + relay.max_fee
     request = ResolvedRequest(input_mint, output_mint, amount, "ExactOut", quote.slippage_bps)
     dearer = yield from quote_for_payment(context, request, signal)
     check_available(context.config.network, dearer, funding.available)
-    # What was built is for the smaller one.
+    # The built transaction is for the smaller quote, so drop it.
     return funding._replace(
         max_in=dearer.max_in, brings=dearer.min_out, quote=dearer, built=None, relay=relay
     )
 
 
 def _has_sol(context: PaymentContext, output_mint: Address, signal: Signal | None) -> Steps[bool]:
-    """Whether SOL is there for the most that a swap into a token may take."""
+    """Returns whether the wallet has the lamports that a swap into a token may take at most."""
     holdings = yield from shared_holdings(context, signal)
     wallet = holdings.wallet
     held = yield from context.ledger.held(wallet)
@@ -104,7 +104,7 @@ def _has_sol(context: PaymentContext, output_mint: Address, signal: Signal | Non
 
 
 def not_relayed(short: ExactChangeError, cause: ExactChangeError) -> ExactChangeError:
-    """The error of a swap that a relayer was to pay for, with the reason why it did not."""
+    """Returns the error of a swap that the relayer did not pay for, with its reason."""
     return failure(
         "insufficient_sol",
         f"{short.message} The relayer did not pay for it: {cause.message}",

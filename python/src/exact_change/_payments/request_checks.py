@@ -1,4 +1,4 @@
-"""Where a payment may go."""
+"""Checks the URL that a payment would go to."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ..errors import failure
 
 
 def check_origin(url: str) -> Address:
-    """The address, taken apart. Raises ``insecure_origin`` for a place that no payment may go to.
+    """Returns the parsed URL. Raises ``insecure_origin`` if no payment may be sent to it.
 
-    It may be a redirecting seller's, so it is in no message.
+    No message contains the URL, because a redirecting seller may have chosen it.
     """
     address = parse_address(url)
     if address is None:
@@ -39,14 +39,14 @@ def check_request(
     *,
     is_redirected: bool,
 ) -> Address:
-    """Raises if no payment may be made for a call at the address that asks for it.
+    """Returns the parsed URL. Raises if no payment may be made for a call, whatever its terms.
 
-    Whatever that asks. ``method``: as the caller made it.
+    ``method`` is the method of the caller's request, before redirects.
     """
     address = check_origin(url)
-    misplaced = check_place(lists, address.host)
-    if misplaced is not None:
-        raise misplaced
+    refusal = check_place(lists, address.host)
+    if refusal is not None:
+        raise refusal
     if is_redirected and method not in ("GET", "HEAD"):
         raise failure(
             "unsupported_offer",

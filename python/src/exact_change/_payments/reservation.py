@@ -1,4 +1,4 @@
-"""An attempt from its claim to its signed payment, with all that counts for it against caps."""
+"""The record of an attempt from its claim to its signed payment, as it counts against caps."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ T = TypeVar("T")
 
 
 class Reservation:
-    """What is on record of a payment before it is signed."""
+    """An attempt before it is signed: it counts against the caps."""
 
     def __init__(self, context: PaymentContext, reserved: Attempt) -> None:
-        # As it stands, with what its swaps have cost.
+        # The current attempt, with the cost of its swaps so far.
         self.attempt: Attempt = reserved
         self._context = context
         self._price = reserved
         self._is_reserved = False
 
     def reserve(self, hold: Hold | None = None) -> Steps[Taken | None]:
-        """Claims it for this call, and reserves its price.
+        """Claims the attempt for this call, and reserves its price.
 
-        Until its answer is there, no process takes it for an orphan. ``hold``: what to hold for it,
-        if that takes no step of its own. Returns what was taken. Raises ``budget_exhausted``, or
-        ``payment_in_progress`` if another call has its key.
+        While it is claimed, no process takes it for an orphan. ``hold``: tokens to hold in the same
+        step. Returns the tokens that were held. Raises ``budget_exhausted``, or
+        ``payment_in_progress`` if another call has the key.
         """
         context, attempt = self._context, self.attempt
         id_ = attempt["id"]
@@ -64,61 +64,62 @@ class Reservation:
         def is_made(result: Reserved) -> bool:
             return result is None or isinstance(result, Taken)
 
-        done = yield from _without_orphans(context, ask, is_made)
-        if isinstance(done, KeyTaken):
+        result = yield from _without_orphans(context, ask, is_made)
+        if isinstance(result, KeyTaken):
             raise in_progress({})
-        if isinstance(done, CapBlock):
-            raise over_budget(done.cap, done.used, taken_of(done.cap, attempt))
+        if isinstance(result, CapBlock):
+            raise over_budget(result.cap, result.used, taken_of(result.cap, attempt))
         self._is_reserved = True
-        return done
+        return result
 
     def plan_swap(self, taking: SwapTaking, signal: Signal | None) -> Steps[None]:
-        """Reserves what a swap takes at most, before it is signed.
+        """Reserves the bound of a swap before it is signed.
 
         Raises ``budget_exhausted`` or ``amount_over_limit``.
         """
         context, policy = self._context, self._context.config.policy
         swapping = yield from swap_bound(context, taking, self._price, signal)
-        # What became of the one before goes on record with it, before another takes its place.
-        following: Attempt = {**self.attempt, "swapping": swapping, "at": context.now()}
-        refusal = check_payment(policy.caps, following)
+        # This write also records the outcome of the earlier swap, before the new swap replaces it.
+        planned: Attempt = {**self.attempt, "swapping": swapping, "at": context.now()}
+        refusal = check_payment(policy.caps, planned)
         if refusal is not None:
             raise refusal
-        caps = caps_for(policy.caps.caps, following)
-        refused = yield from _without_orphans(
-            context, lambda: context.journal.raise_(following, caps), lambda block: block is None
+        caps = caps_for(policy.caps.caps, planned)
+        block = yield from _without_orphans(
+            context, lambda: context.journal.raise_(planned, caps), lambda block: block is None
         )
-        if refused is not None:
-            raise over_budget(refused.cap, refused.used, taken_of(refused.cap, following))
-        self.attempt = following
+        if block is not None:
+            raise over_budget(block.cap, block.used, taken_of(block.cap, planned))
+        self.attempt = planned
 
     def record_swap(self, swap: SignedSwap) -> Steps[None]:
-        """Puts a signed swap on record, before it leaves."""
-        # Before it is written: a call that gives up meanwhile must know of it.
+        """Puts a signed swap on record before it is sent."""
+        # Set it before the write: if the call gives up meanwhile, its rollback must know the swap.
         self.attempt = {**self.attempt, "swap": swap}
         try:
             yield from self._context.journal.put(self.attempt)
         except Exception:
-            # It does not leave now, and so it must not later, should it be on record all the same.
+            # The swap is not sent. The write may have landed anyway, so mark the swap as failed:
+            # then no later call sends it.
             lost: SwapOutcome = {"state": "failed", "code": "journal_unavailable"}
             self.attempt = {**self.attempt, "swap": {**swap, "outcome": lost}}
             raise
 
     def end_swap(self, outcome: SwapOutcome) -> Cost:
-        """Takes down what became of the swap that was signed last, and says what it cost.
+        """Notes the outcome of the last signed swap, and returns its cost.
 
-        It goes on record with the next write.
+        The next write of the attempt puts it on record.
         """
         cost = swap_cost_after(self.attempt, outcome) or NO_SWAP_COST
         self.attempt = with_swap_cost(self.attempt, outcome)
         return cost_for_swap(cost, int(outcome.get("feeLamports", "0")))
 
     def sign(self, payment: SignedPayment, receipt: Receipt) -> Steps[OpenPayment]:
-        """Puts the signed payment on record, before it leaves, and claims its answer.
+        """Puts the signed payment on record before it is sent, and claims its answer.
 
         Raises if another process took the attempt for an orphan and freed its budget.
         """
-        # It is spent from now on, however long it waited for a swap or an approval.
+        # Caps over time count the payment from now on, even if a swap or an approval took long.
         signed: Attempt = {
             **without_bound(self.attempt),
             "state": "signed",
@@ -132,19 +133,18 @@ class Reservation:
         return OpenPayment(signed)
 
     def roll_back(self, source: str | None, reason: Exception | None) -> Steps[None]:
-        """Frees the tokens, the price, the key and the claim, for no payment was signed.
+        """Frees the tokens, the price, the key and the claim, because no payment was signed.
 
-        ``source``: the token account that the payment would have left from, if one was held. Never
-        raises.
+        ``source``: the token account of the held tokens, if any. Never raises.
         """
         context, id_ = self._context, self.attempt["id"]
         drop = [id_, body_claim(id_)]
         is_unwritten = is_code(reason, "journal_unavailable")
-        # What could not be undone now is freed with all other orphans, which are looked for again;
-        # the reason of the failure says more.
+        # If the journal failed, this rollback may fail too. The next call looks for orphans, and
+        # frees what is left.
         if is_unwritten:
             resume_with_next_call(context)
-        # One whose answer was lost may be on record.
+        # If the journal failed, the attempt may be on record without our knowledge.
         if not self._is_reserved and not is_unwritten:
             note_dropped(context, drop)
             return
@@ -155,16 +155,16 @@ class Reservation:
             return
         except Exception:
             yield from quiet(drop_claims(context, drop))
-            # Before, the next call would have taken it for one at work, and left it.
+            # Look for orphans only now: while it is claimed, the attempt is not an orphan.
             resume_with_next_call(context)
 
 
 def _without_orphans(
     context: PaymentContext, ask: Callable[[], Steps[T]], is_done: Callable[[T], bool]
 ) -> Steps[T]:
-    """Orphaned attempts must not consume budget or block a key.
+    """Asks the journal; if it refuses, frees orphaned attempts and asks once more.
 
-    They are freed, and the journal is asked once more.
+    Orphaned attempts must not consume budget or block a key.
     """
     result = yield from ask()
     if not is_done(result) and (yield from free_orphaned_budget(context)):
@@ -173,9 +173,9 @@ def _without_orphans(
 
 
 def _give_up(context: PaymentContext, attempt: Attempt, along: Along) -> Steps[None]:
-    """Frees the price and the key: no payment was signed.
+    """Frees the price and the key of an attempt that signed no payment.
 
-    A swap that may still land stays on record, and so does what swaps have cost.
+    A swap that may still land stays on record, and so does the cost of swaps.
     """
     swap = attempt.get("swap")
     if swap is None or "outcome" in swap:

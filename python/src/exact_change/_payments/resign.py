@@ -1,4 +1,4 @@
-"""Presents a payment, and signs anew after a 402 that shows that nothing was settled."""
+"""Presents a payment, and signs another after a 402 that shows that nothing was settled."""
 
 from __future__ import annotations
 
@@ -28,19 +28,17 @@ from .task import PayTask, SignFor
 def present_or_resign(
     context: PaymentContext, first: OpenPayment, showing: Presentation, task: PayTask, sign: SignFor
 ) -> Steps[Reply]:
-    """Presents a payment; and one more, if the seller refuses the first.
-
-    And the caller's policy allows a second.
-    """
+    """Presents a payment. If the seller refuses it and the policy allows, presents a second one."""
     may_resign = context.config.policy.resign > 0
-    shown = yield from _shown_or_let_go(
+    shown = yield from _present_first(
         context, first, showing._replace(keeps_claim=may_resign), task, sign, may_resign
     )
     if isinstance(shown, _Both):
         again = yield from present(context, shown.second, showing)
         if not isinstance(again, Rejected):
             return again
-        # Nothing is over while the first may still land, or has.
+        # The second error may say that nothing was paid. Raise it only if the first payment can
+        # no longer land, else raise the first error.
         is_over = first.attempt["state"] == "unsettled"
         is_first = not is_over and again.error.funds == "untouched"
         raise shown.rejected.error if is_first else again.error
@@ -50,13 +48,13 @@ def present_or_resign(
 
 
 class _Both(NamedTuple):
-    """A first payment that was refused, and a second one that is signed."""
+    """A refused payment, and the second payment that is signed after it."""
 
     rejected: Rejected
     second: OpenPayment
 
 
-def _shown_or_let_go(
+def _present_first(
     context: PaymentContext,
     first: OpenPayment,
     showing: Presentation,
@@ -64,6 +62,8 @@ def _shown_or_let_go(
     sign: SignFor,
     may_resign: bool,
 ) -> Steps[Reply | Rejected | _Both]:
+    """Presents the first payment, and signs a second if the seller and the policy allow it."""
+
     def work() -> Steps[Reply | Rejected | _Both]:
         shown = yield from present(context, first, showing)
         if not isinstance(shown, Rejected):
@@ -74,35 +74,37 @@ def _shown_or_let_go(
         if again is None:
             return shown
         purpose = task.purpose._replace(resigns=first.attempt["id"])
-        following = task._replace(id=context.new_id(), purpose=purpose)
-        # What is wrong with the second try says less than that the first was refused.
-        second = yield from quiet(sign(again.terms, following, again.refuse))
+        second_task = task._replace(id=context.new_id(), purpose=purpose)
+        # Ignore an error of the second payment: the refusal of the first says more.
+        second = yield from quiet(sign(again.terms, second_task, again.refuse))
         check(signal)
         return shown if second is None else _Both(shown, second)
 
     def let_go() -> Steps[None]:
-        # Until both are on record, no other call presents the first again.
+        # Keep the claim until the second payment is on record, else another call would present the
+        # first again.
         if may_resign:
-            own = [first.attempt["id"]]
-            yield from release_claims(context, first, own, showing.call.signal)
+            claims = [first.attempt["id"]]
+            yield from release_claims(context, first, claims, showing.call.signal)
 
     return (yield from ensure(work(), let_go))
 
 
 class _Undone(NamedTuple):
-    """A payment ahead that was refused, and the terms of today if it can never land."""
+    """A payment ahead that the seller refused."""
 
     rejected: Rejected
+    # The new terms; None unless the payment can never land.
     terms: PaymentRequired | None
 
 
 def present_ahead(
     context: PaymentContext, first: OpenPayment, showing: Presentation, task: PayTask, sign: SignFor
 ) -> Steps[Reply]:
-    """Presents a payment that was not asked for.
+    """Presents a payment that the seller has not asked for.
 
-    A 402 to it means what an unpaid call would have been told, once the chain has shown that the
-    payment can never land.
+    If the seller answers 402, it waits until the chain shows that the payment can never land. Then
+    it pays by the terms of that 402, as if the call had been sent without a payment.
     """
     call = showing.call
 
@@ -113,8 +115,8 @@ def present_ahead(
         terms = yield from _terms_once_undone(context, first, shown, showing)
         return _Undone(shown, terms)
 
-    own = [first.attempt["id"]]
-    shown = yield from ensure(work(), lambda: release_claims(context, first, own, call.signal))
+    claims = [first.attempt["id"]]
+    shown = yield from ensure(work(), lambda: release_claims(context, first, claims, call.signal))
     if not isinstance(shown, _Undone):
         return shown
     rejected, terms = shown
@@ -132,9 +134,9 @@ def present_ahead(
 def _terms_once_undone(
     context: PaymentContext, open_: OpenPayment, shown: Rejected, showing: Presentation
 ) -> Steps[PaymentRequired | None]:
-    """The terms of a 402 to a payment ahead, once the chain shows that it can never land.
+    """Returns the terms of a 402 to a payment ahead when the payment can never land.
 
-    None if it has landed, or nothing shows in time what became of it.
+    None if the payment has landed, or if the chain does not decide in time.
     """
     timeouts, signal = context.config.timeouts, showing.call.signal
     deadline = yield from start_deadline(timeouts.payment, signal)
@@ -152,19 +154,20 @@ def _terms_once_undone(
 
 
 class _SecondTry(NamedTuple):
-    """Terms that one more payment may be signed for, and what it may not be."""
+    """The terms for a second payment."""
 
     terms: PaymentRequired
+    # Refuses offers that are worse than the first payment.
     refuse: Refuse
 
 
 def _second_try_after(
     context: PaymentContext, shown: Rejected, attempt: Attempt, signal: Signal | None
 ) -> Steps[_SecondTry | None]:
-    """If the caller's policy allows it: to the same payee, for no higher price.
+    """Returns the terms for a second payment, to the same payee and for no higher price.
 
-    None if there is nothing; the first payment may still land, and both count until the chain
-    decides.
+    None if the policy, the answer or the chain does not allow it. The first payment may still land,
+    so both count against caps until the chain decides.
     """
     may_resign = context.config.policy.resign > 0 and shown.outcome.may_resign
     if not may_resign or attempt["state"] == "settled":
@@ -175,7 +178,7 @@ def _second_try_after(
 
 
 def _dearer_than(attempt: Attempt) -> Refuse:
-    """Refuses what is not what was approved: another payee, or a higher price."""
+    """Returns a check that refuses another payee than the attempt's, or a higher price."""
     micro_usd = attempt.get("microUsd")
 
     def refuse(offer: Offer, price: int | None) -> ExactChangeError | None:

@@ -1,4 +1,4 @@
-"""Swaps and waits for confirmation."""
+"""Swaps, waits for confirmation, and tries again if that may help."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from .reconcile.swap_end import Swapped, swap_failed
 from .swap_once import Guard, SwapTask, swap_once
 from .swap_quote import check_available, quote_by_name, quote_for_payment
 
-# A price moves on: from an older quote the swap would mostly fail.
+# Prices move, so a swap by an older quote would mostly fail.
 _QUOTE_MAX_AGE_MS = 5_000
-# One more try if the first provably came to nothing.
+# The second try is for a swap that failed or provably never landed.
 _MAX_LANDINGS = 2
 
 
 def run_swap(context: PaymentContext, task: SwapTask) -> Steps[Swapped]:
-    """Swaps, and tries once more what may well work then.
+    """Swaps, and tries again if another try may succeed.
 
-    A swap that failed over its price, or over a payment that left beside it, or provably never
-    landed, with a new quote; one that did not fit a transaction, with fewer accounts.
+    It uses a new quote if the price moved, a payment left meanwhile, or the swap provably never
+    landed. It uses fewer accounts if the swap did not fit into a transaction.
     """
     runtime = context.config.runtime
     ladder = list(MAX_ACCOUNTS_LADDER)
@@ -39,7 +39,7 @@ def run_swap(context: PaymentContext, task: SwapTask) -> Steps[Swapped]:
         if quote is None or since_then(runtime, quote.quoted_at) > max_age_ms:
             built = None
             try:
-                quote = yield from _quote_anew(context, request, task)
+                quote = yield from _new_quote(context, request, task)
             except ExactChangeError as error:
                 raise _with_fees(error, failed) from error.__cause__
         guard = Guard()
@@ -68,10 +68,10 @@ def run_swap(context: PaymentContext, task: SwapTask) -> Steps[Swapped]:
             quote, max_age_ms = None, _QUOTE_MAX_AGE_MS
 
 
-def _quote_anew(
+def _new_quote(
     context: PaymentContext, request: ResolvedRequest, task: SwapTask
 ) -> Steps[SwapQuote]:
-    """A later quote is bound by what the first was."""
+    """Returns a new quote, within the bounds of the task."""
     signal = task.watch.signal
     if task.worst is not None:
         return (
@@ -85,7 +85,7 @@ def _quote_anew(
         context,
         request.output_mint,
         signal,
-        lambda own: quote_for_payment(context, request, own),
+        lambda quote_signal: quote_for_payment(context, request, quote_signal),
     )
     if task.available is not None:
         check_available(context.config.network, quote, task.available)
@@ -93,7 +93,10 @@ def _quote_anew(
 
 
 def _note_failure(context: PaymentContext, quote: SwapQuote) -> None:
-    """A stranger's token, with a market of its own, is chosen for its price no more for a while."""
+    """Remembers that a swap out of a token that is not pinned failed.
+
+    Its price may be false, so searches do not prefer it for a while.
+    """
     if pinned_mint(context.config.network, quote.input_mint) is not None:
         return
     failed = context.memory.failed_inputs
@@ -106,9 +109,9 @@ def _fees_of(failed: ExactChangeError | None) -> int:
 
 
 def _with_fees(error: ExactChangeError, failed: ExactChangeError | None) -> ExactChangeError:
-    """What the last try ended with, and the fee of a try before it that landed and failed.
+    """Returns the last error, with the fee of an earlier try that landed and failed.
 
-    It is gone, whatever else came of the swap.
+    That fee is gone, whatever the last error is.
     """
     if failed is None or error.funds != "untouched":
         return error
@@ -121,9 +124,9 @@ def _with_fees(error: ExactChangeError, failed: ExactChangeError | None) -> Exac
 def _is_worth_another(context: PaymentContext, error: ExactChangeError, guard: Guard) -> bool:
     if is_code(error, "swap_expired"):
         return True
-    # A payment that left meanwhile is in what is read for the next.
+    # A payment that left meanwhile broke the strict guard. The next try reads the balances again.
     if guard.is_strict and is_code(error, "swap_failed", "unsafe_swap"):
         return True
     return is_code(error, "swap_failed", "simulation_failed") and any(
-        one.is_price_moved(error.details["reason"]) for one in context.decoders
+        decoder.is_price_moved(error.details["reason"]) for decoder in context.decoders
     )

@@ -1,4 +1,4 @@
-"""Writes of a signed attempt, one after the other."""
+"""Writes a signed attempt; the writes of one attempt run one after the other."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Change = Callable[[Attempt], Attempt]
 
 
 def as_it_is(attempt: Attempt) -> Attempt:
-    """No change."""
+    """Returns the attempt unchanged."""
     return attempt
 
 
 def save_attempt(
     context: PaymentContext, open_: OpenPayment, change: Change = as_it_is, along: Along = ALONE
 ) -> Steps[None]:
-    """Writes an attempt as it stands after a change, and makes the change once that is written.
+    """Writes an attempt with a change, and then applies the change to the open payment.
 
-    Two writes at once may land in the wrong order, and the older one would stand.
+    Writes of one attempt wait for each other: two writes at once could land in the wrong order.
     """
     task = yield from start_saving(context, open_, change, along)
     yield from join(task)
@@ -33,14 +33,14 @@ def save_attempt(
 def start_saving(
     context: PaymentContext, open_: OpenPayment, change: Change = as_it_is, along: Along = ALONE
 ) -> Steps[Task[None]]:
-    """The same, not waited for."""
+    """Starts a write as in :func:`save_attempt`, and returns its task."""
     before = open_.last_write
 
     def write() -> Steps[None]:
         if before is not None and not before.is_settled and not before.host.is_gone:
             yield from settled(before)
         yield from context.journal.put(change(open_.attempt), along)
-        # To what it is by now: others may have changed it while it was written.
+        # Apply the change to the current attempt, which other code may have changed meanwhile.
         open_.attempt = change(open_.attempt)
 
     task = yield from start_apart(context, write())
@@ -49,10 +49,10 @@ def start_saving(
 
 
 def start_apart(context: PaymentContext, steps: Steps[Any]) -> Steps[Task[Any]]:
-    """Starts what has to end though the caller's event loop is closed before.
+    """Starts steps that must end even if the caller's event loop closes first.
 
-    A durable journal answers from other threads: on a loop that is gone nothing would hear it, and
-    the attempt would seem to be under way for as long as the process lives.
+    A durable journal answers from other threads, and a closed loop would not hear it. The attempt
+    would then seem to be under way until the process ends.
     """
     if context.config.journal is None:
         return (yield from start(steps))

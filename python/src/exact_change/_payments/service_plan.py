@@ -1,4 +1,4 @@
-"""A swap for a payment, as a distant service plans it in one call."""
+"""Asks a distant service to plan a swap for a payment in one call."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .._x402.types import Offer
 from ..errors import ExactChangeError, TransportError
 from .context import PaymentContext
 
-# A service that cannot plan, or hangs, costs a payment no time again so soon: its quotes may be all
-# that it has.
+# For this time after a failed plan, a service is asked only for quotes, so that no payment waits
+# for another plan. Milliseconds.
 _REST_MS = 60_000
 
 
 class ServicePlan(NamedTuple):
-    """What a service says to a plan, neither part of it judged."""
+    """The quote and the transaction that a service returned, not checked yet."""
 
     quote: SwapQuote
     transaction: Any
@@ -34,9 +34,9 @@ def ask_service_plan(
 ) -> Steps[ServicePlan | None]:
     """Asks a distant service for the quote and the transaction of a swap in one call.
 
-    ``amount``: base units of the offer's token that it has to bring. None if the transport is not
-    distant, and if no such plan comes of it, for whatever reason: both can be asked for by
-    themselves. Raises the signal's reason.
+    ``amount``: base units of the offer's mint that the swap must bring. Returns None if the
+    transport is not distant or the service returns no plan; then the quote and the transaction are
+    separate requests. Raises the signal's reason.
     """
     transport, memory, runtime = context.transport, context.memory, context.config.runtime
     is_resting = since_then(runtime, memory.service_plan_failed_at) < _REST_MS
@@ -57,10 +57,9 @@ def ask_service_plan(
 def _request_for(
     context: PaymentContext, offer: Offer, input_mint: Address, amount: int
 ) -> dict[str, Any]:
-    """The offer in our own words, and no more of the 402.
+    """Returns a request with the normalized fields of the offer only.
 
-    What its seller wrote beside it may repeat the address that was asked, and what is secret in
-    that.
+    Other fields of the 402 may repeat the requested URL and secrets in it.
     """
     entry = {
         "scheme": "exact",

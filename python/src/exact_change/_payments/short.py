@@ -1,4 +1,4 @@
-"""Refusals of a price that the wallet cannot pay."""
+"""Errors for a price that the wallet cannot pay."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .offer_accounts import OfferFacts
 
 
 def short_of(owner: Owner, offer: Offer, facts: OfferFacts) -> ExactChangeError:
-    """The wallet holds too little of an offer's token."""
+    """Returns the error for a wallet that holds too little of an offer's token."""
     price = amount_text(owner.network, offer.mint, offer.amount, facts.decimals)
     message = (
         f"The price is {price}, and {_holding(owner, offer.mint, facts)}. Turn auto_swap on to "
@@ -21,7 +21,7 @@ def short_of(owner: Owner, offer: Offer, facts: OfferFacts) -> ExactChangeError:
 
 
 def short(owner: Owner, mint: Address, needed: int, facts: OfferFacts) -> ExactChangeError:
-    """The same if no token that the wallet holds is worth the difference."""
+    """Returns the error for a wallet that holds no other token worth the difference."""
     need = amount_text(owner.network, mint, needed, facts.decimals)
     message = (
         f"The payment needs {need}, {_holding(owner, mint, facts)}, and no token it holds is worth "
@@ -31,14 +31,14 @@ def short(owner: Owner, mint: Address, needed: int, facts: OfferFacts) -> ExactC
 
 
 def _holding(owner: Owner, mint: Address, facts: OfferFacts) -> str:
-    can = amount_text(owner.network, mint, facts.available, facts.decimals)
-    return f"the wallet {owner.wallet} can spend {can}"
+    available = amount_text(owner.network, mint, facts.available, facts.decimals)
+    return f"the wallet {owner.wallet} can spend {available}"
 
 
 def _too_little(
     owner: Owner, mint: Address, required: int, facts: OfferFacts, message: str
 ) -> ExactChangeError:
-    # What was there when it was found too little may have come since.
+    # Not below 0: the balance may have grown since it was found too small.
     missing = max(required - facts.available, 0)
     link = funding_link(owner.wallet, mint, missing, facts.decimals)
     details = {

@@ -1,4 +1,4 @@
-"""Signs a swap whose fees and rents the wallet pays, or a relayer."""
+"""Signs a swap; the wallet or a relayer pays its fees and rents."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def sign_swap_paid(
     *,
     is_approved: bool,
 ) -> Steps[SwapSigned]:
-    """If the wallet has too little SOL for them, the relayer of the caller's options pays.
+    """Signs a swap; if the wallet has too little SOL, the relayer of the options pays.
 
-    Raises what ``sign_swap`` and ``sign_relayed`` raise; ``insufficient_sol`` has the relayer's
-    reason as its cause.
+    Raises the errors of ``sign_swap`` and ``sign_relayed``. The cause of ``insufficient_sol`` is
+    the relayer's error.
     """
     try:
         return (yield from sign_swap(deps, wallet, order))
@@ -33,19 +33,19 @@ def sign_swap_paid(
             raise
         short = error
 
-    def because(cause: Exception) -> Exception:
+    def with_cause(cause: Exception) -> Exception:
         is_aborted = order.signal is not None and order.signal.aborted
         if isinstance(cause, ExactChangeError) and not is_aborted:
             return not_relayed(short, cause)
         return cause
 
     offer = relay
-    # What was not shown with a relayer's fee was not approved with one.
+    # If the approved plan had no relayer's fee, do not use a relayer.
     if offer is None and not is_approved:
         try:
             offer = yield from relay_offer(context, [order.bounds.input_mint], order.signal)
         except Exception as cause:
-            raise because(cause)
+            raise with_cause(cause)
     if offer is None:
         raise short
-    return (yield from sign_relayed(deps, wallet, order, offer, because))
+    return (yield from sign_relayed(deps, wallet, order, offer, with_cause))

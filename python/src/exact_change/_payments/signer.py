@@ -1,4 +1,4 @@
-"""The wallet's signer, whose calls fail if it does not answer in time."""
+"""The wallet's signer, with a deadline for each call."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .context import PaymentContext
 def timed_signer(
     context: PaymentContext, signal: Signal | None, others: Mapping[Address, bytes] | None = None
 ) -> Ask:
-    """What it answers: locks and budgets wait for it.
+    """Returns a function that asks the signer, with a deadline, because locks and budgets wait.
 
-    Raises what it raises, and if the caller gives up or the client closes. What it signs too late
-    is dropped, and has never left. ``others``: signatures that a message has already, which wallets
-    leave as it is then.
+    It also raises if the caller gives up or the client closes. A late signature is dropped and
+    never sent. ``others``: signatures that the message has already, so that a wallet does not
+    change the message.
     """
     signer, timeout_ms = context.config.signer, context.config.timeouts.signer
 
@@ -31,12 +31,12 @@ def timed_signer(
     def ask(message: bytes, intent: SigningIntent) -> Steps[object]:
         if isinstance(signer, KeySigner):
             return done(signer.sign_message(message, intent))
-        sign, given = _call_of(signer, message, others or {})
+        sign, argument = _call_of(signer, message, others or {})
         return bounded(
             timeout_ms,
             late,
             [signal, context.closing],
-            lambda own: hook(sign, given, intent, signal=own),
+            lambda bounded_signal: hook(sign, argument, intent, signal=bounded_signal),
         )
 
     return ask
@@ -45,7 +45,7 @@ def timed_signer(
 def _call_of(
     signer: AnySigner, message: bytes, others: Mapping[Address, bytes]
 ) -> tuple[Callable[..., object], bytes]:
-    """What of a signer is called, and with what bytes."""
+    """Returns the method of a signer to call, and the bytes to pass."""
     if signs_transactions(signer):
         return signer.sign_transaction, assemble_transaction(message, others)
     return cast("Signer", signer).sign_message, message

@@ -1,4 +1,4 @@
-"""Builds, checks and signs the payment for a choice. Nothing leaves."""
+"""Builds, checks and signs the payment for a chosen offer. Sends nothing."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from .fingerprint import nonce_for
 from .signer import timed_signer
 
 _PAYMENT_ID_BYTES = 16
-# The slot comes with a cached blockhash of a node at `confirmed`; a short fork may count a little
+# Slots to subtract from the slot of a cached, confirmed blockhash: a short fork may count
 # differently.
 _FORK_SLOTS = 64
 
 
 class Composed(NamedTuple):
-    """A payment's message, built and checked, and what finds it on chain."""
+    """A payment's message, built and checked, with its life on the chain."""
 
     built: BuiltPayment
     lifetime: Lifetime
-    # It cannot land before this slot.
+    # The payment cannot land before this slot.
     slot: int
 
 
@@ -46,9 +46,9 @@ def sign_payment(
     before: Reading | None,
     signal: Signal | None,
 ) -> Steps[SignedPayment]:
-    """The signed payment, as it goes on record.
+    """Signs a payment, and returns its record.
 
-    ``before``: what the chain showed of the account that it leaves from.
+    ``before``: the last balance that the chain showed of the account that it leaves from.
     """
     composed = yield from _compose(context, choice, url, idempotency_key, signal)
     (message, memo), lifetime, slot = composed
@@ -84,21 +84,21 @@ def _compose(
 ) -> Steps[Composed]:
     offer, facts = choice.offer, choice.facts
     recent = context.blockhashes.recent(signal=signal)
-    given: Lifetime | None = None
+    sellers: Lifetime | None = None
     if offer.recent_blockhash is None:
         own = yield from recent
     else:
-        theirs = _judge_hash(context, offer.recent_blockhash, signal)
-        own, given = yield from both(recent, theirs)
+        judging = _judge_hash(context, offer.recent_blockhash, signal)
+        own, sellers = yield from both(recent, judging)
     lifetime = own
-    if given is not None:
-        # No hash that is valid at a slot outlives the newest of that slot, and a chain grows by at
-        # most one block a slot.
-        last = own.last_valid_block_height + max(0, given.slot - own.slot)
-        lifetime = Lifetime(given.blockhash, last, given.slot)
+    if sellers is not None:
+        # A blockhash that is valid at a slot expires no later than the newest hash of that slot.
+        # The chain grows by at most one block a slot.
+        last = own.last_valid_block_height + max(0, sellers.slot - own.slot)
+        lifetime = Lifetime(sellers.blockhash, last, sellers.slot)
     price = 1
     if not carries_nonce(offer):
-        # What tells apart payments without a nonce of their own.
+        # Without a nonce, a price of its own makes each payment unique.
         price = yield from context.next(lifetime.blockhash)
     payment = PaymentFacts(
         offer,
@@ -117,21 +117,21 @@ def _compose(
 def _judge_hash(
     context: PaymentContext, blockhash: str, signal: Signal | None
 ) -> Steps[Lifetime | None]:
-    """The seller's blockhash, if our own node takes it.
+    """Returns the seller's blockhash if the client's node says that it is valid, else None.
 
-    One that is made up, expired or of another chain would make a payment whose life has no known
-    end. Not worth failing for: ours does as well.
+    A payment with an invented blockhash, or one of another chain, would have no known end. The
+    client's own blockhash works too, so an invalid one is no error.
     """
-    none: tuple[int, bool] = (0, False)
-    asked = context.rpc.is_blockhash_valid(blockhash, signal=signal)
-    slot, is_valid = yield from quiet(asked, none)
+    invalid: tuple[int, bool] = (0, False)
+    asking = context.rpc.is_blockhash_valid(blockhash, signal=signal)
+    slot, is_valid = yield from quiet(asking, invalid)
     return Lifetime(blockhash, 0, slot) if is_valid else None
 
 
 def _sign(
     context: PaymentContext, choice: Choice, message: bytes, url: str, signal: Signal | None
 ) -> Steps[SignedMessage]:
-    """What the wallet signs of a payment: what was judged is put on record and presented."""
+    """Signs a message; refuses a form with the wallet's guards that facilitators do not take."""
     signer, offer = context.config.signer, choice.offer
     intent: SigningIntent = {
         "kind": "payment",

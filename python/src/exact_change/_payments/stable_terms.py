@@ -1,4 +1,4 @@
-"""Terms by which a call may be paid with its first request."""
+"""Keeps terms with which a call may be paid in its first request."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from .call import Call, Reply
 from .context import PaymentContext
 from .memory import StableTerms, make_room
 
-# For how long terms of an address that the caller has named are kept, in milliseconds.
+# How long terms of a URL that the caller's `presign` names are kept. Milliseconds.
 _NAMED_MS = 5 * 60_000
-# However long a seller says that its terms hold.
+# Longest time that terms are kept, even if the seller states more. Milliseconds.
 _MOST_MS = 24 * 60 * 60_000
 _MAX_AGE = re.compile("max-age=([0-9]{1,9})")
 
 
 def has_charged(context: PaymentContext, call: Call) -> bool:
-    """Whether its place was paid before, and mostly charges again."""
+    """Returns whether this client has paid the call's origin, which will probably charge again."""
     address = parse_address(call.asked_at)
     return address is not None and address.origin in context.memory.charging
 
 
 def stable_terms_of(context: PaymentContext, call: Call) -> PaymentRequired | None:
-    """Terms by which a call may be paid ahead; None if there are none."""
+    """Returns terms to pay a call ahead; None if there are none."""
     address = parse_address(call.asked_at)
-    # What a redirect led to is asked first.
+    # After a redirect, ask for terms first.
     if address is None or call.is_redirected:
         return None
     kept = context.memory.stable_terms.get(_name_of(context.config, call.method, address))
@@ -41,9 +41,9 @@ def stable_terms_of(context: PaymentContext, call: Call) -> PaymentRequired | No
 def note_charge(
     context: PaymentContext, call: Call, terms: PaymentRequired, unpaid: Reply, paid: Reply
 ) -> None:
-    """Remembers that a call was charged for, and its terms if the next may be paid ahead.
+    """Remembers that a call was charged, and its terms if later calls may be paid ahead.
 
-    ``unpaid``: the answer that the terms came with. ``paid``: that to the paid request.
+    ``unpaid`` is the answer with the terms, ``paid`` the answer to the paid request.
     """
     memory, address = context.memory, parse_address(call.asked_at)
     if address is None:
@@ -59,7 +59,7 @@ def note_charge(
 
 
 def forget_stable_terms(context: PaymentContext, call: Call) -> None:
-    """The next call to the same address asks first."""
+    """Forgets the terms of a call, so that the next call to its URL asks for terms first."""
     address = parse_address(call.asked_at)
     if address is not None:
         name = _name_of(context.config, call.method, address)
@@ -67,7 +67,7 @@ def forget_stable_terms(context: PaymentContext, call: Call) -> None:
 
 
 def only_paid_ahead(offer: Offer, _price: int | None) -> ExactChangeError | None:
-    """Refuses an offer that was made for one call alone."""
+    """Refuses an offer with a memo or a blockhash, because it is for one call only."""
     if offer.memo is None and offer.recent_blockhash is None:
         return None
     return failure(
@@ -78,27 +78,31 @@ def only_paid_ahead(offer: Offer, _price: int | None) -> ExactChangeError | None
 
 
 def _name_of(config: Config, method: str, address: Address) -> str:
-    """What a seller says holds for one URL; what the caller says of one, for each query too."""
+    """Returns the key of stable terms.
+
+    A seller's statement counts for one query only; the caller's ``presign`` counts for every query.
+    """
     query = address.query if config.presign == "stated" else ""
     return f"{method} {address.origin}{address.path}{query}"
 
 
 def _lifetime_of(config: Config, call: Call, address: Address, unpaid: Reply) -> int:
+    """Returns how many milliseconds the terms of a call stay valid; 0 if they are for one call."""
     if config.presign != "stated":
-        return _NAMED_MS if any(_is_below(address, one) for one in config.presign) else 0
+        return _NAMED_MS if any(_is_below(address, base) for base in config.presign) else 0
     if call.method not in ("GET", "HEAD"):
         return 0
-    stated = re.split(r"[\s,]+", (unpaid.headers.get("cache-control") or "").lower())
-    if "no-store" in stated or "no-cache" in stated:
+    directives = re.split(r"[\s,]+", (unpaid.headers.get("cache-control") or "").lower())
+    if "no-store" in directives or "no-cache" in directives:
         return 0
-    ages = [found[1] for found in map(_MAX_AGE.fullmatch, stated) if found is not None]
+    ages = [match[1] for match in map(_MAX_AGE.fullmatch, directives) if match is not None]
     return min(int(ages[0]) * 1_000, _MOST_MS) if ages else 0
 
 
 def _is_below(address: Address, base: str) -> bool:
-    """Whether an address is another, or below it."""
-    named = parse_address(base)
-    if named is None or address.origin != named.origin:
+    """Returns whether a URL is the base URL, or below its path."""
+    base_address = parse_address(base)
+    if base_address is None or address.origin != base_address.origin:
         return False
-    path = named.path.rstrip("/")
+    path = base_address.path.rstrip("/")
     return address.path == path or address.path.startswith(f"{path}/")

@@ -1,4 +1,4 @@
-"""The one swap instruction of a quote."""
+"""Gets the swap instruction of a quote."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .context import PaymentContext
 def build_for(
     context: PaymentContext, quote: SwapQuote, built: Any, signal: Signal | None
 ) -> Steps[SwapBuild]:
-    """From the transport as it is, or out of a transaction that is built already.
+    """Returns the swap instruction from the transport, or from a built transaction.
 
-    ``built``: what the service built for the quote, if it was asked for both at once.
+    ``built``: the transaction that the service built along with the quote, if it did.
     """
     wallet = context.config.wallet
     answer = built

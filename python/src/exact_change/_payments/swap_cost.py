@@ -1,4 +1,4 @@
-"""What swaps for payments take of caps: at most before they are signed, and as the chain shows."""
+"""How much swaps for payments take from caps: a bound before the signature, then the real cost."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ..errors import ExactChangeError, QuoteError, TransportError, failure
 from .context import PaymentContext
 from .prices import PRICE_MEMORY_MS, UsdPrice, usd_price_of
 
-# More base units than any account can hold, so that rounding is nothing.
+# Prices are for so many base units: more than any account can hold, so that rounding is small.
 _REFERENCE = U64_MAX + 1
 
 
 class SwapTaking(NamedTuple):
-    """A swap that is about to be signed: what it takes at most and brings at least."""
+    """The most that a swap takes, and the least that it brings, before it is signed."""
 
     input_mint: Address
     output_mint: Address
@@ -30,12 +30,13 @@ class SwapTaking(NamedTuple):
     min_out: int
     # Network and priority fee, and rent of token accounts that stay.
     lamports: int
-    # What of the output may be missing besides, because payments in flight may take it.
+    # Base units of the output that the guard lets be missing, because payments in flight may take
+    # them.
     leeway: int = 0
 
 
 def taking_of(expected: SwapOutlook) -> SwapTaking:
-    """What a swap that is about to be signed takes at most, as its guard has it."""
+    """Returns the most that a prepared swap takes, by the limits of its guard."""
     bounds, leeway = expected.bounds, expected.leeway
     return SwapTaking(
         bounds.input_mint,
@@ -48,7 +49,7 @@ def taking_of(expected: SwapOutlook) -> SwapTaking:
 
 
 def is_over_cap(error: object) -> bool:
-    """Whether a cap refused something before it was signed."""
+    """Returns whether the error is a cap's refusal, before any signature."""
     return (
         isinstance(error, ExactChangeError)
         and error.funds == "untouched"
@@ -59,10 +60,10 @@ def is_over_cap(error: object) -> bool:
 def swap_bound(
     context: PaymentContext, taking: SwapTaking, price: Mapping[str, Any], signal: Signal | None
 ) -> Steps[SwapCost]:
-    """What a swap for a payment takes at most, by the prices of now.
+    """Returns the bound of a swap: the most that it takes from caps, at current prices.
 
-    ``price``: of the payment that the swap is for. Raises ``price_unknown`` if its input has no
-    price, or one cannot be asked for, unless the caller bounds the input in base units.
+    ``price``: the price of the payment that needs the swap. Raises ``price_unknown`` if a price is
+    missing or cannot be asked for, unless the caller bounds the input in base units.
     """
     input_mint, output_mint, max_in, min_out, lamports, leeway = taking
     network, policy = context.config.network, context.config.policy
@@ -74,8 +75,7 @@ def swap_bound(
         try:
             return (yield from usd_price_of(context, mint, signal, max_age_ms=max_age_ms))
         except ExactChangeError as error:
-            # A price that cannot be asked for is none if the caller bounds the swap in base units;
-            # else nothing bounds what it takes.
+            # Without a price, only the caller's bound in base units limits the swap.
             if not isinstance(error, (TransportError, QuoteError)):
                 raise
             if not is_bounded:
@@ -83,16 +83,16 @@ def swap_bound(
             return None
 
     brought, drained = max(0, min_out - leeway), max(0, leeway - min_out)
-    asked: Steps[UsdPrice | None] = done(None)
+    asking_output: Steps[UsdPrice | None] = done(None)
     if is_pinned:
-        asked = ask(output_mint)
+        asking_output = ask(output_mint)
     elif drained > 0:
-        asked = ask(output_mint, PRICE_MEMORY_MS)
-    # A fee is small, so its price may be older.
-    given, output, sol = yield from all_of(
-        [ask(input_mint), asked, ask(WSOL_MINT, PRICE_MEMORY_MS)]
+        asking_output = ask(output_mint, PRICE_MEMORY_MS)
+    # Fees are small, so the price of SOL may be older.
+    input_, output, sol = yield from all_of(
+        [ask(input_mint), asking_output, ask(WSOL_MINT, PRICE_MEMORY_MS)]
     )
-    if given is None and not is_bounded:
+    if input_ is None and not is_bounded:
         raise _unknown(input_mint)
     fee = 0 if sol is None else sol.most(lamports)
     cost: SwapCost = {
@@ -104,16 +104,16 @@ def swap_bound(
     if is_wrap:
         return cost
     prices: SwapPrices = {}
-    if given is not None:
-        prices["input"] = str(given.most(_REFERENCE))
+    if input_ is not None:
+        prices["input"] = str(input_.most(_REFERENCE))
     if output is not None and is_pinned:
         prices["output"] = str(output.least(_REFERENCE))
-    # A pinned output is credited before it is missed.
+    # `_loss_of` credits the whole pinned output, so the whole leeway counts as missing.
     missing = 0 if output is None else output.most(leeway if is_pinned else drained)
     inputs = {input_mint: str(max_in)}
     if drained > 0:
         inputs[output_mint] = str(drained)
-    bought = 0 if is_pinned or given is None else _bought_by(price, brought)
+    bought = 0 if is_pinned or input_ is None else _bought_by(price, brought)
     return {
         **cost,
         "lossMicroUsd": str(_loss_of(prices, max_in, min_out) + missing),
@@ -124,7 +124,7 @@ def swap_bound(
 
 
 def with_swap_cost(attempt: Attempt, outcome: SwapOutcome) -> Attempt:
-    """An attempt whose swap was decided: what that took stands for what it took at most."""
+    """Returns an attempt with the outcome of its swap: the real cost replaces the bound."""
     cost = swap_cost_after(attempt, outcome)
     decided = without_bound(attempt)
     if "swap" in attempt:
@@ -135,17 +135,17 @@ def with_swap_cost(attempt: Attempt, outcome: SwapOutcome) -> Attempt:
 
 
 def without_bound(attempt: Attempt) -> Attempt:
-    """An attempt without the bound of a swap that was never signed, or can never land."""
-    rest = attempt.copy()
-    rest.pop("swapping", None)
-    return rest
+    """Returns an attempt without a bound, because its swap was not signed, or can never land."""
+    copy = attempt.copy()
+    copy.pop("swapping", None)
+    return copy
 
 
 def swap_cost_after(attempt: Attempt, outcome: SwapOutcome) -> SwapCost | None:
-    """What a swap that was decided took, at the prices of its bound; None if nothing.
+    """Returns the cost of a decided swap, at the prices of its bound; None if it took nothing.
 
-    As long as no node has shown what it did, in an answer that agrees with itself, its bound
-    counts. It counts more than that only if the chain shows that more has left.
+    The bound counts until a node shows the swap's amounts in a consistent answer. The cost is above
+    the bound only if the chain shows that more has left.
     """
     bound, swap = attempt.get("swapping"), attempt.get("swap")
     if bound is None:
@@ -160,11 +160,11 @@ def swap_cost_after(attempt: Attempt, outcome: SwapOutcome) -> SwapCost | None:
         return bound
     lamports = int(outcome.get("feeLamports", "0")) + int(rent)
     prices = bound.get("prices")
-    # What an earlier version has written has no prices: fees and rent alone are corrected.
+    # An earlier version of this library wrote no prices. Then only fees and rent are corrected.
     if prices is None or swap is None:
         return _with_fees(bound, bound, lamports)
     taken = int(outcome.get("inAmount", "0"))
-    # What it brings beyond what was quoted is no credit: it takes one wrong number to claim it.
+    # Output beyond the quote is no credit, because a wrong number of one node could claim it.
     brought = min(int(outcome.get("outAmount", "0")), int(swap["quoted"]["outAmount"]))
     if taken <= 0 or brought <= 0:
         return bound
@@ -179,26 +179,26 @@ def swap_cost_after(attempt: Attempt, outcome: SwapOutcome) -> SwapCost | None:
 
 
 def _loss_of(prices: SwapPrices, in_amount: int, out_amount: int) -> int:
-    """What goes in beyond what comes back in a token that is sure to be worth something.
+    """Returns the value of the input beyond the value of the output.
 
-    All of it, if the output is not pinned.
+    Only a pinned output has a price here; any other output counts as worthless.
     """
-    paid = ceil_div(int(prices.get("input", "0")) * in_amount, _REFERENCE)
-    got = int(prices.get("output", "0")) * out_amount // _REFERENCE
-    return max(0, paid - got)
+    input_value = ceil_div(int(prices.get("input", "0")) * in_amount, _REFERENCE)
+    output_value = int(prices.get("output", "0")) * out_amount // _REFERENCE
+    return max(0, input_value - output_value)
 
 
 def _bought_by(price: Mapping[str, Any], out_amount: int) -> int:
-    """The share of the price that was bought with what is counted already."""
+    """Returns the share of the price that the swap's input has bought, and that counts already."""
     units = int(price["amount"])
-    # A swap that is for no payment buys none.
+    # A swap without a payment buys no share.
     if units == 0:
         return 0
     return int(price.get("microUsd") or "0") * min(out_amount, units) // units
 
 
 def _with_fees(cost: SwapCost, bound: SwapCost, taken: int) -> SwapCost:
-    """Fees and rent of one swap, at the price of SOL that its bound was reckoned with."""
+    """Returns the cost with a swap's fees and rent, at the price of SOL in its bound."""
     most = int(bound["lamports"])
     micro_usd = 0 if most == 0 else ceil_div(int(bound["feeMicroUsd"]) * taken, most)
     return {**cost, "swaps": 1, "feeMicroUsd": str(micro_usd), "lamports": str(taken)}

@@ -1,4 +1,4 @@
-"""Signs and lands one swap, by one quote."""
+"""Signs and lands one swap by one quote."""
 
 from __future__ import annotations
 
@@ -36,48 +36,49 @@ from .swap_build import build_for
 from .swap_cost import SwapTaking, is_over_cap, taking_of
 from .swap_quote import check_input
 
+# Pause between two looks at payments in flight. Milliseconds.
 _LOOK_MS = 100
-# A payment in flight mostly lands within so long.
+# A payment in flight mostly lands within this time. Milliseconds.
 _IN_FLIGHT_MS = 2_000
-# If none is seen to land for so long, those left may take minutes: they are seen once a second.
+# If no payment lands for this time, the rest may take minutes, so stop waiting. Landings are seen
+# once a second. Milliseconds.
 _STANDSTILL_MS = 1_500
 
 
 class SwapTask(NamedTuple):
-    """A swap that is to be made."""
+    """A swap to make."""
 
     request: ResolvedRequest
     watch: Watch
-    # Asked for already, for a payment: used if it is young. Without, the caller asked for the swap
-    # by name.
+    # A quote for a payment, used while it is young. None if the caller asked for a swap by name.
     quote: SwapQuote | None = None
-    # What was built for that quote, if it came along with it.
+    # The transaction that came along with the quote, if any.
     built: Any = None
-    # A person was shown the quote and approved it, however long that took.
+    # Whether the policy's `approve` accepted the quote; then the quote may be old.
     is_approved: bool = False
-    # Base units of the input that the payment may take, however often it is quoted.
+    # Base units of the input that any quote may take.
     available: int | None = None
-    # The output is wrapped SOL, and wanted as such.
+    # Whether the output is wrapped SOL that must stay wrapped.
     keep_wrapped: bool = False
-    # Called with what a swap takes at most, by its quote and then by its guard, before it is
-    # signed; what it raises keeps it from being signed.
+    # Called with the most that the swap takes, by its quote and then by its guard. If it raises,
+    # the swap is not signed.
     on_planned: Callable[[SwapTaking], Steps[None]] | None = None
-    # What pays its lamports if the wallet cannot.
+    # The relayer that pays the lamports if the wallet cannot.
     relay: RelayOffer | None = None
-    # Of a swap by name: what was approved, which no quote for it may be worse than.
+    # The approved bounds of a swap by name; no later quote may be worse.
     worst: WorstPrice | None = None
-    # Payments go on from what there is of the output while it lands, if the caps have room for
-    # that: its guard lets all of it be missing, so all of it counts as what the swap may take.
+    # Whether payments may use the output account while the swap lands, if the caps allow it. The
+    # guard then lets the whole balance be missing, so all of it counts as taken by the swap.
     is_beside: bool = False
 
     def plan(self, taking: SwapTaking) -> Steps[None]:
-        """Tells what it takes at most."""
+        """Calls ``on_planned``, if there is one."""
         if self.on_planned is not None:
             yield from self.on_planned(taking)
 
 
 class Guard:
-    """Whether the guard of what was signed lets nothing be missing."""
+    """Whether a payment that leaves meanwhile fails the swap, because it allows no leeway."""
 
     is_strict = False
 
@@ -88,7 +89,7 @@ def run_wrap(
     watch: Watch,
     on_planned: Callable[[SwapTaking], Steps[None]],
 ) -> Steps[Swapped]:
-    """Turns SOL into wrapped SOL, for a payment that is made in it."""
+    """Wraps SOL for a payment in wrapped SOL."""
     signal = watch.signal
 
     def sign() -> Steps[SwapSigned]:
@@ -110,12 +111,16 @@ def run_wrap(
 def swap_once(
     context: PaymentContext, task: SwapTask, quote: SwapQuote, built: Any, guard: Guard
 ) -> Steps[Swapped]:
-    """``built``: what was built for the quote, if it came along with it."""
+    """Builds, signs and lands a swap by a quote.
+
+    ``built``: the transaction that came along with the quote, if any. ``guard`` is set to strict if
+    the swap allows no leeway.
+    """
     bounds, signal = bounds_of(quote), task.watch.signal
     mints = quote.input_mint, quote.output_mint
-    # What a cap refuses by its quote is not built, and keeps no payment waiting.
+    # Ask the caps before the build and before any lock, so that a refused swap delays no payment.
     yield from task.plan(SwapTaking(*mints, bounds.max_in, bounds.min_out, SIGNATURE_LAMPORTS))
-    # What was approved is within the policy.
+    # An approved quote is within the policy already.
     most_in = _with_approved(context.config.policy.max_in_amount, quote.input_mint, task.worst)
     if task.is_approved and task.available is not None:
         most_in = {quote.input_mint: task.available}
@@ -135,7 +140,7 @@ def swap_once(
     def on_planned(expected: SwapOutlook) -> Steps[None]:
         planned.append(expected)
         taking = taking_of(expected)
-        # A venue may take what payments in flight leave to be missing of the input, too.
+        # `max_in` includes the leeway of the input, because a swap venue could take it too.
         check_input(context.config.network, taking.input_mint, taking.max_in, most_in)
         yield from task.plan(taking)
 
@@ -144,9 +149,9 @@ def swap_once(
     )
     deps, wallet = _deps_of(context), _wallet_of(context, signal)
 
-    def sign_as(given: SwapOrder) -> Steps[SwapSigned]:
+    def sign_as(variant: SwapOrder) -> Steps[SwapSigned]:
         return sign_swap_paid(
-            context, deps, wallet, given, task.relay, is_approved=task.is_approved
+            context, deps, wallet, variant, task.relay, is_approved=task.is_approved
         )
 
     def sign() -> Steps[SwapSigned]:
@@ -155,7 +160,7 @@ def swap_once(
         except ExactChangeError as error:
             if not planned or sum(planned[-1].leeway) == 0 or not is_over_cap(error):
                 raise
-        # Refused without its leeway too, it ends here.
+        # Ask the caps again without leeway; a second refusal ends the swap.
         outlook = planned[-1]._replace(leeway=NOTHING_RESERVED)
         yield from task.plan(taking_of(outlook))
         yield from _none_in_flight(context, reserved, signal)
@@ -172,7 +177,7 @@ def swap_once(
 
     quoted = Quoted(*mints, int(quote.in_amount), int(quote.out_amount), quote.provider)
     if task.is_beside:
-        # A payment that leaves meanwhile fails the rehearsal.
+        # The simulation allows no leeway, so a payment that leaves meanwhile fails it.
         guard.is_strict = True
         beside = order._replace(is_beside=True)
         try:
@@ -191,14 +196,14 @@ def swap_once(
 def _with_approved(
     bounds: Mapping[str, int], mint: Address, worst: WorstPrice | None
 ) -> Mapping[str, int]:
-    """The caller's own bounds, and what was approved of the input: a relayer's fee is in it too."""
+    """Adds the approved input to the caller's bounds; it includes a relayer's fee."""
     if worst is None:
         return bounds
     return {**bounds, mint: min(worst.max_in, bounds.get(mint, worst.max_in))}
 
 
 def _is_past_approval(error: ExactChangeError, worst: WorstPrice | None) -> bool:
-    """Whether a swap was refused for what was approved, not for the caller's own bound."""
+    """Returns whether the approved input, not the caller's own bound, refused the swap."""
     return (
         worst is not None
         and is_code(error, "amount_over_limit")
@@ -219,17 +224,17 @@ def _none_in_flight(
     reserved: Callable[[], Steps[ReservedAmounts]],
     signal: Signal | None,
 ) -> Steps[None]:
-    """Waits for a while, as long as payments in flight leave the accounts of a swap.
+    """Waits for a short time until no payments in flight hold tokens of a swap's accounts.
 
-    A strict guard fails if one leaves meanwhile.
+    A strict guard fails if a payment leaves its accounts.
     """
     elapsed = stopwatch(context.config.runtime)
-    left, at = sum((yield from reserved())), 0
-    while left > 0 and elapsed() < _IN_FLIGHT_MS and elapsed() - at < _STANDSTILL_MS:
+    in_flight, shrunk_at = sum((yield from reserved())), 0
+    while in_flight > 0 and elapsed() < _IN_FLIGHT_MS and elapsed() - shrunk_at < _STANDSTILL_MS:
         yield from sleep(_LOOK_MS, signal)
         now = sum((yield from reserved()))
-        if now < left:
-            left, at = now, elapsed()
+        if now < in_flight:
+            in_flight, shrunk_at = now, elapsed()
 
 
 def _deps_of(context: PaymentContext) -> SwapDeps:
@@ -247,7 +252,7 @@ def _deps_of(context: PaymentContext) -> SwapDeps:
 def _reserved_for(
     context: PaymentContext, input_mint: Address, output_mint: Address
 ) -> Steps[ReservedAmounts]:
-    """What payments in flight may still take from the accounts that the swap's guard looks at."""
+    """Returns what payments in flight may still take from the accounts of the swap's guard."""
     wallet, ledger = context.config.wallet, context.ledger
     amounts: list[int] = []
     for mint in (input_mint, output_mint):

@@ -1,4 +1,4 @@
-"""Quotes for payments, and what they may cost."""
+"""Quotes for swaps, and the checks of their cost."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from ..errors import ExactChangeError, failure
 from .context import PaymentContext
 from .prices import UsdPrice, at_par, usd_price_of
 
+# Basis points of the whole.
 _WHOLE = 10_000
-# A tenth of a cent, about what the swap's network fee costs anyway: small amounts are rounded by
-# more than any share of them.
+# A loss that is always allowed: a tenth of a cent, about the swap's network fee. A small amount may
+# lose more than the limit by rounding alone.
 _SLACK_MICRO_USD = 1_000
-# An input that is sized, or rounded to coarse units, brings more than was asked for; a service
-# might sell the whole wallet.
+# A quote may bring up to twice the requested output, because it may size its input or round to
+# coarse units. The limit keeps a service from selling the whole wallet.
 _MOST_TIMES = 2
 
 
@@ -33,54 +34,54 @@ def quote_for_payment(
     signal: Signal | None,
     given: SwapQuote | None = None,
 ) -> Steps[SwapQuote]:
-    """A quote for a payment.
+    """Returns a checked quote for a payment.
 
-    Caps count what the payment is worth, so the swap for it may cost that and
-    ``policy.max_swap_loss_bps``: what a token costs to buy says nothing, for its market may be the
-    seller's own. ``given``: the transport's answer, if it has given one already.
+    The swap may cost the payment's value and ``policy.max_swap_loss_bps``. Caps count that value,
+    and the buying price of a token proves nothing, because its market may be the seller's own.
+    ``given``: the transport's answer, if it is known already.
     """
     policy = context.config.policy
     mints = request.input_mint, request.output_mint
-    # Asked for along with the quote, so that they cost no time.
-    worths = yield from start(
-        all_of([_worth_for(context, request.input_mint, mint, signal) for mint in mints])
+    # Ask for the prices and the quote at the same time.
+    asking_prices = yield from start(
+        all_of([_price_for(context, request.input_mint, mint, signal) for mint in mints])
     )
     quote = yield from _ask_quote(context, request, signal, given)
-    paid, got = yield from join(worths)
-    if paid is not None and got is not None:
-        _check_loss(quote, paid, got, policy.max_swap_loss_bps)
+    input_price, output_price = yield from join(asking_prices)
+    if input_price is not None and output_price is not None:
+        _check_loss(quote, input_price, output_price, policy.max_swap_loss_bps)
     elif request.input_mint not in policy.max_in_amount:
-        raise _unknown(mints[0] if paid is None else mints[1])
+        raise _unknown(mints[0] if input_price is None else mints[1])
     return quote
 
 
 def quote_by_name(
     context: PaymentContext, request: ResolvedRequest, signal: Signal | None
 ) -> Steps[SwapQuote]:
-    """A quote for a swap that the caller asked for by name. It is not valued.
+    """Returns a quote for a swap that the caller asked for by name. No price is asked for.
 
-    But a service's quote is held against our own Jupiter's for the same swap, unless the caller
-    bounds the input.
+    A service's quote is compared with the quote of the client's own Jupiter for the same swap. If
+    that cannot be had, the service's quote counts only if the caller bounds the input.
     """
     if context.prices is context.transport:
         return (yield from _ask_quote(context, request, signal))
     policy = context.config.policy
-    asked = yield from start(context.prices.quote(request, signal))
+    asking_jupiter = yield from start(context.prices.quote(request, signal))
     quote = yield from _ask_quote(context, request, signal)
-    own = yield from settled(asked)
-    if isinstance(own, Exception):
-        if request.input_mint in policy.max_in_amount and isinstance(own, ExactChangeError):
+    jupiter = yield from settled(asking_jupiter)
+    if isinstance(jupiter, Exception):
+        if request.input_mint in policy.max_in_amount and isinstance(jupiter, ExactChangeError):
             return quote
-        raise own
-    _check_answer(context, own, request)
-    # The rate of one is held against the other's.
-    paid, got = _taken(quote) * _brought(own), _brought(quote) * _taken(own)
+        raise jupiter
+    _check_answer(context, jupiter, request)
+    # Compare the rates of both quotes.
+    paid, got = _input_of(quote) * _output_of(jupiter), _output_of(quote) * _input_of(jupiter)
     _check_share(paid, got, policy.max_swap_loss_bps)
     return quote
 
 
 def check_available(network: str, quote: SwapQuote, available: int) -> None:
-    """Raises ``insufficient_funds`` if a swap would take more than may be spent."""
+    """Raises ``insufficient_funds`` if a swap would take more than the available input."""
     if quote.max_in <= available:
         return
     mint = quote.input_mint
@@ -94,14 +95,14 @@ def check_available(network: str, quote: SwapQuote, available: int) -> None:
 
 
 def check_fit(quote: SwapQuote, request: ResolvedRequest) -> None:
-    """Raises ``quote_mismatch`` unless a quote is one, and for what was asked.
+    """Raises ``quote_mismatch`` unless a transport's answer is a quote for the request.
 
-    A transport may answer anything. What it costs is not judged.
+    It does not judge the cost.
     """
     check_fields(quote)
     mode: SwapMode = request.swap_mode
     amount = request.amount
-    # An exact output may be answered with an input whose least output covers it.
+    # A request for an exact output may get an exact-input quote if its least output is enough.
     if mode == "ExactOut" and quote.swap_mode == "ExactIn":
         mode, amount = "ExactIn", parse_amount(quote.in_amount) or 0
     mints = request.input_mint, request.output_mint
@@ -120,7 +121,7 @@ def check_fit(quote: SwapQuote, request: ResolvedRequest) -> None:
 
 
 def check_input(network: str, mint: Address, max_in: int, caps: Mapping[str, int]) -> None:
-    """The caller's own bound, whatever prices say. Raises ``amount_over_limit``."""
+    """Raises ``amount_over_limit`` if a swap's input is above the caller's bound for its mint."""
     limit = caps.get(mint)
     if limit is None or max_in <= limit:
         return
@@ -139,12 +140,12 @@ def _ask_quote(
     signal: Signal | None,
     given: SwapQuote | None = None,
 ) -> Steps[SwapQuote]:
-    """Asks the transport, and believes nothing: the quote must answer, within the policy."""
+    """Asks the transport for a quote, and checks it against the request and the policy."""
     quote = given
     if quote is None:
         quote = yield from context.transport.quote(request, signal)
     _check_answer(context, quote, request)
-    # A quote from a clock that is ahead would never be too old.
+    # A service's clock may be ahead; then the quote would never seem too old.
     return quote._replace(quoted_at=min(quote.quoted_at, context.now()))
 
 
@@ -152,21 +153,20 @@ def _check_answer(context: PaymentContext, quote: SwapQuote, request: ResolvedRe
     policy, network = context.config.policy, context.config.network
     check_fit(quote, request)
     check_impact(quote, policy.max_price_impact_bps)
-    # Two dollar tokens are worth the same, so what a swap between them loses is known without any
-    # price.
-    given, got = pinned_mint(network, quote.input_mint), pinned_mint(network, quote.output_mint)
-    if given is not None and given.dollar and got is not None and got.dollar:
-        par = at_par(given.decimals), at_par(got.decimals)
+    # Dollar tokens count at par, so the loss of a swap between two of them needs no price.
+    input_, output = pinned_mint(network, quote.input_mint), pinned_mint(network, quote.output_mint)
+    if input_ is not None and input_.dollar and output is not None and output.dollar:
+        par = at_par(input_.decimals), at_par(output.decimals)
         _check_loss(quote, *par, policy.max_swap_loss_bps)
     check_input(network, quote.input_mint, quote.max_in, policy.max_in_amount)
 
 
-def _worth_for(
+def _price_for(
     context: PaymentContext, input_mint: Address, mint: Address, signal: Signal | None
 ) -> Steps[UsdPrice | None]:
-    """None if there is no price.
+    """Returns the price of a mint; None if there is none.
 
-    Or, for an input that the caller bounds in base units, if none could be asked for.
+    If the price cannot be asked for, it raises, or returns None if the caller bounds the input.
     """
     try:
         return (yield from usd_price_of(context, mint, signal))
@@ -185,10 +185,12 @@ def _unknown(mint: Address) -> ExactChangeError:
     )
 
 
-def _check_loss(quote: SwapQuote, given: UsdPrice, got: UsdPrice, limit_bps: int) -> None:
-    paid, worth = given.about(_taken(quote)), got.least(_brought(quote))
-    if paid > _SLACK_MICRO_USD + worth:
-        _check_share(paid, worth, limit_bps)
+def _check_loss(
+    quote: SwapQuote, input_price: UsdPrice, output_price: UsdPrice, limit_bps: int
+) -> None:
+    paid, got = input_price.about(_input_of(quote)), output_price.least(_output_of(quote))
+    if paid > _SLACK_MICRO_USD + got:
+        _check_share(paid, got, limit_bps)
 
 
 def _check_share(paid: int, got: int, limit_bps: int) -> None:
@@ -203,11 +205,11 @@ def _check_share(paid: int, got: int, limit_bps: int) -> None:
     )
 
 
-def _taken(quote: SwapQuote) -> int:
-    """Before slippage, which has its own bound: ``check_quote`` has held it against this."""
+def _input_of(quote: SwapQuote) -> int:
+    """Returns the input before slippage, which ``check_quote`` has bounded."""
     return int(quote.in_amount)
 
 
-def _brought(quote: SwapQuote) -> int:
-    """An exact output may say to bring more than it promises."""
+def _output_of(quote: SwapQuote) -> int:
+    """Returns the output; for an exact output the least, because only that is promised."""
     return int(quote.out_amount if quote.swap_mode == "ExactIn" else quote.min_out_amount)

@@ -1,4 +1,4 @@
-"""What a payment is made for, and by."""
+"""The purpose of a payment, and the call that makes it."""
 
 from __future__ import annotations
 
@@ -14,29 +14,30 @@ from .choose import Refuse
 
 
 class Purpose(NamedTuple):
-    """What a payment is for."""
+    """The request that a payment is for."""
 
     url: str
     method: str
     host: str
     fingerprint: str
     idempotency_key: str | None = None
-    # The attempt that this one is signed after.
+    # Id of the refused attempt that this payment is signed after.
     resigns: str | None = None
 
 
 class PayTask(NamedTuple):
-    """One payment that is being made."""
+    """A payment that is being made."""
 
+    # Id of the attempt.
     id: str
     purpose: Purpose
     signal: Signal | None
     emit: Emit
-    # Grows by what lands on the way, also if the payment fails.
+    # Swaps that landed for the payment; the list grows even if the payment fails.
     moved: list[Moved]
     # Milliseconds since the epoch.
     started_at: int
 
 
-# Chooses the offer to pay, and signs the payment for it.
+# Chooses the offer to pay, and signs its payment.
 SignFor = Callable[[PaymentRequired, PayTask, "Refuse | None"], Steps[OpenPayment]]

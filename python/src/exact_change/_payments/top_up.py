@@ -32,16 +32,17 @@ from .reconcile.swap_end import Swapped
 from .reservation import Reservation
 
 T = TypeVar("T")
-# A swap that came to nothing, or was smaller than it should be, has a reason that lasts.
+# Pause after a top-up that failed or brought too little, because its reason mostly lasts. It
+# doubles with each failure.
 _FIRST_REST_MS = 60_000
 _LONGEST_REST_MS = 3_600_000
 
 
 def keep_topped_up(context: PaymentContext) -> Steps[None]:
-    """Starts the swap of ``policy.top_up`` in the background if the wallet holds too little.
+    """Starts the swap of ``policy.top_up`` in the background if the wallet may hold too little.
 
-    Or if what it holds has not been read lately: one at a time, and none for a while after one that
-    did not bring enough. Never raises.
+    It starts if the known balance is too small or too old. Only one top-up runs at a time, and none
+    starts for a while after a top-up that did not bring enough. Never raises.
     """
     rule, state = context.config.policy.top_up, context.memory.top_up
     if rule is None or state.running is not None or context.closing.aborted:
@@ -50,7 +51,7 @@ def keep_topped_up(context: PaymentContext) -> Steps[None]:
         return
 
     def run() -> Steps[None]:
-        # A journal that fails here says so at the next payment.
+        # Ignore a failure of the journal, which the next payment reports.
         known = yield from quiet(known_available(context, _source_of(context, rule)), rule.below)
         if known is None or known < rule.below:
             yield from _run(context, rule)
@@ -66,10 +67,10 @@ def keep_topped_up(context: PaymentContext) -> Steps[None]:
 def once_topped_up(
     context: PaymentContext, ask: Callable[[], Steps[T]], signal: Signal | None
 ) -> Steps[T]:
-    """Asks once more for what a cap had no room for.
+    """Asks; if a cap refuses, asks once more after a running top-up of any process has ended.
 
-    Once the top-up that counts, in any process, is over: as long as it is under way, what it takes
-    at most counts. One that is being approved counts nothing yet, and a person may take long.
+    A running top-up counts with its bound, and may cost less in the end. A top-up that waits for
+    approval is not waited for: it does not count yet, and a person may take long.
     """
     rule = context.config.policy.top_up
     try:
@@ -79,14 +80,14 @@ def once_topped_up(
             raise
     mint = rule.pinned.mint
     reserved = yield from listed(context, "reserved")
-    if any(one["url"] == _url_of(mint) and "swapping" in one for one in reserved):
+    if any(attempt["url"] == _url_of(mint) and "swapping" in attempt for attempt in reserved):
         locks = [swap_lock(mint)]
         yield from context.locks.hold(locks, lambda: done(None), [signal, context.closing])
     return (yield from ask())
 
 
 def _url_of(mint: Address) -> str:
-    """What an attempt that tops up has for the place that it pays."""
+    """Returns the ``url`` of a top-up's attempt."""
     return f"top-up:{mint}"
 
 
@@ -111,19 +112,19 @@ def _run(context: PaymentContext, rule: TopUp) -> Steps[None]:
     state.failures = 0 if is_enough else state.failures + 1
     if is_enough:
         return
-    rest = min(_FIRST_REST_MS * 2 ** (state.failures - 1), _LONGEST_REST_MS)
-    state.failed_at, state.rest_ms = context.now(), with_jitter(rest, runtime)
-    symbol, seconds = rule.pinned.symbol, rest // 1000
+    pause_ms = min(_FIRST_REST_MS * 2 ** (state.failures - 1), _LONGEST_REST_MS)
+    state.failed_at, state.rest_ms = context.now(), with_jitter(pause_ms, runtime)
+    symbol, seconds = rule.pinned.symbol, pause_ms // 1000
     message = f"The top-up of {symbol} {why}, and none is tried for {seconds} s.{words}"
     yield from emit("warning", message=message)
 
 
 def _top_up(context: PaymentContext, rule: TopUp, id_: str, emit: Emit) -> Steps[bool]:
-    """One swap that brings the wallet to what the rule says, if it holds too little.
+    """Makes one swap up to the rule's balance, if the wallet holds too little.
 
-    A smaller one if no cap has room for it. It runs where swaps into this mint run, also those of
-    other processes: each finds what the one before has brought, and a payment that lacks the token
-    waits for it. Returns whether the wallet then holds enough.
+    The swap is smaller if it does not fit into a cap. It runs under the lock of swaps into this
+    mint, which all processes share: each swap sees the output of the one before, and payments that
+    lack the token wait for it. Returns whether the wallet then holds enough.
     """
     pinned, below, to = rule
     signal, source = context.closing, _source_of(context, rule)
@@ -136,7 +137,7 @@ def _top_up(context: PaymentContext, rule: TopUp, id_: str, emit: Emit) -> Steps
             available = (yield from known_available(context, source)) or 0
         if available >= below:
             return True
-        # Where a payment has its payee's account, it has the wallet's own.
+        # A top-up has no payee, so its destination is the wallet's own account.
         facts = OfferFacts(pinned.token_program, pinned.decimals, source, source, available)
 
         def find(needed: int | None, excluded: frozenset[Address]) -> Steps[Funding]:

@@ -1,4 +1,4 @@
-"""Does ahead what the first payment would do, and the first swap if there may be one."""
+"""Does in advance the reads that the first payment and the first swap would do."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def _holdings(context: PaymentContext) -> Steps[None]:
 
 
 def _warm_swap(context: PaymentContext) -> Steps[None]:
-    """Asks for what most swaps have in common, by one from SOL that is never made.
+    """Reads prices, rents and lookup tables by quoting a swap from SOL that is never made.
 
-    Prices, rents, and lookup tables. What cannot be had of it now is asked again when it is needed.
+    Ignores errors, because a later swap asks again.
     """
     config = context.config
-    output = next((one for one in pinned_mints(config.network) if one.dollar), None)
+    output = next((mint for mint in pinned_mints(config.network) if mint.dollar), None)
     if output is None:
         return
     try:
@@ -51,16 +51,16 @@ def _warm_swap(context: PaymentContext) -> Steps[None]:
         amount = 0 if price is None else price.amount_of(config.policy.min_swap)
         slippage = config.policy.max_slippage_bps
         request = ResolvedRequest(WSOL_MINT, output.mint, amount, "ExactOut", slippage)
-        found: list[SwapQuote] = []
+        quotes: list[SwapQuote] = []
 
         def quote() -> Steps[None]:
-            found.append((yield from quote_for_payment(context, request, None)))
+            quotes.append((yield from quote_for_payment(context, request, None)))
 
         def rent(size: int) -> Steps[None]:
             yield from context.rpc.rent(size)
 
         yield from all_of([quote(), rent(0), rent(TOKEN_ACCOUNT_BYTES)])
-        build = yield from build_for(context, found[0], None, None)
+        build = yield from build_for(context, quotes[0], None, None)
         yield from fetch_lookup_tables(context.tables, context.rpc, build.lookup_tables, None)
     except ExactChangeError:
         return

@@ -1,1 +1,1 @@
-"""The caller's own rules about money: caps over all that leaves, and lists."""
+"""The caller's rules about money: caps on what leaves the wallet, and allow and deny lists."""

@@ -1,4 +1,4 @@
-"""Caps over all that leaves the wallet for payments, in a rolling window or for ever."""
+"""Caps on what leaves the wallet for payments, in a rolling window or for all time."""
 
 from __future__ import annotations
 
@@ -19,52 +19,56 @@ from .cost import (
 from .hosts import plain_host, portless
 from .periods import period_of
 
-# What caps look at in an attempt: its host, payee, mint, price and swaps.
+# The facts of an attempt that caps use: its host, payee, mint, price and swaps.
 Spend = Mapping[str, Any]
 
 
 class Cap(NamedTuple):
-    """A limit. One that names a host, payee or mint counts what leaves for those alone."""
+    """A limit on what leaves the wallet for payments.
 
-    # The rule of the policy that it comes from.
+    A cap with a host, payee or mint counts only payments to that host or payee, or in that mint.
+    """
+
+    # The rule of the policy that sets the cap.
     name: str
-    # `USD`: millionths of a dollar; `payments` and `swaps`: how many; `lamports`: of network fees
-    # and rent; else the mint whose base units count.
+    # `USD`: millionths of a dollar; `payments` and `swaps`: a count; `lamports`: network fees and
+    # rent; else a mint: its base units.
     unit: str
     # In the unit.
     limit: int
-    # Milliseconds. None: for ever.
+    # Milliseconds; None for all time.
     window_ms: int | None = None
-    # As an address shows it; without a port, all its ports.
+    # Spelled as in a parsed URL. A host without a port stands for all its ports.
     host: str | None = None
     pay_to: str | None = None
-    # Of the payment. A cap in base units of this same mint counts all that leaves of it.
+    # The payment's mint. If it is also the unit, the cap counts every base unit of it that leaves.
     mint: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """As journals of both languages have it."""
+        """Returns the JSON that the journals of both languages store."""
         names = ("name", "unit", "limit", "windowMs", "host", "payTo", "mint")
         return {name: value for name, value in zip(names, self) if value is not None}
 
 
 class CapRules(NamedTuple):
-    """The part of a policy that bounds what leaves. Dollars are millionths of a dollar."""
+    """The caps of a policy. Dollars are millionths of a dollar."""
 
     max_per_payment: int
+    # Base units by mint.
     max_amount: Mapping[str, int]
-    # The limits on single payments, with a window of 0.
+    # Caps on single payments, with a window of 0.
     per_payment: Sequence[Cap]
-    # The caps over time. One for each host or payee names it `*`.
+    # Caps over time. `*` as host or payee is a template of a cap for each host or payee.
     caps: Sequence[Cap]
 
 
 def taken_of(cap: Cap, spend: Spend) -> int:
-    """What a spend takes of a cap: its price, and all that its swaps take."""
+    """Returns how much of a cap a spend uses, its swaps included; 0 if the cap ignores it."""
     return cost_of(spend, True).get(cap.unit, 0) if counts(cap, spend) else 0
 
 
 def counts(cap: Cap, spend: Spend) -> bool:
-    """Whether a cap counts a spend. A host without a port counts all its ports."""
+    """Returns whether a cap counts a spend. A cap on a host without a port counts all its ports."""
     if cap.pay_to is not None and cap.pay_to != spend["payTo"]:
         return False
     if cap.mint is not None and cap.mint not in (cap.unit, spend["mint"]):
@@ -73,21 +77,23 @@ def counts(cap: Cap, spend: Spend) -> bool:
 
 
 def caps_for(caps: Sequence[Cap], spend: Spend) -> list[Cap]:
-    """The caps that count a spend; of one for each host or payee, that of its own."""
-    own = (_own(cap, spend) for cap in caps)
-    return [cap for cap in own if counts(cap, spend) and _is_about(cap, spend)]
+    """Returns the caps that count a spend, with ``*`` replaced by its host or payee."""
+    named = (_with_names(cap, spend) for cap in caps)
+    return [cap for cap in named if counts(cap, spend) and _is_about(cap, spend)]
 
 
 def caps_seen(caps: Sequence[Cap], spends: Iterable[Spend]) -> list[Cap]:
-    """All caps; of one for each host or payee, those of the hosts and payees among the spends."""
-    every = list(spends)
+    """Returns all caps; a cap with ``*`` becomes a cap for each host and payee of the spends."""
+    all_spends = list(spends)
     seen: list[Cap] = []
     for cap in caps:
         if "*" not in (cap.host, cap.pay_to):
             seen.append(cap)
             continue
-        own = {(one.host, one.pay_to): one for spend in every for one in caps_for([cap], spend)}
-        seen.extend(own.values())
+        named = {
+            (own.host, own.pay_to): own for spend in all_spends for own in caps_for([cap], spend)
+        }
+        seen.extend(named.values())
     return seen
 
 
@@ -95,8 +101,11 @@ def _is_about(cap: Cap, spend: Spend) -> bool:
     return cap.mint is None or cap.mint == spend["mint"] or taken_of(cap, spend) > 0
 
 
-def _own(cap: Cap, spend: Spend) -> Cap:
-    """One for each host has it without a port, so that no seller leaves its cap by moving."""
+def _with_names(cap: Cap, spend: Spend) -> Cap:
+    """Replaces ``*`` by the spend's host or payee.
+
+    The host has no port, so that a seller cannot leave its cap by a move to another port.
+    """
     if "*" not in (cap.host, cap.pay_to):
         return cap
     return cap._replace(
@@ -106,51 +115,53 @@ def _own(cap: Cap, spend: Spend) -> Cap:
 
 
 class CostParts(NamedTuple):
-    """What a cost in dollars is made of; dollars as decimal text."""
+    """The parts of a cost; US dollars as decimal text."""
 
     # Prices of payments.
     payments: str
-    # What swaps took beyond what they brought in a pinned token.
+    # The input of swaps beyond their output in a pinned token.
     swaps: str
-    # Network fees and rent, as far as SOL has a price.
+    # Network fees and rent; 0 for those paid while SOL had no price.
     fees: str
 
 
 class CapUse(NamedTuple):
-    """How much of a cap is used. Amounts as text, in the unit."""
+    """How much of a cap is used. Amounts are text in the cap's unit."""
 
     # The rule of the policy: `max_per_day`, `max_per_host['api.example.com']`, `limits[2]`.
     cap: str
     limit: str
     # Spent or reserved.
     used: str
-    # `USD`; `payments`; `swaps`; `lamports`; or the mint whose base units count.
+    # `USD`, `payments`, `swaps`, `lamports`, or a mint: its base units.
     unit: str
-    # Milliseconds; None if it counts all that the journal knows of.
+    # Milliseconds; None if the cap counts everything that the journal knows.
     window_ms: int | None = None
-    # What it counts alone, if it does not count all.
+    # The cap counts only payments to this host.
     host: str | None = None
+    # The cap counts only payments to this payee.
     payee: str | None = None
+    # The cap counts only payments in this mint.
     mint: str | None = None
-    # Of a cap in dollars, what `used` is made of.
+    # The parts of `used`, for a cap in dollars only.
     parts: CostParts | None = None
 
 
 def parts_of(cap: Cap) -> list[Cap]:
-    """The parts of what is used of a cap in dollars, each as a cap of its own."""
+    """Returns a cap for each part of a dollar cap's use: swaps, then fees. Else an empty list."""
     return (
         [cap._replace(unit=unit) for unit in (USD_OF_SWAPS, USD_OF_FEES)] if cap.unit == USD else []
     )
 
 
-def cost_parts(everything: int, swaps: int, fees: int) -> CostParts:
-    """What dollars are made of."""
-    rest = max(0, everything - swaps - fees)
-    return CostParts(format_usd(rest), format_usd(swaps), format_usd(fees))
+def cost_parts(total: int, swaps: int, fees: int) -> CostParts:
+    """Splits a total into payments, swaps and fees; all in millionths of a dollar."""
+    payments = max(0, total - swaps - fees)
+    return CostParts(format_usd(payments), format_usd(swaps), format_usd(fees))
 
 
 def cap_use(cap: Cap, used: int, parts: Sequence[int]) -> CapUse:
-    """How much of a cap is used, for people; ``parts`` in the order of :func:`parts_of`."""
+    """Returns how much of a cap is used, as text; ``parts`` in the order of :func:`parts_of`."""
     return CapUse(
         cap.name,
         in_unit(cap.unit, cap.limit),
@@ -165,17 +176,18 @@ def cap_use(cap: Cap, used: int, parts: Sequence[int]) -> CapUse:
 
 
 def in_unit(unit: str, value: int) -> str:
-    """An amount of a cap as text."""
+    """Formats an amount of a cap: US dollars, or the plain number of any other unit."""
     return format_usd(value) if unit == USD else str(value)
 
 
 def _say(unit: str, value: int) -> str:
+    """Formats an amount of a cap with its unit."""
     is_word = unit in (USD, PAYMENTS, SWAPS, LAMPORTS)
     return f"{in_unit(unit, value)} {unit if is_word else 'base units'}"
 
 
 def check_payment(rules: CapRules, spend: Spend) -> ExactChangeError | None:
-    """The caps on a single payment, with all that its swaps take. The refusal, or None."""
+    """Checks the caps on a single payment, its swaps included; returns the refusal, or None."""
     caps = [
         *(Cap("max_amount", unit, limit) for unit, limit in rules.max_amount.items()),
         Cap("max_per_payment", USD, rules.max_per_payment),
@@ -209,7 +221,7 @@ def check_payment(rules: CapRules, spend: Spend) -> ExactChangeError | None:
 
 
 def _describe(spend: Spend, cost: Cost, unit: str, taken: int) -> str:
-    """A cost with what it is made of, as the beginning of a sentence."""
+    """Returns the beginning of a sentence: the cost, and in dollars its parts."""
     price = _say(unit, taken)
     if spend.get("swapped") is None and spend.get("swapping") is None:
         return f"The price of {price}" + (f" at {spend['host']}" if spend["host"] else "")
@@ -224,12 +236,12 @@ def _describe(spend: Spend, cost: Cost, unit: str, taken: int) -> str:
 
 
 def over_budget(cap: Cap, used: int, taken: int) -> ExactChangeError:
-    """The refusal of a spend that a cap over time has no room for."""
+    """Returns the refusal of a spend that does not fit into a cap over time."""
     window = cap.window_ms
     period = "so far" if window is None else f"in the last {period_of(window)}"
-    # Waiting brings room only if what is spent leaves the window, and if this spend fits alone.
-    waits = window is not None and taken <= cap.limit
-    following = "Wait, or raise it." if waits else "Raise it to allow the payment."
+    # A wait helps only if earlier spends leave the window and this spend alone is within the limit.
+    can_wait = window is not None and taken <= cap.limit
+    following = "Wait, or raise it." if can_wait else "Raise it to allow the payment."
     return failure(
         "budget_exhausted",
         f"{_say(cap.unit, taken)} do not fit policy.{cap.name} of {_say(cap.unit, cap.limit)}: "
@@ -241,5 +253,5 @@ def over_budget(cap: Cap, used: int, taken: int) -> ExactChangeError:
             "amount": in_unit(cap.unit, taken),
             "unit": cap.unit,
         },
-        retry=None if waits else "never",
+        retry=None if can_wait else "never",
     )

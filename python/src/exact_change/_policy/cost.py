@@ -1,4 +1,7 @@
-"""What leaves a wallet for a payment, by unit. The one definition of what an attempt costs."""
+"""The cost of an attempt: everything that leaves the wallet for it, by unit.
+
+No other module defines what an attempt costs.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,14 @@ from typing_extensions import NotRequired, TypedDict, TypeGuard
 from .._base.amounts import is_digits
 from .._base.json_types import is_integer, is_record
 
-# By unit: `USD` and its parts in millionths of a dollar, counts, lamports, base units of a mint.
+# Amounts by unit: `USD` and its parts in millionths of a dollar, counts, lamports, and base units
+# by mint.
 Cost = Dict[str, int]
 
 USD = "USD"
-# Of the dollars: what swaps took beyond what they brought.
+# The part of `USD` that swaps took beyond their output in a pinned token.
 USD_OF_SWAPS = "USD of swaps"
-# Of the dollars: network fees and rent.
+# The part of `USD` that is network fees and rent.
 USD_OF_FEES = "USD of fees"
 PAYMENTS = "payments"
 SWAPS = "swaps"
@@ -24,10 +28,10 @@ LAMPORTS = "lamports"
 
 
 class SwapPrices(TypedDict):
-    """What 2**64 base units of what a swap takes and brings were worth when it was signed.
+    """Prices of a swap's tokens when it was signed: millionths of a dollar for 2**64 base units.
 
-    Millionths of a dollar: of the input rounded up, of the output rounded down. Absent if the
-    token had no price; the output also if it is not pinned.
+    The input price is rounded up, the output price down. A price is absent if the token had none,
+    or if the output token is not pinned.
     """
 
     input: NotRequired[str]
@@ -35,22 +39,23 @@ class SwapPrices(TypedDict):
 
 
 class SwapCost(TypedDict):
-    """What the swaps of an attempt take. It stays counted whatever becomes of the payment."""
+    """The cost of an attempt's swaps. It counts whatever becomes of the payment."""
 
-    # How many swaps were signed.
+    # Number of signed swaps.
     swaps: int
-    # What goes in beyond what comes back in a pinned token. Into a token that is not pinned the
-    # whole input counts, for what was bought may be worth nothing.
+    # Millionths of a dollar: the input beyond the output in a pinned token. If the output token is
+    # not pinned, the whole input counts, because the bought token may be worthless.
     lossMicroUsd: str
-    # Of `lamports`; 0 if SOL has no price.
+    # `lamports` in millionths of a dollar; 0 if SOL has no price.
     feeMicroUsd: str
-    # Network fees, and rent of token accounts that stay.
+    # Network fees, and rent of token accounts that stay open.
     lamports: str
-    # Base units that go in, by mint.
+    # Base units of input, by mint.
     inputs: dict[str, str]
-    # Of the price that the inputs above have bought already, and that must not count twice.
+    # The part of the payment's price that the inputs have bought, so that it does not count twice.
+    # Millionths of a dollar.
     boughtMicroUsd: str
-    # Of a bound: what it was reckoned with.
+    # The prices that a bound was computed with.
     prices: NotRequired[SwapPrices]
 
 
@@ -65,15 +70,15 @@ NO_SWAP_COST: SwapCost = {
 
 
 def cost_of(expense: Mapping[str, Any], is_paid: bool) -> Cost:
-    """Its price, unless it never left; what its swaps took; network fees and rent.
+    """Returns the cost of an attempt: its price, its swaps, network fees and rent.
 
-    ``expense``: an attempt, or as much of one as its price and its swaps. A price that was bought
-    with a counted input is in it already.
+    ``expense`` has the fields of an attempt that hold its price and its swaps. ``is_paid``: whether
+    the price has left, or may leave. A price that a counted swap input bought counts once.
     """
     swapped, swapping = expense.get("swapped"), expense.get("swapping")
     price = units_of(expense.get("microUsd") or "0") if is_paid else 0
     amount = units_of(expense["amount"]) if is_paid else 0
-    # What is for no payment costs 0.
+    # A swap without a payment has an amount of 0, and is no payment.
     paid = {PAYMENTS: 1 if amount > 0 else 0, expense["mint"]: amount}
     if swapped is None and swapping is None:
         return _positive({USD: price, **paid})
@@ -103,23 +108,23 @@ def _positive(cost: Cost) -> Cost:
     return {unit: value for unit, value in cost.items() if value > 0}
 
 
-def plus_swap(one: SwapCost, other: SwapCost) -> SwapCost:
-    """What both took."""
-    inputs = dict(one["inputs"])
-    for mint, units in other["inputs"].items():
+def plus_swap(a: SwapCost, b: SwapCost) -> SwapCost:
+    """Returns the sum of two swap costs, without prices."""
+    inputs = dict(a["inputs"])
+    for mint, units in b["inputs"].items():
         inputs[mint] = str(units_of(inputs.get(mint, "0")) + units_of(units))
     return {
-        "swaps": one["swaps"] + other["swaps"],
-        "lossMicroUsd": str(units_of(one["lossMicroUsd"]) + units_of(other["lossMicroUsd"])),
-        "feeMicroUsd": str(units_of(one["feeMicroUsd"]) + units_of(other["feeMicroUsd"])),
-        "lamports": str(units_of(one["lamports"]) + units_of(other["lamports"])),
+        "swaps": a["swaps"] + b["swaps"],
+        "lossMicroUsd": str(units_of(a["lossMicroUsd"]) + units_of(b["lossMicroUsd"])),
+        "feeMicroUsd": str(units_of(a["feeMicroUsd"]) + units_of(b["feeMicroUsd"])),
+        "lamports": str(units_of(a["lamports"]) + units_of(b["lamports"])),
         "inputs": inputs,
-        "boughtMicroUsd": str(units_of(one["boughtMicroUsd"]) + units_of(other["boughtMicroUsd"])),
+        "boughtMicroUsd": str(units_of(a["boughtMicroUsd"]) + units_of(b["boughtMicroUsd"])),
     }
 
 
 def is_swap_cost(value: object) -> TypeGuard[SwapCost]:
-    """Whether parsed JSON is the cost of swaps, in all that sums look at."""
+    """Returns whether a parsed JSON value has every field of a swap cost that sums read."""
     if not is_record(value):
         return False
     swaps, inputs = value.get("swaps"), value.get("inputs")
@@ -139,7 +144,7 @@ def is_swap_cost(value: object) -> TypeGuard[SwapCost]:
 
 
 def units_of(text: str) -> int:
-    """A negative number would be credit, and int takes more than decimals."""
+    """Parses decimal digits only: a minus sign would add budget, and ``int`` takes more forms."""
     if not is_digits(text):
         raise ValueError("What is spent must be decimal digits.")
     return int(text)

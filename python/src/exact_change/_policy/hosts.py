@@ -1,4 +1,4 @@
-"""Hosts in lists and caps."""
+"""Host names in lists and caps."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import re
 from .._base.options import refuse
 from .._base.urls import parse_address
 
-# Letters, digits, dots and a port; or an IPv6 address. Neither wildcards nor more than a host.
+# Letters, digits, dots and a port, or an IPv6 address. No wildcard, and no other part of a URL.
 _HOST = re.compile(r"(?:[\w-]+(?:\.[\w-]+)*\.?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?", re.IGNORECASE)
 _DOT = re.compile(r"\.(?=:[0-9]+$|$)")
 _PORT = re.compile(r":[0-9]+$")
 
 
 def plain_host(host: str) -> str:
-    """A host as an address shows it, without the trailing dot that names the same place."""
+    """Returns a parsed URL's host without a trailing dot, because both spellings name one host."""
     return _DOT.sub("", host)
 
 
 def portless(host: str) -> str:
-    """A host without dot and port."""
+    """Returns a parsed URL's host without a trailing dot and without a port."""
     return _PORT.sub("", plain_host(host))
 
 
 def read_host(option: str, host: object) -> str:
-    """A host as the caller names it, as addresses show it. Raises ``ConfigError``."""
+    """Reads the caller's host name and spells it as a parsed URL does. Raises ``ConfigError``."""
     if isinstance(host, str) and _HOST.fullmatch(host) is not None:
         address = parse_address(f"https://{host}")
         if address is not None:
@@ -33,10 +33,10 @@ def read_host(option: str, host: object) -> str:
 
 
 def read_listed_host(option: str, host: object) -> str:
-    """As :func:`read_host`, for a list: ``*.example.com`` is ``.example.com``."""
+    """Reads a host of a list as :func:`read_host` does; ``*.example.com`` is ``.example.com``."""
     text = host if isinstance(host, str) else ""
-    # An address does not show the port of its scheme: such an entry would allow more, or deny
-    # less, than it says.
+    # A parsed URL leaves out its scheme's default port. Without this check, the entry would allow
+    # more, or deny less, than it says.
     if re.search(":0*(?:80|443)$", text) is not None:
         raise refuse(
             option,
@@ -48,8 +48,8 @@ def read_listed_host(option: str, host: object) -> str:
 
 
 def names_host(entry: str, host: str) -> bool:
-    """Whether an entry of a list names a host, as :func:`plain_host` gives it."""
+    """Returns whether an entry of a list names the host. ``host`` is from :func:`plain_host`."""
     return any(
-        place.endswith(entry) if entry.startswith(".") else place == entry
-        for place in (host, portless(host))
+        spelling.endswith(entry) if entry.startswith(".") else spelling == entry
+        for spelling in (host, portless(host))
     )

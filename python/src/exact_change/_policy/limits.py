@@ -1,4 +1,4 @@
-"""More caps, as the caller writes them."""
+"""The caller's ``limits``: caps beyond those with an option of their own."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from .read import read_address, read_list, read_mint, read_units, read_usd
 
 
 class LimitOptions(TypedDict, total=False):
-    """One more cap. Exactly one of the first five says how much."""
+    """A cap. Exactly one of the first five fields sets the limit."""
 
     # US dollars as decimal text.
     usd: str
     # Base units of `mint`: of payments in it, and of swaps out of it.
     amount: int | str
-    # How many payments; not for each `payment`.
+    # Number of payments; not with `per: "payment"`.
     payments: int
-    # How many swaps for payments, those that failed too; not for each `payment`.
+    # Number of swaps for payments, failed swaps included; not with `per: "payment"`.
     swaps: int
     # Lamports of network fees and rent.
     lamports: int | str
     # `minute`, `hour` and `day` are the last 60 seconds, 60 minutes and 24 hours, at any instant;
-    # `total` is all that the journal knows of.
+    # `total` is everything that the journal knows.
     per: Literal["payment", "minute", "hour", "day", "total"]
-    # Its address or pinned symbol. With `amount`: the mint that is counted; else only payments in
-    # this mint count, with their swaps.
+    # Address or pinned symbol. With `amount`: the mint that the cap counts. Else the cap counts
+    # only payments in this mint, with their swaps.
     mint: str
-    # For payments to this host alone; "*": for each host by itself, all its ports together.
+    # Counts only payments to this host; "*": a cap for each host, with all its ports together.
     host: str
-    # For payments to this address alone; "*": for each payee by itself.
+    # Counts only payments to this address; "*": a cap for each payee.
     payee: str
 
 
@@ -51,8 +51,8 @@ def read_limits(limits: object, network: str) -> tuple[Cap, ...]:
     )
 
 
-def _read_limit(option: str, given: object, network: str) -> Cap:
-    limit = refuse_unknown(given, _FIELDS, option)
+def _read_limit(option: str, value: object, network: str) -> Cap:
+    limit = refuse_unknown(value, _FIELDS, option)
     measures = [name for name in _MEASURES if limit.get(name) is not None]
     if len(measures) != 1:
         raise refuse(option, f"must have exactly one of {', '.join(_MEASURES)}.")
@@ -63,17 +63,17 @@ def _read_limit(option: str, given: object, network: str) -> Cap:
     if measure in ("payments", "swaps") and per == "payment":
         raise refuse(f"{option}.per", f"must be longer than one payment, to count {measure}.")
     mint, host, payee = limit.get("mint"), limit.get("host"), limit.get("payee")
-    # An amount without its mint is refused here too.
+    # `read_mint` also refuses an amount without a mint.
     needs_mint = mint is not None or measure == "amount"
-    only = read_mint(f"{option}.mint", mint, network) if needs_mint else None
+    mint_address = read_mint(f"{option}.mint", mint, network) if needs_mint else None
     return Cap(
         option.replace("policy.", ""),
-        {"usd": USD, "amount": only or ""}.get(measure, measure),
+        {"usd": USD, "amount": mint_address or ""}.get(measure, measure),
         _read_measure(f"{option}.{measure}", limit, measure),
         PERIODS[per],
         host if host in (None, "*") else read_host(f"{option}.host", host),
         payee if payee in (None, "*") else read_address(f"{option}.payee", payee),
-        only,
+        mint_address,
     )
 
 

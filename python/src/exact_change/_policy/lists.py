@@ -1,4 +1,4 @@
-"""Which payments are allowed, or denied."""
+"""Allow and deny lists for payments."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .read import read_address, read_list, read_mint
 
 
 class PolicyList(NamedTuple):
-    """A list, its entries in the form that they are compared in."""
+    """An allow or deny list; its entries have the form that the code compares."""
 
-    # Such as `deny.hosts`.
+    # For example `deny.hosts`.
     name: str
     allows: bool
     kind: str
@@ -49,30 +49,32 @@ def read_lists(side: str, lists: object, network: str) -> list[PolicyList]:
     """Checks the lists under ``policy.allow`` or ``policy.deny``. Raises ``ConfigError``."""
     if lists is None:
         return []
-    given = refuse_unknown(lists, list(_READ), f"policy.{side}")
-    found: list[PolicyList] = []
+    by_kind = refuse_unknown(lists, list(_READ), f"policy.{side}")
+    policy_lists: list[PolicyList] = []
     for kind, read in _READ.items():
-        if given.get(kind) is None:
+        if by_kind.get(kind) is None:
             continue
         name = f"{side}.{kind}"
 
-        def entry(option: str, one: object, read: Callable[[str, object, str], str] = read) -> str:
-            return read(option, one, network)
+        def read_entry(
+            option: str, entry: object, read: Callable[[str, object, str], str] = read
+        ) -> str:
+            return read(option, entry, network)
 
-        entries = read_list(f"policy.{name}", given[kind], entry)
-        found.append(PolicyList(name, side == "allow", kind, entries))
-    return found
+        entries = read_list(f"policy.{name}", by_kind[kind], read_entry)
+        policy_lists.append(PolicyList(name, side == "allow", kind, entries))
+    return policy_lists
 
 
 def check_place(lists: Sequence[PolicyList], host: str) -> ExactChangeError | None:
-    """Whether the lists let a host be paid, before anything that it asks for is looked at."""
+    """Returns the refusal of a host by the lists, or None. It does not look at the terms."""
     return _refused_by(lists, {"hosts": plain_host(host)})
 
 
 def check_offer(
     lists: Sequence[PolicyList], pay_to: str, mint: str, network: str, scheme: str = "exact"
 ) -> ExactChangeError | None:
-    """Whether the lists let an offer be paid."""
+    """Returns the refusal of an offer by the lists, or None."""
     return _refused_by(
         lists,
         {
@@ -85,6 +87,7 @@ def check_offer(
 
 
 def _refused_by(lists: Sequence[PolicyList], values: dict[str, str]) -> ExactChangeError | None:
+    """Returns the refusal of the first list that refuses one of the values, or None."""
     for name, allows, kind, entries in lists:
         value = values.get(kind)
         if value is None:

@@ -1,4 +1,4 @@
-"""The caller's rules about money, checked."""
+"""Reads and checks the caller's policy."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from .read import read_mint, read_units, read_usd
 from .top_up import TopUp, TopUpOptions, read_top_up
 
 Units = Union[int, str]
-# Asked with a plan of exactly what would be signed. Only True lets it go on.
+# Called with a plan of exactly what would be signed. Only True lets the payment go on.
 Approve = Callable[[Any], Union[bool, Awaitable[bool]]]
 
 
 class ListOptions(TypedDict, total=False):
-    """Each list that is given is held to; an empty one names nothing."""
+    """The lists of ``allow`` or ``deny``. Each list that is set applies, even an empty list."""
 
-    # Such as `api.example.com`; `*.example.com` names its subdomains, and not itself.
+    # For example `api.example.com`; `*.example.com` names its subdomains, but not `example.com`.
     hosts: Sequence[str]
-    # Wallets that are paid, base58.
+    # Wallets that receive payments, base58.
     payees: Sequence[str]
     # Addresses or pinned symbols.
     mints: Sequence[str]
@@ -39,41 +39,41 @@ class ListOptions(TypedDict, total=False):
 
 
 class PolicyOptions(TypedDict, total=False):
-    """Dollars are decimal text such as ``"0.25"``, with at most six decimals.
+    """The rules of a client. Dollars are decimal text such as ``"0.25"``, up to six decimals.
 
-    Caps count all that leaves the wallet for payments: prices, what swaps take beyond what they
-    bring in a pinned token, network fees and rent.
+    Caps count everything that leaves the wallet for payments: prices, network fees, rent, and the
+    input of swaps beyond their output in a pinned token.
     """
 
-    # US dollars that one payment may cost, its swap included. Default "1.00".
+    # US dollars that a payment may cost, its swap included. Default "1.00".
     max_per_payment: str
     # US dollars in any 60 minutes.
     max_per_hour: str
     # US dollars in any 24 hours. Default "10.00".
     max_per_day: str
-    # US dollars in all that the journal knows of.
+    # US dollars in total, over everything that the journal knows.
     max_total: str
-    # US dollars in any 24 hours for each host. Without a port it stands for all ports.
+    # US dollars in any 24 hours, by host. A host without a port stands for all its ports.
     max_per_host: Mapping[str, str]
     # Lamports of network fees and rent in any 24 hours. Default 50000000.
     max_lamports_per_day: Units
-    # Base units that may leave for one payment, by mint or pinned symbol. A mint without a price
-    # can be paid only with such a cap.
+    # Base units that may leave for a payment, by mint or pinned symbol. A mint without a price can
+    # be paid only with such a cap.
     max_amount: Mapping[str, Units]
-    # More caps. All caps hold, each by itself.
+    # More caps. Every cap applies, independently of the other caps.
     limits: Sequence[LimitOptions]
-    # What alone may be paid: each list that is given has to name it.
+    # A payment is allowed only if each list that is set names it.
     allow: ListOptions
-    # What may not be paid, also if `allow` names it.
+    # A payment that a list names is refused, even if `allow` names it.
     deny: ListOptions
-    # Asked before anything is signed.
+    # Called before anything is signed.
     approve: Approve
-    # How many more payments may be signed for a call whose paid request was answered with 402, if
-    # that answer shows that nothing was settled. 0 or 1; default 0.
+    # How many more payments may be signed for a call after a 402 to its paid request. That answer
+    # must show that nothing was settled. 0 or 1; default 0.
     resign: int
-    # Base units that one swap may take, by mint or pinned symbol: a bound that no quote can move.
+    # Base units that a swap may take, by mint or pinned symbol. No quote can raise this bound.
     max_in_amount: Mapping[str, Units]
-    # US dollars that a swap gets at least. Default "0.05".
+    # US dollars that a swap brings at least. Default "0.05".
     min_swap: str
     # Basis points; default 50.
     max_slippage_bps: int
@@ -85,15 +85,16 @@ class PolicyOptions(TypedDict, total=False):
     max_fee_lamports: Units
     # Lamports for the rent of our own new token accounts in one swap; default 10000000.
     max_rent_lamports: Units
-    # Keeps a float of a dollar token by swaps between calls, within these rules. Needs `auto_swap`.
+    # Keeps a float of a dollar token by swaps between calls. Every rule applies to these swaps.
+    # Needs `auto_swap`.
     top_up: TopUpOptions
 
 
 class Policy(NamedTuple):
-    """The rules, checked. Dollars are millionths of a dollar."""
+    """The checked rules. Dollars are millionths of a dollar."""
 
     caps: CapRules
-    # What denies comes first.
+    # Deny lists come before allow lists.
     lists: Sequence[PolicyList]
     approve: Approve | None
     resign: int
@@ -111,9 +112,9 @@ _NAMES = tuple(PolicyOptions.__annotations__)
 _defaults: dict[str, Any] = table("defaults")["policy"]
 
 
-def parse_policy(given: object, network: str) -> Policy:
+def parse_policy(policy: object, network: str) -> Policy:
     """Checks the rules and fills in the defaults. Raises ``ConfigError`` (``invalid_option``)."""
-    options = refuse_unknown(given, _NAMES, "policy")
+    options = refuse_unknown(policy, _NAMES, "policy")
     approve, resign = options.get("approve"), options.get("resign", 0)
     if approve is not None and not callable(approve):
         raise refuse("policy.approve", "must be a function.")
@@ -180,8 +181,8 @@ def _dollar_caps(name: str, usd: object, window_ms: int | None) -> list[Cap]:
     return [] if usd is None else [Cap(name, USD, read_usd(f"policy.{name}", usd), window_ms)]
 
 
-def _host_caps(given: object) -> list[Cap]:
-    limits = _read_table("max_per_host", given, read_host, read_usd)
+def _host_caps(max_per_host: object) -> list[Cap]:
+    limits = _read_table("max_per_host", max_per_host, read_host, read_usd)
     return [
         Cap(f"max_per_host['{host}']", USD, limit, DAY_MS, host) for host, limit in limits.items()
     ]
@@ -189,21 +190,24 @@ def _host_caps(given: object) -> list[Cap]:
 
 def _read_table(
     name: str,
-    given: object,
+    mapping: object,
     read_key: Callable[[str, object], str],
     read_value: Callable[[str, object], int],
 ) -> dict[str, int]:
-    """Caps by name. Two names of one thing would silently lose one cap."""
+    """Reads caps by host or mint.
+
+    Refuses two spellings of the same host or mint, because a cap would silently be lost.
+    """
     caps: dict[str, int] = {}
-    if given is None:
+    if mapping is None:
         return caps
-    entries = mapping_of(given)
+    entries = mapping_of(mapping)
     if entries is None:
         raise refuse(f"policy.{name}", "must be a mapping.")
     for key, value in entries.items():
         option = f"policy.{name}['{key}']"
-        known = read_key(option, key)
-        if known in caps:
+        canonical = read_key(option, key)
+        if canonical in caps:
             raise refuse(option, "is there already under another spelling. Give one.")
-        caps[known] = read_value(option, value)
+        caps[canonical] = read_value(option, value)
     return caps

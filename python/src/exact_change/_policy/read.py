@@ -1,4 +1,4 @@
-"""Reading the caller's rules."""
+"""Readers of single values in the caller's policy. All raise ``ConfigError``."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from .._solana.address import Address, is_address
 T = TypeVar("T")
 
 
-def read_list(option: str, given: object, read: Callable[[str, object], T]) -> tuple[T, ...]:
-    """The entries of a list, each read under its own name."""
-    if isinstance(given, str) or not isinstance(given, (list, tuple)):
+def read_list(option: str, value: object, read: Callable[[str, object], T]) -> tuple[T, ...]:
+    """Reads each entry of a list; ``read`` gets the entry's name, such as ``limits[2]``."""
+    if isinstance(value, str) or not isinstance(value, (list, tuple)):
         raise refuse(option, "must be a list.")
-    entries = cast("Sequence[object]", given)
+    entries = cast("Sequence[object]", value)
     return tuple(read(f"{option}[{at}]", entry) for at, entry in enumerate(entries))
 
 
 def read_usd(option: str, text: object) -> int:
-    """Dollar text as millionths of a dollar."""
+    """Reads dollar text as millionths of a dollar."""
     value = parse_ui_amount(text, USD_DECIMALS)
     if value is None:
         raise refuse(
@@ -32,7 +32,7 @@ def read_usd(option: str, text: object) -> int:
 
 
 def read_units(option: str, amount: object, what: str) -> int:
-    """Base units, or lamports."""
+    """Reads base units or lamports; ``what`` names them in the error."""
     value = to_amount(amount)
     if value is None:
         raise refuse(option, f"must be {what} as an int or a decimal string.")
@@ -40,14 +40,14 @@ def read_units(option: str, amount: object, what: str) -> int:
 
 
 def read_address(option: str, address: object, what: str = "a base58 address") -> Address:
-    """An address."""
+    """Reads a base58 address; ``what`` names it in the error."""
     if not is_address(address):
         raise refuse(option, f"must be {what}.")
     return address
 
 
 def read_mint(option: str, mint: object, network: str) -> Address:
-    """A mint by its address or pinned symbol."""
+    """Reads a mint by its address or pinned symbol, and returns its address."""
     pinned = pinned_mint(network, mint) if isinstance(mint, str) else None
     return read_address(
         option,

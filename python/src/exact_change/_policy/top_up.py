@@ -1,4 +1,4 @@
-"""A float of a dollar token that is kept, so that calls find it there and wait for no swap."""
+"""Options of the top-up: a float of a dollar token, so that calls need not wait for a swap."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from .._base.options import refuse, refuse_unknown
 
 
 class TopUpOptions(TypedDict):
-    """Such as ``{"token": "USDC", "below": "0.50", "to": "2.00"}``."""
+    """The float to keep, for example ``{"token": "USDC", "below": "0.50", "to": "2.00"}``."""
 
     # A pinned dollar token, by its symbol or mint.
     token: str
-    # If the wallet can spend less than this, a swap starts once a call has been paid.
+    # A swap starts after a paid call if the wallet can spend less than this. Decimal text.
     below: str
-    # What it brings the wallet to. Decimal text of the token, as `below`.
+    # The balance that the swap brings the wallet to. Decimal text.
     to: str
 
 
 class TopUp(NamedTuple):
-    """A float to keep; amounts in base units."""
+    """The checked float to keep; amounts in base units."""
 
     pinned: PinnedMint
     below: int
     to: int
 
 
-def read_top_up(given: object, network: str) -> TopUp | None:
-    """Raises ``ConfigError`` (``invalid_option``)."""
-    if given is None:
+def read_top_up(top_up: object, network: str) -> TopUp | None:
+    """Checks the options; returns None without any. Raises ``ConfigError`` (``invalid_option``)."""
+    if top_up is None:
         return None
-    options = refuse_unknown(given, tuple(TopUpOptions.__annotations__), "policy.top_up")
+    options = refuse_unknown(top_up, tuple(TopUpOptions.__annotations__), "policy.top_up")
     token = options.get("token")
     pinned = pinned_mint(network, token) if isinstance(token, str) else None
     if pinned is None or not pinned.dollar:

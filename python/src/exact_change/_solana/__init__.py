@@ -1,1 +1,1 @@
-"""Solana: keys, messages, nodes and token accounts, in plain data."""
+"""Keys, messages, nodes and token accounts of Solana, in plain data."""

@@ -1,4 +1,4 @@
-"""Addresses: the one canonical base58 spelling of 32 bytes."""
+"""Addresses: the canonical base58 form of 32 bytes."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from .._base.network import RESERVED_ADDRESSES
 Address = str
 
 ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
-# 32 bytes are 32 (all zero) to 44 digits. Checked before decoding, whose time grows with the
-# square of the length.
+# 32 bytes are 32 (all zero) to 44 base58 digits. The shape is checked before decoding, because
+# the time to decode grows with the square of the length.
 _SHAPE = re.compile("[1-9A-HJ-NP-Za-km-z]{32,44}")
 _DIGITS = {digit: value for value, digit in enumerate(ALPHABET)}
 
-# Seen to be addresses: the same few are checked at every step.
+# Known addresses with their bytes, because each step reads the same few addresses.
 _known: dict[str, bytes] = {}
 _MOST = 1_000
 
 
 def is_address(value: object) -> TypeGuard[Address]:
-    """True for the one canonical base58 spelling of 32 bytes."""
+    """Whether a value is the canonical base58 form of 32 bytes."""
     return isinstance(value, str) and _bytes_of(value) is not None
 
 
 def address_bytes(address: Address) -> bytes:
-    """The 32 bytes of an address. Raises ``TypeError`` on anything else."""
+    """Returns the 32 bytes of an address. Raises ``TypeError`` on anything else."""
     data = _bytes_of(address)
     if data is None:
         raise TypeError("Not a Solana address.")
@@ -37,19 +37,22 @@ def address_bytes(address: Address) -> bytes:
 
 
 def address_of(data: bytes) -> Address:
-    """The address of 32 bytes."""
+    """Returns the address with these 32 bytes."""
     if len(data) != 32:
         raise TypeError(f"A Solana address is 32 bytes, not {len(data)}.")
     return str(Pubkey(data))
 
 
 def is_reserved(address: Address) -> bool:
-    """True for programs, sysvars and the incinerator: never a payee, a fee payer or a wallet."""
+    """Whether an address is a program, sysvar or incinerator: never a payee, payer or wallet."""
     return address in RESERVED_ADDRESSES
 
 
 def base58_decode(text: str) -> bytes | None:
-    """The bytes of base58 digits; None if one is none. Takes time with the square of them."""
+    """Decodes base58 digits; None for any other character.
+
+    The time to decode grows with the square of the length.
+    """
     number = 0
     for digit in text:
         value = _DIGITS.get(digit)
@@ -61,7 +64,7 @@ def base58_decode(text: str) -> bytes | None:
 
 
 def base58_encode(data: bytes) -> str:
-    """Bytes as base58 digits."""
+    """Encodes bytes as base58 digits."""
     number = int.from_bytes(data, "big")
     digits = ""
     while number:
@@ -71,6 +74,7 @@ def base58_encode(data: bytes) -> str:
 
 
 def _bytes_of(text: str) -> bytes | None:
+    """Returns the 32 bytes of an address; None if the text is no address."""
     known = _known.get(text)
     if known is not None:
         return known

@@ -1,4 +1,4 @@
-"""Has a wallet sign a message of ours."""
+"""Asks a wallet to sign a message."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from ..errors import ExactChangeError, failure
 from .keys import AnySigner, SigningIntent, is_good_signature, signs_transactions
 from .wallet_changes import ChangeText, judge_change
 
-# What a signer answers, in time.
+# Calls the signer. Returns its answer, and raises if the signer is late.
 Ask = Callable[[bytes, SigningIntent], Steps[object]]
 
 
 class SignedMessage(NamedTuple):
-    """What a signer made of a message."""
+    """The result of a signer's answer."""
 
-    # What is signed: the message itself, or with what the wallet may add to it.
+    # The signed message: the message asked for, or with guards that the wallet added.
     message: bytes
-    # The signer's own, 64 bytes.
+    # The signer's own signature, 64 bytes.
     signature: bytes
-    # How many guards the wallet has added.
+    # Number of guards that the wallet added.
     guards: int = 0
 
 
@@ -32,9 +32,10 @@ def ask_signer(
     intent: SigningIntent,
     signal: Signal | None,
 ) -> Steps[SignedMessage]:
-    """Raises ``signing_failed`` if the signer refuses, or signs anything else.
+    """Asks a wallet to sign a message.
 
-    Or the reason of the caller, which may stop waiting before the signer's own deadline.
+    Raises ``signing_failed`` if the wallet refuses, or signs anything else. Raises the signal's
+    reason if the caller aborts before the signer's own deadline.
     """
     address, kind = signer.address, intent.get("kind", "transaction")
     try:
@@ -48,7 +49,7 @@ def ask_signer(
             {"address": address},
             cause=cause,
         )
-    # A copy: what is judged here must be what is sent.
+    # The answer is copied, so that the checked bytes are the bytes that are sent.
     data = bytes(answer) if isinstance(answer, (bytes, bytearray)) else b""
     signed = SignedMessage(message, data)
     if signs_transactions(signer):
@@ -64,17 +65,20 @@ def ask_signer(
 
 
 def _read_transaction(address: str, message: bytes, wire: bytes, kind: str) -> SignedMessage:
-    """What is in the slots of other signers is not looked at, and not sent."""
+    """Returns the message that a wallet signed, and its signature. Raises ``signing_failed``.
+
+    Signatures of other signers are ignored and not sent.
+    """
     judged = judge_change(message, wire)
     if isinstance(judged, ChangeText):
-        raise _changed(address, kind, judged)
+        raise _change_error(address, kind, judged)
     signers = judged.signed.decoded.static_accounts
     at = signers.index(address) if address in signers else len(signers)
     signature = b"".join(judged.signed.signatures[at : at + 1])
     return SignedMessage(judged.signed.message, signature, judged.guards)
 
 
-def _changed(address: str, kind: str, rule: ChangeText) -> ExactChangeError:
+def _change_error(address: str, kind: str, rule: ChangeText) -> ExactChangeError:
     return failure(
         "signing_failed",
         f"The wallet {address} changed the {kind} before it signed: {rule.refuses} (rule "

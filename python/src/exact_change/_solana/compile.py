@@ -1,4 +1,4 @@
-"""Messages: the same bytes as the library in TypeScript compiles, and web3.js."""
+"""Compiles messages, to the same bytes as the TypeScript library and web3.js."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from ..errors import ExactChangeError, failure
 from .address import Address, address_bytes, is_address
 from .types import Instruction, LookupTable
 
-# The most that one packet of the network carries: signatures and message together.
+# Most bytes of one network packet: signatures and message together.
 MAX_TRANSACTION_BYTES = 1232
 SIGNATURE_BYTES = 64
-# Indexes into the accounts of a message, and into those of a table, are one byte.
+# An index into the accounts of a message or of a table is one byte.
 MAX_ACCOUNTS = 256
 _VERSION_0 = 0x80
 
 
 class _Wanted:
-    """What all instructions together want of an account."""
+    """The rights of an account, merged from all instructions."""
 
     __slots__ = ("invoked", "signer", "writable")
 
     def __init__(self) -> None:
         self.signer = False
         self.writable = False
-        # A program: it must stand in the message itself.
+        # Whether it is a program: then the message itself must name it, not a table.
         self.invoked = False
 
 
 class _Lookup(NamedTuple):
     table: Address
-    # Accounts, and their places in the table.
+    # Accounts, each with its index in the table.
     writable: list[tuple[Address, int]]
     readonly: list[tuple[Address, int]]
 
@@ -41,9 +41,9 @@ def compile_message(
     blockhash: str,
     lookup_tables: Sequence[LookupTable] = (),
 ) -> bytes:
-    """The serialized v0 message, with its version byte.
+    """Returns the serialized v0 message, with its version byte.
 
-    Raises ``transaction_too_large`` if it would not fit a packet with its signatures.
+    Raises ``transaction_too_large`` if the message and its signatures would not fit a packet.
     """
     if not is_address(blockhash):
         raise TypeError("Not a blockhash.")
@@ -52,32 +52,32 @@ def compile_message(
         raise too_large(32 * len(wanted))
     lookups = _look_up(wanted, lookup_tables)
 
-    # Signers first, the writable ones of both groups before the read-only ones.
+    # Signers come first. In both groups the writable accounts come before the read-only accounts.
     def group(signer: bool, writable: bool) -> list[Address]:
         return [
             address
-            for address, one in wanted.items()
-            if one.signer == signer and one.writable == writable
+            for address, rights in wanted.items()
+            if rights.signer == signer and rights.writable == writable
         ]
 
     signed_readonly, readonly = group(True, False), group(False, False)
     signing = group(True, True) + signed_readonly
     accounts = signing + group(False, True) + readonly
-    # Indexes count the message's own accounts, then all that tables bring: writable ones first.
-    everything = [
+    # Indexes count the message's own accounts first, then all accounts of tables, writable first.
+    indexed = [
         *accounts,
         *(address for lookup in lookups for address, _ in lookup.writable),
         *(address for lookup in lookups for address, _ in lookup.readonly),
     ]
-    place: dict[Address, int] = {}
-    for index, address in enumerate(everything):
-        place.setdefault(address, index)
+    index_of: dict[Address, int] = {}
+    for index, address in enumerate(indexed):
+        index_of.setdefault(address, index)
     message = b"".join(
         (
             bytes((_VERSION_0, len(signing), len(signed_readonly), len(readonly))),
             _list(address_bytes(address) for address in accounts),
             address_bytes(blockhash),
-            _list(_instruction(one, place) for one in instructions),
+            _list(_instruction(instruction, index_of) for instruction in instructions),
             _list(
                 address_bytes(lookup.table)
                 + _indexes(index for _, index in lookup.writable)
@@ -93,7 +93,7 @@ def compile_message(
 
 
 def too_large(size: int) -> ExactChangeError:
-    """The error for what one packet does not carry."""
+    """Returns the error for a transaction that does not fit a packet."""
     return failure(
         "transaction_too_large",
         f"The transaction would take {size} bytes of the {MAX_TRANSACTION_BYTES} that the network "
@@ -103,56 +103,59 @@ def too_large(size: int) -> ExactChangeError:
 
 
 def _accounts_of(fee_payer: Address, instructions: Sequence[Instruction]) -> dict[Address, _Wanted]:
-    """In the order in which they are named, the fee payer first."""
+    """Returns the accounts in the order in which instructions name them, the fee payer first."""
     wanted: dict[Address, _Wanted] = {fee_payer: _Wanted()}
     wanted[fee_payer].signer = wanted[fee_payer].writable = True
     for program, accounts, _ in instructions:
         wanted.setdefault(program, _Wanted()).invoked = True
         for address, signer, writable in accounts:
-            one = wanted.setdefault(address, _Wanted())
-            one.signer |= signer
-            one.writable |= writable
+            rights = wanted.setdefault(address, _Wanted())
+            rights.signer |= signer
+            rights.writable |= writable
     return wanted
 
 
 def _look_up(wanted: dict[Address, _Wanted], tables: Sequence[LookupTable]) -> list[_Lookup]:
-    """Takes the accounts that tables have out of those that the message names itself."""
+    """Removes from ``wanted`` each account that a table has, and returns these by table."""
 
     def take(table: LookupTable, writable: bool) -> list[tuple[Address, int]]:
-        places: dict[Address, int] = {}
+        indexes: dict[Address, int] = {}
         for index, address in enumerate(table.addresses[:MAX_ACCOUNTS]):
-            places.setdefault(address, index)
+            indexes.setdefault(address, index)
         found = [
-            (address, places[address])
-            for address, one in wanted.items()
-            if not one.signer and not one.invoked and one.writable == writable and address in places
+            (address, indexes[address])
+            for address, rights in wanted.items()
+            if not rights.signer
+            and not rights.invoked
+            and rights.writable == writable
+            and address in indexes
         ]
         for address, _ in found:
             del wanted[address]
         return found
 
     lookups = [_Lookup(table.address, take(table, True), take(table, False)) for table in tables]
-    return [one for one in lookups if one.writable or one.readonly]
+    return [lookup for lookup in lookups if lookup.writable or lookup.readonly]
 
 
-def _instruction(one: Instruction, place: Mapping[Address, int]) -> bytes:
-    program, accounts, data = one
-    indexes = _indexes(place[address] for address, _, _ in accounts)
-    return bytes((place[program],)) + indexes + _length(len(data)) + data
+def _instruction(instruction: Instruction, index_of: Mapping[Address, int]) -> bytes:
+    program, accounts, data = instruction
+    indexes = _indexes(index_of[address] for address, _, _ in accounts)
+    return bytes((index_of[program],)) + indexes + _length(len(data)) + data
 
 
 def _list(items: Iterable[bytes]) -> bytes:
-    every = list(items)
-    return _length(len(every)) + b"".join(every)
+    parts = list(items)
+    return _length(len(parts)) + b"".join(parts)
 
 
 def _indexes(items: Iterable[int]) -> bytes:
-    every = bytes(items)
-    return _length(len(every)) + every
+    indexes = bytes(items)
+    return _length(len(indexes)) + indexes
 
 
 def _length(count: int) -> bytes:
-    """A compact-u16: seven bits a byte, the lowest first."""
+    """Encodes a compact-u16: seven bits in each byte, lowest bits first."""
     if count < 0x80:
         return bytes((count,))
     return bytes((count & 0x7F | 0x80,)) + _length(count >> 7)

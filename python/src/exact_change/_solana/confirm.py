@@ -1,4 +1,4 @@
-"""Sends a transaction and repeats it until the chain has decided."""
+"""Sends a transaction again and again until the chain has decided."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from .rpc.types import SignatureStatus
 
 
 class Landing(NamedTuple):
-    """What became of a transaction.
+    """The fate of a transaction.
 
-    ``expired``: it did not land and never will. ``unknown``: we stopped looking, or the node
-    stopped answering, before the chain had decided.
+    ``expired``: it did not land and never will. ``unknown``: the caller aborted, or the node
+    stopped answering, before the chain decided.
     """
 
     outcome: Literal["confirmed", "failed", "expired", "unknown"]
     slot: int = 0
     error: str = ""
-    # Its id, if it was found by something else.
+    # The transaction's id, if the search did not start from the id.
     signature: str | None = None
 
 
 UNKNOWN = Landing("unknown")
 _POLL_MS = 500
-# A transaction mostly confirms within seconds: at first it is looked for more often.
+# Most transactions confirm within seconds, so the first polls come faster.
 _QUICK_POLL_MS = 200
 _QUICK_POLLS = 10
-# Without any status from the node for so long, it is gone.
+# After so long without any answer from the node, the wait ends as unknown.
 _SILENCE_MS = 60_000
-# A blockhash lives for a minute or two, and finality comes some seconds later; a chain that takes
+# A blockhash lives for a minute or two, and finality comes some seconds later. A chain that takes
 # longer has stopped.
 _LIMIT_MS = 300_000
-# Asks what became of it, once its life is over or a node says that it failed: `unknown` while that
-# is not certain.
+# Searches for the fate when the blockhash is over, or when a node reports a failure. `unknown`
+# while the fate is not certain.
 LookBack = Callable[[Signal], Steps[Landing]]
 
 
@@ -53,8 +53,8 @@ def land_transaction(
     look_back: LookBack,
     signal: Signal | None = None,
 ) -> Steps[Landing]:
-    """Sends signed wire bytes, always the same ones, until the chain has decided."""
-    # Ends everything that is still under way when the outcome is known.
+    """Sends signed wire bytes, always the same bytes, until the chain has decided."""
+    # Aborts the calls that are still running when the fate is known.
     over = follow(signal)
 
     def end() -> Steps[None]:
@@ -91,10 +91,10 @@ class _Watch:
     def run(self) -> Steps[Landing]:
         sent_at: float = float("-inf")
         polls = 0
-        while self._is_worth_it():
+        while self._keeps_polling():
             if not self._is_past() and self._elapsed() - sent_at >= self._resend_ms:
-                # Neither is awaited: a node that hangs on one call must not keep us from hearing
-                # what it did. A first sending that fails may have been taken all the same.
+                # Both calls run in the background: the polls must go on if the node hangs on a
+                # call. A failed first send is ignored, because the node may have the transaction.
                 if polls:
                     yield from background(quiet(self._check_height()))
                 sent_at = self._elapsed()
@@ -104,17 +104,18 @@ class _Watch:
             yield from quiet(sleep(min(wait, self._resend_ms), self._signal))
             if self._signal.aborted:
                 break
-            told = None
+            landing = None
             if not self._is_past():
-                told = decided((yield from quiet(self._status())))
-            # A failure frees what was reserved for it: it takes more than one answer.
-            if self._is_past() or (told is not None and told.outcome == "failed"):
-                told = yield from quiet(self._looked_back())
-            if told is not None and told.outcome != "unknown":
-                return told
+                landing = decided((yield from quiet(self._status())))
+            # A failure frees the payment's reservation, so one node's answer does not suffice.
+            if self._is_past() or (landing is not None and landing.outcome == "failed"):
+                landing = yield from quiet(self._search())
+            if landing is not None and landing.outcome != "unknown":
+                return landing
         return UNKNOWN
 
-    def _is_worth_it(self) -> bool:
+    def _keeps_polling(self) -> bool:
+        """Whether the node still answers, and the chain may still decide."""
         elapsed = self._elapsed()
         return (
             not self._signal.aborted
@@ -123,6 +124,7 @@ class _Watch:
         )
 
     def _is_past(self) -> bool:
+        """Whether a transaction with this blockhash can no longer land."""
         return self._final_height > self._last_valid
 
     def _status(self) -> Steps[SignatureStatus | None]:
@@ -130,7 +132,7 @@ class _Watch:
         self._answered_at = self._elapsed()
         return found
 
-    def _looked_back(self) -> Steps[Landing]:
+    def _search(self) -> Steps[Landing]:
         landing = yield from self._look_back(self._signal)
         self._answered_at = self._elapsed()
         return landing
@@ -141,7 +143,7 @@ class _Watch:
 
 
 def decided(status: SignatureStatus | None) -> Landing | None:
-    """As one node tells it."""
+    """Returns the fate that a node's status shows; None if the chain has not decided."""
     if status is None or status.commitment == "processed":
         return None
     if status.error is None:

@@ -19,7 +19,7 @@ from .types import AccountMeta, Instruction
 
 
 class OwnedAccount(NamedTuple):
-    """A token account of a wallet, as instructions name it."""
+    """A token account of a wallet, with its mint and token program."""
 
     address: Address
     mint: Address
@@ -47,7 +47,7 @@ def transfer_checked(
     decimals: int,
     token_program: Address,
 ) -> Instruction:
-    """Transfers tokens; the chain refuses it unless the mint has these decimals."""
+    """Transfers tokens; the chain rejects it unless the mint has these decimals."""
     if not 0 <= decimals <= 0xFF:
         raise _wrong("decimals are not within 0 and 255")
     accounts = [_writable(source), _readonly(mint), _writable(destination), _signer(authority)]
@@ -73,19 +73,19 @@ def close_token_account(
 
 
 def sync_native(account: Address) -> Instruction:
-    """Makes the token balance of a wrapped SOL account follow its lamports."""
+    """Sets the token balance of a wrapped SOL account to its lamports beyond the rent."""
     return Instruction(TOKEN_PROGRAM, [_writable(account)], b"\x11")
 
 
 def revoke(account: Address, authority: Address, token_program: Address) -> Instruction:
-    """Takes back any delegation of a token account."""
+    """Revokes any delegation of a token account."""
     return Instruction(token_program, [_writable(account), _signer(authority)], b"\x05")
 
 
 def drop_close_authority(
     account: Address, authority: Address, token_program: Address
 ) -> Instruction:
-    """Leaves the owner alone able to close a token account."""
+    """Removes the close authority of a token account: then only its owner can close it."""
     return Instruction(token_program, [_writable(account), _signer(authority)], b"\x06\x03\x00")
 
 
@@ -96,25 +96,25 @@ def transfer_lamports(source: Address, destination: Address, lamports: int) -> I
 
 
 def allocate_nothing(account: Address) -> Instruction:
-    """Allocates no bytes: fails unless it is a plain account of the System program, or none."""
+    """Allocates no bytes: fails if another program owns the account, or if it has data."""
     return Instruction(SYSTEM_PROGRAM, [_signer(account, True)], struct.pack("<IQ", 8, 0))
 
 
 def compute_unit_limit(units: int) -> Instruction:
-    """The most compute units that the transaction may use; its priority fee is counted on them."""
+    """Sets the most compute units that the transaction may use; the priority fee counts them."""
     if not 0 <= units <= 0xFFFF_FFFF:
         raise _wrong("a count is not within 0 and 2^32-1")
     return Instruction(COMPUTE_BUDGET_PROGRAM, [], struct.pack("<BI", 2, units))
 
 
 def compute_unit_price(micro_lamports: int) -> Instruction:
-    """Priority fee, in micro-lamports for each compute unit of the limit."""
+    """Sets the priority fee, in micro-lamports for each compute unit of the limit."""
     data = struct.pack("<BQ", 3, _u64(micro_lamports))
     return Instruction(COMPUTE_BUDGET_PROGRAM, [], data)
 
 
 def memo(text: str) -> Instruction:
-    """A note on the chain, signed for by no account in particular."""
+    """Adds a note on the chain. It requires no signature."""
     return Instruction(MEMO_PROGRAM, [], text.encode())
 
 

@@ -1,4 +1,4 @@
-"""Keys and signatures. A key lives in a closure alone, and in no object that could be shown."""
+"""Keys and signatures. A key lives only in a closure, never in an object that a log may show."""
 
 from __future__ import annotations
 
@@ -17,22 +17,25 @@ from .address import Address, base58_decode, is_address
 
 _SEED_BYTES = 32
 _KEYPAIR_BYTES = 64
-# 64 numbers of three digits, with room for spaces and line breaks.
+# Most characters of a key: 64 numbers of three digits, with spaces and line breaks.
 _MAX_TEXT = 1024
 _BASE58_KEY = re.compile("[1-9A-HJ-NP-Za-km-z]{32,88}")
 
 
 class SigningIntent(TypedDict, total=False):
-    """What a signer is asked to sign, in words. Amounts are decimal strings of base units."""
+    """A description of what a signer is asked to sign. Amounts are decimal strings of base units.
+
+    It is for people, hardware wallets and server logs.
+    """
 
     kind: Literal["payment", "swap"]
     network: str
-    # Of a payment.
+    # Fields of a payment.
     mint: str
     amount: str
     pay_to: str
     url: str
-    # Of a swap.
+    # Fields of a swap.
     input_mint: str
     max_in_amount: str
     output_mint: str
@@ -42,8 +45,9 @@ class SigningIntent(TypedDict, total=False):
 class Signer(Protocol):
     """Signs for one wallet.
 
-    The bytes are a serialized v0 message with its version byte; the answer is the 64-byte Ed25519
-    signature of exactly those bytes. It may be a coroutine function, for an ``AsyncClient``.
+    The message is a serialized v0 message with its version byte. The answer is the 64-byte Ed25519
+    signature of exactly these bytes. For an ``AsyncClient``, the method may be a coroutine
+    function.
     """
 
     @property
@@ -52,17 +56,16 @@ class Signer(Protocol):
         ...
 
     def sign_message(self, message: bytes, intent: SigningIntent) -> bytes | Awaitable[bytes]:
-        """The signature of these bytes."""
+        """Returns the signature of these bytes."""
         ...
 
 
 class TransactionSigner(Protocol):
-    """Signs transactions of one wallet, as the wallets of people do.
+    """Signs transactions for one wallet, as wallet apps do.
 
-    The bytes are those of a v0 transaction, the wallet's signature still missing in them; the
-    answer is the signed transaction. A wallet may add instructions that only check balances. Any
-    other change is refused, and nothing is sent. One that can sign messages too is asked for
-    transactions.
+    The input is a serialized v0 transaction without the wallet's signature; the answer is the
+    signed transaction. The wallet may add instructions that only check balances. Any other change
+    is refused, and nothing is sent. A signer with both methods is asked to sign transactions.
     """
 
     @property
@@ -73,7 +76,7 @@ class TransactionSigner(Protocol):
     def sign_transaction(
         self, transaction: bytes, intent: SigningIntent
     ) -> bytes | Awaitable[bytes]:
-        """The transaction, signed."""
+        """Returns the signed transaction."""
         ...
 
 
@@ -81,12 +84,12 @@ AnySigner = Union[Signer, TransactionSigner]
 
 
 def signs_transactions(signer: AnySigner) -> TypeGuard[TransactionSigner]:
-    """Whether it is asked for transactions."""
+    """Whether the signer is asked to sign transactions, not messages."""
     return callable(getattr(signer, "sign_transaction", None))
 
 
 class KeySigner:
-    """A signer of ours: what it gets it signs, at once, in this process."""
+    """A signer that this module made: it signs exactly the bytes that it gets, in this process."""
 
     __slots__ = ("address", "sign")
 
@@ -95,7 +98,7 @@ class KeySigner:
         self.sign = sign
 
     def sign_message(self, message: bytes, intent: SigningIntent) -> bytes:
-        """The signature of these bytes."""
+        """Returns the signature of these bytes."""
         return self.sign(message)
 
     def __repr__(self) -> str:
@@ -106,18 +109,18 @@ class KeySigner:
 
 
 def key_signer(secret: object) -> KeySigner:
-    """A signer for a secret key: base58 text, the text of a JSON array, bytes, or numbers.
+    """Creates a signer for a secret key: base58 text, the text of a JSON array, bytes, or numbers.
 
-    Its second half must be the public key of the first: 32 bytes alone may be anything, above all
-    an address, and the key of a wallet made of an address is public. Raises ``ConfigError``
-    (``invalid_key``), which quotes nothing of what was given.
+    The key has 64 bytes, and its second half must be the public key of the first half. A key of 32
+    bytes is refused, because it may be an address: a seed that is an address is public. Raises
+    ``ConfigError`` (``invalid_key``), which quotes no part of the secret.
     """
-    # In another frame: a traceback that shows the values of this one shows no key of ours.
+    # The keypair is made in another frame, so that a traceback with this frame's values has none.
     return _signer_of(_read_keypair(secret))
 
 
 def seed_signer(seed: object) -> KeySigner:
-    """As :func:`key_signer`, for the 32 bytes that a keypair is derived from."""
+    """Creates a signer as :func:`key_signer` does, for the 32-byte seed of a keypair."""
     if not isinstance(seed, (bytes, bytearray)) or len(seed) != _SEED_BYTES:
         raise _invalid(
             "wallet_seed is not 32 bytes",
@@ -133,7 +136,11 @@ def _signer_of(seed: bytes) -> KeySigner:
 
 
 def is_good_signature(signer: AnySigner, message: bytes, signature: object) -> bool:
-    """Whether a signature is what a signer had to give: one that is not ours is not believed."""
+    """Whether a signature is valid.
+
+    A signer of this module signs the bytes that it gets, so only the length is checked; any other
+    signer's signature is verified.
+    """
     if not isinstance(signature, bytes):
         return False
     if isinstance(signer, KeySigner):
@@ -142,19 +149,19 @@ def is_good_signature(signer: AnySigner, message: bytes, signature: object) -> b
 
 
 def verify_signature(message: bytes, signature: bytes, address: Address) -> bool:
-    """Whether it is the address's own over these bytes, as strictly as the network checks it."""
+    """Whether the address signed exactly these bytes, as strictly as the network checks it."""
     if len(signature) != _KEYPAIR_BYTES or not is_address(address):
         return False
     return Signature(signature).verify(Pubkey.from_string(address), message)
 
 
 def signature_text(signature: bytes) -> str:
-    """A signature in base58."""
+    """Returns a signature in base58."""
     return str(Signature(signature))
 
 
 def _read_keypair(secret: object) -> bytes:
-    """The seed of a keypair that is whole."""
+    """Reads a keypair, checks that its halves match, and returns its seed."""
     data = _read_text(secret.strip()) if isinstance(secret, str) else _read_bytes(secret)
     if data is None:
         raise _invalid("it is neither base58 text, nor a JSON array of bytes, nor bytes")

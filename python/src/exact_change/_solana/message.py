@@ -1,6 +1,6 @@
-"""Reading messages and transactions: one encoding for one message, nothing left over.
+"""Decodes messages and transactions: one encoding for each message, no trailing bytes.
 
-Shares no code with what compiles them, so that an error cannot agree with itself.
+It shares no code with the compiler of messages, so that they cannot share an error.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _VERSION_0 = 0x80
 
 
 class MessageHeader(NamedTuple):
-    """How many sign, and which of both groups are read-only."""
+    """Number of signers, and of read-only accounts among the signers and the other accounts."""
 
     num_required_signatures: int
     num_readonly_signed: int
@@ -25,7 +25,7 @@ class MessageHeader(NamedTuple):
 
 
 class DecodedInstruction(NamedTuple):
-    """An instruction whose accounts are places."""
+    """An instruction that names its accounts by index."""
 
     program_index: int
     account_indexes: Sequence[int]
@@ -33,7 +33,7 @@ class DecodedInstruction(NamedTuple):
 
 
 class DecodedLookup(NamedTuple):
-    """What a message takes from a table."""
+    """The indexes of the accounts that a message takes from a lookup table."""
 
     table: Address
     writable: Sequence[int]
@@ -41,7 +41,7 @@ class DecodedLookup(NamedTuple):
 
 
 class DecodedMessage(NamedTuple):
-    """What a v0 message says, its indexes not yet resolved."""
+    """A decoded v0 message; its indexes are not resolved yet."""
 
     header: MessageHeader
     static_accounts: Sequence[Address]
@@ -51,7 +51,7 @@ class DecodedMessage(NamedTuple):
 
 
 class DecodedTransaction(NamedTuple):
-    """A v0 transaction. ``message`` is what was signed."""
+    """A v0 transaction. ``message`` holds the signed bytes."""
 
     signatures: Sequence[bytes]
     message: bytes
@@ -59,11 +59,11 @@ class DecodedTransaction(NamedTuple):
 
 
 class _Malformed(Exception):
-    """Bytes that are not what they claim to be; never leaves this file."""
+    """Raised for bytes that do not decode; never leaves this file."""
 
 
 class _Cursor:
-    """Reads forward only, and never past the end."""
+    """Reads bytes forward only, and never past the end."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -84,7 +84,7 @@ class _Cursor:
         return self.data[self.offset - 1]
 
     def length(self) -> int:
-        """A compact-u16 in its one shortest form: the network refuses the others."""
+        """Reads a compact-u16 in its shortest form: the network rejects longer forms."""
         if self.data[self.offset : self.offset + 1] < b"\x80":
             return self.byte()
         value = 0
@@ -109,10 +109,10 @@ class _Cursor:
             raise _Malformed
 
 
-# One message is looked at by several checks, one after the other.
+# The result is cached, because several checks decode the same message.
 @functools.lru_cache(maxsize=16)
 def decode_message(data: bytes) -> DecodedMessage | None:
-    """Decodes a serialized v0 message with its version byte; None if it is none."""
+    """Decodes a serialized v0 message with its version byte; None for anything else."""
     try:
         message = _read_message(_Cursor(data))
     except _Malformed:
@@ -142,16 +142,16 @@ def _read_message(cursor: _Cursor) -> DecodedMessage:
 
 
 def _is_sane(message: DecodedMessage) -> bool:
-    """What the network asks before it looks any further.
+    """Applies the network's first checks.
 
-    The fee payer signs and is writable, no group is larger than the accounts it is counted from,
-    and each lookup table is there for an account.
+    The fee payer signs and is writable, each group fits into the accounts, and each lookup table
+    brings an account.
     """
     signed, readonly_signed, readonly = message.header
     return (
         signed > readonly_signed
         and readonly <= len(message.static_accounts) - signed
-        and all(one.writable or one.readonly for one in message.lookups)
+        and all(lookup.writable or lookup.readonly for lookup in message.lookups)
     )
 
 
@@ -172,23 +172,23 @@ def decode_transaction(data: bytes) -> DecodedTransaction | None:
 
 
 def assemble_transaction(message: bytes, signatures: Mapping[Address, bytes]) -> bytes:
-    """Wire bytes of a message and its signatures; a signer without one gets 64 zero bytes."""
+    """Serializes a message with its signatures; a missing signature becomes 64 zero bytes."""
     signers = message_signers(message)
     for address, signature in signatures.items():
         if address not in signers:
             raise TypeError("A signature of an address that is not asked to sign.")
         if len(signature) != SIGNATURE_BYTES:
             raise TypeError(f"A signature is {SIGNATURE_BYTES} bytes, not {len(signature)}.")
-    none = bytes(SIGNATURE_BYTES)
-    # One byte holds the count: 19 signatures fill a packet.
-    head = bytes((len(signers),)) + b"".join(signatures.get(one, none) for one in signers)
+    missing = bytes(SIGNATURE_BYTES)
+    # One byte suffices for the count, because 19 signatures fill a packet.
+    head = bytes((len(signers),)) + b"".join(signatures.get(key, missing) for key in signers)
     if len(head) + len(message) > MAX_TRANSACTION_BYTES:
         raise too_large(len(head) + len(message))
     return head + message
 
 
 def message_signers(message: bytes) -> Sequence[Address]:
-    """The wallets that have to sign, fee payer first."""
+    """Returns the wallets that must sign, the fee payer first."""
     decoded = decode_message(message)
     if decoded is None:
         raise TypeError("Not a v0 message.")
@@ -196,7 +196,7 @@ def message_signers(message: bytes) -> Sequence[Address]:
 
 
 def first_signature(data: bytes) -> str:
-    """The transaction's id: base58 of the fee payer's signature."""
+    """Returns the transaction's id: base58 of the fee payer's signature."""
     decoded = decode_transaction(data)
     if decoded is None:
         raise TypeError("Not a v0 transaction.")
@@ -206,10 +206,10 @@ def first_signature(data: bytes) -> str:
 def resolve_instructions(
     message: DecodedMessage, tables: Sequence[LookupTable]
 ) -> list[Instruction] | None:
-    """The instructions with their accounts spelled out.
+    """Returns the instructions with the addresses of their accounts.
 
-    None if an index is out of range, a program comes from a lookup table, is writable or signs, a
-    table is missing or named twice, or an account appears twice.
+    Returns None if an index is out of range, or a table is missing; if a program comes from a
+    lookup table, is writable, or signs; or if an account or a table is named twice.
     """
     accounts = _resolve_accounts(message, tables)
     if accounts is None:
@@ -221,7 +221,8 @@ def resolve_instructions(
         ):
             return None
         program = accounts[program_index]
-        # The network treats a writable program as read-only; we do not guess what was meant.
+        # The network treats a writable program as read-only. Here it is refused, so that the
+        # meaning is never guessed.
         if program.writable or program.signer:
             return None
         metas = [accounts[index] for index in indexes]
@@ -232,7 +233,10 @@ def resolve_instructions(
 def _resolve_accounts(
     message: DecodedMessage, tables: Sequence[LookupTable]
 ) -> list[AccountMeta] | None:
-    """Static accounts, then all writable and then all read-only ones from tables."""
+    """Returns the accounts in the order of their indexes.
+
+    Static accounts come first, then writable accounts of tables, then read-only accounts of tables.
+    """
     (signed, readonly_signed, readonly), keys = message.header, message.static_accounts
     accounts = [
         AccountMeta(
@@ -252,8 +256,8 @@ def _resolve_accounts(
                 if index >= len(addresses):
                     return None
                 accounts.append(AccountMeta(addresses[index], False, writable))
-    names = [one.table for one in message.lookups]
-    is_distinct = len({one.address for one in accounts}) == len(accounts)
+    names = [lookup.table for lookup in message.lookups]
+    is_distinct = len({account.address for account in accounts}) == len(accounts)
     if len(accounts) > MAX_ACCOUNTS or not is_distinct or len(set(names)) != len(names):
         return None
     return accounts

@@ -18,31 +18,31 @@ from .types import LookupTable
 
 _HEADER_BYTES = 56
 _MAX_KEYS = 256
-# Tables only grow and are deactivated long before they are gone, so an old copy is a smaller one,
-# never a wrong one.
+# Milliseconds that a copy is used. A table only grows, and it is deactivated long before it is
+# closed. So an old copy may be smaller, but never wrong.
 _MAX_AGE_MS = 5 * 60_000
 _CACHE_ENTRIES = 256
 
 
 class ReadTable(NamedTuple):
-    """A lookup table as it lies on the chain; ``none`` if there is none at the address."""
+    """A lookup table with its state; ``none`` if there is no lookup table at the address."""
 
     table: LookupTable
     state: Literal["none", "inactive", "active"]
 
 
 class AccountReader(Protocol):
-    """What tables are read from."""
+    """The node calls that read tables."""
 
     def accounts(
         self, addresses: Sequence[Address], *, signal: Signal | None = None
     ) -> Steps[Accounts]:
-        """Accounts at ``confirmed``."""
+        """Reads accounts at ``confirmed``."""
         ...
 
 
 class TableCache:
-    """The tables of one node, those that are active kept for a while."""
+    """Reads lookup tables from one node, and keeps copies of active tables for five minutes."""
 
     def __init__(self, runtime: Runtime = system_runtime) -> None:
         self._runtime = runtime
@@ -56,14 +56,17 @@ class TableCache:
         fresh: bool = False,
         signal: Signal | None = None,
     ) -> Steps[list[ReadTable]]:
-        """Tables in the order asked for, at most 100; ``fresh``: also those read before."""
-        missing = [one for one in addresses if fresh or self._is_old(one)]
+        """Reads up to 100 lookup tables, in the order of ``addresses``.
+
+        ``fresh`` asks the node for cached tables too.
+        """
+        missing = [address for address in addresses if fresh or self._is_old(address)]
         read: dict[Address, ReadTable] = {}
         if missing:
             slot, accounts = yield from reader.accounts(missing, signal=signal)
             for address, account in zip(missing, accounts):
                 read[address] = read_table(address, account, slot)
-        found = [read[one] if one in read else self._known[one][0] for one in addresses]
+        found = [read[key] if key in read else self._known[key][0] for key in addresses]
         self._remember(read)
         return found
 
@@ -72,21 +75,21 @@ class TableCache:
         return known is None or since_then(self._runtime, known[1]) >= _MAX_AGE_MS
 
     def _remember(self, read: Mapping[Address, ReadTable]) -> None:
-        for address, one in read.items():
-            if one.state == "active":
-                self._known[address] = (one, self._runtime.now())
+        for address, table in read.items():
+            if table.state == "active":
+                self._known[address] = (table, self._runtime.now())
                 self._known.move_to_end(address)
         while len(self._known) > _CACHE_ENTRIES:
             self._known.popitem(last=False)
 
 
 def read_table(address: Address, account: Account | None, slot: int) -> ReadTable:
-    """A table as an account has it, of which what was added in this very slot cannot be used."""
+    """Decodes a lookup table, without keys that can be used only from the next slot on."""
     data = b"" if account is None else account.data
-    count, rest = divmod(len(data) - _HEADER_BYTES, 32)
+    count, remainder = divmod(len(data) - _HEADER_BYTES, 32)
     is_table = account is not None and account.owner == LOOKUP_TABLE_PROGRAM
-    # u32 state 1, u64 deactivation slot, u64 last extended slot, u8 where that extension starts.
-    if not is_table or rest or not 0 <= count <= _MAX_KEYS or data[:4] != b"\1\0\0\0":
+    # Layout: u32 state 1, u64 deactivation slot, u64 last extended slot, u8 start of the extension.
+    if not is_table or remainder or not 0 <= count <= _MAX_KEYS or data[:4] != b"\1\0\0\0":
         return ReadTable(LookupTable(address, ()), "none")
     if int.from_bytes(data[4:12], "little") != U64_MAX:
         return ReadTable(LookupTable(address, ()), "inactive")

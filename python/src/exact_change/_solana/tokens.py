@@ -1,4 +1,4 @@
-"""Mints and token accounts as they lie on the chain, of both token programs."""
+"""Decodes mints and token accounts of both token programs."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ State = Literal["initialized", "frozen"]
 
 
 class Extension(NamedTuple):
-    """One extension of a Token-2022 mint or account, raw."""
+    """An undecoded extension of a Token-2022 mint or account."""
 
     type: int
     value: bytes
 
 
 class Mint(NamedTuple):
-    """A mint, with what its extensions let others do to a payment."""
+    """A mint on the chain, with the powers over a payment that its extensions give to others."""
 
     token_program: Address
     decimals: int
     supply: int
-    # Names in the order found; one we do not know is `unknown:<type>`.
+    # Names in their order on the chain; an unknown extension is `unknown:<type>`.
     extensions: Sequence[str]
-    # Basis points withheld from every transfer: the higher of the current and the coming epoch's.
+    # Basis points withheld from every transfer: the higher of the current and the next fee.
     transfer_fee_bps: int
     # The program that every transfer calls.
     transfer_hook_program: Address | None
-    # The key that can take tokens out of every account.
+    # The key that can take tokens out of every account of the mint.
     permanent_delegate: Address | None
-    # What a new token account starts as.
+    # The state in which a new token account starts.
     default_state: State
-    # Nothing moves now.
+    # Whether every transfer is blocked now.
     paused: bool
 
 
 class TokenAccount(NamedTuple):
-    """A token account."""
+    """A token account on the chain."""
 
     token_program: Address
     mint: Address
@@ -55,21 +55,22 @@ class TokenAccount(NamedTuple):
     delegated_amount: int
     close_authority: Address | None
     state: State
-    # Holds wrapped SOL.
+    # Whether the account holds wrapped SOL.
     is_native: bool
     extensions: Sequence[str]
-    # A transfer to it fails unless a memo comes right before.
+    # Whether a transfer to the account fails unless a memo comes right before it.
     requires_memo: bool
 
 
 _MINT_BYTES = 82
 _ACCOUNT_BYTES = 165
-# Token-2022 tells its multisigs by their length alone, and pads accounts that would have it.
+# Token-2022 recognizes its multisigs by this length alone. It pads any other account that would
+# have this length.
 MULTISIG_BYTES = 355
-# Where Token-2022 says which kind of account the extensions belong to.
+# Offset at which Token-2022 has the kind of account: mint or token account.
 _KIND_AT = _ACCOUNT_BYTES
 _MINT_KIND, _ACCOUNT_KIND = 1, 2
-# Where a wrapped SOL account says which of its lamports are rent.
+# Offset at which a wrapped SOL account has the number of its lamports that are rent.
 _RENT_AT = 113
 _STATES: dict[int, State] = {1: "initialized", 2: "frozen"}
 _EXTENSIONS: dict[int, list[object]] = {
@@ -81,7 +82,7 @@ _derived: OrderedDict[tuple[str, str, str], Address] = OrderedDict()
 
 
 def associated_token_address(owner: Address, mint: Address, token_program: Address) -> Address:
-    """The associated token account. An owner off the curve, such as a vault, is fine."""
+    """Derives the associated token account. The owner may be off the curve, such as a vault."""
     name = (owner, mint, token_program)
     account = _derived.get(name)
     if account is None:
@@ -91,13 +92,13 @@ def associated_token_address(owner: Address, mint: Address, token_program: Addre
         if len(_derived) > _CACHE_ENTRIES:
             _derived.popitem(last=False)
     else:
-        # The recently used ones are kept.
+        # The cache drops the account that was not used for longest.
         _derived.move_to_end(name)
     return account
 
 
 def program_address(seeds: Sequence[bytes], program: Address) -> tuple[Address, int]:
-    """The first address that a program can have for these seeds, and the number for it."""
+    """Finds the first program derived address for these seeds, and its bump."""
     key, bump = Pubkey.find_program_address(list(seeds), Pubkey.from_string(program))
     return str(key), bump
 
@@ -108,7 +109,7 @@ def decode_mint(account: Account) -> Mint | None:
     data = account.data
     if extensions is None or not _is_option(data, 0) or data[45] != 1 or not _is_option(data, 46):
         return None
-    values = {extension_name(one.type): one.value for one in extensions}
+    values = {extension_name(extension.type): extension.value for extension in extensions}
     default_state = _STATES.get(values.get("defaultAccountState", b"\x01")[0])
     paused = values["pausable"][32] if "pausable" in values else 0
     if default_state is None or paused > 1:
@@ -117,7 +118,7 @@ def decode_mint(account: Account) -> Mint | None:
         account.owner,
         data[44],
         _u64(data, 36),
-        [extension_name(one.type) for one in extensions],
+        [extension_name(extension.type) for extension in extensions],
         _fee_bps(values.get("transferFeeConfig")),
         _optional_key(values.get("transferHook", b"")[32:]),
         _optional_key(values.get("permanentDelegate", b"")),
@@ -145,15 +146,19 @@ def decode_token_account(account: Account) -> TokenAccount | None:
         address_of(data[133:165]) if data[129] else None,
         state,
         data[109] == 1,
-        [extension_name(one.type) for one in extensions],
-        any(extension_name(one.type) == "memoTransfer" and one.value[0] != 0 for one in extensions),
+        [extension_name(extension.type) for extension in extensions],
+        any(
+            extension_name(extension.type) == "memoTransfer" and extension.value[0] != 0
+            for extension in extensions
+        ),
     )
 
 
 def uncounted_lamports(account: Account, held: TokenAccount) -> int:
-    """Lamports of a wrapped SOL account beyond its rent and its amount.
+    """Returns the lamports that a wrapped SOL account holds beyond its rent and its amount.
 
-    Any wallet may send them, and any may have them counted: then they are wrapped SOL too.
+    Any wallet may send such lamports, and any wallet may sync the account: then they are wrapped
+    SOL.
     """
     if not held.is_native:
         return 0
@@ -161,13 +166,16 @@ def uncounted_lamports(account: Account, held: TokenAccount) -> int:
 
 
 def extension_name(type_: int) -> str:
-    """The name of an extension type, ``unknown:<type>`` if we do not know it."""
+    """Returns the name of an extension type; ``unknown:<type>`` if it has no name here."""
     known = _EXTENSIONS.get(type_)
     return f"unknown:{type_}" if known is None else str(known[0])
 
 
 def _extensions_of(account: Account, base_bytes: int, kind: int) -> list[Extension] | None:
-    """The extensions of an account of the right program, length and kind."""
+    """Returns the extensions of an account with the expected program, length and kind.
+
+    None if any of these differs. An account of the classic token program has no extensions.
+    """
     data, owner = account.data, account.owner
     if owner not in (TOKEN_PROGRAM, TOKEN_2022_PROGRAM):
         return None
@@ -175,16 +183,17 @@ def _extensions_of(account: Account, base_bytes: int, kind: int) -> list[Extensi
         return []
     if owner == TOKEN_PROGRAM or len(data) <= _KIND_AT or len(data) == MULTISIG_BYTES:
         return None
-    # A mint is padded with zeros to the length of an account, so that the kind is at one place.
+    # A mint is padded with zeros to the length of an account, so that both have the kind at the
+    # same offset.
     if data[_KIND_AT] != kind or any(data[base_bytes:_KIND_AT]):
         return None
     return read_extensions(data[_KIND_AT + 1 :])
 
 
 def read_extensions(data: bytes) -> list[Extension] | None:
-    """Walks type, length, value to the end, or to the zeros after the last one.
+    """Reads entries of type (u16), length (u16) and value, to the end or to the trailing zeros.
 
-    None if it does not come out even, a length is not the known one, or a type comes twice.
+    None if an entry is cut off, has a wrong length, or repeats a type.
     """
     found: dict[int, Extension] = {}
     offset = 0
@@ -202,19 +211,22 @@ def read_extensions(data: bytes) -> list[Extension] | None:
 
 
 def _fee_bps(config: bytes | None) -> int:
-    """Two authorities, the withheld amount, then twice: epoch, maximum, basis points."""
+    """Returns the fee.
+
+    Layout: two authorities, withheld amount, then twice: epoch, maximum, fee.
+    """
     if config is None:
         return 0
     return max(int.from_bytes(config[at : at + 2], "little") for at in (88, 106))
 
 
 def _optional_key(data: bytes) -> Address | None:
-    """An optional key is 32 zero bytes if there is none."""
+    """Decodes an optional key: 32 zero bytes mean none."""
     return address_of(data) if any(data) else None
 
 
 def _is_option(data: bytes, at: int) -> bool:
-    """An optional field is four bytes of 0 or 1, and then the value."""
+    """Whether the tag of an optional field is valid: four bytes of 0 or 1, before the value."""
     return data[at : at + 4] in (b"\0\0\0\0", b"\1\0\0\0")
 
 

@@ -8,7 +8,7 @@ from .address import Address
 
 
 class AccountMeta(NamedTuple):
-    """An account as an instruction names it."""
+    """An account in an instruction, with the rights that the instruction needs."""
 
     address: Address
     signer: bool
@@ -16,7 +16,7 @@ class AccountMeta(NamedTuple):
 
 
 class Instruction(NamedTuple):
-    """One instruction."""
+    """An instruction in plain data."""
 
     program: Address
     accounts: Sequence[AccountMeta]
@@ -24,16 +24,16 @@ class Instruction(NamedTuple):
 
 
 class LookupTable(NamedTuple):
-    """The contents of an address lookup table, as fetched by us."""
+    """The contents of an address lookup table as the chain has them."""
 
     address: Address
     addresses: Sequence[Address]
 
 
 class Lifetime(NamedTuple):
-    """A blockhash and the last block height at which it counts; one pair from one reply."""
+    """A blockhash and the last block height at which it is valid, from one reply of a node."""
 
     blockhash: str
     last_valid_block_height: int
-    # As of which it was valid.
+    # The slot of the reply: the blockhash was valid then.
     slot: int

@@ -1,1 +1,1 @@
-"""Swaps: quotes that are held against what was asked, and transactions that we compose."""
+"""Swaps: checks their quotes, and composes and signs their transactions."""

@@ -1,4 +1,4 @@
-"""Where a transaction's lamports go and come from, and bounds on that."""
+"""Lamports that a transaction takes from the wallet and returns to it, and their limits."""
 
 from __future__ import annotations
 
@@ -10,57 +10,61 @@ from .._base.token_text import funding_link, sol_text
 from .._solana.address import Address
 from ..errors import failure
 
-# What one signature costs; the wallet is the only signer of a swap.
+# Lamports of one signature; the wallet is the only signer of a swap.
 SIGNATURE_LAMPORTS = 5_000
 _MICRO = 1_000_000
 
 
 class SwapLimits(NamedTuple):
-    """Bounds on what a transaction of ours may cost besides what it swaps; in lamports."""
+    """Limits on the costs of our transaction besides the swapped amounts, in lamports."""
 
     max_priority_fee: int
-    # For token accounts of the wallet that are created and stay.
+    # Rent of the wallet's token accounts that are created and stay.
     max_rent: int
 
 
 class ComputeBudget(NamedTuple):
-    """Limit and price (micro-lamports) in compute units that a transaction asks for."""
+    """Limit of compute units and price per unit of a transaction."""
 
     unit_limit: int
+    # Micro-lamports per unit.
     unit_price: int
 
     @property
     def priority_fee(self) -> int:
-        """Lamports that it costs on top of the signature."""
+        """Lamports that the compute budget costs on top of the signature."""
         return ceil_div(self.unit_limit * self.unit_price, _MICRO)
 
 
 class LamportBudget(NamedTuple):
-    """All in lamports."""
+    """Lamports that a transaction takes from the wallet and returns to it."""
 
     network_fee: int
     priority_fee: int
-    # Of accounts that stay.
+    # Rent of accounts that stay.
     rent: int
-    # Of a wrapped SOL account that is closed again in the same transaction.
+    # Rent of a wrapped SOL account that is closed again in the same transaction.
     temporary_rent: int
     # SOL that is wrapped for the swap.
     wrapped: int
-    # What closing a wrapped SOL account brings at least, besides `temporary_rent`.
+    # The least that closing a wrapped SOL account brings, besides `temporary_rent`.
     returned: int
 
     def required(self, wallet_minimum: int) -> int:
-        """What the wallet must have so that it can run and the wallet stays rent-exempt."""
+        """Returns the lamports that the wallet needs to run it and to stay rent-exempt."""
         return sum(self[:5]) + wallet_minimum
 
     def least(self, available: int) -> int:
-        """The least that the wallet has afterwards."""
+        """Returns the least lamports that the wallet has after the transaction."""
         spent = self.network_fee + self.priority_fee + self.rent + self.wrapped
         return available - spent + self.returned
 
 
 def swap_limits(max_fee_lamports: int, max_rent_lamports: int) -> SwapLimits:
-    """The bounds that a policy sets; it counts the signature among the fees."""
+    """Returns the limits of a policy, which counts the signature among the fees.
+
+    Raises ``fees_over_limit`` if the signature alone is above the policy's limit.
+    """
     if max_fee_lamports >= SIGNATURE_LAMPORTS:
         return SwapLimits(max_fee_lamports - SIGNATURE_LAMPORTS, max_rent_lamports)
     raise failure(
@@ -72,14 +76,14 @@ def swap_limits(max_fee_lamports: int, max_rent_lamports: int) -> SwapLimits:
 
 
 def bounded_unit_price(wanted: int, unit_limit: int, max_lamports: int) -> int:
-    """The highest price, up to ``wanted``, that keeps the priority fee within a bound."""
+    """Returns the highest price, up to ``wanted``, with a priority fee within ``max_lamports``."""
     return min(wanted, max_lamports * _MICRO // unit_limit)
 
 
 def check_budget(
     wallet: Address, budget: LamportBudget, available: int, wallet_minimum: int, max_rent: int
 ) -> None:
-    """Raises ``insufficient_sol``, or ``fees_over_limit`` if the rent is above the limit."""
+    """Raises ``insufficient_sol``, or ``fees_over_limit`` if the rent is above ``max_rent``."""
     if budget.rent > max_rent:
         raise failure(
             "fees_over_limit",

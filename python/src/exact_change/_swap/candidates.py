@@ -1,4 +1,4 @@
-"""Which tokens are tried, in which order."""
+"""Chooses the tokens to swap from, and their order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Holding(NamedTuple):
 
 
 class Holdings(NamedTuple):
-    """What a wallet holds."""
+    """The lamports and the token accounts of a wallet."""
 
     network: str
     wallet: Address
@@ -26,17 +26,17 @@ class Holdings(NamedTuple):
 
 
 class CandidateChoice(NamedTuple):
-    """What may be swapped from."""
+    """The limits on the choice of a token to swap from."""
 
-    # What is to be bought.
+    # The mint to buy.
     output_mint: Address
     # Lamports to keep back for network fees, rent and the wallet's own minimum.
     keep_lamports: int
-    # Mints or pinned symbols, in order; nothing else is swapped from.
+    # Mints or pinned symbols, in order; no other token is swapped from.
     swap_from: Sequence[str] | None = None
-    # What others have reserved, in base units by mint; SOL, wrapped or not, is `WSOL_MINT`.
+    # Base units that other calls have reserved, by mint; SOL, wrapped or not, is `WSOL_MINT`.
     reserved: Mapping[Address, int] = {}
-    # What a holding is worth, in any one unit, by mint; those without come last.
+    # Value of each holding by mint, all in the same unit; holdings without a value come last.
     values: Mapping[Address, int] = {}
 
 
@@ -48,16 +48,17 @@ class Candidate(NamedTuple):
 
 
 def order_candidates(holdings: Holdings, choice: CandidateChoice) -> list[Candidate]:
-    """The tokens to try, best first: the caller's own order, or stablecoins, SOL, then by value.
+    """Returns the tokens to try, best first.
 
-    Left out are what is to be bought, accounts that are frozen, delegated or not the associated
-    one, and what looks like an NFT.
+    They are in the caller's own order, or stablecoins, SOL, then other tokens by value. Leaves out
+    the token to buy and tokens that look like an NFT. Also leaves out accounts that are frozen or
+    not the associated account, or that another key may spend from or close.
     """
     network, values = holdings.network, choice.values
     held = {
-        one.account.mint: one.account.amount
-        for one in holdings.tokens
-        if _is_spendable(holdings.wallet, one)
+        holding.account.mint: holding.account.amount
+        for holding in holdings.tokens
+        if _is_spendable(holdings.wallet, holding)
     }
     native = max(0, holdings.lamports - choice.keep_lamports)
     held[WSOL_MINT] = held.get(WSOL_MINT, 0) + native
@@ -65,22 +66,28 @@ def order_candidates(holdings: Holdings, choice: CandidateChoice) -> list[Candid
     candidates = [
         Candidate(mint, amount - choice.reserved.get(mint, 0)) for mint, amount in held.items()
     ]
-    candidates = [one for one in candidates if one.available > 0]
+    candidates = [candidate for candidate in candidates if candidate.available > 0]
     if choice.swap_from is not None:
         pinned = ((name, pinned_mint(network, name)) for name in choice.swap_from)
         order = [name if known is None else known.mint for name, known in pinned]
-        return [one for mint in order for one in candidates if one.mint == mint]
+        return [candidate for mint in order for candidate in candidates if candidate.mint == mint]
 
-    def rank(one: Candidate) -> int:
-        known = pinned_mint(network, one.mint)
+    def rank(candidate: Candidate) -> int:
+        known = pinned_mint(network, candidate.mint)
         if known is not None and known.dollar:
             return 0
-        if one.mint == WSOL_MINT:
+        if candidate.mint == WSOL_MINT:
             return 1
-        return 2 if one.mint in values else 3
+        return 2 if candidate.mint in values else 3
 
-    # Stablecoins are compared by amount: those that are pinned all have the same decimals.
-    return sorted(candidates, key=lambda one: (rank(one), -values.get(one.mint, one.available)))
+    # Stablecoins compare by amount, because all pinned stablecoins have the same decimals.
+    return sorted(
+        candidates,
+        key=lambda candidate: (
+            rank(candidate),
+            -values.get(candidate.mint, candidate.available),
+        ),
+    )
 
 
 def _is_spendable(wallet: Address, holding: Holding) -> bool:
@@ -89,6 +96,6 @@ def _is_spendable(wallet: Address, holding: Holding) -> bool:
         return False
     if account.close_authority not in (None, wallet) or account.token_program not in TOKEN_PROGRAMS:
         return False
-    # One base unit is an NFT, or not worth a swap.
-    own = associated_token_address(wallet, account.mint, account.token_program)
-    return account.amount > 1 and address == own
+    # A balance of one base unit is an NFT, or not worth a swap.
+    associated = associated_token_address(wallet, account.mint, account.token_program)
+    return account.amount > 1 and address == associated

@@ -1,4 +1,4 @@
-"""Whether a quote, from wherever it came, answers what was asked."""
+"""Checks that a quote answers its intent, whatever its source."""
 
 from __future__ import annotations
 
@@ -12,20 +12,23 @@ from ..errors import ExactChangeError, failure
 from .types import QuoteIntent, SwapQuote, least_out, most_in
 
 _MAX_ROUTE = 50
-# The service may round the other way.
+# Base units: the service may round the other way.
 _ROUNDING = 1
 _NAME = re.compile("[\x21-\x7e]{1,64}")
 
 
 def check_quote(quote: SwapQuote, intent: QuoteIntent) -> None:
-    """Its bounds recomputed from its own amounts. Raises ``quote_mismatch``."""
+    """Raises ``quote_mismatch`` unless a quote answers the intent.
+
+    The bounds are computed again from the quote's own amounts, whatever its source.
+    """
     reason = _mismatch(quote, intent)
     if reason is not None:
         raise _refused(reason)
 
 
 def check_fields(quote: SwapQuote) -> None:
-    """Raises ``quote_mismatch`` unless its fields are what they are typed as.
+    """Raises ``quote_mismatch`` unless each field of a quote has its declared type.
 
     A transport may answer anything.
     """
@@ -35,14 +38,14 @@ def check_fields(quote: SwapQuote) -> None:
 
 
 def showable(quote: SwapQuote) -> SwapQuote:
-    """A quote, its fields checked, as callers may show it: its route is a service's text."""
-    return quote._replace(route=[clean_text(one) for one in quote.route[:_MAX_ROUTE]])
+    """Returns a checked quote with a route that callers may show: the route is a service's text."""
+    return quote._replace(route=[clean_text(venue) for venue in quote.route[:_MAX_ROUTE]])
 
 
 def check_impact(quote: SwapQuote, limit_bps: int) -> None:
-    """Raises ``price_impact_too_high``.
+    """Raises ``price_impact_too_high`` if the impact is above the limit.
 
-    A quote that does not know its impact passes: the other bounds hold it.
+    A quote with an unknown impact passes, because the other bounds still hold.
     """
     impact = quote.price_impact_bps
     if impact is None or impact <= limit_bps:
@@ -56,7 +59,7 @@ def check_impact(quote: SwapQuote, limit_bps: int) -> None:
 
 
 def platform_fee_of(raw: Mapping[str, Any]) -> float | None:
-    """The platform fee that a quote carries, in basis points; None if it cannot be read."""
+    """Returns the platform fee of a quote in basis points; None if it cannot be read."""
     fee = raw.get("platformFee")
     if fee is None:
         return 0
@@ -84,20 +87,21 @@ _FIELDS: Mapping[str, Callable[[object], bool]] = {
     "min_out_amount": _is_units,
     "max_in_amount": _is_units,
     "quoted_at": lambda value: is_number(value) and value >= 0,
-    # Where a swap is better than the market, its impact is below zero.
+    # A swap at a better price than the market has an impact below zero.
     "price_impact_bps": lambda value: value is None or is_number(value),
-    "route": lambda value: is_list(value) and all(isinstance(one, str) for one in value),
+    "route": lambda value: is_list(value) and all(isinstance(venue, str) for venue in value),
 }
 
 
 def _mismatch(quote: SwapQuote, intent: QuoteIntent) -> str | None:
+    """Returns why a quote does not answer the intent; None if it does."""
     if (quote.input_mint, quote.output_mint) != (intent.input_mint, intent.output_mint):
         return "it is for other tokens"
     if quote.swap_mode != intent.swap_mode:
         return "it is for the other swap mode"
     if quote.slippage_bps != intent.slippage_bps:
         return "its slippage is not what was asked for"
-    # Typed as 0, but a remote service may have sent anything.
+    # The expected value is 0, but a remote service may send anything.
     fee: object = quote.platform_fee_bps
     if fee != 0 or (is_record(quote.raw) and platform_fee_of(quote.raw) != 0):
         return "it carries a platform fee"
@@ -116,7 +120,7 @@ def _mismatch(quote: SwapQuote, intent: QuoteIntent) -> str | None:
         if min_out > out_amount or not is_near:
             return "its least output does not follow from its slippage"
         return None
-    # Concentrated liquidity may give a little more than asked for.
+    # Concentrated liquidity may pay out a little more than the intent asks for.
     if out_amount < intent.amount or not intent.amount <= min_out <= out_amount:
         return "it pays out another amount than asked for"
     most = most_in(in_amount, intent.slippage_bps)

@@ -1,4 +1,4 @@
-"""A swap transaction: what happens around the one foreign instruction, in numbers and bytes."""
+"""Plans and composes a swap transaction around the swap, which is its only foreign instruction."""
 
 from __future__ import annotations
 
@@ -27,57 +27,57 @@ from .budget import SIGNATURE_LAMPORTS, ComputeBudget, LamportBudget
 from .read_facts import once_made
 from .types import NOTHING_RESERVED, ReservedAmounts
 
-# Fewer accounts, smaller transaction, worse price: what to ask for, one after the other, when a
-# swap was `transaction_too_large`. The first try sets no bound.
+# Values of `max_accounts` to try in turn after a swap was `transaction_too_large`. Fewer accounts
+# make a smaller transaction and a worse price, so the first quote has no limit.
 MAX_ACCOUNTS_LADDER = (48, 40, 32, 24, 20)
 
 
 class SwapFacts(NamedTuple):
-    """What the chain says, and what others have reserved of it."""
+    """State of the wallet on chain, and the amounts that our other transactions have reserved."""
 
     source: OwnAccount
     output: OwnAccount
-    # Of the wallet.
+    # Lamports of the wallet.
     lamports: int
-    # What keeps an account without data rent-exempt: what the wallet must be left with.
+    # Lamports that keep the wallet, an account without data, rent-exempt.
     wallet_minimum: int
-    # Only used if the account does not exist.
+    # Lamports that keep each token account rent-exempt; only used if it does not exist.
     source_rent: int
     output_rent: int
     reserved: ReservedAmounts = NOTHING_RESERVED
-    # What the guard lets be missing: what of the reserved may leave while the swap lands.
+    # Amounts that the guard lets be missing, because they may leave while the swap lands.
     leeway: ReservedAmounts = NOTHING_RESERVED
 
 
 class SwapPlan(NamedTuple):
-    """What happens around the swap instruction, in numbers."""
+    """Plan for the instructions around the swap."""
 
     create_source: bool
     create_output: bool
     # Lamports to wrap before the swap.
     wrap: int
-    # Accounts that stay, and whose lamports have to be counted before they can be guarded.
+    # Accounts that stay and have uncounted lamports, which must be counted before the guard.
     sync: Sequence[Address]
     close_source: bool
     close_output: bool
     budget: LamportBudget
     floors: Floors
     leeway: ReservedAmounts
-    # Lamports that nothing else has reserved.
+    # Lamports of the wallet that no other transaction has reserved.
     available_lamports: int
 
 
 class Draft(NamedTuple):
-    """A composed transaction, with what must be true when it is done."""
+    """A composed transaction, and the floors that it must leave."""
 
     instructions: Sequence[Instruction]
-    # The serialized v0 message: what the wallet signs.
+    # The serialized v0 message that the wallet signs.
     message: bytes
     floors: Floors
     budget: LamportBudget
     leeway: ReservedAmounts
     available_lamports: int
-    # Position of the instruction that is not ours; None if all are.
+    # Position of the swap; None if all instructions are ours.
     swap_at: int | None
     # Position of the first guard instruction.
     guard_from: int
@@ -86,14 +86,14 @@ class Draft(NamedTuple):
 def plan_swap(
     expected: SwapExpectation, facts: SwapFacts, compute: ComputeBudget, keep_wrapped: bool
 ) -> SwapPlan:
-    """Works out what to create, wrap and close, and what must be left afterwards.
+    """Plans what to create, wrap and close, and what must be left afterwards.
 
     Wrapped SOL that the wallet already holds is used before native SOL. A wrapped SOL account is
-    closed only if it was empty or missing before, and an output of wrapped SOL is kept if that is
-    what the payment is made in. Raises ``insufficient_funds``.
+    closed only if it was empty or missing before. With ``keep_wrapped``, an output of wrapped SOL
+    stays wrapped, because the payment is made in it. Raises ``insufficient_funds``.
     """
     source, output = facts.source, facts.output
-    # No more can be missing than there is.
+    # No more than the balance can be missing.
     leeway = ReservedAmounts(
         min(facts.leeway.input, source.balance),
         min(facts.leeway.output, output.balance),
@@ -103,7 +103,7 @@ def plan_swap(
     native = expected.input_mint == WSOL_MINT
     takes = expected.max_in + relay_fee_in(expected.relay, expected.input_mint)
     if not native and spendable < takes:
-        raise _short(expected, source.decimals, takes, spendable)
+        raise _too_little(expected, source.decimals, takes, spendable)
     brings = expected.min_out - relay_fee_in(expected.relay, expected.output_mint)
     wrap = max(0, expected.max_in - spendable) if native else 0
     close_source = native and source.balance == 0
@@ -123,14 +123,14 @@ def plan_swap(
     def rent_of(closed: bool) -> int:
         return sum(takes for create, takes, closes in rents if create and closes == closed)
 
-    is_own = expected.relay is None
+    wallet_pays = expected.relay is None
     budget = LamportBudget(
-        SIGNATURE_LAMPORTS if is_own else 0,
-        compute.priority_fee if is_own else 0,
-        rent_of(False) if is_own else 0,
-        rent_of(True) if is_own else 0,
+        SIGNATURE_LAMPORTS if wallet_pays else 0,
+        compute.priority_fee if wallet_pays else 0,
+        rent_of(False) if wallet_pays else 0,
+        rent_of(True) if wallet_pays else 0,
         wrap,
-        # Of one that is missing too: its rent comes back with what lay at the address.
+        # Also right for a missing account: the lamports at its address come back besides its rent.
         (source.lamports if close_source else 0)
         + (output.lamports + brings if close_output else 0),
     )
@@ -141,14 +141,14 @@ def plan_swap(
         native and not source.exists,
         not output.exists,
         wrap,
-        [one.address for one in staying if one.uncounted > 0],
+        [account.address for account in staying if account.uncounted > 0],
         close_source,
         close_output,
         budget,
         Floors(
             expected.wallet,
-            # Whether it can be met is for `check_budget`: a wallet that pays has something left.
-            max(int(is_own), budget.least(facts.lamports - leeway.lamports)),
+            # A wallet that pays fees must keep 1 lamport or more; `check_budget` decides if it can.
+            max(int(wallet_pays), budget.least(facts.lamports - leeway.lamports)),
             (
                 TokenFloor(source, source_least + wrap - takes, close_source),
                 TokenFloor(output, output_least + brings, close_output),
@@ -168,10 +168,9 @@ def compose_swap(
     blockhash: str,
     lookup_tables: Sequence[LookupTable],
 ) -> Draft:
-    """Compute budget, missing accounts, wrapping, the swap, a relayer's fee, unwrapping, guard.
+    """Composes the transaction around ``instruction``, the swap, which the firewall has passed.
 
-    ``instruction``: the one that is not ours; the firewall has passed it. Raises
-    ``transaction_too_large``, or ``insufficient_funds``.
+    Raises ``transaction_too_large``, or ``insufficient_funds`` if the source holds too little.
     """
     wallet, source, output = expected.wallet, facts.source, facts.output
     fee_payer = expected.fee_payer
@@ -212,7 +211,7 @@ def compose_wrap(
     compute: ComputeBudget,
     blockhash: str,
 ) -> Draft:
-    """SOL into wrapped SOL: no foreign instruction takes part, so there is no guard."""
+    """Composes a transaction that wraps SOL: no guard, because it has no foreign instruction."""
     instructions = [
         *compute_instructions(compute),
         *([] if account.exists else [create_own(wallet, account, wallet)]),
@@ -240,18 +239,18 @@ def compose_wrap(
 
 
 def compute_instructions(compute: ComputeBudget) -> list[Instruction]:
-    """Limit and price."""
+    """Returns the instructions that set limit and price."""
     return [compute_unit_limit(compute.unit_limit), compute_unit_price(compute.unit_price)]
 
 
 def create_own(wallet: Address, account: OwnAccount, payer: Address) -> Instruction:
-    """Makes an account of the wallet's."""
+    """Returns the instruction that creates a token account of the wallet."""
     owned = OwnedAccount(account.address, account.mint, account.token_program)
     return create_token_account(payer, wallet, owned)
 
 
 def _pay_relay(expected: SwapExpectation, facts: SwapFacts) -> list[Instruction]:
-    """After the swap: the fee may be in what that brings."""
+    """Returns the transfer of a relayer's fee: after the swap, which may bring its tokens."""
     fee = relay_fee_of(expected)
     if fee is None:
         return []
@@ -262,23 +261,25 @@ def _pay_relay(expected: SwapExpectation, facts: SwapFacts) -> list[Instruction]
 
 
 def wrap_into(wallet: Address, account: Address, lamports: int) -> list[Instruction]:
-    """Moves SOL into a wrapped SOL account and makes its balance count."""
+    """Moves SOL into a wrapped SOL account and has it counted (``SyncNative``)."""
     if lamports == 0:
         return []
     return [transfer_lamports(wallet, account, lamports), sync_native(account)]
 
 
 def _close_own(wallet: Address, account: OwnAccount) -> Instruction:
-    # Closing any other account would not unwrap: a bug of ours, not an input.
+    # Closing any other account would unwrap nothing: it can only be a bug of ours.
     if account.mint != WSOL_MINT:
         raise TypeError("only a wrapped SOL account is closed")
     return close_token_account(account.address, wallet, wallet, account.token_program)
 
 
-def _short(expected: SwapExpectation, decimals: int, required: int, available: int) -> Exception:
+def _too_little(
+    expected: SwapExpectation, decimals: int, required: int, available: int
+) -> Exception:
     mint, wallet = expected.input_mint, expected.wallet
     most, spendable = (
-        amount_text(SOLANA_MAINNET, mint, one, decimals) for one in (required, available)
+        amount_text(SOLANA_MAINNET, mint, amount, decimals) for amount in (required, available)
     )
     link = funding_link(wallet, mint, required - available, decimals)
     return failure(

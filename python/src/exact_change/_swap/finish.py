@@ -1,4 +1,4 @@
-"""The end of composing: simulated, with a compute budget, and bounded."""
+"""Finishes a transaction: simulates it, and sets its compute budget within the limits."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from .compose import Draft
 from .types import ReservedAmounts
 
 _MAX_UNITS = 1_400_000
-# Both compute-budget instructions come first.
+# Number of compute-budget instructions, which come first.
 _COMPUTE_INSTRUCTIONS = 2
 
 
 class SwapDeps(NamedTuple):
-    """What preparing works with."""
+    """Dependencies of `prepare_swap`."""
 
     decoders: Decoders
     rpc: Rpc
@@ -40,7 +40,7 @@ class SwapDeps(NamedTuple):
 
 
 class Finish(NamedTuple):
-    """Simulates with the largest compute limit, then composes again with what is needed."""
+    """Simulates with the largest compute limit, then composes again with the limit it needs."""
 
     deps: SwapDeps
     wallet: Address
@@ -49,18 +49,20 @@ class Finish(NamedTuple):
     wallet_minimum: int
     # The slot at which the wallet's accounts were read.
     read_at: int
-    # Micro-lamports per compute unit that the market asks for; what is signed waits for it.
+    # The market's price in micro-lamports per compute unit. Raises if the venue could reach another
+    # account of the wallet, so the final transaction waits for it.
     unit_price: Task[int]
     signal: Signal | None
-    # As the order has it.
+    # See `SwapOrder`.
     is_beside: bool = False
     # Added to the unit price, so that otherwise equal transactions differ.
     next: Callable[[str], Steps[int]] | None = None
 
     def run(self) -> Steps[tuple[Draft, ComputeBudget, Lifetime]]:
-        """Only the compute budget and the guard's lamports may differ between the two.
+        """Returns the final transaction with its compute budget and lifetime.
 
-        Anything else is simulated again.
+        If more than the compute budget and the guard's lamports differ between the two
+        transactions, simulates again.
         """
         blockhashes, signal = self.deps.blockhashes, self.signal
         reserved = yield from self.reserved()
@@ -69,7 +71,7 @@ class Finish(NamedTuple):
         simulation = yield from start(self._rehearse(rehearsal, first.blockhash, reserved))
         unit_price = yield from join(self.unit_price)
         used = yield from join(simulation)
-        # A fifth more than was used, rounded up, and a little.
+        # The landed transaction may use more units than the simulation: allow a fifth and 5,000.
         units = min(_MAX_UNITS, math.ceil(used * 1.2) + 5_000)
         lifetime = yield from blockhashes.fresh(signal=signal)
         if self.next is not None:
@@ -78,23 +80,26 @@ class Finish(NamedTuple):
         compute = ComputeBudget(units, bounded_unit_price(unit_price, units, max_fee))
         reserved = reserved.larger((yield from self.reserved()))
         if self.is_beside:
-            # No more can be missing than there is.
+            # `plan_swap` reduces this to the balance of the output.
             reserved = reserved._replace(output=U64_MAX)
         draft = self.compose(compute, lifetime.blockhash, reserved)
-        if _rest(rehearsal) == _rest(draft):
+        if _other_instructions(rehearsal) == _other_instructions(draft):
             self._check_affordable(draft)
         else:
             yield from self._simulate(draft)
         return draft, compute, lifetime
 
     def _rehearse(self, draft: Draft, blockhash: str, reserved: ReservedAmounts) -> Steps[int]:
-        """What is asked for if SOL is short has to be enough, also for the price of the market."""
+        """Returns the compute units of a simulation.
+
+        If the wallet has too little SOL, the error names enough SOL for the market's price too.
+        """
         try:
             return (yield from self._simulate(draft))
         except Exception as error:
             if not is_code(error, "insufficient_sol"):
                 raise
-            # As long as no simulation has told the units, the most that the price may cost.
+            # The units are unknown without a simulation, so the most units are assumed.
             wanted = yield from join(self.unit_price)
             most = bounded_unit_price(wanted, _MAX_UNITS, self.deps.limits.max_priority_fee)
             compute = ComputeBudget(_MAX_UNITS, most)
@@ -129,9 +134,9 @@ class Finish(NamedTuple):
         )
 
 
-def _rest(draft: Draft) -> list[Any]:
-    """All but the compute budget and the guard's lamports."""
+def _other_instructions(draft: Draft) -> list[Any]:
+    """Returns all instructions but the compute budget and the guard's lamports."""
     return [
-        (one.program, one.data, list(one.accounts))
-        for one in draft.instructions[_COMPUTE_INSTRUCTIONS:-1]
+        (instruction.program, instruction.data, list(instruction.accounts))
+        for instruction in draft.instructions[_COMPUTE_INSTRUCTIONS:-1]
     ]

@@ -1,6 +1,6 @@
 """Judges a foreign transaction as it is.
 
-And composes its swap anew if nothing holds it to its bounds when it lands.
+If it has no guard that enforces the bounds when it lands, composes its swap anew.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def inspect_with(
     bounds: SwapBounds,
     signal: Signal | None,
 ) -> Steps[SwapVerdict]:
-    """A hostile transaction is a verdict and no error."""
+    """Returns the verdict on a transaction; a hostile transaction is a verdict and no error."""
     most = deps.limits.max_priority_fee
     found = Inspection(deps.rpc, wallet, bounds, deps.decoders, most, signal)
     yield from found.run(transaction)
@@ -61,7 +61,7 @@ def _recompose(
         )
         prepared = yield from prepare_swap(deps, wallet, order)
     except ExactChangeError as error:
-        # What the swap itself is refused for is in the verdict; a node that does not answer is not.
+        # Only a failed node raises: the verdict says why a swap is refused, not that a node failed.
         if isinstance(error, TransportError):
             raise
         return None
@@ -72,7 +72,7 @@ def _recompose(
 
 
 def _tightened(bounds: SwapBounds, call: SwapCall | None) -> SwapBounds:
-    """Held to what the instruction itself promises, if that is better than what was asked for."""
+    """Returns the stricter of the caller's bounds and the instruction's own, for the guard."""
     if call is None:
         return bounds
     return bounds._replace(

@@ -1,4 +1,4 @@
-"""What a swap costs on today's chain, and what a venue could reach."""
+"""Reads rents, the market's price of compute units, and the accounts that a venue could reach."""
 
 from __future__ import annotations
 
@@ -15,21 +15,24 @@ from .._solana.types import AccountMeta, Instruction
 from .read_facts import Leg, Reads, account_bytes
 
 _READ_AT_ONCE = 100
-# The most accounts that the node takes in one question, and the share of races to win.
+# The most accounts that the node takes in one request.
 _MAX_FEE_ACCOUNTS = 128
+# Percentage of the recent races that the price would have won.
 _PERCENTILE = 75
 
 
 class Rents(NamedTuple):
-    """What accounts cost, in lamports. Of a missing one, what lies at its address counts too."""
+    """Rents of the accounts of a swap, in lamports."""
 
+    # Keeps the wallet itself rent-exempt.
     wallet_minimum: int
+    # 0 if the account exists. Lamports at the address of a missing account are not deducted.
     source: int
     output: int
 
 
 def read_rents(rpc: Reads, legs: Sequence[Leg], signal: Signal | None) -> Steps[Rents]:
-    """What both accounts of a swap cost, if they are missing."""
+    """Reads the rents of both accounts of a swap."""
 
     def rent_of(leg: Leg) -> Steps[int]:
         if leg.account.exists:
@@ -48,15 +51,15 @@ def read_market(
     slot: int,
     signal: Signal | None,
 ) -> Steps[int]:
-    """What else the chain must be asked before signing: the price, and what is in reach.
+    """Reads the accounts that the venue could reach, and returns the market's price.
 
-    Micro-lamports per compute unit. Raises ``unsafe_swap`` if the venue could reach another account
-    of the wallet.
+    The price is in micro-lamports per compute unit. Raises ``unsafe_swap`` if the venue could reach
+    another account of the wallet.
     """
     own = [wallet, *(leg.account.address for leg in legs)]
     foreign = foreign_accounts(instruction, own)
-    # No other wallet races for this one's own.
-    writable = [one.address for one in foreign if one.writable]
+    # The wallet's own accounts set no price, because no other wallet competes for them.
+    writable = [account.address for account in foreign if account.writable]
     exposed, price = yield from both(
         read_exposed(rpc, foreign, slot, signal), _market_price(rpc, writable, signal)
     )
@@ -65,9 +68,10 @@ def read_market(
 
 
 def _market_price(rpc: Rpc, writable: Sequence[Address], signal: Signal | None) -> Steps[int]:
-    """Micro-lamports that win three quarters of the recent races for these accounts; at least 1.
+    """Returns a price in micro-lamports per compute unit; at least 1.
 
-    A node that cannot say is no reason not to swap.
+    It would have won three quarters of the recent races for these writable accounts. If the node
+    cannot tell, returns the least price, because that is no reason not to swap.
     """
     try:
         fees = sorted((yield from rpc.priority_fees(writable[:_MAX_FEE_ACCOUNTS], signal=signal)))
@@ -82,12 +86,14 @@ def _market_price(rpc: Rpc, writable: Sequence[Address], signal: Signal | None) 
 def read_exposed(
     rpc: Reads, foreign: Sequence[AccountMeta], slot: int | None, signal: Signal | None
 ) -> Steps[list[Exposed]]:
-    """What lies in accounts of any number, as many read at once as the network allows."""
-    addresses = [one.address for one in foreign]
+    """Reads any number of accounts, in batches of the most that a node returns at once."""
+    addresses = [meta.address for meta in foreign]
     pages = [
         rpc.accounts(addresses[at : at + _READ_AT_ONCE], min_slot=slot, signal=signal)
         for at in range(0, len(addresses), _READ_AT_ONCE)
     ]
     read = yield from all_of(pages)
     accounts = [account for page in read for account in page.accounts]
-    return [Exposed(one.address, one.writable, account) for one, account in zip(foreign, accounts)]
+    return [
+        Exposed(meta.address, meta.writable, account) for meta, account in zip(foreign, accounts)
+    ]

@@ -23,40 +23,42 @@ from .types import NOTHING_RESERVED, ReservedAmounts, SwapBounds, SwapBuild
 
 
 class SwapOutlook(NamedTuple):
-    """What a prepared transaction will do at most, and cost. Base units or lamports."""
+    """Bounds and costs of a prepared transaction. Amounts in base units or lamports."""
 
     bounds: SwapBounds
     # The wallet's own token accounts.
     source: Address
     output: Address
-    # What it takes from held so much before, as of a slot: lamports of the wallet if it sells SOL.
+    # Balance of the source before the swap, and the slot of the read. Base units, or the wallet's
+    # lamports if it sells SOL.
     before: tuple[int, int]
-    # What more the guard lets be missing, because payments in flight may take it.
+    # Amounts that the guard lets be missing, because payments in flight may take them.
     leeway: ReservedAmounts
-    # Base units that the output account held before.
+    # Base units that the output account held before the swap.
     output_before: int
+    # Paid by the wallet; 0, like the priority fee and the rent, if a relayer pays.
     network_fee: int
     priority_fee: int
     # Rent of accounts that stay.
     rent: int
-    # SOL that the wallet must have for it to run, the wallet's own minimum included.
+    # Lamports that the wallet must have for the swap to run, its own minimum included.
     required: int
-    # What pays its lamports, if the wallet does not: the wallet's are 0 above then.
+    # The relayer that pays the lamports of the swap, if the wallet does not.
     relay: Relay | None = None
 
     @property
     def max_in(self) -> int:
-        """What it takes at most, the fee of a relayer counted."""
+        """The most that the swap takes, with the relayer's fee."""
         return self.bounds.max_in + relay_fee_in(self.relay, self.bounds.input_mint)
 
     @property
     def min_out(self) -> int:
-        """What it brings at least, the fee of a relayer counted."""
+        """The least that the swap brings, with the relayer's fee."""
         return self.bounds.min_out - relay_fee_in(self.relay, self.bounds.output_mint)
 
 
 class PreparedSwap(NamedTuple):
-    """An unsigned message, and what it will do."""
+    """An unsigned message, with its bounds and costs."""
 
     message: bytes
     lifetime: Lifetime
@@ -65,46 +67,47 @@ class PreparedSwap(NamedTuple):
 
 
 class SwapOrder(NamedTuple):
-    """What is to be swapped."""
+    """A swap to prepare."""
 
     bounds: SwapBounds
     build: Callable[[], Steps[SwapBuild]]
-    # What others of our transactions may still take; read before and after the chain is.
+    # Amounts that our other transactions may still take; read before and after the chain is.
     reserved: Callable[[], Steps[ReservedAmounts]]
-    # The output is wrapped SOL, and wanted as such: a payment is made in it.
+    # Whether an output of wrapped SOL stays wrapped, because a payment is made in it.
     keep_wrapped: bool = False
-    # The guard lets nothing be missing: the swap fails if one of those lands meanwhile.
+    # Whether the guard has no leeway: the swap fails if a `reserved` amount leaves meanwhile.
     is_strict: bool = False
     signal: Signal | None = None
-    # What pays its lamports, if the wallet does not.
+    # The relayer that pays the lamports of the swap, if the wallet does not.
     relay: Relay | None = None
-    # Told what it takes at most before anything is signed; what it raises keeps it from being
-    # signed.
+    # Called before signing; if it raises, the swap is not signed.
     on_planned: Callable[[SwapOutlook], Steps[None]] | None = None
-    # Payments may begin while it lands, out of all that there is of the output: what is signed lets
-    # that be missing. It is rehearsed without, so that a venue has to bring all that was agreed.
+    # Whether payments may begin while the swap lands, from the whole balance of the output. The
+    # signed guard lets that balance be missing. The simulated guard does not, so that a venue must
+    # bring all that was agreed.
     is_beside: bool = False
 
     def plan(self, expected: SwapOutlook) -> Steps[None]:
-        """Tells it."""
+        """Calls ``on_planned``."""
         if self.on_planned is not None:
             yield from self.on_planned(expected)
 
 
 def prepare_swap(deps: SwapDeps, wallet: Address, order: SwapOrder) -> Steps[PreparedSwap]:
-    """Raises what the provider raises, and what the firewall and the chain refuse it for.
+    """Builds, checks, composes and simulates a swap without signing it.
 
-    ``transaction_too_large``: quote again with fewer accounts. Nothing has left this process.
+    Raises the errors of the provider, and the errors of the firewall and the chain. After
+    ``transaction_too_large``, quote again with fewer accounts. Signs and sends nothing.
     """
     bounds, signal = order.bounds, order.signal
     before = yield from order.reserved()
     mints = [bounds.input_mint, bounds.output_mint]
     (raw, build), _ = yield from both(
         both(read_raw_wallet(deps.rpc, wallet, mints, signal=signal), order.build()),
-        # Kept, and there when it is known which accounts are missing.
+        # Ask early for rents that `read_rents` may need later: the connection keeps these answers.
         all_of([deps.rpc.rent(size, signal=signal) for size in (0, TOKEN_ACCOUNT_BYTES)]),
     )
-    legs = [read_leg(wallet, one) for one in raw.legs]
+    legs = [read_leg(wallet, raw_leg) for raw_leg in raw.legs]
     expected = SwapExpectation(
         deps.decoders,
         wallet,
@@ -119,7 +122,7 @@ def prepare_swap(deps: SwapDeps, wallet: Address, order: SwapOrder) -> Steps[Pre
     )
     instruction = build.instruction
     check_swap(instruction, expected)
-    # The simulation waits for neither the price nor what is in reach; what is signed does.
+    # The first simulation does not wait for the price and the exposure; the final one does.
     unit_price = yield from start(
         read_market(deps.rpc, wallet, instruction, legs, raw.slot, signal)
     )
@@ -127,7 +130,7 @@ def prepare_swap(deps: SwapDeps, wallet: Address, order: SwapOrder) -> Steps[Pre
         read_rents(deps.rpc, legs, signal),
         fetch_lookup_tables(deps.tables, deps.rpc, build.lookup_tables, signal),
     )
-    # What pays no fee may be empty.
+    # A wallet that pays no fee may be empty.
     minimum = rents.wallet_minimum if order.relay is None else 0
     own_rents = rents._replace(wallet_minimum=minimum)
     facts = SwapFacts(legs[0].account, legs[1].account, raw.lamports, *own_rents)
@@ -145,7 +148,8 @@ def prepare_swap(deps: SwapDeps, wallet: Address, order: SwapOrder) -> Steps[Pre
         )
 
     def reserved() -> Steps[ReservedAmounts]:
-        # What was reserved before the chain was read counts on: it may have landed since.
+        # Amounts that were reserved before the read still count: a transaction may land in between,
+        # unseen by that read.
         return before.larger((yield from order.reserved()))
 
     finish = Finish(
@@ -193,7 +197,7 @@ def prepare_wrap(
     next_: Callable[[str], Steps[int]],
     signal: Signal | None,
 ) -> Steps[PreparedSwap]:
-    """Prepares a transaction that turns SOL into wrapped SOL, in the shape of a swap.
+    """Prepares a transaction that turns SOL into wrapped SOL; it has the shape of a swap.
 
     ``next_`` counts the transactions on a blockhash. Two equal wraps would be one transaction,
     which lands once, and no guard tells them apart.
@@ -209,7 +213,7 @@ def prepare_wrap(
         available = max(0, raw.lamports - held.lamports)
         return compose_wrap(wallet, account, amount, available, source_rent, compute, blockhash)
 
-    # Nothing competes for the accounts that it writes: the wallet's own.
+    # The least price, because no other wallet competes for the wallet's own accounts.
     price = yield from start(done(1))
     finish = Finish(
         deps, wallet, compose, reserved, wallet_minimum, raw.slot, price, signal, next=next_

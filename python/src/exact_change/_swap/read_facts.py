@@ -1,4 +1,4 @@
-"""The wallet and its own accounts for the tokens of a swap, in one read."""
+"""Reads the wallet and its own accounts for the tokens of a swap, in one request."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ from ..errors import failure
 
 
 class RawLeg(NamedTuple):
-    """One side of a swap before the wallet's account for it was judged."""
+    """One side of a swap, before the wallet's account is judged."""
 
     mint_address: Address
     mint: Mint
-    # The wallet's associated token account, and what lies there.
+    # The wallet's associated token account.
     address: Address
     account: Account | None
 
     @property
     def held(self) -> TokenAccount | None:
-        """What it is, if it is a token account of its program."""
+        """The decoded token account; None if it is no account of the mint's program."""
         return held_in(self.account, self.mint.token_program)
 
 
 class RawWallet(NamedTuple):
-    """The wallet as one read has it."""
+    """The wallet and both sides of a swap, from one read."""
 
     slot: int
     lamports: int
@@ -55,14 +55,14 @@ class RawWallet(NamedTuple):
 
 
 class Leg(NamedTuple):
-    """One side of a swap as the chain has it."""
+    """The account and the mint of one side of a swap, as the chain has them."""
 
     account: OwnAccount
     mint: Mint
 
 
 class Reads(Protocol):
-    """What a node is asked for."""
+    """The node calls that read accounts and rents."""
 
     def accounts(
         self,
@@ -71,17 +71,17 @@ class Reads(Protocol):
         min_slot: int | None = None,
         signal: Signal | None = None,
     ) -> Steps[Accounts]:
-        """Accounts at ``confirmed``."""
+        """Reads accounts at ``confirmed``."""
         ...
 
     def rent(self, size: int, *, signal: Signal | None = None) -> Steps[int]:
-        """Lamports that make an account rent-exempt."""
+        """Reads the lamports that make an account of this size rent-exempt."""
         ...
 
 
-# Of the older token program.
+# Bytes of an account of the older token program.
 TOKEN_ACCOUNT_BYTES = 165
-# What each extension of a mint adds to a new account of it: type and length, then the value.
+# Bytes that each extension of a mint adds to its new accounts: type, length and value.
 _ACCOUNT_EXTENSION_BYTES = {"transferFeeConfig": 12, "transferHook": 5, "pausable": 4}
 
 
@@ -93,9 +93,11 @@ def read_raw_wallet(
     min_slot: int | None = None,
     signal: Signal | None = None,
 ) -> Steps[RawWallet]:
-    """The associated account of either program is asked for; the mint's owner says which counts.
+    """Reads the wallet and its own accounts for these mints in one request.
 
-    Raises ``unknown_mint``, ``mint_not_supported``, or ``account_unusable`` of the wallet itself.
+    It asks for the associated accounts of both token programs, and the mint's owner tells which of
+    them counts. It does not judge the token accounts. Raises ``unknown_mint``,
+    ``mint_not_supported``, or ``account_unusable`` for the wallet itself.
     """
     addresses = list(
         dict.fromkeys(
@@ -106,32 +108,35 @@ def read_raw_wallet(
                     for mint in mints
                     for address in (
                         mint,
-                        *(associated_token_address(wallet, mint, one) for one in TOKEN_PROGRAMS),
+                        *(
+                            associated_token_address(wallet, mint, program)
+                            for program in TOKEN_PROGRAMS
+                        ),
                     )
                 ),
             )
         )
     )
     slot, accounts = yield from rpc.accounts(addresses, min_slot=min_slot, signal=signal)
-    at = dict(zip(addresses, accounts))
+    account_at = dict(zip(addresses, accounts))
     legs: list[RawLeg] = []
-    for name in mints:
-        mint = _read_mint(name, at[name])
-        address = associated_token_address(wallet, name, mint.token_program)
-        legs.append(RawLeg(name, mint, address, at[address]))
-    return RawWallet(slot, _wallet_lamports(wallet, at[wallet]), legs)
+    for mint_address in mints:
+        mint = _read_mint(mint_address, account_at[mint_address])
+        address = associated_token_address(wallet, mint_address, mint.token_program)
+        legs.append(RawLeg(mint_address, mint, address, account_at[address]))
+    return RawWallet(slot, _wallet_lamports(wallet, account_at[wallet]), legs)
 
 
 def read_leg(wallet: Address, leg: RawLeg) -> Leg:
-    """A side with the wallet's own account judged. Raises ``account_unusable``."""
+    """Judges the wallet's own account of one side. Raises ``account_unusable``."""
     return Leg(own_account_of(wallet, leg), leg.mint)
 
 
 def own_account_of(wallet: Address, leg: RawLeg) -> OwnAccount:
-    """The wallet's own account of one side.
+    """Returns the wallet's own account of one side.
 
-    One that is frozen, belongs to another wallet, or that another may spend from or close is
-    refused (``account_unusable``): a swap into or out of it could not be guarded.
+    Raises ``account_unusable`` if it is frozen, belongs to another wallet, or another key may spend
+    from it or close it: the guard could not protect it.
     """
     account, mint = leg.account, leg.mint
     missing = OwnAccount(
@@ -162,29 +167,33 @@ def own_account_of(wallet: Address, leg: RawLeg) -> OwnAccount:
 
 
 def held_in(account: Account | None, token_program: Address) -> TokenAccount | None:
-    """What a token account of this program holds; None if it is none."""
+    """Decodes a token account of this program; None if it is none."""
     if account is None or account.owner != token_program:
         return None
     return decode_token_account(account)
 
 
 class Making(NamedTuple):
-    """Lamports that making a missing account takes, and that count as wrapped once it is made."""
+    """Lamports that creating a missing account takes, and lamports that then are wrapped SOL."""
 
     takes: int
     uncounted: int
 
 
 def once_made(missing: OwnAccount, rent: int) -> Making:
-    """Of wrapped SOL, what lies at its address beyond the rent counts as soon as it is made."""
+    """Returns the lamports that it takes to create a missing account.
+
+    For wrapped SOL, also returns the lamports at its address beyond the rent, which count as soon
+    as the account exists.
+    """
     beyond = max(0, missing.lamports - rent)
     return Making(max(0, rent - missing.lamports), beyond if missing.mint == WSOL_MINT else 0)
 
 
 def account_bytes(mint: Mint) -> int:
-    """Bytes of a new associated token account.
+    """Returns the bytes of a new associated token account.
 
-    Token-2022 adds its kind and the mark of an immutable owner to every one.
+    Token-2022 adds the account type and the immutable-owner extension to each account.
     """
     if mint.token_program == TOKEN_PROGRAM:
         return TOKEN_ACCOUNT_BYTES
@@ -194,7 +203,7 @@ def account_bytes(mint: Mint) -> int:
 def new_account_rent(
     rpc: Reads, wallet: Address, mint: Address, signal: Signal | None
 ) -> Steps[int]:
-    """Rent of the wallet's own account for a mint, if there is none yet."""
+    """Returns the rent of the wallet's own account for a mint; 0 if the account exists."""
     (leg,) = (yield from read_raw_wallet(rpc, wallet, [mint], signal=signal)).legs
     if is_there(leg.account):
         return 0
@@ -234,7 +243,8 @@ def _read_mint(address: Address, account: Account | None) -> Mint:
 
 
 def _unsupported(mint: Mint) -> str | None:
-    # Its transfers need accounts that only the hook knows, so the guard could not be built.
+    """Returns why a mint cannot be swapped; None if it can."""
+    # Transfers with a hook need accounts that only the hook knows, so we could not build the guard.
     if mint.transfer_hook_program is not None:
         return "its transfers call another program"
     if mint.paused:

@@ -17,27 +17,28 @@ from .._kernel.task import Steps
 from .._solana.address import Address, is_address
 from ..errors import ExactChangeError, failure
 
-# More than any honest answer.
+# Longer than any honest answer.
 _MAX_BODY_BYTES = 256 * 1024
-# The most that a JSON number holds to the unit: Kora gives its fee as one.
+# The highest fee without rounding: Kora sends a JSON number, which holds only 53 bits.
 _MOST_EXACT = 2**53 - 1
 
 
 class RelayerFacts(NamedTuple):
-    """What a relayer says of itself."""
+    """The facts that a relayer tells about itself."""
 
     # Signs as fee payer.
     fee_payer: Address
     # Owner of the token accounts that its fees go to.
     pay_to: Address
-    # The tokens that it takes fees in; None for any.
+    # The tokens that it takes fees in; None if it takes any token.
     mints: Sequence[str] | None = None
 
 
 class Relayer:
-    """Asks one. Its answers are hints: what it signed is judged before the wallet signs.
+    """A relayer that speaks Kora's JSON-RPC; sends no request by itself.
 
-    Raises ``TransportError``. Asks nothing by itself.
+    Its answers are hints: the transaction that it signed is judged before the wallet signs. Raises
+    ``TransportError``.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class Relayer:
         )
 
     def facts(self, signal: Signal | None) -> Steps[RelayerFacts]:
-        """What it says of itself."""
+        """Asks the relayer for the facts about itself."""
         payer, config = yield from both(
             self._call("getPayerSigner", None, signal), self._call("getConfig", None, signal)
         )
@@ -65,11 +66,11 @@ class Relayer:
     def fee(
         self, transaction: bytes, mint: Address, facts: RelayerFacts, signal: Signal | None
     ) -> Steps[int]:
-        """The fee in base units of a mint, for a transaction as wire bytes."""
-        params = {**_common(transaction, facts), "fee_token": mint}
+        """Returns the fee in base units of a mint, for a transaction as wire bytes."""
+        params = {**_params_of(transaction, facts), "fee_token": mint}
         answer = yield from self._call("estimateTransactionFee", params, signal)
-        said = answer.get("signer_pubkey"), answer.get("payment_address")
-        if said != (facts.fee_payer, facts.pay_to):
+        addresses = answer.get("signer_pubkey"), answer.get("payment_address")
+        if addresses != (facts.fee_payer, facts.pay_to):
             raise _unusable("it names another payer than before")
         fee = answer.get("fee_in_token")
         if not is_number(fee) or not 0 <= fee <= _MOST_EXACT or fee != int(fee):
@@ -77,8 +78,8 @@ class Relayer:
         return int(fee)
 
     def sign(self, transaction: bytes, facts: RelayerFacts, signal: Signal | None) -> Steps[bytes]:
-        """The transaction as it signed it."""
-        answer = yield from self._call("signTransaction", _common(transaction, facts), signal)
+        """Returns the transaction as the relayer signed it, in wire bytes."""
+        answer = yield from self._call("signTransaction", _params_of(transaction, facts), signal)
         signed = answer.get("signed_transaction")
         if isinstance(signed, str) and signed.isascii():
             try:
@@ -90,16 +91,16 @@ class Relayer:
     def _call(
         self, method: str, params: Mapping[str, Any] | None, signal: Signal | None
     ) -> Steps[Record]:
-        asked: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": method}
+        request: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": method}
         if params is not None:
-            asked["params"] = params
-        body = stringify(asked).encode()
+            request["params"] = params
+        body = stringify(request).encode()
         answer = yield from self._http.ask("POST", self._url, self._headers, body, signal)
         return _result_of(answer)
 
 
 class RelayerPeer:
-    """What failures of a relayer become."""
+    """The errors for failed requests to a relayer."""
 
     def failing(self, answer: Answer, attempts: int, retry_after_ms: int) -> Exception:
         if answer.status == 429:
@@ -108,12 +109,12 @@ class RelayerPeer:
                 f"The relayer is rate limiting this client. Wait {retry_after_ms} ms.",
                 {"retry_after_ms": retry_after_ms},
             )
-        said = f"The relayer answered {answer.status}. Try again later."
-        return _unavailable(said, answer.status)
+        message = f"The relayer answered {answer.status}. Try again later."
+        return _unavailable(message, answer.status)
 
     def lost(self, cause: Exception, attempts: int) -> Exception:
-        said = "The relayer could not be reached. Try again, and check relayer.url."
-        return _unavailable(said, 0, cause=cause)
+        message = "The relayer could not be reached. Try again, and check relayer.url."
+        return _unavailable(message, 0, cause=cause)
 
     def late(self, timeout_ms: float, attempts: int) -> Exception:
         return failure(
@@ -130,21 +131,21 @@ class RelayerPeer:
         return False
 
 
-def _common(transaction: bytes, facts: RelayerFacts) -> Mapping[str, Any]:
+def _params_of(transaction: bytes, facts: RelayerFacts) -> Mapping[str, Any]:
     return {
         "transaction": base64.b64encode(transaction).decode(),
         "signer_key": facts.fee_payer,
-        # Ours is still missing.
+        # The wallet's signature is still missing.
         "sig_verify": False,
     }
 
 
 def _result_of(answer: Answer) -> Record:
     try:
-        said = record_of(parse_json(answer.body))
+        response = record_of(parse_json(answer.body))
     except ValueError:
-        said = {}
-    error, result = said.get("error"), said.get("result")
+        response = {}
+    error, result = response.get("error"), response.get("result")
     if is_record(error):
         untrusted = {"message": str(error.get("message", ""))}
         refused = "The relayer refused; its reason is in untrusted."

@@ -1,4 +1,4 @@
-"""Has the wallet sign a swap of ours."""
+"""Has the wallet sign a swap that this library composed."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from ..errors import failure
 from .finish import SwapDeps
 from .prepare import PreparedSwap, SwapOrder, SwapOutlook, prepare_swap
 
-# Signatures by the addresses that they are of.
+# Signatures by the address of the signer.
 Signatures = Mapping[Address, bytes]
 
 
 class Wallet(NamedTuple):
-    """What signs."""
+    """The wallet's signer, and the way to call it."""
 
     signer: AnySigner
-    # What it answers, for a message that has these signatures already.
+    # Returns the call of the signer for a message that already has these signatures.
     ask: Callable[[Signatures], Ask]
     # CAIP-2.
     network: str
 
 
 class SwapSigned(NamedTuple):
-    """A swap that may leave."""
+    """A signed swap. Nothing has been sent."""
 
-    # Wire bytes.
+    # Signed wire bytes.
     data: bytes
     # The transaction's id, which is the fee payer's signature.
     signature: str
-    # The wallet's own.
+    # The wallet's own signature.
     payer_signature: str
     lifetime: Lifetime
     expected: SwapOutlook
 
 
 def sign_swap(deps: SwapDeps, wallet: Wallet, order: SwapOrder) -> Steps[SwapSigned]:
-    """Prepares a swap and has the wallet sign it. Raises what both raise."""
+    """Prepares a swap and has the wallet sign it; sends nothing. Raises the errors of both."""
     prepared = yield from prepare_swap(deps, wallet.signer.address, order)
     yield from order.plan(prepared.expected)
     return (yield from sign_prepared(wallet, prepared, order.signal))
@@ -53,16 +53,17 @@ def sign_prepared(
     wallet: Wallet,
     prepared: PreparedSwap,
     signal: Signal | None,
-    others: Signatures | None = None,
+    existing: Signatures | None = None,
 ) -> Steps[SwapSigned]:
-    """Raises ``signing_failed`` if the signer refuses or signs something else.
+    """Has the wallet sign a prepared swap and assembles the wire bytes.
 
-    And ``self_check_failed`` if the message asks for another wallet's signature that is not there.
-    ``others``: what the message has already; with these it may not change.
+    Raises ``signing_failed`` if the signer refuses or signs another message. Raises
+    ``self_check_failed`` if the message needs another signature that is not among ``existing``:
+    signatures that the message already has. With them, the wallet may not change the message.
     """
-    message, expected, given = prepared.message, prepared.expected, others or {}
+    message, expected, signatures = prepared.message, prepared.expected, existing or {}
     signer, address = wallet.signer, wallet.signer.address
-    if [one for one in message_signers(message) if one not in given] != [address]:
+    if [key for key in message_signers(message) if key not in signatures] != [address]:
         reason = "the transaction would need another signature"
         raise failure(
             "self_check_failed",
@@ -77,14 +78,14 @@ def sign_prepared(
         "output_mint": expected.bounds.output_mint,
         "min_out_amount": str(expected.min_out),
     }
-    signed = yield from ask_signer(signer, wallet.ask(given), message, intent, signal)
-    if given and signed.message != message:
+    signed = yield from ask_signer(signer, wallet.ask(signatures), message, intent, signal)
+    if signatures and signed.message != message:
         raise failure(
             "signing_failed",
             f"The wallet {address} changed the swap that a relayer has signed already, which voids "
             "that signature. Nothing was sent. Use another wallet, or send this one SOL.",
             {"address": address},
         )
-    data = assemble_transaction(signed.message, {**given, address: signed.signature})
-    own = signature_text(signed.signature)
-    return SwapSigned(data, first_signature(data), own, prepared.lifetime, expected)
+    data = assemble_transaction(signed.message, {**signatures, address: signed.signature})
+    payer_signature = signature_text(signed.signature)
+    return SwapSigned(data, first_signature(data), payer_signature, prepared.lifetime, expected)

@@ -1,4 +1,4 @@
-"""Signs a swap whose fees and rents a relayer pays."""
+"""Signs a swap with fees and rents that a relayer pays."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from .prepare import PreparedSwap, SwapOrder, prepare_swap
 from .relayer import Relayer, RelayerFacts
 from .sign import SwapSigned, Wallet, sign_prepared
 
-# One part in so many is added: what it asks may have risen a little by the time that it signs.
+# A fiftieth of the fee is added, because the fee may rise a little until the relayer signs.
 _HEADROOM = 50
-# While the fee is not known: a transfer of it counts in what the relayer asks.
+# Fee until the real fee is known: the relayer charges for the transfer of its fee too.
 _PLACEHOLDER = 1
 
 
 class RelayOffer(NamedTuple):
-    """A relayer that may pay for a swap, and the most that it may take for that."""
+    """A relayer that may pay for a swap, and the most that it may take as its fee."""
 
     relayer: Relayer
     fee_payer: Address
     pay_to: Address
-    # The token of the fee: one of the two of the swap, never SOL.
+    # The token of the fee: a token of the swap, never SOL.
     mint: Address
     # Base units.
     max_fee: int
 
     @property
     def facts(self) -> RelayerFacts:
-        """What it is asked as."""
+        """The facts that the relayer is asked with."""
         return RelayerFacts(self.fee_payer, self.pay_to)
 
 
@@ -49,11 +49,12 @@ def sign_relayed(
     offer: RelayOffer,
     because: Callable[[Exception], Exception],
 ) -> Steps[SwapSigned]:
-    """As ``sign_swap``, for a wallet without SOL: the relayer signs first and pays fees and rents.
+    """Signs a swap as ``sign_swap`` does, for a wallet without SOL. Sends nothing.
 
-    For a transfer of tokens that is composed, simulated and guarded with the rest. What it gives
-    back is judged to the byte; then the wallet signs. Sends nothing. ``because``: what is raised if
-    the relayer does not answer, asks for more than ``max_fee``, or signed another transaction.
+    The relayer signs first and pays fees and rents. It is paid by a transfer of tokens, which is
+    composed, simulated and guarded with the swap. The wallet signs after each byte of the relayer's
+    transaction is judged. ``because`` returns the error to raise if the relayer does not answer,
+    asks for more than ``max_fee``, or signed another transaction.
     """
     address, signal, relayer = wallet.signer.address, order.signal, offer.relayer
     unfit = _unfitness(address, order, offer)
@@ -64,8 +65,8 @@ def sign_relayed(
         relay = Relay(offer.fee_payer, offer.pay_to, offer.mint, amount)
         return prepare_swap(deps, address, order._replace(relay=relay))
 
-    asked = yield from prepare(_PLACEHOLDER)
-    unsigned = assemble_transaction(asked.message, {})
+    estimate = yield from prepare(_PLACEHOLDER)
+    unsigned = assemble_transaction(estimate.message, {})
     try:
         fee = yield from relayer.fee(unsigned, offer.mint, offer.facts, signal)
     except Exception as cause:
@@ -82,12 +83,12 @@ def sign_relayed(
     except Exception as cause:
         raise because(cause) from cause
     relayed = prepared._replace(message=message)
-    others = {offer.fee_payer: signature}
-    return (yield from sign_prepared(wallet, relayed, signal, others))
+    existing = {offer.fee_payer: signature}
+    return (yield from sign_prepared(wallet, relayed, signal, existing))
 
 
 def _unfitness(wallet: Address, order: SwapOrder, offer: RelayOffer) -> str | None:
-    """Why a relayer may not pay for a swap: lamports of the wallet would be in its reach."""
+    """Returns why a relayer may not pay for a swap: it could reach lamports of the wallet."""
     if wallet in (offer.fee_payer, offer.pay_to):
         return "it names the wallet itself"
     if WSOL_MINT in (order.bounds.input_mint, offer.mint):
@@ -96,7 +97,7 @@ def _unfitness(wallet: Address, order: SwapOrder, offer: RelayOffer) -> str | No
 
 
 def _judge_relayed(message: bytes, wire: bytes, fee_payer: Address) -> tuple[bytes, bytes]:
-    """What a relayer signed: our message, with nothing but guards added that only read."""
+    """Returns the message that a relayer signed; raises unless it only added guards that read."""
     judged = judge_change(message, wire)
     if isinstance(judged, ChangeText):
         raise _refused(fee_payer, f"it changed it: {judged.refuses}", judged.id)
@@ -107,12 +108,12 @@ def _judge_relayed(message: bytes, wire: bytes, fee_payer: Address) -> tuple[byt
 
 
 def _refused(address: Address, why: str, rule: str | None = None) -> ExactChangeError:
-    details, said = {"address": address}, ""
+    details, note = {"address": address}, ""
     if rule is not None:
-        details["rule"], said = rule, f" (rule {rule})"
+        details["rule"], note = rule, f" (rule {rule})"
     return failure(
         "signing_failed",
-        f"The relayer {address} did not sign the swap as it was composed: {why}{said}. The wallet "
+        f"The relayer {address} did not sign the swap as it was composed: {why}{note}. The wallet "
         "signed nothing. Use another relayer, or send the wallet SOL.",
         details,
     )
@@ -120,7 +121,7 @@ def _refused(address: Address, why: str, rule: str | None = None) -> ExactChange
 
 def _too_dear(network: str, offer: RelayOffer, fee: int) -> ExactChangeError:
     mint, max_fee = offer.mint, offer.max_fee
-    asked, most = (amount_text(network, mint, one) for one in (fee, max_fee))
+    asked, most = (amount_text(network, mint, amount) for amount in (fee, max_fee))
     return failure(
         "amount_over_limit",
         f"The relayer asks for {asked} to pay for the swap; at most {most} may go to it. Raise "

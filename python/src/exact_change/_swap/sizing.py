@@ -1,4 +1,4 @@
-"""Quotes that surely bring an exact output."""
+"""Finds quotes with a least output that covers an exact amount."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ _WHOLE = 10_000
 
 
 class ExactOutput(NamedTuple):
-    """An exact output that is wanted, and what may be spent on it; amounts in base units."""
+    """An exact output to buy, and the most input to spend on it; amounts in base units."""
 
     input_mint: Address
     output_mint: Address
     target: int
     max_in: int
     slippage_bps: int
-    # About what it will cost, if that is known: saves a call or two.
+    # Estimate of the input, if known: saves a call or two.
     seed_in: int | None = None
     max_accounts: int | None = None
-    # Basis points. Holds for the quote that is returned, not for those that only sized it.
+    # Basis points. Limits the returned quote, not the quotes that only size the input.
     max_price_impact_bps: int | None = None
 
 
 def quote_exact_output(
     provider: SwapProvider, wanted: ExactOutput, signal: Signal | None = None
 ) -> Steps[SwapQuote]:
-    """A quote whose least output covers ``target`` and whose most input is within ``max_in``.
+    """Returns a quote with a least output that covers ``target`` for at most ``max_in``.
 
-    ``ExactOut``, else ``ExactIn`` with an input that is sized until slippage cannot make it too
-    little. At most five calls. Every quote has passed ``check_quote``. Raises
-    ``insufficient_funds``, ``no_route``, ``quote_mismatch`` or ``price_impact_too_high``, and
-    whatever the provider raises; a rate limit or an outage is never taken for a missing route.
+    Asks for ``ExactOut``, else for ``ExactIn`` with an input that is sized until slippage cannot
+    make the output too small. At most five calls; every quote passes ``check_quote``. Raises
+    ``insufficient_funds``, ``no_route``, ``quote_mismatch`` or ``price_impact_too_high``, and any
+    error of the provider. A rate limit or an outage never counts as a missing route.
     """
     if wanted.max_in <= 0:
-        raise _short(wanted, 1)
+        raise _too_little(wanted, 1)
     if not provider.supports_exact_out:
         return (yield from size_exact_in(provider, wanted, signal))
     try:
@@ -55,14 +55,14 @@ def quote_exact_output(
             raise
         return (yield from size_exact_in(provider, wanted, signal))
     if quote.max_in > wanted.max_in:
-        raise _short(wanted, quote.max_in)
-    return _covered(quote, wanted)
+        raise _too_little(wanted, quote.max_in)
+    return _check_covered(quote, wanted)
 
 
 def size_exact_in(
     provider: SwapProvider, wanted: ExactOutput, signal: Signal | None
 ) -> Steps[SwapQuote]:
-    """The same by exact inputs alone."""
+    """Returns the same quote as :func:`quote_exact_output`, but asks only for ``ExactIn``."""
     target, max_in = wanted.target, wanted.max_in
     seed = max_in if wanted.seed_in is None else wanted.seed_in
     amount = seed if 0 < seed <= max_in else max_in
@@ -72,14 +72,14 @@ def size_exact_in(
         quote = yield from _ask(provider, wanted, "ExactIn", amount, signal)
         least = quote.min_out
         if least >= target:
-            # Every further input is smaller, so this is the best so far.
+            # Every further input is smaller, so this quote is the best so far.
             best = quote
             if (least - target) * _WHOLE // target <= _GOOD_ENOUGH_BPS:
                 break
         elif amount == max_in:
             if least == 0:
                 break
-            raise _short(wanted, ceil_div(max_in * target, least))
+            raise _too_little(wanted, ceil_div(max_in * target, least))
         else:
             pad_bps *= 3
         following = amount * 10
@@ -97,7 +97,7 @@ def size_exact_in(
             "another token.",
             {"input_mint": wanted.input_mint, "output_mint": wanted.output_mint},
         )
-    return _covered(best, wanted)
+    return _check_covered(best, wanted)
 
 
 def _ask(
@@ -120,8 +120,8 @@ def _ask(
     return quote
 
 
-def _covered(quote: SwapQuote, wanted: ExactOutput) -> SwapQuote:
-    """The promise of this file, held against whatever the provider says."""
+def _check_covered(quote: SwapQuote, wanted: ExactOutput) -> SwapQuote:
+    """Checks that a quote keeps the promise of `quote_exact_output`, whatever the provider says."""
     if wanted.max_price_impact_bps is not None:
         check_impact(quote, wanted.max_price_impact_bps)
     if quote.min_out >= wanted.target and quote.max_in <= wanted.max_in:
@@ -132,7 +132,7 @@ def _covered(quote: SwapQuote, wanted: ExactOutput) -> SwapQuote:
     )
 
 
-def _short(wanted: ExactOutput, required: int) -> ExactChangeError:
+def _too_little(wanted: ExactOutput, required: int) -> ExactChangeError:
     mint = wanted.input_mint
     goal = amount_text(SOLANA_MAINNET, wanted.output_mint, wanted.target)
     cost = amount_text(SOLANA_MAINNET, mint, required)

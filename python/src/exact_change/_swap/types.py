@@ -1,4 +1,4 @@
-"""Quotes, what they are asked for, and what a source of swaps contributes."""
+"""Types of quotes, intents, swap providers and decoded swaps."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ SwapMode = Literal["ExactIn", "ExactOut"]
 
 
 class SwapQuote(NamedTuple):
-    """A quote in our words. Amounts are decimal strings of base units."""
+    """A quote in the terms of this library. Amounts are decimal strings of base units."""
 
     input_mint: Address
     output_mint: Address
     swap_mode: SwapMode
     in_amount: str
     out_amount: str
-    # The least that arrives: `out_amount` less slippage for `ExactIn`, itself for `ExactOut`.
+    # The least that arrives: `out_amount` less slippage for `ExactIn`, `out_amount` itself for
+    # `ExactOut`.
     min_out_amount: str
     # The most that leaves: `in_amount` itself for `ExactIn`, plus slippage for `ExactOut`.
     max_in_amount: str
@@ -30,28 +31,28 @@ class SwapQuote(NamedTuple):
     # Basis points; None if the provider did not say.
     price_impact_bps: float | None
     platform_fee_bps: int
-    # Names of the venues, in order. A service's text: show it, do not act on it.
+    # Names of the venues, in order. The text is the service's: show it, do not act on it.
     route: Sequence[str]
-    # Id of the provider that quoted and has to build it.
+    # Id of the provider that made the quote and must build its swap.
     provider: str
     # Milliseconds since the epoch.
     quoted_at: int
-    # The provider's own quote, verbatim: what it needs to build the swap.
+    # The provider's own quote, verbatim; the provider needs it to build the swap.
     raw: Any
 
     @property
     def max_in(self) -> int:
-        """The most that leaves."""
+        """Base units: the most that leaves."""
         return int(self.max_in_amount)
 
     @property
     def min_out(self) -> int:
-        """The least that arrives."""
+        """Base units: the least that arrives."""
         return int(self.min_out_amount)
 
 
 class QuoteIntent(NamedTuple):
-    """A swap that a provider is asked for: addresses resolved, amounts checked."""
+    """A swap to quote: its addresses are resolved and its amount is checked."""
 
     input_mint: Address
     output_mint: Address
@@ -59,19 +60,22 @@ class QuoteIntent(NamedTuple):
     amount: int
     swap_mode: SwapMode
     slippage_bps: int
-    # Fewer accounts make a smaller transaction and a worse price.
+    # Accounts that the route may use: fewer accounts make a smaller transaction and a worse price.
     max_accounts: int | None = None
 
 
 class SwapBuild(NamedTuple):
-    """What a provider contributes to the transaction. We compose the rest."""
+    """A provider's part of the transaction: one instruction, and its lookup tables.
+
+    This library composes the rest.
+    """
 
     instruction: Instruction
     lookup_tables: Sequence[Address]
 
 
 class SwapProvider(Protocol):
-    """Asks one service for swaps; its answers are hints.
+    """Quotes and builds swaps with one service; the service's answers are hints.
 
     Raises ``QuoteError`` (``no_route``) or ``TransportError``; a 429 is never ``no_route``.
     """
@@ -80,42 +84,45 @@ class SwapProvider(Protocol):
 
     @property
     def supports_exact_out(self) -> bool:
-        """Whether it quotes exact outputs."""
+        """Whether it quotes ``ExactOut``."""
         ...
 
     def quote(self, intent: QuoteIntent, signal: Signal | None) -> Steps[SwapQuote]:
-        """A quote for exactly this intent."""
+        """Returns a quote for exactly this intent."""
         ...
 
     def build(self, quote: SwapQuote, wallet: Address, signal: Signal | None) -> Steps[SwapBuild]:
-        """Raises ``quote_mismatch`` for a quote that is not its own."""
+        """Builds the swap of a quote.
+
+        Raises ``quote_mismatch`` for a quote of another provider.
+        """
         ...
 
 
 class SwapCall(NamedTuple):
-    """A swap instruction, read."""
+    """A decoded swap instruction."""
 
     user: Address
     source: Address
     destination: Address
-    # An account that gets the output instead.
+    # An account that gets the output instead of `destination`.
     destination_override: Address | None
-    # None if the form does not name it: the source account is of one mint only.
+    # None if the form does not name it; the source account has only one mint.
     source_mint: Address | None
     destination_mint: Address
-    # None if the form does not say for which side its token programs are, as is the other.
+    # Both programs are None if the form does not assign its token programs to sides.
     source_program: Address | None
     destination_program: Address | None
-    # The token programs of such a form.
+    # Token programs that the form does not assign to a side.
     either_program: Sequence[Address]
     fee_account: Address | None
     # Base units: exact for `ExactIn`, quoted for `ExactOut`.
     in_amount: int
     # Base units: quoted for `ExactIn`, exact for `ExactOut`.
     out_amount: int
-    # The most that the instruction can take.
+    # Base units: the most that the instruction can take.
     max_in: int
-    # The least that it pays out.
+    # Base units: the least that the instruction pays out.
     min_out: int
     slippage_bps: int
     platform_fee_bps: int
@@ -123,15 +130,16 @@ class SwapCall(NamedTuple):
 
 
 class ReservedAmounts(NamedTuple):
-    """What other transactions of ours that are still in flight may take."""
+    """Amounts that other transactions of ours in flight may take."""
 
     # Base units of the input mint's account; wrapped SOL, if the input is SOL.
     input: int = 0
+    # Base units of the output mint's account.
     output: int = 0
     lamports: int = 0
 
     def larger(self, other: ReservedAmounts) -> ReservedAmounts:
-        """The larger of each."""
+        """Returns the larger value of each field."""
         return ReservedAmounts(*(max(pair) for pair in zip(self, other)))
 
 
@@ -139,7 +147,7 @@ NOTHING_RESERVED = ReservedAmounts()
 
 
 class SwapBounds(NamedTuple):
-    """What a swap may take and must bring; amounts in base units."""
+    """Bounds on what a swap may take and must bring; amounts in base units."""
 
     input_mint: Address
     output_mint: Address
@@ -149,17 +157,17 @@ class SwapBounds(NamedTuple):
 
 
 def bounds_of(quote: SwapQuote) -> SwapBounds:
-    """The bounds that a quote promises."""
+    """Returns the bounds that a quote promises."""
     return SwapBounds(
         quote.input_mint, quote.output_mint, quote.max_in, quote.min_out, quote.slippage_bps
     )
 
 
 def least_out(quoted_out: int, slippage_bps: int) -> int:
-    """The least that an ``ExactIn`` swap pays out: what was quoted less slippage."""
+    """Returns the least output of an ``ExactIn`` swap: the quoted output less slippage."""
     return quoted_out * (10_000 - slippage_bps) // 10_000
 
 
 def most_in(quoted_in: int, slippage_bps: int) -> int:
-    """The most that an ``ExactOut`` swap takes: what was quoted plus slippage."""
+    """Returns the most input of an ``ExactOut`` swap: the quoted input plus slippage."""
     return -(-quoted_in * (10_000 + slippage_bps) // 10_000)

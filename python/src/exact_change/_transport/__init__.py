@@ -1,1 +1,1 @@
-"""Where quotes and swaps come from: this process, or a service."""
+"""Transports: the sources of quotes and swaps, in this process or at a service."""

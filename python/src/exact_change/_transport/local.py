@@ -1,4 +1,4 @@
-"""Jupiter and a node, asked in this process."""
+"""The transport in this process: Jupiter for swaps, an RPC node for balances."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _Found = Mapping[Address, "Account | None"]
 
 
 class LocalTransport:
-    """Holds no key and signs nothing."""
+    """Quotes and builds swaps and reads balances; holds no key and signs nothing."""
 
     is_distant = False
 
@@ -42,9 +42,9 @@ class LocalTransport:
         except ExactChangeError as error:
             if request.swap_mode == "ExactIn" or not is_code(error, "no_route"):
                 raise
-        # What selling the output would bring is about what it costs: a first guess.
-        back = QuoteIntent(mints[1], mints[0], amount, "ExactIn", slippage)
-        reverse = yield from self._provider.quote(back, signal)
+        # The input that selling the output would bring is the first estimate of its cost.
+        reverse_intent = QuoteIntent(mints[1], mints[0], amount, "ExactIn", slippage)
+        reverse = yield from self._provider.quote(reverse_intent, signal)
         seed = int(reverse.out_amount)
         wanted = ExactOutput(*mints, amount, U64_MAX, slippage, seed, accounts)
         return (yield from size_exact_in(self._provider, wanted, signal))
@@ -58,7 +58,7 @@ class LocalTransport:
         self, wallet: Address, mints: Sequence[Address] | None, signal: Signal | None
     ) -> Steps[list[TokenBalance]]:
         if mints is None:
-            return (yield from self._all(wallet, signal))
+            return (yield from self._all_balances(wallet, signal))
         addresses: dict[Address, None] = {}
         for mint in mints:
             if mint == WSOL_MINT:
@@ -78,8 +78,8 @@ class LocalTransport:
     def auto_pay(self, request: Mapping[str, Any], signal: Signal | None) -> Steps[PaymentResult]:
         raise TypeError("Only a service plans payments.")
 
-    def _all(self, wallet: Address, signal: Signal | None) -> Steps[list[TokenBalance]]:
-        """Native SOL and every associated token account of the wallet."""
+    def _all_balances(self, wallet: Address, signal: Signal | None) -> Steps[list[TokenBalance]]:
+        """Returns native SOL and the balance of every associated token account of the wallet."""
         sol, held = yield from both(
             self._rpc.accounts([wallet], signal=signal),
             self._rpc.token_accounts(wallet, signal=signal),
@@ -91,16 +91,23 @@ class LocalTransport:
             if decoded is not None
             and address == associated_token_address(wallet, decoded.mint, decoded.token_program)
         ]
-        _, found = yield from self._read(list({one.mint: None for one in tokens}), signal)
+        _, found = yield from self._read(list({token.mint: None for token in tokens}), signal)
         balances = [_native(wallet, sol.accounts[0], sol.slot)]
-        for one in tokens:
-            account = found.get(one.mint)
+        for token in tokens:
+            account = found.get(token.mint)
             mint = None if account is None else decode_mint(account)
             if mint is None:
                 continue
-            place = associated_token_address(wallet, one.mint, one.token_program)
+            address = associated_token_address(wallet, token.mint, token.token_program)
             balances.append(
-                _balance(one.mint, one.amount, mint.decimals, one.token_program, place, held.slot)
+                _balance(
+                    token.mint,
+                    token.amount,
+                    mint.decimals,
+                    token.token_program,
+                    address,
+                    held.slot,
+                )
             )
         return balances
 
@@ -117,7 +124,7 @@ class LocalTransport:
 
 
 def unknown_mint(mint: Address) -> ExactChangeError:
-    """There is no such token."""
+    """Returns the error for a mint that is not on the chain."""
     return failure(
         "unknown_mint",
         f"There is no token mint at {mint} on this network. Check the mint, and the network of the "
@@ -136,15 +143,15 @@ def _token(wallet: Address, mint: Address, found: _Found, slot: int) -> TokenBal
     facts = None if account is None else decode_mint(account)
     if facts is None:
         raise unknown_mint(mint)
-    place = associated_token_address(wallet, mint, facts.token_program)
-    held = found.get(place)
+    address = associated_token_address(wallet, mint, facts.token_program)
+    held = found.get(address)
     token = None if held is None else decode_token_account(held)
     amount = 0 if token is None else token.amount
-    return _balance(mint, amount, facts.decimals, facts.token_program, place, slot)
+    return _balance(mint, amount, facts.decimals, facts.token_program, address, slot)
 
 
 def _balance(
-    mint: Address, amount: int, decimals: int, program: Address, place: Address, slot: int
+    mint: Address, amount: int, decimals: int, program: Address, address: Address, slot: int
 ) -> TokenBalance:
-    shown = format_ui_amount(amount, decimals)
-    return TokenBalance(mint, str(amount), decimals, shown, program, place, slot)
+    ui_amount = format_ui_amount(amount, decimals)
+    return TokenBalance(mint, str(amount), decimals, ui_amount, program, address, slot)

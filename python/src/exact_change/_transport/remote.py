@@ -1,4 +1,4 @@
-"""The service at an address. What it answers is a hint, held to the same shapes as ours."""
+"""The transport over HTTP to a service. Its answers must have the shapes of the local transport."""
 
 from __future__ import annotations
 
@@ -27,26 +27,27 @@ from ..errors import ExactChangeError, failure
 from .types import ParsedPayment, PaymentResult, SwapTransaction, TokenBalance
 
 _MAX_BODY_BYTES = 2 * 1024 * 1024
-# Far more than any message is nested, a 402's own body and a quote of Jupiter's included.
+# Deepest nesting of a message: a 402's own body or a quote of Jupiter's needs far less.
 _MAX_DEPTH = 32
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{\]}]', re.DOTALL)
 
 
 class Service(NamedTuple):
-    """Where it is, and how it is asked."""
+    """The address of a service, and the means to call it."""
 
-    # Without a slash at its end.
+    # The service's URL, without a slash at the end.
     base_url: str
-    # Sent with each request. No redirect is followed, so they reach the service's own origin alone.
+    # Headers of each request. They reach only the service's own origin, because no redirect is
+    # followed.
     headers: Sequence[tuple[str, str]]
     http: HttpPort
-    # For one call, further tries included.
+    # Milliseconds for one call, with all its tries.
     timeout_ms: float
     runtime: Runtime
 
 
 class RemoteTransport:
-    """Calls that change nothing are tried up to three times."""
+    """The operations of a service. Calls that change nothing are tried up to three times."""
 
     is_distant = True
 
@@ -55,14 +56,14 @@ class RemoteTransport:
 
     @classmethod
     def of(cls, config: Config, http: HttpPort) -> RemoteTransport:
-        """The service that a client's options name."""
+        """Returns the transport to the service of a client's options (``api_url``)."""
         key = config.api_key
         headers = [] if key is None else [("authorization", f"Bearer {key}")]
         timeout_ms = config.timeouts.service
         return cls(Service(config.api_url or "", headers, http, timeout_ms, config.runtime))
 
     def quote(self, request: ResolvedRequest, signal: Signal | None) -> Steps[SwapQuote]:
-        asked: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "inputMint": request.input_mint,
             "outputMint": request.output_mint,
             "amount": str(request.amount),
@@ -70,36 +71,36 @@ class RemoteTransport:
             "slippageBps": request.slippage_bps,
         }
         if request.max_accounts is not None:
-            asked["maxAccounts"] = request.max_accounts
-        return self.quote_as(asked, signal)
+            fields["maxAccounts"] = request.max_accounts
+        return self.quote_as(fields, signal)
 
-    def quote_as(self, asked: Mapping[str, Any], signal: Signal | None) -> Steps[SwapQuote]:
-        """A quote, asked for in the words of the interface."""
-        return quote_of((yield from self._call(QUOTE, asked, signal)))
+    def quote_as(self, request: Mapping[str, Any], signal: Signal | None) -> Steps[SwapQuote]:
+        """Returns a quote for a request with the field names of the REST interface."""
+        return quote_of((yield from self._call(QUOTE, request, signal)))
 
     def build(
         self, wallet: Address, quote: SwapQuote, signal: Signal | None
     ) -> Steps[SwapBuild | Any]:
-        """The client takes the instruction out of the transaction."""
+        """Returns the transaction; the client reads the swap instruction from it."""
         return (yield from self.build_swap(wallet, quote, signal)).transaction
 
     def build_swap(
         self, wallet: str, quote: SwapQuote, signal: Signal | None
     ) -> Steps[SwapTransaction]:
-        """An unsigned transaction for a quote."""
-        asked = {"wallet": wallet, "quote": quote_json(quote)}
-        return swap_of((yield from self._call(BUILD_SWAP, asked, signal)))
+        """Returns an unsigned transaction for a quote."""
+        fields = {"wallet": wallet, "quote": quote_json(quote)}
+        return swap_of((yield from self._call(BUILD_SWAP, fields, signal)))
 
     def balance(
         self, wallet: Address, mints: Sequence[Address] | None, signal: Signal | None
     ) -> Steps[list[TokenBalance]]:
-        asked: dict[str, Any] = {"wallet": wallet}
+        fields: dict[str, Any] = {"wallet": wallet}
         if mints is not None:
-            # A query cannot ask for none: it would ask for all.
+            # A query without mints would ask for all balances.
             if not mints:
                 return (yield from done([]))
-            asked["mint"] = list(mints)
-        answer = yield from self._call(BALANCE, asked, signal)
+            fields["mint"] = list(mints)
+        answer = yield from self._call(BALANCE, fields, signal)
         balances = balances_of(answer)
         if mints is not None and len(balances) != len(mints):
             raise unusable("it has not one balance for each mint", False)
@@ -108,20 +109,19 @@ class RemoteTransport:
     def parse_payment(
         self, parts: Mapping[str, Any], signal: Signal | None
     ) -> Steps[ParsedPayment]:
-        """The offers of a 402 as it came."""
+        """Returns the offers of a 402, from its parts as they came."""
         return parsed_of((yield from self._call(PARSE_PAYMENT, parts, signal)))
 
     def auto_pay(self, request: Mapping[str, Any], signal: Signal | None) -> Steps[PaymentResult]:
         return result_of((yield from self._call(AUTO_PAY, request, signal)))
 
     def _call(
-        self, operation: Operation, asked: Mapping[str, Any], signal: Signal | None
+        self, operation: Operation, request: Mapping[str, Any], signal: Signal | None
     ) -> Steps[Any]:
-        _check_request(operation, asked)
-        is_sent = "signedSwap" in asked or "signedPayment" in asked
+        _check_request(operation, request)
+        is_sent = "signedSwap" in request or "signedPayment" in request
         service, peer = self._service, ServicePeer(is_sent)
-        # What is signed is handed over once: whether it arrived, the chain knows better than
-        # another try.
+        # Send signed transactions only once: the chain shows if they arrived, another try does not.
         http = PeerHttp(
             service.http,
             peer,
@@ -133,28 +133,29 @@ class RemoteTransport:
         headers = [("accept", f"application/json, {PROBLEM_TYPE}"), *service.headers]
         url, body = service.base_url + operation.path, b""
         if operation.method == "GET":
-            url = f"{url}?{_query(asked)}"
+            url = f"{url}?{_query(request)}"
         else:
             headers.append(("content-type", "application/json"))
-            body = stringify(asked).encode()
+            body = stringify(request).encode()
         answer = yield from bounded(
             service.timeout_ms,
             lambda: peer.late(service.timeout_ms, 1),
             [signal],
-            lambda own: http.ask(operation.method, url, headers, body, own),
+            lambda bounded_signal: http.ask(operation.method, url, headers, body, bounded_signal),
         )
         return _read(operation, answer, is_sent)
 
 
 class ServicePeer:
-    """What the failures of a service become.
+    """The errors for failures of a service.
 
-    ``is_sent``: it was handed something signed: if it does not say itself what became of that, it
-    may still land.
+    ``is_sent`` means that the request had a signed transaction: unless the service tells the
+    transaction's fate, it may still land.
     """
 
     def __init__(self, is_sent: bool) -> None:
         self._is_sent = is_sent
+        # Fields of each error while the fate of a signed transaction is not known.
         self._open: dict[str, Any] = {}
         self._advice = "Try again"
         if is_sent:
@@ -166,8 +167,8 @@ class ServicePeer:
         if problem is not None:
             return error_of(problem, is_sent=self._is_sent)
         if answer.status != 429:
-            said = f"answered {answer.status} in {_times(attempts)}"
-            return self._unavailable(said, answer.status)
+            predicate = f"answered {answer.status} in {_times(attempts)}"
+            return self._unavailable(predicate, answer.status)
         return failure(
             "rate_limited",
             f"The service is rate limiting this client. {self._advice} in {retry_after_ms} ms.",
@@ -176,8 +177,8 @@ class ServicePeer:
         )
 
     def lost(self, cause: Exception, attempts: int) -> Exception:
-        said = f"gave no answer, or a redirect, in {_times(attempts)}"
-        return self._unavailable(said, 0, cause)
+        predicate = f"gave no answer, or a redirect, in {_times(attempts)}"
+        return self._unavailable(predicate, 0, cause)
 
     def late(self, timeout_ms: float, attempts: int) -> Exception:
         return failure(
@@ -195,22 +196,24 @@ class ServicePeer:
         problem = _problem_in(answer)
         return problem is not None and error_of(problem, is_sent=self._is_sent).retry == "never"
 
-    def _unavailable(self, said: str, status: int, cause: Exception | None = None) -> Exception:
+    def _unavailable(
+        self, predicate: str, status: int, cause: Exception | None = None
+    ) -> Exception:
         return failure(
             "service_unavailable",
-            f"The service {said}. {self._advice}, and check its address.",
+            f"The service {predicate}. {self._advice}, and check its address.",
             {"status": status},
             cause=cause,
             **self._open,
         )
 
 
-def _check_request(operation: Operation, asked: Mapping[str, Any]) -> None:
+def _check_request(operation: Operation, request: Mapping[str, Any]) -> None:
     """Raises ``invalid_option``, which names the field."""
     try:
-        operation.request(asked)
+        operation.request(request)
     except Misfit as misfit:
-        # Of a query, the field is what its sender knows.
+        # For a query, name only the field, because its sender has no nested values.
         path = misfit.path
         if operation.method == "GET":
             path = re.split("[.[]", path, maxsplit=1)[0]
@@ -218,7 +221,10 @@ def _check_request(operation: Operation, asked: Mapping[str, Any]) -> None:
 
 
 def _read(operation: Operation, answer: Answer, is_sent: bool) -> Any:
-    """What a service answered, if it is what the operation promises."""
+    """Returns the answer of a service, if it fits the operation's schema.
+
+    Raises the error of the service's problem, or ``invalid_response``.
+    """
     if answer.status != 200:
         raise _refusal_in(answer, is_sent)
     value = _json_in(answer, "application/json")
@@ -227,7 +233,7 @@ def _read(operation: Operation, answer: Answer, is_sent: bool) -> Any:
     try:
         return operation.response(value)
     except Misfit as misfit:
-        # Where it does not fit, and why, may be in the service's own words.
+        # Field and rule may contain text of the service, so they are not in the message.
         raise unusable(
             f"it is not what {operation.path} promises",
             is_sent,
@@ -238,29 +244,31 @@ def _read(operation: Operation, answer: Answer, is_sent: bool) -> Any:
 def _refusal_in(answer: Answer, is_sent: bool) -> ExactChangeError:
     problem = _problem_in(answer)
     if problem is None:
-        said = f"it has status {answer.status}, and is no problem of this interface"
-        return unusable(said, is_sent)
+        reason = f"it has status {answer.status}, and is no problem of this interface"
+        return unusable(reason, is_sent)
     return error_of(problem, is_sent=is_sent)
 
 
 def _problem_in(answer: Answer) -> Any:
-    """The problem JSON of an answer, still to be judged; None if it is none."""
+    """Returns the problem JSON of an answer, unchecked; None if the answer has none."""
     return _json_in(answer, PROBLEM_TYPE)
 
 
 def _json_in(answer: Answer, type_: str) -> Any:
-    given = (answer.headers.get("content-type") or "").partition(";")[0].strip().lower()
-    if given != type_:
+    """Returns the JSON of an answer with this media type; None for any other answer."""
+    media_type = (answer.headers.get("content-type") or "").partition(";")[0].strip().lower()
+    if media_type != type_:
         return None
     try:
         text = answer.body.decode("utf-8-sig")
         return None if _is_deep(text) else parse_json(text)
     except ValueError:
-        # Neither parser's error is worth keeping: both quote the text.
+        # Drop the parser's error, because it quotes the service's text.
         return None
 
 
 def _is_deep(text: str) -> bool:
+    """Whether brackets outside of strings are nested deeper than ``_MAX_DEPTH``."""
     depth = 0
     for mark in _BRACKETS.finditer(text):
         if mark[0] in "[{":
@@ -272,11 +280,11 @@ def _is_deep(text: str) -> bool:
     return False
 
 
-def _query(asked: Mapping[str, Any]) -> str:
+def _query(request: Mapping[str, Any]) -> str:
     pairs = [
-        (name, str(one))
-        for name, value in asked.items()
-        for one in (value if is_list(value) else [value])
+        (name, str(item))
+        for name, value in request.items()
+        for item in (value if is_list(value) else [value])
     ]
     return urlencode(pairs)
 

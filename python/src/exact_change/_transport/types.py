@@ -1,4 +1,4 @@
-"""What quotes swaps, builds them, and reads balances."""
+"""Types of transports, which quote swaps, build them, and read balances."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .._x402.types import PaymentHeader
 
 
 class TokenBalance(NamedTuple):
-    """A balance, as text and as base units."""
+    """Balance of a mint, in base units and as text."""
 
     mint: Address
     # Decimal string of base units.
@@ -27,7 +27,7 @@ class TokenBalance(NamedTuple):
     # The associated token account; the wallet itself for native SOL.
     token_account: Address
     slot: int
-    # Of a pinned mint alone, as `client.balance()` adds it.
+    # Present only if the mint is pinned; `client.balance()` adds it.
     symbol: str | None = None
 
 
@@ -40,14 +40,14 @@ class SwapTransaction(NamedTuple):
     last_valid_block_height: str
     quote: SwapQuote
     compute_unit_limit: int
-    # Decimal string of lamports: what the compute-unit price costs at that limit.
+    # Decimal string of lamports: the cost of the compute-unit price at `compute_unit_limit`.
     priority_fee_lamports: str
 
 
 class ParsedOffer(NamedTuple):
-    """One entry of ``accepts``, normalised. Not ``payable`` if ``refusal`` says why."""
+    """One entry of ``accepts``, normalised. If it is not ``payable``, ``refusal`` says why."""
 
-    # Its place in the list.
+    # Index of the entry in the list.
     position: int
     x402_version: int
     payable: bool
@@ -68,15 +68,15 @@ class ParsedPayment(NamedTuple):
 
 
 class UnsignedPayment(NamedTuple):
-    """A payment that is to be signed."""
+    """A payment to sign."""
 
-    # Base64.
+    # Base64 of the unsigned v0 transaction.
     transaction: str
     last_valid_block_height: str
 
 
 class MissingFunds(NamedTuple):
-    """What a payment needs, and what there is of it; decimal strings of base units."""
+    """The amount that a payment needs, and the available amount; decimal strings of base units."""
 
     mint: Address
     required: str
@@ -86,8 +86,8 @@ class MissingFunds(NamedTuple):
 class PaymentResult(NamedTuple):
     """Where a payment stands, and what to sign or send next."""
 
-    # The last three, if the service keeps a journal: what became of a payment that it was handed
-    # before.
+    # `submitted`, `settled` and `failed` need a journal at the service: they say what became of a
+    # payment that the service received before.
     state: Literal[
         "swap_required",
         "swap_submitted",
@@ -99,52 +99,58 @@ class PaymentResult(NamedTuple):
         "failed",
     ]
     offer: ParsedOffer
-    # The attempt's, if it is on record.
+    # Id of the attempt, if it is on record.
     id: str | None = None
     # `swap_required`: sign its transaction and send it back as `signed_swap`.
     swap: SwapTransaction | None = None
-    # `swap_submitted`: the swap's, still unconfirmed: ask again. `settled`: the payment's, as the
-    # service's own node shows it.
+    # `swap_submitted`: signature of the swap, which is still unconfirmed: ask again. `settled`:
+    # signature of the payment's transaction, as the service's own node shows it.
     signature: str | None = None
     # `ready_to_sign`: sign it and send it back as `signed_payment`.
     payment: UnsignedPayment | None = None
     # `ready_to_present`: repeat the request with this header.
     header: PaymentHeader | None = None
-    # Of a payment on record: the wallet's own signature on it, base58.
+    # The wallet's own signature on a payment that is on record, base58.
     payer_signature: str | None = None
-    # Of a payment on record: once this block height is final, it can land no more.
+    # Once this block height is final, a payment that is on record can no longer land.
     last_valid_block_height: str | None = None
-    # `insufficient_funds`.
+    # Present for `insufficient_funds`.
     funds: MissingFunds | None = None
 
 
 class Transport(Protocol):
-    """What it returns is a hint: the client judges, signs, sends and confirms by itself."""
+    """Quotes and builds swaps, reads balances and plans payments.
+
+    Each result is a hint: the client judges, signs, sends and confirms by itself.
+    """
 
     @property
     def is_distant(self) -> bool:
         """Whether each call is a round trip to a service.
 
-        A client that has to swap then asks for one plan before it asks for a quote and a build.
+        So a client that has to swap first asks for a plan, and only then for a quote and a build.
         """
         ...
 
     def quote(self, request: ResolvedRequest, signal: Signal | None) -> Steps[SwapQuote]:
-        """A quote."""
+        """Returns a quote for a request."""
         ...
 
     def build(
         self, wallet: Address, quote: SwapQuote, signal: Signal | None
     ) -> Steps[SwapBuild | Any]:
-        """The one swap instruction of a quote, or an unsigned transaction in base64."""
+        """Returns the swap instruction of a quote, or an unsigned transaction in base64."""
         ...
 
     def balance(
         self, wallet: Address, mints: Sequence[Address] | None, signal: Signal | None
     ) -> Steps[list[TokenBalance]]:
-        """Balances of some mints, native SOL by that of wrapped SOL; None: of all that is held."""
+        """Returns balances of mints, in their order; None: of every token of the wallet.
+
+        The mint of wrapped SOL asks for native SOL.
+        """
         ...
 
     def auto_pay(self, request: Mapping[str, Any], signal: Signal | None) -> Steps[PaymentResult]:
-        """Plans a payment step by step, at a service."""
+        """Plans a payment step by step, at a service: each answer says what to sign next."""
         ...

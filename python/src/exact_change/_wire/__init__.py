@@ -1,1 +1,1 @@
-"""What goes to and comes from a service, by the interface of ``openapi.json``."""
+"""Checks and converts the messages of the REST interface, as in ``openapi.json``."""

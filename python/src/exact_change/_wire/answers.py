@@ -1,4 +1,4 @@
-"""Answers of a service that fit, as this library has them."""
+"""Converts a service's checked answers to the types of this library, and a quote back to JSON."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _Json = Mapping[str, Any]
 
 
 def quote_of(json: _Json) -> SwapQuote:
-    """A quote."""
+    """Reads a quote."""
     raw = json["raw"]
     return SwapQuote(**{**snake_keys(dict(json)), "raw": raw})
 
 
 def quote_json(quote: SwapQuote) -> dict[str, Any]:
-    """A quote as it goes out."""
+    """Returns a quote as the JSON that is sent."""
     return {
         "inputMint": quote.input_mint,
         "outputMint": quote.output_mint,
@@ -49,25 +49,25 @@ def quote_json(quote: SwapQuote) -> dict[str, Any]:
 
 
 def swap_of(json: _Json) -> SwapTransaction:
-    """An unsigned transaction for a quote."""
-    rest = {name: value for name, value in json.items() if name != "quote"}
-    return SwapTransaction(quote=quote_of(json["quote"]), **snake_keys(rest))
+    """Reads an unsigned transaction for a quote."""
+    fields = {name: value for name, value in json.items() if name != "quote"}
+    return SwapTransaction(quote=quote_of(json["quote"]), **snake_keys(fields))
 
 
 def balances_of(json: Any) -> list[TokenBalance]:
-    """Balances, one or several."""
-    every = json if is_list(json) else [json]
-    return [TokenBalance(**snake_keys(one)) for one in every]
+    """Reads a balance, or a list of balances."""
+    balances = json if is_list(json) else [json]
+    return [TokenBalance(**snake_keys(balance)) for balance in balances]
 
 
 def parsed_of(json: _Json) -> ParsedPayment:
-    """The offers of a 402."""
-    return ParsedPayment(json["x402Version"], [_offer_of(one) for one in json["offers"]])
+    """Reads the offers of a 402."""
+    return ParsedPayment(json["x402Version"], [_offer_of(offer) for offer in json["offers"]])
 
 
 def result_of(json: _Json) -> PaymentResult:
-    """A step of a payment."""
-    own = snake_keys({name: value for name, value in json.items() if isinstance(value, str)})
+    """Reads a step of a payment."""
+    texts = snake_keys({name: value for name, value in json.items() if isinstance(value, str)})
     parts: dict[str, Any] = {"offer": _offer_of(json["offer"])}
     if "swap" in json:
         parts["swap"] = swap_of(json["swap"])
@@ -77,12 +77,12 @@ def result_of(json: _Json) -> PaymentResult:
         parts["header"] = PaymentHeader(**json["header"])
     if "funds" in json:
         parts["funds"] = MissingFunds(**json["funds"])
-    return PaymentResult(**own, **parts)
+    return PaymentResult(**texts, **parts)
 
 
 def _offer_of(json: _Json) -> ParsedOffer:
-    own = {name: value for name, value in json.items() if name not in ("index", "refusal")}
-    offer = ParsedOffer(json["index"], **snake_keys(own))
+    fields = {name: value for name, value in json.items() if name not in ("index", "refusal")}
+    offer = ParsedOffer(json["index"], **snake_keys(fields))
     refusal = json.get("refusal")
     if refusal is None:
         return offer

@@ -1,7 +1,6 @@
-"""What comes with each code, as it is believed when a service says it.
+"""Schemas of the details of each error code, as a service may send them.
 
-Numbers as numbers, names as names, and no sentences: those are hostile until shown otherwise, and
-under ``untrusted`` alone.
+Only numbers and names pass. A sentence of a service is hostile, so it goes under ``untrusted``.
 """
 
 from __future__ import annotations
@@ -14,10 +13,11 @@ from .fields import digits
 from .messages import offer_refusal
 from .schema import Maybe, Misfit, Schema, count, finite, list_of, object_of, one_of, shaped
 
-# In the place of what a service says in sentences.
+# Replaces sentences of a service in `details`.
 _ELSEWHERE = "see untrusted"
+# Names of details that hold a sentence.
 _WORDS = ("reason", "path")
-# Addresses, names and the like: no room for a sentence.
+# An address, a name or another short value. It has no space, so it cannot be a sentence.
 _text = shaped("must be a name.", "[\x21-\x7e]{1,128}", 128)
 _number = finite()
 
@@ -29,10 +29,11 @@ def _sentence(value: Any) -> Any:
 
 
 def _in_our_words(value: Any) -> Any:
+    """Reads a refusal, with our title of its code as the message."""
     refusal = offer_refusal(value)
-    said = {**refusal.get("untrusted", {}), "message": refusal["message"]}
+    untrusted = {**refusal.get("untrusted", {}), "message": refusal["message"]}
     title: str = table("errors")["codes"][refusal["code"]]["title"]
-    return {**refusal, "message": title, "untrusted": said}
+    return {**refusal, "message": title, "untrusted": untrusted}
 
 
 _none: Mapping[str, Schema | Maybe] = {}
@@ -40,7 +41,7 @@ _reason: Mapping[str, Schema | Maybe] = {"reason": _sentence}
 _mint: Mapping[str, Schema | Maybe] = {"mint": _text}
 _signature: Mapping[str, Schema | Maybe] = {"signature": _text}
 _presented: Mapping[str, Schema | Maybe] = {"payerSignature": _text, "lastValidBlockHeight": digits}
-# Dollars, base units, or a number of payments: `unit` says which.
+# Dollars, base units or a number of payments, as `unit` says.
 _cap: Mapping[str, Schema | Maybe] = {"cap": _text, "limit": _text, "amount": _text, "unit": _text}
 
 _fields: Mapping[str, Mapping[str, Schema | Maybe]] = {
@@ -99,7 +100,7 @@ DETAILS: Mapping[str, Schema] = {code: object_of(fields) for code, fields in _fi
 
 
 def words_in(details: Mapping[str, Any]) -> dict[str, str]:
-    """What a service says in sentences in the details of an error, made fit to be shown."""
+    """Returns the service's sentences in an error's details, cleaned so that they can be shown."""
     return {
         name: clean_text(text)
         for name, text in details.items()

@@ -1,4 +1,4 @@
-"""Requests to a service, and its answers."""
+"""Schemas of the requests to a service, and of its answers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _many_route = f"must have at most {_MAX_ROUTE} names."
 
 
 def _impact(value: object) -> object:
-    """A price may also have moved in our favour, and by parts of a basis point."""
+    """Checks basis points: negative if the price improves, maybe fractional, or null."""
     return None if value is None else finite("must be a number or null.")(value)
 
 
@@ -100,7 +100,7 @@ _token_balance = object_of(
 
 
 def _balances(value: object) -> object:
-    """One if one mint was asked for, else a list."""
+    """Checks one balance if the request names one mint, otherwise a list."""
     rule = "must be a balance or a list of balances."
     for schema in (_token_balance, list_of(_token_balance, rule)):
         try:
@@ -195,7 +195,7 @@ _result = object_of(
         "swap": Maybe(_swap_transaction),
         "signature": Maybe(signature),
         "payment": Maybe(object_of({"transaction": transaction, "lastValidBlockHeight": digits})),
-        # No other header is ever the service's to set.
+        # The service may set no other header on the caller's request.
         "header": Maybe(
             object_of({"name": one_of(["PAYMENT-SIGNATURE", "X-PAYMENT"]), "value": base64_text})
         ),
@@ -208,10 +208,10 @@ _result = object_of(
 
 
 class Operation(NamedTuple):
-    """One of the interface: its request is its query for GET, else its JSON body."""
+    """An operation of the REST interface. Its request is its query for GET, else its JSON body."""
 
     method: Literal["GET", "POST"]
-    # Below the base path of the service.
+    # Path below the base path of the service.
     path: str
     request: Schema
     response: Schema

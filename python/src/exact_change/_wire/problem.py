@@ -1,4 +1,4 @@
-"""Errors of a service, as problem JSON (RFC 9457)."""
+"""Reads the errors of a service, which it sends as problem JSON (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROBLEM_TYPE = "application/problem+json"
 _errors = table("errors")
 _CODES: Mapping[str, Any] = _errors["codes"]
 _OF_SERVICES: Mapping[str, Any] = _errors["serviceCodes"]
-# Only a party that signs and pays can know of these,
+# Only a party that signs and pays can know these errors.
 _OF_A_PAYER = (
     "signing_failed",
     "self_check_failed",
@@ -27,11 +27,11 @@ _OF_A_PAYER = (
     "payment_in_progress",
     "already_spent",
 )
-# and of these only one that sends.
+# Only a party that sends the swap can know these errors.
 _OF_A_SENDER = ("swap_failed", "swap_expired", "swap_uncertain")
-# What the chain says of a signed swap, if the service is honest; its signature is there to look up.
+# Codes by which a service reports the end of a signed swap. The caller can look up its signature.
 _OF_THE_CHAIN = ("swap_failed", "swap_expired")
-# The others are said before any of the request becomes a call.
+# Only these codes may come after the call began. Others come before the request becomes a call.
 _AFTER_THE_CALL = ("internal_error", "cancelled")
 
 
@@ -69,34 +69,35 @@ _problem = object_of(
 
 
 def error_of(value: object, *, is_sent: bool = False) -> ExactChangeError:
-    """The error that a service's problem stands for.
+    """Returns the error for a problem of a service.
 
-    Of the same class, with the same ``code``, ``details``, ``retry``. What the service says in
-    words is cleaned, and under ``untrusted``; the message is ours. Of the money it is believed
-    nothing but ``untouched``, unless ``is_sent`` says that this call handed it something signed:
-    then also ``swapped`` and ``uncertain``. A problem that claims more, or is none, becomes
-    ``invalid_response``, and says nothing of what was handed over: that may still land.
+    It has the same class, ``code``, ``details`` and ``retry``. The message is ours; the service's
+    own words are cleaned, and under ``untrusted``. The service's claim about the funds counts only
+    if it is ``untouched``. With ``is_sent``, this call gave it a signed transaction, so that
+    ``swapped`` and ``uncertain`` count too. A problem that claims more, or that cannot be read,
+    becomes ``invalid_response``. After ``is_sent`` such an error leaves the funds ``uncertain``,
+    because the transaction may still land.
     """
     try:
-        said = _problem(value)
+        problem = _problem(value)
     except Misfit:
         return unusable("its error is no problem JSON of this interface", is_sent)
-    code, own = said["code"], {"detail": clean_text(said["detail"])}
+    code, own_words = problem["code"], {"detail": clean_text(problem["detail"])}
     if code in _OF_SERVICES:
-        return _refused(code, said["retry"], is_sent, own)
-    named = {"code": code, **own}
+        return _refused(code, problem["retry"], is_sent, own_words)
+    named = {"code": code, **own_words}
     if code not in _CODES:
         return unusable("its error has a code that this version does not know", is_sent, named)
-    moved = [Moved(**snake_keys(one)) for one in said["moved"]]
-    if not _is_trusted(code, said["funds"], moved, is_sent):
+    moved = [Moved(**snake_keys(entry)) for entry in problem["moved"]]
+    if not _is_trusted(code, problem["funds"], moved, is_sent):
         return unusable("its error claims what only this side can know", is_sent, named)
     try:
-        details = DETAILS[code](said["details"])
+        details = DETAILS[code](problem["details"])
     except Misfit:
         return unusable("the numbers of its error do not fit its code", is_sent, named)
-    funds, retry = said["funds"], said["retry"]
-    # Of something signed no service is believed that it came to nothing: sent again it is the same,
-    # and another signed beside it is not.
+    funds, retry = problem["funds"], problem["retry"]
+    # A service cannot prove that a signed transaction came to nothing. The caller may send the same
+    # bytes again, but must not sign another transaction.
     if is_sent and funds == "untouched" and code not in _OF_THE_CHAIN:
         funds, retry = "uncertain", "same"
     title = _CODES[code]["title"]
@@ -107,38 +108,43 @@ def error_of(value: object, *, is_sent: bool = False) -> ExactChangeError:
         funds=funds,
         moved=moved,
         retry=retry,
-        untrusted={**said.get("untrusted", {}), **words_in(said["details"]), **own},
+        untrusted={**problem.get("untrusted", {}), **words_in(problem["details"]), **own_words},
     )
 
 
-def unusable(reason: str, is_sent: bool, said: Mapping[str, str] | None = None) -> ExactChangeError:
-    """An answer of a service that nothing can be made of.
+def unusable(
+    reason: str, is_sent: bool, service_words: Mapping[str, str] | None = None
+) -> ExactChangeError:
+    """Returns the error for an unusable answer of a service.
 
-    After something signed was handed over, what became of it is not known.
+    With ``is_sent``, the service had a signed transaction, so that its fate is not known.
     """
     more: dict[str, Any] = {"funds": "uncertain", "retry": "same"} if is_sent else {}
     return failure(
         "invalid_response",
         f"The service's answer cannot be used: {reason}. Try again, or use another.",
         {"service": "service", "reason": reason},
-        untrusted=said,
+        untrusted=service_words,
         **more,
     )
 
 
 def _is_trusted(code: ErrorCode, funds: str, moved: Sequence[Moved], is_sent: bool) -> bool:
-    """Whether a service that quotes, builds and plans for a client can know what its error says.
+    """Whether a service can know what its error claims about the funds.
 
-    Of money, which would be taken for true.
+    Such a service only quotes, builds and plans for a client. With ``is_sent``, this call gave it a
+    signed swap, which it may have sent.
     """
     if code in _OF_A_PAYER:
         return False
     if not is_sent:
         return funds == "untouched" and not moved and code not in _OF_A_SENDER
-    return funds != "spent" and all(one.kind == "swap" for one in moved)
+    return funds != "spent" and all(entry.kind == "swap" for entry in moved)
 
 
-def _refused(code: str, retry: str, is_sent: bool, said: Mapping[str, str]) -> ExactChangeError:
+def _refused(
+    code: str, retry: str, is_sent: bool, service_words: Mapping[str, str]
+) -> ExactChangeError:
     title = _OF_SERVICES[code]["title"]
     more: dict[str, Any] = {"retry": retry}
     if is_sent and code in _AFTER_THE_CALL:
@@ -147,6 +153,6 @@ def _refused(code: str, retry: str, is_sent: bool, said: Mapping[str, str]) -> E
         "invalid_response",
         f"The service refused the request: {title}. Its own words are in untrusted['detail'].",
         {"service": "service", "reason": code},
-        untrusted=said,
+        untrusted=service_words,
         **more,
     )

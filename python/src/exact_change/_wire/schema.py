@@ -1,6 +1,6 @@
-"""What values of strangers have to be.
+"""Schemas that check untrusted values.
 
-Each schema says so by a rule: the end of a sentence that begins with the name of its field.
+The rule of a schema completes a sentence that begins with the name of the field.
 """
 
 from __future__ import annotations
@@ -12,16 +12,19 @@ from .._base.js import utf16_length
 from .._base.json_types import is_list, is_number, is_record
 from .._base.text import clean_text
 
-# The value as it is taken; raises `Misfit`.
+# Returns the checked value; raises `Misfit`.
 Schema = Callable[[Any], Any]
 _SHOWN_PATH = 100
 _SAFE = 2**53 - 1
-# What JavaScript does not take for names of fields.
+# Names that JavaScript does not take as names of fields.
 _FORBIDDEN = ("__proto__", "constructor", "prototype")
 
 
 class Misfit(Exception):
-    """A value that does not fit; where, and the rule that it breaks there, without the value."""
+    """A value that does not fit: the path of the misfit, and the rule that it breaks.
+
+    Neither path nor rule quotes the value.
+    """
 
     def __init__(self, rule: str, steps: Sequence[str | int] = ()) -> None:
         super().__init__(rule)
@@ -30,8 +33,8 @@ class Misfit(Exception):
 
     @property
     def path(self) -> str:
-        """Where, as in code: ``offers[0].amount``."""
-        parts = (f"[{one}]" if isinstance(one, int) else f".{one}" for one in self.steps)
+        """The path of the misfit, as in code: ``offers[0].amount``."""
+        parts = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.steps)
         return clean_text("".join(parts).lstrip("."))[:_SHOWN_PATH]
 
 
@@ -43,7 +46,7 @@ class Maybe:
 
 
 def at(step: str | int, schema: Schema, value: Any) -> Any:
-    """A part of a value."""
+    """Checks a part of a value, and adds its step to the path of a misfit."""
     try:
         return schema(value)
     except Misfit as misfit:
@@ -53,7 +56,7 @@ def at(step: str | int, schema: Schema, value: Any) -> Any:
 def shaped(
     rule: str, shape: str, longest: int, check: Callable[[str], bool] | None = None
 ) -> Schema:
-    """Text of a shape."""
+    """Creates a schema for text of a shape."""
     pattern = re.compile(shape)
 
     def read(value: Any) -> Any:
@@ -67,7 +70,7 @@ def shaped(
 
 
 def up_to(characters: int, rule: str) -> Schema:
-    """Text of a length."""
+    """Creates a schema for text of limited length."""
 
     def read(value: Any) -> Any:
         if not isinstance(value, str) or utf16_length(value) > characters:
@@ -78,30 +81,30 @@ def up_to(characters: int, rule: str) -> Schema:
 
 
 def words(value: Any) -> Any:
-    """Words of others: shown at most, so they are made fit to be."""
+    """Checks text from the other side. It is only ever shown, so it is cleaned."""
     if not isinstance(value, str):
         raise Misfit("must be text.")
     return clean_text(value)
 
 
 def within(least: int, most: int, rule: str | None = None) -> Schema:
-    """A whole number."""
-    said = rule or f"must be a whole number from {least} to {most}."
+    """Creates a schema for a whole number."""
+    broken = rule or f"must be a whole number from {least} to {most}."
 
     def read(value: Any) -> Any:
         if not is_number(value) or value != int(value) or not least <= value <= most:
-            raise Misfit(said)
+            raise Misfit(broken)
         return int(value)
 
     return read
 
 
-# Exact as a number: no such field is money.
+# A whole number that JSON carries exactly; no such field is money.
 count = within(0, _SAFE)
 
 
 def finite(rule: str = "must be a number.") -> Schema:
-    """Any number."""
+    """Creates a schema for any number."""
 
     def read(value: Any) -> Any:
         if not is_number(value):
@@ -112,7 +115,7 @@ def finite(rule: str = "must be a number.") -> Schema:
 
 
 def one_of(values: Sequence[Any], rule: str = "must be one of a few.") -> Schema:
-    """One of a few values; a bool is no number."""
+    """Creates a schema for a few values; a bool is no number."""
 
     def read(value: Any) -> Any:
         for known in values:
@@ -124,44 +127,44 @@ def one_of(values: Sequence[Any], rule: str = "must be one of a few.") -> Schema
 
 
 def flag(value: Any) -> Any:
-    """True or false."""
+    """Checks a bool."""
     if not isinstance(value, bool):
         raise Misfit("must be true or false.")
     return value
 
 
 def anything(value: Any) -> Any:
-    """Whatever it is."""
+    """Accepts any value."""
     return value
 
 
 def list_of(schema: Schema, rule: str, most: int | None = None, many: str | None = None) -> Schema:
-    """A list."""
+    """Creates a schema for a list of at most ``most`` items, with ``many`` as the rule on that."""
 
     def read(value: Any) -> Any:
         if not is_list(value):
             raise Misfit(rule)
         if most is not None and len(value) > most:
             raise Misfit(many or rule)
-        return [at(place, schema, one) for place, one in enumerate(value)]
+        return [at(index, schema, item) for index, item in enumerate(value)]
 
     return read
 
 
 def record_of(key: Schema, schema: Schema, rule: str, most: int) -> Schema:
-    """An object whose keys are names of others."""
+    """Creates a schema for an object with keys that the other side chooses."""
 
     def read(value: Any) -> Any:
         if not is_record(value):
             raise Misfit(rule)
-        made = {
-            at(name, key, name): at(name, schema, one)
-            for name, one in value.items()
+        entries = {
+            at(name, key, name): at(name, schema, field)
+            for name, field in value.items()
             if name not in _FORBIDDEN
         }
-        if len(made) > most:
+        if len(entries) > most:
             raise Misfit(f"must have at most {most} entries.")
-        return made
+        return entries
 
     return read
 
@@ -169,23 +172,23 @@ def record_of(key: Schema, schema: Schema, rule: str, most: int) -> Schema:
 def object_of(
     fields: Mapping[str, Schema | Maybe], rule: str = "must be an object.", *, strict: bool = False
 ) -> Schema:
-    """An object; what it does not name is left out, or refused if it is strict."""
+    """Creates a schema for an object. Unknown fields are left out, or refused if it is strict."""
 
     def read(value: Any) -> Any:
-        # To JavaScript a list is an object, with nothing of what is asked for.
-        given: Any = {} if is_list(value) and not strict else value
-        if not is_record(given):
+        # Like the TypeScript library, take a list as an object without fields.
+        record: Any = {} if is_list(value) and not strict else value
+        if not is_record(record):
             raise Misfit(rule)
-        made: dict[str, Any] = {}
+        checked: dict[str, Any] = {}
         for name, field in fields.items():
-            if name in given:
+            if name in record:
                 schema = field.schema if isinstance(field, Maybe) else field
-                made[name] = at(name, schema, given[name])
+                checked[name] = at(name, schema, record[name])
             elif not isinstance(field, Maybe):
                 raise Misfit("is missing.", (name,))
-        for name in given if strict else ():
+        for name in record if strict else ():
             if name not in fields:
                 raise Misfit("is not known. Check its spelling.", (name,))
-        return made
+        return checked
 
     return read

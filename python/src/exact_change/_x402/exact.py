@@ -1,4 +1,4 @@
-"""The one transaction layout that every known facilitator takes."""
+"""Builds the one transaction layout that every known facilitator takes."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from .facts import BuiltPayment, PaymentFacts
 from .self_check import check_own_payment
 from .types import Offer
 
-# What hosted facilitators take without question (x402.md 2.4).
+# A limit that hosted facilitators take without question (x402.md 2.4).
 _COMPUTE_UNITS = 20_000
 _NONCE_BYTES = 16
-# The lowest cap that any facilitator is known to set (x402.md 2.4).
+# The lowest limit on the price that a known facilitator sets (x402.md 2.4).
 _MAX_PRICE = 1_000_000
 
 
 def carries_nonce(offer: Offer) -> bool:
-    """Whether the memo of a payment is our nonce, which tells it from all others."""
+    """Returns whether the memo of a payment is our nonce, which makes the payment unique."""
     return offer.memo is None and offer.takes_memo
 
 
 def build_exact_payment(payment: PaymentFacts) -> BuiltPayment:
-    """Limit, price, TransferChecked and our nonce as the memo, checked against what was asked.
+    """Builds and checks a payment: limit, price, TransferChecked, and a memo.
 
-    A seller's own memo takes the nonce's place. Legacy facilitators of v1 allow three
-    instructions: they get no memo without one of the seller, and the price makes the payment
-    unique.
+    The memo is the seller's memo, or else the nonce. Legacy facilitators of v1 allow three
+    instructions, so their payments get only a seller's memo. Without the nonce as memo, the price
+    makes the payment unique.
     """
     offer = payment.offer
     is_unique_by_memo = carries_nonce(offer)
@@ -50,17 +50,17 @@ def build_exact_payment(payment: PaymentFacts) -> BuiltPayment:
     return BuiltPayment(message, text)
 
 
-# Two signatures; version and header; seven accounts, the blockhash, and no lookup tables; limit,
+# Two signatures; version and header; seven accounts; the blockhash; no lookup tables; limit,
 # price and transfer.
 _LEAST_BYTES = 1 + 2 * 64 + 4 + (1 + 7 * 32) + 32 + 1 + 8 + 12 + 17 + 1
 
 
 def exact_payment_bytes(offer: Offer) -> int:
-    """Bytes of the transaction that :func:`build_exact_payment` makes, signatures included."""
+    """Returns the size of a transaction of :func:`build_exact_payment`, signatures included."""
     if offer.memo is None and not offer.takes_memo:
         return _LEAST_BYTES
     length = 2 * _NONCE_BYTES if offer.memo is None else len(offer.memo.encode())
-    # One more account, and an instruction without accounts.
+    # A memo adds an account, the memo program, and an instruction without accounts.
     return _LEAST_BYTES + 32 + 2 + (1 if length < 0x80 else 2) + length
 
 

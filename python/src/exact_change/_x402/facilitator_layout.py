@@ -1,4 +1,4 @@
-"""The forms of a payment that the official facilitators take."""
+"""The layouts of a payment that the official facilitators take."""
 
 from __future__ import annotations
 
@@ -7,24 +7,28 @@ from .._solana.message import decode_message
 from .types import Offer
 
 _TRANSFERS = [[program] for program in TOKEN_PROGRAMS]
-# Where they look for the transfer: after limit and price.
+# Index at which official facilitators expect the transfer: after limit and price.
 _TRANSFER_AT = 2
-# The most instructions that those of version 1 and of version 2 take, by the package of 2026.
+# Most instructions that the facilitators of version 1 and version 2 take, by the 2026 package.
 _MOST = {1: 6, 2: 7}
-# The first facilitators of version 1 take limit, price and transfer alone.
+# The first facilitators of version 1 take only limit, price and transfer.
 _MOST_OF_OLDEST = 3
 
 
 def refuses_form(offer: Offer, message: bytes) -> str | None:
-    """Why the official facilitators refuse a payment with guards of the wallet in it.
+    """Returns why official facilitators refuse a payment with the wallet's guards in it, or None.
 
-    They look at programs, places and their number, and never at what a guard does.
+    They check programs, positions and the number of instructions, and never what a guard does.
     """
     decoded = decode_message(message)
     if decoded is None:
         raise TypeError("Not a v0 message.")
     keys, instructions = decoded.static_accounts, decoded.instructions
-    programs = [keys[one.program_index] for one in instructions if one.program_index < len(keys)]
+    programs = [
+        keys[instruction.program_index]
+        for instruction in instructions
+        if instruction.program_index < len(keys)
+    ]
     if programs[_TRANSFER_AT : _TRANSFER_AT + 1] not in _TRANSFERS:
         return "the transfer must be the third instruction"
     is_oldest = offer.version == 1 and not offer.takes_memo and offer.memo is None

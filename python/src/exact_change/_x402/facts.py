@@ -1,4 +1,4 @@
-"""Every fact that a payment is made of."""
+"""The facts that a payment is built from, and the built payment."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ class PaymentFacts(NamedTuple):
     payer: Address
     # The payer's associated token account of the mint.
     source: Address
-    # The payee's.
+    # The payee's associated token account of the mint.
     destination: Address
     token_program: Address
     # From the mint on chain, never from the seller.
     decimals: int
     blockhash: str
-    # 16 random bytes: what tells this payment from every other.
+    # 16 random bytes that make the payment unique.
     nonce: bytes
-    # Micro-lamports per compute unit if the memo is not ours: counted up per blockhash, so that
-    # no two payments are equal.
+    # Micro-lamports per compute unit, used if the memo is not the nonce. It grows with each payment
+    # of a blockhash, so that no two payments are equal.
     price: int
 
 
@@ -32,5 +32,5 @@ class BuiltPayment(NamedTuple):
     """A serialized v0 message for two signers: the offer's fee payer, then the payer."""
 
     message: bytes
-    # The memo in it, by which the payment is found on chain.
+    # The payment's memo, with which the code finds the payment on chain.
     memo: str | None

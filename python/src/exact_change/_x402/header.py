@@ -1,4 +1,4 @@
-"""What payment headers carry: base64 of UTF-8 JSON."""
+"""Encodes and decodes payment headers: base64 of UTF-8 JSON."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .json import MAX_CHARACTERS, read_json
 
 _BASE64 = re.compile("[A-Za-z0-9+/]+={0,2}")
 _BASE64URL = re.compile("[A-Za-z0-9_-]+={0,2}")
-# Base64 makes four characters of three bytes.
+# Most characters of a header: base64 makes four characters of three bytes.
 _MAX_VALUE = -(-MAX_CHARACTERS * 4 // 3)
 _WIDE = re.compile("[\u0100-\U0010ffff]")
 
 
 def decode_header(value: str) -> dict[str, Any] | None:
-    """Decodes a payment header: base64 in either alphabet, padded or not, or the JSON itself.
+    """Decodes a payment header: base64 in either alphabet, padded or not, or plain JSON.
 
-    None if it is anything else, also two values that a proxy has joined by a comma.
+    Returns None for anything else, such as two values that a proxy joined by a comma.
     """
     trimmed = trim(value)
     if len(trimmed) > _MAX_VALUE:
@@ -33,7 +33,7 @@ def decode_header(value: str) -> dict[str, Any] | None:
 
 
 def encode_header(value: object) -> str:
-    """Encodes what a payment header carries: padded standard base64 of UTF-8 JSON."""
+    """Encodes the content of a payment header: padded standard base64 of UTF-8 JSON."""
     return base64.b64encode(stringify(value).encode()).decode()
 
 
@@ -47,7 +47,7 @@ def _decode_base64(value: str) -> str | None:
     digits = value.rstrip("=")
     try:
         data = base64.b64decode(digits + "=" * (-len(digits) % 4), altchars)
-        # Bits that belong to no byte may say anything, and say nothing here.
+        # Reject unused bits at the end that are not zero, as TypeScript does.
         encoded = base64.b64encode(data, altchars).decode().rstrip("=")
         return data.decode().lstrip("\ufeff") if encoded == digits else None
     except (binascii.Error, UnicodeDecodeError):
@@ -55,7 +55,7 @@ def _decode_base64(value: str) -> str | None:
 
 
 def _from_bytes(value: str) -> str:
-    """Connections hand header bytes over one character each: UTF-8 is put together again."""
+    """Restores UTF-8 text: HTTP clients return a header's bytes as one character each."""
     if _WIDE.search(value) is not None:
         return value
     try:

@@ -1,4 +1,4 @@
-"""JSON of strangers: with bounds, no key twice, and no number that is rounded."""
+"""Parses untrusted JSON: bounds its size, rejects duplicate keys, and rounds no amount."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from .._base.json_types import is_integer, is_list, is_record
 from .._spec import table
 
 _limits = table("defaults")["json"]
-# What a seller's JSON may be at most: far more than any honest 402 (security.md P9).
+# Limits on a seller's JSON: far more than an honest 402 needs (security.md P9).
 MAX_CHARACTERS: int = _limits["characters"]
 MAX_DEPTH: int = _limits["depth"]
 MAX_STRING: int = _limits["string"]
 
-# Keys that reach a prototype when JavaScript copies them without care; refused in both languages.
+# Keys that can change a prototype if JavaScript copies an object carelessly. Both languages refuse
+# them.
 _FORBIDDEN_KEYS = ("__proto__", "constructor", "prototype")
-# Keys whose numbers are money: anything but a plain integer stays text, to be judged.
+# Keys with amounts of money. A number that is not a plain integer stays text there, so that it is
+# judged and never rounded.
 _MONEY_KEYS = ("amount", "maxAmountRequired")
 _PLAIN_INTEGER = re.compile("(?:0|[1-9][0-9]*)")
-# A whole number beyond this is no longer exact in JSON of JavaScript.
+# The largest integer that JavaScript reads exactly from JSON.
 SAFE = 2**53 - 1
 
 
 class JsonReading(NamedTuple):
-    """A value, or why there is none."""
+    """A parsed value, or the reason why it was refused."""
 
     value: Any
     refused: str | None = None
@@ -38,16 +40,16 @@ class _Unreadable(Exception):
 
 
 class _Number(str):
-    """A number as it is written: whether it is money is known with its key."""
+    """A number as text: its key, which is not known yet, decides whether it is money."""
 
 
 def read_json(text: str) -> JsonReading:
-    """Parses JSON of a stranger."""
+    """Parses untrusted JSON text."""
     try:
         if utf16_length(text) > MAX_CHARACTERS:
             raise _Unreadable("it is too large")
         _check_depth(text)
-        return JsonReading(_whole(_decoder.decode(text)))
+        return JsonReading(_value(_decoder.decode(text)))
     except _Unreadable as unreadable:
         return JsonReading(None, str(unreadable))
     except (ValueError, RecursionError):
@@ -55,7 +57,7 @@ def read_json(text: str) -> JsonReading:
 
 
 def copy_json(value: object) -> JsonReading:
-    """The same rules for a value that its caller has parsed."""
+    """Applies the rules of :func:`read_json` to a parsed value, and returns a copy."""
     try:
         return JsonReading(_copy(value, 1, [MAX_CHARACTERS]))
     except _Unreadable as unreadable:
@@ -63,11 +65,12 @@ def copy_json(value: object) -> JsonReading:
 
 
 def _check_depth(text: str) -> None:
-    """Nested too deeply, it would exhaust the parser's stack."""
+    """Refuses JSON that is nested too deeply, because it would exhaust the parser's stack."""
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return
     depth = 0
-    # Of a text without an end too, so that the rest is not read anew for each of its quotes.
+    # The pattern also matches a string without an end. Else each quote in it would start a search
+    # through the rest of the text.
     for token in re.finditer(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{]|[\]}]', text, re.DOTALL):
         mark = token[0]
         if mark in "[{":
@@ -79,40 +82,40 @@ def _check_depth(text: str) -> None:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+    record: dict[str, Any] = {}
     for key, value in pairs:
         _bounded(key)
         if key in _FORBIDDEN_KEYS:
             raise _Unreadable("it holds a forbidden key")
-        if key in made:
+        if key in record:
             raise _Unreadable("it names a key twice")
         is_money = key in _MONEY_KEYS and isinstance(value, _Number)
         if is_money and _PLAIN_INTEGER.fullmatch(value) is None:
-            made[key] = str(value)
+            record[key] = str(value)
         else:
-            made[key] = _whole(value)
-    return made
+            record[key] = _value(value)
+    return record
 
 
-def _whole(value: Any) -> Any:
-    """Numbers that are no money, in what has no key of its own."""
+def _value(value: Any) -> Any:
+    """Converts numbers that are not money, also inside arrays, and bounds strings."""
     if isinstance(value, _Number):
         return _number(float(value))
     if isinstance(value, str):
         return _bounded(value)
-    return [_whole(one) for one in value] if is_list(value) else value
+    return [_value(entry) for entry in value] if is_list(value) else value
 
 
 def _number(value: float) -> float | int:
-    # JSON has no infinity, so such a number could not be echoed.
+    # JSON has no infinity, so the payment could not echo this number.
     if not math.isfinite(value):
         raise _Unreadable("it holds a number out of range")
-    # A number has no kind in JSON: 1.0 is 1.
+    # JSON has one type of number: 1.0 is 1.
     return int(value) if value.is_integer() and abs(value) <= SAFE else value
 
 
 def _bounded(text: str) -> str:
-    # A character is two units at most.
+    # A character has at most two UTF-16 units.
     if 2 * len(text) > MAX_STRING and utf16_length(text) > MAX_STRING:
         raise _Unreadable("it holds a text that is too long")
     return text
@@ -123,6 +126,7 @@ def _no_constant(_name: str) -> Any:
 
 
 def _copy(value: object, depth: int, budget: list[int]) -> Any:
+    """Copies a value. ``budget[0]`` is the number of characters that the copy may still take."""
     budget[0] -= (utf16_length(value) if isinstance(value, str) else 0) + 2
     if budget[0] < 0:
         raise _Unreadable("it is too large")
@@ -135,18 +139,18 @@ def _copy(value: object, depth: int, budget: list[int]) -> Any:
     if depth > MAX_DEPTH and (is_record(value) or is_list(value)):
         raise _Unreadable("it is nested too deeply")
     if is_list(value):
-        return [_copy(one, depth + 1, budget) for one in value]
+        return [_copy(entry, depth + 1, budget) for entry in value]
     if not is_record(value) or not all(
         isinstance(key, str) for key in cast("dict[object, object]", value)
     ):
         raise _Unreadable("it is not plain JSON")
-    made: dict[str, Any] = {}
-    for key, one in value.items():
+    copy: dict[str, Any] = {}
+    for key, member in value.items():
         budget[0] -= utf16_length(key) + 2
         if _bounded(key) in _FORBIDDEN_KEYS:
             raise _Unreadable("it holds a forbidden key")
-        made[key] = _copy(one, depth + 1, budget)
-    return made
+        copy[key] = _copy(member, depth + 1, budget)
+    return copy
 
 
 _decoder = json.JSONDecoder(

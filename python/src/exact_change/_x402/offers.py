@@ -1,4 +1,4 @@
-"""Offers judged by all that needs no chain: what survives is safe to look up there."""
+"""Judges offers by every check that needs no chain. A returned offer is safe to look up there."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from .network_names import other_network
 from .types import JsonObject, Offer, PaymentRequired, X402Version
 
 _MEMO_LIMIT_BYTES = 256
-# What only facilitators write that are younger than version 1: they take a memo (x402.md 2.4).
+# Fields of `extra` that only facilitators younger than version 1 write. They take a memo
+# (x402.md 2.4).
 _YOUNGER = ("recentBlockhash", "tokenProgram", "features")
-# The seller's strings that help a reader of a refusal.
+# Fields of an entry that an error shows if they are strings.
 _SHOWN = ("scheme", "network", "asset", "payTo", "amount", "maxAmountRequired")
 
 
 class OfferRefusal(NamedTuple):
-    """Why one entry of ``accepts`` was not paid."""
+    """Why an entry of ``accepts`` was not paid."""
 
     position: int
     code: ErrorCode
@@ -31,13 +32,13 @@ class OfferRefusal(NamedTuple):
     untrusted: Mapping[str, str] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-safe."""
-        said: dict[str, Any] = {
+        """Returns the refusal as a dict that JSON can hold."""
+        fields: dict[str, Any] = {
             "index": self.position,
             "code": self.code,
             "message": self.message,
         }
-        return said if self.untrusted is None else {**said, "untrusted": dict(self.untrusted)}
+        return fields if self.untrusted is None else {**fields, "untrusted": dict(self.untrusted)}
 
 
 class RefusedOffer(NamedTuple):
@@ -51,15 +52,19 @@ OfferReading = Union[Offer, RefusedOffer]
 
 
 class JudgedOffers(NamedTuple):
-    """``terms``: those that the offers are from; a response may hold two versions of them."""
+    """The judged entries of ``accepts``, and the terms that hold them."""
 
+    # The v2 header or the v1 body: a response may hold both.
     terms: PaymentRequired
     # In the seller's order.
     readings: Sequence[OfferReading]
 
 
 class _Refused(Exception):
-    """``why`` completes the sentence "Offer n ..."; ``following`` is what to do about it."""
+    """Why an entry cannot be paid; ``why`` completes the sentence "Offer n ...".
+
+    ``following`` is a sentence that says what the reader can do.
+    """
 
     def __init__(self, code: ErrorCode, why: str, following: str) -> None:
         super().__init__(why)
@@ -69,9 +74,12 @@ class _Refused(Exception):
 
 
 def judge_offers(terms: PaymentRequired, network: str, wallet: Address) -> JudgedOffers:
-    """The offers of the terms; those of the v1 body if nothing in the header can be paid."""
+    """Judges the offers of the terms.
+
+    If none can be paid and a v1 body came beside the v2 header, it judges the offers of that body.
+    """
     readings = _read_all(terms, network, wallet)
-    if terms.fallback is None or any(isinstance(one, Offer) for one in readings):
+    if terms.fallback is None or any(isinstance(reading, Offer) for reading in readings):
         return JudgedOffers(terms, readings)
     return JudgedOffers(terms.fallback, _read_all(terms.fallback, network, wallet))
 
@@ -128,7 +136,7 @@ def _read(
     fee_payer = _read_fee_payer(extra, mint, wallet)
     memo = _read_memo(extra)
     blockhash = extra.get("recentBlockhash")
-    # Version 1 named networks in its own words; a CAIP-2 name there is a younger seller's too.
+    # Version 1 has its own names of networks, so a CAIP-2 name shows a younger seller.
     is_younger = any(extra.get(key) is not None for key in _YOUNGER)
     return Offer(
         index,
@@ -140,7 +148,7 @@ def _read(
         fee_payer,
         memo,
         version == 2 or ":" in name or is_younger,
-        # A blockhash has the form of an address; a bad one only costs us a look-up of our own.
+        # A blockhash has the form of an address. A wrong blockhash costs only another lookup.
         blockhash if version == 2 and is_address(blockhash) else None,
         extra.get("decimals"),
         _read_timeout(entry.get("maxTimeoutSeconds")),
@@ -169,7 +177,7 @@ def _read_memo(extra: Mapping[str, Any]) -> str | None:
         return None
     if not isinstance(memo, str):
         raise _malformed("has a memo that is not text")
-    # A half surrogate, which UTF-8 cannot carry, takes three bytes as JavaScript writes it.
+    # Count a lone surrogate as three bytes, as JavaScript does; UTF-8 cannot encode it.
     if len(memo.encode("utf-8", "surrogatepass")) > _MEMO_LIMIT_BYTES:
         raise _unsupported(f"has a memo of more than {_MEMO_LIMIT_BYTES} bytes")
     if not all(_is_clean(ord(character)) for character in memo):
@@ -178,31 +186,34 @@ def _read_memo(extra: Mapping[str, Any]) -> str | None:
 
 
 def _is_clean(point: int) -> bool:
-    """No C0 or C1 control characters, and no half surrogates."""
+    """Rejects C0 and C1 control characters, and lone surrogates, which UTF-8 cannot encode."""
     return not (point < 0x20 or 0x7F <= point < 0xA0 or 0xD800 <= point < 0xE000)
 
 
 def _is_shadowed(terms: PaymentRequired, index: int) -> bool:
-    """v1 sellers match a payment to the first entry with its scheme and network (x402.md 1.5)."""
+    """Returns whether a v1 seller would match an earlier entry.
+
+    A v1 seller takes the first entry with the payment's scheme and network (x402.md 1.5).
+    """
     if terms.version != 1:
         return False
     entry = terms.accepts[index]
     return any(
-        _is_same(other.get("scheme"), entry.get("scheme"))
-        and _is_same(other.get("network"), entry.get("network"))
-        for other in terms.accepts[:index]
+        _is_same(earlier.get("scheme"), entry.get("scheme"))
+        and _is_same(earlier.get("network"), entry.get("network"))
+        for earlier in terms.accepts[:index]
     )
 
 
-def _is_same(one: object, other: object) -> bool:
-    """As JavaScript compares: what is no text or number is only itself."""
-    if isinstance(one, (dict, list)):
-        return one is other
-    return type(one) is type(other) and one == other
+def _is_same(a: object, b: object) -> bool:
+    """Compares as ``===`` in JavaScript: objects and arrays equal only themselves."""
+    if isinstance(a, (dict, list)):
+        return a is b
+    return type(a) is type(b) and a == b
 
 
 def _read_amount(value: object) -> int | None:
-    """Strict decimal text, or a number if no digit can have been lost (security.md P1)."""
+    """Reads strict decimal text, or a number that is exact (security.md P1)."""
     return parse_amount(str(value) if is_integer(value) and value >= 0 else value)
 
 

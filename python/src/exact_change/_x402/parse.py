@@ -1,4 +1,4 @@
-"""Payment terms out of a 402, x402 v1 and v2: headers, then the body."""
+"""Reads the payment terms of a 402, x402 v1 and v2, from its headers and its body."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from .json import MAX_CHARACTERS, JsonReading, copy_json, read_json
 from .types import PaymentRequired, X402Version
 
 _MAX_ACCEPTS = 32
-# Of an offer's keys, those that nothing else uses; `scheme` and `network` are words of card
-# payments too.
+# Keys of an offer that no other protocol uses. Card payments also have `scheme` and `network`.
 _OFFER_KEYS = ("payTo", "asset", "maxAmountRequired")
 _VERSION_KEY = re.compile(r'"x402Version"\s*:')
 _JSON_SPACE = " \t\n\r\v\f\u00a0\ufeff\u2028\u2029"
 
 
 class Malformed(NamedTuple):
-    """A payment request that cannot be read, and why, in our words."""
+    """Why a payment request cannot be read, in our words."""
 
     reason: str
 
@@ -36,10 +35,10 @@ def parse_payment_required(
     body: str | Mapping[str, Any] | None = None,
     url: str | None = None,
 ) -> PaymentRequired | None:
-    """Reads the payment terms of a 402; None if it is no payment request.
+    """Reads the payment terms of a 402; returns None if the response has none.
 
-    Everything in the result is the seller's word, not yet judged. Raises ``ProtocolError``
-    (``malformed_payment_required``) if it is a payment request and cannot be read.
+    Everything in the result is what the seller claims, not judged yet. Raises ``ProtocolError``
+    (``malformed_payment_required``) if the response is a payment request that cannot be read.
     """
     found = find_payment_required(headers, body, url)
     if isinstance(found, Malformed):
@@ -52,28 +51,28 @@ def find_payment_required(
     body: str | Mapping[str, Any] | None = None,
     url: str | None = None,
 ) -> PaymentRequired | Malformed | None:
-    """As :func:`parse_payment_required`, with the malformed case as data."""
-    given = Headers.of(headers or {})
-    header = _from_header(given, "payment-required")
+    """Reads terms as :func:`parse_payment_required` does, but returns ``Malformed``."""
+    response_headers = Headers.of(headers or {})
+    in_header = _from_header(response_headers, "payment-required")
     in_body = _from_body(body)
-    late = None
-    if isinstance(header, PaymentRequired):
-        if isinstance(in_body, PaymentRequired) and (header.version, in_body.version) == (2, 1):
+    in_old_header = None
+    if isinstance(in_header, PaymentRequired):
+        if isinstance(in_body, PaymentRequired) and (in_header.version, in_body.version) == (2, 1):
             in_body.url = url
-            header.fallback = in_body
-        header.url = url
-        return header
+            in_header.fallback = in_body
+        in_header.url = url
+        return in_header
     if not isinstance(in_body, PaymentRequired):
-        late = _from_header(given, "x-payment-required")
-    for found in (in_body, late):
+        in_old_header = _from_header(response_headers, "x-payment-required")
+    for found in (in_body, in_old_header):
         if isinstance(found, PaymentRequired):
             found.url = url
             return found
-    return header or in_body or late
+    return in_header or in_body or in_old_header
 
 
 def malformed(reason: str, response: object = None) -> ExactChangeError:
-    """The error for terms that cannot be read."""
+    """Returns the error for terms that cannot be read."""
     return failure(
         "malformed_payment_required",
         f"The seller's payment terms cannot be read: {reason}. Nothing was paid; ask the seller.",
@@ -83,7 +82,7 @@ def malformed(reason: str, response: object = None) -> ExactChangeError:
 
 
 def claims_payment(text: str) -> bool:
-    """Whether text that we cannot parse is a payment request all the same."""
+    """Returns whether text that :func:`read_json` refuses is a payment request."""
     json = _strip_mark(utf16_slice(text, MAX_CHARACTERS))
     if not json.startswith("{"):
         return False
@@ -93,12 +92,12 @@ def claims_payment(text: str) -> bool:
         value = parser.loads(json)
         return is_record(value) and _is_claim(value)
     except (ValueError, RecursionError):
-        # Broken or cut off: the key that no other protocol uses decides.
+        # The text is broken or cut off. Search for the key that no other protocol uses.
         return _VERSION_KEY.search(json) is not None
 
 
 def body_object(body: str | None) -> Record | None:
-    """The body as an object, if it is readable JSON and one."""
+    """Returns the body if it is a JSON object within the limits, else None."""
     json = _body_json(body)
     return json.value if json is not None and is_record(json.value) else None
 
@@ -132,7 +131,7 @@ def _body_json(body: object) -> JsonReading | None:
 
 
 def _is_claim(body: object) -> bool:
-    """Whether an object means to be a payment request: others have ``accepts`` too."""
+    """Returns whether an object is a payment request: ``accepts`` alone does not prove it."""
     if not is_record(body):
         return False
     if "x402Version" in body:
@@ -144,7 +143,7 @@ def _is_claim(body: object) -> bool:
 
 
 def _strip_mark(text: str) -> str:
-    """A byte order mark before JSON is common enough, and harmless."""
+    """Removes a byte order mark, which is common before JSON and harmless, and space."""
     return (text[1:] if text.startswith("\ufeff") else text).lstrip(_JSON_SPACE)
 
 
@@ -171,8 +170,8 @@ def _read_envelope(envelope: Record) -> PaymentRequired | Malformed:
 
 
 def _read_version(version: object, entries: list[Record]) -> X402Version | None:
-    """Sellers that leave the version out are told apart by the name of the amount."""
-    # True equals 1 in Python.
+    """Tells the version by the name of the amount if a seller leaves it out."""
+    # In Python, True equals 1.
     if isinstance(version, bool):
         return None
     if version == 1:

@@ -1,4 +1,4 @@
-"""The request header that carries a payment."""
+"""Writes the request header that carries a payment."""
 
 from __future__ import annotations
 
@@ -14,24 +14,29 @@ from .header import decode_header, encode_header
 from .types import JsonObject, Offer, PaymentHeader, PaymentRequired
 
 _PAYMENT_ID = "payment-identifier"
-# Servers answer 431 from about 16 KB of headers on, and the caller has headers too.
+# Most characters of the payment header. Servers answer 431 from about 16 KB of headers on, and the
+# caller sends headers too.
 _LIMIT_BYTES = 12_288
-# More than the names around what is echoed take.
+# Upper bound on the header's own JSON: keys, braces and version, without the echoed values.
 _OWN_BYTES = 512
 PAYMENT_HEADERS = ("payment-signature", "x-payment")
 
 
 class AttachedPayment(NamedTuple):
-    """A header, and whether repeats of it are one purchase to the seller."""
+    """A payment header."""
 
     header: PaymentHeader
+    # Whether it has an identifier that makes repeats of this payment one purchase.
     has_payment_id: bool
 
 
 def attach_payment(
     terms: PaymentRequired, offer: Offer, transaction: bytes, random: bytes
 ) -> AttachedPayment:
-    """The header for a transaction, with an identifier of the 16 random bytes if it is taken."""
+    """Writes the header for a transaction, with a payment identifier if the seller takes it.
+
+    ``random`` is 16 bytes for the identifier.
+    """
     payload = {"transaction": base64.b64encode(transaction).decode()}
     if offer.version == 1:
         named = {name: offer.raw[name] for name in ("scheme", "network")}
@@ -43,29 +48,33 @@ def attach_payment(
     def write(extensions: JsonObject | None) -> str:
         body = {"x402Version": 2, "payload": payload, "resource": terms.resource}
         whole = {**body, "accepted": offer.raw, "extensions": extensions}
-        return encode_header({key: one for key, one in whole.items() if one is not None})
+        return encode_header({key: part for key, part in whole.items() if part is not None})
 
     value = write(_with_id(terms.extensions, payment_id))
     if len(value) > _LIMIT_BYTES:
-        # Echoing no extension is always valid (x402.md 1.4), so long catalogue schemas need not
-        # cost the purchase.
+        # A payment that echoes no extension is always valid (x402.md 1.4). So the long schemas of
+        # a catalogue do not prevent the purchase.
         own = record_of(terms.extensions).get(_PAYMENT_ID)
         value = write(_with_id(None if own is None else {_PAYMENT_ID: own}, payment_id))
     return AttachedPayment(_bounded("PAYMENT-SIGNATURE", value), has_id)
 
 
 def check_header(terms: PaymentRequired, offer: Offer) -> None:
-    """Raises ``header_too_large`` before anything is swapped or signed for an offer."""
+    """Raises ``header_too_large`` if the header of a payment for the offer would be too large.
+
+    Call it before anything is swapped or signed for the offer.
+    """
     size = exact_payment_bytes(offer)
     echoed = utf16_length(stringify([offer.raw, terms.resource, terms.extensions]))
-    # A character is three bytes of UTF-8 at most, and these are four of base64; the transaction
-    # becomes base64 twice. Terms are far below the limit, but for a catalogue's.
+    # A character is at most three bytes of UTF-8, and three bytes are four characters of base64.
+    # The transaction becomes base64 twice. Only the terms of a catalogue come near the limit, so
+    # most calls return here and do not write the header.
     if 4 * echoed + 2 * size + _OWN_BYTES > _LIMIT_BYTES:
         attach_payment(terms, offer, bytes(size), bytes(16))
 
 
 def transaction_in(header: PaymentHeader) -> bytes | None:
-    """The transaction in a header of ours; None if there is none."""
+    """Returns the transaction in a header of :func:`attach_payment`; None if it has none."""
     payload = record_of(record_of(decode_header(header.value)).get("payload"))
     text = payload.get("transaction")
     try:
@@ -75,7 +84,7 @@ def transaction_in(header: PaymentHeader) -> bytes | None:
 
 
 def _with_id(extensions: JsonObject | None, payment_id: str | None) -> JsonObject | None:
-    """The seller's extensions as they are, with our identifier in the one that asks for it."""
+    """Returns the seller's extensions, with our id set in the payment-identifier extension."""
     info = _id_info(extensions)
     if payment_id is None or info is None or extensions is None:
         return extensions

@@ -1,6 +1,6 @@
-"""A payment is read with none of the code that built it, and must be exactly what was asked for.
+"""Decodes a payment message without the code that built it, and compares it with the offer.
 
-Nothing is signed that was not understood (security.md 4.7).
+The wallet must not sign what it does not understand (security.md 4.7).
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ class _Plain(NamedTuple):
 
 
 def check_own_payment(message: bytes, expected: PaymentFacts) -> None:
-    """Raises ``self_check_failed`` unless the message is this payment."""
+    """Raises ``self_check_failed`` unless the message is exactly the expected payment."""
     _check_facts(expected)
     actual = decode_message(message)
     if actual is None or actual.lookups:
         raise _failed("it is not a v0 message without lookup tables")
     keys = actual.static_accounts
     wanted = _expected_instructions(expected)
-    # Two signers, two token accounts, the mint, and the programs: one an instruction, but the
-    # first two share theirs.
+    # Two signers, two token accounts, the mint, and the programs. Each instruction has its own
+    # program, but the first two share the compute budget program.
     count = 5 + len(wanted) - 1
     if len(keys) != count or len(set(keys)) != count:
         raise _failed("it names other accounts than the payment needs")
@@ -45,13 +45,13 @@ def check_own_payment(message: bytes, expected: PaymentFacts) -> None:
         raise _failed("its blockhash differs")
     if len(actual.instructions) != len(wanted):
         raise _failed("it has another number of instructions")
-    for index, (is_, want) in enumerate(zip(actual.instructions, wanted)):
-        if _plain(is_, keys) != want:
+    for index, (found, want) in enumerate(zip(actual.instructions, wanted)):
+        if _plain(found, keys) != want:
             raise _failed(f"its instruction {index + 1} differs")
 
 
 def _check_facts(facts: PaymentFacts) -> None:
-    """The accounts must follow from the offer, whatever derived them before."""
+    """Derives the accounts from the offer again, so that it need not trust earlier code."""
     offer, program = facts.offer, facts.token_program
     if program not in TOKEN_PROGRAMS:
         raise _failed("the token program is not a token program")
@@ -84,10 +84,14 @@ def _expected_instructions(facts: PaymentFacts) -> list[_Plain]:
     return wanted if text is None else [*wanted, _Plain(MEMO_PROGRAM, [], text.encode())]
 
 
-def _plain(one: DecodedInstruction, keys: Sequence[Address]) -> _Plain | None:
-    if max((one.program_index, *one.account_indexes)) >= len(keys):
+def _plain(instruction: DecodedInstruction, keys: Sequence[Address]) -> _Plain | None:
+    if max((instruction.program_index, *instruction.account_indexes)) >= len(keys):
         return None
-    return _Plain(keys[one.program_index], [keys[index] for index in one.account_indexes], one.data)
+    return _Plain(
+        keys[instruction.program_index],
+        [keys[index] for index in instruction.account_indexes],
+        instruction.data,
+    )
 
 
 def _failed(reason: str) -> ExactChangeError:

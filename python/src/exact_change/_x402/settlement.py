@@ -1,4 +1,4 @@
-"""The seller's word on a settlement, and why it refused a payment."""
+"""Reads what the seller claims about a settlement, and why it refused a payment."""
 
 from __future__ import annotations
 
@@ -13,29 +13,32 @@ from .types import SellersWord, Settlement
 
 # Base58 of 64 bytes.
 SIGNATURE = re.compile("[1-9A-HJ-NP-Za-km-z]{64,88}")
-# The codes that say more than "refused", at the end of what facilitators put before them.
+# The codes that decide an outcome. Facilitators may put a prefix before the code.
 _DECISIVE = re.compile("(?:^|_)(settlement_pending|duplicate_settlement)$")
 
 
 def read_settlement(headers: Headers) -> Settlement | None:
-    """``PAYMENT-RESPONSE`` or ``X-PAYMENT-RESPONSE``; None if there is none to read."""
-    said = _decoded(headers, "payment-response")
-    if said is None:
-        said = _decoded(headers, "x-payment-response")
-    if said is None:
+    """Reads what the seller claims about the settlement.
+
+    It is in ``PAYMENT-RESPONSE`` or ``X-PAYMENT-RESPONSE``; None if neither header can be read.
+    """
+    claims = _decoded(headers, "payment-response")
+    if claims is None:
+        claims = _decoded(headers, "x-payment-response")
+    if claims is None:
         return None
-    transaction = _text(said.get("transaction")) or ""
+    transaction = _text(claims.get("transaction")) or ""
     return Settlement(
-        said.get("success") is True,
+        claims.get("success") is True,
         transaction if SIGNATURE.fullmatch(transaction) is not None else "",
-        _text(said.get("network")) or "",
-        _text(said.get("payer")),
-        _reason(said.get("errorReason")),
+        _text(claims.get("network")) or "",
+        _text(claims.get("payer")),
+        _reason(claims.get("errorReason")),
     )
 
 
 def rejection_reason(headers: Headers, body: str | None = None) -> str | None:
-    """Why the seller refused a payment, in its own words, cleaned. None if it does not say."""
+    """Returns why the seller refused a payment, in its own words, cleaned; None if unknown."""
     reason = _reason(record_of(_decoded(headers, "payment-required")).get("error"))
     if reason is None:
         settlement = read_settlement(headers)
@@ -44,7 +47,7 @@ def rejection_reason(headers: Headers, body: str | None = None) -> str | None:
 
 
 def word_of(headers: Headers, reason: str | None) -> SellersWord:
-    """What an answer to a paid request says of its payment."""
+    """Reads what the seller says about the payment in its answer to a paid request."""
     return SellersWord(read_settlement(headers), reason, "payment-required" in headers)
 
 
@@ -57,15 +60,16 @@ def _text(value: object) -> str | None:
     return (clean_text(value) or None) if isinstance(value, str) else None
 
 
-def _reason(said: object) -> str | None:
-    """Facilitators in Go write ``_solana_`` if all others write ``_svm_`` (x402.md 1.8)."""
-    if not isinstance(said, str):
+def _reason(raw: object) -> str | None:
+    """Cleans a reason. Facilitators in Go write ``_solana_`` for ``_svm_`` (x402.md 1.8)."""
+    if not isinstance(raw, str):
         return None
-    shown = _text(said)
+    shown = _text(raw)
     if shown is not None:
         shown = shown.replace("_solana_", "_svm_")
-    # What decides is read as it came: a secret of ours, which is hidden, may be a part of it.
-    decisive = _DECISIVE.search(trim(said))
+    # Look for the code in the raw text: `clean_text` hides secrets, and a secret may match a part
+    # of the code.
+    decisive = _DECISIVE.search(trim(raw))
     if decisive is None or (shown is not None and shown.endswith(decisive[1])):
         return shown
     return decisive[1]

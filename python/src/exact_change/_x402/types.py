@@ -1,4 +1,4 @@
-"""Payment terms as they came, and offers in our words."""
+"""Payment terms as the seller sent them, and offers in normalized fields."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ JsonObject = Mapping[str, Any]
 
 
 class PaymentRequired:
-    """The decoded 402 envelope. Everything in it is the seller's word.
+    """The decoded 402 envelope. Everything in it is what the seller claims.
 
-    Made by reading alone, so that whatever is one is bounded and from where it says.
+    Only ``parse.py`` makes it, so its size is bounded and ``url`` is true.
     """
 
     __slots__ = ("accepts", "error", "extensions", "fallback", "resource", "url", "version")
@@ -34,9 +34,9 @@ class PaymentRequired:
         self.error = error
         self.resource = resource
         self.extensions = extensions
-        # The URL that answered, if known.
+        # The URL that answered, if it is known.
         self.url: str | None = None
-        # The v1 body that came beside this v2 header: used if nothing in the header is payable.
+        # The v1 body beside this v2 header. It counts only if no offer in the header can be paid.
         self.fallback: PaymentRequired | None = None
 
     def __repr__(self) -> str:
@@ -44,57 +44,59 @@ class PaymentRequired:
 
 
 class Offer(NamedTuple):
-    """One entry of ``accepts``, after every check that needs no chain."""
+    """One entry of ``accepts`` in normalized fields, after every check that needs no chain."""
 
+    # Index in `accepts`.
     position: int
     version: X402Version
-    # CAIP-2.
+    # CAIP-2 id of the cluster.
     network: str
-    # Base units.
+    # Base units of the mint.
     amount: int
     mint: Address
-    # Owner of the receiving token account.
+    # Owner of the token account that receives the payment.
     pay_to: Address
-    # The facilitator's key: pays the network fee, and signs first.
+    # The facilitator's key: it pays the network fee and is the first signer.
     fee_payer: Address
     # The seller's memo, at most 256 UTF-8 bytes.
     memo: str | None
-    # Whether a memo of ours belongs into the payment if the seller names none.
+    # Whether the payment gets the wallet's nonce as its memo if the seller names no memo.
     takes_memo: bool
     # A blockhash that the seller's facilitator offers (v2 only).
     recent_blockhash: str | None
-    # What the seller says of the mint's decimals: held against the chain, and used for nothing.
+    # Decimals of the mint as the seller claims. They are compared with the chain and never used.
     claimed_decimals: Any
     # Seconds, 5 to 300.
     max_timeout_seconds: int
-    # The entry itself, echoed as `accepted`.
+    # The entry as the seller sent it; the payment echoes it as `accepted`.
     raw: JsonObject
 
 
 class Settlement(NamedTuple):
-    """The seller's word on the settlement: x402 v2 5.3.2."""
+    """What the seller claims about the settlement: x402 v2 5.3.2."""
 
     success: bool
     # The claimed transaction signature; empty if none.
     transaction: str
     network: str
     payer: str | None = None
-    # A reason of the specification such as `insufficient_funds`, or the seller's text, cleaned.
+    # A reason of the spec, such as `insufficient_funds`, or the seller's own text, cleaned.
     error_reason: str | None = None
 
 
 class PaymentHeader(NamedTuple):
-    """A payment that is ready to present: ``PAYMENT-SIGNATURE`` or ``X-PAYMENT``."""
+    """A payment that is ready to present: one request header."""
 
+    # `PAYMENT-SIGNATURE` or `X-PAYMENT`.
     name: str
     value: str
 
 
 class SellersWord(NamedTuple):
-    """What an answer to a paid request says of its payment."""
+    """What the seller says about the payment in its answer to a paid request."""
 
     settlement: Settlement | None
-    # Why it was refused, in the seller's own words.
+    # Why the seller refused the payment, in its own words.
     reason: str | None
-    # It has terms that servers send before they settle: those of version 2 (x402.md 5.1).
+    # Whether the answer has v2 terms, which servers send before they settle (x402.md 5.1).
     has_terms: bool

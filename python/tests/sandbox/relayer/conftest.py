@@ -1,4 +1,4 @@
-"""Payers without SOL, and a relayer that pays the fees and rents of their swaps."""
+"""Fixtures of payers without SOL, with a relayer that pays fees and rent of their swaps."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Broke(NamedTuple):
 
     @property
     def signed(self) -> list[bytes]:
-        """What the relayer signed."""
-        return [base64.b64decode(one) for one in self.sandbox.call("relayer")["signed"]]
+        """The transactions that the relayer signed."""
+        return [base64.b64decode(signed) for signed in self.sandbox.call("relayer")["signed"]]
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ MakeProxy = Callable[[str], Proxy]
 
 @pytest.fixture
 def make_proxy() -> Iterator[MakeProxy]:
-    """Makes proxies before services, and ends them."""
+    """Makes proxies of services, and closes them after the test."""
     made: list[Proxy] = []
 
     def make(upstream: str) -> Proxy:
@@ -70,18 +70,18 @@ def make_proxy() -> Iterator[MakeProxy]:
 
 @pytest.fixture
 def liar(sandbox: Sandbox, make_proxy: MakeProxy) -> Proxy:
-    """The relayer, as it lies."""
+    """A proxy of the relayer, for tests that change its answers."""
     return make_proxy(sandbox.relayer_url)
 
 
 @pytest.fixture
 def lying(broke: Broke, liar: Proxy) -> Broke:
-    """Payers of a relayer that lies."""
+    """Payers of a relayer with changed answers."""
     return broke._replace(url=liar.url)
 
 
 def lie(liar: Proxy, method: str, change: Callable[[Any], Any]) -> None:
-    """Changes what one method answers."""
+    """Changes the result of one method."""
 
     def changed(answer: Any, seen: Seen) -> Any:
         if json.loads(seen.body)["method"] == method:
@@ -92,6 +92,6 @@ def lie(liar: Proxy, method: str, change: Callable[[Any], Any]) -> None:
 
 
 def untouched(payer: Payer) -> None:
-    """Nothing of the wallet's was signed, nothing left it, and nothing counts."""
+    """Asserts that the wallet signed nothing, lost nothing and reserves nothing."""
     assert (payer.signed, payer.used) == ([], "0")
     assert (payer.held("USDT"), payer.held("SOL")) == (HELD, 0)

@@ -1,4 +1,4 @@
-"""A relayer that is not there or of no use, and options of it that are wrong."""
+"""A relayer that fails or is useless, and invalid relayer options."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ from .conftest import Broke, MakeProxy, untouched
     ],
     ids=str,
 )
-def test_a_relayer_that_fails_is_the_cause(fault: Any, code: str, broke: Broke) -> None:
+def test_raises_insufficient_sol_with_the_relayer_error_as_its_cause(
+    fault: Any, code: str, broke: Broke
+) -> None:
     broke.sandbox.call("relayer.fault", "*", fault)
     payer = broke()
     cause = broke.refused(payer).__cause__
@@ -34,7 +36,7 @@ def test_a_relayer_that_fails_is_the_cause(fault: Any, code: str, broke: Broke) 
     untouched(payer)
 
 
-def test_a_relayer_that_never_answers_is_late(broke: Broke) -> None:
+def test_names_a_timeout_as_the_cause_when_the_relayer_never_answers(broke: Broke) -> None:
     broke.sandbox.call("relayer.fault", "*", {"kind": "hang"})
     payer = broke(timeouts={"service": 300})
     cause = broke.refused(payer).__cause__
@@ -43,7 +45,9 @@ def test_a_relayer_that_never_answers_is_late(broke: Broke) -> None:
     untouched(payer)
 
 
-def test_a_relayer_that_takes_no_token_of_the_swap_is_of_no_use(broke: Broke) -> None:
+def test_names_the_unsupported_mint_when_the_relayer_accepts_no_token_of_the_swap(
+    broke: Broke,
+) -> None:
     broke.sandbox.call("relayer.accept", [broke.sandbox.mint("PYUSD")])
     payer = broke()
     error = broke.refused(payer)
@@ -53,20 +57,20 @@ def test_a_relayer_that_takes_no_token_of_the_swap_is_of_no_use(broke: Broke) ->
     untouched(payer)
 
 
-def test_its_key_goes_to_it_alone(
+def test_sends_the_api_key_to_the_relayer_only(
     sandbox: Sandbox, make_proxy: MakeProxy, make_payer: MakePayer, liar: Proxy
 ) -> None:
-    others = [make_proxy(sandbox.rpc_url), make_proxy(sandbox.jupiter_url)]
+    node, jupiter = make_proxy(sandbox.rpc_url), make_proxy(sandbox.jupiter_url)
     payer = make_payer(
         USDT="5",
         auto_swap=True,
         relayer={"url": liar.url, "api_key": "hush-kora-hush"},
-        rpc_url=others[0].url,
-        jupiter_url=others[1].url,
+        rpc_url=node.url,
+        jupiter_url=jupiter.url,
     )
     assert payer.client.get(f"{sandbox.api_url}/usdc").status_code == 200
-    assert {one.headers.get("x-api-key") for one in liar.seen} == {"hush-kora-hush"}
-    assert not any("hush" in str(one) for other in others for one in other.seen)
+    assert {request.headers.get("x-api-key") for request in liar.seen} == {"hush-kora-hush"}
+    assert not any("hush" in str(request) for request in [*node.seen, *jupiter.seen])
 
 
 @pytest.mark.parametrize(
@@ -81,5 +85,5 @@ def test_its_key_goes_to_it_alone(
     ],
     ids=str,
 )
-def test_options_of_it_that_are_wrong_are_refused(relayer: Any, make_payer: MakePayer) -> None:
+def test_refuses_invalid_relayer_options(relayer: Any, make_payer: MakePayer) -> None:
     failure_of(lambda: make_payer(relayer=relayer), "invalid_option")

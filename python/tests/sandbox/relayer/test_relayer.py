@@ -1,4 +1,4 @@
-"""A relayer that does as it should."""
+"""An honest relayer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .conftest import HELD, MAX_FEE, Broke, MakeProxy, untouched
 
 
 @pytest.mark.parametrize(("symbol", "amount"), [("USDT", "5"), ("BONK", "500000")])
-def test_a_wallet_without_sol_buys(symbol: str, amount: str, broke: Broke) -> None:
+def test_buys_from_a_wallet_without_sol(symbol: str, amount: str, broke: Broke) -> None:
     payer = broke(**{symbol: amount})
     before = payer.held(symbol)
     receipt = broke.pay(payer)
@@ -29,21 +29,21 @@ def test_a_wallet_without_sol_buys(symbol: str, amount: str, broke: Broke) -> No
     assert payer.held("USDC") == int(swap.out_amount) - 10_000
     assert payer.held("SOL") == 0
     assert int(swap.relay_fee.amount) > 0
-    # The rent of a token account, at 150 dollars a SOL, and a tenth for the relayer.
+    # The rent of a token account at 150 dollars for 1 SOL, and a tenth of it for the relayer.
     assert receipt.cost.usd is not None and 0.3 < float(receipt.cost.usd) < 0.51
     assert (receipt.cost.network_fee_lamports, receipt.cost.rent_lamports) == ("0", "0")
     assert float(payer.used) == float(receipt.cost.usd)
-    (told,) = (one.details for one in payer.events if one.type == "swap.confirmed")
-    assert told["relay_fee"] == swap.relay_fee
+    (confirmed,) = (event.details for event in payer.events if event.type == "swap.confirmed")
+    assert confirmed["relay_fee"] == swap.relay_fee
     (listed,) = payer.client.receipts()
     assert listed.swap == swap
-    # With what is there next, the relayer is not asked.
+    # The rest of the swap pays the next call without the relayer.
     calls = broke.sandbox.call("relayer.calls")
     assert broke.pay(payer).swap is None
     assert broke.sandbox.call("relayer.calls") == calls
 
 
-async def test_it_pays_for_a_client_of_asyncio(sandbox: Sandbox) -> None:
+async def test_buys_from_a_wallet_without_sol_on_an_event_loop(sandbox: Sandbox) -> None:
     wallet = sandbox.wallet(USDT="5")
     options = sandbox.options(wallet, auto_swap=True, relayer={"url": sandbox.relayer_url})
     async with AsyncClient(**options) as client:
@@ -54,7 +54,7 @@ async def test_it_pays_for_a_client_of_asyncio(sandbox: Sandbox) -> None:
     assert sandbox.balance(wallet.address, "SOL") == 0
 
 
-def test_its_fee_comes_out_of_what_the_swap_brings_if_it_takes_no_other_token(
+def test_takes_the_relay_fee_from_the_output_if_the_relayer_accepts_only_that_token(
     broke: Broke,
 ) -> None:
     usdc = broke.sandbox.mint("USDC")
@@ -65,7 +65,7 @@ def test_its_fee_comes_out_of_what_the_swap_brings_if_it_takes_no_other_token(
     assert (payer.held("SOL"), payer.held("USDC")) == (0, int(swap.out_amount) - 10_000)
 
 
-def test_a_swap_by_name_is_relayed(broke: Broke) -> None:
+def test_relays_a_swap_that_the_caller_orders(broke: Broke) -> None:
     payer = broke()
     swapped = payer.client.swap(input_mint="USDT", output_mint="SOL", ui_amount="2")
     assert swapped.fee_lamports == "0" and swapped.relay_fee is not None
@@ -73,7 +73,7 @@ def test_a_swap_by_name_is_relayed(broke: Broke) -> None:
     assert HELD - payer.held("USDT") == int(swapped.in_amount)
 
 
-def test_it_is_paid_no_more_than_what_was_approved(broke: Broke) -> None:
+def test_signs_no_swap_when_the_relay_fee_exceeds_the_approved_quote(broke: Broke) -> None:
     payer = broke()
     order: Any = {"input_mint": "USDT", "output_mint": "SOL", "amount": "1000000"}
     quote = payer.client.quote(**order)
@@ -82,27 +82,27 @@ def test_it_is_paid_no_more_than_what_was_approved(broke: Broke) -> None:
     assert (payer.held("USDT"), payer.signed, broke.signed) == (HELD, [], [])
 
 
-def test_it_is_not_asked_if_there_is_sol_enough(broke: Broke) -> None:
+def test_makes_no_call_of_the_relayer_when_the_wallet_has_enough_sol(broke: Broke) -> None:
     calls = broke.sandbox.call("relayer.calls")
     receipt = broke.pay(broke(USDT="5", SOL="0.1"))
     assert receipt.swap is not None and receipt.swap.relay_fee is None
     assert broke.sandbox.call("relayer.calls") == calls
 
 
-def test_it_signs_nothing_if_there_is_just_enough_sol(broke: Broke) -> None:
+def test_swaps_without_the_relayer_when_the_wallet_has_just_enough_sol(broke: Broke) -> None:
     receipt = broke.pay(broke(USDT="5", USDC="0.001", SOL="0.00092"))
     assert receipt.swap is not None and receipt.swap.relay_fee is None
     assert broke.signed == []
 
 
-def test_what_little_sol_there_is_stays_to_the_lamport(broke: Broke) -> None:
+def test_leaves_a_small_amount_of_sol_unchanged_in_a_relayed_swap(broke: Broke) -> None:
     payer = broke(USDT="5", SOL="0.0001")
     receipt = broke.pay(payer)
     assert receipt.swap is not None and receipt.swap.relay_fee is not None
     assert payer.held("SOL") == 100_000
 
 
-def test_the_hook_that_approves_is_shown_the_most_that_it_takes(broke: Broke) -> None:
+def test_shows_the_largest_relay_fee_to_approve(broke: Broke) -> None:
     plans: list[Any] = []
 
     def approve(plan: Any) -> bool:
@@ -117,7 +117,7 @@ def test_the_hook_that_approves_is_shown_the_most_that_it_takes(broke: Broke) ->
     assert int(receipt.swap.relay_fee.amount) < MAX_FEE
 
 
-def test_it_signs_nothing_that_was_not_approved(broke: Broke) -> None:
+def test_requests_no_relayer_signature_for_a_refused_plan(broke: Broke) -> None:
     payer = broke(policy={"approve": lambda _plan: False})
     broke.refused(payer, "approval_refused")
     assert broke.signed == []
@@ -131,14 +131,16 @@ def test_it_signs_nothing_that_was_not_approved(broke: Broke) -> None:
         ({"max_in_amount": {"USDT": "300000"}}, "max_in_amount"),
     ],
 )
-def test_its_fee_counts_before_anything_is_signed(policy: Any, cap: str, broke: Broke) -> None:
+def test_counts_the_relay_fee_in_caps_before_any_signature(
+    policy: Any, cap: str, broke: Broke
+) -> None:
     payer = broke(policy=policy)
     error = broke.refused(payer, "amount_over_limit")
     assert (error.details["cap"], broke.signed) == (cap, [])
     untouched(payer)
 
 
-def test_its_fee_takes_of_the_budget_of_a_day(broke: Broke) -> None:
+def test_counts_the_relay_fee_in_the_daily_budget(broke: Broke) -> None:
     payer = broke(policy={"max_per_day": "0.52"})
     used = float(broke.pay(payer).cost.usd or 0)
     assert float(payer.used) == used
@@ -149,7 +151,7 @@ def test_its_fee_takes_of_the_budget_of_a_day(broke: Broke) -> None:
     assert (len(broke.signed), float(payer.used)) == (1, used)
 
 
-def test_a_wallet_that_signs_transactions_signs_after_it(broke: Broke) -> None:
+def test_buys_with_a_wallet_that_signs_whole_transactions(broke: Broke) -> None:
     wallet = broke.sandbox.wallet(USDT="5")
     signer = ChangingWallet(wallet, lambda message: message)
     payer = broke.make(
@@ -163,7 +165,7 @@ def test_a_wallet_that_signs_transactions_signs_after_it(broke: Broke) -> None:
     assert receipt.swap is not None and receipt.swap.relay_fee is not None
 
 
-def test_a_wallet_that_changes_what_it_signed_is_refused(broke: Broke) -> None:
+def test_refuses_a_wallet_that_changes_a_transaction_of_the_relayer(broke: Broke) -> None:
     broke.sandbox.call("deployLighthouse")
     wallet = broke.sandbox.wallet(USDT="5")
     payer = broke.make(
@@ -178,7 +180,7 @@ def test_a_wallet_that_changes_what_it_signed_is_refused(broke: Broke) -> None:
     assert (error.funds, payer.held("USDT")) == ("untouched", HELD)
 
 
-def test_without_one_the_least_sol_is_said_also_for_the_fee_of_a_busy_market(
+def test_names_enough_sol_for_the_fees_of_a_busy_market_without_a_relayer(
     sandbox: Sandbox, make_proxy: MakeProxy, make_payer: MakePayer
 ) -> None:
     node = make_proxy(sandbox.rpc_url)

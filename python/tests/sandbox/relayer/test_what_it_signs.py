@@ -1,4 +1,4 @@
-"""A relayer that asks for, or signs, something else than it should."""
+"""A relayer with wrong fees, wrong signatures or changed transactions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SYSTEM = Pubkey.from_string("11111111111111111111111111111111")
 
 
 def tampered(sandbox: Sandbox, change: Callable[[MessageV0], MessageV0]) -> Callable[[Any], Any]:
-    """What a relayer answers that changes a message before it signs it."""
+    """Returns the answer of a relayer that changes a message before it signs."""
     pair = Keypair.from_base58_string(sandbox.call("relayer")["secretKey"])
 
     def answer(result: Any) -> Any:
@@ -48,33 +48,36 @@ def remade(message: MessageV0, **changes: Any) -> MessageV0:
     return MessageV0(*fields.values())
 
 
-def pays(one: CompiledInstruction) -> bool:
-    """Whether it is the transfer of the fee: its accounts are different ones."""
-    return one.data[:1] == b"\x0c" and one.accounts[0] != one.accounts[2]
+def is_fee(instruction: CompiledInstruction) -> bool:
+    """Returns whether an instruction transfers the fee; a guard transfers to its own source."""
+    accounts = instruction.accounts
+    return instruction.data[:1] == b"\x0c" and accounts[0] != accounts[2]
 
 
-def dearer(message: MessageV0) -> MessageV0:
-    more = b"\x0c" + (2**24).to_bytes(8, "little") + b"\x06"
+def with_higher_fee(message: MessageV0) -> MessageV0:
+    data = b"\x0c" + (2**24).to_bytes(8, "little") + b"\x06"
     return remade(
         message,
         instructions=[
-            CompiledInstruction(one.program_id_index, more, one.accounts) if pays(one) else one
-            for one in message.instructions
+            CompiledInstruction(item.program_id_index, data, item.accounts)
+            if is_fee(item)
+            else item
+            for item in message.instructions
         ],
     )
 
 
-def sending_lamports(message: MessageV0) -> MessageV0:
+def with_lamport_transfer(message: MessageV0) -> MessageV0:
     keys = list(message.account_keys)
     # The wallet is the second signer, and the relayer is the first.
     transfer = (2).to_bytes(4, "little") + (1).to_bytes(8, "little")
-    one = CompiledInstruction(keys.index(SYSTEM), transfer, bytes((1, 0)))
-    return remade(message, instructions=[*message.instructions, one])
+    added = CompiledInstruction(keys.index(SYSTEM), transfer, bytes((1, 0)))
+    return remade(message, instructions=[*message.instructions, added])
 
 
 def to_another_payee(stranger: str) -> Callable[[MessageV0], MessageV0]:
     def change(message: MessageV0) -> MessageV0:
-        place = next(one.accounts[2] for one in message.instructions if pays(one))
+        place = next(item.accounts[2] for item in message.instructions if is_fee(item))
         keys = list(message.account_keys)
         keys[place] = Pubkey.from_string(stranger)
         return remade(message, account_keys=keys)
@@ -94,22 +97,22 @@ def with_a_third_signer(message: MessageV0) -> MessageV0:
 
 STRANGER = "GyGKxMyg1p9SsHfm15MkNUu1u9TN2JtTspcdmrtGUdse"
 TAMPERED: list[tuple[str, str, Callable[[MessageV0], MessageV0]]] = [
-    ("a higher fee for itself", "wallet_instructions", dearer),
+    ("a higher fee for itself", "wallet_instructions", with_higher_fee),
     (
         "no guard",
         "wallet_instructions",
-        lambda one: remade(one, instructions=one.instructions[:-1]),
+        lambda message: remade(message, instructions=message.instructions[:-1]),
     ),
     (
         "another order",
         "wallet_instructions",
-        lambda one: remade(one, instructions=one.instructions[::-1]),
+        lambda message: remade(message, instructions=message.instructions[::-1]),
     ),
-    ("one that sends lamports of the wallet", "wallet_instructions", sending_lamports),
+    ("a transfer of lamports of the wallet", "wallet_instructions", with_lamport_transfer),
     (
         "another blockhash",
         "wallet_blockhash",
-        lambda one: remade(one, recent_blockhash=type(one.recent_blockhash).default()),
+        lambda message: remade(message, recent_blockhash=type(message.recent_blockhash).default()),
     ),
     ("a third signer", "wallet_signers", with_a_third_signer),
     ("another payee", "wallet_instructions", to_another_payee(STRANGER)),
@@ -117,9 +120,9 @@ TAMPERED: list[tuple[str, str, Callable[[MessageV0], MessageV0]]] = [
 
 
 @pytest.mark.parametrize(
-    ("rule", "change"), [one[1:] for one in TAMPERED], ids=[one[0] for one in TAMPERED]
+    ("rule", "change"), [row[1:] for row in TAMPERED], ids=[row[0] for row in TAMPERED]
 )
-def test_a_relayer_that_signs_another_swap_gets_nothing(
+def test_pays_nothing_to_a_relayer_that_signs_another_transaction(
     rule: str, change: Callable[[MessageV0], MessageV0], lying: Broke, liar: Proxy
 ) -> None:
     lie(liar, "signTransaction", tampered(lying.sandbox, change))
@@ -132,7 +135,7 @@ def test_a_relayer_that_signs_another_swap_gets_nothing(
     untouched(payer)
 
 
-def spoilt(change: Callable[[bytearray], object]) -> Callable[[Any], Any]:
+def with_changed_bytes(change: Callable[[bytearray], object]) -> Callable[[Any], Any]:
     def answer(result: Any) -> Any:
         wire = bytearray(base64.b64decode(result["signed_transaction"]))
         change(wire)
@@ -152,21 +155,27 @@ def unsign(wire: bytearray) -> None:
 @pytest.mark.parametrize(
     ("code", "change"),
     [
-        pytest.param("signing_failed", spoilt(flip), id="a signature that is not its own"),
-        pytest.param("signing_failed", spoilt(unsign), id="no signature"),
-        pytest.param("signing_failed", spoilt(lambda one: one.append(0)), id="a byte more"),
+        pytest.param("signing_failed", with_changed_bytes(flip), id="an invalid signature"),
+        pytest.param("signing_failed", with_changed_bytes(unsign), id="no signature"),
         pytest.param(
-            "signing_failed", lambda one: {**one, "signed_transaction": "AAAA"}, id="no transaction"
+            "signing_failed", with_changed_bytes(lambda wire: wire.append(0)), id="a byte more"
         ),
         pytest.param(
-            "invalid_response", lambda one: {**one, "signed_transaction": "%%%"}, id="no base64"
+            "signing_failed",
+            lambda result: {**result, "signed_transaction": "AAAA"},
+            id="no transaction",
         ),
         pytest.param(
-            "invalid_response", lambda one: {**one, "signed_transaction": 7}, id="no text"
+            "invalid_response",
+            lambda result: {**result, "signed_transaction": "%%%"},
+            id="no base64",
+        ),
+        pytest.param(
+            "invalid_response", lambda result: {**result, "signed_transaction": 7}, id="no text"
         ),
     ],
 )
-def test_what_it_signed_is_judged(
+def test_refuses_an_invalid_signed_transaction_of_the_relayer(
     code: str, change: Callable[[Any], Any], lying: Broke, liar: Proxy
 ) -> None:
     lie(liar, "signTransaction", change)
@@ -191,7 +200,7 @@ def test_what_it_signed_is_judged(
     ],
     ids=str,
 )
-def test_a_fee_that_is_none_or_too_dear_is_not_paid(
+def test_refuses_a_relay_fee_that_is_invalid_or_too_high(
     change: Any, code: str, lying: Broke, liar: Proxy
 ) -> None:
     lie(liar, "estimateTransactionFee", lambda result: {**result, **change})
@@ -204,7 +213,7 @@ def test_a_fee_that_is_none_or_too_dear_is_not_paid(
     untouched(payer)
 
 
-def test_it_takes_no_more_than_max_fee(broke: Broke) -> None:
+def test_refuses_a_relay_fee_over_max_fee(broke: Broke) -> None:
     payer = broke(relayer={"max_fee": "0.10"})
     cause = broke.refused(payer).__cause__
     assert isinstance(cause, ExactChangeError) and cause.code == "amount_over_limit"
@@ -213,7 +222,9 @@ def test_it_takes_no_more_than_max_fee(broke: Broke) -> None:
 
 
 @pytest.mark.parametrize("field", ["signer_address", "payment_address"])
-def test_it_is_not_the_wallet_itself(field: str, lying: Broke, liar: Proxy) -> None:
+def test_refuses_a_relayer_that_names_the_wallet_as_signer_or_payee(
+    field: str, lying: Broke, liar: Proxy
+) -> None:
     payer = lying()
     lie(liar, "getPayerSigner", lambda result: {**result, field: payer.wallet.address})
     cause = lying.refused(payer).__cause__
@@ -221,7 +232,7 @@ def test_it_is_not_the_wallet_itself(field: str, lying: Broke, liar: Proxy) -> N
     untouched(payer)
 
 
-def test_its_own_reason_is_no_word_of_ours(lying: Broke, liar: Proxy) -> None:
+def test_reports_the_reason_of_the_relayer_only_as_untrusted(lying: Broke, liar: Proxy) -> None:
     lie(liar, "estimateTransactionFee", lambda result: {**result, "fee_in_token": 1})
     payer = lying()
     error = lying.refused(payer)
@@ -230,8 +241,8 @@ def test_its_own_reason_is_no_word_of_ours(lying: Broke, liar: Proxy) -> None:
     untouched(payer)
 
 
-def test_a_fee_of_all_that_it_may_take_is_paid_and_no_more(lying: Broke, liar: Proxy) -> None:
-    """What is added for a fee that rises meanwhile is within that."""
+def test_pays_a_relay_fee_of_exactly_the_limit(lying: Broke, liar: Proxy) -> None:
+    """The margin for a rising fee stays within the limit."""
     lie(liar, "estimateTransactionFee", lambda result: {**result, "fee_in_token": MAX_FEE})
     swap = lying.pay(lying()).swap
     assert swap is not None and swap.relay_fee is not None

@@ -1,43 +1,44 @@
 import { expect, it } from 'vitest';
 import { onBodyEnd } from '../../../../src/payments/execute/body-end.js';
 
-const told = () => {
+const recorder = () => {
   const ends: string[] = [];
   const tell = (how: string) => async () => void ends.push(how);
   return { ends, end: { read: tell('read'), lost: tell('lost') } };
 };
 
-it('a response that a fetch gives for two purchases can be read', async () => {
+it('leaves a response readable that a fetch returns for two purchases', async () => {
   const response = new Response('body');
-  const [one, two] = [told(), told()];
-  onBodyEnd(response, one.end);
-  onBodyEnd(response, two.end);
+  const [first, second] = [recorder(), recorder()];
+  onBodyEnd(response, first.end);
+  onBodyEnd(response, second.end);
   expect(await response.text()).toBe('body');
-  expect([one.ends, two.ends]).toEqual([[], ['read']]);
+  expect([first.ends, second.ends]).toEqual([[], ['read']]);
 });
 
-/** As that of whatwg-fetch and React Native. */
+/** A response like those of whatwg-fetch and React Native. */
 class Polyfilled {
   bodyUsed = false;
   readonly headers = new Headers();
-  constructor(readonly all: string) {}
+  constructor(readonly body: string) {}
   async text() {
     if (this.bodyUsed) throw new TypeError('Already read');
     this.bodyUsed = true;
-    return this.all;
+    return this.body;
   }
   async json() {
     return JSON.parse(await this.text()) as unknown;
   }
   clone() {
-    return new Polyfilled(this.all);
+    return new Polyfilled(this.body);
   }
 }
 
-it('a response that notes itself that it was read can be read', async () => {
+it('leaves a response readable that marks itself as read', async () => {
   const polyfilled = new Polyfilled('body');
-  const response = polyfilled as unknown as Response; // What such a page has in its place.
-  const { ends, end } = told();
+  // A page with a polyfill has this in place of a Response.
+  const response = polyfilled as unknown as Response;
+  const { ends, end } = recorder();
   onBodyEnd(response, end);
   expect(await response.text()).toBe('body');
   expect(ends).toEqual(['read']);

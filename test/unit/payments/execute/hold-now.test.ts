@@ -13,7 +13,7 @@ const USDC = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
 const SOURCE = associatedTokenAddress(WALLET, USDC, TOKEN_PROGRAM);
 const HELD = 1_000n;
 
-/** A wallet that holds a thousand, by a clock of the caller's. */
+/** A wallet that holds a thousand units, with the clock of the test. */
 function walletAt(now: () => number) {
   const data = new Uint8Array(165);
   data.set(addressBytes(USDC), 0);
@@ -47,9 +47,9 @@ const paying = (amount: bigint) =>
 const hold = (context: PaymentContext, amount: bigint) =>
   holdNow(context, paying(amount), 'one', undefined);
 
-// A balance is taken for true for 30 s.
+// A balance counts as fresh for 30 s.
 it.each(Array.from({ length: 12 }, (_, at) => at + 1))(
-  'what is there is held, however old it grows between two looks: %i s each',
+  'holds the whole balance however old its reading grows, when each step takes %i s',
   async (seconds) => {
     for (let age = 0; age < 32; age += 1) {
       let time = 10 ** 12;
@@ -60,7 +60,7 @@ it.each(Array.from({ length: 12 }, (_, at) => at + 1))(
   },
 );
 
-it('what is there is held, also if another call forgets what is known of it', async () => {
+it('holds the whole balance also when another call forgets its reading', async () => {
   let looks = 0;
   const context = walletAt(() => {
     looks += 1;
@@ -70,7 +70,7 @@ it('what is there is held, also if another call forgets what is known of it', as
   expect(await hold(context, HELD)).toMatchObject({ before: { amount: HELD } });
 });
 
-it('more than is there is not held', async () => {
+it('refuses to hold more than the balance', async () => {
   const context = walletAt(() => 10 ** 12);
   expect(await hold(context, HELD + 1n)).toBeUndefined();
 });

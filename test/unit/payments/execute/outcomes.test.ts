@@ -25,7 +25,7 @@ type Case = [
 const read = ([status, settlement, reason, hasTerms = false]: Case) =>
   outcomeOf(status, { settlement, reason, hasTerms });
 
-/** What leads to each outcome, and what looks like it and does not. */
+/** Answers that lead to each outcome, and similar answers that do not. */
 const CASES: Readonly<Record<Exclude<AnswerOutcome, 'lost'>, readonly Case[]>> = {
   success: [
     [200, settled, undefined],
@@ -48,7 +48,7 @@ const CASES: Readonly<Record<Exclude<AnswerOutcome, 'lost'>, readonly Case[]>> =
     [500, settled, undefined],
     [500, undefined, undefined],
     [504, settled, undefined],
-    // What fetch gives for a redirect that a browser hides.
+    // The status that fetch gives for a redirect that a browser hides.
     [0, undefined, undefined],
   ],
   pending: [
@@ -70,7 +70,7 @@ const CASES: Readonly<Record<Exclude<AnswerOutcome, 'lost'>, readonly Case[]>> =
     [402, failed, 'settlement_pending_not'],
     [402, failed, 'no duplicate_settlement here'],
     [402, failed, 'notsettlement_pending'],
-    // Bare, or of version 1, whose refusals and failed settlements look alike.
+    // Bare answers, or version 1, in which refusals and failed settlements look alike.
     [402, undefined, undefined],
     [402, undefined, 'insufficient_funds'],
     [402, failed, 'Payment required', true],
@@ -84,27 +84,30 @@ const CASES: Readonly<Record<Exclude<AnswerOutcome, 'lost'>, readonly Case[]>> =
 };
 
 for (const [outcome, cases] of Object.entries(CASES)) {
-  describe(outcome, () => {
-    it.each([...cases])('%i, %j, %s', (status, settlement, reason, hasTerms) => {
-      expect(read([status, settlement, reason, hasTerms])).toBe(outcome);
-    });
+  describe(`the outcome ${outcome}`, () => {
+    it.each([...cases])(
+      'follows status %i with settlement %j and reason %s',
+      (status, settlement, reason, hasTerms) => {
+        expect(read([status, settlement, reason, hasTerms])).toBe(outcome);
+      },
+    );
   });
 }
 
-describe('the table', () => {
+describe('the table of outcomes', () => {
   const rows = Object.entries(outcomes);
 
-  it('has no row that nothing leads to', () => {
+  it('has a case for every row', () => {
     expect(rows.map(([name]) => name).sort()).toEqual([...Object.keys(CASES), 'lost'].sort());
   });
 
-  it('has each status of an answer in one of its rows', () => {
+  it('has a row for every status of an answer', () => {
     for (let status = 100; status < 600; status += 1)
       for (const settlement of [undefined, settled, failed])
         expect(outcomes).toHaveProperty(read([status, settlement, undefined]));
   });
 
-  it('counts as delivered only what the caller gets, and never an answer that a retry would repeat', () => {
+  it('counts an answer as delivered only if the caller gets it and a retry would not repeat it', () => {
     for (const [name, { delivered, call }] of rows)
       if (delivered) expect([name, call]).toEqual([name, 'the response']);
     for (const status of [301, 302, 400, 404, 429, 500, 502, 503, 504]) {
@@ -113,18 +116,18 @@ describe('the table', () => {
     }
   });
 
-  it('allows one more signature only after a 402 that says nothing of a settlement', () => {
+  it('allows another signature only after a 402 that says nothing of a settlement', () => {
     expect(rows.filter(([, { resign }]) => resign).map(([name]) => name)).toEqual(['refused']);
   });
 
-  it('asks the chain within the call only if the seller says that the payment is, or may be, settled', () => {
+  it('asks the chain within the call only if the seller says that the payment is or may be settled', () => {
     expect(rows.filter(([, { askFirst }]) => askFirst).map(([name]) => name)).toEqual([
       'pending',
       'duplicate',
     ]);
   });
 
-  it('says of each row in a sentence when it comes', () => {
+  it('describes in a sentence when each row applies', () => {
     for (const when of Object.values(outcomeTexts)) expect(when).toMatch(/^[A-Z0-9].*\.$/);
   });
 });

@@ -15,8 +15,8 @@ const key = (seed: number) => addressOf(new Uint8Array(32).fill(seed));
 const payer = key(1);
 const mint = key(2);
 const payTo = key(3);
-const ownHash = () => addressOf(Uint8Array.from(randomBytes(32)));
-const theirs = key(99);
+const newHash = () => addressOf(Uint8Array.from(randomBytes(32)));
+const sellerHash = key(99);
 
 const OFFER: Offer = {
   x402Version: 2,
@@ -49,7 +49,7 @@ function coreOf(
   valid: Rpc['isBlockhashValid'] = () => Promise.reject(refused()),
   wallet = newWallet(),
 ): Core {
-  // Only what composing looks at; a whole configuration would say nothing more.
+  // The parts of a context that composing needs.
   return {
     config: { signer: { address: payer }, runtime: systemRuntime },
     rpc: fakeRpc([], { isBlockhashValid: valid }),
@@ -66,33 +66,33 @@ const choiceOf = (offer: Partial<Offer> = {}): Choice =>
 const compose = (core: Core, offer: Partial<Offer> = {}) =>
   composePayment(core, choiceOf(offer), { url: 'https://a.test' }, undefined);
 
-describe("a seller's blockhash", () => {
+describe('the blockhash of a seller', () => {
   it.each([
-    ['that our node does not take', () => Promise.resolve({ slot: 5_000, valid: false })],
-    ['that our node says nothing about', () => Promise.reject(refused())],
-  ])('%s gives way to our own', async (_, valid) => {
-    const own = ownHash();
-    const composed = await compose(coreOf(own, valid), { recentBlockhash: theirs });
+    ['our node rejects it', () => Promise.resolve({ slot: 5_000, valid: false })],
+    ['our node does not answer', () => Promise.reject(refused())],
+  ])('is replaced by a blockhash of our node when %s', async (_, valid) => {
+    const own = newHash();
+    const composed = await compose(coreOf(own, valid), { recentBlockhash: sellerHash });
     expect(composed).toMatchObject({ blockhash: own, lastValidBlockHeight: 700n, slot: 4_936 });
   });
 
   it.each([
-    ['at our slot', 5_000, 700n],
+    ['at the slot of our blockhash', 5_000, 700n],
     ['at a later slot, by which the chain may have grown', 5_030, 730n],
     ['at an earlier slot', 4_990, 700n],
   ])(
-    'that our node takes %s is used, and bounded by what our node knows',
+    'is used when our node accepts it %s, with the height limit of our node',
     async (_, slot, lastValidBlockHeight) => {
       const composed = await compose(
-        coreOf(ownHash(), () => Promise.resolve({ slot, valid: true })),
-        { recentBlockhash: theirs },
+        coreOf(newHash(), () => Promise.resolve({ slot, valid: true })),
+        { recentBlockhash: sellerHash },
       );
-      expect(composed).toMatchObject({ blockhash: theirs, lastValidBlockHeight, slot: 4_936 });
+      expect(composed).toMatchObject({ blockhash: sellerHash, lastValidBlockHeight, slot: 4_936 });
     },
   );
 
-  it('is asked about while our own is fetched', async () => {
-    const own = ownHash();
+  it('is checked while our own blockhash is fetched', async () => {
+    const own = newHash();
     let asked = false;
     const core = coreOf(own, () => ((asked = true), Promise.resolve({ slot: 5_000, valid: true })));
     const recent = { blockhash: own, lastValidBlockHeight: 700n, slot: 5_000 };
@@ -100,38 +100,39 @@ describe("a seller's blockhash", () => {
       ...core.blockhashes,
       recent: () => Promise.resolve().then(() => (expect(asked).toBe(true), recent)),
     };
-    expect((await compose({ ...core, blockhashes }, { recentBlockhash: theirs })).blockhash).toBe(
-      theirs,
-    );
+    expect(
+      (await compose({ ...core, blockhashes }, { recentBlockhash: sellerHash })).blockhash,
+    ).toBe(sellerHash);
   });
 });
 
-describe('equal payments without a nonce of ours', () => {
-  const messages = async (cores: readonly Core[], count: number) => {
-    const all = new Set<string>();
+describe('equal payments that carry the memo of the seller', () => {
+  const countMessages = async (cores: readonly Core[], count: number) => {
+    const messages = new Set<string>();
     for (let index = 0; index < count; index += 1) {
       const core = cores[index % cores.length];
-      if (core !== undefined) all.add(Buffer.from((await compose(core)).message).toString('hex'));
+      if (core !== undefined)
+        messages.add(Buffer.from((await compose(core)).message).toString('hex'));
     }
-    return all.size;
+    return messages.size;
   };
 
-  it('differ while two clients of a wallet take turns with blockhashes of their own', async () => {
+  it('differ while two clients of a wallet alternate with different blockhashes', async () => {
     const wallet = walletOf(payer, SOLANA_MAINNET);
     for (let window = 0; window < 20; window += 1) {
       expect(
-        await messages(
-          [coreOf(ownHash(), undefined, wallet), coreOf(ownHash(), undefined, wallet)],
+        await countMessages(
+          [coreOf(newHash(), undefined, wallet), coreOf(newHash(), undefined, wallet)],
           40,
         ),
       ).toBe(40);
     }
   });
 
-  it('differ if each is planned by itself', async () => {
-    const own = ownHash();
+  it('differ when separate wallets plan them', async () => {
+    const own = newHash();
     expect(
-      await messages(
+      await countMessages(
         Array.from({ length: 100 }, () => coreOf(own)),
         100,
       ),

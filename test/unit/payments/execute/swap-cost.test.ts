@@ -19,7 +19,7 @@ const NO_ROUTE = new QuoteError('no_route', 'none', {
   details: { inputMint: BONK, outputMint: USDC },
 });
 
-/** Sells ten base units of any token for a millionth of a dollar, but for those that fail. */
+/** Sells ten base units of any token for a millionth of a dollar, except tokens that fail. */
 function coreOn(
   failing: Readonly<Record<string, Error>> = {},
   bounded: readonly string[] = [],
@@ -52,7 +52,7 @@ function coreOn(
     maxSlippageBps: 0,
     maxInAmount: new Map(bounded.map((mint) => [mint, 1_000_000n])),
   };
-  // The parts of a core that prices need.
+  // The parts of a context that prices need.
   return {
     config: { network: SOLANA_MAINNET, policy, runtime: { now: () => 0 } },
     memory: createMemory(),
@@ -73,20 +73,20 @@ describe('the bound of a swap', () => {
   it.each([
     ['its input cannot be priced', BONK, { [BONK]: AWAY }],
     ['its input has no price', BONK, { [BONK]: NO_ROUTE }],
-    ['what it brings cannot be priced', USDT, { [WSOL_MINT]: AWAY }],
-  ])('is refused when %s: nothing else bounds what it takes', async (_, input, failing) => {
+    ['its output cannot be priced', USDT, { [WSOL_MINT]: AWAY }],
+  ])('is refused when %s, unless the policy caps its input', async (_, input, failing) => {
     const output = input === BONK ? USDC : WSOL_MINT;
     await expect(boundOf(coreOn(failing), input, output)).rejects.toMatchObject({
       code: 'price_unknown',
       funds: 'untouched',
     });
-    // Counted whole, or in base units.
+    // A cap on the input bounds the swap, in base units of the input.
     await expect(boundOf(coreOn(failing, [input]), input, output)).resolves.toMatchObject({
       inputs: { [input]: '1000' },
     });
   });
 
-  it('is refused while its network fee cannot be priced, and counts none in dollars if SOL has no price', async () => {
+  it('is refused while its network fee cannot be priced, and counts no fee in dollars if SOL has no price', async () => {
     await expect(boundOf(coreOn({ [WSOL_MINT]: AWAY }), USDT, USDC)).rejects.toMatchObject({
       code: 'price_unknown',
       retry: 'fresh',
@@ -99,30 +99,30 @@ describe('the bound of a swap', () => {
 
   it.each([
     [
-      'less than it brings',
+      'less than the output',
       50n,
       { lossMicroUsd: '1000', inputs: { [USDT]: '1000' }, boughtMicroUsd: '3' },
     ],
-    // The 20 that could be taken besides are worth 2, rounded up in each step.
+    // The 20 units beyond the output are worth 2, and each step rounds up.
     [
-      'more than it brings',
+      'more than the output',
       100n,
       { lossMicroUsd: '1004', inputs: { [USDT]: '1000', [BONK]: '20' }, boughtMicroUsd: '0' },
     ],
   ])(
-    'into a token that is not pinned counts what payments in flight may take of it, when that is %s',
+    'includes what payments in flight may take of an output that is not pinned, when that is %s',
     async (_, leeway, counted) => {
       await expect(boundOf(coreOn(), USDT, BONK, leeway)).resolves.toMatchObject(counted);
     },
   );
 
-  it('passes on what ends the call', async () => {
+  it('rethrows an error that ends the call', async () => {
     const stop = new Error('stop');
     await expect(boundOf(coreOn({ [BONK]: stop }, [BONK]), BONK, USDC)).rejects.toBe(stop);
   });
 });
 
-describe('what a swap took', () => {
+describe('the final cost of a swap', () => {
   const PAIRS: readonly (readonly [string, string])[] = [
     [BONK, USDC],
     [USDT, BONK],
@@ -153,9 +153,9 @@ describe('what a swap took', () => {
   const CASES = PAIRS.flatMap((pair) => LEEWAYS.map((leeway) => [...pair, leeway] as const));
 
   it.each(CASES)(
-    'of %s into %s, of which %d may be missing, is never above its bound, and the less the less it took',
-    async (...given) => {
-      const [input, output, leeway] = given;
+    'never exceeds its bound and falls with the amounts taken, from %s into %s with a leeway of %d',
+    async (...row) => {
+      const [input, output, leeway] = row;
       const attempt = attemptWith(await boundOf(coreOn(), input, output, leeway));
       const within = fc.tuple(
         fc.bigInt(1n, 1_000n),
@@ -177,7 +177,7 @@ describe('what a swap took', () => {
     },
   );
 
-  it('has bought the price with its input, if no payment in flight took from a token that is not pinned', async () => {
+  it('counts the price as bought when payments in flight took nothing of an output that is not pinned', async () => {
     const took = await Promise.all(LEEWAYS.map((leeway) => boundOf(coreOn(), USDT, BONK, leeway)));
     for (const bound of took)
       expect(swapCostAfter(attemptWith(bound), confirmed(900n, 90n, 5_000n))).toMatchObject({
@@ -185,7 +185,7 @@ describe('what a swap took', () => {
       });
   });
 
-  it('is more than its bound if the chain shows that more has left', async () => {
+  it('exceeds its bound when the chain shows that the swap took more', async () => {
     const attempt = attemptWith(await boundOf(coreOn(), USDT, BONK));
     const cost = swapCostAfter(attempt, confirmed(2_000n, 80n, 10_000n));
     expect(cost).toMatchObject({
@@ -197,21 +197,21 @@ describe('what a swap took', () => {
 
   it.each<[string, SwapOutcome]>([
     [
-      'no node shows what it did',
+      'no node shows its amounts',
       { state: 'confirmed', inAmount: '900', outAmount: '90', feeLamports: '5000' },
     ],
-    ['it shows that nothing went in', confirmed(0n, 90n, 5_000n)],
-    ['it shows that something was given back', confirmed(-5n, 90n, 5_000n)],
-    ['it shows that nothing came', confirmed(900n, 0n, 5_000n)],
-    ['no node shows that it failed', { state: 'failed', code: 'swap_failed' }],
-  ])('is its bound as long as %s', async (_, outcome) => {
+    ['the chain shows no input', confirmed(0n, 90n, 5_000n)],
+    ['the chain shows a refund of input', confirmed(-5n, 90n, 5_000n)],
+    ['the chain shows no output', confirmed(900n, 0n, 5_000n)],
+    ['no node shows its failure', { state: 'failed', code: 'swap_failed' }],
+  ])('equals its bound while %s', async (_, outcome) => {
     const swapping = await boundOf(coreOn(), BONK, USDC);
     const { prices: _prices, ...bound } = swapping;
     const { swapped, swapping: rest } = withSwapCost(attemptWith(swapping), outcome);
     expect([swapped, rest]).toEqual([bound, undefined]);
   });
 
-  it('is its fee if it failed, and nothing if it can never land', async () => {
+  it('is the fee of a failed swap, and nothing for a swap that can never land', async () => {
     const attempt = attemptWith(await boundOf(coreOn(), BONK, USDC));
     const failed = swapCostAfter(attempt, {
       state: 'failed',
@@ -231,7 +231,7 @@ describe('what a swap took', () => {
     expect(swapCostAfter(attempt, { state: 'failed', code: 'swap_expired' })).toBeUndefined();
   });
 
-  it('keeps the bound of an earlier version, which has no prices, and corrects its fees alone', async () => {
+  it('keeps a bound without prices from an earlier version', async () => {
     const { prices: _prices, ...bound } = await boundOf(coreOn(), BONK, USDC);
     expect(swapCostAfter(attemptWith(bound), confirmed(1n, 90n, 5_000n))).toEqual(bound);
   });

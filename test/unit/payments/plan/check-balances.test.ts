@@ -20,11 +20,11 @@ const usdc: TokenBalance = {
 const other: TokenBalance = { ...usdc, mint: OTHER, amount: '7', decimals: 0, uiAmount: '7' };
 
 const check = (balances: readonly unknown[], mints?: readonly string[]) =>
-  // A transport may answer anything.
+  // A transport may return anything.
   checkBalances(balances as TokenBalance[], mints, SOLANA_MAINNET);
 
-describe('balances that a transport says', () => {
-  it('are taken if they are of what was asked for, or if all was', () => {
+describe('the check of balances from a transport', () => {
+  it('accepts balances of the requested mints in order, or of any mints when none are requested', () => {
     expect(() => check([usdc, other], [USDC, OTHER])).not.toThrow();
     expect(() => check([other, usdc])).not.toThrow();
     expect(() => check([], [])).not.toThrow();
@@ -35,14 +35,14 @@ describe('balances that a transport says', () => {
     ['too many', [usdc, other, other]],
     ['in another order', [other, usdc]],
     ['of another mint', [usdc, { ...other, mint: USDC, uiAmount: '0.000007', decimals: 6 }]],
-    ['no amount', [usdc, { ...other, amount: '-7' }]],
-    ['an amount for people that is not theirs', [usdc, { ...other, uiAmount: '7000' }]],
+    ['without a valid amount', [usdc, { ...other, amount: '-7' }]],
+    ['with a display amount that does not match', [usdc, { ...other, uiAmount: '7000' }]],
     [
-      'in decimals that a pinned mint has not',
+      'in decimals that differ from the pinned mint',
       [{ ...usdc, decimals: 0, uiAmount: '1500000' }, other],
     ],
-    ['in decimals that are none', [usdc, { ...other, decimals: -1 }]],
-  ])('are refused if they are %s', (_, balances) => {
+    ['in invalid decimals', [usdc, { ...other, decimals: -1 }]],
+  ])('refuses balances that are %s', (_, balances) => {
     expect(() => check(balances, [USDC, OTHER])).toThrow(
       expect.objectContaining({
         code: 'invalid_response',

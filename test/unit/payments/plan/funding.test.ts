@@ -42,8 +42,8 @@ function paidIn(mint: string): Offer {
 }
 
 /**
- * A wallet that holds one SOL, at a market if everything is worth the same; `sells` says what so
- * much of a token brings.
+ * A wallet with one SOL, in a market where all tokens have the same worth. `sells` returns what an
+ * amount of a token brings.
  */
 function coreWith(sells: (amount: bigint) => bigint, asked: ResolvedRequest[]): PaymentContext {
   const quote = (request: ResolvedRequest) => {
@@ -71,7 +71,7 @@ function coreWith(sells: (amount: bigint) => bigint, asked: ResolvedRequest[]): 
     minSwap: 50_000n,
     maxInAmount: new Map(),
   };
-  // The parts of a core that funding needs.
+  // The parts of a context that funding needs.
   return {
     config: {
       network: SOLANA_MAINNET,
@@ -108,20 +108,20 @@ function holding(mint: string, amount: bigint) {
 }
 
 describe('funding', () => {
-  it('buys a little more than is missing, for the payments to come', async () => {
+  it('buys a little more than the missing amount, for later payments', async () => {
     const asked: ResolvedRequest[] = [];
     const funding = await findFunding(coreWith(par, asked), paidIn(USDC), FACTS, 10n, {});
     expect(funding).toMatchObject({ inputMint: WSOL_MINT, available: 992_000_000n });
     expect(asked.map(({ amount }) => amount)).toEqual(['50000']);
   });
 
-  it('buys no more than is missing of a token that may be worth nothing', async () => {
+  it('buys only the missing amount of a token that may be worthless', async () => {
     const asked: ResolvedRequest[] = [];
     await findFunding(coreWith(par, asked), paidIn(JUNK), FACTS, 10n, {});
     expect(asked.map(({ amount }) => amount)).toEqual(['10']);
   });
 
-  it('takes no quote for younger than it is', async () => {
+  it('limits the time of a quote to the present', async () => {
     const core = coreWith(par, []);
     const quote: PaymentContext['transport']['quote'] = async (...asked) => ({
       ...(await core.prices.quote(...asked)),
@@ -137,7 +137,7 @@ describe('funding', () => {
     expect(funding).toMatchObject({ quote: { quotedAt: 0 } });
   });
 
-  it('buys only what is missing if no account could hold the little more', async () => {
+  it('buys only the missing amount when no account could hold the float', async () => {
     const asked: ResolvedRequest[] = [];
     const none = (amount: bigint) => (amount > 10n ** 18n ? 1n : 0n);
     const worthless = coreWith(none, asked);
@@ -148,7 +148,7 @@ describe('funding', () => {
   });
 
   it.each([WSOL_MINT, JUNK])(
-    'of %s does not swap from, or wrap, a token that came to nothing',
+    'neither swaps nor wraps an excluded token to fund %s',
     async (mint) => {
       const asked: ResolvedRequest[] = [];
       const core = coreWith(par, asked);
@@ -161,7 +161,7 @@ describe('funding', () => {
     },
   );
 
-  it('tries another token if only the first one is to blame', () => {
+  it('tries another token only when the error concerns the first token', () => {
     const unsafe = { rule: 'program' };
     expect(concernsCandidate(new QuoteError('unsafe_swap', 'No.', { details: unsafe }))).toBe(true);
     expect(
@@ -183,17 +183,17 @@ describe('funding', () => {
   });
 });
 
-describe('tokens without a pinned price', () => {
+describe('funding from tokens without a pinned price', () => {
   const [DEAR, CHEAP] = [
     '9hSR6S7WPtxmTojgo6GG3k4yDPecgJY292j7xrsUGWBu',
     'GyGKxMyg1p9SsHfm15MkNUu1u9TN2JtTspcdmrtGUdse',
   ];
   const USDC = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
 
-  it('are tried by what they are worth, not by how many there are', async () => {
+  it('tries the token with the highest worth first, whatever its number of units', async () => {
     const asked: ResolvedRequest[] = [];
     const core = coreWith(par, []);
-    // One unit of the dear token sells for a dollar's millionth, ten thousand of the cheap one do.
+    // A millionth of a dollar costs one unit of the dear token or 10000 of the cheap token.
     const rate = (mint: string) => (mint === CHEAP ? 10_000n : 1n);
     const quote = (request: ResolvedRequest) => {
       const amount = BigInt(request.amount);

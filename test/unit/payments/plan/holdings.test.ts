@@ -30,7 +30,7 @@ function holding(amount: bigint) {
   return account(2_039_280n, data, TOKEN_PROGRAM);
 }
 
-/** A client at a time of 0; a node gives its wallet 7 lamports and no tokens. */
+/** A client at time 0 with a node that shows 7 lamports and no tokens of its wallet. */
 function contextOf(options: { autoSwap?: boolean; swapFrom?: string[] } = {}) {
   const clock = { ms: 0 };
   const asked: string[] = [];
@@ -46,7 +46,7 @@ function contextOf(options: { autoSwap?: boolean; swapFrom?: string[] } = {}) {
     rpc: {
       accounts: (addresses: readonly string[]) => {
         asked.push('accounts');
-        const accounts = addresses.map((one) => (one === WALLET ? account(7n) : null));
+        const accounts = addresses.map((address) => (address === WALLET ? account(7n) : null));
         return Promise.resolve({ slot: 1, accounts });
       },
       tokenAccounts: () => {
@@ -61,27 +61,27 @@ function contextOf(options: { autoSwap?: boolean; swapFrom?: string[] } = {}) {
   return { context, clock, asked, lamports };
 }
 
-/** What a node shows of a wallet with 5 lamports and 3 of USDC. */
+/** Accounts of a wallet that holds 5 lamports and 3 units of USDC. */
 const FIVE = new Map([
   [WALLET, { account: account(5n), slot: 2 }],
   [SOURCE, { account: holding(3n), slot: 2 }],
 ]);
 
-it('what is tried first is SOL and pinned tokens, in one question', async () => {
+it('reads SOL and pinned tokens first, in one request', async () => {
   const { lamports, asked } = contextOf();
 
   expect(await lamports()).toBe(7n);
   expect(asked).toEqual(['accounts']);
 });
 
-it('all is read if the order of the caller has a token that is not pinned', async () => {
+it('reads all tokens when the order of the caller has a token that is not pinned', async () => {
   const { lamports, asked } = contextOf({ swapFrom: [USDC, BONK] });
 
   expect(await lamports()).toBe(7n);
   expect(asked.sort()).toEqual(['accounts', 'tokens']);
 });
 
-it('what was read beside something else is not asked for again for a second', async () => {
+it('reuses holdings that were read beside another request for a second', async () => {
   const { context, clock, asked, lamports } = contextOf();
   await firstBeside(context)?.note(FIVE);
   clock.ms = 999;
@@ -95,7 +95,7 @@ it('what was read beside something else is not asked for again for a second', as
   expect(await lamports()).toBe(7n);
 });
 
-it('it is asked for if a swap landed while it was read', async () => {
+it('reads holdings again when a swap landed during a read beside another request', async () => {
   const { context, lamports } = contextOf();
   const beside = firstBeside(context);
   outdateHoldings(context);
@@ -104,7 +104,7 @@ it('it is asked for if a swap landed while it was read', async () => {
   expect(await lamports()).toBe(7n);
 });
 
-it('it is asked for if nothing came of that, or it was dropped', async () => {
+it('reads holdings itself when a read beside another request fails or is dropped', async () => {
   const failing = contextOf();
   firstBeside(failing.context);
   const dropping = contextOf();
@@ -114,14 +114,14 @@ it('it is asked for if nothing came of that, or it was dropped', async () => {
   expect(await dropping.lamports()).toBe(7n);
 });
 
-it('it is read beside nothing if there is no swap to come, or it was read a moment ago', async () => {
+it('reads nothing beside another request when swaps are off or holdings were just read', async () => {
   expect(firstBeside(contextOf({ autoSwap: false }).context)).toBe(undefined);
   const { context, lamports } = contextOf();
   await lamports();
   expect(firstBeside(context)).toBe(undefined);
 });
 
-it('what payments in flight have of a token counts beside a second account of it', async () => {
+it('counts the holds of payments in flight also for a token with a second account', async () => {
   const { context } = contextOf();
   await context.ledger.hold(SOURCE, 'a', 2n);
   const read = decodeTokenAccount(holding(3n));

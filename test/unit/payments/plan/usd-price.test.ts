@@ -13,7 +13,7 @@ const JUNK = 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263';
 const U64 = 2n ** 64n - 1n;
 
 interface Market {
-  /** Base units that bring one millionth of a dollar, and how many they bring. */
+  /** An amount in base units, and the millionths of a dollar that it brings. */
   price: readonly [bigint, bigint];
   /** Millionths of a dollar in the pool. */
   depth: bigint;
@@ -52,7 +52,7 @@ function coreOn(
     policy: { maxSlippageBps: 50 },
     runtime: { now: () => now },
   };
-  // The parts of a core that prices need.
+  // The parts of a context that prices need.
   const core = { config, memory: createMemory(), prices: { quote } } as unknown as PaymentContext;
   return { core, pass: (ms) => void (now += ms) };
 }
@@ -60,8 +60,8 @@ function coreOn(
 const most = (core: PaymentContext, amount: bigint, decimals = 9, mint = WSOL_MINT) =>
   usdValueOf(core, mint, amount, decimals, undefined);
 
-describe('what an amount is worth', () => {
-  it('never is less than its part of a fair amount, whatever was asked first', async () => {
+describe('the dollar value of an amount that leaves', () => {
+  it('is never below the fair value, whatever amount was priced first', async () => {
     const units = fc.bigInt({ min: 1n, max: 10n ** 9n });
     const amounts = fc.array(fc.bigInt({ min: 1n, max: U64 }), { minLength: 1, maxLength: 4 });
     const decimals = fc.integer({ min: 0, max: 255 });
@@ -88,7 +88,7 @@ describe('what an amount is worth', () => {
     );
   });
 
-  it('is asked for once by calls at the same time, and anew when the call that asks gives up', async () => {
+  it('is quoted once for calls at the same time, and again when the first caller aborts', async () => {
     const asked: bigint[] = [];
     const { core } = coreOn({ price: [20n, 3n], depth: 10n ** 15n }, asked);
     const { quote } = core.prices;
@@ -100,15 +100,15 @@ describe('what an amount is worth', () => {
           )
         : quote(request, options);
     const slow = { ...core, prices: { ...core.prices, quote: hanging } };
-    const gone = usdPriceOf(slow, WSOL_MINT, giving.signal);
-    const others = Promise.all([1, 2, 3].map(() => most(slow, 20n)));
-    giving.abort(new Error('gone'));
-    await expect(gone).rejects.toThrow('gone');
-    expect(new Set(await others).size).toBe(1);
+    const aborted = usdPriceOf(slow, WSOL_MINT, giving.signal);
+    const waiting = Promise.all([1, 2, 3].map(() => most(slow, 20n)));
+    giving.abort(new Error('caller aborted'));
+    await expect(aborted).rejects.toThrow('caller aborted');
+    expect(new Set(await waiting).size).toBe(1);
     expect(asked).toHaveLength(1);
   });
 
-  it('is asked for by a whole token, and by less if that would move the price', async () => {
+  it('is quoted for a whole token, or for less if a whole token would move the price', async () => {
     const asked: bigint[] = [];
     await most(coreOn({ price: [20n, 3n], depth: 10n ** 15n }, asked).core, U64);
     expect(asked).toEqual([10n ** 9n]);
@@ -120,7 +120,7 @@ describe('what an amount is worth', () => {
     expect(asked.length).toBeLessThanOrEqual(3);
   });
 
-  it('is unknown if every amount moves the price, or no provider quotes', async () => {
+  it('is unknown when every amount moves the price, or no provider has a route', async () => {
     expect(await most(coreOn({ price: [1n, 10n ** 12n], depth: 10n }).core, 1n)).toBeUndefined();
     const { core } = coreOn({ price: [1n, 1n], depth: 1n });
     const refuse = (error: Error) => ({
@@ -136,7 +136,7 @@ describe('what an amount is worth', () => {
     await expect(most(refuse(away), 1n)).rejects.toBe(away);
   });
 
-  it('holds for a minute', async () => {
+  it('is kept for a minute', async () => {
     const asked: bigint[] = [];
     const { core, pass } = coreOn({ price: [20n, 3n], depth: 10n ** 15n }, asked);
     await most(core, 1n);
@@ -157,8 +157,8 @@ describe('what an amount is worth', () => {
   });
 });
 
-describe('what arrives', () => {
-  it('counts by the lowest price of the last minutes, if a seller may move it', async () => {
+describe('the dollar value of an amount that arrives', () => {
+  it('uses the lowest price of the last minutes, because a seller may move it', async () => {
     const market: Market = { price: [1_000n, 1n], depth: 10n ** 15n };
     const { core, pass } = coreOn(market);
     await usdPriceOf(core, JUNK, undefined, 5);
@@ -173,7 +173,7 @@ describe('what arrives', () => {
     );
   });
 
-  it('is worth no more than what leaves', async () => {
+  it('is never above the value of the same amount that leaves', async () => {
     const { core } = coreOn({ price: [7n, 3n], depth: 10n ** 15n });
     const worth = await usdPriceOf(core, JUNK, undefined, 6);
     fc.assert(

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { listenTo } from '../../../../src/payments/reconcile/account-changes.js';
 import type { Runtime } from '../../../../src/internal/runtime.js';
 
-/** Time that passes as it is waited for, and a node that may tell of changes. */
+/** A clock that each wait moves, and a node that may report changes. */
 function world({ hasSocket }: { readonly hasSocket: boolean }) {
   const state = {
     now: 0,
@@ -21,9 +21,9 @@ function world({ hasSocket }: { readonly hasSocket: boolean }) {
         : undefined;
       const begin = state.now;
       state.now = change ?? state.now + ms;
-      // Lost, and opened again before any test looks at it.
+      // The socket was lost, and opened again before the next look.
       state.sockets += state.lost.filter((at) => at > begin && at <= state.now).length;
-      // It opens while the first wait passes.
+      // The socket opens during the first wait.
       state.isLive = hasSocket && state.listeners > 0;
       if (change !== undefined) state.ring();
       if (signal?.aborted === true) throw signal.reason;
@@ -42,7 +42,7 @@ function world({ hasSocket }: { readonly hasSocket: boolean }) {
   };
   const { signal } = new AbortController();
   const listening = listenTo({ onAccount }, runtime, 'account', () => (state.told += 1));
-  /** When it was looked at, and when only time was, until a time. */
+  /** Times of full looks and of looks at the height alone, until a time. */
   const run = async (until: number) => {
     const looks: number[] = [];
     const glances: number[] = [];
@@ -52,7 +52,7 @@ function world({ hasSocket }: { readonly hasSocket: boolean }) {
   return { state, listening, run };
 }
 
-describe('listenTo', () => {
+describe('a listener for the changes of an account', () => {
   it('looks in growing steps without a socket', async () => {
     const { run } = world({ hasSocket: false });
     expect(await run(60_000)).toEqual({
@@ -61,7 +61,7 @@ describe('listenTo', () => {
     });
   });
 
-  it('looks once after the socket is live and then every 20 s or so, and at the height of the chain between', async () => {
+  it('looks about every 20 s with a live socket, and only at the height of the chain in between', async () => {
     const { run } = world({ hasSocket: true });
     expect(await run(60_000)).toEqual({
       looks: [250, 750, 25_750, 45_750, 65_750],
@@ -69,7 +69,7 @@ describe('listenTo', () => {
     });
   });
 
-  it('looks at once when the node tells of a change, and once more, for its history may lag', async () => {
+  it('looks at once when the node reports a change, and once more because its history may lag', async () => {
     const { run, state } = world({ hasSocket: true });
     state.changes.push(20_000);
     const { looks } = await run(24_000);
@@ -77,14 +77,14 @@ describe('listenTo', () => {
     expect(state.told).toBe(1);
   });
 
-  it('looks after a socket was lost and opened again while it waited, and once more after that', async () => {
+  it('looks twice after a socket was lost and opened again during a wait', async () => {
     const { run, state } = world({ hasSocket: true });
     state.lost.push(10_000);
     const { looks } = await run(26_000);
     expect(looks).toEqual([250, 750, 15_750, 25_750]);
   });
 
-  it('listens no longer to an account that strangers keep changing', async () => {
+  it('stops listening to an account that strangers keep changing', async () => {
     const { run, state } = world({ hasSocket: true });
     for (let at = 10_000; at < 40_000; at += 100) state.changes.push(at);
     const { looks } = await run(60_000);
@@ -92,7 +92,7 @@ describe('listenTo', () => {
     expect(state.listeners).toBe(0);
   });
 
-  it('does not listen before it waits, and not after its end', async () => {
+  it('listens only from its first wait until its end', async () => {
     const { run, state, listening } = world({ hasSocket: true });
     expect(state.listeners).toBe(0);
     await run(1_000);

@@ -48,23 +48,23 @@ const open = (part: Parameters<typeof payment>[0] = {}): OpenPayment => ({
     }),
   } as never,
 });
-const judge = async (one: OpenPayment, claim: string | undefined) => {
+const judge = async (pending: OpenPayment, claim: string | undefined) => {
   const settlement = { success: true, transaction: claim, network: '' };
-  one.attempt = { ...one.attempt, receipt: { settlement } as never };
-  const claimed = claimOf([x402Protocol, till], one);
+  pending.attempt = { ...pending.attempt, receipt: { settlement } as never };
+  const claimed = claimOf([x402Protocol, till], pending);
   return (await claimed?.isProven()) === true ? claimed?.id : undefined;
 };
 const proven = (claim: string | undefined, part: Parameters<typeof payment>[0] = {}) =>
   judge(open(part), claim);
 
 describe('the transaction id that a seller claims', () => {
-  it('is that of our payment if the fee payer signed our message with it', async () => {
+  it('is proved to be our payment if the fee payer signed our message with it', async () => {
     const claim = base58.encode(id);
     expect(await proven(claim)).toBe(claim);
     expect(await proven(claim, { header: header(ours.serialize(), TILL_PAYMENT) })).toBe(claim);
   });
 
-  it('is not with one bit of it changed, whichever', async () => {
+  it('is not proved when any bit of it is changed', async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(63), fc.nat(7), async (byte, bit) => {
         const changed = Uint8Array.from(id);
@@ -76,16 +76,19 @@ describe('the transaction id that a seller claims', () => {
   });
 
   it.each<[string, string | undefined]>([
-    ['absent', undefined],
-    ['empty', ''],
-    ['a word', 'settled'],
-    ['too long', '5'.repeat(5_000)],
-    ['no 64 bytes', '1'.repeat(88)],
-    ['of zeros', '1'.repeat(64)],
-    ['our own signature', base58.encode(ours.signatures[1] ?? new Uint8Array())],
-    ['of another payment', base58.encode(idOf(signed(2)))],
-    ['of another fee payer', base58.encode(idOf(ours, Keypair.fromSeed(new Uint8Array(32))))],
-  ])('is not: %s', async (_, claim) => {
+    ['is absent', undefined],
+    ['is empty', ''],
+    ['is a word', 'settled'],
+    ['is too long', '5'.repeat(5_000)],
+    ['has another length than 64 bytes', '1'.repeat(88)],
+    ['has only zeros', '1'.repeat(64)],
+    ['is our own signature', base58.encode(ours.signatures[1] ?? new Uint8Array())],
+    ['belongs to another payment', base58.encode(idOf(signed(2)))],
+    [
+      'belongs to another fee payer',
+      base58.encode(idOf(ours, Keypair.fromSeed(new Uint8Array(32)))),
+    ],
+  ])('is not proved when it %s', async (_, claim) => {
     expect(await proven(claim)).toBeUndefined();
   });
 
@@ -96,35 +99,36 @@ describe('the transaction id that a seller claims', () => {
       'no base64',
       { header: { name: 'PAYMENT-SIGNATURE', value: '{"payload":{"transaction":"?"}}' } },
     ],
-    ['no header of ours', { header: { name: 'PAYMENT-SIGNATURE', value: 'x' } }],
-    ['one that we did not sign', { payerSignature: base58.encode(id) }],
-  ])('is not if the record holds %s', async (_, part) => {
+    ['a header of another form', { header: { name: 'PAYMENT-SIGNATURE', value: 'x' } }],
+    ['a transaction that we did not sign', { payerSignature: base58.encode(id) }],
+  ])('is not proved if the record holds %s', async (_, part) => {
     expect(await proven(base58.encode(id), part)).toBeUndefined();
   });
 
   it.each(['1'.repeat(88), 'z'.repeat(64), 'z'.repeat(88)])(
-    'is not one that a node is asked about if it is not of 64 bytes: %s',
+    'is not sent to a node if it has another length than 64 bytes: %s',
     (claim) => {
-      const one = open();
+      const pending = open();
       const settlement = { success: true, transaction: claim, network: '' };
-      one.attempt = { ...one.attempt, receipt: { settlement } as never };
-      expect(claimOf([x402Protocol], one)).toBeUndefined();
+      pending.attempt = { ...pending.attempt, receipt: { settlement } as never };
+      expect(claimOf([x402Protocol], pending)).toBeUndefined();
     },
   );
 
-  it('is judged by the message that this process signed, if it did', async () => {
+  it('is judged by the message that this process signed', async () => {
     const signedHere = { ...open(), message: signed(2).message.serialize() };
     expect(await judge(signedHere, base58.encode(id))).toBeUndefined();
     const claim = base58.encode(idOf(signed(2)));
     expect(await judge(signedHere, claim)).toBe(claim);
   });
 
-  it('is judged once for a payment, and anew if the seller claims another', async () => {
-    const one = open();
+  it('is judged once for each payment, and again if the seller claims another id', async () => {
+    const pending = open();
     const claim = base58.encode(id);
     const other = base58.encode(idOf(signed(2)));
-    const said: (string | undefined)[] = [];
-    for (const text of [claim, claim, other, other, claim]) said.push(await judge(one, text));
-    expect(said).toEqual([claim, claim, undefined, undefined, claim]);
+    const results: (string | undefined)[] = [];
+    for (const text of [claim, claim, other, other, claim])
+      results.push(await judge(pending, text));
+    expect(results).toEqual([claim, claim, undefined, undefined, claim]);
   });
 });

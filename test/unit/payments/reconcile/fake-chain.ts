@@ -9,24 +9,24 @@ import type {
   SignatureStatus,
 } from '../../../../src/solana/rpc/rpc.js';
 
-/** A transaction of the payer's token account, as one node has it. */
+/** A transaction of the payer's token account, as a node shows it. */
 export interface FakeTransaction {
   readonly slot: number;
   readonly memo?: string | null;
   readonly error?: string;
   /** Default: its id alone. */
   readonly signatures?: readonly string[];
-  /** Base units that it brings to the account; below zero, what it takes. Default 0n. */
+  /** Base units that the account gains, or loses if negative. Default 0n. */
   readonly change?: bigint;
-  /** The slot that the list gives; default: its own. */
+  /** The slot in the list of signatures. Default: `slot`. */
   readonly listed?: number;
-  /** What the node says that it moved, whatever became of it; default: what it moved. */
+  /** The change that the node shows, whatever the result. Default: the real change. */
   readonly kept?: bigint;
-  /** The account is not among the token balances that the node tells, or it tells none at all. */
+  /** `absent`: the node shows no token balance of the account; `untold`: of no account. */
   readonly tokens?: 'absent' | 'untold';
-  /** What the node answers instead when it is asked for it. */
+  /** The answer of the node instead of the transaction. */
   readonly read?: 'newer' | null | Error;
-  /** How final the node says it is, or what it answers instead; default: `confirmed`. */
+  /** The commitment of the transaction, or the error of the node. Default: `confirmed`. */
   readonly status?: Commitment | Error;
 }
 
@@ -34,29 +34,29 @@ export interface FakeNode {
   readonly slot: number;
   readonly height: bigint;
   readonly firstSlot?: number | Error;
-  /** By signature, newest first. */
+  /** Transactions by signature, newest first. */
   readonly history?: Readonly<Record<string, FakeTransaction>>;
-  /** What the account holds; default: what its history leaves of {@link START}. */
+  /** The amount in the account. Default: {@link START} plus the changes of the history. */
   readonly held?: bigint;
   /**
-   * Whether it takes the blockhash of {@link payment} for one that is still valid; default: up to
-   * its last valid height.
+   * Whether the blockhash of {@link payment} is valid for the node. Default: up to its last valid
+   * height.
    */
   readonly valid?: boolean;
-  /** How far its index of addresses is, as its newest vote shows; default: its slot. */
+  /** Slot of the node's address index, as its newest vote shows. Default: `slot`. */
   readonly indexed?: number | 'no votes' | 'refused';
-  /** Minds no least slot. */
+  /** Whether the node ignores `minContextSlot`. */
   readonly careless?: boolean;
   readonly down?: boolean;
 }
 
-/** What the account holds before its history. */
+/** The amount in the account before its history. */
 export const START = 100n;
 
 export const refused = () =>
   new TransportError('rpc_unavailable', 'no', { details: { method: 'm' } });
 
-/** An Rpc over nodes that a test describes; each call goes to the first node that is up. */
+/** An Rpc over nodes of a test; each call goes to the first node that is up. */
 export function fakeRpc(
   nodes: readonly FakeNode[],
   part: Partial<Rpc> = {},
@@ -84,7 +84,7 @@ export function fakeRpc(
       simulate: unused,
       send: unused,
       statuses: (signatures) =>
-        answer('statuses', (node) => signatures.map((one) => statusOf(node, one))),
+        answer('statuses', (node) => signatures.map((signature) => statusOf(node, signature))),
       transaction: (signature) => answer('transaction', (node) => transactionOf(node, signature)),
       genesisHash: unused,
       isBlockhashValid: (_, options) =>
@@ -180,7 +180,7 @@ function page(node: FakeNode, options: Parameters<Rpc['signaturesFor']>[1]): Sig
   return all.slice(from, from + limit);
 }
 
-/** The newest vote; nothing else is busy. */
+/** The newest vote. No other address counts as busy. */
 function busy({ slot, indexed = slot }: FakeNode, address: string): SignatureInfo[] {
   if (indexed === 'refused') throw refused();
   return indexed === 'no votes' || !address.startsWith('Vote')

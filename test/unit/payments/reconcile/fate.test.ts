@@ -20,7 +20,7 @@ const until = new AbortController().signal;
 const claims = (id: string, isProven = true) => ({ id, isProven: async () => isProven });
 const sent = (part: Partial<SignedPayment> = {}, claim?: Claim) =>
   sentPayment({ mint: 'mint' }, payment(part), claim);
-/** Time passes by more than a slot between two looks. */
+/** Histories with a clock that moves more than a slot between two looks. */
 const historiesOf = (rpc: Pick<Rpc, 'alone'>) => {
   let now = 0;
   return createHistories(rpc, { now: () => (now += 1_000), sleep: () => Promise.resolve() });
@@ -31,7 +31,7 @@ const ask = (
   claim?: Claim,
 ): Promise<Fate> => fateOf(historiesOf(fakeRpc(nodes)), sent(part, claim), until);
 
-/** Past the last height, with all of its history. */
+/** A node past the last height of the payment, with its whole history. */
 const past = (
   history: Readonly<Record<string, FakeTransaction>> = {},
   more: Partial<FakeNode> = {},
@@ -56,15 +56,15 @@ const dust = (count: number, memo: string | null, change = 1n) =>
   );
 
 describe('a payment that landed', () => {
-  it('is found by our signature', async () => {
+  it('is found by the signature of its payer', async () => {
     expect(await ask([past({ other: { slot: 1_020 }, tx: settles })])).toEqual(landed);
   });
 
-  it.each([null, ''])('is found when the node tells the memo as %j', async (memo) => {
+  it.each([null, ''])('is found when the node shows the memo %j', async (memo) => {
     expect(await ask([past({ tx: { ...settles, memo } })])).toEqual(landed);
   });
 
-  it('is found before the slot that it was signed after, as a node said', async () => {
+  it('is found in a slot before the slot that a node gave when it was signed', async () => {
     expect(await ask([past({ tx: { ...settles, slot: 995 } })])).toEqual({ ...landed, slot: 995 });
   });
 
@@ -72,13 +72,13 @@ describe('a payment that landed', () => {
     expect(await ask([past({ ...dust(2_500, 'other'), tx: settles })])).toEqual(landed);
   });
 
-  it('is found by the second node when the first has not seen it', async () => {
+  it('is found by the second node when the first node has not seen it', async () => {
     const behind = { slot: 900, height: 400n };
     expect(await ask([behind, past({ tx: settles })])).toEqual(landed);
     expect(await ask([past({}, { down: true }), past({ tx: settles })])).toEqual(landed);
   });
 
-  it('is found by its id alone, those of several accounts in one request', async () => {
+  it('is found by its id alone, with a single request for several accounts', async () => {
     const rpc = fakeRpc([past({ a: settles, b: { ...settles, slot: 1_011 } })]);
     const histories = historiesOf(rpc);
     const look = (claim: string, source: string) =>
@@ -92,26 +92,26 @@ describe('a payment that landed', () => {
 
   it.each<[string, Partial<FakeTransaction>]>([
     ['refuses', { status: refused() }],
-    ['tells to have failed', { error: '"X"' }],
+    ['shows as failed', { error: '"X"' }],
     ['has not confirmed', { status: 'processed' }],
-  ])('is searched for when its id is one that the node %s', async (_, part) => {
+  ])('is searched for when the node %s the transaction of the claimed id', async (_, part) => {
     const id = { id: { slot: 1_500, memo: 'other', ...part } };
     expect(await ask([past({ ...id, tx: settles })], {}, claims('id'))).toEqual(landed);
     expect(await ask([past({ tx: settles })], {}, claims('unknown'))).toEqual(landed);
   });
 
-  it('is searched for when what landed by its id is not proven to be it', async () => {
+  it('is searched for when nothing proves that the claimed id belongs to it', async () => {
     const other = { id: { ...settles, slot: 1_500, memo: 'other' } };
     expect(await ask([past(other)], {}, claims('id', false))).toEqual({ state: 'open' });
     expect(await ask([past({ ...other, tx: settles })], {}, claims('id', false))).toEqual(landed);
   });
 
   it('is found when other transactions cannot be read', async () => {
-    const others = { a: { slot: 1_020, read: refused() }, b: { slot: 1_019, read: null } };
-    expect(await ask([past({ ...others, tx: settles })])).toEqual(landed);
+    const unreadable = { a: { slot: 1_020, read: refused() }, b: { slot: 1_019, read: null } };
+    expect(await ask([past({ ...unreadable, tx: settles })])).toEqual(landed);
   });
 
-  it('is found among what explains the balance, if it is listed with the memo of another', async () => {
+  it('is found by the balance when the node lists it with a wrong memo', async () => {
     expect(
       await ask([
         past({ other: { slot: 1_020, memo: 'told' }, tx: { ...settles, memo: 'another' } }),
@@ -119,13 +119,13 @@ describe('a payment that landed', () => {
     ).toEqual(landed);
   });
 
-  it('is found behind an older entry that tells a slot of before', async () => {
+  it('is found behind an older entry with a slot that is too early', async () => {
     expect(
       await ask([past({ other: { slot: 1_020, listed: 5 }, tx: settles, base: { slot: 900 } })]),
     ).toEqual(landed);
   });
 
-  it('is found with its error when it failed, before its last height too', async () => {
+  it('is found with its error when it failed, also before its last height', async () => {
     const failed = { ...settles, error: '"X"', change: 0n };
     expect(await ask([{ ...past({ tx: failed }), height: 1n }])).toEqual({
       ...landed,
@@ -133,7 +133,7 @@ describe('a payment that landed', () => {
     });
   });
 
-  it('has failed once that is final: on a fork that is dropped it may land anew, and go well', async () => {
+  it('counts as failed only when the failure is final, because it may land again after a fork', async () => {
     const node = {
       ...past({ tx: { ...settles, error: '"X"', change: 0n } }),
       slot: 1_009,
@@ -143,7 +143,7 @@ describe('a payment that landed', () => {
     const look = () => fateOf(histories, sent(), until);
     expect(await look()).toEqual(open);
     Object.assign(node, past({ tx: { ...settles, slot: 1_030 } }), { slot: 1_031, height: 1n });
-    // What was read of it is of another slot: it is read anew.
+    // The transaction that was read is of another slot, so it is read again.
     expect([await look(), await look()]).toEqual([open, { ...landed, slot: 1_030 }]);
   });
 });
@@ -157,16 +157,16 @@ describe('a payment that can never land', () => {
   it.each<[string, Readonly<Record<string, FakeTransaction>>]>([
     ['another payment of the wallet', { other: { slot: 1_020, memo: 'another', change: -40n } }],
     [
-      'a payment and what came in',
+      'a payment and an incoming transfer',
       { other: { slot: 1_020, change: -90n }, more: { slot: 1_015, change: 70n } },
     ],
     ['a transaction of a newer version', { newer: { slot: 1_020, read: 'newer' } }],
     ['a transaction that failed', { failed: { slot: 1_020, error: '"X"', change: -40n } }],
-  ])('may share its account with %s', async (_, history) => {
+  ])('is decided when its account also has %s', async (_, history) => {
     expect(await ask([past(history)])).toEqual(never);
   });
 
-  it('is past its last height, when its account was read in the middle of a slot', async () => {
+  it('is decided when its account was read in the middle of a slot', async () => {
     const sameSlot = { other: { slot: 990, change: -10n } };
     expect(await ask([past(sameSlot)])).toEqual(never);
     expect(await ask([past(sameSlot, { held: 89n })])).toEqual(open);
@@ -176,16 +176,16 @@ describe('a payment that can never land', () => {
     ).toEqual(open);
   });
 
-  it('needs no first slot from a node that shows what is older', async () => {
+  it('is decided without a first slot when the node shows older transactions', async () => {
     expect(await ask([past({ older: { slot: 999 } }, { firstSlot: refused() })])).toEqual(never);
   });
 
-  it('is known by the last transaction before it when what was read then was on a fork', async () => {
-    // After the one at slot 995, the account held what it holds now.
+  it('is decided by the last transaction before it when the earlier balance was read on a fork', async () => {
+    // After the transaction in slot 995 the account held its present amount.
     const history = { base: { slot: 995, change: -10n } };
     const before = { amount: '1000', slot: 996 };
     expect(await ask([past(history)], { before })).toEqual(never);
-    // As long as the index is behind, another may have come in between.
+    // While the index is behind, another transaction may have come in between.
     expect(await ask([past(history, { indexed: 1_999 })], { before })).toEqual(open);
     const { before: _unread, ...unread } = payment();
     const rpc = fakeRpc([past(history)]);
@@ -194,22 +194,22 @@ describe('a payment that can never land', () => {
     );
   });
 
-  it('is past all that an index lags if no busy account tells how far the index is', async () => {
+  it('is decided after the longest lag of an index when no busy account shows the lag', async () => {
     expect(await ask([past({}, { indexed: 'no votes', height: 2_751n })])).toEqual(never);
     expect(await ask([past({}, { indexed: 'refused', height: 2_751n })])).toEqual(never);
     for (const indexed of ['no votes', 'refused'] as const)
       expect(await ask([past({}, { indexed, height: 2_750n })])).toEqual(open);
   });
 
-  it('is known by all that its account has ever moved when what was read then was on a fork', async () => {
+  it('is decided by the whole history of its account when the earlier balance was read on a fork', async () => {
     const history = { swap: { slot: 1_005, change: 40n } };
-    // The swap had landed before that reading, and landed anew after it.
+    // The swap landed before that reading, and landed again after it.
     const before = { amount: '40', slot: 1_003 };
     expect(await ask([past(history, { held: 40n })], { before })).toEqual(never);
     expect(await ask([past(history, { held: 0n })], { before })).toEqual(open);
   });
 
-  it('is known by a transaction of before its account was made, if the node tells the balances of tokens', async () => {
+  it('is decided by a transaction before its account existed, if the node shows token balances', async () => {
     const { before: _unread, ...unread } = payment();
     const failed = { slot: 900, error: '"X"' };
     const about = (tokens: FakeTransaction['tokens'], held: bigint) =>
@@ -224,16 +224,19 @@ describe('a payment that can never land', () => {
     expect(await fate(about('untold', 40n))).toEqual(open);
   });
 
-  it('is decided under dust by the thousand, once enough of it was read', async () => {
+  it('is decided under thousands of dust transfers when enough of them were read', async () => {
     expect(await ask([past(dust(1_500, 'other'))])).toEqual(never);
   });
 });
 
-describe('a node that was wrong in one number of a transaction', () => {
+describe('a node that gave a wrong number in a transaction', () => {
   it.each<[string, (wrong: boolean) => FakeTransaction]>([
-    ['its slot', (wrong) => ({ slot: wrong ? 1_021 : 1_020, listed: 1_020, change: -40n })],
-    ['what it moved', (wrong) => ({ slot: 1_020, change: -40n, kept: wrong ? -41n : -40n })],
-  ])('is asked for it again: %s', async (_, other) => {
+    ['the slot', (wrong) => ({ slot: wrong ? 1_021 : 1_020, listed: 1_020, change: -40n })],
+    [
+      'the change of the balance',
+      (wrong) => ({ slot: 1_020, change: -40n, kept: wrong ? -41n : -40n }),
+    ],
+  ])('is asked again when the wrong number was %s', async (_, other) => {
     let wrong = true;
     const rpc = fakeRpc([
       {
@@ -250,73 +253,85 @@ describe('a node that was wrong in one number of a transaction', () => {
   });
 });
 
-describe('a payment stays open', () => {
+describe('a payment that is not decided', () => {
   it.each<[string, readonly FakeNode[]]>([
-    ['at its last height', [past({}, { height: 500n })]],
-    ['while a listed transaction is not given', [past({ tx: { ...settles, read: null } })]],
+    ['stays open at its last height', [past({}, { height: 500n })]],
     [
-      'while a listed transaction is answered with an error',
+      'stays open while a listed transaction is not given',
+      [past({ tx: { ...settles, read: null } })],
+    ],
+    [
+      'stays open while a listed transaction is answered with an error',
       [past({ tx: { ...settles, read: refused() } })],
     ],
-    ['when the history begins after it', [past({}, { firstSlot: 1_001 })]],
+    ['stays open when the history begins after it', [past({}, { firstSlot: 1_001 })]],
     [
-      'when the history begins after it, whatever is listed',
+      'stays open when the history begins after it, whatever is listed',
       [past({ older: { slot: 999 } }, { firstSlot: 1_001 })],
     ],
-    ['when no node says where the history begins', [past({}, { firstSlot: refused() })]],
+    ['stays open when no node says where the history begins', [past({}, { firstSlot: refused() })]],
     [
-      'when one node has the height and another, behind, the list',
+      'stays open when a node has the height and another node, behind, has the list',
       [past({}, { down: true }), { slot: 900, height: 400n }],
     ],
     [
-      'when the second node is behind and careless',
+      'stays open when the second node is behind and ignores the least slot',
       [past({}, { firstSlot: refused() }), { slot: 900, height: 400n, careless: true }],
     ],
-    // One honest node whose address index lags behind its tip: the payment has landed.
-    ['when the balance lacks what the history does not explain', [past({}, { held: START - 40n })]],
+    // A single honest node with an address index behind its tip: the payment has landed.
     [
-      'when the balance lacks more than the history explains',
+      'stays open when the history does not explain what the balance lacks',
+      [past({}, { held: START - 40n })],
+    ],
+    [
+      'stays open when the balance lacks more than the history explains',
       [past({ other: { slot: 1_020, change: -5n } }, { held: START - 45n })],
     ],
     [
-      'when what came in, as the history shows, would hide it',
+      'stays open when an incoming transfer in the history would hide it',
       [past({ deposit: { slot: 1_020, change: 40n } }, { held: START })],
     ],
-    // What came in beside it is not listed either: as much as it took.
+    // The index also lacks an incoming transfer of the same amount.
     [
-      'while the index of addresses is behind, whatever the balance',
+      'stays open while the index of addresses is behind, whatever the balance',
       [past({}, { indexed: 1_999 })],
     ],
-    ['while one of two indexes is behind', [past(), past({}, { indexed: 1_000 })]],
+    ['stays open while one of two indexes is behind', [past(), past({}, { indexed: 1_000 })]],
     [
-      'for long if no busy account tells how far the index is',
+      'stays open for a long time if no busy account shows how far the index is',
       [past({}, { indexed: 'no votes', height: 2_750n })],
     ],
     [
-      'for long if a node refuses to list busy accounts',
+      'stays open for a long time if a node refuses to list busy accounts',
       [past({}, { indexed: 'refused', height: 2_750n })],
     ],
     [
-      'while a listed transaction tells two slots',
+      'stays open while a listed transaction has two slots',
       [past({ other: { slot: 1_020, change: -40n, listed: 1_021 } })],
     ],
     [
-      'when one of two nodes calls it failed',
+      'stays open when only the first of two nodes reports it as failed',
       [past({ tx: { ...settles, error: '"X"', change: 0n } }), past({}, { height: 1n })],
     ],
     [
-      'when it is called failed, and its tokens left',
+      'stays open when it is reported as failed but its tokens left',
       [past({ tx: { ...settles, error: '"X"', change: 0n, kept: -40n } })],
     ],
-    // The first of two nodes has given a last height that is 400 too low.
+    // The first of two nodes gave a last height that is 400 too low.
     [
-      'while its blockhash is valid at the nodes, whatever their height',
+      'stays open while its blockhash is valid for the nodes, whatever their height',
       [past({}, { valid: true }), past({}, { valid: true })],
     ],
-    ['while its blockhash is valid at one of two nodes', [past(), past({}, { valid: true })]],
-    ['while a node has not seen its blockhash yet', [past({}, { slot: 999, valid: false })]],
+    [
+      'stays open while its blockhash is valid for one of two nodes',
+      [past(), past({}, { valid: true })],
+    ],
+    [
+      'stays open while a node has not seen its blockhash yet',
+      [past({}, { slot: 999, valid: false })],
+    ],
   ])('%s', async (_, nodes) => {
-    // A second node by itself never decides.
+    // A second node alone never decides.
     expect(
       await ask(nodes).catch((error: unknown) =>
         nodes.some(({ slot }) => slot === 999) ? open : error,
@@ -324,14 +339,14 @@ describe('a payment stays open', () => {
     ).toEqual(open);
   });
 
-  it('when neither was its account read before it, nor has that a past', async () => {
+  it('stays open when its account has neither an earlier reading nor an earlier history', async () => {
     const { before: _unread, ...unread } = payment();
     expect(
       await fateOf(historiesOf(fakeRpc([past()])), sentPayment({ mint: 'mint' }, unread), until),
     ).toEqual(open);
   });
 
-  it('while its account has more transactions than can be looked through', async () => {
+  it('stays open while its account has too many transactions to search', async () => {
     const list = Array.from({ length: 1_000 }, () => ({
       signature: 'dust',
       slot: 1_500,
@@ -342,7 +357,7 @@ describe('a payment stays open', () => {
     expect(await fateOf(historiesOf({ alone: () => [deaf] }), sent(), until)).toEqual(open);
   });
 
-  it('when the height comes from one node and the list from another behind a load balancer', async () => {
+  it('is not decided when a load balancer takes the height and the list from different nodes', async () => {
     const search = fakeRpc([{ slot: 900, height: 400n }]);
     const balanced = { ...fakeRpc([past({ tx: settles })]), signaturesFor: search.signaturesFor };
     const asked = fateOf(historiesOf({ alone: () => [balanced] }), sent(), until);
@@ -389,7 +404,7 @@ describe('a swap', () => {
     expect(failed).toEqual({ ...landed, signature: 'swap', error: '"X"' });
   });
 
-  it('is found by its account when statuses lag', async () => {
+  it('is found in the history of its account when statuses lag', async () => {
     const nowhere = () => Promise.resolve([null]);
     expect(await askSwap(past({ swap: { slot: 1_010, error: 'X' } }), nowhere)).toEqual({
       ...landed,
@@ -403,7 +418,7 @@ describe('a swap', () => {
   });
 
   it.each(['mint', WSOL_MINT])(
-    'out of %s can never land once no status shows it and its source lacks nothing',
+    'can never land out of %s when no status shows it and its source lacks nothing',
     async (mint) => {
       const nowhere = () => Promise.resolve([null]);
       expect(await askSwap(past(), nowhere, mint)).toEqual(never);
@@ -413,8 +428,8 @@ describe('a swap', () => {
   );
 });
 
-describe('the search', () => {
-  it('reads each transaction once, and only those that it could be', async () => {
+describe('the search in the history', () => {
+  it('reads each possible transaction once, and no impossible transaction', async () => {
     const history = { a: { slot: 1_020 }, c: { slot: 985 } };
     const rpc = fakeRpc([past(history, { height: 1n })]);
     const histories = historiesOf(rpc);
@@ -423,7 +438,7 @@ describe('the search', () => {
     expect(rpc.asked).toEqual(['tip', 'signaturesFor', 'transaction', 'tip', 'signaturesFor']);
   });
 
-  it('reads no transaction without a memo when the node tells those of others', async () => {
+  it('reads no transaction without a memo when the node shows memos of other transactions', async () => {
     const rpc = fakeRpc([
       past({ told: { slot: 1_020, memo: 'other' }, ...dust(500, null) }, { height: 1n }),
     ]);
@@ -431,34 +446,34 @@ describe('the search', () => {
     expect(rpc.asked).not.toContain('transaction');
   });
 
-  it('asks for all open payments of an account at once, and not again within a slot', async () => {
+  it('asks once for all open payments of an account, and not again within a slot', async () => {
     const rpc = fakeRpc([past({}, { height: 1n })]);
     const histories = createHistories(rpc, { now: () => 0, sleep: () => Promise.resolve() });
     const many = Array.from({ length: 60 }, (_, index) =>
       sent({ payerSignature: `ours ${index}`, memo: `nonce ${index}` }),
     );
-    await Promise.all(many.map((one) => fateOf(histories, one, until)));
-    await Promise.all(many.map((one) => fateOf(histories, one, until)));
+    await Promise.all(many.map((payment) => fateOf(histories, payment, until)));
+    await Promise.all(many.map((payment) => fateOf(histories, payment, until)));
     expect(rpc.asked).toEqual(['tip', 'signaturesFor']);
   });
 
-  it('reads a transaction once for all open payments that look at the same moment', async () => {
+  it('reads a transaction once for all open payments that look at the same time', async () => {
     const rpc = fakeRpc([past(dust(30, null), { height: 1n })]);
     const histories = historiesOf(rpc);
-    const gone = new AbortController();
+    const aborting = new AbortController();
     const many = Array.from({ length: 60 }, (_, index) =>
       sent({ payerSignature: `ours ${index}` }),
     );
-    // One that is called off leaves the others theirs.
-    const first = fateOf(histories, sent({ payerSignature: 'gone' }), gone.signal);
-    const rest = Promise.all(many.map((one) => fateOf(histories, one, until)));
-    gone.abort(new Error('closed'));
+    // An aborted look must not stop the looks of other payments.
+    const first = fateOf(histories, sent({ payerSignature: 'aborted' }), aborting.signal);
+    const rest = Promise.all(many.map((payment) => fateOf(histories, payment, until)));
+    aborting.abort(new Error('closed'));
     await expect(first).rejects.toThrow('closed');
     expect(new Set(await rest)).toEqual(new Set([open]));
     expect(rpc.asked.filter((name) => name === 'transaction')).toHaveLength(30);
   });
 
-  it('leaves a node alone that gives none of its transactions', async () => {
+  it('stops asking a node that gives none of its transactions', async () => {
     const list = Object.fromEntries(
       Array.from({ length: 50 }, (_, index) => [`t${index}`, { slot: 1_500, read: null }]),
     );
@@ -467,21 +482,21 @@ describe('the search', () => {
     expect(rpc.asked.filter((name) => name === 'transaction')).toHaveLength(5);
   });
 
-  it('rejects when no node answers, and with the reason once it is called off', async () => {
+  it('rejects when no node answers, and with the reason of an abort', async () => {
     await expect(ask([past({}, { down: true }), past({}, { down: true })])).rejects.toMatchObject({
       code: 'rpc_unavailable',
     });
-    const gone = new AbortController();
+    const aborting = new AbortController();
     const rpc = fakeRpc([past()]);
     const stopping = {
       ...rpc,
       tip: () => {
-        gone.abort(new Error('closed'));
+        aborting.abort(new Error('closed'));
         return Promise.reject(new Error('closed'));
       },
     };
     await expect(
-      fateOf(historiesOf({ alone: () => [stopping, rpc] }), sent(), gone.signal),
+      fateOf(historiesOf({ alone: () => [stopping, rpc] }), sent(), aborting.signal),
     ).rejects.toThrow('closed');
     expect(rpc.asked).toEqual([]);
   });

@@ -10,8 +10,8 @@ import { fakeRpc, OURS, payment, type FakeNode } from './fake-chain.js';
 
 type Core = Parameters<typeof monitorPayment>[0];
 
-/** A payment of 40 out of 100 that is followed on this node. */
-async function followed(node: FakeNode) {
+/** A payment of 40 out of 100 that is monitored on this node. */
+async function monitored(node: FakeNode) {
   const wallet = newWallet();
   const { ledger } = wallet.coordination;
   await ledger.see('source', { amount: 100n, at: 0, slot: 1_005 });
@@ -25,7 +25,7 @@ async function followed(node: FakeNode) {
     tip: (...args: Parameters<typeof rpc.tip>) => (heard(), rpc.tip(...args)),
   };
   const both = { ...rpc, alone: () => [listening] };
-  // Only what following looks at; a whole client would say nothing more.
+  // The parts of a context that a monitor needs.
   const core = {
     ...wallet.coordination,
     wallet,
@@ -41,7 +41,7 @@ async function followed(node: FakeNode) {
     attempt: { id: 'a', state: 'signed', mint: 'mint', amount: '40', payment: payment(), receipt },
     seen: new Set(),
   } as unknown as OpenPayment;
-  // What is free, and what is held.
+  // The available amount and the held amount.
   const left = async () => [
     await ledger.available('source', seenSince(0)),
     await ledger.held('source'),
@@ -51,21 +51,21 @@ async function followed(node: FakeNode) {
 
 const tx = { slot: 1_010, memo: 'nonce', signatures: ['tx', OURS] };
 
-describe('what a payment holds', () => {
-  it('is gone once it settled', async () => {
-    const { core, open, left } = await followed({ slot: 2_000, height: 1n, history: { tx } });
+describe('the hold of a payment', () => {
+  it('is spent when the payment settles', async () => {
+    const { core, open, left } = await monitored({ slot: 2_000, height: 1n, history: { tx } });
     await monitorPayment(core, open, () => undefined);
     expect(await left()).toEqual([60n, 0n]);
   });
 
-  it('is free once it never can settle, and the balance is read anew', async () => {
-    const { core, open, left } = await followed({ slot: 2_000, height: 501n });
+  it('is released when the payment can never settle, and the balance must be read again', async () => {
+    const { core, open, left } = await monitored({ slot: 2_000, height: 501n });
     await monitorPayment(core, open, () => undefined);
     expect(await left()).toEqual([undefined, 0n]);
   });
 
-  it('counts as gone if the client closes first: no other call is left to end it', async () => {
-    const { core, open, closing, asked, left } = await followed({ slot: 2_000, height: 1n });
+  it('counts as spent if the client closes first, because no other call ends it', async () => {
+    const { core, open, closing, asked, left } = await monitored({ slot: 2_000, height: 1n });
     const end = monitorPayment(core, open, () => undefined);
     await asked;
     expect(await left()).toEqual([60n, 40n]);
@@ -74,8 +74,8 @@ describe('what a payment holds', () => {
     expect(await left()).toEqual([60n, 0n]);
   });
 
-  it('stays while another client of the wallet follows it', async () => {
-    const { core, open, closing, asked, left } = await followed({ slot: 2_000, height: 1n });
+  it('stays while another client of the wallet monitors the payment', async () => {
+    const { core, open, closing, asked, left } = await monitored({ slot: 2_000, height: 1n });
     const other = { ...core, closing: new AbortController() };
     const ends = [
       monitorPayment(core, open, () => undefined),
@@ -91,9 +91,9 @@ describe('what a payment holds', () => {
   });
 });
 
-describe('what a journal could not take', () => {
-  it('is decided again after the next wait, also if a subscription is silent since', async () => {
-    const { core, open } = await followed({ slot: 2_000, height: 1n, history: { tx } });
+describe('a decision that the journal could not record', () => {
+  it('is made again after each wait, also while the subscription is silent', async () => {
+    const { core, open } = await monitored({ slot: 2_000, height: 1n, history: { tx } });
     let now = 0;
     const tried: number[] = [];
     const put = () => (

@@ -9,7 +9,7 @@ const PRICE = 10n;
 const SLOT = 7;
 const FRESH = { from: 0, to: 0 };
 
-/** A chain of one account, which holds an amount at the end of each slot. */
+/** A chain with an account that holds an amount at the end of each slot. */
 function chainWith(amount: bigint) {
   const data = new Uint8Array(165);
   new DataView(data.buffer).setBigUint64(64, amount, true);
@@ -18,7 +18,7 @@ function chainWith(amount: bigint) {
   return { accounts: () => Promise.resolve({ slot: SLOT, accounts: [account] }) };
 }
 
-/** A swap that brings 90 into an account of so much, as its transaction shows it. */
+/** A swap, as its transaction shows it, that brings 90 into an account with this amount. */
 const swapOnto = (before: bigint) => ({
   signatures: ['swap'],
   tellsTokens: true,
@@ -34,27 +34,30 @@ const swapOnto = (before: bigint) => ({
 
 const silent = { accounts: () => Promise.reject(new Error('no answer')) };
 
-// In the same slot, and their ends are known before what the swap did is read.
+// The payments land in the slot of the swap, and end before the amounts of the swap are read.
 it.each([
-  ['all before it', 0, chainWith(90n), 90n],
-  ['half of them after it', 2, chainWith(90n), 90n],
-  ['all after it', 4, chainWith(90n), 90n],
-  ['all after it, and no node says', 4, silent, undefined],
-])('holds no more than there is when four payments landed beside a swap: %s', async (...row) => {
-  const [, later, rpc, known] = row;
-  const { ledger } = newWallet().coordination;
-  const payments = ['one', 'two', 'three', 'four'];
-  await ledger.see(OUTPUT, { amount: 4n * PRICE, at: 0, slot: 1 });
-  for (const id of payments) await ledger.take(OUTPUT, id, PRICE, FRESH);
-  for (const id of payments) await ledger.spend(OUTPUT, id, SLOT);
-  const context = {
-    ledger,
-    rpc,
-    config: { runtime: { now: () => 0 } },
-  } as unknown as PaymentContext; // The parts of a context that it needs.
+  ['all before the swap', 0, chainWith(90n), 90n],
+  ['half of them after the swap', 2, chainWith(90n), 90n],
+  ['all after the swap', 4, chainWith(90n), 90n],
+  ['all after the swap, and no node answers', 4, silent, undefined],
+])(
+  'knows no more than the balance when four payments landed in the slot of a swap: %s',
+  async (...row) => {
+    const [, later, rpc, known] = row;
+    const { ledger } = newWallet().coordination;
+    const payments = ['one', 'two', 'three', 'four'];
+    await ledger.see(OUTPUT, { amount: 4n * PRICE, at: 0, slot: 1 });
+    for (const id of payments) await ledger.take(OUTPUT, id, PRICE, FRESH);
+    for (const id of payments) await ledger.spend(OUTPUT, id, SLOT);
+    const context = {
+      ledger,
+      rpc,
+      config: { runtime: { now: () => 0 } },
+    } as unknown as PaymentContext; // The parts of a context that it needs.
 
-  const swap = swapOnto(BigInt(later) * PRICE);
-  await rememberAfter(context, swap, { source: SOURCE, output: OUTPUT }, new Set([OUTPUT]));
+    const swap = swapOnto(BigInt(later) * PRICE);
+    await rememberAfter(context, swap, { source: SOURCE, output: OUTPUT }, new Set([OUTPUT]));
 
-  expect(await ledger.available(OUTPUT, FRESH)).toBe(known);
-});
+    expect(await ledger.available(OUTPUT, FRESH)).toBe(known);
+  },
+);

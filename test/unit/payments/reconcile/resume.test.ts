@@ -76,10 +76,10 @@ function signed(id: string, part: Parameters<typeof payment>[0] = {}): Attempt {
   return attempt(id, { state: 'signed', payment: made, receipt });
 }
 
-/** A core over a journal with these attempts. Its time stands still, until `pass` is called. */
+/** A context over a journal with these attempts. Its time stands still until `pass` is called. */
 async function coreWith(attempts: readonly Attempt[], node: FakeNode, part: Partial<Rpc> = {}) {
   const journal = withOutbox(memoryJournal(memoryOutbox()));
-  for (const one of attempts) await journal.reserve(one, []);
+  for (const attempt of attempts) await journal.reserve(attempt, []);
   let now = NOW;
   const naps = new Set<{ readonly until: number; readonly wake: () => void }>();
   const runtime: Runtime = {
@@ -100,7 +100,7 @@ async function coreWith(attempts: readonly Attempt[], node: FakeNode, part: Part
     runtime,
     timeouts: { payment: 60_000 },
   };
-  // Only what resuming looks at; a whole configuration would say nothing more.
+  // The parts of a context that resuming needs.
   const wallet = newWallet();
   const core = {
     ...wallet.coordination,
@@ -115,10 +115,10 @@ async function coreWith(attempts: readonly Attempt[], node: FakeNode, part: Part
     closing,
   } as unknown as Core;
   const states = async () => {
-    const all: Record<string, string> = {};
+    const stateOf: Record<string, string> = {};
     for await (const { id, state } of journal.attempts({ wallet: WALLET, network: SOLANA_MAINNET }))
-      all[id] = state;
-    return all;
+      stateOf[id] = state;
+    return stateOf;
   };
   const used = async () =>
     (await journal.used({ wallet: WALLET, network: SOLANA_MAINNET }, [cap], now))[0];
@@ -129,14 +129,14 @@ async function coreWith(attempts: readonly Attempt[], node: FakeNode, part: Part
       naps.delete(nap);
       nap.wake();
     }
-    // A look at the chain takes some turns.
+    // A look at the chain takes several turns.
     for (let turn = 0; turn < 100; turn += 1) await new Promise(setImmediate);
   };
-  const told = async () =>
+  const events = async () =>
     (await journal.outbox.take({ limit: 100, leaseMs: 1, now: Infinity })).map(
       ({ event }) => event,
     );
-  return { core, journal, rpc, states, told, used, pass, naps, closing };
+  return { core, journal, rpc, states, events, used, pass, naps, closing };
 }
 
 const past: FakeNode = { slot: 2_000, height: 501n };
@@ -165,18 +165,18 @@ const change = (account: string, before: bigint, after: bigint) => ({
   after,
 });
 
-/** What is told of an attempt that was freed. */
+/** The report of an attempt that was freed. */
 const freed = (id: string, state: 'abandoned' | 'unpaid', lamports = '0') => ({
   ...{ id, url: 'https://seller.example/', method: 'GET', at: NOW - HOUR, state },
   cost: { usd: '0', parts: { payments: '0', swaps: '0', fees: '0' }, lamports },
 });
 
-it('asks about all signed payments at once', async () => {
+it('asks about all signed payments at the same time', async () => {
   const sources = new Set(['a', 'b', 'c']);
   const held = [...sources].map((source) => signed(source, { source, payerSignature: source }));
   let go = (): void => undefined;
   const allAsked = new Promise<void>((resolve) => void (go = resolve));
-  // No answer comes before each was asked about.
+  // No answer comes before the last question.
   const signaturesFor: Rpc['signaturesFor'] = async (address) => {
     if (!sources.delete(address)) return [];
     if (sources.size === 0) go();
@@ -188,8 +188,8 @@ it('asks about all signed payments at once', async () => {
   closing.abort();
 });
 
-describe('a reservation that signed nothing', () => {
-  it('is freed if its call must be dead', async () => {
+describe('an orphaned reservation without a signature', () => {
+  it('is freed when no call claims it', async () => {
     const { core, states, used } = await coreWith([attempt('dead')], past);
     expect(await used()).toBe(1_000_000n);
     expect(await resume(core)).toEqual([freed('dead', 'unpaid')]);
@@ -204,10 +204,10 @@ describe('a reservation that signed nothing', () => {
     expect(await states()).toEqual({ slow: 'reserved' });
   });
 
-  it('is left to the call that went on with it meanwhile', async () => {
+  it('is left to a call that continues it at the same time', async () => {
     const { core, journal, states } = await coreWith([attempt('young')], past);
     const { live } = core.claims;
-    // It is signed between the look at the journal and the look at which calls are alive.
+    // The attempt is signed between the read of the journal and the read of live claims.
     const claims = {
       ...core.claims,
       live: async (ids: readonly string[]) => (await journal.put(signed('young')), live(ids)),
@@ -216,14 +216,14 @@ describe('a reservation that signed nothing', () => {
     expect(await states()).toEqual({ young: 'signed' });
   });
 
-  it('is not called freed if it was signed between the last look at it and its end', async () => {
+  it('is not reported as freed if it is signed just before its release', async () => {
     const { core, journal, states } = await coreWith([attempt('young')], past);
     const release = async (id: string) => (await journal.put(signed(id)), journal.release(id));
     expect(await resume({ ...core, journal: { ...journal, release } })).toEqual([]);
     expect(await states()).toEqual({ young: 'signed' });
   });
 
-  it('is looked up no more once it is told of', async () => {
+  it('is not looked up again after it was reported', async () => {
     const { core, journal } = await coreWith([attempt('dead')], past);
     await resume(core);
     const attempts = vi.spyOn(journal, 'attempts');
@@ -231,39 +231,39 @@ describe('a reservation that signed nothing', () => {
     expect(attempts.mock.calls.filter(([, filter]) => filter?.since !== undefined)).toEqual([]);
   });
 
-  it('of a call that gave it up by itself is not told of: that call has its error', async () => {
+  it('is not reported when its own call gave it up, because that call has its error', async () => {
     const { core, states } = await coreWith([attempt('own')], past);
     await endUnpaid(core, attempt('own'));
     expect([await resume(core), await states()]).toEqual([[], {}]);
   });
 
-  it('is told of among the newest thousand if no call asks', async () => {
+  it('is reported among the newest thousand if no call asked before', async () => {
     const { core } = await coreWith(
       Array.from({ length: 1_002 }, (_, index) => attempt(`${index}`)),
       past,
     );
     await freeOrphanedBudget(core);
-    const told = (await resume(core)).map(({ id }) => id);
-    expect([told.length, told[0], told[999]]).toEqual([1_000, '2', '1001']);
+    const reported = (await resume(core)).map(({ id }) => id);
+    expect([reported.length, reported[0], reported[999]]).toEqual([1_000, '2', '1001']);
   });
 
-  it('is looked for once more for a crowd of calls, each of which learns that it was freed', async () => {
+  it('is searched for once for many calls, and each of them learns that budget was freed', async () => {
     const { core, journal, states } = await coreWith([attempt('dead')], past);
     const { live } = core.claims;
     let looks = 0;
-    let others: Promise<boolean>[] = [];
+    let crowd: Promise<boolean>[] = [];
     const claims = {
       ...core.claims,
       live: async (ids: readonly string[]) => {
         looks += 1;
-        // Refused while the first looks, which may free what they were refused for.
-        if (looks === 1) others = Array.from({ length: 50 }, () => freeOrphanedBudget(crowded));
+        // These calls were refused while the first call looks, which may free their budget.
+        if (looks === 1) crowd = Array.from({ length: 50 }, () => freeOrphanedBudget(crowded));
         return live(ids);
       },
     };
     const crowded = { ...core, claims };
     expect(await freeOrphanedBudget(crowded)).toBe(true);
-    expect(await Promise.all(others)).toEqual(others.map(() => true));
+    expect(await Promise.all(crowd)).toEqual(crowd.map(() => true));
     expect([looks, await states()]).toEqual([1, {}]);
     await journal.reserve(attempt('next'), []);
     expect([await freeOrphanedBudget(crowded), await freeOrphanedBudget(crowded), looks]).toEqual([
@@ -273,7 +273,7 @@ describe('a reservation that signed nothing', () => {
     ]);
   });
 
-  it('is looked for anew by a call that came while a look failed', async () => {
+  it('is searched for again for a call that came while a search failed', async () => {
     const { core } = await coreWith([attempt('dead')], past);
     let second: Promise<boolean> | undefined;
     const live = vi.fn(core.claims.live).mockImplementationOnce(async () => {
@@ -285,15 +285,15 @@ describe('a reservation that signed nothing', () => {
     expect(await second).toBe(true);
   });
 
-  it('is told of by the next call if a payment freed it before', async () => {
+  it('is reported by the next call if a payment freed it before', async () => {
     const { core } = await coreWith([attempt('dead')], past);
     expect(await freeOrphanedBudget(core)).toBe(true);
     expect([await resume(core), await resume(core)]).toEqual([[freed('dead', 'unpaid')], []]);
   });
 });
 
-describe('a signed payment', () => {
-  it('is left to the call whose answer is still being read', async () => {
+describe('a signed payment with an answer in progress', () => {
+  it('is left to its call while that call reads the answer', async () => {
     const { core, states } = await coreWith([signed('read')], past);
     await core.claims.take([bodyClaim('read')]);
     expect(await resume(core)).toEqual([]);
@@ -304,11 +304,11 @@ describe('a signed payment', () => {
   });
 });
 
-describe('a reservation with a signed swap', () => {
+describe('an orphaned reservation with a signed swap', () => {
   it.each([
-    ['is freed once the swap is past its last height', past, { statuses: nowhere }, {}],
+    ['is freed when the swap is past its last height', past, { statuses: nowhere }, {}],
     [
-      'is freed once the swap landed',
+      'is freed when the swap landed',
       { ...past, height: 500n },
       { statuses: found('confirmed') },
       {},
@@ -328,16 +328,16 @@ describe('a reservation with a signed swap', () => {
     ['is kept while no node answers', { ...past, down: true }, {}, { dead: 'abandoned' }],
   ])('%s', async (_, node, part, left) => {
     const { core, states } = await coreWith([attempt('dead', { swap })], node, part);
-    const [told, again] = [await resume(core), await resume(core)];
+    const [reports, again] = [await resume(core), await resume(core)];
     expect(await states()).toEqual(left);
-    // Its price is free in any case.
-    expect([told.map(({ state }) => state), again]).toEqual([
+    // Its price is free in every case.
+    expect([reports.map(({ state }) => state), again]).toEqual([
       ['dead' in left ? 'abandoned' : 'unpaid'],
       [],
     ]);
   });
 
-  it('is told of with what its swap brought and took', async () => {
+  it('is reported with the amounts that its swap brought and took', async () => {
     const swapping = { ...noSwapCost, swaps: 1, lamports: '7000' };
     const landed = { statuses: found('confirmed') };
     const { core } = await coreWith([attempt('dead', { swap, swapping })], past, landed);
@@ -353,28 +353,28 @@ describe('a reservation with a signed swap', () => {
 
   it.each([
     [
-      'that it can never land',
+      'that the swap can never land',
       past,
       { statuses: nowhere },
       'swap.failed',
       { code: 'swap_expired' },
     ],
     [
-      'that it landed and failed',
+      'that the swap landed and failed',
       failedSwap,
       { statuses: found('confirmed', '"X"') },
       'swap.failed',
       { code: 'swap_failed' },
     ],
     [
-      'what it was to bring, if no node gives what it did',
+      'the quoted amounts of the swap, if no node shows the real amounts',
       past,
       { statuses: found('confirmed') },
       'swap.confirmed',
       quoted,
     ],
     [
-      'what it brought',
+      'the amounts of the swap',
       past,
       {
         statuses: found('confirmed'),
@@ -395,13 +395,17 @@ describe('a reservation with a signed swap', () => {
       { inAmount: '6', outAmount: '3', feeLamports: '5000' },
     ],
   ] as const)(
-    'tells %s, once, after that its payment failed',
+    'reports %s, once, after the failure of its payment',
     async (_, node, part, type, details) => {
-      const { core, told, states, pass } = await coreWith([attempt('dead', { swap })], node, part);
+      const { core, events, states, pass } = await coreWith(
+        [attempt('dead', { swap })],
+        node,
+        part,
+      );
       await resume(core);
       await resume(core);
       await pass(HOUR);
-      expect(await told()).toMatchObject([
+      expect(await events()).toMatchObject([
         { type: 'payment.failed', data: { id: 'dead' } },
         { type, data: { id: 'dead', signature: 's', ...details } },
       ]);
@@ -409,32 +413,35 @@ describe('a reservation with a signed swap', () => {
     },
   );
 
-  it('tells once what became of its swap if two are asked at once, and one of them comes late', async () => {
-    const { core, journal, told, states } = await coreWith([attempt('dead', { swap })], past, {
+  it('reports the end of its swap once when two calls resume it together or in turn', async () => {
+    const { core, journal, events, states } = await coreWith([attempt('dead', { swap })], past, {
       statuses: nowhere,
     });
     await Promise.all([resume(core), resume({ ...core })]);
-    expect((await told()).map(({ type }) => type)).toEqual(['payment.failed', 'swap.failed']);
+    expect((await events()).map(({ type }) => type)).toEqual(['payment.failed', 'swap.failed']);
     await journal.reserve(attempt('again', { swap, state: 'abandoned' }), []);
-    // Another process is faster between the look at the chain and the write.
-    const put = async (one: Attempt) => (await journal.release(one.id), journal.put(one));
+    // Another process releases the attempt between the look at the chain and the write.
+    const put = async (late: Attempt) => (await journal.release(late.id), journal.put(late));
     await resume({ ...core, journal: { ...journal, put } });
     expect(await states()).toEqual({});
   });
 
-  it('is kept if what became of its swap cannot be written', async () => {
-    const { core, journal, told, states } = await coreWith(
+  it('is kept if the end of its swap cannot be recorded', async () => {
+    const { core, journal, events, states } = await coreWith(
       [attempt('dead', { swap, state: 'abandoned' })],
       past,
       { statuses: nowhere },
     );
     await resume({ ...core, journal: { ...journal, put: () => Promise.reject(new Error('EIO')) } });
-    expect([await states(), await told()]).toEqual([{ dead: 'abandoned' }, []]);
+    expect([await states(), await events()]).toEqual([{ dead: 'abandoned' }, []]);
     await resume({ ...core });
-    expect([await states(), (await told()).map(({ type }) => type)]).toEqual([{}, ['swap.failed']]);
+    expect([await states(), (await events()).map(({ type }) => type)]).toEqual([
+      {},
+      ['swap.failed'],
+    ]);
   });
 
-  it('is freed when the swap comes to its end later', async () => {
+  it('is freed when the swap ends later', async () => {
     let status: Awaited<ReturnType<Rpc['statuses']>>[number] = null;
     const { core, states, pass } = await coreWith(
       [attempt('dead', { swap })],
@@ -448,7 +455,7 @@ describe('a reservation with a signed swap', () => {
     expect([await resume(core), await resume(core)]).toEqual([[freed('dead', 'unpaid')], []]);
   });
 
-  it('gives its budget and its key back at once', async () => {
+  it('frees its budget and its key at once', async () => {
     const { core, journal, used } = await coreWith(
       [attempt('dead', { swap, idempotencyKey: 'order' })],
       { ...past, height: 1n },
@@ -461,7 +468,7 @@ describe('a reservation with a signed swap', () => {
     ).toEqual([]);
   });
 
-  it('is waited for once, and no longer than the client lives', async () => {
+  it('is monitored once, until the client closes', async () => {
     const { core, naps, closing, states, pass } = await coreWith([attempt('dead', { swap })], {
       ...past,
       down: true,
@@ -476,10 +483,10 @@ describe('a reservation with a signed swap', () => {
   });
 });
 
-describe('signed payments', () => {
+describe('a signed payment', () => {
   const tx = { slot: 1_010, memo: '[5] nonce', signatures: ['tx', OURS] };
 
-  it('are decided each by itself: one that cannot be asked about keeps no other waiting', async () => {
+  it('is decided while the node gives no answer about another payment', async () => {
     const node = { ...past, history: { tx } };
     const stuck = signed('stuck', { source: 'other', payerSignature: 'another' });
     const { core, states, rpc } = await coreWith([stuck, signed('paid'), attempt('dead')], node);
@@ -502,7 +509,7 @@ describe('signed payments', () => {
     expect(await states()).toEqual({ stuck: 'signed', paid: 'settled' });
   });
 
-  it('are told of once, by the first call after the chain has decided, if that was between two calls', async () => {
+  it('is reported once, by the first call after the chain decided between two calls', async () => {
     const node: FakeNode = { slot: 1_010, height: 10n };
     const { core, states, pass } = await coreWith(
       [signed('paid'), signed('lost', { payerSignature: 'another' })],
@@ -520,7 +527,7 @@ describe('signed payments', () => {
     expect(await resume(core)).toEqual([]);
   });
 
-  it('are told of if a payment took them up before', async () => {
+  it('is reported if a payment resumed it before', async () => {
     const { core, states, pass } = await coreWith([signed('paid')], { ...past, history: { tx } });
     await resumeOnce(core);
     await pass(HOUR);
@@ -529,7 +536,7 @@ describe('signed payments', () => {
     expect(await resume(core)).toEqual([]);
   });
 
-  it('of another network are left alone', async () => {
+  it('is ignored if it belongs to another network', async () => {
     const foreign = { ...signed('devnet'), network: SOLANA_DEVNET };
     const { core, rpc } = await coreWith(
       [foreign, attempt('other', { network: SOLANA_DEVNET })],
@@ -539,7 +546,7 @@ describe('signed payments', () => {
     expect(rpc.asked).toEqual([]);
   });
 
-  it('say so if no node answers at all', async () => {
+  it('makes resuming fail when no node answers', async () => {
     const { core, states } = await coreWith([signed('paid')], { ...past, down: true });
     await expect(resume(core)).rejects.toMatchObject({ code: 'rpc_unavailable' });
     expect(await states()).toEqual({ paid: 'signed' });

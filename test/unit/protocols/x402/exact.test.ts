@@ -26,7 +26,7 @@ import { anyText } from '../../../helpers/any-text.js';
 const key = (seed: number) => addressOf(new Uint8Array(32).fill(seed));
 const [payer, mint, payTo, feePayer, blockhash] = [key(1), key(2), key(3), key(4), key(5)];
 
-it('the size that is told ahead is that of the payment, whatever is offered', () => {
+it('predicts the size of a payment for any offer', () => {
   fc.assert(
     fc.property(
       fc.option(anyText({ minLength: 1, maxLength: 250 }), { nil: undefined }),
@@ -53,17 +53,19 @@ it('the size that is told ahead is that of the payment, whatever is offered', ()
   );
 });
 
-/** Owners on the curve and off it; the same ones in several places. */
+/** Owners on the curve and off it; an owner may have several roles. */
 const owners = Array.from({ length: 12 }, (_, index) =>
   addressOf(Uint8Array.from({ length: 32 }, (_, at) => (index * 41 + at * (index + 3)) & 0xff)),
 );
 const accounts = new Map<string, PublicKey>();
-/** As spl-token derives it. */
+/** The associated token account as spl-token derives it. */
 function accountOf(owner: string, mint: string, program: string): PublicKey {
   const name = [owner, mint, program].join(' ');
   const known = accounts.get(name);
   if (known !== undefined) return known;
-  const [key, mintKey, programKey] = [owner, mint, program].map((one) => new PublicKey(one));
+  const [key, mintKey, programKey] = [owner, mint, program].map(
+    (address) => new PublicKey(address),
+  );
   if (key === undefined || mintKey === undefined) throw new Error('three keys');
   const account = getAssociatedTokenAddressSync(mintKey, key, true, programKey);
   accounts.set(name, account);
@@ -72,8 +74,8 @@ function accountOf(owner: string, mint: string, program: string): PublicKey {
 
 const textOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 
-/** The payment as web3.js and spl-token make it. */
-function builtByOthers({ offer, payer, decimals, ...facts }: PaymentFacts): Uint8Array {
+/** The payment as web3.js and spl-token build it. */
+function referenceBytes({ offer, payer, decimals, ...facts }: PaymentFacts): Uint8Array {
   const { amount, mint, payTo, feePayer } = offer;
   const hasOwnMemo = offer.memo === undefined && offer.takesMemo;
   const memo = hasOwnMemo ? Buffer.from(facts.nonce).toString('hex') : offer.memo;
@@ -107,9 +109,9 @@ function builtByOthers({ offer, payer, decimals, ...facts }: PaymentFacts): Uint
   return Uint8Array.from(message.serialize());
 }
 
-it('a payment is byte for byte what web3.js and spl-token make of the same facts', () => {
+it('builds the same bytes as web3.js and spl-token from the same facts', () => {
   const owner = fc.constantFrom(...owners);
-  const offered = fc.record({
+  const anyTerms = fc.record({
     feePayer: owner,
     payTo: owner,
     mint: owner,
@@ -117,7 +119,7 @@ it('a payment is byte for byte what web3.js and spl-token make of the same facts
     takesMemo: fc.boolean(),
     memo: fc.option(anyText({ minLength: 1, maxLength: 60 }), { nil: undefined }),
   });
-  const given = fc.record({
+  const anyFacts = fc.record({
     payer: owner,
     tokenProgram: fc.constantFrom(TOKEN_PROGRAM, TOKEN_2022_PROGRAM),
     decimals: fc.integer({ min: 0, max: 255 }),
@@ -126,9 +128,9 @@ it('a payment is byte for byte what web3.js and spl-token make of the same facts
     price: fc.bigInt({ min: 1n, max: 1_000_000n }),
   });
   fc.assert(
-    fc.property(offered, given, ({ memo, ...terms }, facts) => {
+    fc.property(anyTerms, anyFacts, ({ memo, ...terms }, facts) => {
       const { payer, tokenProgram } = facts;
-      // The parties are different, as those of each offer that is read.
+      // The parties differ, as in each offer that is read.
       fc.pre(new Set([payer, terms.feePayer, terms.payTo, terms.mint]).size === 4);
       const offer: Offer = {
         ...{ x402Version: 2, scheme: 'exact', network: SOLANA_MAINNET, maxTimeoutSeconds: 60 },
@@ -139,7 +141,7 @@ it('a payment is byte for byte what web3.js and spl-token make of the same facts
         source: associatedTokenAddress(payer, terms.mint, tokenProgram),
         destination: associatedTokenAddress(terms.payTo, terms.mint, tokenProgram),
       };
-      expect(textOf(x402Protocol.build(payment).message)).toBe(textOf(builtByOthers(payment)));
+      expect(textOf(x402Protocol.build(payment).message)).toBe(textOf(referenceBytes(payment)));
     }),
     { numRuns: 1_000 },
   );

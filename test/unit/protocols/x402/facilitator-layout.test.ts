@@ -19,7 +19,7 @@ const transfer = transferChecked({
   ...{ amount: 1n, decimals: 6, tokenProgram: TOKEN_PROGRAM },
 });
 
-/** A payment with so many guards at these places. */
+/** A payment with this many guards before and after its transfer. */
 function form(where: {
   readonly before?: number;
   readonly after?: number;
@@ -45,10 +45,10 @@ const MEMO_V1: Kind = { x402Version: 1, takesMemo: false, memo: 'ab' };
 const OLDEST: Kind = { x402Version: 1, takesMemo: false };
 
 const refuses = (kind: Kind, where: Parameters<typeof form>[0]) =>
-  // The other members of an offer say nothing of its form.
+  // The check reads no other field of an offer.
   refusesForm(kind as Offer, form(where)) !== undefined;
 
-describe('the forms of a payment that official facilitators take, as measured', () => {
+describe('the form of a payment at official facilitators, as measured', () => {
   it.each([
     [V2, { memo: true, after: 1 }, false],
     [V2, { memo: true, after: 3 }, false],
@@ -62,7 +62,7 @@ describe('the forms of a payment that official facilitators take, as measured', 
     [MEMO_V1, { memo: true, after: 2 }, false],
     [OLDEST, { memo: false }, false],
     [OLDEST, { memo: false, after: 1 }, true],
-  ])('%o with %o is refused: %s', (kind, where, refused) => {
+  ])('is refused for the offer %o with the guards %o: %s', (kind, where, refused) => {
     expect(refuses(kind, where)).toBe(refused);
   });
 });

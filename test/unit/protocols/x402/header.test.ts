@@ -13,7 +13,7 @@ const object = fc.dictionary(
 const urlSafe = (value: string) => value.replace(/\+/g, '-').replace(/\//g, '_');
 
 describe('decodeHeader', () => {
-  it('reads back what encodeHeader writes, in every spelling that is tolerated', () => {
+  it('decodes the output of encodeHeader in every tolerated spelling', () => {
     fc.assert(
       fc.property(object, (value) => {
         const header = encodeHeader(value);
@@ -32,12 +32,12 @@ describe('decodeHeader', () => {
     );
   });
 
-  it('reads raw JSON that was never bytes', () => {
+  it('decodes raw JSON that is text and not bytes', () => {
     expect(decodeHeader('{"a":"支払い"}')).toEqual({ a: '支払い' });
     expect(decodeHeader('{"a":"é"}')).toEqual({ a: 'é' });
   });
 
-  it('refuses joined duplicates', () => {
+  it('rejects two headers that were joined', () => {
     fc.assert(
       fc.property(object, object, (a, b) => {
         expect(decodeHeader(`${encodeHeader(a)}, ${encodeHeader(b)}`)).toBeUndefined();
@@ -45,7 +45,7 @@ describe('decodeHeader', () => {
     );
   });
 
-  it('never throws, and gives objects alone', () => {
+  it('never throws, and returns only objects', () => {
     fc.assert(
       fc.property(fc.oneof(anyText(), fc.base64String()), (value) => {
         const decoded = decodeHeader(value);
@@ -56,14 +56,14 @@ describe('decodeHeader', () => {
     );
   });
 
-  it('refuses megabytes without decoding them', () => {
+  it('rejects megabytes without decoding them', () => {
     expect(decodeHeader('A'.repeat(10_000_000))).toBeUndefined();
     expect(decodeHeader(`{"a":"${'x'.repeat(10_000_000)}"}`)).toBeUndefined();
   });
 });
 
 describe('encodeHeader', () => {
-  it('writes padded standard base64 of UTF-8', () => {
+  it('returns padded standard base64 of UTF-8', () => {
     fc.assert(
       fc.property(object, (value) => {
         expect(encodeHeader(value)).toBe(Buffer.from(JSON.stringify(value)).toString('base64'));

@@ -30,7 +30,7 @@ const isDeeplyFrozen = (value: unknown): boolean =>
   (Object.isFrozen(value) && Object.values(value).every(isDeeplyFrozen));
 
 describe('readJson', () => {
-  it('agrees with JSON.parse on all JSON within the bounds, and freezes it', () => {
+  it('agrees with JSON.parse on all JSON within the bounds, and freezes the value', () => {
     fc.assert(
       fc.property(json, fc.constantFrom('', ' ', '\t', '\n  '), (value, indent) => {
         const text = JSON.stringify(value, null, indent);
@@ -41,7 +41,7 @@ describe('readJson', () => {
     );
   });
 
-  it('takes exactly what names no key twice, no prototype, and keeps the bounds; money as it is written', () => {
+  it('accepts only JSON within the bounds without repeated or prototype keys, and keeps money as written', () => {
     const anyKey = fc.constantFrom(...FORBIDDEN, ...MONEY, 'a', '1');
     const number = fc.oneof(fc.integer(), fc.double(), fc.constantFrom(1e21, 2 ** 53, -1, 0.1));
     const text = fc.oneof(anyText(), fc.constantFrom('a'.repeat(4_097), '"amount":1.5', '\\":'));
@@ -56,24 +56,24 @@ describe('readJson', () => {
       }),
     })).value;
     type Member = readonly [key: string, isEscaped: boolean, value: unknown];
-    // Members come as they are listed, so that a key may be there twice.
+    // An object is a list of members, so that a key may repeat.
     const membersOf = (value: unknown): readonly Member[] | undefined =>
       typeof value === 'object' && value !== null && 'members' in value
         ? (value.members as readonly Member[]) // as it is made above
         : undefined;
     const escaped = (key: string) =>
-      `"${[...key].map((one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')}"`;
+      `"${[...key].map((letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')}"`;
     const write = (value: unknown, space: string): string => {
       const members = membersOf(value)?.map(
-        ([key, isEscaped, one]) =>
-          `${isEscaped ? escaped(key) : JSON.stringify(key)}${space}:${space}${write(one, space)}`,
+        ([key, isEscaped, member]) =>
+          `${isEscaped ? escaped(key) : JSON.stringify(key)}${space}:${space}${write(member, space)}`,
       );
       if (members !== undefined) return `{${members.join(`${space},`)}${space}}`;
       return Array.isArray(value)
-        ? `[${value.map((one) => write(one, space)).join(`,${space}`)}]`
+        ? `[${value.map((item) => write(item, space)).join(`,${space}`)}]`
         : JSON.stringify(value);
     };
-    /** What is to be read of it; throws if it is to be refused. */
+    /** The value that must be read; throws if the text must be refused. */
     const meaning = (value: unknown, depth = 1, key = ''): unknown => {
       if (typeof value === 'object' && depth > JSON_LIMITS.depth) throw new Error('too deep');
       const members = membersOf(value);
@@ -82,10 +82,10 @@ describe('readJson', () => {
         if (new Set(keys).size < keys.length || keys.some((name) => FORBIDDEN.includes(name)))
           throw new Error('a key');
         return Object.fromEntries(
-          members.map(([name, , one]) => [name, meaning(one, depth + 1, name)]),
+          members.map(([name, , member]) => [name, meaning(member, depth + 1, name)]),
         );
       }
-      if (Array.isArray(value)) return value.map((one) => meaning(one, depth + 1));
+      if (Array.isArray(value)) return value.map((item) => meaning(item, depth + 1));
       const written = JSON.stringify(value);
       if (typeof value === 'number' && MONEY.includes(key) && written !== 'null')
         return /^(?:0|[1-9][0-9]*)$/.test(written) ? Number(written) : written;
@@ -107,7 +107,7 @@ describe('readJson', () => {
     );
   });
 
-  it('takes no text that JSON.parse does not take', () => {
+  it('rejects every text that JSON.parse rejects', () => {
     const scrap = fc.array(
       fc.constantFrom(
         '{',
@@ -145,7 +145,7 @@ describe('readJson', () => {
     );
   });
 
-  it('agrees with JSON.parse after any one character of real terms is lost or doubled', () => {
+  it('agrees with JSON.parse after any character of real terms is removed or doubled', () => {
     const text =
       '{"x402Version":2,"accepts":[{"amount":"10","extra":{"a":[1,-2.5e+3,null]}}],"error":"caf\\u00e9 \\n"}';
     for (let at = 0; at < text.length; at += 1) {
@@ -183,7 +183,7 @@ describe('readJson', () => {
     });
   });
 
-  it('refuses a key twice and keys of prototypes, however they are spelled', () => {
+  it('rejects a repeated key and prototype keys in any spelling', () => {
     expect(readJson('{"a":1,"a":1}')).toEqual({ ok: false, reason: 'it names a key twice' });
     expect(readJson('{"a":1,"\\u0061":1}')).toEqual({ ok: false, reason: 'it names a key twice' });
     expect(readJson('{"a":1,"b":{"a":1}}').ok).toBe(true);
@@ -195,7 +195,7 @@ describe('readJson', () => {
     expect(readJson('{"toString":1,"hasOwnProperty":2}').ok).toBe(true);
   });
 
-  it('rounds no money: a number that is no plain integer stays its text under a money key', () => {
+  it('returns a number under a money key as text unless it is a plain integer', () => {
     for (const name of MONEY) {
       expect(valueOf(`{"${name}":1e3}`)).toEqual({ [name]: '1e3' });
       expect(valueOf(`{"${name}":1000.00000000000000001}`)).toEqual({
@@ -211,7 +211,7 @@ describe('readJson', () => {
     });
   });
 
-  it('is done with hostile nesting and hostile strings at once', () => {
+  it('rejects hostile nesting and hostile strings without delay', () => {
     for (const text of [
       '['.repeat(60_000),
       '{"a":'.repeat(12_000),
@@ -225,7 +225,7 @@ describe('readJson', () => {
 });
 
 describe('copyJson', () => {
-  it('copies what readJson reads, frozen', () => {
+  it('returns a frozen copy of every value that readJson returns', () => {
     fc.assert(
       fc.property(json, (value) => {
         const plain: unknown = JSON.parse(JSON.stringify(value));
@@ -236,13 +236,13 @@ describe('copyJson', () => {
     );
   });
 
-  it('leaves the original as it was', () => {
+  it('leaves the original unfrozen', () => {
     const original = { accepts: [{ extra: {} }] };
     copyJson(original);
     expect(Object.isFrozen(original.accepts)).toBe(false);
   });
 
-  it('refuses what is not plain JSON, and never throws', () => {
+  it('rejects values that are not plain JSON, and never throws', () => {
     const cycle: Record<string, unknown> = {};
     cycle['self'] = cycle;
     const getter = {
@@ -274,8 +274,8 @@ describe('copyJson', () => {
   });
 });
 
-describe('field', () => {
-  it('reads own properties alone', () => {
+describe('fieldsOf', () => {
+  it('returns only own properties', () => {
     expect(fieldsOf({})['toString']).toBeUndefined();
     expect(fieldsOf({ toString: 'own' })['toString']).toBe('own');
   });

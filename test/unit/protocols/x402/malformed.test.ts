@@ -33,20 +33,25 @@ async function judge(odd: Odd402, response: Response): Promise<Verdict> {
   }
 }
 
-describe('odd and hostile 402s', () => {
-  it('is a table worth the name, each row once', () => {
+describe('an odd or hostile 402', () => {
+  it('has a row of its own in a table of more than 300 rows', () => {
     expect(ODD_402S.length).toBeGreaterThan(300);
     expect(new Set(ODD_402S.map((odd) => odd.name)).size).toBe(ODD_402S.length);
   });
 
-  it.each(ODD_402S.map((odd) => [odd.name, odd] as const))('%s', async (_, odd) => {
-    const response = responseOf(odd);
-    expect(await judge(odd, response)).toBe(odd.verdict);
-    expect(response.bodyUsed).toBe(false);
-    expect(Buffer.compare(new Uint8Array(await response.arrayBuffer()), bytesOf(odd.body))).toBe(0);
-  });
+  it.each(ODD_402S.map((odd) => [odd.name, odd] as const))(
+    'gets its verdict and keeps its body readable: %s',
+    async (_, odd) => {
+      const response = responseOf(odd);
+      expect(await judge(odd, response)).toBe(odd.verdict);
+      expect(response.bodyUsed).toBe(false);
+      expect(Buffer.compare(new Uint8Array(await response.arrayBuffer()), bytesOf(odd.body))).toBe(
+        0,
+      );
+    },
+  );
 
-  it('gives the same verdict on parts as on a response, wherever the body is text', () => {
+  it('gets the same verdict from its parts as from its response if its body is text', () => {
     const texts = ODD_402S.filter(
       (odd) =>
         typeof odd.body === 'string' &&

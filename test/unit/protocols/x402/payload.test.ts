@@ -36,7 +36,7 @@ function encode(body: object, id?: string) {
 }
 
 describe('encodePayment', () => {
-  it('echoes the v2 entry, resource and extensions as they came', () => {
+  it('echoes the v2 entry, resource and extensions unchanged', () => {
     const entry = entryV2({
       amount: 1000,
       network: 'solana:mainnet',
@@ -54,12 +54,12 @@ describe('encodePayment', () => {
     });
   });
 
-  it('leaves out what the seller left out', () => {
+  it('omits fields that the seller omits', () => {
     const { payload } = encode({ x402Version: 2, accepts: [entryV2()] });
     expect(Object.keys(payload ?? {}).sort()).toEqual(['accepted', 'payload', 'x402Version']);
   });
 
-  it('writes v1 with the seller’s own network name', () => {
+  it('writes v1 with the network name of the seller', () => {
     const { header, payload } = encode(
       envelopeV1([entryV1({ network: 'solana-mainnet' })]),
       paymentId,
@@ -73,7 +73,7 @@ describe('encodePayment', () => {
     });
   });
 
-  it('gives an identifier if the seller takes one, and nowhere else', () => {
+  it('adds an identifier only if the seller takes identifiers', () => {
     const extensions = { 'payment-identifier': identifier, other: { info: {} } };
     const { payload, paymentRequired } = encode(envelopeV2(undefined, { extensions }), paymentId);
     expect(payload?.['extensions']).toEqual({
@@ -97,7 +97,7 @@ describe('encodePayment', () => {
     }
   });
 
-  it('leaves extensions that would not fit out, but for the identifier', () => {
+  it('omits extensions that do not fit, except the identifier', () => {
     const bulky = {
       bazaar: { schema: Array.from({ length: 3 }, () => 'x'.repeat(4_000)) },
       'payment-identifier': identifier,
@@ -109,7 +109,7 @@ describe('encodePayment', () => {
     });
   });
 
-  it('refuses to write more than servers take', () => {
+  it('throws when the header is larger than servers accept', () => {
     const entry = entryV2({ a: 'x'.repeat(4_000), b: 'x'.repeat(4_000), c: 'x'.repeat(2_000) });
     expect(() => encode(envelopeV2([entry]))).toThrow(
       expect.objectContaining({
@@ -120,7 +120,7 @@ describe('encodePayment', () => {
     );
   });
 
-  it('cannot be made to break out of its header', () => {
+  it('escapes hostile text, so that it cannot break out of its header', () => {
     const evil = 'a\r\nSet-Cookie: x=1\u0000\u2028ü';
     const { header } = encode(envelopeV2([entryV2({ note: evil })], { resource: { url: evil } }));
     expect(header.value).toMatch(/^[A-Za-z0-9+/]+={0,2}$/);
@@ -129,7 +129,7 @@ describe('encodePayment', () => {
 });
 
 describe('createPaymentId', () => {
-  it('is within the grammar of the extension, and as random as its bytes', () => {
+  it('follows the grammar of the extension, and is as random as its bytes', () => {
     expect(paymentId).toMatch(/^[A-Za-z0-9_-]{16,128}$/);
     expect(createPaymentId(Uint8Array.of(...new Uint8Array(15), 1))).not.toBe(
       createPaymentId(new Uint8Array(16)),

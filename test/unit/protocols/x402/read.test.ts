@@ -13,7 +13,7 @@ const json = { 'content-type': 'application/json' };
 const options = { timeoutMs: 60_000 };
 const encode = (text: string) => new TextEncoder().encode(text);
 
-/** Stops the clock; what is returned lets time pass, once what has come was read. */
+/** Stops the clock. The returned function waits for reads, and then fires all timers. */
 function stopClock() {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
@@ -24,8 +24,8 @@ function stopClock() {
 }
 
 /**
- * A body that gives these chunks, then ends, breaks, or stays open; `pulled` counts what was asked
- * of it.
+ * A body that gives these chunks, and then ends, breaks or stays open. `pulled` counts the chunks
+ * that were read.
  */
 function body(
   chunks: readonly (string | Uint8Array)[],
@@ -63,7 +63,7 @@ const caught = (promise: Promise<unknown>) =>
   );
 
 describe('readPaymentRequired', () => {
-  it('looks at nothing but 402s', async () => {
+  it('reads nothing of an answer with another status than 402', async () => {
     for (const status of [200, 401, 403, 500]) {
       const { stream, state } = body([v1]);
       expect(
@@ -76,7 +76,7 @@ describe('readPaymentRequired', () => {
     }
   });
 
-  it('is content with the header, and waits for no body that cannot hold a fallback', async () => {
+  it('returns the header, without waiting for a body that cannot hold a fallback', async () => {
     stopClock();
     for (const headers of [
       {},
@@ -92,7 +92,7 @@ describe('readPaymentRequired', () => {
   });
 
   it.each(['', ' {  } ', `${' '.repeat(65_000)}x`, `{${' '.repeat(65_000)}x`])(
-    'is content with the header beside a body that holds no fallback: %#',
+    'returns the header beside a body without a fallback: %#',
     async (text) => {
       const headers = { ...json, 'payment-required': v2 };
       const found = await readPaymentRequired(
@@ -104,7 +104,7 @@ describe('readPaymentRequired', () => {
     },
   );
 
-  it('remembers the v1 body beside a v2 header', async () => {
+  it('returns the v1 body as a fallback beside a v2 header', async () => {
     const found = await readPaymentRequired(
       new Response(v1, { status: 402, headers: { ...json, 'payment-required': v2 } }),
       options,
@@ -114,7 +114,7 @@ describe('readPaymentRequired', () => {
     expect(found?.fallback?.accepts).toEqual([entryV1()]);
   });
 
-  it('gives a dripping body beside a good header up, and pays by the header', async () => {
+  it('returns a valid header when the body beside it takes too long', async () => {
     const passTime = stopClock();
     const { stream, isDry } = body(['{"x402Version":1,'], 'hang');
     const reading = readPaymentRequired(
@@ -126,14 +126,14 @@ describe('readPaymentRequired', () => {
     expect((await reading)?.x402Version).toBe(2);
   });
 
-  it('reads a body in pieces, within characters too', async () => {
+  it('reads a body in pieces, also within a character', async () => {
     const bytes = encode(JSON.stringify(envelopeV1([entryV1({ description: '支払い' })])));
     const { stream } = body(Array.from(bytes, (_, index) => bytes.subarray(index, index + 1)));
     const found = await readPaymentRequired(respond(stream), options);
     expect(found?.accepts[0]?.['description']).toBe('支払い');
   });
 
-  it('needs one chunk to see that HTML is HTML', async () => {
+  it('recognizes HTML by its first chunks', async () => {
     const { stream, state } = body([
       '<html>',
       ...Array.from({ length: 50 }, () => 'x'.repeat(10_000)),
@@ -161,7 +161,7 @@ describe('readPaymentRequired', () => {
     [' {} ', true],
     ['{"error":"quota"}', false],
     ['Pay at the desk', false],
-  ])('says that a page may not read the terms beside %j: %s', async (text, isHidden) => {
+  ])('reports terms that a page may not read beside the body %j: %s', async (text, isHidden) => {
     const crossOrigin = new Response(text, { status: 402, headers: json });
     Object.defineProperty(crossOrigin, 'type', { value: 'cors' });
     vi.stubGlobal('location', new URL('https://page.example'));
@@ -177,7 +177,7 @@ describe('readPaymentRequired', () => {
     expect(await readPaymentRequired(sameOrigin, options)).toBeUndefined();
   });
 
-  it('calls terms that do not end malformed', async () => {
+  it('rejects terms without an end as malformed', async () => {
     const { stream } = body(['{"x402Version":1,"accepts":[', '{},'.repeat(40_000)]);
     const response = respond(stream);
     expect(await caught(readPaymentRequired(response, options))).toMatchObject({
@@ -187,7 +187,7 @@ describe('readPaymentRequired', () => {
     });
   });
 
-  it('returns a body that does not come untouched when time is up', async () => {
+  it('leaves the response untouched when its body does not come in time', async () => {
     const passTime = stopClock();
     const { stream, isDry } = body(['{"error":'], 'hang');
     const response = respond(stream);
@@ -200,7 +200,7 @@ describe('readPaymentRequired', () => {
     expect(new TextDecoder().decode(first?.value)).toBe('{"error":');
   });
 
-  it('throws a timeout when terms began and time is up', async () => {
+  it('rejects with a timeout when terms began and do not end in time', async () => {
     const passTime = stopClock();
     const { stream, isDry } = body(['{"x402Version":1,'], 'hang');
     const response = respond(stream);
@@ -222,7 +222,7 @@ describe('readPaymentRequired', () => {
     ).toBeUndefined();
   });
 
-  it('leaves a broken body to the caller, but not broken terms', async () => {
+  it('leaves a broken body to the caller, and rejects broken terms', async () => {
     const plain = respond(body(['{"error":'], 'break').stream);
     expect(await readPaymentRequired(plain, options)).toBeUndefined();
     expect(plain.bodyUsed).toBe(false);
@@ -233,7 +233,7 @@ describe('readPaymentRequired', () => {
     });
   });
 
-  it('rejects with the reason of the signal, before and while it reads', async () => {
+  it('rejects with the reason of the signal, before and during the read', async () => {
     const reason = new Error('enough');
     const early = new AbortController();
     early.abort(reason);
@@ -252,7 +252,7 @@ describe('readPaymentRequired', () => {
     expect(await reading).toBe(reason);
   });
 
-  it('makes do with the header if the body is gone', async () => {
+  it('returns the header alone when the body was read before', async () => {
     const used = new Response(v1, { status: 402, headers: { ...json, 'payment-required': v2 } });
     await used.text();
     expect((await readPaymentRequired(used, options))?.x402Version).toBe(2);
@@ -261,7 +261,7 @@ describe('readPaymentRequired', () => {
     expect(await readPaymentRequired(locked, options)).toBeUndefined();
   });
 
-  it('leaves the body readable after the terms were read from it', async () => {
+  it('leaves the body readable after it returns the terms', async () => {
     const response = new Response(v1, { status: 402, headers: json });
     expect((await readPaymentRequired(response, options))?.x402Version).toBe(1);
     expect(await response.text()).toBe(v1);
@@ -280,7 +280,7 @@ describe('readPaymentRequired over a socket', () => {
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}/premium?a=1`;
   }
 
-  it('knows the URL that answered', async () => {
+  it('returns the URL that answered', async () => {
     const url = await serve((response) =>
       response.writeHead(402, { 'payment-required': v2, ...json }).end('{}'),
     );
@@ -299,7 +299,7 @@ describe('readPaymentRequired over a socket', () => {
     await response.body?.cancel();
   });
 
-  it('takes no longer for a server that breaks off', async () => {
+  it('rejects without a wait when the server breaks off', async () => {
     const url = await serve((response) => {
       response.writeHead(402, { ...json, 'content-length': '5000' });
       response.write('{"x402Version":1,', () => response.destroy());
@@ -309,7 +309,7 @@ describe('readPaymentRequired over a socket', () => {
     });
   });
 
-  it('reads a HEAD 402 by its header', async () => {
+  it('reads the header of a 402 to a HEAD request', async () => {
     const url = await serve((response) =>
       response.writeHead(402, { 'payment-required': v2, ...json }).end(),
     );
@@ -318,7 +318,7 @@ describe('readPaymentRequired over a socket', () => {
     ).toHaveLength(1);
   });
 
-  it('takes 15 KB of header', async () => {
+  it('accepts a header of 15 KB', async () => {
     const big = base64(
       envelopeV2(undefined, {
         extensions: { a: 'x'.repeat(4_000), b: 'x'.repeat(4_000), c: 'x'.repeat(2_900) },
@@ -345,7 +345,7 @@ describe('peekBody', () => {
     expect(await response.json()).toMatchObject({ x402Version: 1 });
   });
 
-  it('finds no reason if the seller says nothing', async () => {
+  it('finds no reason if the seller gives none', async () => {
     for (const text of [
       '{}',
       '',
@@ -359,7 +359,7 @@ describe('peekBody', () => {
     }
   });
 
-  it('dismisses what cannot be a JSON object, and an event stream unread', async () => {
+  it('dismisses a body that cannot be a JSON object, and an event stream without reading it', async () => {
     expect((await peekBody(new Response('<html>'), options)).end).toBe('dismissed');
     expect((await peekBody(new Response(null), options)).end).toBe('dismissed');
     const stream = respond(body([], 'hang').stream, { 'content-type': 'text/event-stream' });

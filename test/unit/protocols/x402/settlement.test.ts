@@ -35,7 +35,7 @@ describe('readSettlement', () => {
     ).toEqual(success);
   });
 
-  it('is undefined if there is none to read', () => {
+  it('returns undefined when there is no readable settlement', () => {
     expect(readSettlement(new Headers())).toBeUndefined();
     expect(readSettlement(undefined)).toBeUndefined();
     for (const value of [
@@ -50,7 +50,7 @@ describe('readSettlement', () => {
     }
   });
 
-  it('fills in what sellers leave out, and believes success alone when it says true', () => {
+  it('fills in missing fields, and takes only the value true as success', () => {
     expect(read({})).toEqual({ success: false, transaction: '', network: '' });
     expect(read({ success: 'true', transaction: 5, network: null, payer: [] })).toEqual({
       success: false,
@@ -59,7 +59,7 @@ describe('readSettlement', () => {
     });
   });
 
-  it('passes no signature on that cannot be one', () => {
+  it('drops a signature of an invalid form', () => {
     for (const odd of [
       '0x1234',
       'x'.repeat(200),
@@ -93,7 +93,7 @@ describe('readSettlement', () => {
     );
   });
 
-  it('writes the reasons of Go facilitators as all others do', () => {
+  it('turns the reasons of Go facilitators into the common reasons', () => {
     expect(
       read({ success: false, errorReason: 'invalid_exact_solana_payload_memo_count' })?.errorReason,
     ).toBe('invalid_exact_svm_payload_memo_count');
@@ -103,13 +103,13 @@ describe('readSettlement', () => {
   });
 });
 
-/** Why a seller refuses a payment, as its answer says. */
+/** The reason for a refusal that the answer of a seller gives. */
 async function reasonOf({ headers = {}, body }: { headers?: HeadersInit; body?: string }) {
   const response = new Response(body ?? null, { status: 402, headers });
   return (await readOutcome(response, { timeoutMs: 1_000 })).reason;
 }
 
-describe('a reason that decides, of which a configured address has a part', () => {
+describe('a decisive reason that shares words with a configured address', () => {
   beforeAll(() =>
     hideAddress(
       'https://pay.test/settlement_pending/duplicate_settlement/svm_settlement?key=a-key-of-settlements',
@@ -120,29 +120,33 @@ describe('a reason that decides, of which a configured address has a part', () =
     ['alone', 'settlement_pending', 'pending'],
     ['with the prefix of a facilitator', 'exact_svm_settlement_pending', 'pending'],
     [
-      'with that of a facilitator in Go, and a space',
+      'with the prefix of a facilitator in Go, and a space',
       'exact_solana_duplicate_settlement ',
       'duplicate',
     ],
     ['with a key before it', 'a-key-of-settlements_settlement_pending', 'pending'],
-    ['with more before it than is shown', `${'long_'.repeat(80)}settlement_pending`, 'pending'],
-  ])('is read all the same, %s', async (_how, said, outcome) => {
-    const body = JSON.stringify(envelopeV1(undefined, { error: said }));
-    const headers = { 'payment-required': base64({ error: said }) };
+    [
+      'behind a text that is too long to show',
+      `${'long_'.repeat(80)}settlement_pending`,
+      'pending',
+    ],
+  ])('is recognized %s', async (_how, text, outcome) => {
+    const body = JSON.stringify(envelopeV1(undefined, { error: text }));
+    const headers = { 'payment-required': base64({ error: text }) };
     for (const reason of [
-      read({ success: false, errorReason: said })?.errorReason,
+      read({ success: false, errorReason: text })?.errorReason,
       await reasonOf({ body }),
       await reasonOf({ headers }),
     ])
       expect(outcomeOf(402, { reason })).toBe(outcome);
   });
 
-  it('shows a key no more than before', () => {
-    for (const said of [
+  it('never shows the key', () => {
+    for (const text of [
       'a-key-of-settlements_settlement_pending',
       'settlement_pending of a-key-of-settlements',
     ])
-      expect(read({ success: false, errorReason: said })?.errorReason).not.toContain('a-key');
+      expect(read({ success: false, errorReason: text })?.errorReason).not.toContain('a-key');
   });
 });
 
@@ -153,14 +157,14 @@ describe('the reason of a refusal', () => {
   };
   const body = JSON.stringify(envelopeV1(undefined, { error: 'from the body' }));
 
-  it('is of the terms, then of the settlement, then of the body', async () => {
+  it('comes from the terms, then from the settlement, then from the body', async () => {
     expect(await reasonOf({ headers: { ...header, ...response }, body })).toBe('from the terms');
     expect(await reasonOf({ headers: response, body })).toBe('from the settlement');
     expect(await reasonOf({ body })).toBe('from the body');
     expect(await reasonOf({})).toBeUndefined();
   });
 
-  it('is read although the rest is malformed', async () => {
+  it('is read also when the rest is malformed', async () => {
     expect(await reasonOf({ headers: { 'payment-required': base64({ error: 'no terms' }) } })).toBe(
       'no terms',
     );

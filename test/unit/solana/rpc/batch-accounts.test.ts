@@ -8,7 +8,7 @@ interface Asked {
   readonly options: CallOptions | undefined;
 }
 
-/** An account that says whose it is; odd ones are not there. */
+/** An account with its address as the owner. Odd addresses have no account. */
 const accountOf = (address: string): Account | null =>
   Number(address) % 2 === 1
     ? null
@@ -26,8 +26,8 @@ function batching(answer?: () => ReturnType<Rpc['accounts']>) {
 const range = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, index) => String(from + index));
 
-describe('accounts that are read in the same turn', () => {
-  it('are read at once, each address once, and each caller gets its own', async () => {
+describe('a batch of account reads in the same turn', () => {
+  it('reads each address once, and gives each caller its own accounts', async () => {
     const { asked, read } = batching();
     const [first, second, none] = await Promise.all([
       read(['2', '3', '4']),
@@ -40,14 +40,14 @@ describe('accounts that are read in the same turn', () => {
     expect(asked.map(({ addresses }) => addresses)).toEqual([['2', '3', '4', '6']]);
   });
 
-  it('are read again in the next turn', async () => {
+  it('does not include a read in the next turn', async () => {
     const { asked, read } = batching();
     expect((await read(['2'])).slot).toBe(101);
     expect((await read(['2'])).slot).toBe(102);
     expect(asked).toHaveLength(2);
   });
 
-  it('are at most 100 of a request, and those of one call are of one slot', async () => {
+  it('requests at most 100 accounts unless a call has more, and reads each call at a single slot', async () => {
     const { asked, read } = batching();
     const answers = await Promise.all([
       read(range(1, 60)),
@@ -63,7 +63,7 @@ describe('accounts that are read in the same turn', () => {
     expect(answers[1]).toEqual({ slot: answers[0].slot, accounts: range(31, 100).map(accountOf) });
   });
 
-  it('that have to be of some slot are read alone', async () => {
+  it('does not include a read with a minimum slot', async () => {
     const { asked, read } = batching();
     await Promise.all([read(['2'], { minContextSlot: 7 }), read(['4'])]);
     expect(asked.map(({ addresses, options }) => [addresses, options?.minContextSlot])).toEqual([
@@ -72,7 +72,7 @@ describe('accounts that are read in the same turn', () => {
     ]);
   });
 
-  it('fail for all that asked for them together, and for no other', async () => {
+  it('fails for all its calls, and for no other call', async () => {
     const failure = new Error('no node answers');
     let fails = true;
     const { read } = batching(() => {
@@ -80,12 +80,12 @@ describe('accounts that are read in the same turn', () => {
       return Promise.resolve({ slot: 5, accounts: [null] });
     });
     const calls = [read(['2']), read(['4'])];
-    for (const one of calls) await expect(one).rejects.toBe(failure);
+    for (const call of calls) await expect(call).rejects.toBe(failure);
     fails = false;
     expect(await read(['2'])).toEqual({ slot: 5, accounts: [null] });
   });
 
-  it('are read for those that stay, and not at all when none does', async () => {
+  it('continues for the callers that stay, and is skipped when all callers abort', async () => {
     const { asked, read } = batching();
     const [hasty, patient] = [new AbortController(), new AbortController()];
     const [left, stayed] = [
@@ -98,15 +98,15 @@ describe('accounts that are read in the same turn', () => {
     expect(asked).toHaveLength(1);
 
     const alone = new AbortController();
-    const gone = read(['6'], { signal: alone.signal });
+    const aborted = read(['6'], { signal: alone.signal });
     alone.abort(new Error('gone'));
-    await expect(gone).rejects.toThrow('gone');
+    await expect(aborted).rejects.toThrow('gone');
     expect((await read(['8'])).accounts).toEqual([accountOf('8')]);
     expect(asked.map(({ addresses }) => addresses)).toEqual([['2', '4'], ['8']]);
     await expect(read(['2'], { signal: alone.signal })).rejects.toThrow('gone');
   });
 
-  it('stop being read when the last that waits has gone', async () => {
+  it('is aborted when the last caller that waits aborts', async () => {
     let begun = (): void => undefined;
     const began = new Promise<void>((resolve) => (begun = resolve));
     const { asked, read } = batching(() => (begun(), new Promise(() => undefined)));

@@ -4,13 +4,13 @@ import { batchStatuses } from '../../../../src/solana/rpc/batch-statuses.js';
 
 const until = new AbortController().signal;
 
-/** One that says which it is of; `gone` is known to no node. */
+/** A status with its signature as the error. No node knows the signature `gone`. */
 const statusOf = (signature: string): SignatureStatus | null =>
   signature === 'gone'
     ? null
     : { slot: signature.length, commitment: 'confirmed', error: signature };
 
-/** A clock that stands still but for sleeps, of which several go on at once. */
+/** A clock that only sleeps move. Several sleeps may run at the same time. */
 function batching() {
   let now = 0;
   const asked: { readonly at: number; readonly signatures: readonly string[] }[] = [];
@@ -37,19 +37,21 @@ function batching() {
   };
 }
 
-describe('statuses that are asked for within a second', () => {
-  it('are asked for together, and each caller gets its own', async () => {
+describe('a batch of statuses within a second', () => {
+  it('asks for all statuses together, and gives each caller its own', async () => {
     const { ask, asked } = batching();
     expect(await ask('first', until)).toEqual(statusOf('first'));
     const many = ['a', 'gone', 'bb', 'a'];
-    expect(await Promise.all(many.map((one) => ask(one, until)))).toEqual(many.map(statusOf));
+    expect(await Promise.all(many.map((signature) => ask(signature, until)))).toEqual(
+      many.map(statusOf),
+    );
     expect(asked).toEqual([
       { at: 0, signatures: ['first'] },
       { at: 1_000, signatures: many },
     ]);
   });
 
-  it('wait no longer than that second lasts, nor for a clock that was set back', async () => {
+  it('waits no longer than the second lasts, and not for a clock that was set back', async () => {
     const { ask, asked, pass } = batching();
     await ask('a', until);
     pass(700);
@@ -61,14 +63,16 @@ describe('statuses that are asked for within a second', () => {
     expect(asked.map(({ at }) => at)).toEqual([0, 1_000, 6_000, 3_000]);
   });
 
-  it('are at most 256 of a request', async () => {
+  it('asks for at most 256 statuses in a request', async () => {
     const { ask, asked } = batching();
     const many = Array.from({ length: 600 }, (_, index) => 'x'.repeat(index));
-    expect(await Promise.all(many.map((one) => ask(one, until)))).toEqual(many.map(statusOf));
+    expect(await Promise.all(many.map((signature) => ask(signature, until)))).toEqual(
+      many.map(statusOf),
+    );
     expect(asked.map(({ signatures }) => signatures.length).sort()).toEqual([256, 256, 88]);
   });
 
-  it('fail for all that were asked for together, and for no other', async () => {
+  it('fails for all its calls, and for no other call', async () => {
     const { ask, fail } = batching();
     fail(new Error('no node answers'));
     const both = await Promise.allSettled([ask('a', until), ask('b', until)]);
@@ -77,15 +81,15 @@ describe('statuses that are asked for within a second', () => {
     expect(await ask('a', until)).toEqual(statusOf('a'));
   });
 
-  it('are left to the others by a caller that gives up, and not asked for if all do', async () => {
+  it('continues for the callers that stay, and is skipped when all callers abort', async () => {
     const { ask, asked } = batching();
-    const gone = new AbortController();
-    const given = ask('a', gone.signal);
+    const aborting = new AbortController();
+    const aborted = ask('a', aborting.signal);
     const kept = ask('bb', until);
-    gone.abort(new Error('gone'));
-    await expect(given).rejects.toThrow('gone');
+    aborting.abort(new Error('gone'));
+    await expect(aborted).rejects.toThrow('gone');
     expect(await kept).toEqual(statusOf('bb'));
-    await expect(ask('c', gone.signal)).rejects.toThrow('gone');
+    await expect(ask('c', aborting.signal)).rejects.toThrow('gone');
     expect(asked).toHaveLength(1);
   });
 });

@@ -15,8 +15,8 @@ afterEach(async () => {
 });
 
 /**
- * Two nodes behind one connection, the first of which answers what the test says at the time, and
- * the clock of their rests.
+ * Two nodes behind a connection, and the clock of their rests. The test sets the answers of the
+ * nodes.
  */
 async function twoNodes(timeoutMs = 5_000) {
   const reply = { first: hang, second: { result: hash } as typeof hang };
@@ -25,8 +25,8 @@ async function twoNodes(timeoutMs = 5_000) {
   const rpc = connectRpc({ urls: [first.url, second.url], timeoutMs });
   cleanups.push(first.close, second.close, () => rpc.close());
   vi.useFakeTimers({ toFake: ['Date'] });
-  /** The nodes that were asked for this, in order. */
-  const asked = async (times = 1) => {
+  /** Makes calls, and counts the requests to each node. */
+  const requests = async (times = 1) => {
     const [before, after] = [first.calls.length, second.calls.length];
     await Promise.all(
       Array.from({ length: times }, () =>
@@ -36,67 +36,67 @@ async function twoNodes(timeoutMs = 5_000) {
     return { first: first.calls.length - before, second: second.calls.length - after };
   };
   const pass = (ms: number) => vi.setSystemTime(Date.now() + ms);
-  return { rpc, reply, asked, pass, first, second };
+  return { rpc, reply, requests, pass, first, second };
 }
 
-it('a node that hangs is waited for once, not by each call, until its rest is over', async () => {
-  const { asked, pass, reply } = await twoNodes(4_000);
-  expect(await asked()).toEqual({ first: 1, second: 1 });
-  expect(await asked(10)).toEqual({ first: 0, second: 10 });
+it('waits once for a node that hangs, not in each call, until its rest is over', async () => {
+  const { requests, pass, reply } = await twoNodes(4_000);
+  expect(await requests()).toEqual({ first: 1, second: 1 });
+  expect(await requests(10)).toEqual({ first: 0, second: 10 });
   pass(5_000);
-  // One of them tries whether it is back.
-  expect(await asked(10)).toEqual({ first: 1, second: 10 });
+  // A single call tries whether the node is back.
+  expect(await requests(10)).toEqual({ first: 1, second: 10 });
   pass(5_000);
-  expect(await asked()).toEqual({ first: 0, second: 1 });
+  expect(await requests()).toEqual({ first: 0, second: 1 });
   pass(5_000);
   reply.first = { result: hash };
-  expect(await asked()).toEqual({ first: 1, second: 0 });
-  expect(await asked(10)).toEqual({ first: 10, second: 0 });
+  expect(await requests()).toEqual({ first: 1, second: 0 });
+  expect(await requests(10)).toEqual({ first: 10, second: 0 });
 });
 
-it('calls that fail together count as one failure', async () => {
-  const { asked, pass, reply } = await twoNodes();
+it('counts calls that fail together as a single failure', async () => {
+  const { requests, pass, reply } = await twoNodes();
   reply.first = cut;
-  expect(await asked(10)).toEqual({ first: 10, second: 10 });
+  expect(await requests(10)).toEqual({ first: 10, second: 10 });
   reply.first = { result: hash };
   pass(5_000);
-  expect(await asked()).toEqual({ first: 1, second: 0 });
+  expect(await requests()).toEqual({ first: 1, second: 0 });
 });
 
-it('a node that rests is still the last resort', async () => {
-  const { asked, reply } = await twoNodes();
+it('asks a resting node as the last resort', async () => {
+  const { requests, reply } = await twoNodes();
   reply.first = cut;
-  await asked();
+  await requests();
   reply.first = { result: hash };
   reply.second = cut;
-  expect(await asked()).toEqual({ first: 1, second: 1 });
-  // And it has answered, so it is first again.
-  expect(await asked()).toEqual({ first: 1, second: 0 });
+  expect(await requests()).toEqual({ first: 1, second: 1 });
+  // The first node has answered, so it is first again.
+  expect(await requests()).toEqual({ first: 1, second: 0 });
 });
 
-it('a node that asks for a pause is left alone, and the error says for how long if no other answers', async () => {
-  const { rpc, asked, pass, reply } = await twoNodes();
+it('leaves a node alone during its pause, and reports the rest of the pause if no other node answers', async () => {
+  const { rpc, requests, pass, reply } = await twoNodes();
   reply.first = status(429, { 'retry-after': '9' });
-  expect(await asked()).toEqual({ first: 1, second: 1 });
+  expect(await requests()).toEqual({ first: 1, second: 1 });
   pass(4_000);
   reply.second = { error: { code: -32603, message: 'internal' } };
-  expect((await asked()).first).toBe(0);
-  // Told after the second round, a quarter of a second later.
+  expect((await requests()).first).toBe(0);
+  // The error comes after the second round, a quarter of a second later.
   await expect(rpc.genesisHash()).rejects.toMatchObject({
     code: 'rate_limited',
     details: { retryAfterMs: 4_750 },
   });
   pass(5_000);
   reply.first = { result: hash };
-  expect(await asked()).toEqual({ first: 1, second: 0 });
+  expect(await requests()).toEqual({ first: 1, second: 0 });
 });
 
-it('the only node is left alone by every call during a short pause that it asked one for, and asked at once during a long one', async () => {
+it('leaves the only node alone during a short pause, and asks it at once during a long pause', async () => {
   vi.useFakeTimers();
   const answers = [limited(2), limited(7)];
-  let asked = 0;
+  let requests = 0;
   const fetch: typeof globalThis.fetch = (_, init) => {
-    asked += 1;
+    requests += 1;
     const { id } = JSON.parse(String(init?.body)) as { id: string };
     return Promise.resolve(answers.shift() ?? Response.json({ jsonrpc: '2.0', id, result: hash }));
   };
@@ -105,21 +105,21 @@ it('the only node is left alone by every call during a short pause that it asked
   const failed = { code: 'rate_limited', details: { retryAfterMs: 2_000 } };
   await expect(rpc.genesisHash()).rejects.toMatchObject(failed);
   await vi.advanceTimersByTimeAsync(1_000);
-  const others = [rpc.genesisHash(), rpc.genesisHash()];
-  const outcomes = Promise.allSettled(others);
+  const waiting = [rpc.genesisHash(), rpc.genesisHash()];
+  const outcomes = Promise.allSettled(waiting);
   await vi.advanceTimersByTimeAsync(999);
-  expect(asked).toBe(1);
+  expect(requests).toBe(1);
   await vi.advanceTimersByTimeAsync(1);
   expect(await outcomes).toMatchObject([
     { reason: { code: 'rate_limited', details: { retryAfterMs: 7_000 } } },
     { value: hash },
   ]);
-  expect(asked).toBe(3);
+  expect(requests).toBe(3);
   expect(await rpc.genesisHash()).toBe(hash);
   expect(vi.getTimerCount()).toBe(0);
 });
 
-it('nodes that all ask for a short pause are asked again after it', async () => {
+it('asks nodes again after a short pause that all of them asked for', async () => {
   const first = await startNode((_, count) =>
     count === 1 ? status(429, { 'retry-after': '1' }) : { result: hash },
   );
@@ -130,21 +130,21 @@ it('nodes that all ask for a short pause are asked again after it', async () => 
   expect([first.calls.length, second.calls.length]).toEqual([2, 1]);
 });
 
-it('a caller that gives up tells nothing about the node', async () => {
-  const { rpc, asked, reply, first } = await twoNodes();
+it('counts no failure of a node when a caller aborts', async () => {
+  const { rpc, requests, reply, first } = await twoNodes();
   const controller = new AbortController();
   const call = rpc.genesisHash({ signal: controller.signal }).catch((error: unknown) => error);
   await vi.waitUntil(() => first.calls.length === 1);
   controller.abort('had enough');
   expect(await call).toBe('had enough');
   reply.first = { result: hash };
-  expect(await asked()).toEqual({ first: 1, second: 0 });
+  expect(await requests()).toEqual({ first: 1, second: 0 });
 });
 
-it('a caller that gives up in the middle of a probe leaves it to the next', async () => {
-  const { rpc, asked, pass, reply, first } = await twoNodes();
+it('leaves a probe to the next call when its caller aborts', async () => {
+  const { rpc, requests, pass, reply, first } = await twoNodes();
   reply.first = cut;
-  await asked();
+  await requests();
   pass(5_000);
   reply.first = hang;
   const controller = new AbortController();
@@ -153,19 +153,19 @@ it('a caller that gives up in the middle of a probe leaves it to the next', asyn
   controller.abort('had enough');
   expect(await call).toBe('had enough');
   reply.first = { result: hash };
-  expect(await asked()).toEqual({ first: 1, second: 0 });
+  expect(await requests()).toEqual({ first: 1, second: 0 });
 });
 
-it('each node alone is given in the order in which it is worth asking', async () => {
-  const { rpc, asked, reply, first, second } = await twoNodes();
+it('returns the single nodes in the order in which they are worth asking', async () => {
+  const { rpc, requests, reply, first, second } = await twoNodes();
   reply.first = cut;
-  await asked();
+  await requests();
   const [best, last] = rpc.alone();
   const before = [first.calls.length, second.calls.length];
   await best?.genesisHash();
   expect([first.calls.length, second.calls.length]).toEqual([before[0], (before[1] ?? 0) + 1]);
   reply.first = { result: hash };
   expect(await last?.genesisHash()).toBe(hash);
-  // What it answers alone counts too.
-  expect(await asked()).toEqual({ first: 1, second: 0 });
+  // The answer of a single node counts too.
+  expect(await requests()).toEqual({ first: 1, second: 0 });
 });

@@ -13,8 +13,8 @@ type Answer =
   | ((request: IncomingMessage, response: ServerResponse) => void);
 
 /**
- * A JSON-RPC server on the loopback that answers what the test says, and remembers what it was
- * asked.
+ * A JSON-RPC server on the loopback. It gives the answers of the test, and records the calls that
+ * it gets.
  */
 export async function startNode(answer: (call: Call, count: number) => Answer) {
   const calls: Call[] = [];

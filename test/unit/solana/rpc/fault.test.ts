@@ -11,12 +11,12 @@ it.each([
   ['https://late-dry-sky-3f9a.solana-mainnet.quiknode.pro/0123/', '*.quiknode.pro'],
   ['https://mainnet.helius-rpc.com/?api-key=0123', '*.helius-rpc.com'],
   ['not an address', undefined],
-])('of %s an error shows %s', (url, shown) => {
+])('shows the address %s as %s', (url, shown) => {
   expect(shownHost(url)).toBe(shown);
 });
 
 it.each(['rate_limited', 'unavailable'] as const)(
-  'what the public node serves is told if it is %s',
+  'states the limits of the public node when it is %s',
   (kind) => {
     const fault = new Fault(kind, 'it answered with status 403');
     const message = () => toTransportError(fault, 'getSlot', 500).message;

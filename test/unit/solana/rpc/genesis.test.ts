@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const clean of cleanups.splice(0)) await clean();
 });
 
-/** A node of a network, which says its first slot. */
+/** A node of a network that returns its first slot. */
 async function node(genesis: string, firstSlot: number, isDead: () => boolean = () => false) {
   const started = await startNode(({ method }) => {
     if (isDead()) return status(503);
@@ -34,7 +34,7 @@ const genesisCalls = (calls: readonly { readonly method: string }[]) =>
   calls.filter(({ method }) => method === 'getGenesisHash').length;
 
 describe('a node of another network', () => {
-  it('takes over for no node, though the first one is of ours', async () => {
+  it('never takes over from a node of our network', async () => {
     let dead = false;
     const first = await node(ours, 1, () => dead);
     const foreign = await node(other, 2);
@@ -47,7 +47,7 @@ describe('a node of another network', () => {
     });
   });
 
-  it('is passed over for one of ours, and not asked again', async () => {
+  it('is skipped for a node of our network, and is not asked again', async () => {
     const foreign = await node(other, 2);
     const good = await node(ours, 3);
     const rpc = connect([foreign.url, good.url]);
@@ -56,7 +56,7 @@ describe('a node of another network', () => {
     expect(genesisCalls(foreign.calls)).toBe(1);
   });
 
-  it('is found out by itself too', async () => {
+  it('is detected also when it is asked alone', async () => {
     const good = await node(ours, 3);
     const foreign = await node(other, 2);
     const [first, second] = connect([good.url, foreign.url]).alone();
@@ -66,7 +66,7 @@ describe('a node of another network', () => {
 });
 
 describe('a node of our network', () => {
-  it('shows it once for all calls at once and later', async () => {
+  it('is asked for its genesis hash once, for all calls', async () => {
     const good = await node(ours, 3);
     const rpc = connect([good.url]);
     expect(
@@ -76,7 +76,7 @@ describe('a node of our network', () => {
     expect(genesisCalls(good.calls)).toBe(1);
   });
 
-  it('is asked again if it could not show it', async () => {
+  it('is asked for its genesis hash again after a failure', async () => {
     let asked = 0;
     const { url, close } = await startNode(({ method }) => {
       if (method === 'getGenesisHash' && (asked += 1) === 1) return status(503);

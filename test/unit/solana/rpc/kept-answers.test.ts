@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { Rpc } from '../../../../src/solana/rpc/rpc.js';
 import { keepAnswers } from '../../../../src/solana/rpc/kept-answers.js';
 
-/** A node whose rents are given out by the test, one after the other. */
-function asked(answers: readonly (bigint | Error)[]) {
+/** A node with the rents of the test, in order. */
+function nodeWith(answers: readonly (bigint | Error)[]) {
   let now = 0;
   const sizes: number[] = [];
   const left = [...answers];
@@ -17,15 +17,15 @@ function asked(answers: readonly (bigint | Error)[]) {
 }
 
 describe('a rent', () => {
-  it('is asked for once for each size, by callers at the same time too', async () => {
-    const { node, sizes } = asked([1n, 2n]);
+  it('is requested once for each size, also by callers at the same time', async () => {
+    const { node, sizes } = nodeWith([1n, 2n]);
     expect(await Promise.all([node.rent(0), node.rent(165), node.rent(0)])).toEqual([1n, 2n, 1n]);
     expect(await node.rent(165)).toBe(2n);
     expect(sizes).toEqual([0, 165]);
   });
 
-  it('is asked for again after ten minutes, and after a clock that was set back', async () => {
-    const { node, sizes, setClock } = asked([1n, 2n, 3n]);
+  it('is requested again after ten minutes, and after the clock was set back', async () => {
+    const { node, sizes, setClock } = nodeWith([1n, 2n, 3n]);
     setClock(1_000_000);
     await node.rent(0);
     setClock(1_599_999);
@@ -37,19 +37,19 @@ describe('a rent', () => {
     expect(sizes).toEqual([0, 0, 0]);
   });
 
-  it('is asked for again after a failure, and by those that stay if one caller gives up', async () => {
-    const { node } = asked([new Error('no node'), 7n]);
+  it('is requested again after a failure, and reaches the other callers when a caller aborts', async () => {
+    const { node } = nodeWith([new Error('no node'), 7n]);
     await expect(node.rent(0)).rejects.toThrow('no node');
-    const gone = AbortSignal.abort(new Error('gone'));
-    const left = node.rent(0, { signal: gone });
+    const aborted = AbortSignal.abort(new Error('gone'));
+    const left = node.rent(0, { signal: aborted });
     const kept = node.rent(0);
     await expect(left).rejects.toThrow('gone');
     expect(await kept).toBe(7n);
   });
 });
 
-describe('what is paid for accounts', () => {
-  it('is asked for once in two seconds, in whatever order they stand', async () => {
+describe('the priority fee of accounts', () => {
+  it('is requested once in two seconds, whatever the order of the accounts', async () => {
     let now = 0;
     const asked: (readonly string[])[] = [];
     const priorityFees: Rpc['priorityFees'] = (accounts) => {

@@ -11,45 +11,45 @@ const NOW = 1_000_000;
 const silence = new Fault('timeout', 'it did not answer in time');
 const limit = (retryAfterMs?: number) =>
   new Fault('rate_limited', 'it answered with status 429', { retryAfterMs });
-/** After so many failures in a row, the last of them now. */
+/** The health after this many failures in a row, the last failure at `NOW`. */
 const failed = (times: number, fault = silence): NodeHealth =>
   Array.from({ length: times }).reduce<NodeHealth>(
-    (standing) => afterFault(standing, fault, NOW),
+    (health) => afterFault(health, fault, NOW),
     HEALTHY,
   );
 
-const order = (standings: readonly NodeHealth[], now = NOW) =>
-  takeTurns(standings, now).turns.map(({ index }) => index);
-const probed = (standings: readonly NodeHealth[], now = NOW) =>
-  takeTurns(standings, now).turns.flatMap(({ index, probe }) => (probe ? [index] : []));
+const order = (nodes: readonly NodeHealth[], now = NOW) =>
+  takeTurns(nodes, now).turns.map(({ index }) => index);
+const probed = (nodes: readonly NodeHealth[], now = NOW) =>
+  takeTurns(nodes, now).turns.flatMap(({ index, probe }) => (probe ? [index] : []));
 
 describe('a node that failed', () => {
   it.each([
-    ['was silent', silence],
-    ['was not there', new Fault('unavailable', 'the connection failed')],
-    ['was asked too often', limit()],
-    ['said so in JSON-RPC', jsonRpcFault(-32429, undefined)],
+    ['did not answer in time', silence],
+    ['was unreachable', new Fault('unavailable', 'the connection failed')],
+    ['reported a rate limit', limit()],
+    ['reported a rate limit in JSON-RPC', jsonRpcFault(-32429, undefined)],
   ])('rests and goes last if it %s', (_, fault) => {
     expect(order([afterFault(HEALTHY, fault, NOW), HEALTHY, HEALTHY])).toEqual([1, 2, 0]);
   });
 
   it.each([
-    ['refused the question', jsonRpcFault(-32602, 'bad')],
+    ['refused the request', jsonRpcFault(-32602, 'bad')],
     ['is behind', jsonRpcFault(-32016, 'Minimum context slot has not been reached')],
-    ['gave what is no answer', new Fault('invalid', 'it is not a JSON object')],
+    ['gave an invalid answer', new Fault('invalid', 'it is not a JSON object')],
     ['serves another network', new Fault('foreign', 'it serves another network')],
-  ])('keeps its place if it %s: it was there to say so', (_, fault) => {
+  ])('keeps its place if it %s, because it was reachable', (_, fault) => {
     expect(order([afterFault(failed(3), fault, NOW), HEALTHY])).toEqual([0, 1]);
   });
 
-  it('rests longer each time, up to half a minute, and any answer ends it', () => {
+  it('rests longer after each failure, up to half a minute, until any answer', () => {
     expect([1, 2, 3, 4, 20].map((times) => failed(times).restMs)).toEqual([
       5_000, 10_000, 20_000, 30_000, 30_000,
     ]);
     expect(afterFault(failed(20), jsonRpcFault(-32602, 'bad'), NOW)).toEqual(HEALTHY);
   });
 
-  it('is first again when its rest is over, as a probe, one call at a time', () => {
+  it('is first again when its rest is over, as a probe for a single call', () => {
     const [rested] = [failed(1)];
     expect(order([rested, HEALTHY], NOW + 4_999)).toEqual([1, 0]);
     expect(order([rested, HEALTHY], NOW + 5_000)).toEqual([0, 1]);
@@ -58,7 +58,7 @@ describe('a node that failed', () => {
     expect(probed([{ ...rested, probing: true }, HEALTHY], NOW + 5_000)).toEqual([]);
   });
 
-  it('is asked before one that rests longer', () => {
+  it('is asked before a node that rests longer', () => {
     expect(order([failed(3), failed(1), HEALTHY, failed(2), failed(1)])).toEqual([2, 1, 4, 3, 0]);
   });
 
@@ -67,8 +67,8 @@ describe('a node that failed', () => {
   });
 });
 
-describe('a node that asks to be left alone', () => {
-  it('is not asked for that long, a minute at most, and says why', () => {
+describe('a node that asks for a pause', () => {
+  it('is not asked during its pause, for a minute at most, and reports the reason', () => {
     const asked = afterFault(HEALTHY, limit(7_000), NOW);
     expect(takeTurns([asked, HEALTHY], NOW + 1_000)).toMatchObject({
       turns: [{ index: 1 }],
@@ -80,7 +80,7 @@ describe('a node that asks to be left alone', () => {
     expect(order([greedy, HEALTHY], NOW + 60_000)).toEqual([0, 1]);
   });
 
-  it('leaves no node to ask when all do', () => {
+  it('leaves no node to ask when all nodes ask for a pause', () => {
     const asked = afterFault(HEALTHY, limit(7_000), NOW);
     expect(takeTurns([asked, asked], NOW).turns).toEqual([]);
   });
@@ -91,6 +91,6 @@ it.each([
   failed(5),
   afterFault(HEALTHY, limit(9_000), NOW),
   { ...failed(1), probing: true },
-])('the only node is always asked, with all the time there is', (standing) => {
-  expect(takeTurns([standing], NOW)).toEqual({ turns: [{ index: 0, probe: false }], left: [] });
+])('always asks the only node, with the full time', (health) => {
+  expect(takeTurns([health], NOW)).toEqual({ turns: [{ index: 0, probe: false }], left: [] });
 });

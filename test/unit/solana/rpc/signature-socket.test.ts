@@ -48,11 +48,11 @@ const tell = (subscription: number, err: unknown) =>
   );
 
 describe('createSignatureSocket', () => {
-  it('opens nothing until a listener is there', () => {
+  it('opens no socket before the first listener', () => {
     expect(clients).toHaveLength(0);
   });
 
-  it('tells each listener once of its own signature, over one socket that closes after the last', async () => {
+  it('calls each listener once for its signature, over a single socket that closes after the last', async () => {
     const [first, twin, second] = [vi.fn(), vi.fn(), vi.fn()];
     socket.subscribe('one', first);
     socket.subscribe('one', twin);
@@ -76,11 +76,11 @@ describe('createSignatureSocket', () => {
     await expect.poll(() => clients.map((client) => client.readyState)).toEqual([3]);
   });
 
-  it('unsubscribes what no listener wants, and closes with the last', async () => {
+  it('unsubscribes a signature without listeners, and closes after the last', async () => {
     const leave = socket.subscribe('one', vi.fn());
     const stay = socket.subscribe('two', vi.fn());
     await expect.poll(() => asked).toHaveLength(2);
-    // The answers to both, before anything is taken back.
+    // Both answers arrive before a listener leaves.
     await new Promise((resolve) => clients[0]?.once('pong', resolve).ping());
     leave();
     leave();
@@ -89,7 +89,7 @@ describe('createSignatureSocket', () => {
     await expect.poll(() => clients[0]?.readyState).toBe(3);
   });
 
-  it('tells all that watch an account of each change, over one subscription beside those of signatures', async () => {
+  it('calls all listeners of an account for each change, over a single subscription', async () => {
     const change = (subscription: unknown, value: unknown) =>
       clients[0]?.send(
         JSON.stringify({
@@ -112,7 +112,7 @@ describe('createSignatureSocket', () => {
         params: ['one', { commitment: 'confirmed', encoding: 'base64' }],
       },
     ]);
-    // What is not a notification of it changes nothing: another's number, another kind, no number,
+    // Messages that are not for this subscription change nothing: another id, another kind, no id,
     // no result.
     for (const [subscription, value] of [
       [101, {}],
@@ -138,7 +138,7 @@ describe('createSignatureSocket', () => {
     expect(clients).toHaveLength(1);
   });
 
-  it('is not live if the socket is lost, or the node refuses', async () => {
+  it('has no subscription after its socket is lost', async () => {
     const watch = socket.watchAccount('one', vi.fn());
     await expect.poll(() => watch.subscription()).toBeDefined();
     clients[0]?.terminate();
@@ -146,7 +146,7 @@ describe('createSignatureSocket', () => {
     watch.end();
   });
 
-  it('opens a new socket for the next listener after one was lost', async () => {
+  it('opens a new socket for the next listener after a socket was lost', async () => {
     socket.subscribe('one', vi.fn());
     await expect.poll(() => asked).toHaveLength(1);
     clients[0]?.terminate();
@@ -158,11 +158,11 @@ describe('createSignatureSocket', () => {
       })
       .toBeGreaterThan(1);
     await expect
-      .poll(() => asked.slice(1).map((one) => one.params[0]))
+      .poll(() => asked.slice(1).map((call) => call.params[0]))
       .toEqual(expect.arrayContaining(['one', 'two']));
   });
 
-  it('is silent without an endpoint, and if the url cannot be opened', () => {
+  it('stays silent without an endpoint, and with a URL that cannot be opened', () => {
     const listener = vi.fn();
     for (const other of [
       createSignatureSocket(undefined, undefined),

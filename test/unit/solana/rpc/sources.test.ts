@@ -65,7 +65,7 @@ describe('createBlockhashSource', () => {
     };
   }
 
-  /** A source that has seen 400 ms a slot, and a blockhash of slot 10 that was just asked for. */
+  /** A source that saw 400 ms per slot, and just requested a blockhash of slot 10. */
   async function paced(slots = 10) {
     const made = source();
     const { blockhashes, answers, advance } = made;
@@ -79,11 +79,11 @@ describe('createBlockhashSource', () => {
     return made;
   }
 
-  it('makes one request for callers at the same time, and none while it is fresh', async () => {
+  it('sends a single request for callers at the same time, and none while the blockhash is fresh', async () => {
     const { blockhashes, asked, answers, advance } = source();
     const both = Promise.all([blockhashes.fresh(), blockhashes.fresh()]);
     answers[0]?.resolve(5);
-    expect((await both).map((one) => one.slot)).toEqual([5, 5]);
+    expect((await both).map((found) => found.slot)).toEqual([5, 5]);
     advance(1_999);
     expect(await blockhashes.fresh()).toEqual({
       blockhash: key(5),
@@ -97,7 +97,7 @@ describe('createBlockhashSource', () => {
     expect((await next).slot).toBe(6);
   });
 
-  it('counts age from the request', async () => {
+  it('counts the age of a blockhash from the request', async () => {
     const { blockhashes, asked, answers, advance } = source();
     const slow = blockhashes.fresh();
     advance(2_000);
@@ -107,7 +107,7 @@ describe('createBlockhashSource', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('makes one more request for all that waited for a reply that came too late', async () => {
+  it('sends a single further request for all callers after a reply that came too late', async () => {
     const { blockhashes, asked, answers, advance } = source();
     const first = blockhashes.fresh();
     const waiting = Array.from({ length: 1_000 }, () => blockhashes.fresh());
@@ -121,7 +121,7 @@ describe('createBlockhashSource', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('gives a recent one at once, and fetches the next beside', async () => {
+  it('returns a recent blockhash at once, and fetches the next in the background', async () => {
     const { blockhashes, asked, answers, advance } = await paced();
     advance(1_999);
     expect((await blockhashes.recent()).slot).toBe(10);
@@ -137,14 +137,14 @@ describe('createBlockhashSource', () => {
 
   it.each([
     { what: '15 s', slots: 10, ms: 15_000 },
-    { what: '2 s, from a node that came no further', slots: 0, ms: 2_000 },
+    { what: '2 s, from a node that did not advance', slots: 0, ms: 2_000 },
     { what: '40 slots', slots: 40, ms: 4_000 },
-    { what: '2 s, however fast the chain goes', slots: 4_000, ms: 2_000 },
-  ])('gives none as recent that is older than $what', async ({ slots, ms }) => {
+    { what: '2 s, on a chain of any speed', slots: 4_000, ms: 2_000 },
+  ])('returns no recent blockhash that is older than $what', async ({ slots, ms }) => {
     const { blockhashes, asked, answers, advance } = await paced(slots);
     advance(ms - 1);
     expect((await blockhashes.recent()).slot).toBe(slots);
-    // The one beside the caller fails, which is no caller's failure.
+    // The background request fails, and no caller sees the failure.
     answers[2]?.reject(new Error('down'));
     await new Promise(setImmediate);
     advance(1);
@@ -153,7 +153,7 @@ describe('createBlockhashSource', () => {
     expect((await next).slot).toBe(5_000);
   });
 
-  it('gives a first one as recent for as long as it is fresh, and none from before the clock went back', async () => {
+  it('returns a first blockhash as recent only while it is fresh, and none after the clock went back', async () => {
     const { blockhashes, asked, answers, advance } = source();
     const first = blockhashes.recent();
     answers[0]?.resolve(1);
@@ -167,7 +167,7 @@ describe('createBlockhashSource', () => {
     expect(asked).toHaveLength(3);
   });
 
-  it('asks again for a later slot, and after a failure', async () => {
+  it('requests again for a later slot, and after a failure', async () => {
     const { blockhashes, asked, answers, advance } = source();
     const first = blockhashes.fresh();
     answers[0]?.resolve(5);
@@ -185,7 +185,7 @@ describe('createBlockhashSource', () => {
     expect((await again).slot).toBe(8);
   });
 
-  it('does not keep what came after a request for a later slot had begun', async () => {
+  it('does not keep an early reply after a request for a later slot began', async () => {
     const { blockhashes, answers, asked } = source();
     const early = blockhashes.fresh();
     const late = blockhashes.fresh({ minContextSlot: 6 });
@@ -198,7 +198,7 @@ describe('createBlockhashSource', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('lets one caller give up without ending it for the others', async () => {
+  it('lets a caller abort without ending the request of other callers', async () => {
     const { blockhashes, answers, asked } = source();
     const controller = new AbortController();
     const hasty = blockhashes.fresh({ signal: controller.signal });
@@ -212,7 +212,7 @@ describe('createBlockhashSource', () => {
     await expect(blockhashes.fresh({ signal: AbortSignal.abort('before') })).rejects.toBe('before');
   });
 
-  it('gives no blockhash again that the chain was seen to outlive', async () => {
+  it('never returns a blockhash again after the chain outlived it', async () => {
     const { blockhashes, answers, asked } = source();
     const first = blockhashes.recent();
     answers[0]?.resolve(5);
@@ -231,7 +231,7 @@ describe('estimateComputeUnitPrice', () => {
   const price = (fees: bigint[]) =>
     estimateComputeUnitPrice(rpcWith({ priorityFees: () => Promise.resolve(fees) }), [key(1)]);
 
-  it('takes the 75th percentile, at least 1', async () => {
+  it('returns the 75th percentile, and at least 1', async () => {
     expect(await price([])).toBe(1n);
     expect(await price([0n, 0n, 0n])).toBe(1n);
     expect(await price([8n])).toBe(8n);
@@ -294,14 +294,14 @@ describe('readTables', () => {
         asked.push(addresses);
         return Promise.resolve({
           slot: SLOT,
-          accounts: addresses.map((one) => accounts[one] ?? null),
+          accounts: addresses.map((address) => accounts[address] ?? null),
         });
       },
     });
     return { rpc, asked };
   }
 
-  it('reads tables in the order asked for, once in five minutes', async () => {
+  it('returns tables in the order of the request, and reads them once in five minutes', async () => {
     const { rpc, asked } = node({ [key(1)]: tableAccount(), [key(2)]: tableAccount({ count: 1 }) });
     let now = 0;
     const fetch = (...addresses: string[]) => readTables(rpc, addresses, {}, () => now);
@@ -310,7 +310,7 @@ describe('readTables', () => {
       { address: key(1), state: 'active', addresses: [key(100), key(101), key(102)] },
     ]);
     now = 299_999;
-    expect((await fetch(key(1))).map((one) => one.address)).toEqual([key(1)]);
+    expect((await fetch(key(1))).map((table) => table.address)).toEqual([key(1)]);
     expect(await fetch()).toEqual([]);
     expect(asked).toEqual([[key(2), key(1)]]);
     now = 300_000;
@@ -318,7 +318,7 @@ describe('readTables', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('leaves out what was added in this slot', async () => {
+  it('omits addresses that were added in the current slot', async () => {
     const { rpc } = node({
       [key(1)]: tableAccount({ extendedAt: BigInt(SLOT), from: 2 }),
       [key(2)]: tableAccount({ extendedAt: BigInt(SLOT) - 1n, from: 2 }),
@@ -329,23 +329,26 @@ describe('readTables', () => {
   });
 
   it.each<[string, string, Account | null]>([
-    ['nothing there', 'none', null],
-    ['another owner', 'none', tableAccount({ owner: TOKEN_PROGRAM })],
-    ['a deactivated one', 'inactive', tableAccount({ deactivated: 5n })],
-    ['one not initialised', 'none', tableAccount({ state: 0 })],
-    ['an odd length', 'none', tableAccount({ extra: 1 })],
-    ['one too short', 'none', { ...tableAccount(), data: new Uint8Array(20) }],
-    ['one too long', 'none', tableAccount({ count: 257 })],
-    ['an empty one', 'active', tableAccount({ count: 0 })],
-    ['one filled in this slot', 'active', tableAccount({ extendedAt: BigInt(SLOT) })],
-  ])('takes no address from %s, and asks again for one that is %s', async (_, state, account) => {
-    const { rpc, asked } = node({ [key(1)]: account });
-    expect(await readTables(rpc, [key(1)])).toEqual([{ address: key(1), state, addresses: [] }]);
-    await readTables(rpc, [key(1)]);
-    expect(asked).toHaveLength(state === 'active' ? 1 : 2);
-  });
+    ['a missing account', 'none', null],
+    ['an account of another owner', 'none', tableAccount({ owner: TOKEN_PROGRAM })],
+    ['a deactivated table', 'inactive', tableAccount({ deactivated: 5n })],
+    ['an uninitialised table', 'none', tableAccount({ state: 0 })],
+    ['a table of odd length', 'none', tableAccount({ extra: 1 })],
+    ['a table that is too short', 'none', { ...tableAccount(), data: new Uint8Array(20) }],
+    ['a table that is too long', 'none', tableAccount({ count: 257 })],
+    ['an empty table', 'active', tableAccount({ count: 0 })],
+    ['a table that was filled in this slot', 'active', tableAccount({ extendedAt: BigInt(SLOT) })],
+  ])(
+    'returns no address from %s, with the state %s, and reads it again unless it is active',
+    async (_, state, account) => {
+      const { rpc, asked } = node({ [key(1)]: account });
+      expect(await readTables(rpc, [key(1)])).toEqual([{ address: key(1), state, addresses: [] }]);
+      await readTables(rpc, [key(1)]);
+      expect(asked).toHaveLength(state === 'active' ? 1 : 2);
+    },
+  );
 
-  it('asks again for what it has read, if that must be fresh', async () => {
+  it('reads tables again when they must be fresh', async () => {
     const { rpc, asked } = node({ [key(1)]: tableAccount() });
     await readTables(rpc, [key(1)]);
     await readTables(rpc, [key(1)], { fresh: true });

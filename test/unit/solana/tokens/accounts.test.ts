@@ -61,7 +61,7 @@ const extended = (base: Uint8Array, kind: number, ...entries: number[][]) =>
 const mintWith = (...entries: number[][]) => decodeMint(extended(mintBytes(), 1, ...entries));
 
 describe('associatedTokenAddress', () => {
-  it('is what kit derives, for owners on and off the curve', async () => {
+  it('returns the address that kit derives, for owners on and off the curve', async () => {
     const owners = [
       key(1),
       key(2),
@@ -76,14 +76,14 @@ describe('associatedTokenAddress', () => {
           mint: address(WSOL_MINT),
           tokenProgram: address(program),
         });
-        // The second time from the cache.
+        // The second call reads the cache.
         expect(associatedTokenAddress(owner, WSOL_MINT, program)).toBe(expected);
         expect(associatedTokenAddress(owner, WSOL_MINT, program)).toBe(expected);
       }
     }
   });
 
-  it('takes addresses only', () => {
+  it('throws for a text that is not an address', () => {
     expect(() => associatedTokenAddress('x', WSOL_MINT, TOKEN_PROGRAM)).toThrow(TypeError);
   });
 });
@@ -118,7 +118,7 @@ describe('decodeMint', () => {
     });
   });
 
-  it('names what it knows and what it does not', () => {
+  it('names known and unknown extensions', () => {
     expect(
       mintWith(
         entry(3, addressBytes(key(1))),
@@ -136,7 +136,7 @@ describe('decodeMint', () => {
     ]);
   });
 
-  it('takes the higher of both transfer fees', () => {
+  it('returns the higher of both transfer fees', () => {
     const config = (older: number, newer: number) => {
       const bytes = new Uint8Array(108);
       new DataView(bytes.buffer).setUint16(88, older, true);
@@ -151,7 +151,7 @@ describe('decodeMint', () => {
     });
   });
 
-  it('tells hooks, delegates, frozen defaults and pauses, if they are set', () => {
+  it('returns hooks, delegates, frozen defaults and pauses only if they are set', () => {
     const hook = new Uint8Array(64);
     hook.set(addressBytes(key(5)), 32);
     const paused = new Uint8Array(33);
@@ -175,13 +175,13 @@ describe('decodeMint', () => {
     expect(unset).not.toHaveProperty('permanentDelegate');
   });
 
-  it('allows zeros after the last extension', () => {
+  it('accepts zeros after the last extension', () => {
     expect(mintWith(entry(9, []), [0, 0, 0])?.extensions).toEqual(['nonTransferable']);
   });
 
   it.each<[string, Account]>([
     ['another owner', account(mintBytes(), key(9))],
-    ['not initialised', account(mintBytes(6, false))],
+    ['an uninitialised mint', account(mintBytes(6, false))],
     ['a byte less', account(mintBytes().slice(1))],
     ['a byte more, classic', account([...mintBytes(), 0])],
     ['a byte more, Token-2022', account([...mintBytes(), 0], TOKEN_2022_PROGRAM)],
@@ -194,18 +194,15 @@ describe('decodeMint', () => {
     ],
     ['a multisig by its length', extended(mintBytes(), 1, [...new Uint8Array(189)])],
     ['a token account', account(tokenBytes())],
-    ['an extension twice', extended(mintBytes(), 1, entry(9, []), entry(9, []))],
+    ['a repeated extension', extended(mintBytes(), 1, entry(9, []), entry(9, []))],
     ['an extension of another length', extended(mintBytes(), 1, entry(12, new Uint8Array(31)))],
     ['an extension past the end', extended(mintBytes(), 1, [19, 0, 200, 0, 1])],
     ['half a header', extended(mintBytes(), 1, [19, 0, 1])],
-    ['something after the end mark', extended(mintBytes(), 1, [0, 0, 0, 0, 9, 0, 0, 0])],
-    ['a default state that is none', extended(mintBytes(), 1, entry(6, [0]))],
-    [
-      'an option that is neither',
-      account(mintBytes().map((byte, index) => (index === 0 ? 2 : byte))),
-    ],
+    ['bytes after the end mark', extended(mintBytes(), 1, [0, 0, 0, 0, 9, 0, 0, 0])],
+    ['an invalid default state', extended(mintBytes(), 1, entry(6, [0]))],
+    ['an invalid option tag', account(mintBytes().map((byte, index) => (index === 0 ? 2 : byte)))],
     ['nothing', account([])],
-  ])('refuses %s', (_, bad) => {
+  ])('returns no mint for %s', (_, bad) => {
     expect(decodeMint(bad)).toBeUndefined();
   });
 
@@ -252,7 +249,7 @@ describe('decodeTokenAccount', () => {
     expect(decodeTokenAccount(extended(tokenBytes(), 2, entry(8, [0])))?.requiresMemo).toBe(false);
   });
 
-  it('tells delegates, close authorities, wrapped SOL and frozen accounts', () => {
+  it('returns delegates, close authorities, wrapped SOL and frozen states', () => {
     const found = decodeTokenAccount(
       account(
         tokenBytes({
@@ -274,21 +271,18 @@ describe('decodeTokenAccount', () => {
   });
 
   it.each<[string, Account]>([
-    ['not initialised', account(tokenBytes({ state: AccountState.Uninitialized }))],
-    [
-      'a state that is none',
-      account(tokenBytes().map((byte, index) => (index === 108 ? 3 : byte))),
-    ],
+    ['an uninitialised account', account(tokenBytes({ state: AccountState.Uninitialized }))],
+    ['an invalid state', account(tokenBytes().map((byte, index) => (index === 108 ? 3 : byte)))],
     ['a mint', account(mintBytes())],
     ['a mint with extensions', extended(mintBytes(), 1)],
     ['another owner', account(tokenBytes(), key(9))],
     ['a byte less', account(tokenBytes().slice(1))],
     ['a byte more, classic', account([...tokenBytes(), 2])],
     [
-      'an option that is neither',
+      'an invalid option tag',
       account(tokenBytes().map((byte, index) => (index === 129 ? 2 : byte))),
     ],
-  ])('refuses %s', (_, bad) => {
+  ])('returns no token account for %s', (_, bad) => {
     expect(decodeTokenAccount(bad)).toBeUndefined();
   });
 });

@@ -13,7 +13,7 @@ import { compileMessage, type MessageInput } from '../../../../src/solana/transa
 const key = (index: number) => addressOf(new Uint8Array(32).fill(index + 1));
 const blockhash = key(99);
 
-/** As web3.js compiles it. */
+/** The message as web3.js compiles it. */
 function compiledByWeb3({ feePayer, instructions, lookupTables = [] }: MessageInput): Uint8Array {
   const message = MessageV0.compile({
     payerKey: new PublicKey(feePayer),
@@ -38,7 +38,7 @@ function compiledByWeb3({ feePayer, instructions, lookupTables = [] }: MessageIn
             deactivationSlot: U64_MAX,
             lastExtendedSlot: 0,
             lastExtendedSlotStartIndex: 0,
-            addresses: addresses.map((one) => new PublicKey(one)),
+            addresses: addresses.map((entry) => new PublicKey(entry)),
           },
         }),
     ),
@@ -46,7 +46,7 @@ function compiledByWeb3({ feePayer, instructions, lookupTables = [] }: MessageIn
   return Uint8Array.from(message.serialize());
 }
 
-// Few addresses, so that the same one is asked for with different rights, twice, and in tables.
+// Few addresses, so that an address repeats with different rights and in tables.
 const address = fc.integer({ min: 0, max: 17 }).map(key);
 const meta = fc.record({ address, signer: fc.boolean(), writable: fc.boolean() });
 const instruction = fc.record({
@@ -60,14 +60,14 @@ const table = fc.record({
 });
 
 describe('compileMessage', () => {
-  it('writes byte for byte what web3.js writes', () => {
+  it('writes the same bytes as web3.js', () => {
     fc.assert(
       fc.property(
         address,
         fc.array(instruction, { maxLength: 5 }),
         fc.array(table, { maxLength: 3 }),
         (feePayer, instructions, lookupTables) => {
-          // Written with the signatures it must fit a packet.
+          // The message must fit a packet together with its signatures.
           fc.pre(instructions.reduce((sum, { data }) => sum + data.length, 0) < 300);
           const input = { feePayer, instructions, blockhash, lookupTables };
           let message: Uint8Array;
@@ -84,7 +84,7 @@ describe('compileMessage', () => {
     );
   });
 
-  it('finds an account by its first place in a table of 256', () => {
+  it('finds an account by its first position in a table of 256', () => {
     const addresses = Array.from({ length: 256 }, (_, index) =>
       addressOf(new Uint8Array(32).fill(7).fill(index % 255, 0, 1)),
     );

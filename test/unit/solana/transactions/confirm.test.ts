@@ -22,7 +22,7 @@ const bytes = assembleTransaction(message, new Map([[wallet, new Uint8Array(64).
 const signature = base58.encode(new Uint8Array(64).fill(3));
 const LAST = 150n;
 
-/** Time passes only in sleeps: one moves the clock on, then lets everything else run. */
+/** Time passes only in sleeps: a sleep moves the clock, and then other work runs. */
 function fakeRuntime(onSleep: (now: number) => void = () => undefined) {
   let now = 1_000;
   const sleeps: number[] = [];
@@ -134,7 +134,7 @@ describe('landTransaction', () => {
   });
 
   it.each([-3_600_000, -1_000])(
-    'resends and finds its end as before, though the clock is set by %i ms',
+    'resends and expires as before when the clock jumps by %i ms',
     async (ms) => {
       let height = 1n;
       const { rpc, log } = fakeRpc({ tip: () => Promise.resolve({ slot: 900, height }) });
@@ -152,7 +152,7 @@ describe('landTransaction', () => {
     },
   );
 
-  it('polls at once when the WebSocket tells first, and again soon if the status is late', async () => {
+  it('polls at once when the WebSocket reports first, and again soon if the status is late', async () => {
     const { rpc, log } = fakeRpc({ status: (_, count) => (count === 3 ? confirmed : null) });
     const { runtime, sleeps, now } = fakeRuntime((at) => {
       if (at === 1_500) log.listener(null);
@@ -163,13 +163,17 @@ describe('landTransaction', () => {
   });
 
   it.each<[string, unknown, boolean]>([
-    ['gives it', { signatures: [signature], slot: 42 }, true],
-    ['gives another', { signatures: [base58.encode(new Uint8Array(64))], slot: 42 }, false],
-    ['has none', null, false],
-    ['has one of a newer version', 'newer', false],
+    ['returns it', { signatures: [signature], slot: 42 }, true],
+    [
+      'returns another transaction',
+      { signatures: [base58.encode(new Uint8Array(64))], slot: 42 },
+      false,
+    ],
+    ['returns none', null, false],
+    ['returns a newer version', 'newer', false],
     ['fails', new Error('no node'), false],
   ])(
-    'asks for the transaction beside its status once the WebSocket told, and the node %s',
+    'asks for the transaction beside its status after the WebSocket reported, when the node %s',
     async (_, answer, isGiven) => {
       const transaction: Rpc['transaction'] = () =>
         answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer as never);
@@ -183,7 +187,7 @@ describe('landTransaction', () => {
     },
   );
 
-  it('does not believe the WebSocket alone', async () => {
+  it('does not trust the WebSocket alone', async () => {
     const { rpc, log } = fakeRpc({ tip: () => Promise.resolve({ slot: 900, height: LAST + 1n }) });
     const { runtime, sleeps } = fakeRuntime((at) => {
       if (at === 1_500) log.listener(null);
@@ -193,7 +197,7 @@ describe('landTransaction', () => {
     expect(sleeps.filter((ms) => ms === 100)).toHaveLength(20);
   });
 
-  it('waits for confirmation of what is only processed, also of a failure', async () => {
+  it('waits for the confirmation of a processed transaction, also if it failed', async () => {
     for (const error of [null, '{"InstructionError":[3,{"Custom":6001}]}']) {
       const { rpc } = fakeRpc({
         status: (_, count) => ({
@@ -212,7 +216,7 @@ describe('landTransaction', () => {
     }
   });
 
-  it('goes on when the first sending throws, because the node may have taken it', async () => {
+  it('continues when the first send fails, because the node may have taken the transaction', async () => {
     const { rpc } = fakeRpc({
       send: () => Promise.reject(new Error('lost')),
       status: (_, count) => (count === 2 ? confirmed : null),
@@ -220,7 +224,7 @@ describe('landTransaction', () => {
     expect(await land(rpc, fakeRuntime().runtime)).toEqual({ outcome: 'confirmed', slot: 42 });
   });
 
-  it('does not wait for a node that hangs on sending or on the height', async () => {
+  it('does not wait for a node that hangs on a send or on the height', async () => {
     const never = () => new Promise<never>(() => undefined);
     const { rpc } = fakeRpc({
       send: never,
@@ -230,7 +234,7 @@ describe('landTransaction', () => {
     expect(await land(rpc, fakeRuntime().runtime)).toEqual({ outcome: 'confirmed', slot: 42 });
   });
 
-  it('expires only past the last height at finalized, after looking back', async () => {
+  it('expires only past the last height at finalized, after it looked back', async () => {
     const commitments: string[] = [];
     let height = LAST;
     const asked: unknown[] = [];
@@ -254,7 +258,7 @@ describe('landTransaction', () => {
     expect(log.sent).toHaveLength(7);
   });
 
-  it('finds by history what landed in the last moment, and what failed then', async () => {
+  it('finds a transaction that landed or failed in the last moment by its history', async () => {
     for (const error of [null, '"X"']) {
       const { rpc } = fakeRpc({
         tip: () => Promise.resolve({ slot: 900, height: LAST + 1n }),
@@ -266,7 +270,7 @@ describe('landTransaction', () => {
     }
   });
 
-  it('does not call it expired while no node can look back', async () => {
+  it('does not expire while no node can look back', async () => {
     let tries = 0;
     const { rpc } = fakeRpc({
       tip: () => Promise.resolve({ slot: 900, height: LAST + 1n }),
@@ -279,7 +283,7 @@ describe('landTransaction', () => {
     expect(tries).toBe(5);
   });
 
-  it('gives up as unknown when the node is gone for a minute', async () => {
+  it('ends as unknown when the node is down for a minute', async () => {
     const { rpc, log } = fakeRpc({ statuses: () => Promise.reject(new Error('gone')) });
     const { runtime, now } = fakeRuntime();
     expect(await land(rpc, runtime)).toEqual({ outcome: 'unknown' });
@@ -287,14 +291,14 @@ describe('landTransaction', () => {
     expect(log.listening).toBe(0);
   });
 
-  it('gives up as unknown when the chain stands still', async () => {
+  it('ends as unknown when the chain stands still', async () => {
     const { rpc } = fakeRpc({});
     const { runtime, now } = fakeRuntime();
     expect(await land(rpc, runtime)).toEqual({ outcome: 'unknown' });
     expect(now()).toBe(301_000);
   });
 
-  it('stops as unknown when aborted, and listens no longer', async () => {
+  it('ends as unknown when it is aborted, and stops listening', async () => {
     const controller = new AbortController();
     const { rpc, log } = fakeRpc({});
     const { runtime } = fakeRuntime((at) => {
@@ -305,7 +309,7 @@ describe('landTransaction', () => {
     expect(log.sent).toHaveLength(2);
   });
 
-  it('sends nothing when aborted before', async () => {
+  it('sends nothing when it is aborted before its start', async () => {
     const { rpc, log } = fakeRpc({});
     expect(await land(rpc, fakeRuntime().runtime, AbortSignal.abort())).toEqual({
       outcome: 'unknown',

@@ -32,7 +32,7 @@ const raw = (
 const read = (call: ShownCall) => readInner([{ index: 4, instructions: [call] }])[0];
 const system = (opcode: number) => [opcode, 0, 0, 0];
 
-/** The words of Agave's `parse_system.rs`. */
+/** Instruction names of Agave's `parse_system.rs`. */
 const SYSTEM: readonly [number, string][] = [
   [0, 'createAccount'],
   [1, 'assign'],
@@ -50,7 +50,7 @@ const SYSTEM: readonly [number, string][] = [
   [13, 'createAccountAllowPrefund'],
 ];
 
-/** And of `parse_token.rs`. */
+/** Instruction names of Agave's `parse_token.rs`. */
 const TOKEN: readonly [number, string][] = [
   [0, 'initializeMint'],
   [1, 'initializeAccount'],
@@ -84,7 +84,7 @@ const TOKEN: readonly [number, string][] = [
 ];
 
 describe('readInner', () => {
-  it('keeps the order, and which top-level instruction each call ran under', () => {
+  it('keeps the order of calls, and the top-level instruction of each call', () => {
     const calls = readInner([
       { index: 0, instructions: [raw(C, [])] },
       {
@@ -108,7 +108,7 @@ describe('readInner', () => {
     ]);
   });
 
-  it.each(SYSTEM)('names System instruction %i, which a node did not parse, %s', (opcode, name) => {
+  it.each(SYSTEM)('names the unparsed System instruction %i as %s', (opcode, name) => {
     expect(read(raw(SYSTEM_PROGRAM, [...system(opcode), 9, 9]))).toMatchObject({
       program: SYSTEM_PROGRAM,
       name,
@@ -117,7 +117,7 @@ describe('readInner', () => {
   });
 
   it.each(TOKEN)(
-    'names instruction %i of both token programs, which a node did not parse, %s',
+    'names the unparsed instruction %i of both token programs as %s',
     (opcode, name) => {
       for (const program of [TOKEN_PROGRAM, TOKEN_2022_PROGRAM]) {
         expect(read(raw(program, [opcode, 9]))).toMatchObject({
@@ -132,15 +132,19 @@ describe('readInner', () => {
 
   it.each([
     ['System data too short for a number', SYSTEM_PROGRAM, [1, 0, 0]],
-    ['a System number that is none', SYSTEM_PROGRAM, system(14)],
+    ['an unknown System number', SYSTEM_PROGRAM, system(14)],
     ['a System number above the first byte', SYSTEM_PROGRAM, [1, 1, 0, 0]],
     ['no token data', TOKEN_PROGRAM, []],
     ['an extension', TOKEN_2022_PROGRAM, [34, 0]],
     ['a fee extension that transfers nothing', TOKEN_2022_PROGRAM, [26, 2]],
-    ['a token number that is none', TOKEN_PROGRAM, [254]],
-    ['more data than any of them has', TOKEN_PROGRAM, [3, ...new Array<number>(200).fill(255)]],
+    ['an unknown token number', TOKEN_PROGRAM, [254]],
+    [
+      'more data than any token instruction has',
+      TOKEN_PROGRAM,
+      [3, ...new Array<number>(200).fill(255)],
+    ],
     ['another program', ASSOCIATED_TOKEN_PROGRAM, [3]],
-  ])('has no name for %s', (_, program, bytes) => {
+  ])('gives no name to %s', (_, program, bytes) => {
     expect(read(raw(program, bytes))).toMatchObject({
       name: undefined,
       addresses: [A, B],
@@ -148,7 +152,7 @@ describe('readInner', () => {
     });
   });
 
-  it('tells the one extension that transfers', () => {
+  it('names the only extension that transfers', () => {
     expect(read(raw(TOKEN_2022_PROGRAM, [26, 1, 5]))?.name).toBe('transferCheckedWithFee');
   });
 
@@ -156,7 +160,7 @@ describe('readInner', () => {
     ['createAccount', B, 0],
     ['createAccountWithSeed', B, 3],
     ['createAccountAllowPrefund', A, 13],
-  ])('knows what %s creates, parsed or not', (type, created, opcode) => {
+  ])('returns the account that %s creates, parsed or not', (type, created, opcode) => {
     expect(read(raw(SYSTEM_PROGRAM, system(opcode)))?.creates).toBe(created);
     const info = { source: A, newAccount: B, lamports: 1, space: 165, owner: TOKEN_PROGRAM };
     expect(read(parsed(SYSTEM_PROGRAM, { type, info }))).toMatchObject({ name: type, creates: B });
@@ -166,7 +170,7 @@ describe('readInner', () => {
     expect(read(raw(SYSTEM_PROGRAM, system(opcode), []))?.creates).toBeUndefined();
   });
 
-  it('collects every address of a parsed instruction, nested ones and those in lists too', () => {
+  it('collects every address of a parsed instruction, also nested and in lists', () => {
     const info = {
       source: A,
       multisigOwner: B,
@@ -180,13 +184,13 @@ describe('readInner', () => {
     expect([...addresses].sort()).toEqual([A, B, C, key(4), key(5)].sort());
   });
 
-  it('survives an answer that is nested deeper than the stack', () => {
+  it('reads an answer that is nested deeper than the stack', () => {
     let info: object = { account: A };
     for (let depth = 0; depth < 100_000; depth += 1) info = { info };
     expect(read(parsed(TOKEN_PROGRAM, { type: 'burn', info }))?.addresses).toEqual([A]);
   });
 
-  it('takes other programs as they are parsed, if only to a text', () => {
+  it('returns calls of other programs as they are parsed, also if only to a text', () => {
     expect(read(parsed(MEMO_PROGRAM, 'thanks'))).toMatchObject({
       program: MEMO_PROGRAM,
       name: undefined,
@@ -203,23 +207,23 @@ describe('readInner', () => {
   it.each<[string, ShownCall]>([
     ['a parsed System instruction that is a text', parsed(SYSTEM_PROGRAM, 'transfer')],
     ['a parsed System instruction that is null', parsed(SYSTEM_PROGRAM, null)],
-    ['a type that is no text', parsed(TOKEN_PROGRAM, { type: 3, info: { account: A } })],
+    ['a type that is not a text', parsed(TOKEN_PROGRAM, { type: 3, info: { account: A } })],
     ['no type', parsed(TOKEN_PROGRAM, { info: { account: A } })],
     ['no info', parsed(TOKEN_PROGRAM, { type: 'transfer' })],
     ['an info that is a text', parsed(TOKEN_2022_PROGRAM, { type: 'transfer', info: A })],
     ['an info that is null', parsed(TOKEN_2022_PROGRAM, { type: 'transfer', info: null })],
-    ['a program that is no address', { programId: 'Token', parsed: {} }],
-    ['neither of the two forms', { programId: C }],
+    ['an invalid program address', { programId: 'Token', parsed: {} }],
+    ['a call in neither form', { programId: C }],
     ['accounts that are indexes', { programId: C, accounts: [0, 1], data: '' }],
-    ['accounts that are no list', { programId: C, accounts: A, data: '' }],
-    ['data that is no text', { programId: C, accounts: [], data: [1] }],
+    ['accounts that are not a list', { programId: C, accounts: A, data: '' }],
+    ['data that is not a text', { programId: C, accounts: [], data: [1] }],
     ['data that is not base58', { programId: TOKEN_PROGRAM, accounts: [], data: '0OIl' }],
   ])('refuses %s', (_, call) => {
     expect(() => read(call)).toThrow(Fault);
     expect(() => read(call)).toThrow('a call between programs in it cannot be read');
   });
 
-  it('refuses a position that is none', () => {
+  it('refuses an invalid position', () => {
     expect(() => readInner([{ index: -1, instructions: [] }])).toThrow(Fault);
     expect(() => readInner([{ index: 0.5, instructions: [] }])).toThrow(Fault);
   });

@@ -35,17 +35,17 @@ const transfer = (amount: bigint, decimals = 6, tokenProgram = TOKEN_PROGRAM) =>
   transferChecked({ source, mint, destination, authority: wallet, amount, decimals, tokenProgram });
 const refused: unknown = expect.objectContaining({ code: 'self_check_failed', funds: 'untouched' });
 
-/** In the terms of kit's own decoders, which share no code with web3.js and spl-token. */
+/** The instruction for the decoders of kit, which share no code with web3.js and spl-token. */
 function kit(instruction: Instruction) {
   return {
     programAddress: address(instruction.program),
-    accounts: instruction.accounts.map((one) => ({
-      address: address(one.address),
-      role: one.signer
-        ? one.writable
+    accounts: instruction.accounts.map((meta) => ({
+      address: address(meta.address),
+      role: meta.signer
+        ? meta.writable
           ? AccountRole.WRITABLE_SIGNER
           : AccountRole.READONLY_SIGNER
-        : one.writable
+        : meta.writable
           ? AccountRole.WRITABLE
           : AccountRole.READONLY,
     })),
@@ -54,7 +54,7 @@ function kit(instruction: Instruction) {
 }
 
 describe('transferChecked', () => {
-  it('is what kit reads, for every amount and both programs', () => {
+  it('is read by kit, for every amount and both programs', () => {
     fc.assert(
       fc.property(
         fc.bigInt({ min: 0n, max: U64_MAX }),
@@ -83,7 +83,7 @@ describe('transferChecked', () => {
   });
 
   it.each([2n ** 64n, 2n ** 64n + 5n, -1n, -(2n ** 64n), 2n ** 70n])(
-    'refuses %s, which spl-token would wrap',
+    'refuses the amount %s, which spl-token would wrap',
     (amount) => {
       expect(() => transfer(amount)).toThrow(refused);
       expect(() => transferLamports({ from: wallet, to: source, lamports: amount })).toThrow(
@@ -97,7 +97,7 @@ describe('transferChecked', () => {
     expect(() => transfer(1n, decimals)).toThrow(refused);
   });
 
-  it('is in no message unless it names addresses only', () => {
+  it('is refused in a message if it names an invalid address', () => {
     const named = transferChecked({
       ...{ source: 'x', mint, destination, authority: wallet },
       ...{ amount: 1n, decimals: 6, tokenProgram: TOKEN_PROGRAM },
@@ -107,8 +107,8 @@ describe('transferChecked', () => {
   });
 });
 
-describe('the others', () => {
-  it('creates an account idempotently', () => {
+describe('an instruction builder', () => {
+  it('creates a token account idempotently', () => {
     const made = createAssociatedTokenAccount({
       payer: wallet,
       account: source,
@@ -118,7 +118,7 @@ describe('the others', () => {
     });
     const parsed = token.parseCreateAssociatedTokenIdempotentInstruction(kit(made));
     expect(parsed.programAddress).toBe(ASSOCIATED_TOKEN_PROGRAM);
-    expect(Object.values(parsed.accounts).map((one) => one.address)).toEqual([
+    expect(Object.values(parsed.accounts).map((account) => account.address)).toEqual([
       wallet,
       source,
       destination,

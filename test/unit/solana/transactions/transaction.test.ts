@@ -74,7 +74,7 @@ function encoded(bytes: Uint8Array): Uint8Array {
 }
 
 describe('compileMessage', () => {
-  it('writes what kit reads', () => {
+  it('writes a message that kit reads', () => {
     const transaction = getTransactionDecoder().decode(wire);
     expect(Object.keys(transaction.signatures)).toEqual([payer, key(20)]);
     const compiled = getCompiledTransactionMessageDecoder().decode(transaction.messageBytes);
@@ -91,14 +91,14 @@ describe('compileMessage', () => {
     expect(compiled.staticAccounts).toEqual(decoded(wire).staticAccounts);
   });
 
-  it('gives back the instructions it was given', () => {
+  it('keeps the given instructions', () => {
     const resolved = resolveInstructions(decoded(wire), [table]);
-    // Rights are those of the whole transaction: key 21 is writable everywhere, the payer signs
+    // Rights apply to the whole transaction: key 21 is writable everywhere, and the payer signs
     // everywhere.
     expect(resolved).toEqual(mixed);
   });
 
-  it('does not put signers or programs into tables', () => {
+  it('puts no signer or program into a table', () => {
     const greedy: LookupTable = { address: key(5), addresses: [payer, program, key(20), key(21)] };
     const compiled = decoded(
       assembleTransaction(
@@ -114,7 +114,7 @@ describe('compileMessage', () => {
     expect(compiled.lookups).toEqual([{ table: greedy.address, writable: [3], readonly: [] }]);
   });
 
-  it('counts signatures: 1,232 bytes pass, 1,233 do not', () => {
+  it('accepts 1,232 bytes with signatures, and refuses 1,233', () => {
     const sized = (bytes: number) =>
       compileMessage({
         feePayer: payer,
@@ -150,7 +150,7 @@ describe('compileMessage', () => {
     }
   });
 
-  it('refuses what is no address or blockhash', () => {
+  it('refuses an invalid address or blockhash', () => {
     expect(() => compileMessage({ feePayer: 'x', instructions: [], blockhash })).toThrow(TypeError);
     expect(() => compileMessage({ feePayer: payer, instructions: [], blockhash: '2' })).toThrow(
       TypeError,
@@ -166,14 +166,17 @@ describe('compileMessage', () => {
 });
 
 describe('assembleTransaction', () => {
-  it('leaves missing signatures zero and keeps order', () => {
-    const one = assembleTransaction(message, new Map([[key(20), new Uint8Array(64).fill(9)]]));
-    expect(decoded(one).signatures.map((signature) => signature[0])).toEqual([0, 9]);
+  it('leaves missing signatures zero, and keeps their order', () => {
+    const assembled = assembleTransaction(
+      message,
+      new Map([[key(20), new Uint8Array(64).fill(9)]]),
+    );
+    expect(decoded(assembled).signatures.map((signature) => signature[0])).toEqual([0, 9]);
     expect(firstSignature(wire)).toBe(base58.encode(new Uint8Array(64).fill(5)));
     expect(messageSigners(message)).toEqual([payer, key(20)]);
   });
 
-  it('refuses strangers and odd lengths', () => {
+  it('refuses unknown signers and wrong lengths', () => {
     expect(() => assembleTransaction(message, new Map([[key(21), new Uint8Array(64)]]))).toThrow(
       TypeError,
     );
@@ -186,10 +189,12 @@ describe('assembleTransaction', () => {
 });
 
 describe('decodeTransaction', () => {
-  it('agrees with web3.js on a good transaction', () => {
-    const theirs = VersionedTransaction.deserialize(wire);
-    expect(Uint8Array.from(theirs.serialize())).toEqual(wire);
-    expect(theirs.message.staticAccountKeys.map(String)).toEqual(decoded(wire).staticAccounts);
+  it('agrees with web3.js on a valid transaction', () => {
+    const decodedByWeb3 = VersionedTransaction.deserialize(wire);
+    expect(Uint8Array.from(decodedByWeb3.serialize())).toEqual(wire);
+    expect(decodedByWeb3.message.staticAccountKeys.map(String)).toEqual(
+      decoded(wire).staticAccounts,
+    );
   });
 
   it('refuses every truncation and every extension', () => {
@@ -200,7 +205,7 @@ describe('decodeTransaction', () => {
 
   const BITS = [0, 1, 2, 3, 4, 5, 6, 7];
 
-  it('never throws on a changed byte, and what it accepts re-encodes to itself', () => {
+  it('never throws on a changed byte, and encodes an accepted transaction to the same bytes', () => {
     let accepted = 0;
     for (let index = 0; index < wire.length; index += 1) {
       for (const bit of share(BITS, inTurn(BITS, index))) {
@@ -241,7 +246,7 @@ describe('decodeTransaction', () => {
     expect(patched(at + 2, 2)).toBeUndefined();
     expect(patched(at + 3, 200)).toBeUndefined();
     expect(patched(at + 3, 0)).toBeDefined();
-    // Two bytes for the count 2: the same value, another encoding.
+    // The count 2 in two bytes: the same value in another encoding.
     expect(decodeTransaction(Uint8Array.of(0x82, 0x00, ...wire.slice(1)))).toBeUndefined();
     expect(decodeTransaction(new Uint8Array(5000))).toBeUndefined();
   });
@@ -250,12 +255,12 @@ describe('decodeTransaction', () => {
 describe('resolveInstructions', () => {
   const base = decoded(wire);
 
-  it('refuses what the network refuses', () => {
-    const [first, ...others] = base.instructions;
+  it('refuses every transaction that the network refuses', () => {
+    const [first, ...rest] = base.instructions;
     const [lookup] = base.lookups;
     if (first === undefined || lookup === undefined) throw new Error('nothing to change');
     const withFirst = (change: object) =>
-      resolveInstructions({ ...base, instructions: [{ ...first, ...change }, ...others] }, [table]);
+      resolveInstructions({ ...base, instructions: [{ ...first, ...change }, ...rest] }, [table]);
     expect(withFirst({})).toBeDefined();
     expect(withFirst({ programIndex: 0 })).toBeUndefined();
     expect(withFirst({ programIndex: base.staticAccounts.length })).toBeUndefined();

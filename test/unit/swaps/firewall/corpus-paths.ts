@@ -12,45 +12,45 @@ import { swapDecoders as decoders } from '../../../../src/swaps/sources.js';
 
 const allRules = firewallRules(decoders);
 
-/** The static stages are over: from here on the transaction would be run. */
+/** Thrown where the simulation would start, after all static stages. */
 class Simulated extends Error {}
 
-/** What a static stage made of a case. */
+/** The result of the static stages for a case. */
 export interface Judgement {
   /** The rule that refused it; undefined if all static stages accepted it. */
   readonly rule: string | undefined;
-  /** What the client goes on with. */
+  /** The build that the client continues with. */
   readonly build?: SwapBuild;
 }
 
-/** The corpus' chain, as a node shows it. */
+/** The chain of the corpus, as a node shows it. */
 function nodeOf({ accounts: changed = new Map() }: SwapCase): InspectionNode {
   const accounts = new Map<string, ChainAccount | null>([...WORLD, ...changed]);
   return {
     accounts: async (addresses) => ({
       slot: Number(SLOT),
-      accounts: addresses.map((one) => accounts.get(one) ?? null),
+      accounts: addresses.map((address) => accounts.get(address) ?? null),
     }),
     rent: async (bytes) => BigInt(bytes + 128) * 6_960n,
     simulate: () => Promise.reject(new Simulated()),
   };
 }
 
-/** Judged as it is, up to the simulation. */
+/** Judges a transaction as it is, up to the simulation. */
 export async function judgedAsItIs(
-  one: SwapCase,
+  swapCase: SwapCase,
   rules: FirewallRules = allRules,
 ): Promise<Judgement> {
   try {
     const { broken } = await inspectTransaction(
-      nodeOf(one),
-      one.transaction,
-      { ...one.expected, decoders },
+      nodeOf(swapCase),
+      swapCase.transaction,
+      { ...swapCase.expected, decoders },
       {},
       rules,
     );
-    // Without a swap in it there is nothing to simulate: only if the rule was taken out that
-    // wants one.
+    // Without a swap there is nothing to simulate. This happens only without the rule that
+    // requires a swap.
     return { rule: broken?.id ?? 'nothing_to_simulate' };
   } catch (error) {
     if (error instanceof Simulated) return { rule: undefined };
@@ -60,17 +60,17 @@ export async function judgedAsItIs(
 }
 
 /**
- * As the client does before it composes: takes the one swap out, reads the wallet, checks the swap
- * and what it could reach.
+ * Judges a transaction as the client does before it composes: takes the swap out, reads the wallet,
+ * and checks the swap and the accounts that it can reach.
  */
-export async function judgedByClient(one: SwapCase): Promise<Judgement> {
-  const node = nodeOf(one);
-  const { wallet, inputMint, outputMint } = one.expected;
+export async function judgedByClient(swapCase: SwapCase): Promise<Judgement> {
+  const node = nodeOf(swapCase);
+  const { wallet, inputMint, outputMint } = swapCase.expected;
   try {
-    const build = await extractSwap(node, one.transaction, wallet, { decoders });
+    const build = await extractSwap(node, swapCase.transaction, wallet, { decoders });
     const { legs } = await readRawWallet(node, wallet, [inputMint, outputMint], {});
     const own = legs.map((leg) => ownAccountOf(wallet, leg).address);
-    checkSwap(build.instruction, { ...one.expected, decoders });
+    checkSwap(build.instruction, { ...swapCase.expected, decoders });
     checkExposure(
       wallet,
       await readExposed(node, foreignAccounts(build.instruction, [wallet, ...own]), {}),
@@ -84,35 +84,35 @@ export async function judgedByClient(one: SwapCase): Promise<Judgement> {
   }
 }
 
-/** The wallet's accounts are refused by an error of their own, which has the words of the rule. */
+/** The rule behind an account_unusable error, which has the text of the rule as its reason. */
 function ruleThatRefuses(reason: string): string | undefined {
   return allRules.accounts.find(({ refuses }) => refuses === reason)?.id;
 }
 
-/** All stages, without one of their rules. */
+/** All stages without a rule. */
 export function withoutRule(id: string): FirewallRules {
-  const others = <R extends { readonly id: string }>(rules: readonly R[]) =>
+  const remaining = <R extends { readonly id: string }>(rules: readonly R[]) =>
     rules.filter((rule) => rule.id !== id);
   const { envelope, tableNames, tables, shape, accounts, surroundings, instruction, exposure } =
     allRules;
   return {
     ...allRules,
     ...{
-      envelope: others(envelope),
-      tableNames: others(tableNames),
-      tables: others(tables),
-      shape: others(shape),
+      envelope: remaining(envelope),
+      tableNames: remaining(tableNames),
+      tables: remaining(tables),
+      shape: remaining(shape),
     },
     ...{
-      accounts: others(accounts),
-      surroundings: others(surroundings),
-      instruction: others(instruction),
-      exposure: others(exposure),
+      accounts: remaining(accounts),
+      surroundings: remaining(surroundings),
+      instruction: remaining(instruction),
+      exposure: remaining(exposure),
     },
   };
 }
 
-/** The rules that need no simulation, in the order in which they are checked. */
+/** Ids of the rules that need no simulation, in the order of the checks. */
 export function staticRuleIds(): string[] {
   const { envelope, tableNames, tables, shape, accounts, surroundings, instruction, exposure } =
     allRules;

@@ -22,52 +22,54 @@ import { swapDecoders as decoders } from '../../../../src/swaps/sources.js';
 
 const families = [...new Set(hostile.map(({ family }) => family))];
 
-const of = (family: string) => hostile.filter((one) => one.family === family);
+const casesOf = (family: string) => hostile.filter((swapCase) => swapCase.family === family);
 
 interface Judged<Case> {
-  readonly one: Case;
+  readonly swapCase: Case;
   readonly judgement: Judgement;
 }
 
 function judgedAll<Case extends SwapCase>(
   cases: readonly Case[],
-  judge: (one: Case) => Promise<Judgement>,
+  judge: (swapCase: Case) => Promise<Judgement>,
 ): Promise<Judged<Case>[]> {
-  return Promise.all(cases.map(async (one) => ({ one, judgement: await judge(one) })));
+  return Promise.all(
+    cases.map(async (swapCase) => ({ swapCase, judgement: await judge(swapCase) })),
+  );
 }
 
-/** The cases that were not judged as they should be, with what was made of them. */
+/** Cases with a wrong judgement, each with the judgement and the expected rule. */
 function misjudged<Case extends SwapCase>(
   judged: readonly Judged<Case>[],
-  expected: (one: Case) => string | undefined,
+  expected: (swapCase: Case) => string | undefined,
 ): string[] {
   return judged
-    .filter(({ one, judgement }) => judgement.rule !== expected(one))
+    .filter(({ swapCase, judgement }) => judgement.rule !== expected(swapCase))
     .map(
-      ({ one, judgement }) =>
-        `${one.id}: ${judgement.rule ?? 'accepted'}, not ${expected(one) ?? 'accepted'}`,
+      ({ swapCase, judgement }) =>
+        `${swapCase.id}: ${judgement.rule ?? 'accepted'}, not ${expected(swapCase) ?? 'accepted'}`,
     );
 }
 
 describe('the corpus', () => {
-  it('has at least 200 hostile transactions, no two of them the same on the same chain', () => {
+  it('has at least 200 hostile transactions, each different from all others on the same chain', () => {
     const ids = hostile.map(({ id }) => id);
     expect(ids.length).toBeGreaterThanOrEqual(200);
     expect(new Set(ids).size).toBe(ids.length);
     const seen = new Map<string, string>();
-    const twins = hostile.flatMap((one) => {
-      const key = contentOf(one);
+    const twins = hostile.flatMap((swapCase) => {
+      const key = contentOf(swapCase);
       const twin = seen.get(key);
-      seen.set(key, one.id);
-      return twin === undefined ? [] : [`${twin} = ${one.id}`];
+      seen.set(key, swapCase.id);
+      return twin === undefined ? [] : [`${twin} = ${swapCase.id}`];
     });
     expect(twins).toEqual([]);
   });
 
   it.each(families)(
-    'tries %s in all eight instruction forms, and with SOL on either side',
+    'covers %s in all eight instruction forms, and with SOL on both sides',
     (family) => {
-      const cases = of(family);
+      const cases = casesOf(family);
       expect(new Set(cases.map(({ form }) => form)).size).toBe(8);
       expect(
         new Set(
@@ -77,19 +79,21 @@ describe('the corpus', () => {
     },
   );
 
-  it('has legitimate transactions of every form in every direction, none of them in the hostile part', () => {
+  it('has legitimate transactions of every form in every direction, and none of them is hostile', () => {
     expect(new Set(legitimate.map(({ form, direction }) => `${form} ${direction}`)).size).toBe(
       8 * 7,
     );
     expect(new Set(legitimate.map(({ id }) => id)).size).toBe(legitimate.length);
     const contents = new Set(legitimate.map(contentOf));
-    expect(hostile.filter((one) => contents.has(contentOf(one))).map(({ id }) => id)).toEqual([]);
+    expect(
+      hostile.filter((swapCase) => contents.has(contentOf(swapCase))).map(({ id }) => id),
+    ).toEqual([]);
   });
 });
 
 /**
- * All that tells one case from another: what was returned, and the accounts if they differ from
- * the world's.
+ * Everything that distinguishes a case: the returned transaction, and the accounts that differ from
+ * the accounts of the world.
  */
 function contentOf({ transaction, accounts = new Map() }: SwapCase): string {
   const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
@@ -105,23 +109,27 @@ function contentOf({ transaction, accounts = new Map() }: SwapCase): string {
 }
 
 describe.each(families)('every hostile transaction of the family %s', (family) => {
-  it('is refused as it is by the rule that it breaks first, and never simulated', async () => {
-    expect(misjudged(await judgedAll(of(family), judgedAsItIs), ({ rule }) => rule)).toEqual([]);
+  it('is refused as it is by the first rule that it breaks, and is never simulated', async () => {
+    expect(misjudged(await judgedAll(casesOf(family), judgedAsItIs), ({ rule }) => rule)).toEqual(
+      [],
+    );
   });
 
-  it('is refused by the client by the same rule, or defused: nothing but the honest swap comes out of it', async () => {
-    const judged = await judgedAll(of(family), judgedByClient);
+  it('is refused by the client with the same rule, or reduced to the honest swap', async () => {
+    const judged = await judgedAll(casesOf(family), judgedByClient);
     expect(misjudged(judged, ({ rule, path }) => (path === 'refused' ? rule : undefined))).toEqual(
       [],
     );
-    for (const { one, judgement } of judged.filter(({ one: { path } }) => path === 'defused'))
-      expectHonest(one, judgement.build);
+    for (const { swapCase, judgement } of judged.filter(
+      ({ swapCase: { path } }) => path === 'defused',
+    ))
+      expectHonest(swapCase, judgement.build);
   });
 });
 
 /**
- * That what is taken is the swap of the honest transaction: its program, data, accounts and signer,
- * and no other lookup tables.
+ * Expects the swap of the honest transaction: the same program, data, accounts and signer, and no
+ * other lookup tables.
  */
 function expectHonest(
   { id, honest, tables, expected }: HostileCase,
@@ -146,7 +154,7 @@ describe('every legitimate transaction', () => {
     expect(misjudged(await judgedAll(legitimate, judgedAsItIs), () => undefined)).toEqual([]);
   });
 
-  it('is accepted by the static stages of the client, which takes its swap out of it', async () => {
+  it('is accepted by the static stages of the client, which takes its swap out', async () => {
     const judged = await judgedAll(legitimate, judgedByClient);
     expect(misjudged(judged, () => undefined)).toEqual([]);
     expect(judged.map(({ judgement }) => judgement.build?.instruction.data.length)).not.toContain(
@@ -156,41 +164,42 @@ describe('every legitimate transaction', () => {
 });
 
 /**
- * Rules that no transaction gets as far as, and what comes first: they are there for swaps that
- * arrive as an instruction.
+ * Rules that no transaction reaches, each with the rule that refuses the transaction first. They
+ * protect against swaps that arrive as an instruction.
  */
 const OF_INSTRUCTIONS: Readonly<Record<string, string>> = {
   // The swap of a transaction is found by its program.
   swap_program: 'one_swap',
-  // A transaction says itself which keys sign it.
+  // A transaction itself names the keys that sign it.
   extra_signer: 'transaction_signers',
-  // Its programs are read-only throughout, or it is refused.
+  // A transaction with a writable program is refused before.
   swap_programs: 'transaction_accounts',
 };
 
 /**
- * Rules that guard what a later one reads: without them nothing is let through, but their cases are
- * refused by that one, if by a name that says less. Each is here for its own reason, and the list
- * is to stay short.
+ * Rules that guard the input of a later rule. Without such a rule its cases are still refused, by
+ * the later rule and under a name that says less. Each entry has its own reason, and the list must
+ * stay short.
  */
 const FOLLOWED: Readonly<Record<string, readonly string[]>> = {
-  // Bytes that could not be read have no fee payer either.
+  // Bytes that cannot be read have no fee payer either.
   transaction_encoding: ['transaction_fee_payer'],
-  // Whatever is no active table is read as one without entries, and what a table does not have is
-  // no account.
+  // An inactive table is read as a table without entries, and an entry that a table lacks is no
+  // account.
   lookup_table_owner: ['lookup_table_entry'],
   lookup_table_inactive: ['lookup_table_entry'],
   lookup_table_entry: ['transaction_accounts'],
-  // Instructions whose accounts are not known pass no rule.
+  // Instructions with unknown accounts pass no rule.
   transaction_accounts: ['durable_nonce'],
-  // As it is; the client, which drops what surrounds the swap, has this rule alone against it.
+  // This holds for the transaction as it is. Only this rule protects the client, which drops the
+  // surroundings of the swap.
   durable_nonce: ['system_instruction'],
-  // A swap that could not be read passes no rule on what it says.
+  // A swap that cannot be read passes no rule on its fields.
   jupiter_form: ['jupiter_truncated'],
   jupiter_plan: ['jupiter_truncated'],
   jupiter_truncated: ['jupiter_event_authority'],
-  // The accounts are judged once more if their balances are taken. What is no token account has
-  // no owner either.
+  // The accounts are judged again when their balances are read. An account of another kind has no
+  // owner either.
   own_account_kind: ['account_unusable', 'own_account_owner'],
   own_account_owner: ['account_unusable'],
   own_account_frozen: ['account_unusable'],
@@ -203,12 +212,12 @@ const outcomesWithout = (id: string) =>
   Promise.all(
     hostile
       .filter(({ rule }) => rule === id)
-      .map((one) => judgedAsItIs(one, withoutRule(id)).then(({ rule }) => rule)),
+      .map((swapCase) => judgedAsItIs(swapCase, withoutRule(id)).then(({ rule }) => rule)),
   );
 
 describe('each rule', () => {
   it.each(rulesOfTransactions.filter((id) => !(id in FOLLOWED)))(
-    '%s is the one that stops its cases: taken out, it lets some through',
+    'is needed to stop its cases, and lets some through when it is removed: %s',
     async (id) => {
       const outcomes = await outcomesWithout(id);
       expect(outcomes).toContain(undefined);
@@ -217,7 +226,7 @@ describe('each rule', () => {
   );
 
   it.each(Object.entries(FOLLOWED))(
-    '%s is the one that names its cases: taken out, it leaves all of them to %j',
+    'is needed to name its cases, and leaves them to other rules when it is removed: %s to %j',
     async (id, next) => {
       expect(rulesOfTransactions).toContain(id);
       expect(new Set(await outcomesWithout(id))).toEqual(new Set(next));
@@ -225,11 +234,11 @@ describe('each rule', () => {
   );
 });
 
-describe('a hostile instruction without a transaction around it', () => {
+describe('a hostile instruction without a transaction', () => {
   const rules = swapRules(decoders);
 
-  it.each(hostileInstructions.map((one) => [one.id, one] as const))(
-    '%s is refused by its rule',
+  it.each(hostileInstructions.map((swapCase) => [swapCase.id, swapCase] as const))(
+    'is refused by its rule: %s',
     (_, { instruction, expected, rule }) => {
       expect(
         brokenBy(rules, swapSubject(fromKit(instruction), { ...expected, decoders }))?.id,
@@ -238,15 +247,15 @@ describe('a hostile instruction without a transaction around it', () => {
   );
 
   it.each(Object.keys(OF_INSTRUCTIONS))(
-    'is let through in some form if %s is taken out, or could not be read',
+    'passes in some form without the rule %s, or cannot be read',
     (id) => {
-      const others = rules.filter((rule) => rule.id !== id);
+      const remaining = rules.filter((rule) => rule.id !== id);
       const cases = hostileInstructions.filter(({ rule }) => rule === id);
       const outcomes = cases.map(
         ({ instruction, expected }) =>
-          brokenBy(others, swapSubject(fromKit(instruction), { ...expected, decoders }))?.id,
+          brokenBy(remaining, swapSubject(fromKit(instruction), { ...expected, decoders }))?.id,
       );
-      // Nothing reads an instruction of a program that is not known.
+      // No decoder reads an instruction of an unknown program.
       expect(outcomes).toContain(id === 'swap_program' ? 'swap_user' : undefined);
     },
   );

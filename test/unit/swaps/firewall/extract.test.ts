@@ -47,11 +47,11 @@ function transaction(
   return new Uint8Array(getTransactionEncoder().encode(compileTransaction(message)));
 }
 
-/** A node that holds these accounts, at slot 100. */
+/** A node with these accounts at slot 100. */
 function nodeWith(accounts: Readonly<Record<string, Account>>) {
   return {
     accounts: (asked: readonly string[]) =>
-      Promise.resolve({ slot: 100, accounts: asked.map((one) => accounts[one] ?? null) }),
+      Promise.resolve({ slot: 100, accounts: asked.map((key) => accounts[key] ?? null) }),
   };
 }
 
@@ -71,14 +71,16 @@ const ruleOf = (
   );
 
 describe('extractSwap', () => {
-  it('takes the one swap instruction and leaves the rest behind', async () => {
+  it('takes the swap instruction, and drops the rest of the transaction', async () => {
     const { instruction: taken, lookupTables } = await extract(transaction([drain, swap, drain]));
     expect(taken.program).toBe(swap.programAddress);
     expect([...taken.data]).toEqual([...swap.data]);
-    expect(taken.accounts.map((one) => one.address)).toEqual(
-      fromKit(swap).accounts.map((one) => one.address),
+    expect(taken.accounts.map((account) => account.address)).toEqual(
+      fromKit(swap).accounts.map((account) => account.address),
     );
-    expect(taken.accounts.filter((one) => one.signer).map((one) => one.address)).toEqual([WALLET]);
+    expect(
+      taken.accounts.filter((account) => account.signer).map((account) => account.address),
+    ).toEqual([WALLET]);
     expect(lookupTables).toEqual([]);
     const text = Buffer.from(transaction([swap])).toString('base64');
     expect((await extract(text)).instruction).toEqual(taken);
@@ -111,12 +113,12 @@ describe('extractSwap', () => {
     ],
     ['a byte too many', 'transaction_encoding', Uint8Array.from([...good, 0])],
     ['a byte too few', 'transaction_encoding', good.slice(0, -1)],
-    ['nothing', 'transaction_encoding', new Uint8Array()],
+    ['no bytes', 'transaction_encoding', new Uint8Array()],
     ['2,000 bytes', 'transaction_encoding', new Uint8Array(2_000)],
     ['a space in its text', 'transaction_encoding', `${Buffer.from(good).toString('base64')} `],
     ['text that is too long', 'transaction_encoding', 'A'.repeat(1_648)],
-    ['an object in its place', 'transaction_encoding', { toString: () => 'AAAA' }],
-    ['nothing in its place', 'transaction_encoding', undefined],
+    ['an object in place of bytes', 'transaction_encoding', { toString: () => 'AAAA' }],
+    ['undefined in place of bytes', 'transaction_encoding', undefined],
   ])('refuses a transaction with %s', async (_, rule, bytes) => {
     expect(await ruleOf(bytes)).toBe(rule);
   });
@@ -124,7 +126,7 @@ describe('extractSwap', () => {
   const table = someKey(120);
   const looking = withLookup(transaction([swap]), table);
 
-  it('takes accounts from tables that the node has', async () => {
+  it('accepts accounts from tables that the node has', async () => {
     expect((await extract(looking, { [table]: tableOf([STRANGER]) })).lookupTables).toEqual([
       table,
     ]);
@@ -144,20 +146,16 @@ describe('extractSwap', () => {
     ],
     ['without the entry', 'lookup_table_entry', { [table]: tableOf([]) }],
     [
-      'whose entry is new in this slot',
+      'with an entry that is new in this slot',
       'lookup_table_entry',
       { [table]: tableOf([STRANGER], { extendedAt: 100n }) },
     ],
-    [
-      'that holds what is a key of the transaction already',
-      'transaction_accounts',
-      { [table]: tableOf([WALLET]) },
-    ],
+    ['that holds a key of the transaction', 'transaction_accounts', { [table]: tableOf([WALLET]) }],
   ])('refuses a table %s', async (_, rule, accounts) => {
     expect(await ruleOf(looking, accounts)).toBe(rule);
   });
 
-  it('asks the node again for a table that it read before', async () => {
+  it('reads a table again that it has read before', async () => {
     const accounts: Record<string, Account> = { [table]: tableOf([]) };
     const node = nodeWith(accounts);
     await expect(extractSwap(node, looking, WALLET, { decoders })).rejects.toMatchObject({
@@ -178,8 +176,8 @@ function tableOf(
   view.setUint32(0, 1, true);
   view.setBigUint64(4, closedAt, true);
   view.setBigUint64(12, extendedAt, true);
-  addresses.forEach((one, index) =>
-    data.set(getAddressEncoder().encode(address(one)), 56 + 32 * index),
+  addresses.forEach((entry, index) =>
+    data.set(getAddressEncoder().encode(address(entry)), 56 + 32 * index),
   );
   return {
     owner: 'AddressLookupTab1e1111111111111111111111111',
@@ -189,7 +187,7 @@ function tableOf(
   };
 }
 
-/** The same transaction with one lookup table at its end, which loads its first entry read-only. */
+/** The transaction with a lookup table at its end, which loads its first entry as read-only. */
 function withLookup(bytes: Uint8Array, table: string): Uint8Array {
   const key = getAddressEncoder().encode(address(table));
   return Uint8Array.from([...bytes.slice(0, -1), 1, ...key, 0, 1, 0]);

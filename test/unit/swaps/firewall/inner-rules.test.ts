@@ -19,10 +19,10 @@ const NONCE = someKey(40);
 const SYSVAR = 'SysvarRecentB1ockHashes11111111111111111111';
 const RENT = 'SysvarRent111111111111111111111111111111111';
 
-/** One call inside the swap, in the two forms in which a node may show it. */
+/** A call inside the swap, in the two forms that a node may show. */
 interface Call {
   readonly program: string;
-  /** What the data starts with. */
+  /** The first bytes of the data. */
   readonly opcode: readonly number[];
   readonly accounts: readonly string[];
   readonly type: string;
@@ -42,7 +42,7 @@ const token = (
   ...{ program: TOKEN_PROGRAM, opcode, accounts, type, info },
 });
 
-/** What every swap does: it is there so that what is judged is the call beside it. */
+/** A call that every swap makes, so that the rules judge the call beside it. */
 const PAYS_IN = token([12], 'transferChecked', [SOURCE, USDC, VAULT, WALLET], {
   ...{
     source: SOURCE,
@@ -349,21 +349,21 @@ const cases = (calls: readonly Call[]) => calls.map((call) => [call.type, call] 
 
 describe('innerRules', () => {
   it.each(cases(SYSTEM_HARM))(
-    'refuse %s of the System program if it can change the wallet',
+    'refuses %s of the System program if it can change the wallet',
     (_, call) => {
       for (const form of FORMS) expect(ruleOf(subject([form(call)]))).toBe('inner_system');
     },
   );
 
   it.each(cases(SYSTEM_FINE))(
-    'let %s of the System program pass if only lamports can tell',
+    'passes %s of the System program if lamport balances show its effect',
     (_, call) => {
       for (const form of FORMS) expect(ruleOf(subject([form(call)]))).toBeUndefined();
     },
   );
 
   it.each(cases(TOKEN_HARM))(
-    'refuse %s of either token program on what is the wallet’s',
+    'refuses %s of both token programs on accounts of the wallet',
     (_, call) => {
       for (const form of FORMS) {
         expect(ruleOf(subject([form(call)]))).toBe('inner_token');
@@ -375,7 +375,7 @@ describe('innerRules', () => {
   );
 
   it.each(cases(TOKEN_FINE))(
-    'let %s of either token program pass if balances tell, or it is the venue’s own',
+    'passes %s of both token programs if balances show its effect, or on accounts of the venue',
     (_, call) => {
       for (const form of FORMS) {
         expect(ruleOf(subject([form(call)]))).toBeUndefined();
@@ -384,7 +384,7 @@ describe('innerRules', () => {
     },
   );
 
-  it('do not mind what other programs call their instructions', () => {
+  it('ignores instructions of other programs, whatever their names', () => {
     const [assign, approve] = [SYSTEM_HARM[0]!, TOKEN_HARM[3]!];
     for (const program of [JUPITER_PROGRAM, ASSOCIATED_TOKEN_PROGRAM]) {
       for (const form of FORMS)
@@ -394,7 +394,7 @@ describe('innerRules', () => {
     }
   });
 
-  it('find the one harmful call among harmless ones', () => {
+  it('finds a harmful call among harmless calls', () => {
     const fine = [...SYSTEM_FINE, ...TOKEN_FINE].map(raw);
     expect(ruleOf(subject(fine))).toBeUndefined();
     for (const call of TOKEN_HARM)
@@ -403,12 +403,12 @@ describe('innerRules', () => {
       expect(ruleOf(subject([...fine, parsed(call)]))).toBe('inner_system');
   });
 
-  it('judge the swap alone: what other instructions call is ours', () => {
+  it('judges only the swap, because the client composes all other instructions', () => {
     for (const outer of [SWAP - 1, SWAP + 1])
       expect(ruleOf(subject([...SYSTEM_HARM, ...TOKEN_HARM].map(raw), outer))).toBeUndefined();
   });
 
-  it('refuse what does not show, or shows for another instruction only', () => {
+  it('refuses calls that a node does not show, or shows only for another instruction', () => {
     const shown = subject([]);
     expect(ruleOf(shown)).toBeUndefined();
     expect(ruleOf({ ...shown, inner: undefined })).toBe('inner_shown');
@@ -416,7 +416,7 @@ describe('innerRules', () => {
     expect(ruleOf({ ...shown, swapIndex: SWAP + 1 })).toBe('inner_shown');
   });
 
-  it('end the sentence that begins with a refusal, and say why in one', () => {
+  it('completes the sentence of a refusal, and gives the reason in a sentence', () => {
     for (const { refuses, why } of innerRules) {
       expect(refuses).toMatch(/^[a-z][^.]*[^.]$/);
       expect(why).toMatch(/^[A-Z][^.]*\.$/);

@@ -16,22 +16,23 @@ const planOf = (steps: readonly Bytes[]): Bytes => [...u32(steps.length), ...ste
 const step = (...swap: Bytes): Bytes => [...swap, 100, 0, 1];
 const end = (plan: Bytes) => routePlanEnd(Uint8Array.from(plan), 0);
 
-// What each swap carries after its tag, told a second time and in another order than in the source.
+// The content of each swap after its tag, repeated here in another order than in the source.
 const some = (length: number) =>
   fc.uint8Array({ minLength: length, maxLength: length }).map((bytes) => [...bytes]);
 const below = (size: number) => fc.nat(size - 1).map((tag) => [tag]);
 const inOrder = (...parts: readonly fc.Arbitrary<number[]>[]) =>
-  fc.tuple(...parts).map((all) => all.flat());
+  fc.tuple(...parts).map((contents) => contents.flat());
 const maybe = (part: fc.Arbitrary<number[]>) => fc.oneof(below(1), inOrder(fc.constant([1]), part));
 const many = (part: fc.Arbitrary<number[]>, most = 32) =>
-  fc.array(part, { maxLength: most }).map((all) => [...u32(all.length), ...all.flat()]);
+  fc.array(part, { maxLength: most }).map((items) => [...u32(items.length), ...items.flat()]);
 const flag = below(2);
 const slices = many(some(2));
 const tagged = (layouts: readonly (readonly [fc.Arbitrary<number[]>, Bytes])[]) =>
   layouts.flatMap(([content, tags]) =>
     tags.map((tag) => [tag, inOrder(fc.constant([tag]), content)] as const),
   );
-const anyOf = (all: ReturnType<typeof tagged>) => fc.oneof(...all.map(([, bytes]) => bytes));
+const anyOf = (options: ReturnType<typeof tagged>) =>
+  fc.oneof(...options.map(([, bytes]) => bytes));
 
 const candidate = anyOf(
   tagged([
@@ -155,7 +156,7 @@ describe('routePlanEnd', () => {
   );
 
   it.each(swaps)(
-    'ends if a plan with swap %i ends, whatever stands behind it, and refuses it cut anywhere',
+    'ends at the end of a plan with swap %i, whatever follows, and refuses the plan cut anywhere',
     (_, swap) => {
       fc.assert(
         fc.property(swap, some(3), some(40), (content, rest, behind) => {
@@ -168,7 +169,7 @@ describe('routePlanEnd', () => {
     },
   );
 
-  it('ends if any plan ends, wherever it begins, and in the middle of a larger buffer', () => {
+  it('ends at the end of any plan, wherever it begins, also inside a larger buffer', () => {
     fc.assert(
       fc.property(
         plans,
@@ -183,7 +184,7 @@ describe('routePlanEnd', () => {
     );
   });
 
-  it('leaves more than the numbers if a second set of them follows the set that counts', () => {
+  it('leaves a second set of numbers that follows the set that counts', () => {
     fc.assert(
       fc.property(plans, some(NUMBERS_V1_BYTES), some(NUMBERS_V1_BYTES), (plan, taken, shown) => {
         const data = [...plan, ...taken, ...shown];
@@ -203,7 +204,7 @@ describe('routePlanEnd', () => {
     expect(routePlanEnd(Uint8Array.from(planOf([step(0)])), 99)).toBeUndefined();
   });
 
-  it('refuses the swaps whose bytes are not known, alone and behind others', () => {
+  it('refuses swaps with unknown bytes, alone and after other swaps', () => {
     const unknown = [...doubted, ...Array.from({ length: 59 }, (_, tag) => 197 + tag)];
     for (const tag of unknown) {
       expect(end([...planOf([[tag]]), ...zeros(100)])).toBeUndefined();
@@ -217,13 +218,13 @@ describe('routePlanEnd', () => {
     ['a side of 2', [12, 2]],
     ['a bool of 255 behind an id', [87, ...zeros(8), 255]],
     ['the second of two bools', [191, 1, 2]],
-    ['a kind of Hylo swap that does not exist', [132, 8]],
-    ['a kind of Sanctum swap that does not exist', [171, 3]],
-    ['a tranche that does not exist', [182, 2]],
-    ['an option that is neither there nor not there', [47, 1, 2]],
-    ['an option of a byte that is neither there nor not there', [183, 0, 7]],
+    ['an unknown kind of Hylo swap', [132, 8]],
+    ['an unknown kind of Sanctum swap', [171, 3]],
+    ['an unknown tranche', [182, 2]],
+    ['an option with an invalid tag', [47, 1, 2]],
+    ['an option of a byte with an invalid tag', [183, 0, 7]],
     ['an option behind a list', [111, ...u32(0), 2]],
-    ['a candidate that is not known', [111, ...u32(1), 19, 0]],
+    ['an unknown candidate', [111, ...u32(1), 19, 0]],
     ['a candidate with a bool of 2', [146, ...u32(1), 5, 2, ...zeros(4), 1, 1]],
     ['a bool of 2 at the end of a router call', [190, ...zeros(80), 2]],
   ];
@@ -247,13 +248,13 @@ describe('routePlanEnd', () => {
     ['bytes of a fill', 1_232, (count) => [...u32(1), 120, 0, ...u32(count), ...enough]],
   ];
 
-  it.each(numerous)('refuses more %s than %i, even if that many are there', (_, most, bytes) => {
+  it.each(numerous)('refuses more %s than %i, even if the data has that many', (_, most, bytes) => {
     expect(end(bytes(most))).toBeDefined();
     for (const count of [most + 1, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff])
       expect(end(bytes(count))).toBeUndefined();
   });
 
-  it('answers to any bytes without throwing', () => {
+  it('never throws for any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), fc.nat(220), (data, from) => {
         const at = routePlanEnd(data, from) ?? data.length;
@@ -264,7 +265,7 @@ describe('routePlanEnd', () => {
   });
 });
 
-describe('the V1 forms', () => {
+describe('a V1 form', () => {
   const accounts = {
     route:
       'tokenProgram user source destination destinationOverride destinationMint feeAccount eventAuthority self',
@@ -277,7 +278,7 @@ describe('the V1 forms', () => {
   };
 
   it.each(Object.entries(accounts))(
-    '%s has its accounts where the program wants them, and its own discriminator',
+    'has the accounts and the discriminator of the program for %s',
     async (name, order) => {
       const digest = await crypto.subtle.digest(
         'SHA-256',

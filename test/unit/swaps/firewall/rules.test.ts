@@ -48,7 +48,7 @@ const FORMS = {
   },
 };
 
-/** Positions of the accounts, written out once more: the table under test must not prove itself. */
+/** Account positions, repeated here because the table under test must not prove itself. */
 const PLACES = {
   plain: {
     user: 0,
@@ -100,11 +100,11 @@ function withNumber(
   return { ...instruction, data };
 }
 
-describe.each(Object.entries(FORMS))('%s', (form, { instruction, amounts }) => {
+describe.each(Object.entries(FORMS))('the instruction %s', (form, { instruction, amounts }) => {
   const places = form.startsWith('shared') ? PLACES.shared : PLACES.plain;
   const outExact = form.includes('exact_out');
 
-  it('is read as what it says, and passes', () => {
+  it('is decoded with its accounts and amounts, and passes', () => {
     expect(checkSwap(instruction, EXPECTED)).toMatchObject({
       user: WALLET,
       source: SOURCE,
@@ -158,12 +158,12 @@ describe.each(Object.entries(FORMS))('%s', (form, { instruction, amounts }) => {
       withAccount(instruction, places.user, { address: STRANGER, signer: false }),
     ],
     [
-      "a stranger's source",
+      'the source of a stranger',
       'swap_source',
       withAccount(instruction, places.source, { address: STRANGER }),
     ],
     [
-      "a stranger's destination",
+      'the destination of a stranger',
       'swap_destination',
       withAccount(instruction, places.destination, { address: STRANGER }),
     ],
@@ -208,7 +208,7 @@ describe.each(Object.entries(FORMS))('%s', (form, { instruction, amounts }) => {
       withNumber(instruction, amounts + (outExact ? 8 : 0), 1_005_001n, 8),
     ],
     [
-      'all the input there can be',
+      'the highest input',
       'swap_max_in',
       withNumber(instruction, amounts + (outExact ? 8 : 0), 2n ** 64n - 1n, 8),
     ],
@@ -225,7 +225,7 @@ describe.each(Object.entries(FORMS))('%s', (form, { instruction, amounts }) => {
       withNumber(instruction, amounts + 16, 10_000n, 2),
     ],
     [
-      'slippage above all',
+      'the highest slippage',
       outExact ? 'swap_max_in' : 'swap_min_out',
       withNumber(instruction, amounts + 16, 65_535n, 2),
     ],
@@ -237,11 +237,11 @@ describe.each(Object.entries(FORMS))('%s', (form, { instruction, amounts }) => {
     ],
   ];
 
-  it.each(tampered)('with %s breaks %s', (_, rule, instruction) => {
+  it.each(tampered)('is refused with %s, by the rule %s', (_, rule, instruction) => {
     expect(ruleBrokenBy(instruction)).toBe(rule);
   });
 
-  it('may not allow itself more slippage, even if the bounds hold', () => {
+  it('allows no more slippage, even if the bounds hold', () => {
     const loose = { ...EXPECTED, maxIn: 2_000_000n, minOut: 1n };
     expect(ruleBrokenBy(withNumber(instruction, amounts + 16, 51n, 2), loose)).toBe(
       'swap_slippage',
@@ -251,7 +251,7 @@ describe.each(Object.entries(FORMS))('%s', (form, { instruction, amounts }) => {
 });
 
 describe('the destination override', () => {
-  it('may be the own account, and nothing else', () => {
+  it('may be the account of the wallet, and no other account', () => {
     const over = (override: string) =>
       fromKit(routeV2({ ...exactIn, override: address(override) }));
     expect(ruleBrokenBy(over(DESTINATION))).toBeUndefined();
@@ -260,13 +260,13 @@ describe('the destination override', () => {
   });
 });
 
-describe('forms that are not understood', () => {
+describe('an unknown instruction form', () => {
   it.each([
     ['route_with_token_ledger', '96564774a75d0e68'],
     ['shared_accounts_route_with_token_ledger', 'e6798f50779f6aaa'],
     ['claim', '3ec6d6c1d59f6cd2'],
     ['create_idempotent_associated_token_account', '5368c0960000aaaa'],
-  ])('%s is refused', (_, discriminator) => {
+  ])('is refused: %s', (_, discriminator) => {
     const data = Uint8Array.from([
       ...Buffer.from(discriminator, 'hex'),
       ...FORMS.route_v2.instruction.data.slice(8),
@@ -275,10 +275,10 @@ describe('forms that are not understood', () => {
   });
 });
 
-/** An address with a key to it. */
+/** An address that has a private key. */
 const OUTSIDER = createSeedSigner(new Uint8Array(32).fill(5)).address;
 
-describe('what else the venue could reach', () => {
+describe('the check of the accounts that a venue could reach', () => {
   const wallet = getAddressEncoder().encode(WALLET);
   const naming = (owner: string, offset: number) => {
     const data = new Uint8Array(200);
@@ -297,17 +297,19 @@ describe('what else the venue could reach', () => {
     account: held,
   });
 
-  it('leaves out what the swap is about, and tells what can be written', () => {
+  it('omits the accounts of the swap, and marks accounts that the swap can write', () => {
     const found = foreignAccounts(FORMS.route_v2.instruction, [WALLET, SOURCE, DESTINATION]);
-    expect(found.filter((one) => one.writable).map((one) => one.address)).toEqual([
+    expect(found.filter((entry) => entry.writable).map((entry) => entry.address)).toEqual([
       VENUE_SWAP.vaultIn,
       VENUE_SWAP.vaultOut,
     ]);
-    expect(found.some((one) => [WALLET, SOURCE, DESTINATION].includes(one.address))).toBe(false);
-    expect(new Set(found.map((one) => one.address)).size).toBe(found.length);
+    expect(found.some((entry) => [WALLET, SOURCE, DESTINATION].includes(entry.address))).toBe(
+      false,
+    );
+    expect(new Set(found.map((entry) => entry.address)).size).toBe(found.length);
   });
 
-  it('leaves out programs of the network, unless they could be written', () => {
+  it('omits programs of the network, unless they are writable', () => {
     const named = (writable: boolean) => ({ address: TOKEN_PROGRAM, signer: false, writable });
     const { accounts, ...rest } = FORMS.route_v2.instruction;
     const found = (...more: ReturnType<typeof named>[]) =>
@@ -320,7 +322,7 @@ describe('what else the venue could reach', () => {
     expect(found(named(true))).toEqual([named(true)]);
   });
 
-  it('counts an account as writable that is so in one of its places', () => {
+  it('counts an account as writable if it is writable in any position', () => {
     const { accounts, ...rest } = FORMS.route_v2.instruction;
     const twice = [STRANGER, STRANGER].map((address, index) => ({
       address,
@@ -328,7 +330,7 @@ describe('what else the venue could reach', () => {
       writable: index === 1,
     }));
     const found = foreignAccounts({ ...rest, accounts: [...accounts, ...twice] }, []);
-    expect(found.filter((one) => one.address === STRANGER)).toEqual([twice[1]]);
+    expect(found.filter((entry) => entry.address === STRANGER)).toEqual([twice[1]]);
   });
 
   it.each([
@@ -344,9 +346,9 @@ describe('what else the venue could reach', () => {
     ['a vote account of the wallet', 'Vote111111111111111111111111111111111111111', 4],
     ['a program of the wallet', 'BPFLoaderUpgradeab1e11111111111111111111111', 13],
     ['a lookup table of the wallet', 'AddressLookupTab1e1111111111111111111111111', 22],
-    ['a loan of the wallet, at a program that is not known', someKey(50), 8],
-    ['the very end of the data', 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA', 168],
-  ])('%s is refused', (_, owner, offset) => {
+    ['a loan of the wallet at an unknown program', someKey(50), 8],
+    ['the wallet at the end of the data', 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA', 168],
+  ])('refuses %s', (_, owner, offset) => {
     expect(() => checkExposure(WALLET, [readonly(null), writable(naming(owner, offset))])).toThrow(
       expect.objectContaining({ details: { rule: 'exposed_account' } }),
     );
@@ -355,7 +357,7 @@ describe('what else the venue could reach', () => {
   it.each([
     'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA',
     'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb',
-  ])('refuses a multisig of %s with the wallet in it, though it is only read', (program) => {
+  ])('refuses a multisig of %s that includes the wallet, even if it is read-only', (program) => {
     const data = new Uint8Array(355);
     data.set(wallet, 3 + 32);
     expect(() => checkExposure(WALLET, [readonly(account(program, data))])).toThrow(
@@ -366,7 +368,7 @@ describe('what else the venue could reach', () => {
   it.each<[string, Exposed['account']]>([
     ['nothing', null],
     ['nothing but lamports', account('11111111111111111111111111111111', new Uint8Array())],
-  ])('refuses an address that holds %s and is that of an account of the wallet', (_, held) => {
+  ])('refuses a vacant address of an account of the wallet that holds %s', (_, held) => {
     const vacant = (mint: string, tokenProgram: string) =>
       writable(held, associatedTokenAddress(WALLET, mint, tokenProgram));
     const broken = expect.objectContaining({
@@ -375,7 +377,7 @@ describe('what else the venue could reach', () => {
     const pinned = vacant(PYUSD, TOKEN_2022_PROGRAM);
     expect(() => checkExposure(WALLET, [pinned])).toThrow(broken);
     expect(() => checkExposure(WALLET, [{ ...pinned, writable: false }])).not.toThrow();
-    // For a token that is not pinned, once the swap names its mint.
+    // The same holds for a token that is not pinned, if the swap names its mint.
     const mint = account(
       TOKEN_PROGRAM,
       Uint8Array.from({ length: 82 }, (_byte, index) => Number(index === 45)),
@@ -385,11 +387,11 @@ describe('what else the venue could reach', () => {
     expect(() => checkExposure(WALLET, [other, { ...readonly(mint), address: OUTSIDER }])).toThrow(
       broken,
     );
-    // A venue's own, such as a part of its price range that was never traded in.
+    // A vacant address of a venue is allowed, such as a price range without trades.
     expect(() => checkExposure(WALLET, [writable(held, someKey(60))])).not.toThrow();
   });
 
-  it('takes accounts of others, and those that name the wallet and are only read', () => {
+  it('accepts accounts of strangers, and read-only accounts that name the wallet', () => {
     const token = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
     const multisigOfOthers = account(token, new Uint8Array(355).fill(9));
     const harmless = [

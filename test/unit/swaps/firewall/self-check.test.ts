@@ -67,7 +67,7 @@ const usual = {
   output: own(EXPECTED.outputMint),
 };
 
-/** What the client composes, and what it says that it has composed. */
+/** A composed swap, and the composition that the client expects of it. */
 function composed(change: Partial<typeof usual> = {}, lookupTables: readonly LookupTable[] = []) {
   const { instruction, expected, source, output } = { ...usual, ...change };
   const { instructions, message, plan, swapAt, guardFrom } = composeSwap({
@@ -86,14 +86,14 @@ function composed(change: Partial<typeof usual> = {}, lookupTables: readonly Loo
       leeway: nothingReserved,
     },
   });
-  const said: Composition = {
+  const composition: Composition = {
     expected,
     instruction,
     floors: plan.floors,
     lookupTables,
     maxPriorityFee: PRIORITY_FEE,
   };
-  return { instructions, message, said, swapAt, guardFrom };
+  return { instructions, message, composition, swapAt, guardFrom };
 }
 
 const compiled = (
@@ -102,10 +102,10 @@ const compiled = (
   lookupTables: readonly LookupTable[] = [],
 ) => compileMessage({ feePayer, instructions, blockhash: BLOCKHASH, lookupTables });
 
-/** Why it is not the swap that was checked; undefined if it is. */
-function failureOf(message: Uint8Array, said: Composition): string | undefined {
+/** The reason why a message is not the checked swap; undefined if it is. */
+function failureOf(message: Uint8Array, composition: Composition): string | undefined {
   try {
-    checkComposed(message, said);
+    checkComposed(message, composition);
     return undefined;
   } catch (error) {
     if (!isExactChangeError(error, 'self_check_failed')) throw error;
@@ -115,13 +115,13 @@ function failureOf(message: Uint8Array, said: Composition): string | undefined {
   }
 }
 
-describe('a message that was composed', () => {
+describe('a composed message', () => {
   const withTable = fromKit(routeV2({ ...VENUE_SWAP, ...amounts, extra: [someKey(121)] }));
   const native = { ...EXPECTED, inputMint: WSOL_MINT };
 
   it.each<[string, Partial<typeof usual>, readonly LookupTable[]]>([
     ['between tokens', {}, []],
-    ['with an account to make', { output: own(EXPECTED.outputMint, false) }, []],
+    ['with an account to create', { output: own(EXPECTED.outputMint, false) }, []],
     [
       'in another form',
       {
@@ -144,31 +144,32 @@ describe('a message that was composed', () => {
       { expected: { ...EXPECTED, outputMint: WSOL_MINT }, output: own(WSOL_MINT, false) },
       [],
     ],
-  ])('%s passes', (_, change, lookupTables) => {
-    const { message, said } = composed(change, lookupTables);
-    expect(failureOf(message, said)).toBeUndefined();
+  ])('passes for a swap %s', (_, change, lookupTables) => {
+    const { message, composition } = composed(change, lookupTables);
+    expect(failureOf(message, composition)).toBeUndefined();
   });
 });
 
-/** One instruction in place of another. */
-const replaced = (all: readonly Instruction[], at: number, one: Instruction) =>
-  all.map((other, index) => (index === at ? one : other));
-const without = (all: readonly Instruction[], at: number) => all.filter((_, index) => index !== at);
-const swapped = (all: readonly Instruction[], a: number, b: number) =>
-  all.map((one, index) => (index === a ? all[b] : index === b ? all[a] : one) ?? one);
+/** The instructions with a replacement at a position. */
+const replaced = (list: readonly Instruction[], at: number, replacement: Instruction) =>
+  list.map((other, index) => (index === at ? replacement : other));
+const without = (list: readonly Instruction[], at: number) =>
+  list.filter((_, index) => index !== at);
+const swapped = (list: readonly Instruction[], a: number, b: number) =>
+  list.map((entry, index) => (index === a ? list[b] : index === b ? list[a] : entry) ?? entry);
 
 const NO_GUARD = 'it does not end in the guard';
 const OTHER_SWAP = 'its swap is not the one that was checked';
 const SIGNERS = 'the wallet is not its only signer, after what pays its fee';
 const UNREADABLE = 'it cannot be read';
 
-describe('a message that is not what was composed', () => {
-  const { instructions, message, said, swapAt, guardFrom } = composed();
+describe('a changed message', () => {
+  const { instructions, message, composition, swapAt, guardFrom } = composed();
   const last = instructions.length - 1;
   const reason = (changed: readonly Instruction[], feePayer = WALLET) =>
-    failureOf(compiled(changed, feePayer), said);
+    failureOf(compiled(changed, feePayer), composition);
 
-  it('is guarded by seven instructions, which the rest of these tests take apart', () => {
+  it('has seven guards, which the other tests remove or change', () => {
     expect({ swapAt, guards: instructions.length - guardFrom }).toEqual({ swapAt: 2, guards: 7 });
     expect(compiled(instructions)).toEqual(message);
   });
@@ -185,9 +186,9 @@ describe('a message that is not what was composed', () => {
     ['source', 1],
     ['output', 4],
   ] as const)(
-    'fails if the guard of the %s asks for one unit less, and passes if it asks for more',
+    'fails if the guard of the %s requires one unit less, and passes if it requires more',
     (_, at) => {
-      const { account, least } = said.floors.tokens[at === 1 ? 0 : 1] ?? {
+      const { account, least } = composition.floors.tokens[at === 1 ? 0 : 1] ?? {
         account: usual.source,
         least: 0n,
       };
@@ -205,13 +206,13 @@ describe('a message that is not what was composed', () => {
       expect(instructions[guardFrom + at]).toEqual(hold(least));
       expect(reason(replaced(instructions, guardFrom + at, hold(least - 1n)))).toBe(NO_GUARD);
       expect(
-        failureOf(compiled(replaced(instructions, guardFrom + at, hold(least + 1n))), said),
+        failureOf(compiled(replaced(instructions, guardFrom + at, hold(least + 1n))), composition),
       ).toBeUndefined();
     },
   );
 
-  it('fails if the guard asks for one lamport less, for none, or of another wallet', () => {
-    const { lamports } = said.floors;
+  it('fails if the guard requires one lamport less, none, or lamports of another wallet', () => {
+    const { lamports } = composition.floors;
     const send = (amount: bigint, to = WALLET) =>
       transferLamports({ from: WALLET, to, lamports: amount });
     expect(instructions[last]).toEqual(send(lamports));
@@ -221,30 +222,33 @@ describe('a message that is not what was composed', () => {
       /system_instruction/,
     );
     expect(
-      failureOf(message, { ...said, floors: { ...said.floors, lamports: lamports + 1n } }),
+      failureOf(message, {
+        ...composition,
+        floors: { ...composition.floors, lamports: lamports + 1n },
+      }),
     ).toBe(NO_GUARD);
   });
 
-  it('fails if the guard is of other accounts', () => {
+  it('fails if the guard concerns other accounts', () => {
     const other = associatedTokenAddress(WALLET, EXPECTED.inputMint, someKey(3));
     const account = { address: other, signer: false, writable: true };
     for (const at of [0, 1, 2]) {
       const guarded = instructions[guardFrom + at] ?? swap;
-      const accounts = guarded.accounts.map((one) => (one.address === SOURCE ? account : one));
+      const accounts = guarded.accounts.map((meta) => (meta.address === SOURCE ? account : meta));
       expect(reason(replaced(instructions, guardFrom + at, { ...guarded, accounts }))).toMatch(
         /token_instruction/,
       );
     }
-    const [source, output] = said.floors.tokens;
+    const [source, output] = composition.floors.tokens;
     if (source === undefined || output === undefined) throw new Error('two accounts are guarded');
     const floors = {
-      ...said.floors,
+      ...composition.floors,
       tokens: [source, { ...output, account: { ...output.account, address: STRANGER } }],
     };
-    expect(failureOf(message, { ...said, floors })).toBe(NO_GUARD);
+    expect(failureOf(message, { ...composition, floors })).toBe(NO_GUARD);
   });
 
-  it('fails if the guard comes before the swap, or something between it and the end', () => {
+  it('fails if the guard precedes the swap, or if an instruction stands between the guard and the end', () => {
     expect(reason(swapped(instructions, swapAt, guardFrom))).toMatch(/token_instruction/);
     expect(reason(swapped(instructions, swapAt, last))).toMatch(/system_instruction/);
     expect(reason(swapped(instructions, guardFrom, last))).toMatch(/system_instruction/);
@@ -254,15 +258,15 @@ describe('a message that is not what was composed', () => {
     expect(reason(moved)).toBe(NO_GUARD);
   });
 
-  it.each([0, 3])('fails if guard %i, which revokes, comes after the one that counts', (at) => {
+  it.each([0, 3])('fails if the revoking guard %i comes after the guard that counts', (at) => {
     expect(reason(swapped(instructions, guardFrom + at, guardFrom + at + 1))).toBe(NO_GUARD);
   });
 
-  it('passes in an order that changes nothing', () => {
-    expect(failureOf(compiled(swapped(instructions, 0, 1)), said)).toBeUndefined();
+  it('passes in another order that changes nothing', () => {
+    expect(failureOf(compiled(swapped(instructions, 0, 1)), composition)).toBeUndefined();
   });
 
-  it('fails with any other instruction, wherever it stands', () => {
+  it('fails with any other instruction at any position', () => {
     const attacks: readonly Instruction[] = [
       transferLamports({ from: WALLET, to: STRANGER, lamports: 1n }),
       transferLamports({ from: WALLET, to: WALLET, lamports: 1n }),
@@ -323,44 +327,44 @@ describe('a message that is not what was composed', () => {
     ).toBe(OTHER_SWAP);
   });
 
-  it('fails if the swap may write to an account that it was not to, or may not if it was', () => {
-    const others = swap.accounts.filter(
+  it('fails if an account of the swap changes between writable and read-only', () => {
+    const foreign = swap.accounts.filter(
       ({ address }) => ![WALLET, SOURCE, DESTINATION].includes(address),
     );
     const programs: readonly string[] = instructions.map(({ program }) => program);
-    for (const { address, writable } of others) {
-      // A program that may be written to is refused for that alone.
+    for (const { address, writable } of foreign) {
+      // A writable program is refused by a rule of its own.
       if (programs.includes(address)) continue;
-      const at = swap.accounts.findIndex((one) => one.address === address);
+      const at = swap.accounts.findIndex((account) => account.address === address);
       expect(
         reason(replaced(instructions, swapAt, withAccount(swap, at, { writable: !writable }))),
       ).toBe(OTHER_SWAP);
     }
     expect(
-      others.some(({ writable }) => writable) && others.some(({ writable }) => !writable),
+      foreign.some(({ writable }) => writable) && foreign.some(({ writable }) => !writable),
     ).toBe(true);
   });
 
-  it('fails without the swap, or with two', () => {
+  it('fails without the swap, or with two swaps', () => {
     expect(reason(without(instructions, swapAt))).toMatch(/one_swap/);
     expect(reason([...instructions.slice(0, swapAt), swap, ...instructions.slice(swapAt)])).toMatch(
       /one_swap/,
     );
   });
 
-  it('fails with a second signer, or another fee payer', () => {
+  it('fails with a second signer, or with another fee payer', () => {
     const signer = withAccount(swap, 10, { signer: true });
     expect(reason(replaced(instructions, swapAt, signer))).toBe(SIGNERS);
     expect(reason(instructions, STRANGER)).toBe(SIGNERS);
-    const noMore = instructions.map((one) => ({
-      ...one,
-      accounts: one.accounts.map((account) => ({ ...account, signer: false })),
+    const noMore = instructions.map((entry) => ({
+      ...entry,
+      accounts: entry.accounts.map((account) => ({ ...account, signer: false })),
     }));
     expect(reason(noMore, STRANGER)).toBe(SIGNERS);
   });
 
-  it('fails if the priority fee is above the limit by a lamport', () => {
-    expect(failureOf(message, { ...said, maxPriorityFee: PRIORITY_FEE - 1n })).toMatch(
+  it('fails if the priority fee is one lamport above the limit', () => {
+    expect(failureOf(message, { ...composition, maxPriorityFee: PRIORITY_FEE - 1n })).toMatch(
       /priority_fee/,
     );
     expect(reason(replaced(instructions, 1, computeUnitPrice(10_001n)))).toMatch(/priority_fee/);
@@ -374,12 +378,12 @@ describe('a message that is not what was composed', () => {
       Uint8Array.of(...message, 0),
       message.slice(1),
     ])
-      expect(failureOf(bytes, said)).toBe(UNREADABLE);
+      expect(failureOf(bytes, composition)).toBe(UNREADABLE);
   });
 
-  it('fails at every byte that is flipped, unless it is another blockhash, a smaller fee or a stricter guard', () => {
+  it('fails at every flipped byte, except for another blockhash, a smaller fee or a stricter guard', () => {
     const read = (bytes: Uint8Array) =>
-      // Typed as what kit would compile; here it is what another builder compiled.
+      // Kit types the result as its own output, but another builder compiled these bytes.
       (
         decompileTransactionMessage(getCompiledTransactionMessageDecoder().decode(bytes))
           .instructions as readonly KitInstruction[]
@@ -392,7 +396,7 @@ describe('a message that is not what was composed', () => {
     const flips = [...message.keys()].map((at) =>
       message.map((byte, index) => (index === at ? byte ^ 1 : byte)),
     );
-    const passed = flips.filter((flipped) => failureOf(flipped, said) === undefined);
+    const passed = flips.filter((flipped) => failureOf(flipped, composition) === undefined);
     for (const flipped of passed) {
       const found = read(flipped);
       expect(found.map(({ calls }) => calls)).toEqual(honest.map(({ calls }) => calls));
@@ -405,18 +409,18 @@ describe('a message that is not what was composed', () => {
   });
 });
 
-describe('a message over lookup tables', () => {
+describe('a message with lookup tables', () => {
   const instruction = fromKit(routeV2({ ...VENUE_SWAP, ...amounts, extra: [someKey(121)] }));
-  const { message, said } = composed({ instruction }, tables);
+  const { message, composition } = composed({ instruction }, tables);
 
-  it('cannot be read without them', () => {
-    expect(failureOf(message, { ...said, lookupTables: [] })).toBe(UNREADABLE);
+  it('cannot be read without its tables', () => {
+    expect(failureOf(message, { ...composition, lookupTables: [] })).toBe(UNREADABLE);
   });
 
-  it('is another swap if they hold other accounts', () => {
+  it('is another swap if its tables hold other accounts', () => {
     const [table] = tables;
     if (table === undefined) throw new Error('there is a table');
-    const others = [{ ...table, addresses: [someKey(122), ...table.addresses.slice(1)] }];
-    expect(failureOf(message, { ...said, lookupTables: others })).toBe(OTHER_SWAP);
+    const changedTables = [{ ...table, addresses: [someKey(122), ...table.addresses.slice(1)] }];
+    expect(failureOf(message, { ...composition, lookupTables: changedTables })).toBe(OTHER_SWAP);
   });
 });

@@ -40,7 +40,7 @@ const FLOORS: Floors = {
 
 const READ_AT = 100;
 const SWAP_AT = 3;
-/** What a swap does inside, at least. */
+/** A call that every swap makes inside. */
 const TRANSFER = {
   outer: SWAP_AT,
   program: TOKEN_PROGRAM,
@@ -90,7 +90,7 @@ const ruleOf = (changed: Simulation, floors = FLOORS) => {
 };
 
 describe('checkSimulation', () => {
-  it('passes what holds every floor exactly', () => {
+  it('passes a simulation that holds every floor exactly', () => {
     expect(ruleOf(simulation())).toBeUndefined();
     expect(watchedAccounts(FLOORS)).toEqual([WALLET, SOURCE, DESTINATION]);
   });
@@ -114,14 +114,14 @@ describe('checkSimulation', () => {
     ],
     ['it ran before the accounts were read', 'simulated_slot', { slot: READ_AT - 1 }],
     ['it ran long after the accounts were read', 'simulated_slot', { slot: READ_AT + 151 }],
-    ['the node shows nothing of what it calls', 'inner_shown', { inner: [] }],
+    ['the node shows no inner calls', 'inner_shown', { inner: [] }],
     [
-      'it approves a delegate and revokes him again',
+      'the swap approves a delegate and revokes it again',
       'inner_token',
       { inner: [{ ...TRANSFER, name: 'approve' }] },
     ],
     [
-      'it assigns the wallet',
+      'the swap assigns the wallet',
       'inner_system',
       {
         inner: [
@@ -163,13 +163,13 @@ describe('checkSimulation', () => {
       'simulated_close_authority',
       { output: token(USDT, 900n, { closeAuthority: STRANGER }) },
     ],
-    ['one unit more is taken', 'simulated_balance', { source: token(USDC, 499n) }],
-    ['one unit less arrives', 'simulated_balance', { output: token(USDT, 899n) }],
-  ])('refuses if %s', (_, rule, change) => {
+    ['a unit more is taken', 'simulated_balance', { source: token(USDC, 499n) }],
+    ['a unit less arrives', 'simulated_balance', { output: token(USDT, 899n) }],
+  ])('refuses when %s', (_, rule, change) => {
     expect(ruleOf(simulation(change))).toEqual({ rule });
   });
 
-  it('wants a closed account to be gone', () => {
+  it('requires a closed account to be gone', () => {
     const closed: Floors = {
       ...FLOORS,
       tokens: FLOORS.tokens.map((floor, index) => ({ ...floor, closed: index === 0 })),
@@ -181,7 +181,7 @@ describe('checkSimulation', () => {
     expect(ruleOf(simulation(), closed)).toEqual({ rule: 'simulated_account' });
   });
 
-  it('blames the venue for what the guard stops, and nothing else', () => {
+  it('blames the venue only for an error of the guard', () => {
     expect(ruleOf(simulation({ error: '{"InstructionError":[5,{"Custom":1}]}' }))).toEqual({
       rule: 'guard',
     });
@@ -196,7 +196,7 @@ describe('checkSimulation', () => {
     });
   });
 
-  it("names Jupiter's own error, and not a venue's of the same number", () => {
+  it('names an error of Jupiter, and no error of a venue with the same number', () => {
     const error = '{"InstructionError":[4,{"Custom":6001}]}';
     const jupiter = `Program ${JUPITER_PROGRAM} failed: custom program error: 0x1771`;
     const venue = `Program ${STRANGER} failed: custom program error: 0x1771`;
@@ -211,7 +211,7 @@ describe('readOwnAccount', () => {
   const facts = { mint: USDC, tokenProgram: TOKEN_PROGRAM, decimals: 6 };
   const read = (held: Account | null) => readOwnAccount(WALLET, SOURCE, facts, held);
 
-  it('reads a balance, and what is not there yet', () => {
+  it('reads a balance, and an account that does not exist yet', () => {
     expect(read(token(USDC, 12n))).toMatchObject({ exists: true, balance: 12n });
     expect(read(token(USDC, 12n, { closeAuthority: WALLET }))).toMatchObject({ exists: true });
     expect(read(null)).toMatchObject({ exists: false, balance: 0n, lamports: 0n });

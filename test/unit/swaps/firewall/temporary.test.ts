@@ -14,9 +14,9 @@ import { SLOT, WORLD } from '../../../corpus/index.js';
 import { recorded, RENT, TEMPORARY } from '../../../corpus/temporary.js';
 import { fromKit, STRANGER, WALLET, WSOL } from '../support.js';
 
-describe("Jupiter's temporary account", () => {
-  // Wallet, account and bump of transactions that `/swap` and `/order` answered, as public
-  // repositories keep them.
+describe('the temporary account of Jupiter', () => {
+  // Wallet, account and bump of transactions from `/swap` and `/order`, as public repositories
+  // record them.
   it.each([
     [
       'BP5DDMf2fm6tVtBp2pEYvxmxAHdk4bGP3nUwhCd1KN6a',
@@ -53,9 +53,9 @@ describe("Jupiter's temporary account", () => {
       '7nheshdYExm6jNC6Yuj4D7RAGSZK17kkszdyHVTAMgqJ',
       255,
     ],
-  ])('of the wallet %s is where it was recorded', (wallet, address, bump) => {
-    const accounts = [address, wallet, WSOL, TOKEN_PROGRAM, SYSTEM_PROGRAM].map((one) => ({
-      address: one,
+  ])('has the recorded address for the wallet %s', (wallet, address, bump) => {
+    const accounts = [address, wallet, WSOL, TOKEN_PROGRAM, SYSTEM_PROGRAM].map((key) => ({
+      address: key,
       signer: false,
       writable: false,
     }));
@@ -79,7 +79,7 @@ const FEES = 12_542n + 5_000n;
 const MADE_AT = { 'sol-usdc': 3, 'usdc-sol': 2 };
 type Side = keyof typeof MADE_AT;
 
-/** Judges the recorded form by what a simulation shows of it. */
+/** Judges the recorded transaction with a simulation that shows these values. */
 async function judged(
   side: Side,
   shown: {
@@ -97,7 +97,7 @@ async function judged(
     if (address === temporary)
       return shown.left === true ? account(PROGRAMS.token, new Uint8Array(165)) : null;
     const data = Uint8Array.from(before?.data ?? []);
-    // The other side's balance, as it was agreed.
+    // The balance on the other side of the swap, as agreed.
     new DataView(data.buffer).setBigUint64(
       64,
       side === 'sol-usdc' ? 1_000_000_000n + expected.minOut : 1_000_000_000n - expected.maxIn,
@@ -119,7 +119,7 @@ async function judged(
   const node: InspectionNode = {
     accounts: async (addresses) => ({
       slot: Number(SLOT),
-      accounts: addresses.map((one) => world.get(one) ?? null),
+      accounts: addresses.map((address) => world.get(address) ?? null),
     }),
     rent: async (bytes) => BigInt(bytes + 128) * 6_960n,
     simulate: async (_bytes, addresses): Promise<Simulation> => ({
@@ -138,66 +138,72 @@ async function judged(
   return { rule: found.broken?.id, outlay: found.outlay };
 }
 
-/** What the wallet must have at the end. */
+/** The lamports that the wallet must have at the end. */
 const least = (side: Side): bigint => {
   const { expected } = base('route_v2', side, false);
   return side === 'sol-usdc' ? HELD - FEES - expected.maxIn : HELD - FEES + expected.minOut;
 };
 
-describe.each(['sol-usdc', 'usdc-sol'] as const)('a swap %s through it', (side) => {
-  const program = SYSTEM_PROGRAM;
-  const { account: temporary } = TEMPORARY;
-  const honest = [
-    { program, name: 'transfer', addresses: [WALLET, temporary] },
-    { program, name: 'allocate', addresses: [temporary] },
-    { program, name: 'assign', addresses: [temporary, TOKEN_PROGRAM] },
-    { name: 'initializeAccount3', addresses: [temporary, WSOL, WALLET] },
-  ];
+describe.each(['sol-usdc', 'usdc-sol'] as const)(
+  'a swap %s through the temporary account',
+  (side) => {
+    const program = SYSTEM_PROGRAM;
+    const { account: temporary } = TEMPORARY;
+    const honest = [
+      { program, name: 'transfer', addresses: [WALLET, temporary] },
+      { program, name: 'allocate', addresses: [temporary] },
+      { program, name: 'assign', addresses: [temporary, TOKEN_PROGRAM] },
+      { name: 'initializeAccount3', addresses: [temporary, WSOL, WALLET] },
+    ];
 
-  it('is accepted if it is gone at the end, and all its rent is back', async () => {
-    const { rule, outlay } = await judged(side, { lamports: least(side), inner: honest });
-    expect(rule).toBeUndefined();
-    expect(outlay).toMatchObject({ rent: 0n, floors: { lamports: least(side) } });
-  });
+    it('is accepted if the account is gone at the end and its whole rent is back', async () => {
+      const { rule, outlay } = await judged(side, { lamports: least(side), inner: honest });
+      expect(rule).toBeUndefined();
+      expect(outlay).toMatchObject({ rent: 0n, floors: { lamports: least(side) } });
+    });
 
-  it.each<[string, Parameters<typeof judged>[1], string]>([
-    ['a lamport is missing', { lamports: least(side) - 1n }, 'simulated_lamports'],
-    ['its rent went elsewhere', { lamports: least(side) - RENT }, 'simulated_lamports'],
-    ['it is still there', { lamports: least(side), left: true }, 'simulated_account'],
-    [
-      'what makes it assigns the wallet',
-      { lamports: least(side), inner: [{ program, name: 'assign', addresses: [WALLET] }] },
-      'inner_temporary',
-    ],
-    [
-      'what makes it approves a delegate',
-      {
-        lamports: least(side),
-        inner: [{ name: 'approve', addresses: [temporary, STRANGER, WALLET] }],
-      },
-      'inner_temporary',
-    ],
-    [
-      'what makes it hands it over',
-      { lamports: least(side), inner: [{ name: 'setAuthority', addresses: [temporary, WALLET] }] },
-      'inner_temporary',
-    ],
-    [
-      'what makes it makes another',
-      { lamports: least(side), inner: [{ name: 'initializeAccount3', addresses: [STRANGER] }] },
-      'inner_temporary',
-    ],
-    [
-      'what makes it calls a stranger',
-      { lamports: least(side), inner: [{ program: STRANGER, name: undefined, addresses: [] }] },
-      'inner_temporary',
-    ],
-  ])('is refused if %s', async (_name, shown, rule) => {
-    expect((await judged(side, { inner: honest, ...shown })).rule).toBe(rule);
-  });
-});
+    it.each<[string, Parameters<typeof judged>[1], string]>([
+      ['a lamport is missing', { lamports: least(side) - 1n }, 'simulated_lamports'],
+      ['its rent is not back', { lamports: least(side) - RENT }, 'simulated_lamports'],
+      ['the account still exists', { lamports: least(side), left: true }, 'simulated_account'],
+      [
+        'its creation assigns the wallet',
+        { lamports: least(side), inner: [{ program, name: 'assign', addresses: [WALLET] }] },
+        'inner_temporary',
+      ],
+      [
+        'its creation approves a delegate',
+        {
+          lamports: least(side),
+          inner: [{ name: 'approve', addresses: [temporary, STRANGER, WALLET] }],
+        },
+        'inner_temporary',
+      ],
+      [
+        'its creation changes an authority',
+        {
+          lamports: least(side),
+          inner: [{ name: 'setAuthority', addresses: [temporary, WALLET] }],
+        },
+        'inner_temporary',
+      ],
+      [
+        'its creation creates another account',
+        { lamports: least(side), inner: [{ name: 'initializeAccount3', addresses: [STRANGER] }] },
+        'inner_temporary',
+      ],
+      [
+        'its creation calls an unknown program',
+        { lamports: least(side), inner: [{ program: STRANGER, name: undefined, addresses: [] }] },
+        'inner_temporary',
+      ],
+    ])('is refused if %s', async (_name, shown, rule) => {
+      expect((await judged(side, { inner: honest, ...shown })).rule).toBe(rule);
+    });
+  },
+);
 
-it('has no side in a swap of two other tokens', () => {
+it('refuses a temporary account in a swap of two other tokens', () => {
   const rule = surroundingsRules.find(({ id }) => id === 'temporary_funding');
   const from = base('route_v2', 'usdc-usdt', false);
   const instructions = instructionsOf(recorded(from)).map(fromKit);

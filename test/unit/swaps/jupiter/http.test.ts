@@ -13,7 +13,7 @@ beforeAll(() => server.listen({ onUnhandledRequest: 'error' }));
 afterEach(() => server.resetHandlers());
 afterAll(() => server.close());
 
-/** Answers in turn; the last one again and again. */
+/** Gives these answers in turn, and repeats the last answer. */
 function answers(...responses: (() => Response | Promise<Response>)[]): { count: number } {
   const calls = { count: 0 };
   server.use(
@@ -56,7 +56,7 @@ describe('createJupiterHttp', () => {
     expect(calls.count).toBe(3);
   });
 
-  it.each([200, 204, 400, 401, 402, 404, 410])('returns a %i as it is', async (code) => {
+  it.each([200, 204, 400, 401, 402, 404, 410])('returns a %i unchanged', async (code) => {
     const calls = answers(
       () =>
         new HttpResponse(code === 204 ? null : 'text', {
@@ -73,7 +73,7 @@ describe('createJupiterHttp', () => {
     expect(calls.count).toBe(1);
   });
 
-  it('sends what it was given, again if it tries again', async () => {
+  it('sends the same request in each attempt', async () => {
     const seen: string[] = [];
     server.use(
       route.post(URL_, async ({ request }) => {
@@ -89,7 +89,7 @@ describe('createJupiterHttp', () => {
     expect(seen).toEqual(['k {"a":1}', 'k {"a":1}']);
   });
 
-  it('waits as long as it is asked to, and never longer than ten seconds', async () => {
+  it('waits as long as the answer asks for, and never longer than ten seconds', async () => {
     const { runtime, http } = client();
     const reset = String(Math.floor(runtime.now() / 1000) + 4);
     answers(status(429, { 'retry-after': '3' }), status(429, { 'x-ratelimit-reset': reset }), ok);
@@ -100,7 +100,7 @@ describe('createJupiterHttp', () => {
     expect(runtime.slept.slice(2)).toEqual([10_000, 2_000]);
   });
 
-  it('adds up to a quarter of chance to a wait', async () => {
+  it('adds up to a quarter to a wait, at random', async () => {
     const runtime = {
       ...fakeRuntime(DEADLINE),
       randomBytes: (length: number) => new Uint8Array(length).fill(255),
@@ -110,12 +110,12 @@ describe('createJupiterHttp', () => {
     expect(runtime.slept).toEqual([4_996]);
   });
 
-  it('says how long to wait if it is turned away for good', async () => {
+  it('reports how long to wait when it gives up on a rate limit', async () => {
     answers(status(429, { 'retry-after': '33' }));
     await expect(client().http(URL_)).rejects.toMatchObject({ details: { retryAfterMs: 33_000 } });
   });
 
-  it('tries a lost connection again', async () => {
+  it('tries again after a lost connection', async () => {
     const calls = answers(() => HttpResponse.error(), ok);
     expect((await client().http(URL_)).status).toBe(200);
     expect(calls.count).toBe(2);
@@ -126,14 +126,14 @@ describe('createJupiterHttp', () => {
     });
   });
 
-  it('follows no redirect: it would carry the key to another host', async () => {
+  it('follows no redirect, because it would carry the key to another host', async () => {
     answers(() => HttpResponse.redirect('https://elsewhere.test/'));
     await expect(client().http(URL_, { headers: { 'x-api-key': 'k' } })).rejects.toMatchObject({
       code: 'jupiter_unavailable',
     });
   });
 
-  it('ends an attempt at its deadline, also if what it calls ignores its signal', async () => {
+  it('ends an attempt at its deadline, also if fetch ignores the signal', async () => {
     let calls = 0;
     const deaf = () => {
       calls++;
@@ -147,7 +147,7 @@ describe('createJupiterHttp', () => {
     expect(calls).toBe(3);
   });
 
-  it('counts the body into the deadline', async () => {
+  it('includes the body in the deadline', async () => {
     const drip = () =>
       Promise.resolve(
         new Response(
@@ -161,7 +161,7 @@ describe('createJupiterHttp', () => {
     });
   });
 
-  it('reads no more than an honest answer has', async () => {
+  it('refuses an answer of more than two megabytes', async () => {
     const calls = answers(() => new HttpResponse(new Uint8Array(2 * 1024 * 1024 + 1)));
     await expect(client().http(URL_)).rejects.toMatchObject({
       code: 'invalid_response',
@@ -173,7 +173,7 @@ describe('createJupiterHttp', () => {
   });
 
   it.each(['before', 'during', 'while waiting to try again'])(
-    'rejects with the reason of the signal %s',
+    'rejects with the reason of a signal that aborts %s',
     async (moment) => {
       const controller = new AbortController();
       const reason = new Error('enough');
@@ -206,7 +206,7 @@ describe('createJupiterHttp', () => {
     },
   );
 
-  it('asks the limiter before each attempt and tells it each answer', async () => {
+  it('asks the limiter before each attempt, and reports each answer to it', async () => {
     const events: string[] = [];
     const limiter = {
       take: async () => void events.push('take'),
@@ -226,12 +226,12 @@ describe('askedWait', () => {
     ['a date that has passed', { 'retry-after': 'Fri, 20 Nov 2026 11:00:05 GMT' }, 0],
     ['a negative number', { 'retry-after': '-5' }, undefined],
     ['a fraction', { 'retry-after': '1.5' }, undefined],
-    ['nonsense', { 'retry-after': 'soon' }, undefined],
+    ['a word', { 'retry-after': 'soon' }, undefined],
     ["Jupiter's reset", { 'x-ratelimit-reset': String(now / 1000 + 7) }, 7_000],
     ['a reset that has passed', { 'x-ratelimit-reset': '1' }, 0],
-    ['nonsense as reset', { 'x-ratelimit-reset': 'NaN' }, undefined],
-    ['nothing', {}, undefined],
-  ])('reads %s', (_, headers, ms) => {
+    ['a reset that is not a number', { 'x-ratelimit-reset': 'NaN' }, undefined],
+    ['no header', {}, undefined],
+  ])('reads the wait from %s', (_, headers, ms) => {
     expect(askedWait(new Headers(headers), now)).toBe(ms);
   });
 });

@@ -11,7 +11,7 @@ import { fakeRuntime, someKey, STRANGER, USDC, USDT, WALLET } from '../support.j
 const BASE = 'https://jupiter.test';
 const DEADLINE = 9_999;
 const server = setupServer();
-/** Every request of every test: URL, key header, body. */
+/** Every request of a test: URL, key header and body. */
 let requests: { url: URL; key: string | null; body: string }[] = [];
 
 beforeAll(() => server.listen({ onUnhandledRequest: 'error' }));
@@ -20,7 +20,7 @@ beforeEach(() => {
 });
 afterEach(() => {
   server.resetHandlers();
-  // The quote goes back verbatim, its `platformFee: null` too: what we add is looked at.
+  // The quote is sent back verbatim, also its `platformFee: null`, so only our fields are checked.
   const ours = (body: string) =>
     JSON.stringify({ ...JSON.parse(body === '' ? '{}' : body), quoteResponse: undefined });
   for (const { url, body } of requests)
@@ -129,7 +129,7 @@ const BUILD = {
 };
 
 describe('the v1 provider', () => {
-  it('asks for what was meant: strings as amounts, V2 instructions, no fee', async () => {
+  it('asks for amounts as strings, V2 instructions and no fee', async () => {
     serve('/swap/v1/quote', QUOTE);
     const quote = await v1().quote({ ...EXACT_IN, maxAccounts: 32 });
     expect(Object.fromEntries(requests[0]?.url.searchParams ?? [])).toEqual({
@@ -160,7 +160,7 @@ describe('the v1 provider', () => {
     expect(quote.raw).toEqual(QUOTE);
   });
 
-  it('bounds an exact output by its own arithmetic, whatever the threshold says', async () => {
+  it('bounds amounts by its own arithmetic when the threshold is better than the slippage allows', async () => {
     serve(
       '/swap/v1/quote',
       OUT_QUOTE,
@@ -178,7 +178,7 @@ describe('the v1 provider', () => {
     expect([await least(), await least()]).toEqual(['1930934', '1']);
   });
 
-  it('sends the quote back verbatim, unknown fields and nulls too, and takes one instruction', async () => {
+  it('sends the quote back verbatim with unknown fields and nulls, and takes only the swap instruction', async () => {
     serve('/swap/v1/quote', QUOTE);
     serve('/swap/v1/swap-instructions', INSTRUCTIONS);
     const provider = v1();
@@ -198,14 +198,14 @@ describe('the v1 provider', () => {
     });
   });
 
-  it('still has the client that it was written for', () => {
+  it('matches the methods of the official client', () => {
     for (const method of ['quoteGetRaw', 'swapInstructionsPostRaw', 'swapPostRaw'] as const)
       expect(typeof SwapApi.prototype[method]).toBe('function');
   });
 });
 
 describe('the v2 provider', () => {
-  it('asks for a build of version 0, and takes the instruction and the names of the tables', async () => {
+  it('asks for a build of version 0, and takes its instruction and the names of its tables', async () => {
     serve('/swap/v2/build', BUILD);
     const provider = v2();
     const quote = await provider.quote(EXACT_IN);
@@ -227,7 +227,7 @@ describe('the v2 provider', () => {
     expect(requests.length).toBe(1);
   });
 
-  it('asks again for a build that is old, or for another wallet, and not at a worse price', async () => {
+  it('asks for a new build when the build is old or for another wallet, and refuses a worse price', async () => {
     serve('/swap/v2/build', BUILD, BUILD, BUILD, {
       ...BUILD,
       outAmount: '1940637',
@@ -243,7 +243,7 @@ describe('the v2 provider', () => {
     expect(requests.length).toBe(4);
   });
 
-  it('does without the version if the service does not know it, once and for all', async () => {
+  it('omits the version for good after the service rejected it', async () => {
     serve(
       '/swap/v2/build',
       () => HttpResponse.json({ error: 'unknown field transactionVersion' }, { status: 400 }),
@@ -259,7 +259,7 @@ describe('the v2 provider', () => {
     ]);
   });
 
-  it('takes no other version, and no exact output', async () => {
+  it('refuses another version, and an exact output', async () => {
     serve('/swap/v2/build', { ...BUILD, transactionVersion: 1 });
     await expect(v2().quote(EXACT_IN)).rejects.toMatchObject({ code: 'invalid_response' });
     await expect(v2().quote(EXACT_OUT)).rejects.toMatchObject({ code: 'no_route' });
@@ -270,7 +270,7 @@ describe('the v2 provider', () => {
 describe.each<[string, string, (apiKey?: string) => SwapProvider, Record<string, unknown>]>([
   ['v1', '/swap/v1/quote', v1, QUOTE],
   ['v2', '/swap/v2/build', v2, BUILD],
-])('answers of %s', (_, path, provider, good) => {
+])('the provider %s with an answer of Jupiter', (_, path, provider, good) => {
   const refused = (status: number, body: JsonBodyType) => () => HttpResponse.json(body, { status });
   const text = (status: number, body: string) => () =>
     new HttpResponse(body, { status, headers: { 'content-type': 'text/html' } });
@@ -327,9 +327,9 @@ describe.each<[string, string, (apiKey?: string) => SwapProvider, Record<string,
     ['no amounts', 'invalid_response', { ...good, inAmount: undefined }],
     ['a number as amount', 'invalid_response', { ...good, outAmount: 5 }],
     ['an amount above 64 bits', 'invalid_response', { ...good, outAmount: '18446744073709551616' }],
-    ['a mint that is none', 'invalid_response', { ...good, outputMint: 'USDC' }],
+    ['an invalid mint', 'invalid_response', { ...good, outputMint: 'USDC' }],
     ['no route plan', 'invalid_response', { ...good, routePlan: undefined }],
-    ['slippage that is no number', 'invalid_response', { ...good, slippageBps: '50' }],
+    ['slippage that is not a number', 'invalid_response', { ...good, slippageBps: '50' }],
     ['an unknown mode', 'invalid_response', { ...good, swapMode: 'ExactBoth' }],
     ['a platform fee', 'quote_mismatch', { ...good, platformFee: { amount: '5', feeBps: 5 } }],
     [
@@ -344,7 +344,7 @@ describe.each<[string, string, (apiKey?: string) => SwapProvider, Record<string,
       'invalid_response',
       () => HttpResponse.json({ ...good, padding: 'x'.repeat(2 * 1024 * 1024) }),
     ],
-  ])('%s is %s', async (_name, code, answer) => {
+  ])('turns %s into %s', async (_name, code, answer) => {
     serve(path, answer);
     const error: unknown = await provider()
       .quote(EXACT_IN)
@@ -376,7 +376,7 @@ describe.each<[string, string, (apiKey?: string) => SwapProvider, Record<string,
     ['', null],
     ['   ', null],
     [' jup_key ', 'jup_key'],
-  ])('sends key %j as header %j', async (key, header) => {
+  ])('sends the key %j as the header %j', async (key, header) => {
     serve(path, good);
     await provider(key).quote(EXACT_IN);
     expect(requests[0]?.key).toBe(header);
@@ -397,15 +397,15 @@ describe.each<[string, string, (apiKey?: string) => SwapProvider, Record<string,
   });
 });
 
-describe('builds that cannot be used', () => {
+describe('an unusable build of Jupiter', () => {
   it.each<[string, unknown]>([
     ['no instruction', { ...INSTRUCTIONS, swapInstruction: null }],
     [
-      'a program that is none',
+      'an invalid program',
       { ...INSTRUCTIONS, swapInstruction: { ...SWAP_INSTRUCTION, programId: 'JUP' } },
     ],
     [
-      'an account that is none',
+      'an invalid account',
       {
         ...INSTRUCTIONS,
         swapInstruction: {
@@ -415,7 +415,7 @@ describe('builds that cannot be used', () => {
       },
     ],
     [
-      'a flag that is none',
+      'an invalid flag',
       {
         ...INSTRUCTIONS,
         swapInstruction: {
@@ -435,16 +435,16 @@ describe('builds that cannot be used', () => {
       },
     ],
     [
-      'data that is no base64',
+      'data that is not base64',
       { ...INSTRUCTIONS, swapInstruction: { ...SWAP_INSTRUCTION, data: 'A_-' } },
     ],
     [
-      'data without end',
+      'data that is too long',
       { ...INSTRUCTIONS, swapInstruction: { ...SWAP_INSTRUCTION, data: 'AAAA'.repeat(1_000) } },
     ],
-    ['tables that are no list', { ...INSTRUCTIONS, addressLookupTableAddresses: 'x' }],
-    ['a table that is none', { ...INSTRUCTIONS, addressLookupTableAddresses: ['x'] }],
-  ])('%s', async (_, answer) => {
+    ['tables that are not a list', { ...INSTRUCTIONS, addressLookupTableAddresses: 'x' }],
+    ['an invalid table', { ...INSTRUCTIONS, addressLookupTableAddresses: ['x'] }],
+  ])('is refused with %s', async (_, answer) => {
     serve('/swap/v1/quote', QUOTE);
     serve('/swap/v1/swap-instructions', answer as JsonBodyType);
     const provider = v1();
@@ -463,7 +463,7 @@ describe('the base address', () => {
     'ftp://api.jup.ag',
     'api.jup.ag',
     '',
-  ])('%j is refused', (url) => {
+  ])('is refused when it is %j', (url) => {
     for (const create of [
       () => jupiterBase(url),
       () => createJupiterV1({ baseUrl: url, http, runtime }),
@@ -480,7 +480,7 @@ describe('the base address', () => {
     ['https://api.jup.ag/', 'https://api.jup.ag'],
     ['https://proxy.example.com/jupiter/', 'https://proxy.example.com/jupiter'],
     ['http://127.0.0.1:8080', 'http://127.0.0.1:8080'],
-  ])('%s is %s', (url, base) => {
+  ])('is read from %s as %s', (url, base) => {
     expect(jupiterBase(url)).toBe(base);
   });
 });

@@ -21,14 +21,14 @@ async function leaveAt(
 }
 
 describe('createLimiter', () => {
-  it('lets a burst go at once, then one for each share of the window', async () => {
+  it('releases a burst at once, and then a request for each share of the window', async () => {
     const runtime = fakeRuntime();
     expect(await leaveAt(createLimiter(KEYLESS, runtime, false), runtime, 8)).toEqual([
       0, 0, 0, 0, 0, 2_000, 4_000, 6_000,
     ]);
   });
 
-  it('never lets more go in any window than the plan has', async () => {
+  it('never releases more requests in a window than the plan has', async () => {
     const runtime = fakeRuntime();
     const times = await leaveAt(createLimiter(KEYLESS, runtime, false), runtime, 120);
     for (const at of times)
@@ -47,7 +47,7 @@ describe('createLimiter', () => {
     expect(order).toEqual(Array.from({ length: 12 }, (_, n) => n));
   });
 
-  it('has those that give way wait for the others, and leave them their share of a burst and of a window', async () => {
+  it('makes low-priority requests wait, and keeps a share of each burst and window for other requests', async () => {
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());
     const limiter = createLimiter(KEYLESS, systemRuntime, false);
@@ -66,14 +66,14 @@ describe('createLimiter', () => {
     await Promise.all([...first, ...second]);
     expect(left.first).toEqual([0, 0, 0, 2_000, 4_000]);
     expect(left.second.slice(0, 4)).toEqual([0, 0, 14_400, 16_800]);
-    // However long their line, five of a window are left.
+    // However many low-priority requests wait, five of a window remain for other requests.
     for (const at of left.second)
       expect(
         left.second.filter((other) => other >= at && other < at + 60_000).length,
       ).toBeLessThanOrEqual(25);
   });
 
-  it('lets one that gives up go at once, and its place to the next', async () => {
+  it('releases a caller that aborts at once, and gives its place to the next caller', async () => {
     const runtime = fakeRuntime(2_000);
     const limiter = createLimiter(KEYLESS, runtime, false);
     for (let n = 0; n < 5; n++) await limiter.take();
@@ -89,7 +89,7 @@ describe('createLimiter', () => {
     await expect(limiter.take(AbortSignal.abort(reason))).rejects.toBe(reason);
   });
 
-  it('stands still until the moment that a 429 names, but not for ever', async () => {
+  it('stops until the reset that an answer names, for a minute at most', async () => {
     const runtime = fakeRuntime();
     const limiter = createLimiter(KEYLESS, runtime, false);
     const seconds = (ms: number) => String((runtime.now() + ms) / 1000);
@@ -107,7 +107,7 @@ describe('createLimiter', () => {
     expect(await leaveAt(limiter, runtime, 1)).toEqual([0]);
   });
 
-  it('learns a larger plan from the answers, only if a key may have one', async () => {
+  it('learns a larger plan from answers only if it has a key', async () => {
     const headers = new Headers({ 'x-ratelimit-remaining': '599', 'x-ratelimit-current': '1' });
     const runtime = fakeRuntime();
     const keyed = createLimiter({ perWindow: 60, burst: 10 }, runtime, true);
@@ -118,7 +118,7 @@ describe('createLimiter', () => {
     expect((await leaveAt(keyless, runtime, 6)).at(-1)).toBe(2_000);
   });
 
-  it('pays no attention to headers that make no sense', async () => {
+  it('ignores invalid headers', async () => {
     const runtime = fakeRuntime();
     const limiter = createLimiter({ perWindow: 60, burst: 10 }, runtime, true);
     for (const text of ['NaN', '', '1e9', '-1', '99999999999999']) {
@@ -136,7 +136,7 @@ describe('createLimiter', () => {
 });
 
 describe('jupiterLimiter', () => {
-  it("counts requests for Jupiter's own host alone", async () => {
+  it('counts only requests to the host of Jupiter', async () => {
     const runtime = fakeRuntime();
     const leaves = (baseUrl: string) =>
       leaveAt(jupiterLimiter({ baseUrl, apiKey: 'key', timeoutMs: 10_000 }, runtime), runtime, 100);
@@ -150,7 +150,7 @@ describe('jupiterLimiter', () => {
     }
   });
 
-  it('lets another host have its pause, of all that ask it by the same key', async () => {
+  it('pauses another host for all requests with the same key, and for no other request', async () => {
     const runtime = fakeRuntime();
     const limiterOf = (baseUrl: string, apiKey?: string) =>
       jupiterLimiter({ baseUrl, apiKey, timeoutMs: 1_000 }, runtime);
@@ -173,7 +173,7 @@ describe('jupiterLimiter', () => {
     [undefined, 5],
     ['  ', 5],
     ['key', 10],
-  ])('starts with the smallest plan of key %j', async (apiKey, burst) => {
+  ])('starts with the smallest plan for the key %j', async (apiKey, burst) => {
     const runtime = fakeRuntime();
     const limiter = jupiterLimiter(
       { baseUrl: 'https://api.jup.ag', apiKey, timeoutMs: 10_000 },

@@ -10,7 +10,7 @@ let start: number;
 
 beforeEach(() => {
   vi.useFakeTimers();
-  // What waits by another clock is none of this test's.
+  // Queues are shared within a runtime, so a new runtime separates the tests.
   runtime = { ...systemRuntime };
   start = Date.now();
 });
@@ -20,19 +20,19 @@ const limiter = (timeoutMs = TIMEOUT_MS, address = ADDRESS, key = 'key') =>
   createRetryAfterQueue(address, key, timeoutMs, runtime);
 const limitedFor = (seconds: number) =>
   [429, new Headers({ 'retry-after': String(seconds) })] as const;
-const left = (taken: Promise<void>) => taken.then(() => Date.now() - start);
+const leftAt = (taken: Promise<void>) => taken.then(() => Date.now() - start);
 const outcome = (taken: Promise<void>) =>
-  left(taken).catch((error: unknown) => ({ at: Date.now() - start, error }));
+  leftAt(taken).catch((error: unknown) => ({ at: Date.now() - start, error }));
 
-/** When so many callers that ask now leave, in milliseconds from the start. */
+/** Times at which this many callers leave the queue, in milliseconds from the start. */
 async function leaveAt(pauses: ReturnType<typeof limiter>, count: number): Promise<number[]> {
-  const times = Array.from({ length: count }, () => left(pauses.take()));
+  const times = Array.from({ length: count }, () => leftAt(pauses.take()));
   await vi.advanceTimersByTimeAsync(60_000);
   return Promise.all(times);
 }
 
-describe('createPauses', () => {
-  it('holds no request back while the address asks for nothing', async () => {
+describe('createRetryAfterQueue', () => {
+  it('delays no request while the address asks for no pause', async () => {
     const pauses = limiter();
     pauses.observe(200, new Headers());
     pauses.observe(503, new Headers({ 'retry-after': '9' }));
@@ -53,18 +53,18 @@ describe('createPauses', () => {
       { 'x-ratelimit-reset': String(Date.parse('2026-11-20T12:00:04Z') / 1000) },
       4_000,
     ],
-    ['nothing', 429, {}, 1_000],
-    ['nonsense', 429, { 'retry-after': 'soon', 'x-ratelimit-reset': 'NaN' }, 1_000],
-    ['no pause at all', 429, { 'retry-after': '0' }, 0],
+    ['no header', 429, {}, 1_000],
+    ['invalid headers', 429, { 'retry-after': 'soon', 'x-ratelimit-reset': 'NaN' }, 1_000],
+    ['a pause of zero', 429, { 'retry-after': '0' }, 0],
     ['an hour', 429, { 'retry-after': '3600' }, 10_000],
     [
-      'that it was the last',
+      'no requests left',
       200,
       { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1795176007' },
       7_000,
     ],
-    ['that it was the last, of a window unknown', 200, { 'x-ratelimit-remaining': '0' }, 0],
-  ])('stands still for an answer that says %s', async (_, status, headers, ms) => {
+    ['no requests left and an unknown reset', 200, { 'x-ratelimit-remaining': '0' }, 0],
+  ])('pauses after an answer with %s', async (_, status, headers, ms) => {
     vi.setSystemTime(Date.parse('2026-11-20T12:00:00Z'));
     start = Date.now();
     const pauses = limiter();
@@ -72,7 +72,7 @@ describe('createPauses', () => {
     expect(await leaveAt(pauses, 1)).toEqual([ms]);
   });
 
-  it('lets requests that waited leave in the order of asking, ever closer together, and then all at once again', async () => {
+  it('releases waiting requests in order, in shrinking steps, and then all at once again', async () => {
     const pauses = limiter();
     pauses.observe(...limitedFor(2));
     const times = await leaveAt(pauses, 200);
@@ -84,27 +84,27 @@ describe('createPauses', () => {
     expect(await leaveAt(pauses, 200)).toEqual(Array.from({ length: 200 }, () => 0));
   });
 
-  it('puts requests that come while others leave behind them', async () => {
+  it('puts a new request behind the requests that are leaving', async () => {
     const pauses = limiter();
     pauses.observe(...limitedFor(1));
-    const first = [left(pauses.take()), left(pauses.take())];
+    const first = [leftAt(pauses.take()), leftAt(pauses.take())];
     await vi.advanceTimersByTimeAsync(1_050);
-    const next = left(pauses.take());
+    const next = leftAt(pauses.take());
     await vi.advanceTimersByTimeAsync(1_000);
     expect(await Promise.all([...first, next])).toEqual([1_000, 1_100, 1_195]);
   });
 
-  it('holds back the rest when the first is turned away again', async () => {
+  it('holds back the rest when the first request is limited again', async () => {
     const pauses = limiter();
     pauses.observe(...limitedFor(1));
-    const times = [1, 2, 3].map(() => left(pauses.take()));
+    const times = [1, 2, 3].map(() => leftAt(pauses.take()));
     await vi.advanceTimersByTimeAsync(1_020);
     pauses.observe(...limitedFor(2));
     await vi.advanceTimersByTimeAsync(5_000);
     expect(await Promise.all(times)).toEqual([1_000, 3_020, 3_120]);
   });
 
-  it('takes the longest of what several answers ask for', async () => {
+  it('uses the longest pause of several answers', async () => {
     const pauses = limiter();
     pauses.observe(...limitedFor(5));
     pauses.observe(...limitedFor(1));
@@ -112,7 +112,7 @@ describe('createPauses', () => {
     expect(await leaveAt(pauses, 1)).toEqual([5_000]);
   });
 
-  it('is one pause for all clients of an address and key, and for no other', async () => {
+  it('shares a pause only between clients of the same address and key', async () => {
     limiter().observe(...limitedFor(2));
     const times = [
       limiter(),
@@ -120,12 +120,12 @@ describe('createPauses', () => {
       limiter(TIMEOUT_MS, ADDRESS, ''),
       limiter(TIMEOUT_MS, 'https://other.example.com'),
       createRetryAfterQueue(ADDRESS, 'key', TIMEOUT_MS, { ...systemRuntime }),
-    ].map((one) => left(one.take()));
+    ].map((queue) => leftAt(queue.take()));
     await vi.advanceTimersByTimeAsync(5_000);
     expect(await Promise.all(times)).toEqual([2_000, 2_100, 0, 0, 0]);
   });
 
-  it('refuses at once a request that would wait past its deadline, and says for how long the address asked', async () => {
+  it('refuses a request at once when its pause ends after its deadline, and reports the pause', async () => {
     limiter().observe(...limitedFor(30));
     const hasty = outcome(limiter(10_000).take());
     const patient = outcome(limiter(10_001).take());
@@ -139,11 +139,11 @@ describe('createPauses', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('refuses a request that waits at its deadline, when the pause grows or the line is long', async () => {
+  it('refuses a waiting request at its deadline when the pause grows or the queue is long', async () => {
     const pauses = limiter(2_000);
     pauses.observe(...limitedFor(1));
-    const growing = [limiter(1_001), limiter(1_500), limiter(9_000)].map((one) =>
-      outcome(one.take()),
+    const growing = [limiter(1_001), limiter(1_500), limiter(9_000)].map((queue) =>
+      outcome(queue.take()),
     );
     await vi.advanceTimersByTimeAsync(900);
     pauses.observe(...limitedFor(4));
@@ -165,7 +165,7 @@ describe('createPauses', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('lets one that gives up go at once, and its place to the next', async () => {
+  it('releases a caller that aborts at once, and gives its place to the next caller', async () => {
     const pauses = limiter();
     pauses.observe(...limitedFor(2));
     const callers = [new AbortController(), new AbortController()];
@@ -184,7 +184,7 @@ describe('createPauses', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('ends with a clock that is set back', async () => {
+  it('ends its pause when the clock is set back', async () => {
     const pauses = limiter();
     pauses.observe(...limitedFor(5));
     vi.setSystemTime(start - 3_600_000);

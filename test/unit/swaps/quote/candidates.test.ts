@@ -49,8 +49,9 @@ describe('orderCandidates', () => {
     holding(USDC, 100n),
   ];
 
-  it('puts stablecoins first, then SOL, then others by value, and leaves out what is bought', () => {
-    const mints = (choice?: Partial<CandidateChoice>) => order(held, choice).map((one) => one.mint);
+  it('puts stablecoins first, then SOL, then other tokens by value, and omits the bought token', () => {
+    const mints = (choice?: Partial<CandidateChoice>) =>
+      order(held, choice).map((candidate) => candidate.mint);
     expect(mints()).toEqual([PYUSD, USDT, WSOL, BONK, OTHER]);
     expect(mints({ values: new Map([[OTHER, 1n]]) })).toEqual([PYUSD, USDT, WSOL, OTHER, BONK]);
     expect(
@@ -64,14 +65,16 @@ describe('orderCandidates', () => {
     expect(mints({ outputMint: WSOL })).not.toContain(WSOL);
   });
 
-  it("follows the caller's own order, by symbol or mint, and nothing else", () => {
+  it('follows the order of the caller by symbol or mint, and adds no token', () => {
     expect(
-      order(held, { swapFrom: ['SOL', BONK, 'USDC', someKey(250)] }).map((one) => one.mint),
+      order(held, { swapFrom: ['SOL', BONK, 'USDC', someKey(250)] }).map(
+        (candidate) => candidate.mint,
+      ),
     ).toEqual([WSOL, BONK]);
     expect(order(held, { swapFrom: [] })).toEqual([]);
   });
 
-  it('keeps SOL back, counts what is wrapped, and what others have reserved', () => {
+  it('keeps SOL back, counts wrapped SOL, and subtracts reservations', () => {
     const sol = (choice: Partial<CandidateChoice>, lamports: bigint) =>
       order([holding(WSOL, 500n)], choice, lamports)[0]?.available;
     expect(sol({}, 10_000_100n)).toBe(600n);
@@ -83,13 +86,13 @@ describe('orderCandidates', () => {
   it.each<[string, Holding]>([
     ['frozen', holding(BONK, 5n, { state: 'frozen' })],
     ['delegated', holding(BONK, 5n, { delegate: STRANGER })],
-    ['closable by others', holding(BONK, 5n, { closeAuthority: STRANGER })],
+    ['closable by a stranger', holding(BONK, 5n, { closeAuthority: STRANGER })],
     ['not the associated account', holding(BONK, 5n, { address: STRANGER })],
-    ["another wallet's", holding(BONK, 5n, { owner: STRANGER })],
+    ['of another wallet', holding(BONK, 5n, { owner: STRANGER })],
     ['of another program', holding(BONK, 5n, { tokenProgram: STRANGER })],
     ['an NFT', holding(BONK, 1n)],
     ['empty', holding(BONK, 0n)],
-  ])('leaves out what is %s', (_, token) => {
+  ])('omits a token account that is %s', (_, token) => {
     expect(order([token], {}, 0n)).toEqual([]);
   });
 });

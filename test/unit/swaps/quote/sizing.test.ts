@@ -22,7 +22,7 @@ const answered = (status: number) =>
 const withoutExactOut = ({ swapMode }: QuoteIntent) =>
   swapMode === 'ExactOut' ? noRoute() : undefined;
 
-/** A pool whose price gets worse with the amount: x * y = k. */
+/** A constant-product pool, x * y = k: its price gets worse with the amount. */
 function pool(x: bigint, y: bigint): SwapProvider & { asked: QuoteIntent[] } {
   const provider = fakeProvider({ price: 1n, exactOut: false });
   return {
@@ -47,16 +47,20 @@ describe('quoteExactOutput', () => {
     expect(provider.asked.length).toBe(1);
   });
 
-  it('sizes an exact input if there is no such route, in two calls from a good seed', async () => {
+  it('sizes an exact input when there is no exact output, in two calls from a good seed', async () => {
     const provider = fakeProvider({ price: 1_000_000n, fail: withoutExactOut });
     const quote = await quoteExactOutput(provider, { ...wanted, seedIn: 1_000_000n });
     expect(quote.swapMode).toBe('ExactIn');
     expect(BigInt(quote.minOutAmount)).toBeGreaterThanOrEqual(1_000_000n);
     expect(BigInt(quote.inAmount)).toBeLessThan(1_012_000n);
-    expect(provider.asked.map((one) => one.swapMode)).toEqual(['ExactOut', 'ExactIn', 'ExactIn']);
+    expect(provider.asked.map((intent) => intent.swapMode)).toEqual([
+      'ExactOut',
+      'ExactIn',
+      'ExactIn',
+    ]);
   });
 
-  it('covers the target at worst slippage and stays within the limit, in five calls, on any pool', async () => {
+  it('covers the target at the worst slippage, within the limit and in five calls, on any pool', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.bigInt({ min: 10n ** 6n, max: 10n ** 15n }),
@@ -85,7 +89,7 @@ describe('quoteExactOutput', () => {
     );
   });
 
-  it('finds an amount whenever the seed is near the price', async () => {
+  it('finds an amount when the seed is near the price', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.bigInt({ min: 10_000n, max: 10n ** 9n }),
@@ -105,7 +109,7 @@ describe('quoteExactOutput', () => {
     );
   });
 
-  it('says what it would cost if the limit is too low', async () => {
+  it('reports the cost when the limit is too low', async () => {
     await expect(
       quoteExactOutput(fakeProvider({ price: 1_000_000n }), { ...wanted, maxIn: 1_004_999n }),
     ).rejects.toMatchObject({
@@ -132,7 +136,7 @@ describe('quoteExactOutput', () => {
     expect(provider.asked.length).toBe(1);
   });
 
-  it('tells a pair without any route, and one that pays nothing', async () => {
+  it('distinguishes a pair without a route from a pair that pays nothing', async () => {
     await expect(
       quoteExactOutput(fakeProvider({ price: 1n, fail: noRoute }), wanted),
     ).rejects.toMatchObject({ code: 'no_route' });
@@ -142,7 +146,7 @@ describe('quoteExactOutput', () => {
     });
   });
 
-  it('does not believe a quote that does not follow from its own numbers', async () => {
+  it('refuses a quote that contradicts its own numbers', async () => {
     const liar = fakeProvider({
       price: 1_000_000n,
       change: (quote) => ({ ...quote, maxInAmount: '1' }),
@@ -150,7 +154,7 @@ describe('quoteExactOutput', () => {
     await expect(quoteExactOutput(liar, wanted)).rejects.toMatchObject({ code: 'quote_mismatch' });
   });
 
-  it('minds the price impact of what it returns', async () => {
+  it('checks the price impact of the quote that it returns', async () => {
     const provider = fakeProvider({
       price: 1_000_000n,
       change: (quote) => ({ ...quote, priceImpactBps: 101 }),
@@ -163,7 +167,7 @@ describe('quoteExactOutput', () => {
     });
   });
 
-  it('passes the bound on accounts on', async () => {
+  it('passes the limit of accounts to the provider', async () => {
     const provider = fakeProvider({ price: 1_000_000n });
     await quoteExactOutput(provider, { ...wanted, maxAccounts: 32 });
     expect(provider.asked[0]?.maxAccounts).toBe(32);
@@ -182,10 +186,10 @@ describe('checkQuote', () => {
   const price = fakeProvider({ price: 1_000_000n });
 
   it.each<[string, QuoteIntent, Partial<Record<keyof SwapQuote, unknown>>]>([
-    ['other input', exactIn, { inputMint: USDT }],
-    ['other output', exactIn, { outputMint: USDC }],
-    ['other mode', exactIn, { swapMode: 'ExactOut' }],
-    ['other slippage', exactIn, { slippageBps: 51 }],
+    ['another input', exactIn, { inputMint: USDT }],
+    ['another output', exactIn, { outputMint: USDC }],
+    ['another mode', exactIn, { swapMode: 'ExactOut' }],
+    ['another slippage', exactIn, { slippageBps: 51 }],
     ['a fee', exactIn, { platformFeeBps: 1 }],
     ['a fee of another type', exactIn, { platformFeeBps: '1' }],
     ['a fee in the raw quote', exactIn, { raw: { platformFee: { amount: '1', feeBps: 1 } } }],
@@ -209,13 +213,13 @@ describe('checkQuote', () => {
     );
   });
 
-  it('takes one unit of rounding either way', async () => {
+  it('accepts a rounding of one unit in both directions', async () => {
     const quote = await price.quote(exactIn);
     for (const minOutAmount of ['994999', '995000', '995001'])
       expect(() => checkQuote({ ...quote, minOutAmount }, exactIn)).not.toThrow();
   });
 
-  it('bounds a known price impact', async () => {
+  it('limits a known price impact', async () => {
     const quote = await price.quote(exactIn);
     expect(() => checkImpact({ ...quote, priceImpactBps: 100 }, 100)).not.toThrow();
     expect(() => checkImpact({ ...quote, priceImpactBps: null }, 100)).not.toThrow();
@@ -257,13 +261,13 @@ describe('createFallback', () => {
     };
   };
 
-  it('asks the first alone while it answers', async () => {
+  it('asks only the first provider while it answers', async () => {
     const { provider, second } = both({});
     expect((await quoteExactOutput(provider, wanted)).provider).toBe('v1');
     expect(second.asked).toEqual([]);
   });
 
-  it('sizes with the second if the first has no exact output, for a minute', async () => {
+  it('sizes with the second provider for a minute when the first has no exact output', async () => {
     const { provider, first, runtime } = both({ firstFails: withoutExactOut });
     expect((await quoteExactOutput(provider, { ...wanted, seedIn: 1_006_000n })).provider).toBe(
       'v2',
@@ -275,7 +279,7 @@ describe('createFallback', () => {
     );
   });
 
-  it('tries the other one for an exact input without a route', async () => {
+  it('tries the second provider for an exact input without a route', async () => {
     const { provider } = both({ firstFails: noRoute });
     expect((await provider.quote({ ...wanted, amount: 500n, swapMode: 'ExactIn' })).provider).toBe(
       'v2',
@@ -287,7 +291,7 @@ describe('createFallback', () => {
   });
 
   it.each([401, 404, 410])(
-    'leaves the first for good when it answers %i, and says so once',
+    'drops the first provider for good when it answers %i, and reports that once',
     async (status) => {
       const { provider, first, sunsets } = both({ firstFails: () => answered(status) });
       expect(provider.supportsExactOut).toBe(true);
@@ -310,7 +314,7 @@ describe('createFallback', () => {
         details: { service: 'jupiter', reason: 'x' },
       }),
     ],
-  ])('does not change the provider over %s', async (_, error) => {
+  ])('keeps the first provider after %s', async (_, error) => {
     const { provider, second } = both({ firstFails: () => error });
     for (const swapMode of ['ExactIn', 'ExactOut'] as const)
       await expect(provider.quote({ ...wanted, amount: 5n, swapMode })).rejects.toBe(error);

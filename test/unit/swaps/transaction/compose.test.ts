@@ -115,15 +115,15 @@ function compose(scenario: Scenario, lamports = 10n ** 15n) {
 }
 
 /**
- * Name, the account that matters and the amount of each instruction, read from kit's decoding of
- * the message.
+ * The name, the main account and the amount of each instruction, as kit decodes them from the
+ * message.
  */
 function read(message: Uint8Array) {
   const decoded = decompileTransactionMessage(
     getCompiledTransactionMessageDecoder().decode(message),
   );
   expect(decoded.feePayer.address).toBe(WALLET);
-  // Typed as what kit would compile; here it is what another builder compiled.
+  // Kit types the result as its own output, but another builder compiled these bytes.
   const instructions: readonly KitInstruction[] = decoded.instructions;
   return instructions.map(({ programAddress, accounts = [], data = new Uint8Array() }) => {
     const bytes = new Uint8Array(data);
@@ -169,7 +169,7 @@ const scenarios = fc
   );
 
 describe('composeSwap', () => {
-  it('writes exactly the instructions that the scenario needs, and guards what is left', () => {
+  it('writes exactly the instructions of a scenario, and guards the balances that remain', () => {
     fc.assert(
       fc.property(scenarios, (scenario) => {
         const { message, source, destination, instructions, guardFrom } = compose(scenario);
@@ -220,19 +220,19 @@ describe('composeSwap', () => {
     );
   });
 
-  it('passes the swap instruction on as it came, apart from what the wallet is anyway', () => {
+  it('keeps the data and the accounts of the swap instruction', () => {
     const { message, instruction } = compose(USDC_TO_PYUSD);
     const swap = decompileTransactionMessage(
       getCompiledTransactionMessageDecoder().decode(message),
-    ).instructions.find((one) => one.programAddress.startsWith('JUP6'));
+    ).instructions.find((entry) => entry.programAddress.startsWith('JUP6'));
     const kit = toKit(instruction);
     expect([...(swap?.data ?? [])]).toEqual(kit.data);
-    expect(swap?.accounts?.map((one) => one.address)).toEqual(
-      kit.accounts.map((one) => one.address),
+    expect(swap?.accounts?.map((account) => account.address)).toEqual(
+      kit.accounts.map((account) => account.address),
     );
   });
 
-  it('asks for one signature, the fee payer being the wallet', () => {
+  it('requires a single signature, with the wallet as the fee payer', () => {
     const { header, staticAccounts } = getCompiledTransactionMessageDecoder().decode(
       compose(USDC_TO_PYUSD).message,
     );
@@ -251,7 +251,7 @@ describe('composeSwap', () => {
     }
   });
 
-  it('says when it grows too large, so that the caller can ask for fewer accounts', () => {
+  it('reports a transaction that is too large, so that the caller can ask for fewer accounts', () => {
     const { facts, instruction } = compose(USDC_TO_PYUSD);
     const accounts = [
       ...instruction.accounts,
@@ -312,7 +312,7 @@ describe('composeWrap', () => {
   it.each([
     [false, 0n],
     [true, 77n],
-  ])('wraps SOL by programs that are pinned (account exists: %s)', (exists, balance) => {
+  ])('wraps SOL with pinned programs (account exists: %s)', (exists, balance) => {
     const account = own('SOL', exists, balance);
     const { message, floors } = composeWrap({
       ...{
@@ -347,7 +347,7 @@ describe('the lamport budget', () => {
     returned: 7n,
   };
 
-  it('wants every lamport that the transaction touches, and what keeps the wallet alive', () => {
+  it('requires every lamport that the transaction touches, and the minimum of the wallet', () => {
     expect(requiredLamports(budget, MINIMUM)).toBe(
       SIGNATURE + 2_000n + RENT + RENT + 100n + MINIMUM,
     );

@@ -30,7 +30,7 @@ const signer = (sign: MessageSigner['signMessage']): MessageSigner => ({
 const honest = signer(async (message) => ed25519.sign(message, secret));
 
 describe('signMessage', () => {
-  it('puts wire bytes together that any reader can verify', async () => {
+  it('returns wire bytes that any reader can verify', async () => {
     const message = messageFor(address);
     const { bytes, signature } = await signMessage(honest, message, intent);
     const decoded = getTransactionDecoder().decode(bytes);
@@ -45,12 +45,12 @@ describe('signMessage', () => {
     expect(signature).toMatch(/^[1-9A-HJ-NP-Za-km-z]{80,88}$/);
   });
 
-  it('keeps its own bytes if the signer writes into what it got', async () => {
+  it('keeps its own bytes when the signer writes into its copy', async () => {
     const message = messageFor(address);
     const before = message.slice();
-    const meddler = signer(async (given) => {
-      const signature = ed25519.sign(given, secret);
-      given.fill(0);
+    const meddler = signer(async (copy) => {
+      const signature = ed25519.sign(copy, secret);
+      copy.fill(0);
       return signature;
     });
     await signMessage(meddler, message, intent);
@@ -66,7 +66,7 @@ describe('signMessage', () => {
     ],
     ['answers 63 bytes', async (message) => ed25519.sign(message, secret).slice(1)],
     ['answers nothing', async () => new Uint8Array()],
-  ])('says so if the signer %s', async (_, sign) => {
+  ])('rejects with signing_failed when the signer %s', async (_, sign) => {
     await expect(signMessage(signer(sign), messageFor(address), intent)).rejects.toMatchObject({
       code: 'signing_failed',
       details: { address },
@@ -74,7 +74,7 @@ describe('signMessage', () => {
     });
   });
 
-  it("asks no signer for a message that is not the wallet's own", async () => {
+  it('asks no signer for a message of another wallet', async () => {
     const never = signer(() => Promise.reject(new Error('was asked')));
     await expect(signMessage(never, messageFor(STRANGER), intent)).rejects.toMatchObject({
       code: 'self_check_failed',
@@ -84,7 +84,7 @@ describe('signMessage', () => {
     });
   });
 
-  it('waits no longer than the caller', async () => {
+  it('waits no longer than its caller', async () => {
     const reason = new Error('enough');
     const controller = new AbortController();
     const slow = signer(() => {

@@ -1,4 +1,4 @@
-"""What the journal asks of a file system. What takes microseconds is done at once, in a turn."""
+"""The file system calls of the journal. Calls that take microseconds run at once, in a turn."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ IS_WINDOWS = sys.platform == "win32"
 
 
 class FileId(NamedTuple):
-    """Which file it is, whatever it is called."""
+    """Identifies a file by its inode, whatever its names are."""
 
     device: int
     inode: int
 
 
 class OpenFile:
-    """An open file."""
+    """An open file. All calls but :meth:`sync` run at once, without an effect."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -34,21 +34,21 @@ class OpenFile:
 
     @property
     def id(self) -> FileId:
-        """Which file it is."""
+        """Identifies the file."""
         return _id_of(os.fstat(self._descriptor))
 
     @property
     def names(self) -> int:
-        """How many names it has."""
+        """The number of names (hard links) of the file."""
         return os.fstat(self._descriptor).st_nlink
 
     @property
     def size(self) -> int:
-        """Bytes of it."""
+        """Bytes of the file."""
         return os.fstat(self._descriptor).st_size
 
     def read(self, length: int, position: int) -> bytes:
-        """Up to so many bytes from a position on."""
+        """Reads up to ``length`` bytes from a position on."""
         parts: list[bytes] = []
         os.lseek(self._descriptor, position, os.SEEK_SET)
         while length > 0:
@@ -60,38 +60,38 @@ class OpenFile:
         return b"".join(parts)
 
     def append(self, data: bytes) -> None:
-        """Writes at the end, wherever that is by then, as one piece of this process alone.
+        """Writes at the current end as one piece: no write of another process can split it.
 
-        Raises ``ENOSPC`` if the disk took only a part of it.
+        Raises ``ENOSPC`` if the disk took only a part of the data.
         """
         if os.write(self._descriptor, data) < len(data):
             raise OSError(errno.ENOSPC, "There is no room for it")
 
     def truncate(self, length: int) -> None:
-        """Cuts off what follows."""
+        """Cuts the file off after ``length`` bytes."""
         os.ftruncate(self._descriptor, length)
 
     def sync(self) -> Steps[None]:
-        """Returns once what was written is on the disk itself."""
+        """Returns once all written bytes are on the disk itself."""
         yield from call(lambda: _sync(self._descriptor))
 
     def close(self) -> None:
-        """Lets go of it."""
+        """Closes the file."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor != -1:
             os.close(descriptor)
 
     def renew(self) -> None:
-        """A forked child opens it anew."""
+        """Closes the file in a forked child, which opens its own."""
         with contextlib.suppress(OSError):
             self.close()
 
 
 def open_file(path: str) -> OpenFile:
-    """From now on for its owner's eyes only. Raises ``FileNotFoundError`` if it is not there."""
+    """Opens a file, and makes it private to its owner. Raises ``FileNotFoundError``."""
     file = os.open(path, _APPEND)
     try:
-        # It may be older than this release, or from a copy: what it holds is secret all the same.
+        # An older release or a copy may have left the file readable.
         if not IS_WINDOWS and os.fstat(file).st_mode & 0o777 != OWNER_ONLY:
             os.fchmod(file, OWNER_ONLY)
     except BaseException:
@@ -101,24 +101,24 @@ def open_file(path: str) -> OpenFile:
 
 
 def create_file(path: str) -> OpenFile:
-    """A new file, for its owner's eyes only. Raises ``FileExistsError`` if one is there."""
+    """Makes a new file, private to its owner. Raises ``FileExistsError`` if the path is taken."""
     return OpenFile(os.open(path, _APPEND | os.O_CREAT | os.O_EXCL, OWNER_ONLY))
 
 
 def identify(path: str) -> FileId:
-    """Which file a path leads to."""
+    """Identifies the file at a path."""
     return _id_of(os.stat(path))
 
 
 def remove_file(path: str) -> None:
-    """Removes a file that may be gone already."""
+    """Removes a file, if it exists."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
 
 
 def sync_directory(path: str) -> Steps[None]:
     """Returns once the names in a directory are on the disk itself."""
-    # Windows cannot sync one, and writes its names by itself.
+    # Windows cannot sync a directory, and saves its names by itself.
     if not IS_WINDOWS:
         yield from call(lambda: _sync_directory(path))
 
@@ -135,7 +135,7 @@ def _sync(descriptor: int) -> None:
     if sys.platform == "darwin":
         import fcntl
 
-        # What fsync(2) does there leaves it to the drive.
+        # On macOS, fsync(2) only hands the bytes to the drive.
         fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
     elif sys.platform == "linux":
         os.fdatasync(descriptor)

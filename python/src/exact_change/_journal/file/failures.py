@@ -1,4 +1,4 @@
-"""What keeps a journal in a file from being used, as it is told to callers."""
+"""The errors that callers get if a journal in a file cannot be used."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .scan import Damage
 
 
 def unavailable(path: str, cause: Exception) -> ExactChangeError:
-    """The error for a cause."""
+    """Returns the error that callers get if a journal cannot be used."""
     if isinstance(cause, ExactChangeError):
         return cause
     if isinstance(cause, Damage):
@@ -35,7 +35,7 @@ def _damaged(path: str, offset: int) -> ExactChangeError:
 
 
 def closed() -> ExactChangeError:
-    """What a call on a closed journal gets."""
+    """Returns the error for calls after the journal was closed."""
     return failure(
         "journal_unavailable",
         "This journal was closed. Make another one with file_journal.",
@@ -44,7 +44,7 @@ def closed() -> ExactChangeError:
 
 
 def locked_by(path: str, seat: Mapping[str, Any]) -> ExactChangeError:
-    """The refusal of a file that a process may have of which nothing can be seen from here."""
+    """Returns the refusal of a file that an invisible process (of another machine) may use."""
     pid, sign = seat["pid"], seat["sign"]
     return failure(
         "journal_locked",
@@ -56,8 +56,8 @@ def locked_by(path: str, seat: Mapping[str, Any]) -> ExactChangeError:
 
 
 def other_version(path: str, version: object) -> ExactChangeError:
-    """The refusal of a file that this library does not read."""
-    what = (
+    """Returns the refusal of a file with a version that this library does not read."""
+    advice = (
         "open it once with the TypeScript package exact-change of this release, which brings it to "
         "version 2"
         if version == 1
@@ -66,13 +66,13 @@ def other_version(path: str, version: object) -> ExactChangeError:
     return failure(
         "invalid_option",
         f"The journal at {path} has version {version!r} of its format, and this release reads "
-        f"version 2: {what}.",
+        f"version 2: {advice}.",
         {"option": "journal"},
     )
 
 
 def second_path(path: str, why: str) -> ExactChangeError:
-    """The refusal of a file that would be two once it is written anew."""
+    """Returns the refusal of a file with a second path, which a rewrite would make another file."""
     return failure(
         "invalid_option",
         f"The journal at {path} can be reached by a second path, which would be another file when "

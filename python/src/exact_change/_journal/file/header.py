@@ -1,4 +1,4 @@
-"""The first line of a file: ``<crc> <json>`` and a line feed, of one length always."""
+"""The first line of a file: ``<crc> <json>`` and a line feed. The length is always the same."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ _LONGEST = 4 * 1024
 
 
 class Header(NamedTuple):
-    """What it says."""
+    """The content of the first line of a file."""
 
     version: Any
-    # Bytes of it: where the next line begins.
+    # Bytes of the header: the next line begins there.
     length: int
-    # How many bytes of the file were on the disk before it got its name.
+    # Bytes of the file that were on the disk before it got its name.
     whole: int
 
 
 def encode_header(content: int = 0) -> bytes:
-    """``content``: bytes that follow, and are on the disk before the file gets its name."""
+    """Returns a header. ``content`` bytes after it are on the disk before the file has its name."""
     fields = {"format": _FORMAT, "version": VERSION, "whole": f"{content:0{_DIGITS}d}"}
     text = stringify(fields).encode()
     return b"%b %b\n" % (hex_crc(text), text)
 
 
 def read_header(file: OpenFile) -> Header | None:
-    """None if it is damaged."""
+    """Returns the header of a file; None if it is damaged."""
     data = file.read(_LONGEST, 0)
     end = data.find(b"\n")
     line = data[: max(0, end)]

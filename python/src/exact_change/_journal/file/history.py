@@ -1,4 +1,4 @@
-"""Where the closed attempts are that a journal has no more: a file beside it."""
+"""The file beside a journal that keeps the closed attempts which the journal dropped."""
 
 from __future__ import annotations
 
@@ -19,33 +19,37 @@ from .line import Line, encode_line, read_line
 from .scan import Damage
 
 _CHUNK = 256 * 1024
-# An attempt is rarely longer.
+# Bytes. An attempt is rarely longer.
 _LINE = 8 * 1024
+# The beginning of a line that holds an attempt: the number of attempts made before it.
 _MADE = re.compile(rb"\n[0-9a-f]{8} [0-9]+ [0-9]+ \[([0-9]+),")
-# So many attempts are read before other work has its turn.
+# Attempts that are read or written before other work has its turn.
 _TURN = 64
 
 
 class Written(NamedTuple):
-    """Where each attempt is, and how long the history is then."""
+    """The place of each written attempt, and the new length of the history."""
 
     places: Sequence[int]
     length: int
 
 
 class History:
-    """``path``: of the history."""
+    """The closed attempts that a journal dropped. ``path`` is the path of the history file."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._file: OpenFile | None = None
 
     def recall(self, place: int) -> Attempt:
-        """The attempt whose line begins at a place."""
+        """Returns the attempt whose line begins at a place."""
         return self._made_at(place).attempt
 
     def append(self, length: int, closed: Sequence[Made], now: int) -> Steps[Written]:
-        """Writes attempts after so many bytes, in place of what may follow there."""
+        """Writes attempts at ``length``, over any bytes that follow there.
+
+        Returns once the attempts are on the disk.
+        """
         if not closed:
             return Written((), length)
         try:
@@ -57,7 +61,7 @@ class History:
             yield from sync_directory(os.path.dirname(self._path))
         if file.size < length:
             raise Damage(file.size, self._path)
-        # What a process that ended has written, and no journal knows of.
+        # A process that ended wrote these bytes, and no journal refers to them.
         if file.size > length:
             file.truncate(length)
         places: list[int] = []
@@ -72,7 +76,10 @@ class History:
         return Written(places, end)
 
     def attempts(self, length: int, owner: Owner, since: float) -> Steps[list[Made]]:
-        """Those among so many bytes, in the order they were made."""
+        """Returns an owner's attempts of the first ``length`` bytes, in the order they were made.
+
+        It may leave out attempts that were written before ``since``.
+        """
         places: list[tuple[int, int]] = []
         at, chunk = self._begin_of(length, since) if length else 0, _CHUNK
         while at < length:
@@ -89,20 +96,20 @@ class History:
                     places.append((int(made[1]), at + start))
                 start = len(data) if following == -1 else following
             at += start
-            # A line may be longer than what was read.
+            # A line may be longer than the chunk, so read more if no line was whole.
             chunk = 2 * chunk if start == 0 else _CHUNK
             yield from sleep(0)
         found: list[Made] = []
         for index, (_, place) in enumerate(sorted(places)):
             if index % _TURN == _TURN - 1:
                 yield from sleep(0)
-            one = self._made_at(place)
-            if is_of(one.attempt, owner):
-                found.append(one)
+            made_at = self._made_at(place)
+            if is_of(made_at.attempt, owner):
+                found.append(made_at)
         return found
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the file."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -118,7 +125,7 @@ class History:
         return len(line)
 
     def _line_at(self, place: int) -> Any:
-        """What the line says that begins at a place."""
+        """Returns the JSON of the line that begins at a place."""
         most = _LINE
         while True:
             data = self._open().read(most, place)
@@ -138,7 +145,7 @@ class History:
         return Made(value[0], value[1])
 
     def _begin_of(self, length: int, since: float) -> int:
-        """Where the first batch begins that was not written before a time."""
+        """Returns where the first batch begins that was written at or after a time."""
         begin = length
         while begin > 0:
             size = min(_LINE, begin)

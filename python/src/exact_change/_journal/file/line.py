@@ -1,7 +1,7 @@
 """Lines: a line feed, then ``<crc> <length> <after> <json>``.
 
-A line begins with its line feed, so that what another writer left half written does not take it
-along.
+The line feed comes first, so that a line which another writer left half written does not spoil the
+next line.
 """
 
 from __future__ import annotations
@@ -17,42 +17,45 @@ _PART_OF_HEAD = re.compile(
     rb"[0-9a-f]{0,8}|[0-9a-f]{8} [0-9]{0,15}|[0-9a-f]{8} [0-9]{1,15} [0-9]{0,15}"
 )
 _LONGEST_HEAD = 8 + 1 + 15 + 1 + 15 + 1
-# So many zero bytes in a row are no letters of JSON, and no single damaged bit.
+# 8 zero bytes in a row: JSON never has them, and a single damaged bit cannot make them.
 _HOLE = bytes(8)
 
 
 class Line(NamedTuple):
-    """A line."""
+    """A line as FORMAT.md has it."""
 
-    # Where the line ended that its writer took for the last one.
+    # Byte at which the last line ended that the writer had read.
     after: int
     json: bytes
-    # Bytes of it.
+    # Bytes of the line.
     length: int
 
 
-# `fragment`: not written to its end. `open`: at the end of the file, where it may be going on.
-# `hole`: it never came to the disk before the power was lost. `damage`: not as it was written.
+# Why some bytes are no line.
+# `fragment`: the line is cut off: its writer was killed, or the disk was full.
+# `open`: the line is cut off at the end of the file: its writer may still be writing.
+# `hole`: the bytes never came to the disk before the power was lost.
+# `damage`: the bytes are not as they were written.
 NoLine = Literal["fragment", "open", "hole", "damage"]
 
 
 def hex_crc(data: bytes) -> bytes:
-    """The CRC-32 of zlib, as 8 hex digits."""
+    """Returns the CRC-32 of zlib as 8 hex digits."""
     return b"%08x" % zlib.crc32(data)
 
 
 def encode_line(after: int, json: str) -> bytes:
-    """A line."""
+    """Returns a line with some JSON. ``after`` is the end of the last line that was read."""
     text = json.encode()
     body = b"%d %b" % (after, text)
     return b"\n%b %d %b" % (hex_crc(body), len(text), body)
 
 
 def read_line(data: bytes, is_last: bool) -> Line | NoLine:
-    """Reads the line that some bytes begin with.
+    """Reads the line at the beginning of ``data``.
 
-    ``data``: from a line feed up to the next one, or up to the end of the file; ``is_last``:
-    whether the file ends with them.
+    ``data`` are the bytes from a line feed up to the next line feed, or to the end of the file.
+    ``is_last`` says whether the file ends with these bytes.
     """
     part: NoLine = "open" if is_last else "fragment"
     hole: NoLine = "open" if is_last else "hole"
@@ -67,13 +70,13 @@ def read_line(data: bytes, is_last: bool) -> Line | NoLine:
     crc, length, after = head.groups()
     start, end = head.end(), head.end() + int(length)
     body = head.start(3)
-    # A hole may follow right after it.
+    # A hole may follow directly after the line.
     is_ended = end == len(data) or data[end : end + 1] == b"\0"
     if is_ended and hex_crc(data[body:end]) == crc:
         return Line(int(after), data[start:end], end)
     if _HOLE in data:
         return hole
-    # Whole as it stands, it had another length: that was damaged.
+    # If the CRC fits all bytes, the line is whole and its length is damaged.
     if end <= len(data) or hex_crc(data[body:]) == crc:
         return "damage"
     return part

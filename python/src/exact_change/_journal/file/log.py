@@ -1,4 +1,4 @@
-"""A file that processes share: what each of them writes, all read in the same order."""
+"""A log in a file that processes share: all of them read all lines in the same order."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LONGEST_WAIT_MS = 50
 
 
 class _Refusal(Exception):
-    """What a decision raises is the caller's to know."""
+    """Wraps the error that a decision raised: the caller gets that error as it is."""
 
     def __init__(self, reason: Exception) -> None:
         super().__init__("refused")
@@ -39,7 +39,7 @@ class _Refusal(Exception):
 
 
 class FileLog:
-    """See :func:`~exact_change._journal.file.open_log.open_log`."""
+    """A log in a file; :func:`~exact_change._journal.file.open_log.open_log` opens it."""
 
     def __init__(
         self, path: str, life: Life, history: History, tail: Tail, compact_from: int
@@ -53,7 +53,7 @@ class FileLog:
         self._syncs = Syncs(tail, lambda: sync_directory(self._directory), self._rewrite)
         self._compact_from = compact_from
         self._inside = Inside()
-        # What is to be written before anything else.
+        # Records to write before any other.
         self._leftover: list[LogRecord] = []
         self._check_at = max(compact_from, 2 * tail.whole)
         self._is_closed = False
@@ -62,50 +62,50 @@ class FileLog:
         self._replacing: Task[None] | None = None
 
     def run(self, decide: Decide[T]) -> Steps[T]:
-        """Takes a step at what the log says, as the next that happens; it is written then."""
+        """Decides on the current state, and returns once the records of the step are written."""
         if self._is_closed:
             raise closed()
         return (yield from self._inside.run(lambda: self._perform(decide)))
 
     def later(self, records: Sequence[LogRecord]) -> None:
-        """Writes records as soon as that can be done."""
+        """Writes records as soon as possible."""
         self._leftover += records
         self._note(())
 
     def living(self, ids: Iterable[str]) -> Steps[set[str]]:
-        """Those of some processes that live. What others leave is taken from them."""
+        """Returns the ids of the processes that live, and frees claims and locks of ended ones."""
         alive: set[str] = set()
         for id_ in set(ids):
             if (yield from self._verdict_on(id_)) != "ended":
                 alive.add(id_)
-            # What it sealed is seen to by the next step. A disk that fails is no reason to take it
-            # for alive: it is found again.
+            # If the file is sealed, the next step deals with the seal first. After a disk error, a
+            # later look finds the ended process again.
             elif self._tail.state.sealed_by is None:
                 with contextlib.suppress(OSError, Damage):
                     if not self._tail.is_replaced():
-                        self._bury(id_)
+                        self._free_ended(id_)
         return alive
 
     def past(self, length: int, owner: Owner, since: float) -> Steps[list[Made]]:
-        """Closed attempts that are no longer in it."""
+        """Returns closed attempts that the log no longer has."""
         try:
             return (yield from self._history.attempts(length, owner, since))
         except Exception as error:
             raise unavailable(self._path, error)
 
     def sit_down(self) -> Steps[None]:
-        """Sees which processes have the file, and takes a seat."""
+        """Judges the processes that have a seat in the file, and takes a seat for this process."""
         for seat in list(self._tail.state.seats.values()):
             verdict = yield from call(functools.partial(judge, seat, self._directory))
             if verdict == "unknown":
                 raise locked_by(self._path, seat)
         yield from self.living(list(self._tail.state.seats))
-        # What it leaves in the directory is found by its name if it is ended.
-        own: LogRecord = {"seat": dict(self._life.seat)}
-        yield from self._perform(lambda at: Step([] if self.me in at.seats else [own], None))
+        # The seat names the sign of this process, so that others can remove the sign after a crash.
+        seating: LogRecord = {"seat": dict(self._life.seat)}
+        yield from self._perform(lambda now: Step([] if self.me in now.seats else [seating], None))
 
     def close(self) -> Steps[None]:
-        """After all that was begun."""
+        """Closes the log once all running steps are done."""
         self._is_closed = True
         yield from self._inside.over(_LONGEST_WAIT_MS)
         if self._rewriting is not None:
@@ -132,11 +132,11 @@ class FileLog:
                 if step is not None:
                     break
                 if self._changing is None:
-                    self._changing = begin(threads, ensure(self._change(), self._changed))
+                    self._changing = begin(threads, ensure(self._change(), self._end_change))
             if step.inverse is not None:
-                yield from self._kept(step.inverse)
+                yield from self._sync_or_revert(step.inverse)
             if step.records:
-                self._written(step.records)
+                self._after_write(step.records)
             return step.result
         except _Refusal as refusal:
             if isinstance(refusal.reason, Damage):
@@ -146,11 +146,12 @@ class FileLog:
             raise unavailable(self._path, error)
 
     def _take(self, decide: Decide[T]) -> Step[T] | None:
-        """Takes a step, at once. None if another file is taking the place of this one."""
+        """Takes a step at once. Returns None if another file is replacing this file."""
         tail = self._tail
         while True:
             tail.read()
-            # Another process may have replaced it a moment ago: then it has said so before.
+            # If another process has just replaced the file, it sealed this file before: read the
+            # seal.
             is_replaced = tail.is_replaced()
             if is_replaced:
                 tail.read()
@@ -170,34 +171,37 @@ class FileLog:
                 return step
 
     def _note(self, records: Sequence[LogRecord]) -> None:
-        """In the background, as far as it can be."""
+        """Writes records in the background, and ignores a failure."""
         begin(threads, quiet(self._perform(lambda _: Step(records, None))))
 
-    def _kept(self, inverse: Sequence[LogRecord]) -> Steps[None]:
+    def _sync_or_revert(self, inverse: Sequence[LogRecord]) -> Steps[None]:
         try:
             yield from self._syncs.sync()
         except Exception:
-            # What failed must not stay.
+            # The caller is told that the step failed, so its records must not stay.
             self.later(inverse)
             raise
 
-    def _written(self, records: Sequence[LogRecord]) -> None:
-        if any("job" in one for one in records):
+    def _after_write(self, records: Sequence[LogRecord]) -> None:
+        if any("job" in record for record in records):
             trimmed = self._tail.state.outbox.trimming()
             if trimmed:
                 self._note(trimmed)
         if self._tail.size < self._check_at or self._is_closed:
             return
-        # If that fails, or another process is at it, it is tried again a little later.
+        # If the rewrite fails, or another process does it, try again once the file has grown more.
         self._check_at = self._tail.size + self._compact_from // 4
         self._start_rewrite()
 
-    def _changed(self) -> Steps[None]:
+    def _end_change(self) -> Steps[None]:
         self._changing = None
         yield from ()
 
     def _change(self) -> Steps[None]:
-        """Goes over to the file that takes the place of this one, or finds that none does."""
+        """Waits for the file that replaces this file and goes over to it.
+
+        Returns without a new file if the rewrite failed.
+        """
         tail, wait = self._tail, _FIRST_WAIT_MS
         while True:
             sealed_by = tail.state.sealed_by
@@ -209,22 +213,22 @@ class FileLog:
             if tail.is_replaced():
                 yield from self._go_over(open_file(self._path))
                 return
-            # What was to take its place failed.
+            # The rewrite of this process failed.
             if sealed_by == self.me:
                 tail.append([{"sealed": False}])
-            # If its writer has ended it is written no more; unless it was, a moment ago.
+            # The writer has ended, so no file will come, unless it came a moment ago.
             elif (yield from self._verdict_on(sealed_by)) == "ended" and not tail.is_replaced():
-                self._bury(sealed_by)
+                self._free_ended(sealed_by)
             else:
                 yield from sleep(wait)
             tail.read()
             wait = min(2 * wait, _LONGEST_WAIT_MS)
 
     def _go_over(self, file: OpenFile) -> Steps[None]:
-        last = yield from self._tail.go_over(file)
+        previous = yield from self._tail.go_over(file)
         self._check_at = max(self._compact_from, 2 * self._tail.whole)
         yield from self._syncs.over()
-        last.close()
+        previous.close()
 
     def _verdict_on(self, id_: str) -> Steps[Verdict]:
         if id_ == self.me:
@@ -234,22 +238,22 @@ class FileLog:
             return "ended"
         return (yield from call(functools.partial(judge, seat, self._directory)))
 
-    def _bury(self, id_: str) -> None:
-        """Takes from a process that has ended what it left."""
+    def _free_ended(self, id_: str) -> None:
+        """Frees the claims, locks and jobs of a process that has ended."""
         seat = self._tail.state.seats.get(id_)
         if seat is not None and self._tail.append([{"gone": id_}]):
             clear(seat, self._directory)
 
     def _rewrite(self) -> Steps[None]:
-        """Writes the file anew, if no other process does."""
+        """Rewrites the file, unless another process does."""
         yield from join(self._start_rewrite())
 
     def _start_rewrite(self) -> Task[None]:
         if self._rewriting is None:
-            self._rewriting = begin(threads, ensure(self._rewrite_once(), self._rewritten))
+            self._rewriting = begin(threads, ensure(self._rewrite_once(), self._end_rewrite))
         return self._rewriting
 
-    def _rewritten(self) -> Steps[None]:
+    def _end_rewrite(self) -> Steps[None]:
         self._rewriting = None
         yield from ()
 

@@ -1,4 +1,4 @@
-"""Opens the file at a path, or makes it. What has a second path is refused."""
+"""Opens the file at a path, or makes it, and refuses a file that has a second path."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ from .failures import other_version, second_path
 from .header import VERSION, encode_header, read_header
 from .scan import Damage
 
-_OWN_NAME = re.compile("[0-9a-f]{32}")
+_PROCESS_ID = re.compile("[0-9a-f]{32}")
 
 
-def open_journal_file(path: str, own: str) -> Steps[OpenFile]:
-    """``own``: a name for this process that no other has."""
-    file = yield from _open_or_create(path, f"{path}.{own}")
+def open_journal_file(path: str, id_: str) -> Steps[OpenFile]:
+    """Opens the file at a path, or makes it. ``id_`` is the id of this process.
+
+    Raises if the file has a second path: a rewrite puts a new file at this path, and the second
+    path would still lead to the old file.
+    """
+    file = yield from _open_or_create(path, f"{path}.{id_}")
     try:
         header = read_header(file)
         if header is None:
@@ -47,7 +51,7 @@ def _open_or_create(path: str, draft: str) -> Steps[OpenFile]:
                 f"It has {names} names (hard links): remove all but one, and back it up by "
                 "copying it.",
             )
-        # No file can get a name beside a place at which it is mounted. Renaming would fail too.
+        # A file that is mounted at the path cannot get a link beside it, and cannot be renamed.
         os.link(path, draft)
         remove_file(draft)
         return file
@@ -61,7 +65,7 @@ def _open_or_create(path: str, draft: str) -> Steps[OpenFile]:
 
 
 def _create(path: str, draft: str) -> Steps[None]:
-    # Whole before it has its name: a file without a header is damage.
+    # Write the header before the file gets its name: a file without a header is damage.
     file = create_file(draft)
     try:
         file.append(encode_header())
@@ -76,11 +80,11 @@ def _create(path: str, draft: str) -> Steps[None]:
 
 
 def _remove_drafts(path: str, file: OpenFile) -> None:
-    """Names that a process gave it for a moment, and may have ended before it took them away."""
+    """Removes the draft names that a process gave the file and left behind when it ended."""
     directory, prefix = os.path.dirname(path), f"{os.path.basename(path)}."
     for name in os.listdir(directory):
-        own = name[len(prefix) :]
-        if not name.startswith(prefix) or _OWN_NAME.fullmatch(own) is None:
+        id_ = name[len(prefix) :]
+        if not name.startswith(prefix) or _PROCESS_ID.fullmatch(id_) is None:
             continue
         draft = os.path.join(directory, name)
         try:

@@ -1,4 +1,4 @@
-"""Opens a file that processes share."""
+"""Opens the log in a file that processes share."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from .only_path import open_journal_file
 from .signs import Life
 from .tail import Me, tail_of
 
-# From how many bytes on a file may be worth writing anew.
+# Bytes from which on a file may be worth a rewrite.
 _COMPACT_FROM = 4 * 1024 * 1024
-# So many attempts stay in it then, of those that were closed last.
+# How many of the last closed attempts stay in a rewritten file.
 _RECENT = 256
 
 
 def open_log(
     path: str, *, compact_from: int = _COMPACT_FROM, recent: int = _RECENT
 ) -> Steps[FileLog]:
-    """Opens, or makes, the journal at a path.
+    """Opens the journal at a path, or makes it.
 
-    Raises ``journal_locked`` if a process may have it that nothing can be seen of,
-    ``journal_damaged``, ``invalid_option`` for the file of another version, or as the disk does.
+    Raises ``journal_locked`` if an invisible process may use the file, and ``invalid_option`` for
+    the file of another version. Also raises ``journal_damaged``, or a disk error.
     """
     directory = os.path.dirname(path)
     life = yield from call(lambda: Life(directory))

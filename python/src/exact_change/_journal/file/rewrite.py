@@ -1,4 +1,4 @@
-"""Writes a file anew, without what is over, and gives it the path."""
+"""Rewrites a file without finished records."""
 
 from __future__ import annotations
 
@@ -19,30 +19,31 @@ from .history import History
 from .line import encode_line
 from .tail import Tail
 
-# How often what came meanwhile is written behind, before nothing more may come: if that is written
-# faster than it can be copied, each time would be longer than the one before.
+# Rounds that copy newly written lines before the old file is sealed. The number is fixed: if lines
+# come faster than they can be copied, each round would be longer than the round before.
 _ROUNDS = 2
-# How long lines are made before other work has its turn.
+# How long lines are encoded before other work has its turn.
 _TURN_SECONDS = 0.01
 
 
 def write_anew(path: str, tail: Tail, me: str, history: History) -> Steps[OpenFile]:
-    """To be done by one process at a time.
+    """Writes a new file without finished records, and gives it the path.
 
-    What fails before the new file has the name leaves the old one as it is. Returns the new file,
-    which has all that counts in the old one, and nothing more can.
+    Only one process at a time may call it. If it fails before the new file has the path, the old
+    file stays as it is. Returns the new file. It has all that counts in the old file, which is
+    sealed.
     """
     draft = f"{path}.compact"
     now = system_runtime.now()
     snapshot = snapshot_of(tail.state, now)
     closed = snapshot.content.closed
-    gone = {one.attempt["id"] for one in closed}
+    past = {made.attempt["id"] for made in closed}
     tail.collect(True)
 
     def collected() -> list[Said]:
-        """What came since, but for attempts that the history has: no more happens to them."""
+        """Returns the new lines, without the attempts of the history: their states are final."""
         return [
-            Said(by, [one for one in records if "put" not in one or one["put"]["id"] not in gone])
+            Said(by, [new for new in records if "put" not in new or new["put"]["id"] not in past])
             for by, records in tail.collected()
         ]
 
@@ -53,20 +54,20 @@ def write_anew(path: str, tail: Tail, me: str, history: History) -> Steps[OpenFi
         file = create_file(draft)
         writer = _Writer(file)
         yield from writer.write(lines_of(snapshot, places, length), is_urgent=False)
-        rest, is_sealed, rounds = collected(), False, 1
+        lines, is_sealed, rounds = collected(), False, 1
         while True:
-            yield from writer.write(rest, is_urgent=is_sealed)
+            yield from writer.write(lines, is_urgent=is_sealed)
             yield from file.sync()
             tail.read()
-            rest = collected()
-            if is_sealed and not rest:
+            lines = collected()
+            if is_sealed and not lines:
                 break
-            if not is_sealed and (not rest or rounds >= _ROUNDS):
+            if not is_sealed and (not lines or rounds >= _ROUNDS):
                 if tail.state.locks.get(REWRITING) != me:
                     raise _taken_over()
                 is_sealed = tail.append([{"sealed": True}])
-                rest += collected()
-                if is_sealed and not rest:
+                lines += collected()
+                if is_sealed and not lines:
                     break
             rounds += 1
         if tail.state.sealed_by != me:
@@ -82,12 +83,12 @@ def write_anew(path: str, tail: Tail, me: str, history: History) -> Steps[OpenFi
 
 
 def _taken_over() -> Exception:
-    """This process was taken for ended, as its sign was taken away."""
+    """Returns the error if another process took this process for ended: its sign is missing."""
     return RuntimeError("Another process may write the file anew by now.")
 
 
 class _Writer:
-    """Writes lines into a new file, each after the one before."""
+    """Writes lines into a new file."""
 
     def __init__(self, file: OpenFile) -> None:
         self._file = file
@@ -95,7 +96,7 @@ class _Writer:
         self._is_first = True
 
     def write(self, lines: Sequence[Said], *, is_urgent: bool) -> Steps[None]:
-        """``is_urgent``: all processes wait for it."""
+        """Writes lines. If ``is_urgent``, all processes wait for them, so it makes no pauses."""
         if not lines:
             return
         parts: list[bytes] = []
@@ -108,7 +109,7 @@ class _Writer:
                 yield from sleep(0)
                 since = time.monotonic()
         data = b"".join(parts)
-        # It says how much was on the disk before the file got its name.
+        # The header holds the number of bytes that are on the disk before the file gets its name.
         if self._is_first:
             self._file.append(encode_header(len(data)))
         self._is_first = False

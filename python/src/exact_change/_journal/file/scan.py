@@ -1,4 +1,4 @@
-"""Reads the lines of a file that count, as far as it goes by then, and again as it grows."""
+"""Reads the lines of a growing file that count."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _CHUNK = 256 * 1024
 
 
 class Damage(Exception):
-    """The file is not what was written."""
+    """The file holds bytes that no journal wrote."""
 
     def __init__(self, offset: int, path: str | None = None) -> None:
-        """``offset``: where it is not: bytes from its start."""
+        """Makes the error. ``offset`` is where the damage begins: bytes from the file's start."""
         super().__init__(f"It is damaged at byte {offset}.")
         self.offset = offset
         self.path = path
 
 
 class Counted(NamedTuple):
-    """A line that counts: where it begins, and what it says."""
+    """A line that counts: the byte at which it begins, and its JSON."""
 
     at: int
     value: Any
@@ -33,27 +33,31 @@ class Part(NamedTuple):
     """The lines that count in a part of a file, each once."""
 
     lines: Sequence[Counted]
-    # Whether there was no more.
+    # Whether the part goes to the end of the file.
     is_last: bool
 
 
 class Scanner:
-    """``start``: where the first line begins; ``synced``: bytes that are known to be on disk."""
+    """Reads the lines of a growing file that count.
+
+    ``start`` is the byte at which the first line begins, and ``synced`` the bytes that are known to
+    be on the disk.
+    """
 
     def __init__(self, start: int, synced: int) -> None:
         self._synced = synced
-        # Where the last line that counts ends.
+        # Byte at which the last line that counts ends.
         self.end = start
-        # How long the file was when it was looked at last.
+        # Bytes of the file at the last look.
         self.size = start
-        # How much of that was taken in: not half a line at its end, which is looked at again.
+        # Bytes that were read, without half a line at the end, which is read again.
         self.seen = start
         self._chunk = _CHUNK
-        # Where something never came to the disk, if nothing was written since that counts.
+        # Byte at which the first hole begins, if no line after it counts.
         self._hole: int | None = None
 
     def next(self, file: OpenFile) -> Part:
-        """The next part. Raises :class:`Damage`, or as the disk does: nothing was taken in then."""
+        """Returns the next part. Raises :class:`Damage` or a disk error; then ``seen`` stays."""
         self.size = file.size
         data = file.read(max(0, min(self._chunk, self.size - self.seen)), self.seen)
         is_all = self.seen + len(data) >= self.size
@@ -66,42 +70,43 @@ class Scanner:
             is_last = following == -1
             piece = data[at:] if is_last else data[at:following]
             line = read_line(piece, is_last)
-            other = line
+            no_line = line
             if isinstance(line, Line):
                 found += self._judge(self.seen + at, line)
                 at += line.length
                 if line.length == len(piece):
                     continue
-                # What follows a line without a line feed is a hole.
-                other = "open" if is_last else "hole"
-            # Nothing is missing of what was on the disk before the file got its name.
-            if other == "damage" or self.seen + at < self._synced:
+                # Bytes after a whole line without a line feed are a hole.
+                no_line = "open" if is_last else "hole"
+            # The first `synced` bytes were on the disk before the file got its name, so they have
+            # no holes.
+            if no_line == "damage" or self.seen + at < self._synced:
                 raise Damage(self.seen + at)
-            if other == "open":
+            if no_line == "open":
                 break
-            if other == "hole" and self._hole is None:
+            if no_line == "hole" and self._hole is None:
                 self._hole = self.seen + at
             at = following
         self.seen += at
-        # A line may be longer than what was read.
+        # A line may be longer than the chunk, so read more if no line was whole.
         self._chunk = 2 * self._chunk if at == 0 and not is_all else _CHUNK
         return Part(found, is_all)
 
     def skip(self, length: int) -> None:
-        """Takes down that a line that counts was written at the end of the file."""
+        """Passes over a line of this process that counts: ``length`` bytes at the file's end."""
         self.size += length
         self.end = self.seen = self.size
 
     def _judge(self, place: int, line: Line) -> list[Counted]:
-        """A line, if it counts: its writer knew of all that counts before it."""
-        # What was known to be on the disk cannot have got lost.
+        """Returns a line if it counts: its writer had read all lines that count before it."""
+        # A hole within bytes that were synced is damage: a power failure cannot lose them.
         if self._hole is not None and _synced_in(_parse(line.json, place)) > self._hole:
             raise Damage(self._hole)
-        # Its writer lost the race to the one before it.
+        # The line lost the race: another writer's line came first.
         if line.after < self.end:
             return []
         if line.after > self.end:
-            # Its writer knew a line that is not there any more.
+            # The writer had read a line that is missing now; only a hole explains that.
             if self._hole is None:
                 raise Damage(self.end)
             return []
@@ -111,10 +116,12 @@ class Scanner:
 
 
 def _synced_in(line: object) -> float:
-    """How much of the file its writer knew to be on the disk; 0 if it does not say."""
+    """Returns the bytes that a line says are on the disk; 0 if it has no `synced` record."""
     records = line if is_list(line) else []
     marks: list[float] = [
-        one["synced"] for one in records if is_record(one) and is_number(one.get("synced"))
+        record["synced"]
+        for record in records
+        if is_record(record) and is_number(record.get("synced"))
     ]
     return max([0, *marks])
 

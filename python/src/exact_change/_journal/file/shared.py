@@ -1,4 +1,4 @@
-"""The logs of files that journals of this process share: one for each file."""
+"""The logs that journals of this process share, one for each file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class _Entry:
     def __init__(self, log: Task[FileLog]) -> None:
         self.log = log
         self.users = 0
-        # Set once the last user has left: the log can be opened again after it.
+        # Set once the last user has left. The log can be opened again once the task ends.
         self.closing: Task[None] | None = None
 
 
@@ -27,7 +27,7 @@ class _Logs:
         in_child(self)
 
     def renew(self) -> None:
-        """A child shares nothing with its parent but the files."""
+        """Forgets the logs in a forked child, which shares only the files with its parent."""
         self.entries = {}
 
 
@@ -35,12 +35,13 @@ _logs = _Logs()
 
 
 def share_log(path: str) -> Steps[Share]:
-    """The log of a file for this process: one, by whatever path it is asked for.
+    """Returns a share of the log of a file.
 
-    The last to leave closes the file.
+    This process has one log for a file, also if callers use different paths. The last user that
+    leaves closes the file.
     """
     real = os.path.realpath(path)
-    # Of a directory that is not there, the error names the path as it was given.
+    # Fail now if the directory does not exist: then the error names the path as it was given.
     os.stat(os.path.dirname(real))
     entries = _logs.entries
     while True:
@@ -51,12 +52,12 @@ def share_log(path: str) -> Steps[Share]:
     if entry is None:
         entry = entries[real] = _Entry(begin(threads, open_log(real)))
     entry.users += 1
-    own = entry
+    shared = entry
     try:
-        log = yield from join(own.log)
+        log = yield from join(shared.log)
     except Exception:
-        # What kept it from opening may pass.
-        if entries.get(real) is own:
+        # Forget the entry, so that the next call tries to open the file again.
+        if entries.get(real) is shared:
             del entries[real]
         raise
 
@@ -64,13 +65,13 @@ def share_log(path: str) -> Steps[Share]:
         try:
             yield from log.close()
         finally:
-            if entries.get(real) is own:
+            if entries.get(real) is shared:
                 del entries[real]
 
     def leave() -> Steps[None]:
-        own.users -= 1
-        if own.users == 0:
-            own.closing = begin(threads, close())
-            yield from join(own.closing)
+        shared.users -= 1
+        if shared.users == 0:
+            shared.closing = begin(threads, close())
+            yield from join(shared.closing)
 
     return Share(log, leave)

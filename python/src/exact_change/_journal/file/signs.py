@@ -1,6 +1,7 @@
-"""Which processes live: each has a sign in the directory, a socket on which it listens.
+"""Signs by which processes see which processes live.
 
-The kernel refuses connections to it once the process has ended, however that ended.
+Each process has a sign in the directory: a socket on which it listens. Once the process has ended,
+the kernel refuses connections to the socket.
 """
 
 from __future__ import annotations
@@ -21,16 +22,17 @@ from ..._kernel.fork import in_child
 from .disk import OWNER_ONLY
 
 T = TypeVar("T")
-# `unknown`: it may live where nothing can be seen of it.
+# `unknown`: the process may live on another machine or in another container.
 Verdict = Literal["lives", "ended", "unknown"]
-# What the kernel says of a socket. `refuses`: none listens; on other systems than Linux also, if
-# more wait for that process than it has room for. `gone`: it is not there.
+# The kernel's answer for a socket. `accepts`: a process listens. `refuses`: no process listens; on
+# other systems than Linux, the process may also have a full queue. `gone`: there is no socket.
+# `unknown`: nothing is certain.
 _Answer = Literal["accepts", "refuses", "gone", "unknown"]
 _IS_LINUX = sys.platform == "linux"
-# Bytes: what `sun_path` holds on every system, without the zero at its end.
+# Bytes that `sun_path` holds on every system, without the zero at its end.
 _LONGEST_ADDRESS = 103
-# Magic numbers of statfs(2): file systems that one kernel has to itself, and mounts once: ext4,
-# XFS, Btrfs, F2FS, ZFS, bcachefs, overlay, tmpfs.
+# Magic numbers of statfs(2) of local file systems: a single kernel uses them, and mounts once.
+# ext4, XFS, Btrfs, F2FS, ZFS, bcachefs, overlay, tmpfs.
 _LOCAL = (
     *(0xEF53, 0x58465342, 0x9123683E, 0xF2F52010),
     *(0x2FC12FC1, 0xCA451A4E, 0x794C7630, 0x01021994),
@@ -38,7 +40,7 @@ _LOCAL = (
 
 
 class Life:
-    """Lets other processes that see a directory see that this one lives."""
+    """The sign of this process in a directory, by which other processes see that it lives."""
 
     def __init__(self, directory: str) -> None:
         id_ = os.urandom(16).hex()
@@ -63,13 +65,13 @@ class Life:
         }
 
     def end(self) -> None:
-        """Takes the sign away."""
+        """Removes the sign."""
         self._close()
         with contextlib.suppress(OSError):
             os.unlink(self._path)
 
     def renew(self) -> None:
-        """A forked child must not make its parent seem alive."""
+        """Stops listening in a forked child, which must not make its parent seem alive."""
         if self._listener is not None:
             self._listener.close()
             self._listener = None
@@ -83,10 +85,9 @@ class Life:
             threading.Thread(
                 target=_answer, args=(listener,), name="exact-change sign", daemon=True
             ).start()
-            # Only now can its mode be set. Until then the worst that another user can do is to
-            # connect.
+            # The mode can be set only now. Until then, another user can connect, and no more.
             os.chmod(path, OWNER_ONLY)
-            # A file system may take a socket and not lead back to it: a refusal would prove
+            # On some file systems the socket cannot be reached by its path: a refusal would prove
             # nothing.
             if _knock(directory, name) == "accepts":
                 return True
@@ -100,7 +101,7 @@ class Life:
     def _close(self) -> None:
         listener, self._listener = self._listener, None
         if listener is not None:
-            # Wakes the thread that takes connections.
+            # Wake the thread that accepts connections.
             with contextlib.suppress(OSError):
                 listener.shutdown(socket.SHUT_RDWR)
             listener.close()
@@ -111,7 +112,7 @@ def _answer(listener: socket.socket) -> None:
         try:
             connection, _ = listener.accept()
         except OSError as error:
-            # Out of descriptors it lives all the same, and the queue says so.
+            # Without free descriptors the process still lives: connections wait in the queue.
             if error.errno in (errno.EMFILE, errno.ENFILE, errno.ECONNABORTED):
                 time.sleep(0.1)
                 continue
@@ -120,25 +121,26 @@ def _answer(listener: socket.socket) -> None:
 
 
 def judge(seat: Mapping[str, Any], directory: str) -> Verdict:
-    """What can be said of a process."""
+    """Judges whether a process lives."""
     sign: str = seat["sign"]
     is_socket = sign.endswith(".sock")
     answer = (_knock if is_socket else _look)(directory, sign)
     if answer == "accepts":
         return "lives"
-    # It removed it; or a person did that knows it to be gone; or this is a copy of its journal.
+    # The process removed its sign; or a person did, because the process has ended; or this is a
+    # copy of its journal.
     if answer == "gone":
         return "ended"
     if not is_socket or not _is_of_one_kernel(seat, directory):
         return _may_run(seat)
-    # A full queue is told from an ended process by Linux alone.
+    # Only on Linux does a refusal prove an end: elsewhere, a full queue refuses as well.
     if answer == "refuses" and not _IS_LINUX:
         return _may_run(seat)
     return "lives" if answer == "unknown" else "ended"
 
 
 def clear(seat: Mapping[str, Any], directory: str) -> None:
-    """Removes what a process that has ended left in a directory."""
+    """Removes the sign of a process that has ended."""
     with contextlib.suppress(OSError):
         os.unlink(os.path.join(directory, seat["sign"]))
 
@@ -146,30 +148,30 @@ def clear(seat: Mapping[str, Any], directory: str) -> None:
 def _knock(directory: str, name: str) -> _Answer:
     """Connects to a socket in a directory, once."""
     try:
-        with socket.socket(socket.AF_UNIX) as one:
-            # A full queue answers EAGAIN: its process lives.
-            one.setblocking(False)
-            _at_address(directory, name, one.connect)
+        with socket.socket(socket.AF_UNIX) as client:
+            # With a full queue, this gets EAGAIN, not a refusal: the process lives.
+            client.setblocking(False)
+            _at_address(directory, name, client.connect)
         return "accepts"
     except ConnectionRefusedError:
         return "refuses"
     except FileNotFoundError:
-        # The address may be missing although the socket is there: without /proc, a long path has
-        # none.
+        # Without /proc a long path has no address, so this error does not prove that the socket is
+        # gone.
         return _look(directory, name)
     except (OSError, AttributeError):
         return "unknown"
 
 
 def _look(directory: str, name: str) -> _Answer:
-    """Whether there is anything under a name in a directory."""
+    """Returns `gone` if a directory has no file of a name, else `unknown`."""
     return "unknown" if os.path.lexists(os.path.join(directory, name)) else "gone"
 
 
 def _at_address(directory: str, name: str, work: Callable[[str], T]) -> T:
-    """Works with an address of a socket that is short enough.
+    """Calls ``work`` with an address of the socket that is short enough.
 
-    Its path, or else one by way of its open directory, which Linux has.
+    That is its path, or on Linux an address through the open directory.
     """
     path = os.path.join(directory, name)
     if len(os.fsencode(path)) <= _LONGEST_ADDRESS:
@@ -182,10 +184,10 @@ def _at_address(directory: str, name: str, work: Callable[[str], T]) -> T:
 
 
 def _is_of_one_kernel(seat: Mapping[str, Any], directory: str) -> bool:
-    """Whether the kernel that is asked here is the one on which a process listens.
+    """Returns whether this kernel is the kernel of a process, or has taken over its disk.
 
-    Or has taken the disk over from it. Two ids of a kernel prove nothing on a file system that one
-    kernel has to itself: some containers are given ids of their own.
+    On a local file system, different kernel ids prove nothing: some containers have kernel ids of
+    their own.
     """
     kernel, volume = _kernel_of(_boot()), _volume_of(directory)
     if kernel is None or "kernel" not in seat or seat.get("volume") != volume:
@@ -194,18 +196,18 @@ def _is_of_one_kernel(seat: Mapping[str, Any], directory: str) -> bool:
 
 
 def _may_run(seat: Mapping[str, Any]) -> Verdict:
-    """By its id, which means something only in its own namespace."""
+    """Judges a process by its pid, which means something only in its own namespace."""
     if seat["host"] != _host():
         return "unknown"
     pid: int = seat["pid"]
     try:
-        # Windows would end it: there, only this process is known to live.
+        # On Windows this call would end the process, so there the process counts as alive.
         if sys.platform != "win32":
             os.kill(pid, 0)
     except ProcessLookupError:
         return "ended"
     except (OSError, OverflowError):
-        # It is there, and another user's.
+        # The process exists, and belongs to another user.
         pass
     status = _status_of(pid)
     if status is None:
@@ -216,9 +218,12 @@ def _may_run(seat: Mapping[str, Any]) -> Verdict:
 
 
 def _status_of(pid: int) -> tuple[str, str] | None:
-    """State, and start in clock ticks since this boot, as proc(5) has them; Linux alone tells."""
+    """Returns the state of a process and its start in clock ticks since this boot, as in proc(5).
+
+    None on other systems than Linux.
+    """
     text = _text_of(f"/proc/{pid}/stat")
-    # The second field is the program's name in brackets, and may hold anything.
+    # The second field is the program's name in parentheses, and may hold any character.
     fields = text[text.rfind(")") + 2 :].split(" ")
     return (fields[0], fields[19]) if len(fields) > 19 else None
 
@@ -228,9 +233,9 @@ def _boot() -> str | None:
 
 
 def _kernel_of(boot: str | None) -> str | None:
-    """Containers share a kernel whatever their names are.
+    """Returns the id of this kernel: the boot id, because containers share a kernel.
 
-    Without an id of this boot, the kernel of a Linux is not known.
+    None on Linux without a boot id.
     """
     return boot if boot is not None or _IS_LINUX else socket.gethostname()
 
@@ -244,17 +249,16 @@ def _host() -> str:
 
 
 def _volume_of(directory: str) -> str:
-    """Where a directory is.
+    """Returns the volume of a directory: the kind of a local file system, or its device number.
 
-    Two processes of one kernel that say the same find the same sockets in it: the kind of a local
-    file system, or else the number of its device.
+    Two processes of one kernel with the same volume reach the same sockets in the directory.
     """
     kind = _kind_of(directory) if _IS_LINUX else None
     return f"local {kind:x}" if kind in _LOCAL else str(os.stat(directory).st_dev)
 
 
 def _kind_of(directory: str) -> int | None:
-    """The first field of statfs(2), a word in every architecture of Linux but one."""
+    """Returns the first field of statfs(2), a word in every architecture of Linux but one."""
     try:
         statfs = ctypes.CDLL(None, use_errno=True).statfs
         found = (ctypes.c_long * 64)()

@@ -1,4 +1,4 @@
-"""Makes sure that a file is on the disk itself. One sync serves all that wait for it."""
+"""Brings the bytes and the name of a file to the disk itself."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .tail import Tail
 
 
 class Syncs:
-    """``rewrite``: writes the file anew, if that can be done."""
+    """Brings the bytes and the name of a file to the disk. ``rewrite`` rewrites it, if possible."""
 
     def __init__(
         self, tail: Tail, sync_names: Callable[[], Steps[None]], rewrite: Callable[[], Steps[None]]
@@ -22,30 +22,27 @@ class Syncs:
         self._rewrite = rewrite
         # The file whose name is on the disk.
         self._named: OpenFile | None = None
-        # One whose sync failed: what was written before may be lost, whatever the next one says.
+        # The file of a failed sync: its earlier writes may be lost, even if a later sync succeeds.
         self._broken: OpenFile | None = None
         self._running: Task[None] | None = None
         self._next: Task[None] | None = None
         self._syncing: Task[None] | None = None
 
     def sync(self) -> Steps[None]:
-        """Returns once all that was written by now is there."""
+        """Returns once all bytes written so far are on the disk. One sync serves all callers."""
         if self._next is None:
-            # On no event loop: it may end before others that wait for the same.
+            # Run it in threads: an event loop may end before other callers that wait.
             self._next = begin(threads, self._after(self._running))
         yield from join(self._next)
 
     def names(self) -> Steps[None]:
-        """The same for the name of the file.
-
-        Until then a power failure could bring back the last one.
-        """
+        """Syncs the file's name: before, a power failure could bring back the previous file."""
         file = self._tail.file
         yield from self._sync_names()
         self._named = file
 
     def over(self) -> Steps[None]:
-        """Returns once no file is being synced that has been left."""
+        """Returns once the running sync has ended, so that its file can be closed."""
         if self._syncing is not None:
             yield from settled(self._syncing)
 
@@ -58,7 +55,8 @@ class Syncs:
     def _once(self) -> Steps[None]:
         if self._broken is self._tail.file:
             yield from self._rewrite()
-        # Meanwhile another file may take its place: the one before is closed then.
+        # A rewrite may replace the file meanwhile, so sync names until the current file has its
+        # name.
         while self._named is not self._tail.file:
             yield from self.names()
         file, end = self._tail.file, self._tail.end

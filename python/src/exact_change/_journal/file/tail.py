@@ -1,4 +1,4 @@
-"""The end of a file, as one of the processes that write there follows it."""
+"""Follows the end of a file for this process, and writes there."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .line import encode_line
 from .scan import Damage, Scanner
 
 T = TypeVar("T")
-# How often a look at a file is tried.
+# How often a failing read is tried.
 _LOOKS = 3
 
 
 class _Current:
-    """A file that is open, and what it says as far as it was read."""
+    """An open file, and the state that its lines give as far as they were read."""
 
     def __init__(self, file: OpenFile, archive: Archive) -> None:
         header = read_header(file)
@@ -31,15 +31,15 @@ class _Current:
         self.id: FileId = file.id
         self.scanner = Scanner(header.length, header.whole)
         self.state = State(archive)
-        # Bytes that it began with.
+        # Bytes that the file had when it got its name.
         self.whole = header.whole
-        # What is wrong with it.
+        # Set once the file is found damaged.
         self.damage: Damage | None = None
 
     def take_in(self, heard: Callable[[Said], None] | None = None) -> bool:
-        """The next part; whether it was the last.
+        """Applies the lines of the file's next part; returns whether that was the last part.
 
-        Once a file is damaged it stays that: what it said then is not known.
+        A damaged file stays damaged, because its state is unknown from then on.
         """
         try:
             lines, is_last = self.scanner.next(self.file)
@@ -56,13 +56,16 @@ class _Current:
             raise
 
     def catch_up(self, heard: Callable[[Said], None]) -> None:
-        """Takes in what the file says since it was read last."""
+        """Applies the lines that were added since the last read.
+
+        Calls ``heard`` with each applied line, also if a later line fails.
+        """
         if self.damage is not None:
             raise self.damage
         size = self.file.size
         if size == self.scanner.seen:
             return
-        # Cut off by another program.
+        # Another program cut the file off.
         if size < self.scanner.size:
             self.damage = Damage(size)
             raise self.damage
@@ -71,7 +74,7 @@ class _Current:
 
 
 def _read_all(file: OpenFile, archive: Archive) -> Steps[_Current]:
-    """Reads a file to its end, part by part."""
+    """Reads a file to its end, part by part. Raises :class:`Damage`, or a disk error."""
     current = _Current(file, archive)
     while not current.take_in():
         yield from sleep(0)
@@ -79,80 +82,80 @@ def _read_all(file: OpenFile, archive: Archive) -> Steps[_Current]:
 
 
 class Me(NamedTuple):
-    """The process that writes."""
+    """This process: its id, and its seat in the file."""
 
     id: str
     seat: Mapping[str, Any]
 
 
 def tail_of(path: str, file: OpenFile, me: Me, archive: Archive) -> Steps[Tail]:
-    """The end of a file, once all of it is read."""
+    """Reads a whole file, and returns its tail."""
     return Tail(path, me, archive, (yield from _read_all(file, archive)))
 
 
 class Tail:
-    """See :func:`tail_of`."""
+    """Follows the end of a file for this process, and writes there."""
 
     def __init__(self, path: str, me: Me, archive: Archive, current: _Current) -> None:
         self._path = path
         self._me = me
         self._archive = archive
         self._current = current
-        # How much of it is known to be on the disk, if that is yet to be said.
-        self._known = 0
+        # Bytes known to be on the disk that no `synced` record tells yet; 0 if there are none.
+        self._unsaid_synced = 0
         self._collecting: list[Said] | None = None
 
     @property
     def state(self) -> State:
-        """What the file says."""
+        """The state that the lines of the file give."""
         return self._current.state
 
     @property
     def file(self) -> OpenFile:
-        """The file."""
+        """The open file."""
         return self._current.file
 
     @property
     def size(self) -> int:
-        """Bytes of it."""
+        """Bytes of the file."""
         return self._current.scanner.size
 
     @property
     def whole(self) -> int:
-        """Bytes that it began with."""
+        """Bytes that the file had when it got its name."""
         return self._current.whole
 
     @property
     def end(self) -> int:
-        """Where the last line ends that counts."""
+        """Byte at which the last line that counts ends."""
         return self._current.scanner.end
 
     def read(self) -> None:
-        """Takes in what others wrote. Raises :class:`Damage`, or as the disk does."""
+        """Applies the lines of other processes. Raises :class:`Damage`, or a disk error."""
         self._current.catch_up(self._collect)
 
     def append(self, records: Sequence[LogRecord]) -> bool:
-        """Writes a line after the last one that was read; whether it counts.
+        """Writes a line after the last line that was read, and returns whether it counts.
 
-        Not if another was written meanwhile, which is read then.
+        It does not count if another process wrote a line meanwhile; that line is read then.
         """
         current, me = self._current, self._me
         file, scanner, state = current.file, current.scanner, current.state
         every = [*records]
-        if self._known > 0:
-            every.insert(0, {"synced": self._known})
-        # Another process took it for ended, as its sign was taken away.
+        if self._unsaid_synced > 0:
+            every.insert(0, {"synced": self._unsaid_synced})
+        # Without a seat, another process took this process for ended: take a seat again.
         if me.id not in state.seats and (not records or "seat" not in records[0]):
             every.insert(0, {"seat": dict(me.seat)})
         line = encode_line(scanner.end, stringify([me.id, *every]))
         size, seen = scanner.size, scanner.seen
         file.append(line)
-        # Nothing else was written: it is where it was meant to be.
-        if seen == size and _again(lambda: file.size) == size + len(line):
+        # If the file grew by this line alone, the line directly follows the last line that counts.
+        if seen == size and _with_retries(lambda: file.size) == size + len(line):
             scanner.skip(len(line))
             state.apply(me.id, every)
             self._collect(Said(me.id, every))
-            self._known = 0
+            self._unsaid_synced = 0
             return True
         is_read = False
 
@@ -161,44 +164,44 @@ class Tail:
             self._collect(said)
             is_read = is_read or said.by == me.id
 
-        _again(lambda: current.catch_up(heard))
+        _with_retries(lambda: current.catch_up(heard))
         return is_read
 
     def is_replaced(self) -> bool:
-        """Whether another file has the path."""
+        """Returns whether another file has the path."""
         return identify(self._path) != self._current.id
 
     def collect(self, is_on: bool) -> None:
-        """Whether from now on what counts is collected."""
+        """Starts or stops the collection of lines that count."""
         self._collecting = [] if is_on else None
 
     def collected(self) -> list[Said]:
-        """What was collected since it was asked last."""
+        """Returns the lines that were collected since the last call."""
         found, self._collecting = self._collecting or [], []
         return found
 
     def synced(self, file: OpenFile, end: int) -> None:
-        """Notes that all of a file that was written by now is on the disk."""
+        """Notes that the first ``end`` bytes of a file are on the disk."""
         if file is self._current.file:
-            self._known = end
+            self._unsaid_synced = end
 
     def go_over(self, file: OpenFile) -> Steps[OpenFile]:
-        """Goes over to another file, once that is read. Returns the one before."""
-        last = self._current
-        past = last.state.attempts.past()
+        """Reads another file and goes over to it. Returns the previous file."""
+        previous = self._current
+        past = previous.state.attempts.past()
         self._current = yield from _read_all(file, self._archive._replace(past=past))
-        self._known, self._collecting = 0, None
-        return last.file
+        self._unsaid_synced, self._collecting = 0, None
+        return previous.file
 
     def _collect(self, said: Said) -> None:
-        # Where things are in this file means nothing in another.
-        rest = [one for one in said.records if "synced" not in one and "sealed" not in one]
-        if rest and self._collecting is not None:
-            self._collecting.append(Said(said.by, rest))
+        # `synced` and `sealed` are about this file only, so the next file does not get them.
+        lasting = [new for new in said.records if "synced" not in new and "sealed" not in new]
+        if lasting and self._collecting is not None:
+            self._collecting.append(Said(said.by, lasting))
 
 
-def _again(look: Callable[[], T]) -> T:
-    """A look that fails is no answer: the line may count."""
+def _with_retries(look: Callable[[], T]) -> T:
+    """Retries a failing read: after an error it is unknown if the written line counts."""
     for _ in range(_LOOKS - 1):
         try:
             return look()

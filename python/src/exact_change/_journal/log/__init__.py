@@ -1,1 +1,1 @@
-"""A journal that is a list of what happened, in the order that all its processes read it in."""
+"""A journal over a log of records, which all its processes read in the same order."""

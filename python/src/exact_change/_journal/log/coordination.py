@@ -1,4 +1,4 @@
-"""What the payers of all processes share, over a log."""
+"""The coordination of the payers of all processes, over a log."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ from .steps import balance_records, drop_records
 T = TypeVar("T")
 _FIRST_WAIT_MS = 2
 _LONGEST_WAIT_MS = 50
-# How often a holder of a lock is looked at, which may have ended without a word.
+# How often a waiting call checks if the holder of a lock still lives. Milliseconds.
 _LOOK_MS = 250
 
 
 class Runs(Protocol):
-    """What runs steps at a log, which it opens with the first."""
+    """Runs steps at a log, which the first step opens."""
 
     def log(self) -> Steps[Log]:
-        """The log."""
+        """Returns the log, and opens it if needed."""
         ...
 
     def run(self, decide: Decide[T]) -> Steps[T]:
-        """Takes a step."""
+        """Runs a step at the log."""
         ...
 
 
 class LogClaims:
-    """Claims of this process, as far as this journal took them."""
+    """Claims of attempts over a log. ``own`` holds the ids that this journal claims."""
 
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
         self.own: set[str] = set()
 
     def note(self, along: Along) -> None:
-        """Notes what is claimed, or claimed no longer, along with a write."""
+        """Notes the claims that a write took or released."""
         self.own.update(along.claim)
         self.own.difference_update(along.drop)
 
@@ -60,52 +60,52 @@ class LogClaims:
         self.own.update(ids)
 
     def drop(self, ids: Sequence[str]) -> Steps[None]:
-        """Lets go of them."""
+        """Releases claims."""
         self.own.difference_update(ids)
         me = (yield from self._runs.log()).me
         yield from self._runs.run(lambda state: Step(drop_records(state, me, ids), None))
 
     def live(self, ids: Sequence[str]) -> Steps[set[str]]:
-        """Those that are claimed by a process that lives."""
+        """Returns the ids that a living process claims."""
 
-        def found(state: State) -> Step[dict[str, set[str]]]:
+        def read_claims(state: State) -> Step[dict[str, set[str]]]:
             return Step((), {id_: set(state.claims.get(id_, ())) for id_ in ids})
 
-        holders = yield from self._runs.run(found)
+        claimers = yield from self._runs.run(read_claims)
         log = yield from self._runs.log()
-        everyone = {by for each in holders.values() for by in each}
-        alive = yield from log.living(everyone)
-        return {id_ for id_, by in holders.items() if by & alive}
+        processes = {process for of_id in claimers.values() for process in of_id}
+        alive = yield from log.living(processes)
+        return {id_ for id_, of_id in claimers.items() if of_id & alive}
 
 
 class LogLocks:
-    """Locks that hold between processes."""
+    """Locks that all processes of a log share."""
 
     def __init__(self, runs: Runs, closed: Callable[[], ExactChangeError]) -> None:
         self._runs = runs
         self._closed = closed
-        # Within the process all calls wait for a lock in one place, and the log is asked once.
+        # The calls of this process queue here, so that only one of them asks the log for the lock.
         self._queue = MemoryLocks()
         self._closing = Signal()
-        # Of this journal: another one of the process has the same name in the file.
+        # Names that this journal has locked; in the log, all journals of a process share one id.
         self._held: set[str] = set()
 
     def of(self, owner: Owner) -> OwnerLocks:
-        """Those of an owner."""
+        """Returns the locks of an owner."""
         return OwnerLocks(self, owner)
 
     def hold(
         self,
         names: Sequence[str],
         work: Callable[[], Steps[T]],
-        given: Sequence[Signal | None],
+        callers: Sequence[Signal | None],
     ) -> Steps[T]:
-        """Runs work while holding all names."""
-        signals = [*given, self._closing]
+        """Runs work while it holds all names."""
+        signals = [*callers, self._closing]
         taken: list[str] = []
 
         def locked() -> Steps[T]:
-            # In the order of the names, as in every other process.
+            # Every process takes locks in the order of the names, so none waits in a circle.
             for name in sorted(set(names), key=utf16_key):
                 yield from self._take(name, signals)
                 taken.append(name)
@@ -116,7 +116,7 @@ class LogLocks:
             try:
                 return (yield from ensure(locked(), lambda: self._free(taken)))
             except GeneratorExit:
-                # Its event loop is gone: it is let go of all the same, from anywhere else.
+                # The event loop of the call is gone, so free the locks in a worker thread.
                 workers.bury(lambda: void(begin(threads, self._free(taken))))
                 raise
 
@@ -124,7 +124,7 @@ class LogLocks:
         return (yield from self._queue.hold(names, held, signals))
 
     def close(self) -> Steps[None]:
-        """Frees all. Work that has begun is not stopped."""
+        """Releases all locks. Does not stop the work that runs under them."""
         self._closing.abort(self._closed())
         yield from self._free(list(self._held))
 
@@ -163,7 +163,7 @@ class LogLocks:
 
 
 class OwnerLocks:
-    """Locks of an owner."""
+    """The locks of one owner."""
 
     def __init__(self, locks: LogLocks, owner: Owner) -> None:
         self._locks = locks
@@ -175,7 +175,7 @@ class OwnerLocks:
         work: Callable[[], Steps[T]],
         signals: Sequence[Signal | None] = (),
     ) -> Steps[T]:
-        """Runs work while holding all names."""
+        """Runs work while it holds all names."""
         return self._locks.hold([name_of(self._owner, name) for name in names], work, signals)
 
 
@@ -188,17 +188,17 @@ class _Balances:
         return self._runs.run(lambda state: Step((), state.balance(self._owner, account)))
 
     def step(self, account: str, decide: DecideBalance[T]) -> Steps[T]:
-        def at(state: State) -> Step[T]:
+        def decide_step(state: State) -> Step[T]:
             change, result = decide(state.balance(self._owner, account))
             if change is None:
                 return Step((), result)
             return Step(balance_records(state, self._owner, account, change), result)
 
-        return self._runs.run(at)
+        return self._runs.run(decide_step)
 
 
 class LogCoordination:
-    """Of one owner."""
+    """The coordination of one owner's payers."""
 
     def __init__(self, runs: Runs, owner: Owner, claims: LogClaims, locks: LogLocks) -> None:
         self._runs = runs
@@ -208,15 +208,15 @@ class LogCoordination:
         self.locks = locks.of(owner)
 
     def next(self, name: str) -> Steps[int]:
-        """Counts up under a name."""
-        own = name_of(self._owner, name)
+        """Counts up under a name, and returns the new count."""
+        counter = name_of(self._owner, name)
 
         def count(state: State) -> Step[int]:
-            number = state.counts.get(own, 0) + 1
-            return Step([{"count": [own, number]}], number)
+            number = state.counts.get(counter, 0) + 1
+            return Step([{"count": [counter, number]}], number)
 
         return self._runs.run(count)
 
 
 def void(_value: object) -> None:
-    """Drops a value, in a callback that returns none."""
+    """Drops a value, so that a callback returns None."""

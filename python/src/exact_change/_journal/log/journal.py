@@ -1,4 +1,4 @@
-"""A journal over a log, which is opened with the first call."""
+"""A journal over a log. The first call opens the log."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class LogJournal:
     ) -> None:
         self._open_share = open_share
         self._closed = closed
-        # What keeps it from being used, as callers are told.
+        # Makes the error for callers if the journal cannot be used.
         self._unavailable = unavailable
         self._begin()
         in_child(self)
@@ -60,29 +60,29 @@ class LogJournal:
         self._locks = LogLocks(self, self._closed)
 
     def renew(self) -> None:
-        """In a child nothing is open, claimed or locked."""
+        """Begins anew in a forked child, with no log, claims or locks."""
         is_closed = self._is_closed
         self._begin()
         self._is_closed = is_closed
 
     def log(self) -> Steps[Log]:
-        """The log, opened if it is not."""
+        """Returns the log, and opens it if needed."""
         if self._is_closed:
             raise self._closed()
         task = self._share
         if task is None:
-            # On no event loop: it may end before others need it.
+            # Open it in threads: an event loop may end before other calls need the log.
             task = self._share = begin(threads, self._open_share())
         try:
             return (yield from join(task)).log
         except Exception as error:
-            # What kept it from opening may pass.
+            # The failure may pass, so the next call tries again.
             if self._share is task:
                 self._share = None
             raise self._unavailable(error)
 
     def run(self, decide: Decide[T]) -> Steps[T]:
-        """Takes a step."""
+        """Runs a step at the log."""
         log = yield from self.log()
         return (yield from log.run(decide))
 
@@ -93,7 +93,7 @@ class LogJournal:
         along: Along = ALONE,
         hold: Hold | None = None,
     ) -> Steps[Reserved]:
-        """As the journal's."""
+        """Reserves as :meth:`Journal.reserve` does."""
         attempt = copy_of(attempt)
 
         def decide(state: State, me: str) -> Step[Reserved]:
@@ -115,15 +115,15 @@ class LogJournal:
         return self._run_along(along, decide, is_made)
 
     def put(self, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
-        """As the journal's."""
+        """Writes as :meth:`Journal.put` does."""
         yield from self._replace(attempt, along, ())
 
     def raise_(self, attempt: Attempt, caps: Sequence[Cap]) -> Steps[CapBlock | None]:
-        """As the journal's."""
+        """Writes as :meth:`Journal.raise_` does."""
         return self._replace(attempt, ALONE, caps)
 
     def release(self, id_: str, along: Along = ALONE) -> Steps[None]:
-        """As the journal's."""
+        """Releases as :meth:`Journal.release` does."""
 
         def decide(state: State, me: str) -> Step[None]:
             before = state.attempts.releasable(id_)
@@ -139,7 +139,7 @@ class LogJournal:
     def similar(
         self, owner: Owner, fingerprint: str, idempotency_key: str | None
     ) -> Steps[list[Attempt]]:
-        """As the journal's."""
+        """Returns the attempts as :meth:`Journal.similar` does."""
         return self.run(
             lambda state: Step((), state.attempts.similar(owner, fingerprint, idempotency_key))
         )
@@ -147,38 +147,38 @@ class LogJournal:
     def attempts(
         self, owner: Owner, *, state: AttemptState | None = None, since: int | None = None
     ) -> Steps[list[Attempt]]:
-        """As the journal's."""
+        """Returns the attempts as :meth:`Journal.attempts` does, also from the history."""
 
-        def look(at: State) -> Step[tuple[list[Made], int]]:
-            return Step((), (at.attempts.attempts(owner, state, since), at.history))
+        def look(now: State) -> Step[tuple[list[Made], int]]:
+            return Step((), (now.attempts.attempts(owner, state, since), now.history))
 
-        here, length = yield from self.run(look)
-        # What is open is not in the history.
+        recent, length = yield from self.run(look)
+        # The history has closed attempts only.
         if length == 0 or (state is not None and state in OPEN_STATES):
-            return [one.attempt for one in here]
+            return [made.attempt for made in recent]
         log = yield from self.log()
         begin_at = float("-inf") if since is None else since
         old = yield from log.past(length, owner, begin_at)
-        every = sorted([*old, *here], key=lambda one: one.made)
+        every = sorted([*old, *recent], key=lambda made: made.made)
         return [
-            one.attempt
-            for one in every
-            if (state or one.attempt["state"]) == one.attempt["state"]
-            and one.attempt["at"] >= begin_at
+            made.attempt
+            for made in every
+            if (state or made.attempt["state"]) == made.attempt["state"]
+            and made.attempt["at"] >= begin_at
         ]
 
     def used(self, owner: Owner, caps: Sequence[Cap], now: int) -> Steps[list[int]]:
-        """As the journal's."""
+        """Returns the used amounts as :meth:`Journal.used` does."""
         return self.run(lambda state: Step((), state.attempts.used(owner, caps, now)))
 
     def coordination(self, owner: Owner) -> LogCoordination:
-        """What keeps payers out of each other's way."""
+        """Returns the coordination of an owner's payers in all processes."""
         return LogCoordination(self, owner, self._claims, self._locks)
 
     def close(self) -> Steps[None]:
-        """Frees its claims and locks, and lets go of the log once all is written."""
+        """Releases the journal's claims and locks, and gives up its share of the log."""
         task, pid = self._share, os.getpid()
-        # What could not be opened needs no closing.
+        # A log that could not be opened needs no closing.
         share = None if task is None else (yield from quiet(join(task)))
         if share is None or self._is_closed:
             self._is_closed = True
@@ -189,8 +189,8 @@ class LogJournal:
         if pid == os.getpid():
             yield from share.leave()
 
-    def _replace(self, given: Attempt, along: Along, caps: Sequence[Cap]) -> Steps[CapBlock | None]:
-        attempt = copy_of(given)
+    def _replace(self, after: Attempt, along: Along, caps: Sequence[Cap]) -> Steps[CapBlock | None]:
+        attempt = copy_of(after)
 
         def decide(state: State, me: str) -> Step[CapBlock | None]:
             before = state.attempts.replacing(attempt, caps)
@@ -212,7 +212,7 @@ class LogJournal:
         decide: Callable[[State, str], Step[T]],
         is_done: Callable[[T], bool] = lambda _: True,
     ) -> Steps[T]:
-        """Takes a step that claims or lets go of something."""
+        """Runs a step that may take or release claims."""
         self._claims.own.difference_update(along.drop)
         log = yield from self.log()
         result = yield from log.run(lambda state: decide(state, log.me))

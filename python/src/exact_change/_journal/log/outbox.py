@@ -1,4 +1,4 @@
-"""Events that wait to be told to webhooks. This library adds them, and delivers none."""
+"""Events that wait for delivery to webhooks. This library adds them, but delivers none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..notices import events_of
 from ..types import Attempt
 from .records import LogRecord
 
-# The most that is kept for the endpoints of one caller, of one wallet's events, and in all.
+# The most jobs that are kept for one caller's endpoints or one wallet's events, and in all.
 _MOST_OF_ONE = 10_000
 _MOST_IN_ALL = 50_000
 
@@ -20,16 +20,16 @@ class Outbox:
 
     def __init__(self) -> None:
         self._jobs: dict[str, Mapping[str, Any]] = {}
-        # Ids by the caller or wallet that has them, oldest first.
+        # Ids of jobs by their caller or wallet, oldest first.
         self._owned: dict[str, dict[str, None]] = {}
         self._endpoints: dict[str, Mapping[str, Any]] = {}
-        # No id is given twice, also by processes that follow each other on one file, or share it.
+        # A random part of job ids: processes that use one file must never give an id twice.
         self._name = os.urandom(8).hex()
         self._count = itertools.count(1)
 
     def adding(self, before: Attempt, after: Attempt | None, now: int) -> list[LogRecord]:
-        """What is to be told of a change of an attempt, if there is an endpoint to be told."""
-        if all("disabledAt" in one for one in self._endpoints.values()):
+        """Returns jobs for the events of an attempt's change; none if no endpoint is enabled."""
+        if all("disabledAt" in endpoint for endpoint in self._endpoints.values()):
             return []
         return [
             {
@@ -44,19 +44,19 @@ class Outbox:
         ]
 
     def trimming(self) -> list[LogRecord]:
-        """What has to go, as there is too much of it."""
-        gone: list[LogRecord] = []
+        """Returns records that end the oldest jobs, as far as there are too many."""
+        ended: list[LogRecord] = []
         left = {owner: list(ids) for owner, ids in self._owned.items()}
         for ids in left.values():
-            gone += [{"jobDone": id_} for id_ in ids[: max(0, len(ids) - _MOST_OF_ONE)]]
+            ended += [{"jobDone": id_} for id_ in ids[: max(0, len(ids) - _MOST_OF_ONE)]]
             del ids[: max(0, len(ids) - _MOST_OF_ONE)]
-        while len(self._jobs) - len(gone) > _MOST_IN_ALL:
+        while len(self._jobs) - len(ended) > _MOST_IN_ALL:
             most = max(left.values(), key=len)
-            gone.append({"jobDone": most.pop(0)})
-        return gone
+            ended.append({"jobDone": most.pop(0)})
+        return ended
 
     def apply(self, record: LogRecord) -> None:
-        """Takes a record down."""
+        """Applies a record of a job or an endpoint."""
         if "job" in record:
             job = record["job"]
             self._jobs[job["id"]] = job
@@ -64,9 +64,9 @@ class Outbox:
         elif "jobDone" in record:
             done = self._jobs.pop(record["jobDone"], None)
             if done is not None:
-                own = self._owned[_owner_of(done)]
-                del own[done["id"]]
-                if not own:
+                ids = self._owned[_owner_of(done)]
+                del ids[done["id"]]
+                if not ids:
                     del self._owned[_owner_of(done)]
         elif "endpoint" in record:
             self._endpoints[record["endpoint"]["id"]] = record["endpoint"]
@@ -74,10 +74,10 @@ class Outbox:
             self._endpoints.pop(record["endpointGone"], None)
 
     def content(self) -> list[LogRecord]:
-        """All that is known."""
+        """Returns records of all endpoints and jobs."""
         return [
-            *({"endpoint": one} for one in self._endpoints.values()),
-            *({"job": one} for one in self._jobs.values()),
+            *({"endpoint": endpoint} for endpoint in self._endpoints.values()),
+            *({"job": job} for job in self._jobs.values()),
         ]
 
 

@@ -1,4 +1,4 @@
-"""What a journal asks of the log that it is kept in."""
+"""The log that a journal is kept in."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Step(Generic[T]):
-    """What is to be written, and what it leads to. Nothing changes before it is written."""
+    """Records to write, and the caller's result. The state changes only once they are written."""
 
     __slots__ = ("inverse", "records", "result")
 
@@ -28,8 +28,8 @@ class Step(Generic[T]):
     ) -> None:
         self.records = records
         self.result = result
-        # Its caller is told only once it is on the disk: what takes it back if it does not get
-        # there.
+        # If set, the step returns only once its records are on the disk. If they do not get there,
+        # these records revert the step.
         self.inverse = inverse
 
 
@@ -37,7 +37,7 @@ Decide = Callable[[State], Step[T]]
 
 
 class Log(Protocol):
-    """What processes share: what each of them writes, all read in the same order."""
+    """A log that processes share: all of them read all records in the same order."""
 
     @property
     def me(self) -> str:
@@ -45,27 +45,28 @@ class Log(Protocol):
         ...
 
     def run(self, decide: Decide[T]) -> Steps[T]:
-        """Takes a step at what the log says, as the next that happens; it is written then."""
+        """Decides on the current state, and returns once the records of the step are written."""
         ...
 
     def later(self, records: Sequence[LogRecord]) -> None:
-        """Writes records as soon as that can be done."""
+        """Writes records as soon as possible."""
         ...
 
     def living(self, ids: Iterable[str]) -> Steps[set[str]]:
-        """Those of some processes that live. What others leave is taken from them."""
+        """Returns the ids of the processes that live, and frees claims and locks of ended ones."""
         ...
 
     def past(self, length: int, owner: Owner, since: float) -> Steps[list[Made]]:
-        """Closed attempts that are no longer in it, in the order they were made.
+        """Returns closed attempts that the log no longer has, in the order they were made.
 
-        Those among so many bytes; such that were written before ``since`` may be left out.
+        Reads the first ``length`` bytes of the history. It may leave out attempts that were written
+        before ``since``.
         """
         ...
 
 
 class Share(NamedTuple):
-    """A log, and how to let go of it."""
+    """A share of a log. ``leave`` gives up the share; the last user closes the log."""
 
     log: Log
     leave: Callable[[], Steps[None]]

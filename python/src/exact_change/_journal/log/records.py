@@ -1,4 +1,4 @@
-"""What may happen in a journal, as its records say it: adapters/journals/FORMAT.md."""
+"""The records of a journal, as adapters/journals/FORMAT.md describes them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..._base.json_types import is_integer, is_list, is_number, is_record
 from ..._spec import table
 from ..attempts import is_attempt
 
-# One thing that happened: one name, and what it says.
+# A change of the journal's state: one name and its value.
 LogRecord = Dict[str, Any]
 
 _SIGN = re.compile(r"\.[0-9a-f]{32}\.(sock|seat)")
@@ -19,14 +19,14 @@ _EVENTS: Sequence[str] = table("webhooks")["events"]
 
 
 class Said(NamedTuple):
-    """What a line says that counts: the process that wrote it, and records."""
+    """The content of a line: the id of the process that wrote it, and records."""
 
     by: str
     records: Sequence[LogRecord]
 
 
 def read_records(value: object) -> Said | None:
-    """The records of a line; None if it says what is not known here."""
+    """Returns the records of a line and its writer's id; None if a record is unknown."""
     if not is_list(value) or not value or not isinstance(value[0], str):
         return None
     records = value[1:]
@@ -91,8 +91,8 @@ def _is_balance(balance: LogRecord) -> bool:
         (known is None or (_is_seen(known) and is_number(known.get("doubtful"))))
         and (reading is None or _is_reading(reading))
         and is_number(balance.get("made"))
-        and _are(balance.get("holds"), lambda one: is_number(one.get("ordinal")))
-        and _are(balance.get("spent"), lambda one: _is_slot(one.get("slot")))
+        and _are_amounts(balance.get("holds"), lambda hold: is_number(hold.get("ordinal")))
+        and _are_amounts(balance.get("spent"), lambda spent: _is_slot(spent.get("slot")))
     )
 
 
@@ -100,16 +100,22 @@ def _is_reading(value: object) -> bool:
     return is_record(value) and is_digits(value.get("amount")) and is_number(value.get("slot"))
 
 
-def _are(value: object, is_rest: Callable[[LogRecord], bool]) -> bool:
-    """Amounts of attempts."""
+def _are_amounts(value: object, has_more: Callable[[LogRecord], bool]) -> bool:
+    """Returns whether a value is a list of attempts' amounts, each with the fields of its kind."""
     return is_list(value) and all(
-        is_record(one) and _is_text(one.get("id")) and is_digits(one.get("amount")) and is_rest(one)
-        for one in value
+        is_record(item)
+        and _is_text(item.get("id"))
+        and is_digits(item.get("amount"))
+        and has_more(item)
+        for item in value
     )
 
 
 def is_process(value: object) -> bool:
-    """Whether it is a process. Its sign is removed when it has ended: no other file is."""
+    """Returns whether a value is a process id.
+
+    Its sign must have the name of a sign, because that file is removed when the process has ended.
+    """
     if not is_record(value):
         return False
     sign, pid = value.get("sign"), value.get("pid")
@@ -129,7 +135,7 @@ def _is_job(value: object) -> bool:
     event = value["event"]
     data = event.get("data")
     return (
-        all(_is_text(one) for one in (value.get("id"), event.get("id"), event.get("timestamp")))
+        all(_is_text(text) for text in (value.get("id"), event.get("id"), event.get("timestamp")))
         and event.get("type") in _EVENTS
         and is_record(data)
         and _is_text(data.get("wallet"))
@@ -146,7 +152,7 @@ def _is_endpoint(value: object) -> bool:
     return (
         all(_is_text(value.get(name)) for name in ("id", "url", "caller"))
         and is_list(events)
-        and all(one in _EVENTS for one in events)
+        and all(event in _EVENTS for event in events)
         and ("wallets" not in value or _are_texts(value["wallets"]))
         and is_list(secrets)
         and all(map(_is_secret, secrets))
@@ -167,12 +173,12 @@ def _are_keys(value: object) -> bool:
     if not is_record(value) or not _is_owner(value) or not is_list(value.get("keys")):
         return False
     return all(
-        is_list(one)
-        and len(one) >= 3
-        and _is_text(one[0])
-        and (is_number(one[1]) or _is_text(one[1]))
-        and is_number(one[2])
-        for one in value["keys"]
+        is_list(key)
+        and len(key) >= 3
+        and _is_text(key[0])
+        and (is_number(key[1]) or _is_text(key[1]))
+        and is_number(key[2])
+        for key in value["keys"]
     )
 
 
@@ -184,10 +190,10 @@ def _is_spent(value: object) -> bool:
     )
 
 
-def _is_period(one: object) -> bool:
-    if not is_list(one) or len(one) < 3:
+def _is_period(value: object) -> bool:
+    if not is_list(value) or len(value) < 3:
         return False
-    return is_number(one[0]) and is_number(one[1]) and is_digits(one[2])
+    return is_number(value[0]) and is_number(value[1]) and is_digits(value[2])
 
 
 def _is_count(value: object) -> bool:
@@ -198,7 +204,7 @@ def _is_taken(value: object) -> bool:
     return is_list(value) and bool(value) and is_number(value[0]) and _are_texts(value[1:])
 
 
-# Whether each record says what its one name says that it does.
+# Checks the value of a record, by the record's name.
 _CHECKS: Mapping[str, Callable[[object], bool]] = {
     "put": is_attempt,
     "release": _is_text,

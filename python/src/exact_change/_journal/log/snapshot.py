@@ -1,4 +1,4 @@
-"""What a file has to say that is written anew, as of one moment."""
+"""The content of a rewritten file, as of one moment."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from .records import LogRecord, Said
 from .state import REWRITING, State
 from .steps import owner_of
 
-# A balance that nothing holds is read anew after a while.
+# Age at which a balance without holds is left out: by then it must be read again anyway.
 _FORGOTTEN_MS = 10 * 60 * 1000
-# Of the names that are counted under, so many are kept: more blockhashes are never valid.
+# Counters that are kept, the newest: more blockhashes are never valid at a time.
 _COUNTS = 512
-# Long enough that a line costs little, short enough that none takes long.
+# Enough records that a line costs little, and few enough that no line takes long.
 _RECORDS_A_LINE = 100
 
 
 class Snapshot(NamedTuple):
-    """Taken down at once."""
+    """The content of a rewritten file, as of one moment."""
 
     content: StoreContent
     spent: Sequence[SpentAt]
@@ -31,17 +31,17 @@ class Snapshot(NamedTuple):
 
 
 def snapshot_of(state: State, now: int) -> Snapshot:
-    """What is to be written."""
+    """Takes the snapshot of a state, in one turn."""
     spending = state.attempts.spending
     content = state.attempts.content()
-    decided = [one.attempt for one in content.kept if one.attempt["state"] not in OPEN_STATES]
+    decided = [made.attempt for made in content.kept if made.attempt["state"] not in OPEN_STATES]
     entries = [entry_of(attempt) for attempt in decided]
-    # What attempts took that the file has is not to be in its sums too.
-    for one in entries:
-        spending.subtract(one.owner, one.place, one.at, one.cost)
+    # The file keeps these attempts, so its sums must not count them as well.
+    for entry in entries:
+        spending.subtract(entry.owner, entry.place, entry.at, entry.cost)
     spent = spending.content()
-    for one in entries:
-        spending.add(one.owner, one.place, one.at, one.cost)
+    for entry in entries:
+        spending.add(entry.owner, entry.place, entry.at, entry.cost)
     books: list[LogRecord] = []
     for (owner, account), balance in state.balances.items():
         is_old = balance.known is None or balance.known.at < now - _FORGOTTEN_MS
@@ -53,7 +53,7 @@ def snapshot_of(state: State, now: int) -> Snapshot:
         Said("", books),
         Said("", [{"count": list(count)} for count in counts]),
         Said("", state.outbox.content()),
-        *(Said(by, [{"claim": [id_]}]) for id_, all_ in state.claims.items() for by in all_),
+        *(Said(by, [{"claim": [id_]}]) for id_, ids in state.claims.items() for by in ids),
         *(Said(by, [{"lock": name}]) for name, by in state.locks.items() if name != REWRITING),
         *(Said(by, _taken(jobs, now)) for by, jobs in state.taken.items()),
     ]
@@ -66,25 +66,26 @@ def _taken(jobs: Mapping[str, float], now: int) -> list[LogRecord]:
 
 
 def lines_of(snapshot: Snapshot, places: Sequence[int], history: int) -> list[Said]:
-    """The lines of a file.
+    """Returns the lines of a rewritten file.
 
-    ``places``: where each closed attempt is in the history; ``history``: how long that is.
+    ``places`` are the places of the closed attempts in the history, and ``history`` is the bytes of
+    the history.
     """
-    made, kept, closed, keys = snapshot.content
+    count, kept, closed, keys = snapshot.content
     new_keys = [
-        SpentKey(owner_of(one.attempt), key, place, counted_at(one.attempt))
-        for one, place in zip(closed, places)
-        for key in [spent_key_of(one.attempt)]
+        SpentKey(owner_of(made.attempt), key, place, counted_at(made.attempt))
+        for made, place in zip(closed, places)
+        for key in [spent_key_of(made.attempt)]
         if key is not None
     ]
     records: list[LogRecord] = [
         {"history": history},
-        *({"spent": one.to_json()} for one in snapshot.spent),
+        *({"spent": spent.to_json()} for spent in snapshot.spent),
         *_key_records([*keys, *new_keys]),
     ]
-    for one in kept:
-        records += [{"made": one.made}, {"put": one.attempt}]
-    records.append({"made": made})
+    for made in kept:
+        records += [{"made": made.made}, {"put": made.attempt}]
+    records.append({"made": count})
     lines = _in_lines(Said("", records))
     for said in snapshot.others:
         lines += _in_lines(said)
@@ -97,14 +98,14 @@ def _in_lines(said: Said) -> list[Said]:
 
 
 def _key_records(keys: Sequence[SpentKey]) -> list[LogRecord]:
-    """Keys in their order, those of an owner that follow each other in one record."""
+    """Returns records of keys in their order. Successive keys of an owner share a record."""
     records: list[dict[str, Any]] = []
-    for owner, key, one, at in keys:
+    for owner, key, purchase, at in keys:
         last = records[-1] if records else None
         is_same = last is not None and (last["wallet"], last["network"]) == owner
         if last is None or not is_same or len(last["keys"]) >= _RECORDS_A_LINE:
             empty: list[Any] = []
             last = {**owner._asdict(), "keys": empty}
             records.append(last)
-        last["keys"].append([key, one, at])
-    return [{"keys": one} for one in records]
+        last["keys"].append([key, purchase, at])
+    return [{"keys": record} for record in records]

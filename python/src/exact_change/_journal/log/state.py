@@ -1,4 +1,4 @@
-"""What a journal says by its records, to each process that reads them the same."""
+"""The state that the records of a journal give, the same for each process that reads them."""
 
 from __future__ import annotations
 
@@ -13,46 +13,46 @@ from ..types import Owner
 from .outbox import Outbox
 from .records import LogRecord
 
-# The name of the lock on writing a file anew: no other is without an owner.
+# The name of the lock on a rewrite of the file. All other lock names begin with an owner.
 REWRITING = "rewriting"
 _MOST_COUNTS = 2_048
 
 
 def name_of(owner: Owner, name: str) -> str:
-    """What a lock, a count or an account of an owner is called among those of all."""
+    """Returns the name of an owner's lock or counter in the state of all owners."""
     return stringify([owner.wallet, owner.network, name])
 
 
 class State:
-    """As of the last record that was applied."""
+    """The state of a journal after the last record that was applied."""
 
     def __init__(self, archive: Archive | None = None) -> None:
         self.attempts = AttemptStore(archive)
         self.outbox = Outbox()
-        # By owner and account.
+        # Balances of accounts, by owner and account.
         self.balances: dict[tuple[Owner, str], AccountBalance] = {}
-        # Ids that are claimed, each by some processes.
+        # Process ids of the claimers, by claimed id.
         self.claims: dict[str, set[str]] = {}
-        # Names that are locked, each by a process.
+        # Process id of the holder, by lock name.
         self.locks: dict[str, str] = {}
-        # How far is counted under each name, oldest first.
+        # The current number of each counter, by name; the oldest counter first.
         self.counts: dict[str, int] = {}
-        # The processes that have seats and may live.
+        # Processes that use the file and may live, by id.
         self.seats: dict[str, Mapping[str, Any]] = {}
-        # Jobs that each process has taken, and until when. Milliseconds since the epoch.
+        # Jobs that each process took: job id and end of the lease, in milliseconds since the epoch.
         self.taken: dict[str, dict[str, float]] = {}
         # Bytes of the history.
         self.history = 0
-        # The process that has said that nothing more counts in this file.
+        # Id of the process that sealed the file: no more lines count, because a new file comes.
         self.sealed_by: str | None = None
 
     def apply(self, by: str, records: Sequence[LogRecord]) -> None:
-        """Takes down what a process says."""
+        """Applies records that a process wrote."""
         for record in records:
             self._apply(by, record)
 
     def balance(self, owner: Owner, account: str) -> AccountBalance:
-        """A balance."""
+        """Returns the balance of an owner's account."""
         return self.balances.get((owner, account), EMPTY)
 
     def _apply(self, by: str, record: LogRecord) -> None:
@@ -80,22 +80,22 @@ class State:
         elif name == "seat":
             self.seats[by] = said
         elif name == "gone":
-            self._end(said)
+            self._end_process(said)
         elif name == "sealed":
             self.sealed_by = by if said else None
         else:
             self._apply_content(by, name, said, record)
 
     def _apply_content(self, by: str, name: str, said: Any, record: LogRecord) -> None:
-        """What a file begins with that was written anew; and what is to be told."""
+        """Applies a record at the beginning of a rewritten file, or a record of the outbox."""
         if name == "made":
             self.attempts.count(said)
         elif name == "spent":
             self.attempts.spending.restore(spent_of(said))
         elif name == "keys":
             owner = Owner(said["wallet"], said["network"])
-            for key, place, at in (one[:3] for one in said["keys"]):
-                self.attempts.spend(owner, key, place, at)
+            for key, purchase, at in (fields[:3] for fields in said["keys"]):
+                self.attempts.spend(owner, key, purchase, at)
         elif name == "book":
             wallet, network, account, balance = said
             self.balances[Owner(wallet, network), account] = balance_of(balance)
@@ -117,14 +117,14 @@ class State:
             if not holders:
                 del self.claims[id_]
 
-    def _end(self, gone: str) -> None:
-        self.seats.pop(gone, None)
+    def _end_process(self, process: str) -> None:
+        self.seats.pop(process, None)
         for id_ in list(self.claims):
-            self._drop(id_, gone)
-        for name in [name for name, by in self.locks.items() if by == gone]:
+            self._drop(id_, process)
+        for name in [name for name, by in self.locks.items() if by == process]:
             del self.locks[name]
-        self.taken.pop(gone, None)
-        if self.sealed_by == gone:
+        self.taken.pop(process, None)
+        if self.sealed_by == process:
             self.sealed_by = None
 
     def _end_job(self, id_: str) -> None:
@@ -132,7 +132,7 @@ class State:
             ids.pop(id_, None)
 
     def _count(self, name: str, number: int) -> None:
-        # Names are blockhashes: some 150 are valid at a time.
+        # Names are blockhashes; about 150 are valid at a time.
         if len(self.counts) >= _MOST_COUNTS and name not in self.counts:
             del self.counts[next(iter(self.counts))]
         self.counts[name] = number

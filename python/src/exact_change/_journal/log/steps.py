@@ -1,4 +1,4 @@
-"""The records of what happens in one step with the write of an attempt."""
+"""The records of changes that go along with the write of an attempt, in one step."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .state import State, name_of
 
 
 def owner_of(attempt: Attempt) -> Owner:
-    """Whose attempt it is."""
+    """Returns the owner of an attempt."""
     return Owner(attempt["wallet"], attempt["network"])
 
 
 def balance_records(
     state: State, owner: Owner, account: str, change: BalanceChange
 ) -> list[LogRecord]:
-    """What changes a balance, if it changes anything."""
+    """Returns the record of a balance change; empty if the change has no effect."""
     balance = state.balance(owner, account)
     if changed(balance, change) == balance:
         return []
@@ -26,15 +26,18 @@ def balance_records(
 
 
 def drop_records(state: State, me: str, ids: Sequence[str]) -> list[LogRecord]:
-    """What a process no longer claims, of what it does."""
-    own = [id_ for id_ in ids if me in state.claims.get(id_, ())]
-    return [{"drop": own}] if own else []
+    """Returns the record that releases a process's claims; empty if it has none of the ids."""
+    claimed = [id_ for id_ in ids if me in state.claims.get(id_, ())]
+    return [{"drop": claimed}] if claimed else []
 
 
 def along_records(
     state: State, me: str, id_: str, owner: Owner | None, along: Along
 ) -> list[LogRecord]:
-    """What goes along with the write of an attempt; of one that is gone, no owner is known."""
+    """Returns the records of claims and balances that go along with the write of an attempt.
+
+    Without an owner, because the attempt is gone, it ends holds on the account of each owner.
+    """
     records: list[LogRecord] = [{"claim": list(along.claim)}] if along.claim else []
     records += drop_records(state, me, along.drop)
     ends: list[tuple[str, BalanceChange]] = []
@@ -44,9 +47,9 @@ def along_records(
     for account, change in ends:
         owners = [owner] if owner is not None else []
         if owner is None:
-            owners = [one for one, name in state.balances if name == account]
-        for one in owners:
-            records += balance_records(state, one, account, change)
+            owners = [known for known, name in state.balances if name == account]
+        for account_owner in owners:
+            records += balance_records(state, account_owner, account, change)
     return records
 
 
@@ -58,22 +61,26 @@ class HoldStep(NamedTuple):
 
 
 def hold_step(state: State, attempt: Attempt, hold: Hold) -> HoldStep | None:
-    """Holds tokens for an attempt, if they are there and may be taken."""
+    """Holds tokens of an account for an attempt, if the balance and the locks allow it."""
     owner = owner_of(attempt)
     if name_of(owner, hold.unless) in state.locks:
         return None
     balance = state.balance(owner, hold.account)
-    one = taking(balance, attempt["id"], int(attempt["amount"]), hold.fresh)
-    if one.taken is None:
+    decision = taking(balance, attempt["id"], int(attempt["amount"]), hold.fresh)
+    if decision.taken is None:
         return None
-    records = [] if one.change is None else balance_records(state, owner, hold.account, one.change)
-    return HoldStep(one.taken, records)
+    records = (
+        []
+        if decision.change is None
+        else balance_records(state, owner, hold.account, decision.change)
+    )
+    return HoldStep(decision.taken, records)
 
 
 def is_signed(before: Attempt | None, after: Attempt) -> bool:
-    """Whether a change of an attempt puts something signed on record.
+    """Returns whether a change of an attempt records a new signed payment or swap.
 
-    That may leave next, and so has to be on the disk.
+    The transaction is sent next, so its record must be on the disk first.
     """
 
     def signatures(attempt: Attempt | None) -> tuple[str | None, str | None]:
@@ -88,5 +95,5 @@ def is_signed(before: Attempt | None, after: Attempt) -> bool:
 
 
 def inverse_of(change: LogRecord, told: Sequence[LogRecord]) -> list[LogRecord]:
-    """What takes back a change, and what was to be told of it."""
-    return [change, *({"jobDone": one["job"]["id"]} for one in told if "job" in one)]
+    """Returns records that restore the previous attempt and remove the jobs of its change."""
+    return [change, *({"jobDone": record["job"]["id"]} for record in told if "job" in record)]

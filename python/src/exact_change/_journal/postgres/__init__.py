@@ -1,1 +1,1 @@
-"""A journal in Postgres, for processes and machines that share a wallet: FORMAT.md, spec/."""
+"""A journal in Postgres, for processes and machines that share a wallet. See FORMAT.md, spec/."""

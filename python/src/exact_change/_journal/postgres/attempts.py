@@ -1,4 +1,4 @@
-"""The attempts of a journal in the database's tables, which exist."""
+"""The attempts of a journal in tables that exist."""
 
 from __future__ import annotations
 
@@ -43,32 +43,32 @@ from .failures import has_outbox
 from .keys import digest, lock_key, lock_name
 from .statements import Statements
 
-# What a page of attempts has, in `spec/`.
+# Attempts that one statement of `spec/` fetches.
 _PAGE = 500
 _HOUR_MS = 60 * 60 * 1000
 _NEVER = float("-inf")
-# What the database's functions answer besides states.
+# Answers of the stored functions, besides states.
 _WRITTEN = "written"
 _TELL = "tell"
 _RELEASABLE = [state for state in STATES if STATES[state]["release"]]
 
 
 class _Written(NamedTuple):
-    """What became of a write: which state stands, if any; or which cap has no room."""
+    """The result of a write: the state now on record, if any; or the cap that has no room."""
 
     standing: str | None
     block: CapBlock | None = None
 
     @property
     def is_done(self) -> bool:
-        """One that is decided stays as it is."""
+        """Whether it is written, or not needed because the attempt on record is decided."""
         if self.standing is None or self.block is not None:
             return False
         return self.standing == _WRITTEN or bool(STATES[self.standing]["decided"])
 
 
 class Attempts:
-    """See the port for what each call does."""
+    """The calls of :class:`Journal` on attempts in tables."""
 
     def __init__(
         self, database: Database, statements: Statements, claims: SharedClaims, books: Books
@@ -86,14 +86,14 @@ class Attempts:
         along: Along = ALONE,
         hold: Hold | None = None,
     ) -> Steps[Reserved]:
-        """As the journal's."""
+        """Reserves as :meth:`Journal.reserve` does."""
         attempt = copy_of(attempt)
         owner, schema = owner_of(attempt), self._statements.schema
-        asked = [(cap, cost) for cap in caps for cost in [taken_of(cap, attempt)] if cost > 0]
+        checks = [(cap, cost) for cap in caps for cost in [taken_of(cap, attempt)] if cost > 0]
         key = self._lock_for(owner)
         values: list[Value] = [
             *owner,
-            *cap_values(asked, attempt["at"]),
+            *cap_values(checks, attempt["at"]),
             attempt.get("resigns"),
             attempt["id"],
             *columns_of(attempt),
@@ -122,17 +122,17 @@ class Attempts:
         if "taken" in row:
             return KeyTaken(json.loads(row["taken"]))
         if "n" in row:
-            return CapBlock(asked[int(row["n"])][0], int(row["used"]))
+            return CapBlock(checks[int(row["n"])][0], int(row["used"]))
         if "held" not in row:
             return None
         before = json.loads(row["held"])["before"]
         return Taken(None if before is None else reading_of(before))
 
     def put(self, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
-        """As the journal's."""
+        """Writes as :meth:`Journal.put` does."""
 
         def write(values: Sequence[Value]) -> Steps[_Written]:
-            # What ends without a payment is held against the record as it stands.
+            # An attempt that ends unpaid must not drop an open swap, so read the record first.
             if attempt["state"] in ("abandoned", "unpaid"):
                 return self._put_within("put", attempt, values, ())
             return self._put_once(values)
@@ -144,13 +144,13 @@ class Attempts:
         yield from self._books.changing(replace) if is_end else replace()
 
     def raise_(self, attempt: Attempt, caps: Sequence[Cap]) -> Steps[CapBlock | None]:
-        """As the journal's."""
+        """Writes as :meth:`Journal.raise_` does."""
         return self._replace(
             attempt, ALONE, lambda values: self._put_within("raise", attempt, values, caps)
         )
 
     def release(self, id_: str, along: Along = ALONE) -> Steps[None]:
-        """As the journal's."""
+        """Releases as :meth:`Journal.release` does."""
 
         def write(beside: Mapping[str, Any]) -> Steps[None]:
             values: list[Value] = [id_, _RELEASABLE, stringify(beside), False]
@@ -164,20 +164,20 @@ class Attempts:
     def similar(
         self, owner: Owner, fingerprint: str, idempotency_key: str | None
     ) -> Steps[list[Attempt]]:
-        """As the journal's."""
-        by, named = "similarByRequest", fingerprint
+        """Returns the attempts as :meth:`Journal.similar` does."""
+        statement, name = "similarByRequest", fingerprint
         if idempotency_key is not None:
-            by, named = "similarByKey", idempotency_key
+            statement, name = "similarByKey", idempotency_key
         changes = self._books.changes
-        values = [*owner, digest(named)]
-        rows = yield from self._database.query("similar", self._statements[by], values)
+        values = [*owner, digest(name)]
+        rows = yield from self._database.query("similar", self._statements[statement], values)
         self._books.note(owner, changes, books_in(rows))
         return [json.loads(row["record"]) for row in rows if "record" in row]
 
     def attempts(
         self, owner: Owner, *, state: State | None = None, since: int | None = None
     ) -> Steps[list[Attempt]]:
-        """As the journal's."""
+        """Returns the attempts as :meth:`Journal.attempts` does."""
         text = self._statements["openAttempts" if state in OPEN_STATES else "attempts"]
         found: list[Attempt] = []
         last = "0"
@@ -190,7 +190,7 @@ class Attempts:
             last = rows[-1]["place"]
 
     def used(self, owner: Owner, caps: Sequence[Cap], now: int) -> Steps[list[int]]:
-        """As the journal's."""
+        """Returns the used amounts as :meth:`Journal.used` does."""
         values = [*owner, *cap_values([(cap, 0) for cap in caps], now)]
         rows = yield from self._database.query("used", self._statements["used"], values)
         return [int(row["used"]) for row in rows]
@@ -203,10 +203,10 @@ class Attempts:
         return self._written(row)
 
     def _put_within(
-        self, step: str, given: Attempt, values: Sequence[Value], caps: Sequence[Cap]
+        self, step: str, after: Attempt, values: Sequence[Value], caps: Sequence[Cap]
     ) -> Steps[_Written]:
-        """By the record as it stands. With caps, no reservation of the owner is made meanwhile."""
-        attempt, statements = copy_of(given), self._statements
+        """Puts by the record in the database. With caps, it blocks reservations of the owner."""
+        attempt, statements = copy_of(after), self._statements
         owner = owner_of(attempt)
 
         def write(query: Query) -> _Written:
@@ -219,10 +219,10 @@ class Attempts:
             if drops_swap(before, attempt):
                 return _Written(before["state"])
             if caps:
-                asked = cap_values([(cap, 0) for cap in caps], attempt["at"])
-                used = [int(row["used"]) for row in query(statements["used"], [*owner, *asked])]
-                one, own = (Counted(each, cost_in(each)) for each in (attempt, before))
-                block = first_full(caps, used, one, own)
+                checks = cap_values([(cap, 0) for cap in caps], attempt["at"])
+                used = [int(row["used"]) for row in query(statements["used"], [*owner, *checks])]
+                new, old = (Counted(record, cost_in(record)) for record in (attempt, before))
+                block = first_full(caps, used, new, old)
                 if block is not None:
                     return _Written(None, block)
             (row,) = query(statements["put"], [*values, False])
@@ -238,11 +238,11 @@ class Attempts:
 
     def _replace(
         self,
-        given: Attempt,
+        after: Attempt,
         along: Along,
         put: Callable[[Sequence[Value]], Steps[_Written]],
     ) -> Steps[CapBlock | None]:
-        attempt = copy_of(given)
+        attempt = copy_of(after)
         id_ = attempt["id"]
         before = [state for state in STATES if may_follow(state, attempt["state"])]
         columns = columns_of(attempt)
@@ -251,16 +251,16 @@ class Attempts:
             values: list[Value] = [*owner_of(attempt), id_, before, *columns, stringify(beside)]
             return past_deadlock(lambda: put(values))
 
-        done = yield from self._claims.along(along, write, lambda written: written.is_done)
-        if done.block is not None or done.is_done:
-            return done.block
-        if done.standing is None:
+        result = yield from self._claims.along(along, write, lambda written: written.is_done)
+        if result.block is not None or result.is_done:
+            return result.block
+        if result.standing is None:
             raise RuntimeError(f"The attempt {id_} is not in the journal: it was released.")
         raise RuntimeError(f"The attempt {id_} is something else by now: it must not go on.")
 
 
 def columns_of(attempt: Attempt) -> list[Value]:
-    """As FORMAT.md has them: state, keep, at, ..., record."""
+    """Returns the columns of an attempt in the order of FORMAT.md: state, keep, at, ..., record."""
     cost = cost_in(attempt)
     key = attempt.get("idempotencyKey")
     is_found = not attempt["delivered"] or "resigns" in attempt
@@ -280,19 +280,19 @@ def columns_of(attempt: Attempt) -> list[Value]:
     ]
 
 
-def cap_values(asked: Sequence[tuple[Cap, int]], now: float) -> list[Value]:
-    """Ten lists with an entry for each cap, and what an attempt takes of it."""
-    caps = [cap for cap, _ in asked]
+def cap_values(checks: Sequence[tuple[Cap, int]], now: float) -> list[Value]:
+    """Returns ten lists with an entry for each cap. Each cap comes with the cost of an attempt."""
+    caps = [cap for cap, _ in checks]
     since = [_NEVER if cap.window_ms is None else now - cap.window_ms for cap in caps]
     hours = [_NEVER if at == _NEVER else at // _HOUR_MS for at in since]
     return [
         list(range(len(caps))),
         [cap.unit for cap in caps],
         [str(cap.limit) for cap in caps],
-        [str(cost) for _, cost in asked],
+        [str(cost) for _, cost in checks],
         since,
         hours,
-        # Where the hour that the window begins in ends.
+        # End of the hour in which the window begins.
         [(hour + 1) * _HOUR_MS for hour in hours],
         [cap.host for cap in caps],
         [cap.pay_to for cap in caps],

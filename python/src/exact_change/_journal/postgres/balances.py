@@ -1,4 +1,4 @@
-"""The balances of all owners, one row each. Changes to one take their turn."""
+"""The balances of all owners, one row for each account. Changes of a row run one by one."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .keys import digest
 from .statements import Statements
 
 T = TypeVar("T")
-# How long a balance serves that came with something else. It is only looked at: what takes of it
-# looks at the row.
+# How long a balance that came with another query serves reads. Only reads use it: a step that
+# changes the balance reads the row.
 _SERVES_SECONDS = 0.5
 
 
@@ -30,21 +30,21 @@ class _Seen(NamedTuple):
 
 
 class Books:
-    """Of one process."""
+    """The balances of all owners, as one process reads and changes them."""
 
     def __init__(self, database: Database, statements: Statements) -> None:
         self.database = database
         self.statements = statements
-        # Grows with each change, at its begin and at its end.
+        # Counts the begins and ends of changes.
         self._changes = 0
         self._seen: _Seen | None = None
 
     def of(self, owner: Owner) -> OwnerBooks:
-        """Those of an owner."""
+        """Returns the balances of an owner."""
         return OwnerBooks(self, owner)
 
     def changing(self, work: Callable[[], Steps[T]]) -> Steps[T]:
-        """A write that may change balances: none that was read before serves then."""
+        """Runs a write that may change balances: balances that were read before serve no more."""
         self._changes += 1
         try:
             return (yield from work())
@@ -53,15 +53,15 @@ class Books:
 
     @property
     def changes(self) -> int:
-        """To be asked before a question that brings balances by the way."""
+        """The count of changes. Read it before a query that also returns balances."""
         return self._changes
 
     def note(self, owner: Owner, changes: int, books: Mapping[str, str]) -> None:
-        """All that an owner has, as they came by the way."""
+        """Keeps all balances of an owner for reads. ``changes`` is the count before the query."""
         self._seen = _Seen(owner, changes, time.monotonic(), books)
 
     def known(self, owner: Owner) -> Mapping[str, str] | None:
-        """The same, while nothing has changed since and it is new."""
+        """Returns the kept balances of an owner; None if they are old or may have changed."""
         seen = self._seen
         if seen is None or seen.owner != owner or seen.changes != self._changes:
             return None
@@ -69,14 +69,14 @@ class Books:
 
 
 class OwnerBooks:
-    """Balances of an owner."""
+    """The balances of one owner."""
 
     def __init__(self, books: Books, owner: Owner) -> None:
         self._books = books
         self._owner = owner
 
     def read(self, account: str) -> Steps[AccountBalance]:
-        """A balance."""
+        """Returns the balance of an account."""
         known = self._books.known(self._owner)
         if known is not None:
             return _balance_in(known.get(account))
@@ -87,7 +87,7 @@ class OwnerBooks:
         return _balance_in(rows[0]["book"] if rows else None)
 
     def step(self, account: str, decide: Decide[T]) -> Steps[T]:
-        """Decides at the balance as it stands."""
+        """Decides on the current balance, and makes the change."""
         name = [*self._owner, account]
         statements = self._books.statements
 
@@ -115,5 +115,5 @@ def _balance_in(book: str | None) -> AccountBalance:
 
 
 def books_in(rows: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
-    """The balances among some rows, by account."""
+    """Returns the balances among some rows, by account."""
     return {row["account"]: row["book"] for row in rows if "book" in row}

@@ -1,4 +1,4 @@
-"""Reservations of one owner that come while one is under way go together, in one statement."""
+"""Batches reservations: calls that come while a call of the owner runs share one statement."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .database import Database, past_deadlock
 from .failures import state_of
 from .statements import Statements
 
-# How many calls one statement does at most.
+# The most calls in one statement.
 _MOST = 32
-# What the database refuses of what one call brought: bad data, an id that is there, too much of it.
+# SQLSTATE of refused data of a single call: bad data, an id that exists, or too much data.
 _OWN_FAULT = re.compile("(?:22|23|54)[0-9A-Z]{3}")
 
 
@@ -26,7 +26,7 @@ class _Waiting:
         self.wake: Wake | None = None
 
     def answer(self) -> Steps[Row]:
-        """What the database's function said."""
+        """Waits for the row of the stored function, and returns it."""
 
         def register(_host: Host, wake: Wake) -> Sequence[Forget]:
             self.wake = wake
@@ -37,24 +37,27 @@ class _Waiting:
 
 
 class BatchedReserve:
-    """By owner: they take turns in the database."""
+    """Makes reservations, in batches by owner: those of an owner run one by one anyway."""
 
     def __init__(self, database: Database, statements: Statements) -> None:
         self._database = database
         self._statements = statements
-        # A list is here as long as it is worked on.
+        # An owner's lock key has a queue here as long as `_serve` works on the queue.
         self._queues: dict[str, deque[_Waiting]] = {}
 
     def __call__(self, key: str, values: Sequence[Value]) -> Steps[Row]:
-        """Makes a reservation."""
-        one = _Waiting(values)
+        """Makes a reservation, and returns the row of the stored function.
+
+        ``key`` is the owner's lock key.
+        """
+        waiting = _Waiting(values)
         queue = self._queues.get(key)
         if queue is None:
-            self._queues[key] = queue = deque((one,))
+            self._queues[key] = queue = deque((waiting,))
             begin(threads, self._serve(key, queue))
         else:
-            queue.append(one)
-        return (yield from one.answer())
+            queue.append(waiting)
+        return (yield from waiting.answer())
 
     def _serve(self, key: str, queue: deque[_Waiting]) -> Steps[None]:
         while queue:
@@ -62,16 +65,16 @@ class BatchedReserve:
             try:
                 yield from self._together(batch)
             except Exception as error:
-                # The database fails or is silent: it does so for those that wait, too. Calls that
+                # The database fails or is silent, so all waiting calls fail too. Calls that already
                 # have an answer keep it.
-                for one in [*batch, *queue]:
-                    _fail(one, error)
+                for waiting in [*batch, *queue]:
+                    _fail(waiting, error)
                 queue.clear()
         del self._queues[key]
 
     def _together(self, batch: Sequence[_Waiting]) -> Steps[None]:
         text = self._statements.reserve(len(batch))
-        values = [value for one in batch for value in one.values]
+        values = [value for waiting in batch for value in waiting.values]
         try:
             rows = yield from past_deadlock(lambda: self._database.query("reserve", text, values))
         except Exception as error:
@@ -80,15 +83,15 @@ class BatchedReserve:
             if len(batch) == 1:
                 _fail(batch[0], error)
                 return
-            # Nothing was written: the one at fault fails alone.
-            for one in batch:
-                yield from self._together([one])
+            # Nothing was written, so run the calls one by one: only the call at fault fails.
+            for waiting in batch:
+                yield from self._together([waiting])
             return
-        for one, row in zip(batch, rows):
-            if one.wake is not None:
-                one.wake(row)
+        for waiting, row in zip(batch, rows):
+            if waiting.wake is not None:
+                waiting.wake(row)
 
 
-def _fail(one: _Waiting, error: Exception) -> None:
-    if one.wake is not None:
-        one.wake.fail(error)
+def _fail(waiting: _Waiting, error: Exception) -> None:
+    if waiting.wake is not None:
+        waiting.wake.fail(error)

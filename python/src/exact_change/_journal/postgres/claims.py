@@ -1,4 +1,4 @@
-"""Claims that end with the connection of their process."""
+"""Claims that live as long as the session of the process that made them."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ T = TypeVar("T")
 
 
 class SharedClaims:
-    """Of one process."""
+    """The claims of one process."""
 
     def __init__(self, database: Database, statements: Statements) -> None:
         self.session: Session
         self._database = database
         self._statements = statements
-        # Unlike that of any other process.
+        # A unique id of this process's journal.
         self._instance = os.urandom(16).hex()
         self._mine: dict[str, None] = {}
 
     @property
     def is_any(self) -> bool:
-        """Whether anything is claimed."""
+        """Whether this process claims any attempt."""
         return bool(self._mine)
 
     def take(self, ids: Sequence[str]) -> Steps[None]:
@@ -44,7 +44,7 @@ class SharedClaims:
             raise
 
     def drop(self, ids: Sequence[str]) -> Steps[None]:
-        """Lets go of them."""
+        """Releases claims."""
         names = list(map(digest, ids))
         self._leave(names)
         values = [names, self._instance]
@@ -52,12 +52,12 @@ class SharedClaims:
         yield from self.session.run("unclaim", lambda query, _: query(text, values))
 
     def live(self, ids: Sequence[str]) -> Steps[set[str]]:
-        """Those of some attempts that are claimed."""
-        named = {digest(id_): id_ for id_ in ids}
-        values = [list(named), self._instance]
+        """Returns the ids that are claimed."""
+        by_name = {digest(id_): id_ for id_ in ids}
+        values = [list(by_name), self._instance]
         rows = yield from self._database.query("claims", self._statements["liveClaims"], values)
-        own = {id_ for name, id_ in named.items() if name in self._mine}
-        return own | {named[row["id"]] for row in rows}
+        mine = {id_ for name, id_ in by_name.items() if name in self._mine}
+        return mine | {by_name[row["id"]] for row in rows}
 
     def along(
         self,
@@ -65,7 +65,11 @@ class SharedClaims:
         write: Callable[[Mapping[str, Any]], Steps[T]],
         is_done: Callable[[T], bool],
     ) -> Steps[T]:
-        """Claims and lets go in one step with a write, which is given what to write of it."""
+        """Runs a write that takes or releases claims.
+
+        ``write`` gets ``along`` as the stored functions take it. If ``is_done`` says that the write
+        was not done, the claims do not stay.
+        """
         names, dropped = list(map(digest, along.claim)), list(map(digest, along.drop))
         self._mine.update(dict.fromkeys(names))
         try:
@@ -84,21 +88,21 @@ class SharedClaims:
             raise
         if not is_done(result):
             self._leave(names)
-        # Another connection may have put them in its own name meanwhile, which this undid.
+        # If the session has a new connection, this write put back the name of the old connection.
         elif names and self.session.holder != holder:
             yield from background(quiet(self.session.run("claim", self._writing(names))))
         return result
 
     def restore(self, query: Query, holder: str) -> None:
-        """On a new connection, before any other call uses it."""
+        """Writes the claims of this process again, in the name of a new connection."""
         mine = list(self._mine)
         query(self._statements["claim"], [mine, self._instance, holder])
-        # A process that lost its connection and has not got another one yet writes its claims
-        # again, as above.
+        # This may delete the claims of a process that lost its connection. That process writes its
+        # claims again once it has a new connection.
         query(self._statements["endClaims"], [self._instance, mine])
 
     def clear(self, direct: Database) -> Steps[None]:
-        """Takes back all that this process claims."""
+        """Releases all claims of this process."""
         if self._mine:
             values = [self._instance]
             yield from direct.query("unclaim", self._statements["unclaimAll"], values)
@@ -107,12 +111,12 @@ class SharedClaims:
         holder = self.session.holder
         if holder is not None:
             return holder
-        return (yield from self.session.run("claim", lambda _, own: own))
+        return (yield from self.session.run("claim", lambda _, holder: holder))
 
     def _writing(self, names: Sequence[str]) -> Callable[[Query, str], object]:
         def write(query: Query, holder: str) -> None:
-            still = [name for name in names if name in self._mine]
-            query(self._statements["claim"], [still, self._instance, holder])
+            mine = [name for name in names if name in self._mine]
+            query(self._statements["claim"], [mine, self._instance, holder])
 
         return write
 

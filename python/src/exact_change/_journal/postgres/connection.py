@@ -1,4 +1,4 @@
-"""A connection to Postgres, of libpq by way of psycopg: text in, text out, each with a deadline."""
+"""A connection to Postgres by libpq of psycopg. All values are text; each query has a deadline."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 Scalar = Union[str, int, float, None]
 Value = Union[Scalar, Sequence[Scalar]]
-# A row without what is null in it.
+# A row without its nulls.
 Row = Dict[str, str]
 Query = Callable[..., List[Row]]
 _LOST = "The connection to Postgres was lost"
 
 
 def load_libpq() -> Any:
-    """The wrapper of libpq. Raises ``ConfigError`` (``missing_dependency``)."""
+    """Loads the wrapper of libpq. Raises ``ConfigError`` (``missing_dependency``)."""
     try:
         from psycopg import pq
     except ImportError as error:
@@ -41,10 +41,10 @@ def load_libpq() -> Any:
 
 
 class Connection:
-    """Of one thread at a time; the thread that listens takes its turn like any other."""
+    """A connection that one thread at a time uses; the listening thread takes turns with them."""
 
     def __init__(self, address: str, end: float) -> None:
-        """Connects, until a moment of the monotonic clock."""
+        """Connects. ``end`` is the deadline, by the monotonic clock."""
         self._pq = load_libpq()
         from psycopg import Error
 
@@ -63,7 +63,10 @@ class Connection:
             raise
 
     def query(self, text: str, values: Sequence[Value] | None = None, *, end: float) -> list[Row]:
-        """Rows of one statement; without values it may be several, which give none."""
+        """Runs one statement and returns its rows.
+
+        Without values, it may be several statements, whose rows are not used.
+        """
         with self._lock:
             if self.is_over:
                 raise LostError(_LOST)
@@ -73,7 +76,7 @@ class Connection:
         return rows
 
     def listen(self, heard: Callable[[str, str], None], lost: Callable[[], None]) -> None:
-        """Tells of notifications (channel and payload), and of the end of the connection."""
+        """Calls ``heard`` with channel and payload of notifications, and ``lost`` at the end."""
         self._heard = heard
         self._wakes = os.pipe()
         threading.Thread(
@@ -81,11 +84,11 @@ class Connection:
         ).start()
 
     def is_usable(self) -> bool:
-        """Whether an idle one may be asked: a server that ends it says so unasked."""
+        """Returns whether an idle connection works: a server that ends it sends data first."""
         return not self.is_over and not _ready([self._descriptor], False, 0)
 
     def close(self) -> None:
-        """Ends it, from any thread but one that is in a query."""
+        """Ends the connection, from any thread but a thread that is in a query."""
         with self._lock:
             if self.is_over:
                 return
@@ -93,11 +96,15 @@ class Connection:
             if self._wakes is None:
                 self._conn.finish()
             else:
-                # The thread that listens ends it: its number must not be another's meanwhile.
+                # The listening thread ends the connection: it still waits on the descriptor, and
+                # another file must not get that number meanwhile.
                 os.write(self._wakes[1], b"\0")
 
     def renew(self) -> None:
-        """A forked child says nothing on it, and must not keep it open for its parent's claims."""
+        """Closes the descriptors in a forked child, but says no goodbye on the connection.
+
+        The child must not keep the connection open, because the parent's claims live as long.
+        """
         self._lock = threading.Lock()
         is_open, self.is_over = not self.is_over, True
         for descriptor in (self._descriptor if is_open else -1, *(self._wakes or ())):
@@ -113,7 +120,7 @@ class Connection:
         while True:
             if conn.status == status.BAD:
                 raise LostError(_said(conn.get_error_message()))
-            # It may be another one for each address that is tried.
+            # The descriptor may change with each address that libpq tries.
             self._descriptor = conn.socket
             self._wait(end, is_writing=is_writing)
             step = conn.connect_poll()
@@ -218,7 +225,7 @@ class Connection:
 
 
 def _ready(descriptors: Sequence[int], is_writing: bool, seconds: float | None) -> bool:
-    """Whether something came of some connections, or the first can be written to."""
+    """Waits until a descriptor can be read or, if ``is_writing``, written. Returns whether so."""
     if not hasattr(select, "poll"):
         writable = descriptors[: 1 if is_writing else 0]
         return any(select.select(descriptors, writable, [], seconds))
@@ -254,5 +261,5 @@ def _text(value: str | int | float) -> str:
 
 
 def _said(message: str) -> str:
-    """What a server says may have a line of its own for the address, with no password in it."""
+    """Returns a message of libpq without its line ends. It may name the address, no password."""
     return message.strip()

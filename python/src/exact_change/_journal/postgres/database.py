@@ -1,4 +1,4 @@
-"""Statements with a deadline; a connection that failed is not used again."""
+"""Statements with a deadline. A connection that failed is not used again."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .connection import Connection, Query, Row, Value
 from .failures import closed, state_of, unavailable
 
 T = TypeVar("T")
-# As many as pools of `pg` have.
+# The default of the pools of `pg`.
 _MOST_CONNECTIONS = 10
-# How often a gate that closes looks whether all are out.
+# Milliseconds between checks of a closing gate whether all calls have ended.
 _LOOK_MS = 10
 
 
 class Pool:
-    """Connections of one process."""
+    """The connections of one process."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -31,15 +31,15 @@ class Pool:
         self._idle: list[Connection] = []
         self._is_closed = False
         self.slots = _Slots(_MOST_CONNECTIONS)
-        # So that no more than one connection waits for a lock that several need.
+        # Transactions of a key run one by one: only one connection then waits for their lock.
         self.turns = MemoryLocks()
 
     def connect(self, end: float) -> Connection:
-        """A connection to keep; blocks."""
+        """Opens a connection that the caller keeps. Blocks."""
         return Connection(self._address, end)
 
     def use(self, end: float, work: Callable[[Query], T]) -> T:
-        """Work with a connection; blocks."""
+        """Runs work with a connection. Blocks."""
         connection = self._idle_one() or self.connect(end)
         try:
             result = work(functools.partial(connection.query, end=end))
@@ -55,7 +55,7 @@ class Pool:
         return result
 
     def _idle_one(self) -> Connection | None:
-        """One that the server has not ended, as it does with all when it starts anew."""
+        """Returns an idle connection that the server has not ended, as a restart ends all."""
         while True:
             with self._lock:
                 if not self._idle:
@@ -66,16 +66,19 @@ class Pool:
             connection.close()
 
     def close(self) -> None:
-        """Ends what is idle; what is in use ends after it."""
+        """Ends idle connections at once, and connections in use after their work."""
         with self._lock:
             self._is_closed = True
             idle, self._idle = self._idle, []
-        for one in idle:
-            one.close()
+        for connection in idle:
+            connection.close()
 
 
 class Gate:
-    """Lets calls in until it is closed, once all is there that they need."""
+    """Counts the running calls, so that ``close`` can wait for them.
+
+    A call runs once ``ready`` returns.
+    """
 
     def __init__(self, ready: Callable[[], Steps[None]]) -> None:
         self._ready = ready
@@ -83,7 +86,7 @@ class Gate:
         self._is_closed = False
 
     def enter(self, step: str, work: Callable[[], Steps[T]]) -> Steps[T]:
-        """Raises ``journal_unavailable`` once it is closed."""
+        """Runs a call. Raises ``journal_unavailable`` once the gate is closed."""
         if self._is_closed:
             raise closed(step)
 
@@ -94,13 +97,13 @@ class Gate:
         return (yield from self._inside.run(inside))
 
     def close(self) -> Steps[None]:
-        """Lets no call in any more. Returns when all are out whose event loop is not closed."""
+        """Refuses new calls, and waits until all have ended, except calls on a closed loop."""
         self._is_closed = True
         yield from self._inside.over(_LOOK_MS)
 
 
 class Database:
-    """``gate``: that calls pass; none for what makes ready."""
+    """Statements with a deadline. Calls pass ``gate``, if there is one."""
 
     def __init__(self, pool: Pool, timeout_ms: int, gate: Gate | None = None) -> None:
         self.pool = pool
@@ -108,28 +111,28 @@ class Database:
         self._gate = gate
 
     def deadline(self) -> float:
-        """The end of a call that begins now, by the monotonic clock."""
+        """Returns the deadline of a call that begins now, by the monotonic clock."""
         return time.monotonic() + self.timeout_ms / 1000
 
     def enter(self, step: str, work: Callable[[], Steps[T]]) -> Steps[T]:
-        """Passes the gate."""
+        """Runs a call that passes the gate."""
         return work() if self._gate is None else self._gate.enter(step, work)
 
     def query(
         self, step: str, text: str, values: Sequence[Value] | None = None
     ) -> Steps[list[Row]]:
-        """One statement. Raises ``journal_unavailable``."""
+        """Runs one statement. Raises ``journal_unavailable``."""
         return self.use(step, lambda query: query(text, values))
 
     def transaction(self, step: str, key: str, work: Callable[[Query], T]) -> Steps[T]:
-        """Statements that happen together or not at all, each seeing what others committed.
+        """Runs statements in one transaction. Each sees all rows that were committed before it.
 
-        Those of one key take turns. ``work`` runs in a thread, and may block.
+        Transactions of a key run one by one. ``work`` runs in a thread, and may block.
         """
         timeout = self.timeout_ms
-        # Read committed, whatever the database's default is: a session that waits for a lock must
-        # see what its holder wrote. A holder whose machine is gone must not block the others until
-        # TCP notices.
+        # Read committed, whatever the database's default is: a session that waited for a lock must
+        # see the rows that the last holder wrote. The timeouts end a holder that lost its machine
+        # before TCP notices.
         begin = (
             f"begin isolation level read committed; set local lock_timeout = {timeout}; "
             f"set local idle_in_transaction_session_timeout = {timeout}"
@@ -144,7 +147,7 @@ class Database:
         return self.pool.turns.hold([key], lambda: self.use(step, together))
 
     def use(self, step: str, work: Callable[[Query], T]) -> Steps[T]:
-        """Work with a connection, in a thread."""
+        """Runs work with a connection, in a thread."""
         return self.enter(step, lambda: self._use(step, work))
 
     def _use(self, step: str, work: Callable[[Query], T]) -> Steps[T]:
@@ -157,7 +160,7 @@ class Database:
 
 
 class _Slots:
-    """Lets so many in at once, first come first served."""
+    """Lets ``most`` calls in at once, first come first served."""
 
     def __init__(self, most: int) -> None:
         self._free = most
@@ -171,7 +174,7 @@ class _Slots:
         try:
             return (yield from work())
         finally:
-            # Without any effect: it is let go of also if its holder is collected.
+            # Yield no effect here, so that a slot is released also if its holder is collected.
             self._release()
 
     def _wait(self, host: Host, wake: Wake, end: float) -> Sequence[Forget]:
@@ -181,9 +184,9 @@ class _Slots:
             if wake in self._waiting:
                 self._waiting.remove(wake)
 
-        late = TimeoutError("No connection was free in time.")
+        error = TimeoutError("No connection was free in time.")
         ms = max(0.0, (end - time.monotonic()) * 1000)
-        return [leave, host.later(ms, lambda: wake.fail(late))]
+        return [leave, host.later(ms, lambda: wake.fail(error))]
 
     def _release(self) -> None:
         while self._waiting:
@@ -193,7 +196,7 @@ class _Slots:
 
 
 def past_deadlock(statement: Callable[[], Steps[T]]) -> Steps[T]:
-    """Once more if Postgres ended it to undo a deadlock: all of it was rolled back."""
+    """Runs a statement, and once more if Postgres rolled it back to undo a deadlock."""
     try:
         return (yield from statement())
     except Exception as error:

@@ -1,4 +1,4 @@
-"""What keeps a journal in Postgres from being used, as it is told to callers."""
+"""The errors that callers get if a journal in Postgres cannot be used."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ class SqlError(Exception):
     """A statement that Postgres refused."""
 
     def __init__(self, message: str, state: str) -> None:
-        """``state``: five letters and digits, as the manual of Postgres lists them."""
+        """Makes the error. ``state`` is the SQLSTATE: five letters and digits."""
         super().__init__(message)
         self.state = state
 
 
 class LostError(Exception):
-    """A connection that is over, or could not be made."""
+    """The connection was lost, or could not be made."""
 
 
 def unavailable(step: str, cause: Exception) -> ExactChangeError:
-    """The error for a cause. Our own errors say enough already."""
+    """Wraps an error of the database. Returns errors of this package as they are."""
     if isinstance(cause, ExactChangeError):
         return cause
     return failure(
@@ -32,7 +32,7 @@ def unavailable(step: str, cause: Exception) -> ExactChangeError:
 
 
 def closed(step: str) -> ExactChangeError:
-    """What a call on a closed journal gets."""
+    """Returns the error for a call on a closed journal."""
     return failure(
         "journal_unavailable",
         "The Postgres journal is closed. Make another one.",
@@ -42,7 +42,7 @@ def closed(step: str) -> ExactChangeError:
 
 
 def has_outbox(schema: str) -> ExactChangeError:
-    """The refusal of a schema in which each write has to tell webhooks of itself."""
+    """Returns the refusal of a schema in which each write must add events for webhooks."""
     return failure(
         "missing_dependency",
         f"The journal's schema {schema} keeps events for webhooks, which only the TypeScript "
@@ -52,6 +52,6 @@ def has_outbox(schema: str) -> ExactChangeError:
 
 
 def state_of(error: object) -> str | None:
-    """Which state of SQL it failed with."""
+    """Returns the SQLSTATE of an error, or of its cause."""
     cause = error.__cause__ if isinstance(error, ExactChangeError) else error
     return cause.state if isinstance(cause, SqlError) else None

@@ -1,4 +1,4 @@
-"""A journal in Postgres, of one process. A forked child goes on with it as one of its own."""
+"""A journal in Postgres. A forked child uses it as a process of its own."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from .session import Session
 from .statements import Statements
 from .tables import prepare_tables
 
-# What timers and Postgres both take.
+# The longest timeout that both timers and Postgres take.
 _MOST_MS = 2**31 - 1
 _ADDRESS = re.compile("postgres(?:ql)?://.+", re.DOTALL)
 
 
 class _Parts:
-    """What one process has of it; also what its session asks."""
+    """The parts of a journal in one process. They handle the events of its session."""
 
     def __init__(self, address: str, statements: Statements, timeout_ms: int) -> None:
         channel = f"exact_change_{digest(statements.schema)[:16]}"
@@ -49,7 +49,7 @@ class _Parts:
         self._prepared: Task[None] | None = None
 
     def close(self) -> Steps[None]:
-        """Waits for the calls under way, and frees what it holds."""
+        """Waits for the running calls, releases claims and locks, and ends the connections."""
         self.locks.close()
         yield from self.gate.close()
         yield from quiet(self.claims.clear(self.direct))
@@ -57,44 +57,44 @@ class _Parts:
         yield from call(self.direct.pool.close)
 
     def restore(self, query: Query, holder: str) -> None:
-        """Puts back what an earlier connection held."""
+        """Takes the locks and claims of an earlier connection again, on a new connection."""
         self.locks.restore(query)
         self.claims.restore(query, holder)
 
     def notified(self, payload: str) -> None:
-        """Events are delivered in TypeScript alone."""
+        """Handles a notification: a lock is free. Only TypeScript delivers events."""
         self.locks.freed(payload)
 
     def lost(self) -> None:
-        """The connection was lost, and all that it held."""
+        """Wakes calls that wait for locks, and opens the lost connection again."""
         self.locks.lost()
         self.session.revive()
 
     def needed(self) -> bool:
-        """Whether there is anything to keep a connection for."""
+        """Returns whether locks or claims need a connection."""
         return self.locks.is_any or self.claims.is_any
 
     def _ready(self) -> Steps[None]:
-        """Once the tables are there."""
+        """Makes the tables if needed, and returns once they exist."""
         task = self._prepared
         if task is None:
-            # On no event loop: it may end before others need them.
+            # Run it in threads: an event loop may end before other calls need the tables.
             task = self._prepared = begin(threads, prepare_tables(self.direct, self.statements))
         try:
             yield from join(task)
         except Exception:
-            # What kept them from being made may pass.
+            # The failure may pass, so the next call tries again.
             if self._prepared is task:
                 self._prepared = None
             raise
 
 
 class PostgresJournal:
-    """See :func:`exact_change.postgres_journal`. Nothing is opened before a call."""
+    """A journal in Postgres; see :func:`exact_change.postgres_journal`. The first call opens it."""
 
     def __init__(self, address: object, schema: object, timeout_ms: object) -> None:
         if not isinstance(address, str) or _ADDRESS.fullmatch(address) is None:
-            # What is wrong with it is said without it: it holds a password.
+            # The error must not show the address, because it holds a password.
             raise refuse(
                 "address",
                 "must be that of a Postgres database such as "
@@ -102,14 +102,14 @@ class PostgresJournal:
             )
         if not is_integer(timeout_ms) or not 1 <= timeout_ms <= _MOST_MS:
             raise refuse("timeout_ms", f"must be whole milliseconds from 1 to {_MOST_MS}.")
-        self._given = address, Statements(schema), timeout_ms
-        self._parts = _Parts(*self._given)
+        self._options = address, Statements(schema), timeout_ms
+        self._parts = _Parts(*self._options)
         self._is_closed = False
         in_child(self)
 
     def renew(self) -> None:
-        """In a child nothing is open, claimed or locked."""
-        self._parts = _Parts(*self._given)
+        """Begins anew in a forked child, with no connection, claims or locks."""
+        self._parts = _Parts(*self._options)
 
     def reserve(
         self,
@@ -118,43 +118,43 @@ class PostgresJournal:
         along: Along = ALONE,
         hold: Hold | None = None,
     ) -> Steps[Reserved]:
-        """As the journal's."""
+        """Reserves as :meth:`Journal.reserve` does."""
         return self._attempts.reserve(attempt, caps, along, hold)
 
     def put(self, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
-        """As the journal's."""
+        """Writes as :meth:`Journal.put` does."""
         return self._attempts.put(attempt, along)
 
     def raise_(self, attempt: Attempt, caps: Sequence[Cap]) -> Steps[CapBlock | None]:
-        """As the journal's."""
+        """Writes as :meth:`Journal.raise_` does."""
         return self._attempts.raise_(attempt, caps)
 
     def release(self, id_: str, along: Along = ALONE) -> Steps[None]:
-        """As the journal's."""
+        """Releases as :meth:`Journal.release` does."""
         return self._attempts.release(id_, along)
 
     def similar(
         self, owner: Owner, fingerprint: str, idempotency_key: str | None
     ) -> Steps[list[Attempt]]:
-        """As the journal's."""
+        """Returns the attempts as :meth:`Journal.similar` does."""
         return self._attempts.similar(owner, fingerprint, idempotency_key)
 
     def attempts(
         self, owner: Owner, *, state: State | None = None, since: int | None = None
     ) -> Steps[list[Attempt]]:
-        """As the journal's."""
+        """Returns the attempts as :meth:`Journal.attempts` does."""
         return self._attempts.attempts(owner, state=state, since=since)
 
     def used(self, owner: Owner, caps: Sequence[Cap], now: int) -> Steps[list[int]]:
-        """As the journal's."""
+        """Returns the used amounts as :meth:`Journal.used` does."""
         return self._attempts.used(owner, caps, now)
 
     def coordination(self, owner: Owner) -> PostgresCoordination:
-        """What keeps payers out of each other's way."""
+        """Returns the coordination of an owner's payers in all processes."""
         return PostgresCoordination(self._parts, owner)
 
     def close(self) -> Steps[None]:
-        """Frees what it holds, and ends its connections."""
+        """Waits for the running calls, releases claims and locks, and ends the connections."""
         if not self._is_closed:
             self._is_closed = True
             yield from self._parts.close()
@@ -165,7 +165,7 @@ class PostgresJournal:
 
 
 class PostgresCoordination:
-    """Of one owner."""
+    """The coordination of one owner's payers."""
 
     def __init__(self, parts: _Parts, owner: Owner) -> None:
         self._parts = parts
@@ -175,7 +175,10 @@ class PostgresCoordination:
         self.claims = parts.claims
 
     def next(self, name: str) -> Steps[int]:
-        """Counts up under a name. One that was not used for a day is forgotten."""
+        """Counts up under a name, and returns the new count.
+
+        A counter that was unused for a day is deleted: its name is a blockhash.
+        """
         database, statements = self._parts.database, self._parts.statements
         values = [*self._owner, name]
         (row,) = yield from database.query("next", statements["next"], values)

@@ -1,4 +1,4 @@
-"""Names of any text, as Postgres can store and lock them."""
+"""Names for Postgres to store and lock, made of any text."""
 
 from __future__ import annotations
 
@@ -10,22 +10,25 @@ from ..types import Owner
 
 
 def digest(*parts: str) -> str:
-    """Any text as something short. JSON tells half surrogates apart, UTF-8 would not."""
+    """Returns a short hash of any texts, also of texts that Postgres cannot store or index.
+
+    JSON comes first, because UTF-8 would encode all half surrogates alike.
+    """
     return hashlib.sha256(stringify(list(parts)).encode()).hexdigest()
 
 
 def lock_key(*parts: str) -> str:
-    """Advisory locks are named by 64 bits; this is their decimal text."""
+    """Returns the key of an advisory lock: 64 bits, as decimal text."""
     return _signed(bytes.fromhex(digest("exact-change", *parts)[:16]))
 
 
 def random_lock_key() -> str:
-    """One that no other connection ever had."""
+    """Returns a lock key that no other connection ever had."""
     return _signed(os.urandom(8))
 
 
 def lock_name(owner: Owner, name: str) -> str:
-    """What a lock of an owner is called among those of all."""
+    """Returns the name of an owner's lock, unique among all owners."""
     return stringify([owner.wallet, owner.network, name])
 
 

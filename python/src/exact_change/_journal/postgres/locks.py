@@ -1,4 +1,4 @@
-"""Locks that hold between processes, under keys of advisory locks."""
+"""Locks that all processes share, under keys of advisory locks."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ from .session import Session
 from .statements import Statements
 
 T = TypeVar("T")
-# A process that frees a lock says so. Neither a holder whose process died does, nor a reservation
-# that only looked at the lock: how long to wait for them, at first and at most.
+# Milliseconds between tries to take a lock, at first and at most. A notice alone is not enough: a
+# process that died sends none, nor does a reservation that only tested the lock.
 _FIRST_WAIT_MS = 25
 _LONGEST_WAIT_MS = 1_000
 
 
 class SharedLocks:
-    """Of one process."""
+    """The locks of one process."""
 
     def __init__(self, statements: Statements, channel: str) -> None:
         self.session: Session
         self._statements = statements
         self._channel = channel
-        # Within the process all calls wait for one lock in one place, and the session asks once.
+        # The calls of this process queue here, so that only one of them asks the session for the
+        # lock.
         self._queue = MemoryLocks()
         self._closing = Signal()
         self._held: dict[str, int] = {}
@@ -40,25 +41,25 @@ class SharedLocks:
 
     @property
     def is_any(self) -> bool:
-        """Whether anything is locked, or waited for."""
+        """Whether a call holds a lock or waits for it."""
         return bool(self._held or self._waiting)
 
     def of(self, owner: Owner) -> OwnerLocks:
-        """Those of an owner."""
+        """Returns the locks of an owner."""
         return OwnerLocks(self, owner)
 
     def hold(
         self,
         names: Sequence[str],
         work: Callable[[], Steps[T]],
-        given: Sequence[Signal | None],
+        callers: Sequence[Signal | None],
     ) -> Steps[T]:
-        """Runs work while holding all names."""
-        signals = [*given, self._closing]
+        """Runs work while it holds all names."""
+        signals = [*callers, self._closing]
         taken: list[str] = []
 
         def locked() -> Steps[T]:
-            # In the order of the names, as in every other process.
+            # Every process takes locks in the order of the names, so none waits in a circle.
             for name in sorted(set(names), key=utf16_key):
                 key = lock_key(self._statements.schema, "lock", name)
                 yield from self._take(key, signals)
@@ -69,7 +70,7 @@ class SharedLocks:
             try:
                 return (yield from ensure(locked(), lambda: self._unlock(taken)))
             except GeneratorExit:
-                # Its event loop is gone: it is let go of all the same, from anywhere else.
+                # The event loop of the call is gone, so free the locks in a worker thread.
                 workers.bury(lambda: void(begin(threads, self._unlock(taken))))
                 raise
 
@@ -77,32 +78,32 @@ class SharedLocks:
         return (yield from self._queue.hold(names, held, signals))
 
     def freed(self, key: str) -> None:
-        """A process freed a lock."""
+        """Wakes the calls that wait for a lock, because a process freed it."""
         for wake in list(self._waiting.get(key, ())):
             wake()
 
     def lost(self) -> None:
-        """The connection was lost, and all that it had locked."""
+        """Wakes all waiting calls, because the connection was lost with all its locks."""
         for key in list(self._waiting):
             self.freed(key)
 
     def restore(self, query: Query) -> None:
-        """Locks again, on a new connection, what is still being worked under.
+        """Takes the locks of running work again, on a new connection.
 
-        As far as no other process has it by now.
+        Leaves out a lock that another process has taken by now.
         """
         for key, times in list(self._held.items()):
             for _ in range(times):
                 query(self._statements["lock"], [key])
 
     def close(self) -> None:
-        """No call gets a lock any more, nor waits for one. Work that has begun is not stopped."""
+        """Refuses all new and waiting calls. Does not stop running work."""
         self._closing.abort(closed("lock"))
 
     def _take(self, key: str, signals: Sequence[Signal | None]) -> Steps[None]:
         wait = _FIRST_WAIT_MS
         while True:
-            # Listened for from before the question, so that no answer is missed.
+            # Listen before trying the lock, so that no notice is missed.
             notice = yield from start(self._notice(key, wait, signals))
             asking = yield from start(self._try(key))
             try:
@@ -118,7 +119,7 @@ class SharedLocks:
             wait = min(2 * wait, _LONGEST_WAIT_MS)
 
     def freed_notice(self, notice: Task[None], key: str) -> None:
-        """Lets a wait for a notice end: nothing waits for it any more."""
+        """Ends the wait for a notice that is no longer needed."""
         if not notice.is_settled:
             self.freed(key)
 
@@ -159,14 +160,14 @@ class SharedLocks:
                 self._held[key] = left
             else:
                 self._held.pop(key, None)
-        given = list(keys)
+        freed = list(keys)
         text, channel = self._statements["unlock"], self._channel
-        # If this fails the connection goes, and the locks with it.
-        yield from quiet(self.session.run("unlock", lambda query, _: query(text, [given, channel])))
+        # If this fails, the session ends the connection, and Postgres frees its locks.
+        yield from quiet(self.session.run("unlock", lambda query, _: query(text, [freed, channel])))
 
 
 class OwnerLocks:
-    """Locks of an owner."""
+    """The locks of one owner."""
 
     def __init__(self, locks: SharedLocks, owner: Owner) -> None:
         self._locks = locks
@@ -178,9 +179,9 @@ class OwnerLocks:
         work: Callable[[], Steps[T]],
         signals: Sequence[Signal | None] = (),
     ) -> Steps[T]:
-        """Runs work while holding all names."""
+        """Runs work while it holds all names."""
         return self._locks.hold([lock_name(self._owner, name) for name in names], work, signals)
 
 
 def void(_value: object) -> None:
-    """Drops a value, in a callback that returns none."""
+    """Drops a value, so that a callback returns None."""

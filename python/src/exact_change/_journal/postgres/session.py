@@ -1,4 +1,7 @@
-"""One connection, kept: what Postgres forgets when it ends, however that happens, is held by it."""
+"""One lasting connection, which holds the locks and the holder key of claims.
+
+Postgres frees them when the connection ends, also after a crash.
+"""
 
 from __future__ import annotations
 
@@ -18,45 +21,45 @@ from .keys import random_lock_key
 from .statements import Statements
 
 T = TypeVar("T")
-# Steps that give something up.
+# Steps that release locks or claims.
 _GIVES_UP = ("unlock", "unclaim")
-# How long to wait before the connection is opened again, at first and at most.
+# Milliseconds before the connection is opened again, at first and at most.
 _FIRST_WAIT_MS = 50
 _LONGEST_WAIT_MS = 2_000
-# Half a minute of silence is the most that Postgres lets a machine that is gone keep its locks.
+# Settings by which Postgres frees the locks of a vanished machine within half a minute.
 _KEEPALIVE = (
     "set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 4"
 )
 
 
 class SessionEvents(Protocol):
-    """What a session tells."""
+    """Handles the events of a session."""
 
     def restore(self, query: Query, holder: str) -> None:
-        """Puts back what an earlier connection held, before any other call uses this one."""
+        """Takes the locks and claims of an earlier connection again, before other calls run."""
         ...
 
     def notified(self, payload: str) -> None:
-        """In a turn."""
+        """Handles a notification, in a turn."""
         ...
 
     def lost(self) -> None:
-        """In a turn."""
+        """Handles the loss of the connection, in a turn."""
         ...
 
     def needed(self) -> bool:
-        """Whether there is anything to keep a connection for."""
+        """Returns whether locks or claims need a connection."""
         ...
 
 
 class _Open(NamedTuple):
     connection: Connection
-    # The key of an advisory lock that this connection holds and no other one ever did.
+    # The key of an advisory lock that only this connection ever held.
     holder: str
 
 
 class Session:
-    """``channel``: to listen on."""
+    """One lasting connection, which listens on ``channel``."""
 
     def __init__(
         self, database: Database, statements: Statements, channel: str, events: SessionEvents
@@ -72,11 +75,11 @@ class Session:
 
     @property
     def holder(self) -> str | None:
-        """That of the connection, while it is open."""
+        """The holder key of the connection, while it is open."""
         return None if self._open is None else self._open.holder
 
     def run(self, step: str, work: Callable[[Query, str], T]) -> Steps[T]:
-        """Runs statements on the connection, one call after the other; opens it if it is not.
+        """Runs statements on the connection, one call after the other; opens it if needed.
 
         Raises ``journal_unavailable``.
         """
@@ -86,7 +89,7 @@ class Session:
         if self._is_closed:
             raise closed(step)
         end = self._database.deadline()
-        # On no event loop: it may end before others that wait for their turn.
+        # Run it in threads: an event loop may end before other calls that wait for their turn.
         task = begin(threads, self._turn(self._last, step, end, work))
         self._last = task
         try:
@@ -117,11 +120,11 @@ class Session:
         return (yield from call(lambda: self._perform(step, end, work)))
 
     def _perform(self, step: str, end: float, work: Callable[[Query, str], T]) -> T:
-        """In a thread."""
-        # Work that ran out of time while other work had its turn does not begin.
+        """Runs statements on the connection, in a thread."""
+        # Work whose deadline passed while it waited for its turn does not begin.
         if time.monotonic() >= end:
-            # What should have been given up would be held for ever: it goes with the connection,
-            # and the rest is put back on another.
+            # A skipped release would hold the lock for ever. So end the connection, which frees
+            # all; the next connection takes the other locks again.
             if step in _GIVES_UP and self._open is not None:
                 self._end(self._open)
             raise TimeoutError("Other work on the connection took too long.")
@@ -131,8 +134,7 @@ class Session:
         try:
             return work(functools.partial(open_.connection.query, end=end), open_.holder)
         except BaseException:
-            # What became of the statement is not known: what it may have locked goes with the
-            # connection.
+            # The fate of the statement is unknown: end the connection, so that it holds no lock.
             self._end(open_)
             raise
 
@@ -141,7 +143,7 @@ class Session:
         open_ = _Open(connection, random_lock_key())
         query = functools.partial(connection.query, end=end)
         try:
-            # The name is made of our own letters.
+            # The channel's name has only safe letters, so it needs no escape.
             query(f'{_KEEPALIVE}; listen "{self._channel}"')
             query(self._statements["hold"], [open_.holder])
             self._events.restore(query, open_.holder)

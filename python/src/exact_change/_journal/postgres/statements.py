@@ -1,4 +1,4 @@
-"""What this library says to the tables, in a schema: the texts of `spec/`."""
+"""The SQL statements of `spec/` for the tables of a schema."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ..._base.options import refuse
 from ..._spec import table
 
 _SPEC: Any = table("postgres")
-# What may stand between quotes without a second thought; Postgres cuts longer names.
+# Names that are safe between quotes. Postgres cuts names of more than 63 letters.
 _SCHEMA = re.compile("[a-z_][a-z0-9_]{0,62}")
 VERSION = str(_SPEC["version"])
 _PARAMETER = re.compile(r"\$([0-9]+)")
 
 
 class Statements:
-    """Raises ``ConfigError`` (``invalid_option``)."""
+    """The SQL statements for a schema. Raises ``ConfigError`` (``invalid_option``) for its name."""
 
     def __init__(self, schema: object) -> None:
         if (
@@ -43,10 +43,10 @@ class Statements:
         return self.texts[name]
 
     def reserve(self, times: int) -> str:
-        """Reserves several attempts, one after the other; one row each, in order."""
+        """Returns a statement that reserves several attempts in order, and gives a row for each."""
 
         def call(first: int) -> str:
-            return _PARAMETER.sub(lambda one: f"${int(one[1]) + first}", self["reserve"])
+            return _PARAMETER.sub(lambda found: f"${int(found[1]) + first}", self["reserve"])
 
         return " union all ".join(call(time * self._parameters) for time in range(times))
 

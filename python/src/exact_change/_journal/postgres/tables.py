@@ -1,4 +1,4 @@
-"""Makes the tables if they are missing, and brings those of an older version up to this one."""
+"""Makes the tables if they are missing, and upgrades tables of an older version."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from .statements import VERSION, Statements
 
 
 def prepare_tables(database: Database, statements: Statements) -> Steps[None]:
-    """Raises ``ConfigError`` (``invalid_option``) if a newer version made them.
+    """Makes or upgrades the tables.
 
-    ``missing_dependency`` if events are kept there.
+    Raises ``ConfigError`` (``invalid_option``) if a newer version made them, and
+    ``missing_dependency`` if the schema keeps events for webhooks.
     """
     schema = statements.schema
 
@@ -27,7 +28,7 @@ def prepare_tables(database: Database, statements: Statements) -> Steps[None]:
         query(statements["lockOwner"], [key])
         before = look(query)
         if before is None:
-            # Asked only if it is missing: "if not exists" too wants the right to create schemas.
+            # Create a schema only if it is missing: "if not exists" also needs the right to create.
             if not query(statements["hasSchema"], [schema]):
                 query(f'create schema "{schema}"')
             query(statements.create)
@@ -36,7 +37,7 @@ def prepare_tables(database: Database, statements: Statements) -> Steps[None]:
         return look(query)
 
     key = lock_key(schema, "tables")
-    # Looked at without any right to create: the tables may have been made by another user.
+    # Look first, which needs no right to create: another user may have made the tables.
     found = yield from database.use("tables", look)
     if found is None or found in statements.upgrades:
         found = yield from database.transaction("tables", key, make)

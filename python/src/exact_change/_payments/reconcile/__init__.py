@@ -1,1 +1,1 @@
-"""What became of what was signed: the chain decides."""
+"""Reconciles signed payments and swaps with the chain, which decides about them."""

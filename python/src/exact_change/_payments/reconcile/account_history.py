@@ -1,4 +1,4 @@
-"""The accounts that the wallet's transactions take from, as each node shows them."""
+"""The histories of the accounts that the wallet's transactions take from, by node."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ from .history_pages import Listing, Pages, newest_indexed
 
 K = TypeVar("K")
 T = TypeVar("T")
-# About a slot, in milliseconds.
+# About one slot. Milliseconds.
 _SLOT_MS = 400
+# Most sources remembered for a node.
 _MAX_SOURCES = 64
+# Most transactions, and most blockhashes, remembered for a source.
 _MAX_KNOWN = 10_000
 
 
 class Source(NamedTuple):
-    """An account of the wallet, by what of it transactions take."""
+    """An account of the wallet, and what transactions take from it."""
 
     account: Address
     # Base units of a token account, or lamports.
@@ -36,19 +38,22 @@ class Source(NamedTuple):
 
 
 class LookedAt(NamedTuple):
-    """What a node gave of one transaction."""
+    """The facts of one transaction that a node gave."""
 
-    # None if it went well.
+    # None if the transaction succeeded.
     error: str | None
-    # None for a version above 0.
+    # None for a transaction version above 0.
     slot: int | None
-    # All signatures, fee payer's first. Empty for a version above 0, which is never ours.
+    # All signatures, the fee payer's first. Empty for a version above 0, which this library never
+    # signs.
     signatures: Sequence[str]
-    # What the source held before and after; None if the node does not tell.
+    # Balance of the source before and after; None if the node does not tell.
     amounts: tuple[int, int] | None
 
 
 class _Asked(Generic[T]):
+    """A question to a node, with the task of its answer."""
+
     def __init__(self, at: int, min_slot: int, answer: Task[T]) -> None:
         self.at = at
         self.min_slot = min_slot
@@ -56,34 +61,38 @@ class _Asked(Generic[T]):
 
 
 class _Kept(Generic[T]):
-    """Asks at most once a slot; each caller waits for as long as its own signal lets it."""
+    """Keeps an answer for the time of a slot; callers in that time share it."""
 
     def __init__(self, now: Callable[[], int]) -> None:
         self._now = now
         self._kept: _Asked[T] | None = None
 
     def get(self, min_slot: int, signal: Signal | None, ask: Callable[[], Steps[T]]) -> Steps[T]:
+        """Returns the kept answer if it is recent and as of ``min_slot``, else asks again.
+
+        The signal ends only this caller's wait.
+        """
         at, kept = self._now(), self._kept
         if kept is None or not 0 <= at - kept.at < _SLOT_MS or kept.min_slot < min_slot:
             answer = yield from start(ask())
             kept = self._kept = _Asked(at, min_slot, answer)
-            # What fails is asked again.
-            answer.then(lambda: self._check(kept))
+            # If the question fails, the next caller asks again.
+            answer.then(lambda: self._drop_failed(kept))
         return (yield from join(kept.answer, signal))
 
     def outdate(self) -> None:
-        """The next caller asks anew."""
+        """Drops the answer, so that the next caller asks again."""
         self._kept = None
 
-    def _check(self, asked: _Asked[T]) -> None:
+    def _drop_failed(self, asked: _Asked[T]) -> None:
         if asked.answer.error is not None and self._kept is asked:
             self._kept = None
 
 
 class AccountHistory:
-    """One source as one node shows it.
+    """The history of one source at one node.
 
-    Answers are kept for a slot, so that all open payments of the source share each question.
+    Answers are kept for the time of a slot, so that all open payments of the source share them.
     """
 
     def __init__(self, rpc: Rpc, source: Source, batch: StatusBatch, runtime: Runtime) -> None:
@@ -98,15 +107,15 @@ class AccountHistory:
         self._reaches: _Kept[int] = _Kept(runtime.now)
 
     def tip(self, signal: Signal | None) -> Steps[Tip]:
-        """The newest final block."""
+        """Returns the newest final block."""
         return self._tips.get(0, signal, lambda: self.rpc.tip("finalized"))
 
     def expired_as_of(
         self, blockhash: str, min_slot: int, signal: Signal | None
     ) -> Steps[int | None]:
-        """The slot as of which no further block can include it, and all before is final.
+        """Returns a final slot after which no block can include the blockhash.
 
-        None while that may change.
+        None while the blockhash may still be valid.
         """
         known = self._expired.get(blockhash)
         if known is not None:
@@ -120,21 +129,21 @@ class AccountHistory:
         return slot
 
     def reach(self, busy: Sequence[Address], enough: int, signal: Signal | None) -> Steps[int]:
-        """The newest slot that the node's index of addresses shows of busy accounts.
+        """Returns the newest slot that the node's address index shows for busy accounts.
 
-        What is listed from then on is listed after that.
+        Later listings are asked for after this answer, so their index has come at least as far.
         """
 
         def ask() -> Steps[int]:
             newest = yield from newest_indexed(self.rpc, busy, enough)
-            # A list of before may be older than this.
+            # A kept listing may be older than this answer.
             self._listings.outdate()
             return newest
 
         return self._reaches.get(enough, signal, ask)
 
     def since(self, slot: int, min_slot: int, signal: Signal | None) -> Steps[Listing]:
-        """What landed in ``slot`` or later, as of ``min_slot`` or later."""
+        """Lists the transactions of ``slot`` or later, at a node that has reached ``min_slot``."""
 
         def ask() -> Steps[Pages]:
             return Pages(self.rpc, self.source.account, min_slot)
@@ -145,7 +154,7 @@ class AccountHistory:
         return (yield from join(listing, signal))
 
     def read(self, id_: str, signal: Signal | None) -> Steps[LookedAt | None]:
-        """A transaction by its id; None if the node does not give it.
+        """Returns the facts of a transaction by its id; None if the node does not give it.
 
         Raises only the signal's reason.
         """
@@ -155,7 +164,7 @@ class AccountHistory:
         found = yield from quiet(self.rpc.transaction(id_, signal=signal))
         if signal is not None:
             signal.check()
-        # An answer to another question would hide the transaction from every later look.
+        # Do not remember the answer for another transaction: it would hide this transaction.
         if found is None:
             return None
         if not isinstance(found, str) and list(found.signatures[:1]) != [id_]:
@@ -165,19 +174,19 @@ class AccountHistory:
         return looked
 
     def status_of(self, id_: str, signal: Signal) -> Steps[SignatureStatus | None]:
-        """The status of a transaction by its id, asked for together with those of other sources."""
+        """Returns the status of a transaction by its id; one request serves several sources."""
         return self._batch.status_of(id_, signal)
 
     def known(self, id_: str) -> LookedAt | None:
-        """As :meth:`read` gave it before."""
+        """Returns the facts of a transaction that :meth:`read` has returned before."""
         return self._looked.get(id_)
 
     def forget(self, id_: str) -> None:
-        """What it gave was wrong, or may have been: the next look asks anew."""
+        """Forgets facts that may be wrong, so that the next :meth:`read` asks again."""
         self._looked.pop(id_, None)
 
     def balance(self, min_slot: int, signal: Signal | None) -> Steps[Reading]:
-        """What the source holds at ``finalized``, as of ``min_slot`` or later."""
+        """Returns the final balance of the source, as of ``min_slot`` or later."""
 
         def ask() -> Steps[Reading]:
             slot, accounts = yield from self.rpc.accounts(
@@ -188,13 +197,13 @@ class AccountHistory:
         return self._balances.get(min_slot, signal, ask)
 
     def outdate(self) -> None:
-        """What is kept is older than what its caller has heard."""
+        """Drops kept answers, because the caller may know of a newer state."""
         for kept in (self._tips, self._balances, self._listings, self._reaches):
             kept.outdate()
 
 
 class Histories:
-    """The histories of sources, at each node by itself."""
+    """The histories of sources, separate for each node."""
 
     def __init__(self, rpc: Rpc, runtime: Runtime) -> None:
         self._rpc = rpc
@@ -202,7 +211,7 @@ class Histories:
         self._nodes: dict[Rpc, tuple[OrderedDict[Source, AccountHistory], StatusBatch]] = {}
 
     def of(self, source: Source) -> list[AccountHistory]:
-        """At each node, those that failed lately last."""
+        """Returns the source's history at each node; nodes that failed recently come last."""
         found: list[AccountHistory] = []
         for node in self._rpc.alone():
             if node not in self._nodes:
@@ -211,26 +220,26 @@ class Histories:
             history = known.pop(source, None)
             if history is None:
                 history = AccountHistory(node, source, batch, self._runtime)
-            # What was asked for last is forgotten last.
+            # Insert it again at the end: the least recently used source is dropped first.
             _keep(known, source, history, _MAX_SOURCES)
             found.append(history)
         return found
 
     def outdate(self, source: Source) -> None:
-        """What is kept of a source is older than what its caller has heard."""
+        """Drops kept answers about a source, because the caller may know of a newer state."""
         for known, _ in self._nodes.values():
             if source in known:
                 known[source].outdate()
 
 
 def amount_in(account: Account | None, source: Source) -> int:
-    """What an account holds of what its source counts."""
+    """Returns the balance of an account in the unit of its source."""
     if account is None:
         return 0
     if source.unit == "lamports":
         return account.lamports
-    held = decode_token_account(account)
-    return 0 if held is None else held.amount
+    decoded = decode_token_account(account)
+    return 0 if decoded is None else decoded.amount
 
 
 def _looked_at(found: LandedTransaction | str, source: Source) -> LookedAt:
@@ -244,7 +253,7 @@ def _looked_at(found: LandedTransaction | str, source: Source) -> LookedAt:
 
 
 def _tokens_of(found: LandedTransaction, account: Address) -> tuple[int, int] | None:
-    """An account that is yet to be made, or is closed, holds nothing."""
+    """Returns a token account's balance before and after; (0, 0) if the account does not exist."""
     for change in found.token_changes:
         if change.account == account:
             return change.before, change.after

@@ -1,4 +1,4 @@
-"""What became of attempts that were taken up, to be told once."""
+"""Reports once what happened to attempts that the client took up from earlier processes."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from ..context import PaymentContext
 from ..costs import cost_for
 from .swap_outcome import relay_fee_of
 
-# Of a client that is never asked.
+# Most freed attempts that are kept if the caller never asks for them.
 _MOST_FREED = 1_000
 
 
 def note_resumed(context: PaymentContext, attempt: Attempt) -> None:
-    """Takes down that a context has taken up an attempt: what becomes of it is to be told."""
+    """Notes that the client took up an attempt, so that its end is reported."""
     context.recovery.open[attempt["id"]] = attempt["at"]
 
 
 def note_freed(
     context: PaymentContext, attempt: Attempt, state: Literal["abandoned", "unpaid"]
 ) -> None:
-    """Takes down that an attempt was freed, if it is one that was taken up."""
+    """Notes that an attempt was freed, if the client took it up."""
     open_, freed = context.recovery.open, context.recovery.freed
     id_ = attempt["id"]
     if id_ not in open_:
@@ -38,17 +38,17 @@ def note_freed(
 
 
 def take_changes(context: PaymentContext) -> Steps[list[Receipt | FreedReceipt]]:
-    """What was decided or freed of all that was taken up, each change once.
+    """Returns the attempts taken up that were decided or freed, each change once.
 
-    Whatever in this process, or in another, found out.
+    It also returns changes that other clients and processes made.
     """
     open_, freed = context.recovery.open, context.recovery.freed
-    moments = [*open_.values(), *(one.at for one in freed.values())]
-    if not moments:
+    times = [*open_.values(), *(receipt.at for receipt in freed.values())]
+    if not times:
         return []
     decided: list[Receipt] = []
     signed: set[str] = set()
-    for attempt in (yield from context.journal.attempts(context.owner, since=min(moments))):
+    for attempt in (yield from context.journal.attempts(context.owner, since=min(times))):
         if "receipt" not in attempt:
             continue
         signed.add(attempt["id"])
@@ -56,10 +56,10 @@ def take_changes(context: PaymentContext) -> Steps[list[Receipt | FreedReceipt]]
             decided.append(read_receipt(attempt["receipt"]))
     for receipt in decided:
         open_.pop(receipt.id, None)
-    # One that was taken for an orphan and went on has its receipt.
-    given = [one for one in freed.values() if one.id not in signed]
+    # Leave out a freed attempt that was signed after all: it was no orphan, and has a receipt.
+    unsigned = [receipt for receipt in freed.values() if receipt.id not in signed]
     freed.clear()
-    return [*decided, *given]
+    return [*decided, *unsigned]
 
 
 def _freed_receipt(attempt: Attempt, state: Literal["abandoned", "unpaid"]) -> FreedReceipt:

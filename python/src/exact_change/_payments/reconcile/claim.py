@@ -1,4 +1,4 @@
-"""The transaction id that a seller claims, proved by its signature."""
+"""Proves a transaction id that a seller claims, by its signature."""
 
 from __future__ import annotations
 
@@ -16,17 +16,16 @@ _SIGNATURE = re.compile("[1-9A-HJ-NP-Za-km-z]{64,88}")
 
 
 def proven_claim(open_: OpenPayment) -> str | None:
-    """The id that the seller claims, if it is that of this payment.
+    """Returns the transaction id that the seller claims, if it is an id of this payment.
 
-    The id is the fee payer's signature, here seen to be over the message that we signed. No node is
-    asked, and none has to be believed in this; whether the transaction landed is the chain's to
-    say.
+    The id is the fee payer's signature, so this checks it against the message that the wallet
+    signed. It needs no node. Whether the transaction landed, only the chain can say.
     """
     payment, settlement = open_.payment, open_.receipt.get("settlement")
     id_ = None if settlement is None else settlement.get("transaction")
     if not isinstance(id_, str) or _SIGNATURE.fullmatch(id_) is None:
         return None
-    # Each look at the chain asks.
+    # Keep the result, because each question to the chain needs it.
     if open_.claim is None or open_.claim[0] != id_:
         header = PaymentHeader(**payment["header"])
         is_proven = _is_id_of(id_, transaction_in(header), payment["payerSignature"])
@@ -34,13 +33,13 @@ def proven_claim(open_: OpenPayment) -> str | None:
     return id_ if open_.claim[1] else None
 
 
-def _is_id_of(id_: str, transaction: bytes | None, ours: str) -> bool:
-    """``ours``: our signature: what the header carries has to be what we signed."""
+def _is_id_of(id_: str, transaction: bytes | None, payer_signature: str) -> bool:
+    """Returns whether the id signs the transaction, which must have the payer's signature."""
     decoded = None if transaction is None else decode_transaction(transaction)
     signature = base58_decode(id_)
     if decoded is None or signature is None or not decoded.decoded.static_accounts:
         return False
     fee_payer = decoded.decoded.static_accounts[0]
-    return ours in map(signature_text, decoded.signatures) and verify_signature(
+    return payer_signature in map(signature_text, decoded.signatures) and verify_signature(
         decoded.message, signature, fee_payer
     )

@@ -1,4 +1,4 @@
-"""What a repeated call is told."""
+"""Errors for a call that may repeat an earlier purchase."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def spent(open_: OpenPayment, response: object = None) -> ExactChangeError:
-    """The purchase is paid already."""
+    """Returns the error for a purchase that is paid already."""
     attempt = open_.attempt
     signature = read_receipt(open_.receipt).payment.signature
     details = {"payer_signature": open_.payment["payerSignature"]}
@@ -33,13 +33,13 @@ def spent(open_: OpenPayment, response: object = None) -> ExactChangeError:
 
 
 def swapped_by(open_: OpenPayment) -> list[Moved]:
-    """The swap that an attempt's receipt has, as what moved."""
+    """Returns the swap of an attempt's receipt as a list of moved funds."""
     swap = read_receipt(open_.receipt).swap
     return [] if swap is None else [Moved("swap", *swap[:5])]
 
 
 def undecided(open_: OpenPayment, cause: Exception | None = None) -> ExactChangeError:
-    """An earlier payment may still settle."""
+    """Returns the error for an earlier payment that may still settle."""
     height = open_.payment["lastValidBlockHeight"]
     return failure(
         "payment_uncertain",
@@ -54,7 +54,7 @@ def undecided(open_: OpenPayment, cause: Exception | None = None) -> ExactChange
 
 
 def mismatch() -> ExactChangeError:
-    """A key was used for another request."""
+    """Returns the error for a key that was used for another request."""
     return failure(
         "idempotency_mismatch",
         "This idempotency_key was used for another request. Use one key for one request (method, "
@@ -63,7 +63,7 @@ def mismatch() -> ExactChangeError:
 
 
 def in_progress(details: Mapping[str, Any]) -> ExactChangeError:
-    """Another call is under way with the key."""
+    """Returns the error for a key that another call is using now."""
     return failure(
         "payment_in_progress",
         "A call with this idempotency_key is being paid right now. Wait for its answer.",
@@ -73,9 +73,9 @@ def in_progress(details: Mapping[str, Any]) -> ExactChangeError:
 
 
 def or_unread(steps: Steps[T]) -> Steps[T]:
-    """Reads whether a call is paid already.
+    """Runs steps that read whether a call is paid already.
 
-    One that repeats a lost call must not be told that nothing was paid.
+    If the journal fails, the error says that funds are uncertain: the call may repeat a paid call.
     """
     try:
         return (yield from steps)

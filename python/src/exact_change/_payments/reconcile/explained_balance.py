@@ -1,4 +1,4 @@
-"""The second witness: whether the balance of a source lacks nothing."""
+"""The second witness that a transaction never landed: the balance of its source lacks nothing."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .account_history import AccountHistory, LookedAt
 from .history_pages import Listing
 from .sent import Sent
 
-# Transactions that one look reads at a node; the next look goes on from there.
+# Most transactions that one look reads at a node; the next look continues.
 READS_A_LOOK = 32
-# A node that does not give so many of its own transactions is asked again later.
+# After so many listed transactions that the node does not give, stop and ask again later.
 MAX_UNREADABLE = 5
-# An account with more transactions than this in the life of a blockhash is flooded: not all of them
-# are read.
+# An account with more transactions than this in the life of a blockhash is flooded with dust. Not
+# all of them are read.
 _FLOOD = 1_000
 
 
@@ -29,13 +29,14 @@ def is_explained(
     is_indexed: bool,
     signal: Signal,
 ) -> Steps[bool]:
-    """Whether the source lacks nothing, at a final slot past the life of the blockhash.
+    """Returns whether the history explains the source's balance at the final slot ``as_of``.
 
-    What it held before, and all that its history shows since, leave what it holds.
+    The slot is past the life of the blockhash. The balance is explained if it equals an earlier
+    balance and all changes that the history shows since.
     """
     now = yield from node.balance(as_of, signal)
 
-    def is_left(before: Reading) -> Steps[bool]:
+    def is_explained_from(before: Reading) -> Steps[bool]:
         # A failed transaction moves no tokens, but its payer pays the fee.
         moves = [
             entry
@@ -46,58 +47,59 @@ def is_explained(
         moved = yield from _moved_by(node, moves, signal)
         if moved is None:
             return False
-        left = (yield from _held_after(node, listing, before, signal)) + moved
-        # More than that is not explained either: what brought it may hide what took less. Of a
-        # flood, not all of the dust was read.
-        is_whole = now.amount >= left if len(moves) > _FLOOD else now.amount == left
-        # One number of them may have been wrong; of more than one look reads, it would never be
-        # through with them.
+        expected = (yield from _held_after(node, listing, before, signal)) + moved
+        # A larger balance is not explained either: an unseen deposit may hide a smaller payment. In
+        # a flood, unread dust may only add to the balance.
+        is_whole = now.amount >= expected if len(moves) > _FLOOD else now.amount == expected
+        # A node may have given a wrong number, so read the transactions again. If they need more
+        # than one look, keep them, else the looks would never finish.
         if not is_whole and is_indexed and len(moves) <= READS_A_LOOK:
             for entry in moves:
                 node.forget(entry.signature)
         return is_whole
 
     before = sent.before
-    if before is not None and (yield from is_left(before)):
+    if before is not None and (yield from is_explained_from(before)):
         return True
-    # What was read at the time may have been on a fork, or of a node that was behind: the last
-    # transaction before it says it too, if none is missing.
+    # The balance read before the signature may be from a fork, or from a node that was behind. If
+    # the index is complete, the last transaction before the signature shows the balance too.
     if before is not None and not is_indexed:
         return False
     base = yield from _base_of(node, listing, sent, signal)
-    return base is not None and (yield from is_left(base))
+    return base is not None and (yield from is_explained_from(base))
 
 
 def _held_after(
     node: AccountHistory, listing: Listing, reading: Reading, signal: Signal
 ) -> Steps[int]:
-    """What a reading is at the end of its slot.
+    """Returns the balance of a reading at the end of its slot.
 
-    A node may have read in the middle of it, and given that slot all the same.
+    The node may have read the balance in the middle of the slot.
     """
     last: int | None = None
-    is_in = False
-    same = [one for one in listing.entries if one.slot == reading.slot]
-    for entry in same[:READS_A_LOOK]:
+    is_in_slot = False
+    same_slot = [entry for entry in listing.entries if entry.slot == reading.slot]
+    for entry in same_slot[:READS_A_LOOK]:
         found = yield from _look(node, entry, signal)
         if found is None or found.amounts is None:
             continue
         before, after = found.amounts
-        # Newest first: the first one with amounts ends the slot.
+        # Entries are newest first, so the first entry with amounts ends the slot.
         last = after if last is None else last
-        is_in = is_in or before == reading.amount
-    return last if is_in and last is not None else reading.amount
+        is_in_slot = is_in_slot or before == reading.amount
+    return last if is_in_slot and last is not None else reading.amount
 
 
 def _moved_by(
     node: AccountHistory, entries: Sequence[SignatureInfo], signal: Signal
 ) -> Steps[int | None]:
-    """What transactions moved in all; None if too little of it can be read yet."""
+    """Returns the sum of the changes by transactions; None if too few can be read yet."""
     reads, moved = 0, 0
     for entry in entries:
         is_known = node.known(entry.signature) is not None
         if not is_known and reads >= READS_A_LOOK:
-            # Dust by the thousand only adds to the balance: it must not keep the question open.
+            # In a flood, skip the unread dust: it only adds to the balance, and must not delay the
+            # decision.
             if len(entries) <= _FLOOD:
                 return None
             continue
@@ -113,9 +115,9 @@ def _moved_by(
 def _base_of(
     node: AccountHistory, listing: Listing, sent: Sent, signal: Signal
 ) -> Steps[Reading | None]:
-    """What the source held after its last transaction before ours could land."""
-    before = [one for one in every_of(listing) if one.slot < sent.slot]
-    # An account without a past has begun with nothing.
+    """Returns the source's balance after its last transaction before ours could land."""
+    before = [entry for entry in every_of(listing) if entry.slot < sent.slot]
+    # An account without earlier transactions began empty.
     if not before:
         return Reading(0, -1)
     for entry in before[:MAX_UNREADABLE]:
@@ -126,14 +128,14 @@ def _base_of(
 
 
 def every_of(listing: Listing) -> list[SignatureInfo]:
-    """All that is listed, newest first."""
+    """Returns all entries of a listing, newest first."""
     return [*listing.entries, *([] if listing.older is None else [listing.older])]
 
 
 def _look(node: AccountHistory, entry: SignatureInfo, signal: Signal) -> Steps[LookedAt | None]:
-    """An entry's transaction.
+    """Returns the transaction of an entry; None if the node does not give it.
 
-    None if the node does not give it, or tells two slots of it, of which one is wrong.
+    None also if the node gives two slots for it, because one of them is wrong.
     """
     found = yield from node.read(entry.signature, signal)
     if found is None or found.slot in (None, entry.slot):

@@ -1,4 +1,4 @@
-"""What the chain says about a transaction that this wallet signed."""
+"""Finds out what the chain says about a transaction that the wallet signed."""
 
 from __future__ import annotations
 
@@ -18,42 +18,45 @@ from .sent import Sent
 
 
 class Landed(NamedTuple):
-    """It landed; ``error`` is None if it went well.
+    """The fate of a transaction that landed.
 
-    A landed failure can never succeed: the chain takes the same message once.
+    A landed failure can never succeed, because the chain takes the same message once.
     """
 
     signature: str
     slot: int
+    # None if the transaction succeeded.
     error: str | None
 
 
-# `never`: it did not land and never will.
+# `never`: the transaction did not land, and never will.
 Fate = Union[Landed, Literal["never", "open"]]
 
-# Named by a transaction in each slot of a cluster.
+# Each slot of a cluster has transactions that name this program.
 _VOTE_PROGRAM: Address = "Vote111111111111111111111111111111111111111"
-# Blocks after which an index that no busy account tells of is taken to be up to date: about 15
-# minutes. None that is honest lags for so long.
+# Blocks after which an address index counts as current even if no busy account proves it: about 15
+# minutes. No honest index lags that long.
 _INDEX_BLOCKS = 2_250
 
 
 def fate_of(histories: Histories, sent: Sent, signal: Signal) -> Steps[Fate]:
-    """Asks the chain once what became of a transaction.
+    """Asks the chain once for the fate of a transaction.
 
-    Our own signature in a landed transaction is proof that it landed, and so is the fee payer's
-    over our message, which is its id. That it failed is told by two nodes, if there are two, each
-    with a transaction that moved nothing, in a final block. That it never will land takes two
-    witnesses, which no index can delay together, from two nodes if there are two:
+    Success: one node shows a landed transaction with the wallet's signature. The fee payer's
+    signature of the same message, which is the transaction's id, proves it too.
 
-    - the search: at a final slot past the life of the blockhash, as the node itself judges that,
-      the source's whole history has no such transaction, and the index of addresses that gives that
-      history has come as far;
-    - the balance of the source at such a slot lacks nothing that its history does not explain.
+    Failure: a node shows the failed transaction in a final block, and it moved no tokens. A second
+    node, if there is one, must say the same, or "never".
+
+    Never: two nodes, if there are two, each give two witnesses. A late index cannot fake both.
+
+    - The search: at a final slot after the blockhash expired at that node, the source's whole
+      history has no such transaction. The node's address index has reached that slot.
+    - The balance: at such a slot, the history explains the whole balance of the source.
     """
     failures: list[Exception] = []
     nodes = histories.of(sent.source)
-    in_vain: list[Fate] = []
+    not_paid: list[Fate] = []
     for node in nodes:
         try:
             fate = yield from _ask_node(node, sent, signal)
@@ -65,10 +68,10 @@ def fate_of(histories: Histories, sent: Sent, signal: Signal) -> Steps[Fate]:
         if isinstance(fate, Landed) and fate.error is None:
             return fate
         if fate != "open":
-            in_vain.append(fate)
-        # One that failed has cost its fee.
-        if len(in_vain) >= min(2, len(nodes)):
-            landed = [one for one in in_vain if isinstance(one, Landed)]
+            not_paid.append(fate)
+        # Prefer a landed failure to `never`, because it has cost its fee.
+        if len(not_paid) >= min(2, len(nodes)):
+            landed = [fate for fate in not_paid if isinstance(fate, Landed)]
             return landed[0] if landed else "never"
     if len(failures) == len(nodes):
         raise failures[0]
@@ -79,7 +82,8 @@ def _ask_node(node: AccountHistory, sent: Sent, signal: Signal) -> Steps[Fate]:
     fate = yield from _look_for(node, sent, signal)
     if not isinstance(fate, Landed) or fate.error is None:
         return fate
-    # On a fork that is dropped it has not failed: the same bytes may land anew, and go well.
+    # A failure counts only in a final block. On a dropped fork, the same bytes may land again and
+    # succeed.
     return fate if fate.slot <= (yield from node.tip(signal)).slot else "open"
 
 
@@ -91,12 +95,12 @@ def _look_for(node: AccountHistory, sent: Sent, signal: Signal) -> Steps[Fate]:
     if by_id is not None:
         return by_id
     tip = yield from node.tip(signal)
-    # What landed up to the tip is in what is searched. A node that has not seen the blockhash yet
-    # would call it expired: it has to have seen as much as the node that gave it.
+    # The search covers all blocks up to the tip. The tip must have reached the slot of the
+    # blockhash: a node that has not seen a blockhash calls it expired.
     as_of: int | None = None
     if tip.height > sent.last_valid_block_height and tip.slot >= sent.blockhash_slot:
         as_of = yield from node.expired_as_of(sent.blockhash, tip.slot, signal)
-    # Before the list is asked for: after it, the index may have come there in between.
+    # Check the index before the listing. After it, the index could have advanced in between.
     is_indexed = as_of is not None and (
         yield from _reaches_index(node, sent, as_of, tip.height, signal)
     )
@@ -108,34 +112,34 @@ def _look_for(node: AccountHistory, sent: Sent, signal: Signal) -> Steps[Fate]:
         found = yield from _search(node, listing, sent, signal)
     if found is not None:
         return found
-    # By its id, a transaction is found without the index.
+    # A transaction with a known id is found without the index.
     if as_of is None or not (is_indexed or sent.is_id) or not listing.is_complete:
         return "open"
     if sent.is_id:
-        late = yield from _status_of(node, sent, as_of, signal)
-        if late is not None:
-            return late
+        status_fate = yield from _status_of(node, sent, as_of, signal)
+        if status_fate is not None:
+            return status_fate
     is_whole = yield from is_explained(node, listing, sent, as_of, is_indexed, signal)
-    # Among what was read for that, too, may be ours: with another memo, or none, as the node tells
-    # it.
-    explaining = _recognised(node, listing, sent)
-    if explaining is not None:
-        return explaining
+    # The balance check reads more transactions, and ours may be among them if the node listed it
+    # with a wrong memo.
+    recognised = _recognised(node, listing, sent)
+    if recognised is not None:
+        return recognised
     if not is_whole:
         return "open"
-    # After the search: what a node has dropped meanwhile is no longer in it. One that cannot say
-    # may show something older.
+    # Ask after the search, because a node may drop old blocks during it. If the node cannot tell
+    # its first block, an older transaction in its listing proves that it reaches back far enough.
     first = yield from quiet(node.rpc.first_slot(signal=signal))
     if first is None:
-        is_older = any(one.slot < sent.slot for one in listing.entries)
-        return "never" if is_older or listing.older is not None else "open"
+        has_older = any(entry.slot < sent.slot for entry in listing.entries)
+        return "never" if has_older or listing.older is not None else "open"
     return "never" if first <= sent.slot else "open"
 
 
 def _reaches_index(
     node: AccountHistory, sent: Sent, slot: int, height: int, signal: Signal
 ) -> Steps[bool]:
-    """Whether the node's index of addresses has come to a slot."""
+    """Returns whether the node's address index has reached a slot."""
     last = sent.last_valid_block_height
     if last >= 0 and height > last + _INDEX_BLOCKS:
         return True
@@ -146,7 +150,7 @@ def _reaches_index(
 def _status_of(
     node: AccountHistory, sent: Sent, min_slot: int | None, signal: Signal
 ) -> Steps[Fate | None]:
-    """By its id, as far back as the node remembers; ``open`` while it is not confirmed."""
+    """Returns the fate by the id's status; ``open`` if it is not confirmed, None if unknown."""
     (status,) = yield from node.rpc.statuses(
         [sent.signature], history=True, min_slot=min_slot, signal=signal
     )
@@ -154,51 +158,55 @@ def _status_of(
         return None
     if status.commitment == "processed":
         return "open"
-    told = Landed(sent.signature, status.slot, status.error)
-    return (yield from _landed_as(node, told, signal))
+    claimed = Landed(sent.signature, status.slot, status.error)
+    return (yield from _landed_as(node, claimed, signal))
 
 
 def _listed(
     node: AccountHistory, listing: Listing, sent: Sent, signal: Signal
 ) -> Steps[Fate | None]:
-    """The index may know of it before the statuses do."""
+    """Finds the transaction in the listing, because the index may show it before the statuses."""
     for entry in listing.entries:
         if entry.signature == sent.signature:
-            told = Landed(entry.signature, entry.slot, entry.error)
-            return (yield from _landed_as(node, told, signal))
+            claimed = Landed(entry.signature, entry.slot, entry.error)
+            return (yield from _landed_as(node, claimed, signal))
     return None
 
 
-def _landed_as(node: AccountHistory, told: Landed, signal: Signal) -> Steps[Fate]:
-    """A failure is believed only if the transaction itself says it."""
-    if told.error is None:
-        return told
-    # What it says of itself is more than what others do.
-    found = yield from node.read(told.signature, signal)
-    judged = _judge(node, found, told.signature, told.slot, told.signature)
+def _landed_as(node: AccountHistory, claimed: Landed, signal: Signal) -> Steps[Fate]:
+    """Returns a claimed success; checks a claimed failure in the transaction itself."""
+    if claimed.error is None:
+        return claimed
+    found = yield from node.read(claimed.signature, signal)
+    judged = _judge(node, found, claimed.signature, claimed.slot, claimed.signature)
     return "open" if judged is None else judged
 
 
 def _claimed(node: AccountHistory, sent: Sent, signal: Signal) -> Steps[Fate | None]:
-    """The node is asked in vain at worst: it must not keep the search from being made."""
+    """Asks for the status of the id that the seller claims; an error does not stop the search."""
     if sent.claim is None:
         return None
     status = yield from quiet(node.status_of(sent.claim, signal))
     signal.check()
-    # That it failed is for the list to say, which tells the slot of now.
+    # A failure is left to the listing, which shows the current slot.
     if status is None or status.error is not None or status.commitment == "processed":
         return None
     return Landed(sent.claim, status.slot, None)
 
 
 def _judge(
-    node: AccountHistory, found: LookedAt | None, signature: str, slot: int | None, ours: str
+    node: AccountHistory,
+    found: LookedAt | None,
+    signature: str,
+    slot: int | None,
+    our_signature: str,
 ) -> Fate | None:
-    """``slot``: what a node tells now.
+    """Returns the fate of a transaction with our signature; None if it is another transaction.
 
-    A failure that was read before, in another slot, may have been on a fork that was dropped.
+    ``slot``: the slot that the node tells now. If a failure was read in another slot, it may be
+    from a dropped fork.
     """
-    if found is None or found.slot is None or ours not in found.signatures:
+    if found is None or found.slot is None or our_signature not in found.signatures:
         return None
     if found.error is None:
         return Landed(signature, found.slot, None)
@@ -209,7 +217,10 @@ def _judge(
 
 
 def _failed_as(node: AccountHistory, found: LookedAt, signature: str) -> Fate:
-    """One that failed moved no tokens: an error beside amounts that changed says nothing."""
+    """Returns the fate of a failed transaction; ``open`` if its answer contradicts itself.
+
+    A failed transaction moves no tokens, so changed amounts contradict the error.
+    """
     amounts = found.amounts
     has_moved = amounts is not None and amounts[0] != amounts[1]
     if found.slot is None or (has_moved and node.source.unit == "tokens"):
@@ -218,7 +229,7 @@ def _failed_as(node: AccountHistory, found: LookedAt, signature: str) -> Fate:
 
 
 def _recognised(node: AccountHistory, listing: Listing, sent: Sent) -> Fate | None:
-    """Ours among all that was read of a list."""
+    """Returns the fate of our transaction if it is among the read entries of a listing."""
     for entry in every_of(listing):
         found = node.known(entry.signature)
         fate = _judge(node, found, entry.signature, entry.slot, sent.signature)
@@ -230,10 +241,10 @@ def _recognised(node: AccountHistory, listing: Listing, sent: Sent) -> Fate | No
 def _search(
     node: AccountHistory, listing: Listing, sent: Sent, signal: Signal
 ) -> Steps[Fate | None]:
-    """Looks for the transaction among those of its source.
+    """Searches the transaction in the listing of its source.
 
-    None if it is not there, ``open`` if that cannot be told yet. All that is listed is looked at,
-    not what came after its slot alone: what a node says of a slot may be wrong.
+    Returns None if it is not there, and ``open`` if that is not certain yet. It looks at entries of
+    all slots, because a node may give a wrong slot.
     """
     tells_memos = any(entry.memo for entry in listing.entries)
     reads, unreadable = 0, 0
@@ -256,18 +267,18 @@ def _search(
     return None if unreadable == 0 else "open"
 
 
-def _may_be(memo: str | None, ours: str | None, tells_memos: bool) -> bool:
-    """A memo that the node does not tell, or an empty one, excludes nothing.
+def _may_be(memo: str | None, our_memo: str | None, tells_memos: bool) -> bool:
+    """Returns whether an entry with this memo may be our transaction.
 
-    Unless the node tells those of others.
+    A missing or empty memo excludes it only if the node shows memos of other entries.
     """
-    if ours is None:
+    if our_memo is None:
         return True
-    return ours in memo if memo else not tells_memos
+    return our_memo in memo if memo else not tells_memos
 
 
 def landing_of(fate: Fate) -> Landing:
-    """A fate as what became of a transaction of ours that is being sent."""
+    """Converts a fate to the landing of a transaction that is being sent."""
     if isinstance(fate, Landed):
         if fate.error is None:
             return Landing("confirmed", fate.slot, signature=fate.signature)

@@ -1,4 +1,4 @@
-"""The transactions of an account, asked for page by page, and no further back than is needed."""
+"""Lists the transactions of an account page by page, only as far back as needed."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ..._solana.address import Address
 from ..._solana.rpc.rpc import Rpc
 from ..._solana.rpc.types import SignatureInfo
 
-# The most that nodes give in one answer.
+# Most entries that nodes give in one answer.
 _PAGE = 1_000
-# Many more than a token account sees in the life of a blockhash; also what came since, if it was
-# not looked at for long.
+# Enough for far more transactions than a token account has in the life of a blockhash. Later
+# transactions need pages too if the account was not looked at for long.
 _MAX_PAGES = 100
 
 
@@ -23,14 +23,14 @@ class Listing(NamedTuple):
 
     # Newest first.
     entries: Sequence[SignatureInfo]
-    # The newest entry that is older; None if the node lists none.
+    # The newest entry before that slot; None if the node lists none.
     older: SignatureInfo | None
-    # Whether all of it is here: an account may have more than is looked through.
+    # Whether all entries are here: an account may have more than `_MAX_PAGES` hold.
     is_complete: bool
 
 
 class Pages:
-    """What one node lists of an account."""
+    """The pages of an account's transactions at one node."""
 
     def __init__(self, rpc: Rpc, account: Address, min_slot: int) -> None:
         self._rpc = rpc
@@ -42,7 +42,7 @@ class Pages:
         self._line = Line()
 
     def since(self, slot: int) -> Steps[Listing]:
-        """One page after the other, whichever call asks."""
+        """Lists the transactions of a slot or later; calls wait for each other."""
         return self._line.turn(lambda: self._load(slot))
 
     def _load(self, slot: int) -> Steps[Listing]:
@@ -54,9 +54,10 @@ class Pages:
             )
             self._pages += 1
             entries.extend(page)
-            # A page that is not full may still not be the last: some nodes give fewer.
+            # Only an empty page is the last, because some nodes give less than a full page.
             self._is_whole = not page
-        # After the last of them: one entry with a wrong slot would cut off what stands behind it.
+        # Cut after the last entry of the slot or later: the first entry with a smaller slot may
+        # have a wrong slot.
         places = (at for at in range(len(entries), 0, -1) if entries[at - 1].slot >= slot)
         end = next(places, 0)
         older = entries[end] if end < len(entries) else None
@@ -67,15 +68,15 @@ class Pages:
 
 
 def newest_indexed(rpc: Rpc, busy: Sequence[Address], enough: int) -> Steps[int]:
-    """The newest slot that a node's index shows of accounts that many transactions name.
+    """Returns the newest slot that a node's index shows for busy accounts; -1 if it shows none.
 
-    -1 if it shows nothing of them.
+    It stops at a slot of ``enough`` or later.
     """
     newest = -1
     for address in busy:
-        # Some nodes list none of what is as busy as that.
-        none: list[SignatureInfo] = []
-        page = yield from quiet(rpc.signatures_for(address, limit=1), none)
+        # Some nodes list nothing for very busy accounts.
+        empty: list[SignatureInfo] = []
+        page = yield from quiet(rpc.signatures_for(address, limit=1), empty)
         newest = max(newest, page[0].slot if page else -1)
         if newest >= enough:
             break

@@ -1,4 +1,4 @@
-"""Follows signed payments until the chain decides."""
+"""Follows signed payments until the chain has decided."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from .claim import proven_claim
 from .fate import Fate, Landed, fate_of
 from .sent import sent_payment
 
-# The facilitator has waited for confirmation before the answer, so the first look mostly suffices.
+# The first question mostly suffices, because the facilitator waits for confirmation.
 _FIRST_WAIT_MS = 250
 _LONGEST_WAIT_MS = 10_000
-# The seller's answer goes to its caller first, who has its body to read.
+# Wait before the first question, so that the caller gets the seller's answer first.
 _ANSWER_MS = 10
 
 
 class _Decision(NamedTuple):
-    """What the chain made of a payment."""
+    """The chain's decision about a payment."""
 
     state: Literal["settled", "unsettled"]
     signature: str = ""
@@ -38,9 +38,9 @@ class _Decision(NamedTuple):
 
 
 def open_payment_of(context: PaymentContext, attempt: Attempt) -> OpenPayment:
-    """The record of an attempt as this process follows it already, or a new one.
+    """Returns this process's open payment for an attempt, or a new one.
 
-    Two records of one attempt would undo each other.
+    There must be only one, because writes of two would undo each other.
     """
     known = context.wallet.monitored.get(attempt["id"])
     return OpenPayment(attempt, is_foreign=True) if known is None else known.open
@@ -66,43 +66,46 @@ def monitor_payment(context: PaymentContext, open_: OpenPayment, emit: Emit) -> 
 def decided(
     context: PaymentContext, open_: OpenPayment, emit: Emit, signal: Signal | None
 ) -> Steps[Receipt]:
-    """The receipt of a payment once the chain has decided.
+    """Waits until the chain has decided about a payment, and returns its receipt.
 
     Raises the signal's reason, or ``ConfigError`` (``client_closed``).
     """
-    followed = context.wallet.monitored.get(open_.attempt["id"])
-    one = open_ if followed is None else followed.open
+    monitored = context.wallet.monitored.get(open_.attempt["id"])
+    followed = open_ if monitored is None else monitored.open
     if not is_decided(open_):
         task = yield from monitor_payment(context, open_, emit)
         yield from join(task, signal)
-        if not is_decided(one):
+        if not is_decided(followed):
             context.closing.check()
-    return read_receipt((open_ if is_decided(open_) else one).receipt)
+    return read_receipt((open_ if is_decided(open_) else followed).receipt)
 
 
 def decide_payment(
     context: PaymentContext, open_: OpenPayment, emit: Emit, signal: Signal
 ) -> Steps[bool]:
-    """Asks the chain once, and closes the attempt if it has decided."""
+    """Asks the chain once, and closes the attempt if the chain has decided.
+
+    Returns whether it has.
+    """
     if is_decided(open_):
         return True
     sent = sent_payment(open_.attempt, open_.payment, proven_claim(open_))
-    # Each call of a node has a deadline, but there may be many of them.
+    # Each call of a node has a deadline, but many calls may be needed.
     within_ms = context.config.timeouts.payment
     fate = yield from bounded(
         within_ms,
         lambda: _late(within_ms),
         [signal],
-        lambda own: fate_of(context.histories, sent, own),
+        lambda bounded_signal: fate_of(context.histories, sent, bounded_signal),
     )
-    verdict = _decision_of(fate)
-    if verdict is None:
+    decision = _decision_of(fate)
+    if decision is None:
         return False
-    if verdict.state == "unsettled":
+    if decision.state == "unsettled":
         context.blockhashes.expire(open_.payment["blockhash"])
-    # Another caller may have been told meanwhile.
+    # Another call may have closed the attempt meanwhile.
     if not is_decided(open_):
-        yield from _close(context, open_, verdict, emit)
+        yield from _close(context, open_, decision, emit)
     return True
 
 
@@ -116,7 +119,7 @@ def _late(within_ms: float) -> Exception:
 
 
 def is_decided(open_: OpenPayment) -> bool:
-    """Whether the chain has decided, as far as this process knows."""
+    """Returns whether the chain has decided, as far as this process knows."""
     return open_.attempt["state"] != "signed"
 
 
@@ -129,8 +132,8 @@ def _follow(context: PaymentContext, known: Monitored, emit: Emit) -> Steps[None
         context.wallet.monitored.pop(id_, None)
         if is_decided(known.open):
             return
-        # Closed before the chain had decided: nothing is left here to end it, and the tokens may
-        # go.
+        # The client closed before the chain had decided, so nothing here ends the hold later. Count
+        # its tokens as spent, because they may leave.
         yield from quiet(context.ledger.spend(known.open.payment["source"], id_))
 
     yield from ensure(_watch(context, known.open, emit), end)
@@ -141,7 +144,7 @@ def _watch(context: PaymentContext, open_: OpenPayment, emit: Emit) -> Steps[Non
     yield from quiet(sleep(_ANSWER_MS, signal))
     wait = _FIRST_WAIT_MS
     while not signal.aborted:
-        # A node or journal that does not answer decides nothing: it is asked again.
+        # If no node or journal answers, the payment stays undecided, so ask again.
         if (yield from quiet(decide_payment(context, open_, emit, signal), False)):
             return
         yield from quiet(sleep(wait, signal))
@@ -149,7 +152,7 @@ def _watch(context: PaymentContext, open_: OpenPayment, emit: Emit) -> Steps[Non
 
 
 def _decision_of(fate: Fate) -> _Decision | None:
-    """A payment that landed and failed is as good as one that never can."""
+    """Returns the decision, or None. A payment that landed and failed counts as unsettled."""
     if fate == "open":
         return None
     if isinstance(fate, Landed) and fate.error is None:
@@ -158,10 +161,11 @@ def _decision_of(fate: Fate) -> _Decision | None:
 
 
 def _close(
-    context: PaymentContext, open_: OpenPayment, verdict: _Decision, emit: Emit
+    context: PaymentContext, open_: OpenPayment, decision: _Decision, emit: Emit
 ) -> Steps[None]:
+    """Writes the decision, ends the hold, and emits the event once."""
     source = open_.payment["source"]
-    stands = not open_.is_foreign or (yield from _is_up_to_date(context, open_))
+    is_open = not open_.is_foreign or (yield from _refresh(context, open_))
     is_first = False
 
     def change(attempt: Attempt) -> Attempt:
@@ -169,76 +173,76 @@ def _close(
         if attempt["state"] != "signed":
             return attempt
         is_first = True
-        return _closed(attempt, open_.receipt, verdict, context.now())
+        return _closed(attempt, open_.receipt, decision, context.now())
 
-    # What is not written down is not decided: it is asked again. What another process has decided
-    # meanwhile is written already, and may have been before the tokens were held here.
-    if stands:
-        yield from save_attempt(context, open_, change, _ends_of(source, verdict))
+    # If the write fails, the attempt stays open and the chain is asked again. If another process
+    # has closed the attempt, only the hold is left to end here.
+    if is_open:
+        yield from save_attempt(context, open_, change, _ends_of(source, decision))
     else:
-        yield from _end_hold(context, open_, verdict)
+        yield from _end_hold(context, open_, decision)
         open_.attempt = change(open_.attempt)
-    # It may have been taken off the known balance already, when its client closed.
-    if verdict.state == "unsettled":
+    # A closed client may have subtracted the amount from the known balance, so forget that balance.
+    if decision.state == "unsettled":
         yield from context.ledger.forget(source)
-    # Several may have been told at once.
+    # Several calls may get here at the same time; only the first emits the event.
     if is_first:
-        if verdict.state == "settled":
+        if decision.state == "settled":
             yield from emit("payment.settled", receipt=open_.receipt)
         else:
             yield from emit("payment.unsettled", receipt=open_.receipt)
 
 
-def _is_up_to_date(context: PaymentContext, open_: OpenPayment) -> Steps[bool]:
-    """Takes over what others have written of an attempt since it was read.
+def _refresh(context: PaymentContext, open_: OpenPayment) -> Steps[bool]:
+    """Copies newer fields of an attempt from the journal.
 
-    False if it is decided.
+    Returns False if the attempt is no longer signed there, because another process closed it.
     """
-    own = open_.attempt
+    known = open_.attempt
     for attempt in (
-        yield from context.journal.attempts(context.owner, state="signed", since=own["at"])
+        yield from context.journal.attempts(context.owner, state="signed", since=known["at"])
     ):
-        if attempt["id"] != own["id"]:
+        if attempt["id"] != known["id"]:
             continue
         names = ("delivered", "receipt", "tellingAt", "toldAt", "doubt")
-        news = {name: value for name, value in attempt.items() if name in names}
-        open_.attempt = copy_of({**open_.attempt, **news})
+        newer = {name: value for name, value in attempt.items() if name in names}
+        open_.attempt = copy_of({**open_.attempt, **newer})
         return True
     return False
 
 
-def _closed(attempt: Attempt, receipt: dict[str, Any], verdict: _Decision, now: int) -> Attempt:
-    """Caps over time count what was paid from ``now``, or from when it was signed if that is later.
+def _closed(attempt: Attempt, receipt: dict[str, Any], decision: _Decision, now: int) -> Attempt:
+    """Returns the attempt with the decision; caps over time count its cost from ``now``.
 
-    It is if the clock was set back since.
+    If the clock was set back since the signature, they count from the signature.
     """
-    is_settled = verdict.state == "settled"
+    is_settled = decision.state == "settled"
     fee = int(receipt["cost"]["networkFeeLamports"])
-    after = {
+    decided_receipt = {
         **receipt,
-        "state": verdict.state,
+        "state": decision.state,
         "cost": write(cost_for(attempt, fee, is_paid=is_settled)),
     }
     if is_settled:
-        after["payment"] = {**receipt["payment"], "signature": verdict.signature}
+        decided_receipt["payment"] = {**receipt["payment"], "signature": decision.signature}
     left_at = max(attempt["at"], now)
-    return {**attempt, "state": verdict.state, "leftAt": left_at, "receipt": after}
+    return {**attempt, "state": decision.state, "leftAt": left_at, "receipt": decided_receipt}
 
 
-def _ends_of(source: str, verdict: _Decision) -> Along:
-    """What its end makes of the tokens that are held for it."""
-    if verdict.state == "settled":
-        return Along(spend=(source, verdict.slot))
+def _ends_of(source: str, decision: _Decision) -> Along:
+    """Returns the change of the hold to write with the decision: spend it, or free it."""
+    if decision.state == "settled":
+        return Along(spend=(source, decision.slot))
     return Along(free=[source])
 
 
-def _end_hold(context: PaymentContext, open_: OpenPayment, verdict: _Decision) -> Steps[None]:
+def _end_hold(context: PaymentContext, open_: OpenPayment, decision: _Decision) -> Steps[None]:
     source, id_ = open_.payment["source"], open_.attempt["id"]
-    if verdict.state == "settled":
-        return context.ledger.spend(source, id_, verdict.slot)
+    if decision.state == "settled":
+        return context.ledger.spend(source, id_, decision.slot)
     return context.ledger.release(source, id_)
 
 
 def follow_in_background(context: PaymentContext, open_: OpenPayment, emit: Emit) -> Steps[None]:
-    """The same as :func:`monitor_payment`, for those that do not wait for it."""
+    """Starts :func:`monitor_payment`, and does not wait for it. Never raises."""
     yield from quiet(monitor_payment(context, open_, emit))

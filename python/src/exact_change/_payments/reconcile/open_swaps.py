@@ -1,4 +1,4 @@
-"""Earlier swaps into a mint, brought to their end."""
+"""Finishes earlier swaps into a mint."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from .swap_end import SwapEnd, Swapped, ask_swap, end_of_swap, land_swap
 
 
 class Finished(NamedTuple):
-    """What earlier swaps came to."""
+    """The result of finishing earlier swaps."""
 
-    # Whether there were any.
+    # Whether there were earlier swaps.
     is_any: bool
-    # The last that landed as it should.
+    # The last swap that succeeded and that a node shows.
     swap: Swapped | None
 
 
@@ -37,22 +37,21 @@ def finish_open_swaps(
     signal: Signal | None,
     moved: Callable[[Moved], None],
 ) -> Steps[Finished]:
-    """Brings earlier swaps into a mint to their end.
+    """Sends earlier signed swaps into a mint again until the chain has decided.
 
-    Those that an attempt signed before it failed, or its process died. One may still bring the
-    tokens, and a second beside it would swap twice for one purchase, so the same bytes are sent
-    again until the chain has decided; if a person has to approve what is signed, and may have said
-    no since, it is only asked about. Raises ``swap_uncertain`` if no node tells.
+    Such a swap is left if its attempt failed or its process ended. It may still bring the tokens,
+    and a new swap beside it would swap twice for one purchase. If the policy has ``approve``, it is
+    not sent again, because the caller may have refused it; the chain is only asked. Raises
+    ``swap_uncertain`` if no node tells the outcome.
     """
-    # A process that died meanwhile left one that is still its own.
+    # First free orphans, so that swaps of processes that ended meanwhile are found too.
     yield from release_orphans(context)
     abandoned = yield from context.journal.attempts(context.owner, state="abandoned")
-    open_ = [one for one in abandoned if one["mint"] == mint]
+    open_ = [attempt for attempt in abandoned if attempt["mint"] == mint]
     last: Swapped | None = None
     for attempt in open_:
         swap = attempt.get("swap")
-        # What is decided is never sent: it may not have been before because it could not be written
-        # down.
+        # Never send a decided swap: if its record failed, it was marked as failed and not sent.
         if swap is None or "outcome" in swap:
             yield from end_unpaid(context, without_bound(attempt))
             continue
@@ -99,15 +98,15 @@ def _finish(
     moved: Callable[[Moved], None],
 ) -> Steps[SwapEnd]:
     if context.config.policy.approve is not None:
-        asked = yield from ask_swap(context, swap, signal)
-        if asked.outcome == "unknown":
+        current = yield from ask_swap(context, swap, signal)
+        if current.outcome == "unknown":
             raise _undecided(swap)
 
     def land() -> Steps[Landing]:
         check(signal)
         return (yield from land_swap(context, swap))
 
-    # Its guard counts on what it found on the accounts: no payment leaves from them meanwhile.
+    # Hold the locks of its accounts: the swap's guard fails if a payment changes their balances.
     locks = [mint_lock(mint), LAMPORTS_LOCK]
     held = context.locks.hold(locks, land, [signal, context.closing])
     landing = yield from until_aborted(held, signal)
@@ -132,7 +131,7 @@ def _finish(
 
 
 def forget_accounts(context: PaymentContext, swap: SignedSwap) -> Steps[None]:
-    """What its accounts hold is not known any more: it may have landed since they were read."""
+    """Forgets the known balances of a swap's accounts, because the swap may have changed them."""
     yield from context.ledger.forget(swap["source"])
     yield from context.ledger.forget(swap["output"])
 

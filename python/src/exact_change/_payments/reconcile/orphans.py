@@ -1,4 +1,4 @@
-"""Attempts that no call is at any more."""
+"""Orphaned attempts: the process of each has ended, so no claim is left."""
 
 from __future__ import annotations
 
@@ -16,49 +16,50 @@ from .changes import note_freed, note_resumed
 
 
 class ReleasedOrphans(NamedTuple):
-    """What was freed."""
+    """The orphaned attempts that were freed."""
 
+    # Number of orphaned attempts.
     freed: int
-    # Those of them whose swap may still land.
+    # The attempts among them with a swap that may still land.
     abandoned: Sequence[Attempt]
 
 
 def orphaned_attempts(context: PaymentContext, state: State) -> Steps[list[Attempt]]:
-    """Attempts in a state that no call is at, in this process or another."""
+    """Returns the attempts in a state that no call works on, in this or another process."""
     yield from drop_gone(context)
-    ids = [one["id"] for one in (yield from listed(context, state))]
+    ids = [attempt["id"] for attempt in (yield from listed(context, state))]
     if not ids:
         return []
     live = yield from context.claims.live([name for id_ in ids for name in (id_, body_claim(id_))])
-    # One whose answer is still being read is its reader's: two that write of it would undo each
-    # other.
-    dead = {id_ for id_ in ids if id_ not in live and body_claim(id_) not in live}
-    if not dead:
+    # While a caller reads the answer of an attempt, the attempt is no orphan: a second writer would
+    # undo the writes of that call.
+    orphaned = {id_ for id_ in ids if id_ not in live and body_claim(id_) not in live}
+    if not orphaned:
         return []
-    # Again: one that was alive when it was listed may have gone on, and been let go, before its
-    # claim was asked about.
-    return [one for one in (yield from listed(context, state)) if one["id"] in dead]
+    # List again: an attempt may have changed its state, and dropped its claim, before the claims
+    # were read.
+    return [attempt for attempt in (yield from listed(context, state)) if attempt["id"] in orphaned]
 
 
 def release_orphans(context: PaymentContext) -> Steps[ReleasedOrphans]:
-    """Gives back what orphaned attempts reserved and held.
+    """Frees the budget and the tokens of orphaned attempts.
 
-    A swap that they signed stays on record until it can land no more, and what swaps cost stays.
+    A signed swap stays on record until it can no longer land. The cost of swaps stays on record.
     """
-    dead = yield from orphaned_attempts(context, "reserved")
+    orphaned = yield from orphaned_attempts(context, "reserved")
     abandoned: list[Attempt] = []
-    for attempt in dead:
+    for attempt in orphaned:
         note_resumed(context, attempt)
         along = Along(free=_accounts_of(context, attempt))
         swap = attempt.get("swap")
-        # If it goes on after all, it is left alone.
+        # Ignore a refused write: then a call still works on the attempt.
         if swap is not None and "outcome" not in swap:
-            one = yield from quiet(put_abandoned(context, attempt, along))
-            if one is not None:
-                abandoned.append(one)
+            kept = yield from quiet(put_abandoned(context, attempt, along))
+            if kept is not None:
+                abandoned.append(kept)
         else:
             yield from quiet(end_unpaid(context, without_bound(attempt), along))
-    return ReleasedOrphans(len(dead), abandoned)
+    return ReleasedOrphans(len(orphaned), abandoned)
 
 
 def put_abandoned(context: PaymentContext, attempt: Attempt, along: Along) -> Steps[Attempt]:
@@ -70,7 +71,7 @@ def put_abandoned(context: PaymentContext, attempt: Attempt, along: Along) -> St
 
 
 def end_decided(context: PaymentContext, attempt: Attempt, outcome: SwapOutcome) -> Steps[None]:
-    """Puts on record what became of the swap of an attempt that signed no payment, and ends it."""
+    """Records the outcome of an unpaid attempt's swap, and ends the attempt."""
     swap = attempt.get("swap")
     is_decided = swap is None or "outcome" in swap
     ended = without_bound(attempt) if is_decided else with_swap_cost(attempt, outcome)
@@ -78,9 +79,9 @@ def end_decided(context: PaymentContext, attempt: Attempt, outcome: SwapOutcome)
 
 
 def end_unpaid(context: PaymentContext, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
-    """Ends an attempt that signed no payment and whose swap is decided.
+    """Ends an attempt without a signed payment and without an undecided swap.
 
-    What its swaps cost stays on record; if that is nothing, it is forgotten.
+    The cost of its swaps stays on record. Without such a cost, the attempt is removed.
     """
     swap = attempt.get("swap")
     if "swapped" in attempt:
@@ -88,7 +89,7 @@ def end_unpaid(context: PaymentContext, attempt: Attempt, along: Along = ALONE) 
         unpaid["leftAt"] = max(attempt["at"], context.now())
         yield from _put(context, unpaid, along)
     else:
-        # What became of its swap is told first.
+        # Record the outcome of the swap before the attempt is removed.
         if swap is not None and "outcome" in swap:
             yield from _put(context, _without_key(attempt, "abandoned"))
         yield from context.journal.release(attempt["id"], along)
@@ -96,7 +97,7 @@ def end_unpaid(context: PaymentContext, attempt: Attempt, along: Along = ALONE) 
 
 
 def _put(context: PaymentContext, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
-    """Another process may have ended it already, and forgotten it."""
+    """Writes an attempt; if the write fails because another process removed it, releases it."""
     try:
         yield from context.journal.put(attempt, along)
         return
@@ -104,27 +105,27 @@ def _put(context: PaymentContext, attempt: Attempt, along: Along = ALONE) -> Ste
         error = raised
     states: tuple[State, ...] = ("reserved", "abandoned")
     for state in states:
-        if any(one["id"] == attempt["id"] for one in (yield from listed(context, state))):
+        if any(other["id"] == attempt["id"] for other in (yield from listed(context, state))):
             raise error
     yield from context.journal.release(attempt["id"], along)
 
 
 def _accounts_of(context: PaymentContext, attempt: Attempt) -> list[str]:
-    """The accounts that it may hold tokens of.
+    """Returns the accounts that an attempt may hold tokens of.
 
-    Which of the two token programs its mint belongs to is not on record.
+    There are two, because the attempt does not record the token program of its mint.
     """
     wallet, mint = context.config.wallet, attempt["mint"]
     return [associated_token_address(wallet, mint, program) for program in TOKEN_PROGRAMS]
 
 
 def listed(context: PaymentContext, state: State) -> Steps[list[Attempt]]:
-    """Attempts in a state, also those that calls are at."""
+    """Returns all attempts in a state, claimed or not."""
     return context.journal.attempts(context.owner, state=state)
 
 
 def _without_key(attempt: Attempt, state: State) -> Attempt:
-    rest = attempt.copy()
-    rest.pop("idempotencyKey", None)
-    rest["state"] = state
-    return rest
+    copy = attempt.copy()
+    copy.pop("idempotencyKey", None)
+    copy["state"] = state
+    return copy

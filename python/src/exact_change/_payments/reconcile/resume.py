@@ -1,4 +1,4 @@
-"""Takes up what earlier processes left."""
+"""Takes up the attempts that earlier processes left."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ _LONGEST_WAIT_MS = 30_000
 
 
 class _Unfinished(NamedTuple):
-    """What the chain has to decide."""
+    """The attempts that the chain must decide about."""
 
     # Signed payments, each with a hold on its tokens.
     open: Sequence[OpenPayment]
-    # Attempts whose swap may still land.
+    # Attempts with a swap that may still land.
     abandoned: Sequence[Attempt]
 
 
 def resume_once(context: PaymentContext) -> Steps[None]:
-    """Takes up once, before a context's first payment, what earlier processes left.
+    """Takes up the attempts of earlier processes once, before a context's first payment.
 
-    Their payments hold their tokens, their reservations are freed.
+    Signed payments hold their tokens again; orphaned reservations are freed.
     """
     recovery = context.recovery
     work = recovery.started
@@ -49,46 +49,48 @@ def resume_once(context: PaymentContext) -> Steps[None]:
     try:
         yield from join(work)
     except Exception:
-        # Asked again by the next call.
+        # The next call tries again.
         if recovery.started is work:
             recovery.started = None
         raise
 
 
 def resume_with_next_call(context: PaymentContext) -> None:
-    """What was taken up may not be all: the next payment looks again."""
+    """Makes the next payment look for orphaned attempts again."""
     context.recovery.started = None
 
 
 def free_orphaned_budget(context: PaymentContext) -> Steps[bool]:
-    """Gives back what orphaned attempts reserved and held. Whether there was anything."""
+    """Frees the budget and the tokens of orphaned attempts; returns whether there were any."""
     freed, abandoned = yield from release_orphans(context)
-    for one in abandoned:
-        yield from background(_wait_for_swap(context, one))
+    for attempt in abandoned:
+        yield from background(_wait_for_swap(context, attempt))
     return freed > 0
 
 
 def resume(context: PaymentContext) -> Steps[list[Receipt | FreedReceipt]]:
-    """The chain is asked about each signed payment, and what was only reserved is freed.
+    """Asks the chain about each signed payment, and frees orphaned reservations.
 
-    What cannot be decided yet is followed in the background. Returns a record of all that was taken
-    up, by this call or before it, and was decided or freed since it was last asked; raises only if
-    nothing could be asked at all.
+    Undecided payments are followed in the background. Returns the attempts taken up so far that
+    were decided or freed since the last call. Raises only if every question to the chain failed.
     """
-    left = yield from _collect(context)
-    # At once: what sellers claim of them is asked about together.
-    outcomes = yield from all_of([_decide(context, one) for one in left.open])
+    unfinished = yield from _collect(context)
+    # Ask about all payments at the same time, so that their status requests share batches.
+    outcomes = yield from all_of([_decide(context, open_) for open_ in unfinished.open])
     failures = [failure for failure in outcomes if failure is not None]
-    for one in left.abandoned:
-        if not (yield from quiet(_forget_if_over(context, one), False)):
-            yield from background(_wait_for_swap(context, one))
+    for attempt in unfinished.abandoned:
+        if not (yield from quiet(_end_if_decided(context, attempt), False)):
+            yield from background(_wait_for_swap(context, attempt))
     if failures and len(failures) == len(outcomes):
         raise failures[0]
     return (yield from take_changes(context))
 
 
 def _decide(context: PaymentContext, open_: OpenPayment) -> Steps[Exception | None]:
-    """Why the chain could not be asked. It must not keep the others waiting."""
+    """Asks the chain about a payment, and follows it if it is undecided.
+
+    Returns the error instead of raising it, so that it does not end the other questions.
+    """
     emit = context.events.emitter(open_.attempt["id"])
     failure: Exception | None = None
     is_decided = False
@@ -104,23 +106,23 @@ def _decide(context: PaymentContext, open_: OpenPayment) -> Steps[Exception | No
 def abandon(context: PaymentContext, attempt: Attempt, along: Along) -> Steps[None]:
     """Frees the budget and the key of an attempt that signed no payment.
 
-    Its swap stays on record until it can land no more.
+    Its swap stays on record until it can no longer land.
     """
     abandoned = yield from put_abandoned(context, attempt, along)
     yield from background(_wait_for_swap(context, abandoned))
 
 
 def _take_up(context: PaymentContext) -> Steps[None]:
-    left = yield from _collect(context)
-    for open_ in left.open:
+    unfinished = yield from _collect(context)
+    for open_ in unfinished.open:
         emit = context.events.emitter(open_.attempt["id"])
         yield from follow_in_background(context, open_, emit)
-    for one in left.abandoned:
-        yield from background(_wait_for_swap(context, one))
+    for attempt in unfinished.abandoned:
+        yield from background(_wait_for_swap(context, attempt))
 
 
 def _collect(context: PaymentContext) -> Steps[_Unfinished]:
-    """Frees what orphaned attempts reserved, and finds what else earlier processes left."""
+    """Frees orphaned reservations, and returns signed payments and swaps of earlier processes."""
     signed, abandoned = yield from both(
         orphaned_attempts(context, "signed"), orphaned_attempts(context, "abandoned")
     )
@@ -158,9 +160,9 @@ def _held_payment_of(
 
 
 def _wait_for_swap(context: PaymentContext, attempt: Attempt) -> Steps[None]:
-    """Waits in the background until a swap can do no more, then forgets its attempt.
+    """Waits until a swap is decided and then ends its attempt, or until the client closes.
 
-    Or until the client closes. Never raises.
+    Never raises.
     """
     id_, awaited = attempt["id"], context.recovery.awaited_swaps
     if id_ in awaited:
@@ -169,14 +171,15 @@ def _wait_for_swap(context: PaymentContext, attempt: Attempt) -> Steps[None]:
     wait = _FIRST_WAIT_MS
     while not context.closing.aborted:
         yield from quiet(sleep(wait, context.closing))
-        # A node or journal that does not answer decides nothing: it is asked again.
-        if context.closing.aborted or (yield from quiet(_forget_if_over(context, attempt), False)):
+        # If no node or journal answers, the swap stays undecided, so ask again.
+        if context.closing.aborted or (yield from quiet(_end_if_decided(context, attempt), False)):
             break
         wait = min(wait * 2, _LONGEST_WAIT_MS)
     awaited.discard(id_)
 
 
-def _forget_if_over(context: PaymentContext, attempt: Attempt) -> Steps[bool]:
+def _end_if_decided(context: PaymentContext, attempt: Attempt) -> Steps[bool]:
+    """Ends an unpaid attempt if its swap is decided; returns whether it did."""
     swap = attempt.get("swap")
     if swap is None:
         yield from end_unpaid(context, attempt)

@@ -1,4 +1,4 @@
-"""Transactions that this wallet signed, with all that their fate is told by."""
+"""Signed transactions, with the facts that the search for their fate needs."""
 
 from __future__ import annotations
 
@@ -10,40 +10,45 @@ from ..._journal.types import Attempt, ReadingJson, SignedPayment, SignedSwap
 from ..._solana.address import Address
 from .account_history import Source
 
-# A blockhash is at most 150 blocks old when it is used last, and slots may pass without a block.
+# Slots between the slot of a blockhash and the first slot in which the transaction may land. A
+# blockhash is at most 150 blocks old, and slots may pass without a block.
 SLOT_MARGIN = 364
 
 
 class Sent(NamedTuple):
-    """What the chain is asked about."""
+    """A signed transaction to ask the chain about."""
 
-    # Our signature in it.
+    # The wallet's signature in the transaction.
     signature: str
-    # Whether our signature is the transaction's id: it is if we pay the fee.
+    # Whether that signature is the transaction's id: it is if the wallet pays the network fee.
     is_id: bool
-    # What it takes from.
+    # The account that the transaction takes from.
     source: Source
-    # It cannot have landed before this slot.
+    # The transaction cannot land before this slot.
     slot: int
     blockhash: str
     # The blockhash was valid as of this slot.
     blockhash_slot: int
     last_valid_block_height: int
-    # What the source held before it was signed, as of a slot.
+    # Balance of the source before the signature, as of a slot.
     before: Reading | None = None
-    # Its id, as the seller says it and the fee payer's signature in it proves: looked at first.
+    # An id of the transaction that is looked up first: the seller claims it, and its signature is
+    # valid.
     claim: str | None = None
-    # What its memo says, if it has one of its own.
+    # The transaction's memo, if it makes the transaction unique.
     memo: str | None = None
-    # The token that it takes, if an index of addresses alone can tell that it landed.
+    # The input mint, if only the address index can show that the transaction landed.
     mint: Address | None = None
 
 
 def sent_swap(swap: SignedSwap, wallet: Address) -> Sent:
-    """A signed swap. One that sells SOL takes lamports of the wallet, and pays its fee there."""
+    """Returns the facts of a signed swap.
+
+    A swap that sells SOL takes lamports of the wallet, which also pays its fee.
+    """
     sells_sol = swap["inputMint"] == WSOL_MINT
     relay = swap.get("relay")
-    # A relayer can sign the same message again: only our own signature is sure to be in what lands.
+    # A relayer can sign the same message again, so only the wallet's signature is certain.
     signature = swap["signature"] if relay is None else relay["payerSignature"]
     return Sent(
         signature,
@@ -60,12 +65,12 @@ def sent_swap(swap: SignedSwap, wallet: Address) -> Sent:
 
 
 def source_of(payment: SignedPayment) -> Source:
-    """What a signed payment takes from."""
+    """Returns the source of a signed payment."""
     return Source(payment["source"], "tokens")
 
 
 def sent_payment(attempt: Attempt, payment: SignedPayment, claim: str | None) -> Sent:
-    """A signed payment."""
+    """Returns the facts of a signed payment."""
     return Sent(
         payment["payerSignature"],
         False,

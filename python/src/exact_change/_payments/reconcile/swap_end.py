@@ -1,4 +1,4 @@
-"""What became of a swap of ours that was signed, once the chain has decided."""
+"""Lands signed swaps, and returns the end of a decided swap: its amounts, or its error."""
 
 from __future__ import annotations
 
@@ -25,26 +25,27 @@ from .swap_outcome import (
     swap_amounts_of,
 )
 
-# How often a transaction of ours that has not landed is sent again, in milliseconds.
+# Interval at which a transaction that has not landed is sent again. Milliseconds.
 _RESEND_MS = 2_000
 
 
 class Swapped(NamedTuple):
-    """A swap that is confirmed."""
+    """A confirmed swap."""
 
     record: PaidSwap
     fee_lamports: int
-    # None if no node gives what it did.
+    # None if no node gives the transaction, or its numbers contradict each other.
     rent_lamports: int | None = None
 
 
 class SwapEnd(NamedTuple):
-    """What a decided swap has come to: one of the first two, and what goes on record."""
+    """The end of a decided swap: either ``swapped`` or ``error`` is set."""
 
     swapped: Swapped | None
     error: ExactChangeError | None
+    # The outcome to put on record.
     outcome: SwapOutcome
-    # As a node gives it; if none does, `swapped` is what was quoted.
+    # The landed transaction. If no node gives it, `swapped` has the quoted amounts.
     landed: LandedTransaction | None = None
 
 
@@ -69,7 +70,7 @@ def land_swap(context: PaymentContext, swap: SignedSwap) -> Steps[Landing]:
 def ask_swap(
     context: PaymentContext, swap: SignedSwap, signal: Signal | None = None
 ) -> Steps[Landing]:
-    """Asks once what became of a signed swap, and sends nothing."""
+    """Asks the chain once about a signed swap; sends nothing."""
     sent = sent_swap(swap, context.config.wallet)
     fate = yield from fate_of(
         context.histories, sent, context.closing if signal is None else signal
@@ -80,7 +81,7 @@ def ask_swap(
 def end_of_swap(
     context: PaymentContext, swap: SignedSwap, landing: Landing
 ) -> Steps[SwapEnd | None]:
-    """What a decided swap has come to; None if it is not decided."""
+    """Returns the end of a swap; None if the chain has not decided."""
     signature, wallet = swap["signature"], context.config.wallet
     if landing.outcome == "unknown":
         return None
@@ -119,7 +120,8 @@ def _swapped_by(
     mints = swap["inputMint"], swap["outputMint"]
     sides = Sides(*mints, swap["source"], swap["output"], is_relayed)
     taken, brought = int(quoted["inAmount"]), int(quoted["outAmount"])
-    # What is wrapped stays on own accounts: the sum of their changes says nothing of it.
+    # A wrap moves SOL between the wallet's own accounts, so the sum of their changes is not its
+    # amount.
     if landed is not None and sides.input_mint != sides.output_mint:
         taken, brought = swap_amounts_of(landed, wallet, sides)
     record = PaidSwap(
@@ -138,9 +140,9 @@ def _swapped_by(
 
 
 def swap_failed(details: Mapping[str, Any], cause: Exception | None = None) -> ExactChangeError:
-    """The error of a swap that landed and failed.
+    """Returns the error of a swap that landed and failed.
 
-    ``cause``: what ended the try after it, if that never landed.
+    ``cause``: the error of the second try, if that did not land.
     """
     again = "" if cause is None else ", and a second try came to nothing: see the cause"
     return failure(
@@ -153,7 +155,7 @@ def swap_failed(details: Mapping[str, Any], cause: Exception | None = None) -> E
 
 
 def swap_expired(signature: str) -> ExactChangeError:
-    """The error of a swap that is proved never to land."""
+    """Returns the error of a swap that provably never lands."""
     return failure(
         "swap_expired",
         "The swap did not land before its blockhash expired, and now never can. Try again.",

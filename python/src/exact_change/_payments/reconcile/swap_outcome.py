@@ -1,4 +1,4 @@
-"""What a landed swap did, as a node shows it."""
+"""Reads the amounts, fee and rent of a landed swap from a node's answer."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ..._solana.rpc.types import LandedTransaction
 from ..._solana.tokens import decode_token_account
 from ..context import PaymentContext
 
-# A node may show a transaction as confirmed a moment before it can give it.
+# A node may confirm a transaction a moment before it can return it.
 _TRIES = 10
 _WAIT_MS = 200
 
 
 class Sides(NamedTuple):
-    """What a swap takes from and brings to: mints, and the wallet's own accounts."""
+    """The input and output of a swap: mints, and the wallet's accounts."""
 
     input_mint: Address
     output_mint: Address
@@ -31,23 +31,23 @@ class Sides(NamedTuple):
 
 
 def own_fee(landed: LandedTransaction, is_relayed: bool) -> int:
-    """What the wallet paid of the network fee: nothing if a relayer did."""
+    """Returns the network fee that the wallet paid; 0 if a relayer paid it."""
     return 0 if is_relayed else landed.fee_lamports
 
 
 def relay_fee_of(swap: SignedSwap) -> RelayFee | None:
-    """What a relayer took, as records of a swap have it."""
+    """Returns the relayer's fee of a swap on record; None without a relayer."""
     relay = swap.get("relay")
     return None if relay is None else RelayFee(relay["mint"], relay["fee"])
 
 
 def read_landed(context: PaymentContext, signature: str) -> Steps[LandedTransaction | None]:
-    """The landed swap; None if the node does not give it."""
+    """Returns the landed transaction; None if the node does not give it."""
     for _ in range(_TRIES):
         if context.closing.aborted:
             break
         landed = yield from quiet(context.rpc.transaction(signature))
-        # A version above 0 is never ours.
+        # A string stands for a version above 0, which this library never signs.
         if landed is not None and not isinstance(landed, str):
             return landed
         yield from sleep(_WAIT_MS)
@@ -55,12 +55,12 @@ def read_landed(context: PaymentContext, signature: str) -> Steps[LandedTransact
 
 
 def swap_amounts_of(landed: LandedTransaction, wallet: Address, sides: Sides) -> tuple[int, int]:
-    """What the landed transaction took from the wallet's own accounts, and brought."""
-    # Lamports on all own accounts together: rent moves between them and cancels out, what SOL was
-    # swapped does not.
-    own = dict.fromkeys((wallet, sides.source, sides.output))
+    """Returns the amounts that a landed swap took from the wallet's accounts, and brought."""
+    # Sum the lamports of the wallet's accounts: rent that moves between them cancels out, and
+    # swapped SOL remains.
+    own_accounts = dict.fromkeys((wallet, sides.source, sides.output))
     fee = own_fee(landed, sides.is_relayed)
-    lamports = fee + sum(_lamport_change(landed, one) for one in own)
+    lamports = fee + sum(_lamport_change(landed, account) for account in own_accounts)
     taken, brought = -_token_change(landed, sides.source), _token_change(landed, sides.output)
     return (
         -lamports if sides.input_mint == WSOL_MINT else taken,
@@ -69,40 +69,40 @@ def swap_amounts_of(landed: LandedTransaction, wallet: Address, sides: Sides) ->
 
 
 def rent_in(landed: LandedTransaction, wallet: Address, sides: Sides) -> int | None:
-    """Rent of own token accounts that a landed swap made and that stay.
+    """Returns the rent of the wallet's token accounts that a landed swap created.
 
-    Lamports on them that are no wrapped SOL. None if what a node gave of it does not agree with
-    itself: then nothing of it may lower what is counted.
+    Rent is the change of their lamports without wrapped SOL. None if the numbers of the node's
+    answer contradict each other: then they must not lower the counted cost.
     """
-    own = {sides.source: sides.input_mint, sides.output: sides.output_mint}
-    own.pop(wallet, None)
+    own_accounts = {sides.source: sides.input_mint, sides.output: sides.output_mint}
+    own_accounts.pop(wallet, None)
     if landed.error is not None or not _is_whole(landed):
         return None
-    if not all(_is_kept(landed, account, mint) for account, mint in own.items()):
+    if not all(_is_kept(landed, account, mint) for account, mint in own_accounts.items()):
         return None
     rent = 0
-    for account, mint in own.items():
+    for account, mint in own_accounts.items():
         wrapped = _token_change(landed, account) if mint == WSOL_MINT else 0
         rent += _lamport_change(landed, account) - wrapped
-    # If no SOL is swapped, all that leaves the wallet is fee and rent, whatever it went into.
+    # If no SOL is swapped, all lamports that leave the wallet are fee and rent.
     if WSOL_MINT in (sides.input_mint, sides.output_mint):
         return 0 if sides.is_relayed else max(0, rent)
-    left = -_lamport_change(landed, wallet) - own_fee(landed, sides.is_relayed)
-    return max(0, 0 if sides.is_relayed else rent, left)
+    spent = -_lamport_change(landed, wallet) - own_fee(landed, sides.is_relayed)
+    return max(0, 0 if sides.is_relayed else rent, spent)
 
 
 def failure_fee(
     landed: LandedTransaction | None, wallet: Address, is_relayed: bool = False
 ) -> int | None:
-    """The fee of a transaction that landed and failed, which is all that it took.
+    """Returns the wallet's network fee of a transaction that landed and failed.
 
-    None if what a node gave of it does not agree with that.
+    A failed transaction takes nothing else. None if the node's answer contradicts that.
     """
     if landed is None or landed.error is None or not _is_whole(landed):
         return None
     fee = own_fee(landed, is_relayed)
     has_moved = _lamport_change(landed, wallet) != -fee or any(
-        one.before != one.after for one in landed.token_changes
+        change.before != change.after for change in landed.token_changes
     )
     return None if has_moved else fee
 
@@ -113,13 +113,13 @@ def remember_after(
     accounts: tuple[Address, Address],
     busy: frozenset[Address],
 ) -> Steps[None]:
-    """Remembers what own accounts hold after it.
+    """Notes the balances of the wallet's accounts after a landed swap in the ledger.
 
-    ``busy``: the accounts that payments in flight could leave from since it was sent.
+    ``busy``: accounts that payments may have left from since the swap was sent.
     """
     at = context.now()
     changes: Mapping[Address, tuple[int, int]] = {
-        one.account: (one.before, one.after) for one in landed.token_changes
+        change.account: (change.before, change.after) for change in landed.token_changes
     }
     for account in accounts:
         if account not in changes:
@@ -129,7 +129,7 @@ def remember_after(
         known: tuple[int, int] | None = after, landed.slot
         if account in busy:
             known = yield from quiet(_read_since(context, account, landed.slot), None)
-        # Forgotten, the next payment reads it.
+        # If the balance is forgotten, the next payment reads it.
         if known is None:
             yield from context.ledger.forget(account)
         else:
@@ -137,10 +137,10 @@ def remember_after(
 
 
 def _read_since(context: PaymentContext, account: Address, slot: int) -> Steps[tuple[int, int]]:
-    """What an account holds at the end of a slot, and of which.
+    """Returns the balance of an account at the end of a slot, and that slot.
 
-    A payment that landed in the same slot as the swap may be known to have left, and no slot tells
-    whether the swap has found it gone.
+    A busy account needs this read: a payment may land in the slot of the swap, and the slot does
+    not show their order.
     """
     read = yield from context.rpc.accounts([account], min_slot=slot)
     found = read.accounts[0]
@@ -151,17 +151,21 @@ def _read_since(context: PaymentContext, account: Address, slot: int) -> Steps[t
 
 
 def _is_whole(landed: LandedTransaction) -> bool:
-    """No lamport comes or goes but for the fee: one wrong number of an answer does not add up."""
-    gone = sum(before - after for before, after in landed.lamports.values())
-    return gone == landed.fee_lamports
+    """Returns whether all lamport changes add up to the fee; a wrong number would break the sum."""
+    missing = sum(before - after for before, after in landed.lamports.values())
+    return missing == landed.fee_lamports
 
 
 def _is_kept(landed: LandedTransaction, account: Address, mint: Address) -> bool:
-    """Whether what an own account took of a mint, or gave, is what the other accounts say.
+    """Returns whether the changes of a mint's token accounts cancel out.
 
-    Wrapped SOL comes from lamports too, which are whole.
+    Wrapped SOL also comes from lamports. Then the account's token change must equal its lamport
+    change.
     """
-    if sum(one.after - one.before for one in landed.token_changes if one.mint == mint) == 0:
+    if (
+        sum(change.after - change.before for change in landed.token_changes if change.mint == mint)
+        == 0
+    ):
         return True
     before, after = landed.lamports.get(account, (0, 0))
     return (
@@ -177,7 +181,7 @@ def _lamport_change(landed: LandedTransaction, account: Address) -> int:
 
 
 def _token_change(landed: LandedTransaction, account: Address) -> int:
-    for one in landed.token_changes:
-        if one.account == account:
-            return one.after - one.before
+    for change in landed.token_changes:
+        if change.account == account:
+            return change.after - change.before
     return 0
