@@ -27,11 +27,11 @@ interface Allows {
   readonly version?: 1 | 2;
   readonly exposes?: string;
   readonly headers?: string;
-  /** In place of terms. */
+  /** A 402 body that replaces the terms. */
   readonly other?: string;
 }
 
-/** A seller of another origin than the page, that allows pages just that. */
+/** Starts a seller on another origin than the page, with only the given CORS permissions. */
 async function sellerOf({ version = 2, exposes, headers = '', other }: Allows) {
   const terms = version === 1 ? envelopeV1([offerV1Of(sandbox)]) : envelopeV2([offerOf(sandbox)]);
   const seller = await startSeller((request: IncomingMessage, response: ServerResponse) => {
@@ -60,7 +60,7 @@ async function sellerOf({ version = 2, exposes, headers = '', other }: Allows) {
   return seller;
 }
 
-/** A call in the page by a wallet with 1 USDC; what came of it, and what the wallet has left. */
+/** Calls from the page with a wallet of 1 USDC; returns the outcome and the wallet's balance. */
 async function call(url: string, method = 'GET', calls = 1) {
   const { secretKey, address } = await sandbox.createWallet({ USDC: '1' });
   const { rpcUrl, wsUrl, jupiterUrl } = sandbox;
@@ -85,20 +85,20 @@ async function call(url: string, method = 'GET', calls = 1) {
   return { ...outcome, left: await sandbox.balance(address, 'USDC') };
 }
 
-describe('a page and a seller of another origin', () => {
+describe('a seller of another origin, called from a page', () => {
   it.each<[string, Allows, string]>([
     ['version 2', { exposes: 'PAYMENT-REQUIRED', headers: 'payment-signature' }, 'GET'],
     ['version 2, POST', { exposes: 'PAYMENT-REQUIRED', headers: 'payment-signature' }, 'POST'],
     ['version 1', { version: 1, headers: 'X-PAYMENT' }, 'GET'],
-  ])('is paid if it allows what a payment needs: %s', async (_, allows, method) => {
+  ])('is paid when it allows the headers of %s', async (_, allows, method) => {
     const seller = await sellerOf(allows);
     expect(await call(seller.url, method)).toMatchObject({ status: 200, left: 990_000n });
   });
 
-  it('is asked once what it allows', async () => {
+  it('gets one preflight for three calls', async () => {
     const seller = await sellerOf({ exposes: 'PAYMENT-REQUIRED', headers: 'PAYMENT-SIGNATURE' });
     expect(await call(seller.url, 'GET', 3)).toMatchObject({ status: 200, left: 970_000n });
-    // Three calls, unpaid and paid, and one question.
+    // Three calls, unpaid and paid, and one probe.
     expect(seller.seen.filter(({ method }) => method === 'GET')).toHaveLength(7);
   });
 
@@ -106,7 +106,7 @@ describe('a page and a seller of another origin', () => {
     ['PAYMENT-SIGNATURE', { exposes: 'PAYMENT-REQUIRED' }, 'GET'],
     ['PAYMENT-SIGNATURE', { exposes: 'PAYMENT-REQUIRED', headers: 'x-payment' }, 'POST'],
     ['X-PAYMENT', { version: 1 }, 'GET'],
-  ])('is not paid if it does not allow %s: %o', async (header, allows, method) => {
+  ])('is not paid when it does not allow %s: %o', async (header, allows, method) => {
     const seller = await sellerOf(allows);
     const outcome = await call(seller.url, method);
     expect(outcome).toMatchObject({
@@ -121,7 +121,7 @@ describe('a page and a seller of another origin', () => {
     expect(seller.paid).toEqual([]);
   });
 
-  it('is told to expose the header of its terms', async () => {
+  it('gets advice to expose PAYMENT-REQUIRED when it does not', async () => {
     const seller = await sellerOf({ headers: 'PAYMENT-SIGNATURE' });
     const outcome = await call(seller.url);
     expect(outcome).toMatchObject({ code: 'malformed_payment_required', funds: 'untouched' });
@@ -132,7 +132,7 @@ describe('a page and a seller of another origin', () => {
   });
 
   it.each(['Pay at the desk', '{"error":"quota"}'])(
-    'gets its 402 through to the page if that says something else: %s',
+    'passes its 402 to the page when the body holds no terms: %s',
     async (other) => {
       const seller = await sellerOf({ other });
       expect(await call(seller.url)).toMatchObject({ status: 402, text: other });

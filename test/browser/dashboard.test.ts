@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-/** What the page asked for beside its own service, and what it printed. */
+/** Requests of the page to other origins, and its console output. */
 const seen: string[] = [];
 
 async function open(url: string, options: BrowserContextOptions = {}): Promise<Page> {
@@ -75,8 +75,8 @@ async function served(): Promise<Served> {
 const buy = (path: string) =>
   command.run(['fetch', '-ys', '--max', '0.5', `${sandbox.apiUrl}${path}`]);
 
-describe('the page of a service', () => {
-  it('shows payments as they happen, by keyboard, light, dark and on a phone, and passes axe-core', async () => {
+describe('the dashboard of a service', () => {
+  it('shows live payments, works by keyboard, and passes axe-core', async () => {
     expect(await buy('/usdc')).toMatchObject({ code: 0 });
     const { run, url, page: link, key } = await served();
     const page = await open(link, { colorScheme: 'light' });
@@ -116,7 +116,7 @@ describe('the page of a service', () => {
     expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(
       true,
     );
-    // Its link opens it once; after a reload it is still open.
+    // The link works once; a reload keeps the session.
     await page.reload();
     await receipts.first().waitFor();
     const second = await open(link);
@@ -128,36 +128,36 @@ describe('the page of a service', () => {
     expect((await run.ended).code).toBe(0);
     await second.getByText('cannot be reached').waitFor();
     expect(
-      seen.filter((one) => !/401|Failed to load|INCOMPLETE_CHUNKED|REFUSED/.test(one)),
+      seen.filter((text) => !/401|Failed to load|INCOMPLETE_CHUNKED|REFUSED/.test(text)),
     ).toEqual([]);
   });
 
-  it('tells nothing to other hosts, origins and callers, and changes nothing', async () => {
+  it('refuses other hosts, origins and callers, and every write', async () => {
     const { url, page: link, key } = await served();
     const [, code = ''] = link.split('#');
     const host = 'evil.example';
-    const asked = async (path: string, headers: Record<string, string> = {}, method = 'GET') =>
+    const statusOf = async (path: string, headers: Record<string, string> = {}, method = 'GET') =>
       (await fetch(`${url}/ui/${path}`, { method, headers })).status;
     const known = { 'x-api-key': key };
     for (const path of ['overview', 'receipts', 'changes']) {
-      expect(await asked(path)).toBe(401);
-      expect(await asked(path, { authorization: `Bearer ${code}` })).toBe(401);
-      expect(await asked(path, { ...known, 'sec-fetch-site': 'same-site' })).toBe(403);
-      expect(await asked(path, known, 'POST')).toBe(405);
+      expect(await statusOf(path)).toBe(401);
+      expect(await statusOf(path, { authorization: `Bearer ${code}` })).toBe(401);
+      expect(await statusOf(path, { ...known, 'sec-fetch-site': 'same-site' })).toBe(403);
+      expect(await statusOf(path, known, 'POST')).toBe(405);
     }
-    expect(await asked('session', {}, 'POST')).toBe(401);
-    // A name of an attacker that points at this machine.
+    expect(await statusOf('session', {}, 'POST')).toBe(401);
+    // DNS rebinding: an attacker's name that points at this machine.
     for (const path of ['/ui/', '/ui/overview'])
       expect(await rawRequest(`${url}${path}`, { headers: { ...known, host } })).toMatchObject({
         status: 404,
       });
     const redeem = { authorization: `Bearer ${code}` };
     expect([
-      await asked('session', redeem, 'POST'),
-      await asked('session', redeem, 'POST'),
+      await statusOf('session', redeem, 'POST'),
+      await statusOf('session', redeem, 'POST'),
     ]).toEqual([200, 401]);
 
-    // A page of another port of this machine, which is of the same site.
+    // A page on another port of this machine, which counts as the same site.
     const evil = await open(`${sandbox.apiUrl}/free`);
     const got = await evil.evaluate(
       async ([place = '', secret = '']) => {
@@ -180,7 +180,7 @@ describe('the page of a service', () => {
     expect(framed?.url()).not.toContain(url);
   });
 
-  it('is refused on an address that other machines reach', async () => {
+  it('is refused on an address that other machines can reach', async () => {
     const ended = await command.run(['serve', '--ui', '--hostname', '0.0.0.0']);
     expect(ended).toMatchObject({
       code: 2,
@@ -189,12 +189,12 @@ describe('the page of a service', () => {
   });
 });
 
-/** Says that it is a seller's, wherever text can be. */
+/** Hostile text of a seller, put into every text field. */
 const EVIL = '"><img src=x onerror="document.title=1"><script>document.title=2</script>';
 const MANY = 50_000;
 
-describe('the page over a journal that is large and hostile', () => {
-  it('turns its pages and finds a receipt, and shows what sellers say as text', async () => {
+describe('the dashboard of a large and hostile journal', () => {
+  it('pages and searches 50,000 receipts, and shows hostile seller text as text', async () => {
     const [now, network] = [Date.now(), 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp'];
     const base = fullAttemptOf();
     const attempt = (index: number) => {
@@ -272,7 +272,7 @@ describe('the page over a journal that is large and hostile', () => {
     expect(await page.title()).toBe('Exact Change');
     await page.getByLabel('Address, payee or transaction').fill('HOST-1.example.com/4321');
     await page.getByText('1 to 1 of 1', { exact: true }).waitFor();
-    // No page holds more than its own rows.
+    // The page holds only the rows that it shows.
     expect(await page.locator('*').count()).toBeLessThan(6_000);
   });
 });

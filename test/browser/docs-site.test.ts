@@ -16,13 +16,13 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 let browser: Browser;
-// It checks its own links, and fails if one leads nowhere.
+// The build checks its links, and fails on a broken link.
 beforeAll(async () => {
   [browser] = await Promise.all([launch(), promisify(execFile)('npm', ['run', 'docs:site'])]);
 }, 300_000);
 afterAll(() => browser.close());
 
-/** Serves the files that the build has made. */
+/** Serves the built files, and returns the URL. */
 async function served(): Promise<string> {
   const server = createServer(({ url = '/' }, response) => {
     const { pathname } = new URL(url, 'http://site');
@@ -41,8 +41,8 @@ async function served(): Promise<string> {
   return typeof address === 'object' && address !== null ? `http://127.0.0.1:${address.port}` : '';
 }
 
-describe('the site of the documentation', () => {
-  it('steps through the recorded payment, searches, is dark if asked, and asks no other origin', async () => {
+describe('the documentation site', () => {
+  it('steps through the recorded payment, searches, and requests no other origin', async () => {
     const url = await served();
     const context = await browser.newContext({ colorScheme: 'dark' });
     onTestFinished(() => context.close());
@@ -80,7 +80,7 @@ describe('the site of the documentation', () => {
     expect(problems).toEqual([]);
   });
 
-  it('has a recording that has the shape of what happens now: npm run docs:record', async () => {
+  it('has a recording in the shape of a new payment (npm run docs:record)', async () => {
     const recorded: unknown = JSON.parse(readFileSync(PLACE, 'utf8'));
     expect(shapeOf(recorded)).toEqual(shapeOf(await recordPayment()));
   });

@@ -1,7 +1,7 @@
 import { registerWallet } from '@wallet-standard/wallet';
 import { testWallet } from './test-wallet.ts';
 
-// As an extension does, beside the page.
+// Registers the wallet beside the page, as an extension does.
 testWallet('Wallet of a test', 'none').then((wallet) => {
   globalThis.walletOfTest = wallet;
   registerWallet(wallet);

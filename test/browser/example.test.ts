@@ -11,7 +11,7 @@ import { bundle, launch } from './harness.js';
 import type { testWallet } from './test-wallet.js';
 
 declare global {
-  /** What `example-wallet.mjs` puts into the page. */
+  /** The wallet that `example-wallet.mjs` puts into the page. */
   var walletOfTest: Awaited<ReturnType<typeof testWallet>>;
 }
 
@@ -30,7 +30,7 @@ afterAll(async () => {
   await sandbox.close();
 });
 
-/** The page in a browser session of its own. */
+/** Opens the page in a new browser session. */
 async function openExample(options: BrowserContextOptions = {}, script = ''): Promise<Page> {
   const context = await browser.newContext(options);
   onTestFinished(() => context.close());
@@ -42,7 +42,7 @@ async function openExample(options: BrowserContextOptions = {}, script = ''): Pr
 
 const earned = () => sandbox.balance(sandbox.merchant, 'USDC');
 
-/** What axe-core finds wrong with the page as it is. */
+/** Returns the violations that axe-core finds in the page. */
 async function violations(page: Page): Promise<unknown> {
   await page.evaluate(source);
   return page.evaluate(async () => {
@@ -54,19 +54,19 @@ async function violations(page: Page): Promise<unknown> {
   });
 }
 
-/** Goes on with the tab key until a button has the focus, and presses it. */
+/** Presses Tab until the button has the focus, and then Enter. */
 async function press(page: Page, name: string | RegExp): Promise<void> {
   const button = page.getByRole('button', { name, exact: true });
   await button.waitFor();
   for (let step = 0; step < 20; step += 1) {
     await page.keyboard.press('Tab');
-    if (await button.evaluate((one) => one === document.activeElement)) break;
+    if (await button.evaluate((element) => element === document.activeElement)) break;
   }
-  expect(await button.evaluate((one) => one === document.activeElement)).toBe(true);
+  expect(await button.evaluate((element) => element === document.activeElement)).toBe(true);
   await page.keyboard.press('Enter');
 }
 
-describe('the example of a page', () => {
+describe('the example page', () => {
   it.each<[string, BrowserContextOptions]>([
     ['a light screen', { colorScheme: 'light' }],
     ['a dark screen', { colorScheme: 'dark' }],
@@ -80,7 +80,7 @@ describe('the example of a page', () => {
     await press(page, 'One cent in USDC');
     const plan = page.getByRole('heading', { name: /^0\.01 USDC to 127\.0\.0\.1/ });
     await plan.waitFor();
-    expect(await plan.evaluate((one) => one === document.activeElement)).toBe(true);
+    expect(await plan.evaluate((element) => element === document.activeElement)).toBe(true);
     expect(await page.getByText('In all, at most').isVisible()).toBe(true);
     expect(await violations(page)).toEqual([]);
     expect((await earned()) - before).toBe(0n);
@@ -97,12 +97,12 @@ describe('the example of a page', () => {
     expect((await earned()) - before).toBe(10_000n);
   });
 
-  it('pays with a wallet of the browser, which signs what was approved', async () => {
+  it('pays with a browser wallet after a link and a QR code asked for funds', async () => {
     const page = await openExample({}, await bundle('example-wallet.mjs'));
     await page.getByRole('button', { name: 'Wallet of a test' }).click();
     await page.getByText('It is empty.').waitFor();
     const owner = await page.evaluate(() => walletOfTest.accounts[0]?.address ?? '');
-    // What it lacks is a link, and a QR code of it.
+    // The page offers the missing funds as a link and as a QR code.
     await page.getByRole('button', { name: 'One cent in USDC' }).click();
     await page.getByRole('img', { name: /QR code/ }).waitFor();
     const link = page.getByRole('link', { name: 'Open a wallet app that sends it' });
@@ -116,7 +116,7 @@ describe('the example of a page', () => {
     expect((await earned()) - before).toBe(10_000n);
   });
 
-  it('goes on with a purchase that a reload cut off, and pays it once', async () => {
+  it('resumes a purchase that a reload cut off, and pays once', async () => {
     sandbox.controls.api.setSlowness(1_000);
     onTestFinished(() => sandbox.controls.api.setSlowness(200));
     const before = await earned();
@@ -128,7 +128,7 @@ describe('the example of a page', () => {
     await page.getByRole('button', { name: /^Pay / }).click();
     await page.getByText('The request is sent again, with the payment.').waitFor();
     await page.reload();
-    // The seller answers the same payment again, or says that it has served it.
+    // The seller answers the same payment again, or reports that it was served.
     const bought = page.locator('#status').getByText('Bought.');
     await bought.or(page.getByRole('alert').getByText('It was paid.')).waitFor();
     expect(await page.locator('.receipts > li').count()).toBe(1);
@@ -138,7 +138,7 @@ describe('the example of a page', () => {
     expect((await earned()) - before).toBe(10_000n);
   });
 
-  it('shows what a seller says as text, whatever it says', async () => {
+  it('shows hostile seller text as text, and forbids HTML from strings', async () => {
     const evil = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
     const seller = await startSeller((_, response) => {
       response.setHeader('access-control-allow-origin', '*');
@@ -156,7 +156,7 @@ describe('the example of a page', () => {
     await page.getByRole('alert').getByText('Nothing has left the wallet.').waitFor();
     expect(await page.locator('img, main script').count()).toBe(0);
     expect(await page.title()).toBe('Exact Change: a page that pays');
-    // Nor would it if the page did put it into HTML.
+    // Trusted Types refuse the text even if the page puts it into innerHTML.
     const refused = await page.evaluate((html) => {
       try {
         document.body.innerHTML = html;

@@ -6,17 +6,17 @@ import { chromium, type Browser, type Page } from 'playwright-core';
 import { inject } from 'vitest';
 import { findChromium, FLAGS, MISSING } from '../../scripts/chromium.js';
 
-/** A page in Chromium, on an origin of its own at 127.0.0.1, that has run one script. */
+/** A page in Chromium on its own origin at 127.0.0.1, after its script ran. */
 export interface BrowserPage {
   readonly page: Page;
-  /** Opens the same in another tab of the same browser session. */
+  /** Opens the same page in another tab of the same browser session. */
   openTab(): Promise<Page>;
-  /** What the page printed or threw. */
+  /** Console output and errors of the page. */
   readonly printed: readonly string[];
   close(): Promise<void>;
 }
 
-/** Opens an empty page that has run a script of this folder. */
+/** Opens an empty page, and runs a script of this folder in it. */
 export async function openPage(browser: Browser, name = 'page.ts'): Promise<BrowserPage> {
   const script = await bundle(name);
   const server = createServer((request, response) => {
@@ -63,7 +63,7 @@ export async function launch(): Promise<Browser> {
   return chromium.launch({ executablePath, args: FLAGS });
 }
 
-/** A script for browsers, with the packed package in it. */
+/** Bundles a script for browsers with the packed package. */
 export async function bundle(name: string): Promise<string> {
   const { consumer, doors } = inject('packed');
   const library = join(consumer, 'node_modules/exact-change');
@@ -76,7 +76,7 @@ export async function bundle(name: string): Promise<string> {
       'exact-change': library,
     },
     nodePaths: [join(doors, 'node_modules')],
-    // Without the paths of our own configuration, that lead to the source instead.
+    // Ignore the paths of our tsconfig, which lead to the source.
     tsconfigRaw: {},
     bundle: true,
     format: 'esm',

@@ -7,7 +7,7 @@ import { attemptOf, dayCap, fullAttemptOf, idsOf } from '../helpers/attempts.js'
 type Runner = Parameters<typeof startTests>[1];
 type Task = Awaited<ReturnType<typeof startTests>>[number]['tasks'][number];
 
-/** A test that was run in the page: what went wrong, if anything did. */
+/** A test that ran in the page, with its errors. */
 export interface Ran {
   readonly name: string;
   readonly state: string;
@@ -31,7 +31,7 @@ const SUITES = {
 declare global {
   /** Runs a suite in this page, as Vitest does. */
   var runSuite: (suite: keyof typeof SUITES) => Promise<Ran[]>;
-  /** What tests do with a journal themselves. */
+  /** Helpers for tests that use a journal directly. */
   var journalPage: typeof exposed;
 }
 
@@ -56,7 +56,7 @@ globalThis.runSuite = async (suite) => {
 
 function ranIn(task: Task, within: string): Ran[] {
   const name = `${within} ${task.name}`;
-  if (task.type === 'suite') return task.tasks.flatMap((one) => ranIn(one, name));
+  if (task.type === 'suite') return task.tasks.flatMap((inner) => ranIn(inner, name));
   const { state = 'not run', errors = [] } = task.result ?? {};
   return [{ name, state, errors: errors.map(({ stack, message }) => stack ?? message) }];
 }

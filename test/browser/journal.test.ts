@@ -15,7 +15,7 @@ afterAll(async () => {
   await browser.close();
 });
 
-/** Reserves so many payments of 0.01 USD at once: what it comes to, each distinct outcome once. */
+/** Reserves `times` payments of 0.01 USD at once, and returns the outcome of each. */
 const reserve = (page: Page, name: string, times = 1, limit = 1_000_000, url = '') =>
   page.evaluate(
     async ([name, times, limit, url]) => {
@@ -54,13 +54,13 @@ describe('indexedDbJournal in Chromium', () => {
   it.each([
     ['journal', 100],
     ['coordination', 15],
-  ] as const)('keeps the contract: %s', async (suite, tests) => {
+  ] as const)('keeps the %s contract', async (suite, tests) => {
     const ran = await opened.page.evaluate((name) => runSuite(name), suite);
     expect(ran.filter(({ state }) => state !== 'pass')).toEqual([]);
     expect(ran.length).toBeGreaterThan(tests);
   });
 
-  it('reserves as much as a cap has room for when two tabs write at once', async () => {
+  it('reserves exactly up to a cap when two tabs write at once', async () => {
     const tabs = [opened.page, await opened.openTab()];
     const results = await Promise.all(tabs.map((tab) => reserve(tab, 'caps', 100, 505_000)));
     const reserved = results.flat().filter((result) => result === 'reserved');
@@ -69,7 +69,7 @@ describe('indexedDbJournal in Chromium', () => {
     await tabs[1]?.close();
   });
 
-  it('is written anew under two tabs that use it, and both go on with the same', async () => {
+  it('shows the same attempts in two tabs when it rewrites its log under them', async () => {
     const second = await opened.openTab();
     const tabs = [opened.page, second];
     for (const tab of tabs)
@@ -77,18 +77,18 @@ describe('indexedDbJournal in Chromium', () => {
         const { attemptOf, fullAttemptOf, indexedDbJournal } = journalPage;
         const journal = indexedDbJournal('anew');
         Object.assign(globalThis, { journal });
-        // What came while the tab was closed, and what comes while it is open.
+        // The second tab reads attempts from before its start and writes more.
         for (let turn = 0; turn < 12; turn += 1) {
           const many = Array.from({ length: 25 }, () =>
             attemptOf({ idempotencyKey: crypto.randomUUID() }),
           );
-          await Promise.all(many.map((one) => journal.reserve(one, [])));
-          const full = many.map((one) => ({
+          await Promise.all(many.map((attempt) => journal.reserve(attempt, [])));
+          const full = many.map((attempt) => ({
             ...fullAttemptOf(),
-            ...one,
+            ...attempt,
             state: 'signed' as const,
           }));
-          await Promise.all(full.map((one) => journal.put(one)));
+          await Promise.all(full.map((attempt) => journal.put(attempt)));
         }
       });
     const found = await Promise.all(
@@ -120,7 +120,7 @@ describe('indexedDbJournal in Chromium', () => {
     await second.close();
   });
 
-  it('refuses to begin anew if the browser has removed it, in a tab that has it open and after a reload', async () => {
+  it('refuses to start empty after the browser evicted its database', async () => {
     const tab = await opened.openTab();
     expect(await reserve(tab, 'evicted')).toEqual(['reserved']);
     await tab.evaluate(async () => {
@@ -150,8 +150,8 @@ describe('indexedDbJournal in Chromium', () => {
     await tab.close();
   });
 
-  it('refuses what its storage has no room for, and goes on with all that it had', async () => {
-    // Of an origin that has stored something before, Chromium knows for a while what room it has.
+  it('refuses a write beyond its quota, and keeps its earlier attempts', async () => {
+    // A new origin, because Chromium caches the quota of an origin with data.
     const { page, close } = await openPage(browser, 'journal.page.ts');
     const devtools = await page.context().newCDPSession(page);
     const { origin } = new URL(page.url());
@@ -163,7 +163,7 @@ describe('indexedDbJournal in Chromium', () => {
     await close();
   });
 
-  it('refuses to be used on an origin without Web Locks', async () => {
+  it('refuses every use on an origin without Web Locks', async () => {
     const tab = await opened.openTab();
     const script = await (await fetch(`${tab.url()}page.js`)).text();
     await tab.route('http://insecure.test/**', (route) =>
@@ -180,7 +180,7 @@ describe('indexedDbJournal in Chromium', () => {
     await tab.close();
   });
 
-  it('prints nothing', () => {
+  it('prints nothing to the console', () => {
     expect(opened.printed).toEqual([]);
   });
 });

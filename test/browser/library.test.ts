@@ -16,7 +16,7 @@ afterAll(async () => {
   await browser.close();
 });
 
-describe('in Chromium', () => {
+describe('the library in Chromium', () => {
   it('makes a client from a key, and refuses a bad option with a typed error', async () => {
     const result = await opened.page.evaluate((seed) => {
       const walletSeed = Uint8Array.from(seed);
@@ -43,7 +43,7 @@ describe('in Chromium', () => {
     expect(caps.length).toBeGreaterThan(0);
   });
 
-  it('signs with a key of WebCrypto that cannot be exported', async () => {
+  it('signs with a WebCrypto key that cannot be exported', async () => {
     const result = await opened.page.evaluate(async (seed) => {
       const imported: CryptoKey[] = [];
       const { subtle } = crypto;
@@ -81,7 +81,7 @@ describe('in Chromium', () => {
     expect(result).toEqual({ valid: true, exported: 'InvalidAccessError', keys: 1 });
   });
 
-  it('prints nothing', () => {
+  it('prints nothing to the console', () => {
     expect(opened.printed).toEqual([]);
   });
 });

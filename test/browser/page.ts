@@ -1,8 +1,7 @@
 import * as library from 'exact-change';
 import { createSeedSigner, verifySignature } from '../../src/solana/keys.js';
 
-// What tests reach from inside the page: the packed package, and the key signer, which it does not
-// export.
+// Tests in the page use the packed package and the seed signer, which the package does not export.
 const exposed = { ...library, createSeedSigner, verifySignature };
 
 declare global {

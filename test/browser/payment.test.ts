@@ -31,10 +31,7 @@ declare global {
   var client: ReturnType<typeof exactChange.createClient>;
 }
 
-/**
- * Makes a key in the page that never leaves it, and a client that signs with it. Returns its
- * address.
- */
+/** Makes a client in the page with a key that never leaves the page, and returns its address. */
 async function openWallet(): Promise<string> {
   const publicKey = await opened.page.evaluateHandle(async () => {
     const { privateKey, publicKey } = await crypto.subtle.generateKey('Ed25519', false, [
@@ -47,12 +44,12 @@ async function openWallet(): Promise<string> {
     };
   });
   const bytes = await publicKey.evaluate((keys) => keys.bytes);
-  const own = getAddressDecoder().decode(Uint8Array.from(bytes));
+  const owner = getAddressDecoder().decode(Uint8Array.from(bytes));
   const { rpcUrl, wsUrl, jupiterUrl } = sandbox;
   const extractable = await opened.page.evaluate(
-    ({ keys, options, own }) => {
+    ({ keys, options, owner }) => {
       const signer = {
-        address: own,
+        address: owner,
         signMessage: async (message: Uint8Array) =>
           new Uint8Array(
             await crypto.subtle.sign('Ed25519', keys.privateKey, Uint8Array.from(message)),
@@ -61,13 +58,13 @@ async function openWallet(): Promise<string> {
       globalThis.client = exactChange.createClient({ ...options, signer, autoSwap: true });
       return keys.privateKey.extractable;
     },
-    { keys: publicKey, options: { rpcUrl, wsUrl, jupiterUrl }, own },
+    { keys: publicKey, options: { rpcUrl, wsUrl, jupiterUrl }, owner },
   );
   expect(extractable).toBe(false);
-  return own;
+  return owner;
 }
 
-/** Whether a transaction is on the chain, without an error. */
+/** Returns whether a transaction is on the chain without an error. */
 async function landed(signature: string | undefined): Promise<boolean> {
   const params = [signature, { maxSupportedTransactionVersion: 0, commitment: 'confirmed' }];
   const answer = await fetch(sandbox.rpcUrl, {
@@ -80,7 +77,7 @@ async function landed(signature: string | undefined): Promise<boolean> {
 }
 
 describe('a page in Chromium', () => {
-  it('pays from SOL and BONK what is asked in USDC, and shows the answer and the receipt', async () => {
+  it('pays a USDC price from SOL and BONK, and shows the answer and the receipt', async () => {
     const before = await sandbox.balance(sandbox.merchant, 'USDC');
     await opened.page.evaluate(async (url) => {
       const settled = new Promise<Receipt>((resolve) =>
@@ -121,7 +118,7 @@ describe('a page in Chromium', () => {
     expect((await sandbox.balance(sandbox.merchant, 'USDC')) - before).toBe(10_000n);
   });
 
-  it('pays the next call from what is left, in the same page', async () => {
+  it('pays the next call without a swap, from the rest of the first swap', async () => {
     const result = await opened.page.evaluate(async (url) => {
       const response = await client.fetch(url);
       return { status: response.status, receipt: exactChange.receiptOf(response) };
@@ -130,10 +127,10 @@ describe('a page in Chromium', () => {
     expect(result.receipt?.swap).toBeUndefined();
   });
 
-  it('cannot look into a redirect after the payment: uncertain, until the chain shows it', async () => {
+  it('reports an opaque paid redirect as uncertain until the chain shows it', async () => {
     const before = await sandbox.balance(sandbox.merchant, 'USDC');
     const result = await opened.page.evaluate(async (url) => {
-      // The payment of the call before may be settled only now, too.
+      // The payment of the earlier call may settle now too.
       const settled = new Set<string>();
       let heard = () => {};
       client.on('payment.settled', ({ id }) => {
@@ -184,12 +181,12 @@ describe('a page in Chromium', () => {
     expect(bodies).toEqual(['text', 'request', 'blob', 'bytes', 'a=b']);
   });
 
-  it('gets what is free, and what fails, as from fetch', async () => {
+  it('returns free answers and network errors as fetch does', async () => {
     const result = await opened.page.evaluate(
-      async ({ free, nobody }) => {
+      async ({ free, blocked }) => {
         const response = await client.fetch(free);
         const errors = await Promise.all(
-          [client.fetch(nobody), fetch(nobody)].map((call) => call.catch(String)),
+          [client.fetch(blocked), fetch(blocked)].map((call) => call.catch(String)),
         );
         const relative = await client.fetch('page.js');
         return {
@@ -199,16 +196,16 @@ describe('a page in Chromium', () => {
           relative: relative.url,
         };
       },
-      { free: `${sandbox.apiUrl}/free`, nobody: 'http://127.0.0.1:22/' },
+      { free: `${sandbox.apiUrl}/free`, blocked: 'http://127.0.0.1:22/' },
     );
     expect([result.status, result.receipt]).toEqual([200, undefined]);
     expect(result.errors[0]).toBe(result.errors[1]);
     expect(result.relative).toBe(new URL('page.js', opened.page.url()).href);
   });
 
-  it('prints nothing: what is on the console is the browser’s own note of each 402, and of the port it blocked', () => {
-    const own =
+  it('prints nothing beside the browser’s own notes of each 402 and of the blocked port', () => {
+    const browserNote =
       /^Failed to load resource: (the server responded with a status of 402 \(Payment Required\)|net::ERR_UNSAFE_PORT)$/;
-    expect(opened.printed.filter((line) => !own.test(line))).toEqual([]);
+    expect(opened.printed.filter((line) => !browserNote.test(line))).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
 import { hex } from '../../src/internal/bytes.js';
 
-/** What the contracts take of `node:crypto`, in a page: also in one that is not secure. */
+/** Replaces `node:crypto` for the contracts in a page; works without a secure context too. */
 export const randomUUID = () => hex.encode(crypto.getRandomValues(new Uint8Array(16)));

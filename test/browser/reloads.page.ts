@@ -3,7 +3,7 @@ import { indexedDbJournal } from 'exact-change/journal/indexeddb';
 
 let client: ReturnType<typeof createClient>;
 
-/** A page that buys; a purchase that a reload cut off is bought again, under the same key. */
+/** A buyer in a page; a purchase that a reload cut off is repeated with the same key. */
 const exposed = {
   open(seed: readonly number[], options: Omit<ClientOptions, 'signer'>): string {
     const journal = indexedDbJournal();
@@ -15,7 +15,7 @@ const exposed = {
     });
     return client.address;
   },
-  /** Asks until there is an answer, or it is known that there was one. */
+  /** Repeats the call until it has an answer, or the client reports that it was paid. */
   async buy(url: string, idempotencyKey: string): Promise<number | string> {
     for (;;) {
       try {
@@ -29,7 +29,7 @@ const exposed = {
       }
     }
   },
-  /** What the chain has not decided. */
+  /** Returns the number of payments that the chain has not decided. */
   async undecided(): Promise<number> {
     await client.resume();
     let count = 0;

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../helpers/chain.js';
 import { launch, openPage, type BrowserPage } from './harness.js';
 
-/** How often a tab is cut off; more by hand: `RELOADS=100`. */
+/** How often a tab is cut off; set `RELOADS=100` for more rounds. */
 const ROUNDS = Number(process.env['RELOADS'] ?? 6);
 const PRICE = 10_000n;
 const seed = Array.from({ length: 32 }, (_, index) => 2 * index + 1);
@@ -26,7 +26,7 @@ afterAll(async () => {
   await sandbox.close();
 });
 
-/** Ways in which a tab goes away in the middle of a payment, and is there again. */
+/** Ways to cut off a tab during a payment; each returns the tab that replaces it. */
 const CUTS: Readonly<Record<string, (tab: Page) => Promise<Page>>> = {
   async reload(tab) {
     await tab.reload();
@@ -39,7 +39,7 @@ const CUTS: Readonly<Record<string, (tab: Page) => Promise<Page>>> = {
   async crash(tab) {
     const devtools = await tab.context().newCDPSession(tab);
     const crashed = tab.waitForEvent('crash');
-    // It never answers.
+    // A crashed page never answers this command.
     devtools.send('Page.crash').catch(() => undefined);
     await crashed;
     await tab.close();
@@ -47,7 +47,7 @@ const CUTS: Readonly<Record<string, (tab: Page) => Promise<Page>>> = {
   },
 };
 
-/** Gets the tab's client ready. */
+/** Opens the tab's client, and returns its address. */
 function start(tab: Page): Promise<string> {
   const { rpcUrl, wsUrl, jupiterUrl } = sandbox;
   return tab.evaluate(([seed, options]) => buyer.open(seed, options), [
@@ -64,23 +64,23 @@ const buy = (tab: Page, key: string) =>
 
 const earned = () => sandbox.balance(sandbox.merchant, 'USDC');
 
-describe('two tabs of a page that buy the same', () => {
+describe('two tabs that make the same purchase', () => {
   it(
-    `pay once, however one of them is cut off: ${ROUNDS} times`,
+    `pay once per purchase when a tab reloads, closes or crashes, ${ROUNDS} times`,
     { timeout: 600_000 },
     async () => {
       const tabs = [opened.page, await opened.openTab()];
       const [wallet = ''] = await Promise.all(tabs.map(start));
       sandbox.chain.fundSol(address(wallet), 500_000_000n);
       await sandbox.chain.fundToken(address(wallet), sandbox.mints.BONK, 500_000_000_000n);
-      // How long one usually takes, with the swap that one of five needs.
+      // Measure the usual time of a purchase; one in five needs a swap.
       await buy(tabs[0]!, 'cold');
       const before = await earned();
       const began = performance.now();
       for (let time = 0; time < 5; time += 1) await buy(tabs[time % 2]!, `warm${time}`);
       const usual = (performance.now() - began) / 5;
 
-      const told: unknown[] = [];
+      const results: unknown[] = [];
       for (let round = 0; round < ROUNDS; round += 1) {
         const key = `round${round}`;
         const cut = Object.keys(CUTS)[round % 3]!;
@@ -91,15 +91,15 @@ describe('two tabs of a page that buy the same', () => {
         await start(tabs[0]);
         const answers = [await buy(tabs[0], key), await bought[1]];
         const paid = (await earned()) - before - BigInt(round + 5) * PRICE;
-        told.push({ key, cut, moment, answers, first: await bought[0], paid });
+        results.push({ key, cut, moment, answers, first: await bought[0], paid });
         tabs.reverse();
       }
       const isGood = ({ answers, paid }: { answers: unknown[]; paid: bigint }) =>
-        paid === PRICE && answers.every((one) => one === 200 || one === 'already_spent');
-      expect(told.filter((one) => !isGood(one as { answers: unknown[]; paid: bigint }))).toEqual(
-        [],
-      );
-      await until('the chain has decided all', async () =>
+        paid === PRICE && answers.every((answer) => answer === 200 || answer === 'already_spent');
+      expect(
+        results.filter((result) => !isGood(result as { answers: unknown[]; paid: bigint })),
+      ).toEqual([]);
+      await until('the chain has decided every payment', async () =>
         (await tabs[0]!.evaluate(() => buyer.undecided())) === 0 ? true : undefined,
       );
       expect((await earned()) - before).toBe(BigInt(ROUNDS + 5) * PRICE);

@@ -15,7 +15,7 @@ import {
   signedWire,
 } from '../helpers/changing-wallet.js';
 
-/** What a wallet makes of a transaction before it signs. */
+/** Changes that a wallet makes to a transaction before it signs. */
 const FORMS = {
   none: (message) => message,
   solflare: (message, wallet) => guarded(message, wallet, { after: 2 }),
@@ -34,22 +34,22 @@ interface Input {
 }
 
 /**
- * A wallet of the Wallet Standard as small as it can be, with a key that never leaves it. It shows
- * its account once it is asked to connect.
+ * Makes a minimal wallet of the Wallet Standard, with a key that never leaves it. It shows its
+ * account after `connect`.
  */
 export async function testWallet(name: string, form: Form, versions = ['legacy', 0]) {
   const keys = await crypto.subtle.generateKey('Ed25519', false, ['sign', 'verify']);
   const publicKey = new Uint8Array(await crypto.subtle.exportKey('raw', keys.publicKey));
-  const own = address(getAddressDecoder().decode(publicKey));
+  const owner = address(getAddressDecoder().decode(publicKey));
   const signer = {
-    address: own,
+    address: owner,
     signMessage: async (message: Uint8Array) =>
       new Uint8Array(
         await crypto.subtle.sign('Ed25519', keys.privateKey, Uint8Array.from(message)),
       ),
   };
   const account = {
-    address: own,
+    address: owner,
     publicKey,
     chains: ['solana:mainnet'] as const,
     features: ['solana:signTransaction'] as const,
@@ -62,7 +62,7 @@ export async function testWallet(name: string, form: Form, versions = ['legacy',
     icon: 'data:image/svg+xml;base64,PHN2Zy8+',
     chains: ['solana:mainnet'],
     accounts,
-    /** The chains that it was asked to sign for. */
+    /** The chain of each request to sign. */
     asked,
     features: {
       'standard:connect': {
@@ -80,7 +80,7 @@ export async function testWallet(name: string, form: Form, versions = ['legacy',
           if (of !== account) throw new Error('not an account of this wallet');
           asked.push(chain);
           const { messageBytes } = getTransactionDecoder().decode(transaction);
-          const message = compile(FORMS[form](decompile(messageBytes), own));
+          const message = compile(FORMS[form](decompile(messageBytes), owner));
           const intent = { kind: 'payment', network: '', mint: '', amount: '', payTo: '', url: '' };
           return [
             {

@@ -9,7 +9,7 @@ import { launch, openPage, type BrowserPage } from './harness.js';
 import type { Form, testWallet } from './test-wallet.js';
 
 declare global {
-  /** What `wallets.mjs` puts into the page. */
+  /** The functions that `wallets.mjs` puts into the page. */
   var walletPage: {
     readonly getWallets: () => { get(): readonly StandardWallet[] };
     readonly registerWallet: (wallet: object) => void;
@@ -18,7 +18,7 @@ declare global {
     readonly createClient: typeof createClient;
     readonly receiptOf: typeof receiptOf;
   };
-  /** By the name of its wallet. */
+  /** Clients by the name of their wallet. */
   var payers: Map<string, { client: Client; asked: readonly unknown[] }> | undefined;
 }
 
@@ -39,7 +39,7 @@ afterAll(async () => {
   await sandbox.close();
 });
 
-/** Puts a wallet into the page, connects to it, and funds it. Returns its address. */
+/** Registers a wallet in the page, connects and funds it, and returns its address. */
 async function connected(form: Form): Promise<string> {
   const { rpcUrl, wsUrl, jupiterUrl } = sandbox;
   const owner = await opened.page.evaluate(
@@ -62,7 +62,7 @@ async function connected(form: Form): Promise<string> {
   return owner;
 }
 
-/** Buys something in the page, and says what came of it. */
+/** Buys in the page, and returns the outcome. */
 const buy = (form: Form) =>
   opened.page.evaluate(
     async ({ form, url }) => {
@@ -84,7 +84,7 @@ const buy = (form: Form) =>
 
 describe('a wallet of the Wallet Standard in Chromium', () => {
   it.each<Form>(['none', 'solflare', 'most'])(
-    'swaps SOL and pays, and the official facilitator settles: %s',
+    'swaps SOL and pays in wallet form %s, and the official facilitator settles',
     async (form) => {
       const owner = await connected(form);
       const before = await sandbox.balance(sandbox.merchant, 'USDC');
@@ -101,7 +101,7 @@ describe('a wallet of the Wallet Standard in Chromium', () => {
   it.each<[Form, string]>([
     ['phantom', 'wallet_form'],
     ['writes', 'wallet_memory_write'],
-  ])('is refused before anything is presented: %s', async (form, rule) => {
+  ])('is refused in wallet form %s before a payment is presented', async (form, rule) => {
     const owner = await connected(form);
     await sandbox.chain.fundToken(address(owner), sandbox.mints.USDC, 50_000n);
     const { length } = sandbox.controls.api.served;
@@ -110,7 +110,7 @@ describe('a wallet of the Wallet Standard in Chromium', () => {
     expect(await sandbox.balance(owner, 'USDC')).toBe(50_000n);
   });
 
-  it('is refused if it signs no transactions of version 0, or has no account on the network', async () => {
+  it('is refused when it lacks version 0 transactions or an account on the network', async () => {
     const errors = await opened.page.evaluate(async () => {
       const { connectWallet: connect, testWallet: make } = walletPage;
       const old = await make('old', 'none', ['legacy']);

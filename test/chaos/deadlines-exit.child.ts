@@ -1,5 +1,5 @@
-// Makes one call to peers that do not answer, and tells what came of it on a pipe of its own. It
-// closes nothing: the process is to end because nothing of the call is left.
+// Makes one call to peers that do not answer, and writes the outcome to pipe 3. It closes nothing,
+// because the process must end when the call leaves no timer and no socket.
 import { writeSync } from 'node:fs';
 import { createClient, isExactChangeError, type ClientOptions } from 'exact-change';
 
@@ -8,7 +8,7 @@ interface Task {
   readonly address: string;
   readonly url: string;
   readonly call: 'fetch' | 'pay' | 'plan' | 'swap' | 'quote' | 'balance' | 'warm';
-  /** Milliseconds after which the caller gives up, or as soon as the signer is asked. */
+  /** Milliseconds until the caller gives up; `signer`: it gives up when the signer is called. */
   readonly patience?: number | 'signer';
   readonly hangs?: 'signer';
 }
@@ -56,8 +56,7 @@ const outcome = await calls[task.call]().then(
   () => 'ok',
   (error: unknown) => {
     if (!isExactChangeError(error)) return error instanceof Error ? error.name : String(error);
-    // The answer is the caller's, to read or to drop, and an answer that does not end keeps its
-    // connection.
+    // The caller must drop the answer itself, because an endless answer keeps its connection.
     error.response?.body?.cancel().catch(() => undefined);
     return `${error.code} ${error.funds}`;
   },

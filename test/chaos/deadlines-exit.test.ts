@@ -11,9 +11,9 @@ import { useSandbox } from '../helpers/sandbox.js';
 import { isPaid, startSeller, type Seller } from '../helpers/seller.js';
 
 const program = programOf(fileURLToPath(new URL('./deadlines-exit.child.ts', import.meta.url)));
-/** A process that does not end by itself is ended, and its exit code shows it. */
+/** The child is killed after this time, and its exit code shows it. */
 const LIMIT_MS = 25_000;
-/** Longer than the process may live: a timer that a call leaves behind is seen. */
+/** Longer than the child may live, so that a timer which a call leaves behind is noticed. */
 const AGES_MS = 600_000;
 const AGES = {
   rpc: AGES_MS,
@@ -25,9 +25,9 @@ const AGES = {
 };
 
 const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
-/** Begins an answer of 402 and never ends it. */
+/** A seller that begins a 402 and never ends it. */
 let dripping: Seller;
-/** Takes connections and never says a word. */
+/** Sockets of a server that accepts connections and never answers. */
 const sockets = new Set<Socket>();
 const mute = createServer((socket) => {
   sockets.add(socket);
@@ -62,7 +62,7 @@ interface Task {
 const HOLDER = { USDC: '1' } as const;
 const SWAPPER = { SOL: '0.1', BONK: '5000000' } as const;
 
-/** Makes one call in a process of its own, from its beginning to its end. */
+/** Makes one call in a child process, and waits until the child ends. */
 async function run({
   funds = SWAPPER,
   options = {},
@@ -79,7 +79,7 @@ async function run({
   };
   const child = spawn(process.execPath, [program.path, JSON.stringify(task)], {
     stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
-    // Nothing of the test runner's: its own options are not the caller's.
+    // Only PATH: options of the test runner must not reach the child.
     env: { PATH: process.env['PATH'] },
     timeout: LIMIT_MS,
   });
@@ -90,7 +90,7 @@ async function run({
 
 async function readAll(pipe: unknown): Promise<string> {
   const chunks: Buffer[] = [];
-  // Made by spawn() for reading: 'pipe' at these places.
+  // spawn() makes these streams readable, because their stdio entries are 'pipe'.
   for await (const chunk of pipe as Readable) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks).toString();
 }
@@ -99,9 +99,9 @@ const ended = (outcome: string) => ({ errors: '', outcome, code: 0 });
 const within = (name: keyof typeof AGES): ClientOptions => ({ timeouts: { ...AGES, [name]: 500 } });
 const silent = () => `http://127.0.0.1:${mutePort}`;
 
-describe.concurrent('when a call has ended, nothing of it keeps the process', () => {
+describe.concurrent('a process without close()', () => {
   it.each(['fetch', 'plan', 'swap', 'balance', 'warm'])(
-    '%s, to a node that never answers',
+    'exits after %s to a node that never answers',
     async (call) => {
       expect(await run({ call, options: { ...within('rpc'), rpcUrl: silent() } })).toEqual(
         ended('timeout untouched'),
@@ -109,19 +109,21 @@ describe.concurrent('when a call has ended, nothing of it keeps the process', ()
     },
   );
 
-  it.each(['fetch', 'quote'])('%s, to a Jupiter that never answers', async (call) => {
+  it.each(['fetch', 'quote'])('exits after %s to a Jupiter that never answers', async (call) => {
     expect(await run({ call, options: { ...within('jupiter'), jupiterUrl: silent() } })).toEqual(
       ended('timeout untouched'),
     );
   });
 
-  it.each(['fetch', 'pay'])('%s, of terms that never end', async (call) => {
+  it.each(['fetch', 'pay'])('exits after %s with terms that never end', async (call) => {
     expect(await run({ call, options: within('terms'), url: dripping.url })).toEqual(
       ended('timeout untouched'),
     );
   });
 
-  it('fetch, of a seller that never answers the paid request', async ({ onTestFinished }) => {
+  it('exits after fetch to a seller that never answers the paid request', async ({
+    onTestFinished,
+  }) => {
     const api = await startRelay(sandbox.apiUrl);
     onTestFinished(() => api.close());
     api.hold(isPaid);
@@ -131,20 +133,20 @@ describe.concurrent('when a call has ended, nothing of it keeps the process', ()
     );
   });
 
-  it.each(['fetch', 'swap'])('%s, with a signer that never answers', async (call) => {
+  it.each(['fetch', 'swap'])('exits after %s with a signer that never answers', async (call) => {
     expect(await run({ call, options: within('signer'), hangs: 'signer' })).toEqual(
       ended('signing_failed untouched'),
     );
   });
 
-  it('fetch, with a WebSocket that never speaks', async () => {
+  it('exits after fetch with a WebSocket that never answers', async () => {
     expect(await run({ call: 'fetch', options: { wsUrl: `ws://127.0.0.1:${mutePort}` } })).toEqual(
       ended('ok'),
     );
   });
 
   it.each(['fetch', 'balance'])(
-    '%s, given up by its caller while no node answers: what it asks for all callers ends by timeouts.rpc',
+    'exits by timeouts.rpc after the caller aborts %s while no node answers',
     async (call) => {
       const options = { timeouts: { ...AGES, rpc: 3_000 }, rpcUrl: silent() };
       expect(await run({ call, options, patience: 1_000 })).toEqual(ended('TimeoutError'));
@@ -154,11 +156,11 @@ describe.concurrent('when a call has ended, nothing of it keeps the process', ()
   it.each([
     ['quote', 'Jupiter', () => ({ jupiterUrl: silent() })],
     ['fetch', 'Jupiter', () => ({ jupiterUrl: silent() })],
-  ] as const)('%s, given up by its caller while no %s answers', async (call, _, options) => {
+  ] as const)('exits after the caller aborts %s while no %s answers', async (call, _, options) => {
     expect(await run({ call, options: options(), patience: 1_000 })).toEqual(ended('TimeoutError'));
   });
 
-  it.each(['fetch', 'swap'])('%s, given up by its caller while the signer thinks', async (call) => {
+  it.each(['fetch', 'swap'])('exits after the caller aborts %s during signing', async (call) => {
     expect(await run({ call, hangs: 'signer', patience: 'signer' })).toEqual(ended('had enough'));
   });
 });

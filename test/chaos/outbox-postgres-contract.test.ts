@@ -26,5 +26,5 @@ async function open(address: string): Promise<OpenOutbox> {
 }
 
 outboxContract('postgresJournal', async () => open(await postgres.createDatabase()));
-// What is told beside them changes nothing of what attempts promise.
+// An outbox must not change the contract of attempts.
 journalContract('postgresJournal with an outbox', () => open(shared), { durable: true });

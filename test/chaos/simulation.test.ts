@@ -6,17 +6,17 @@ import { start, type Started } from '../simulation/start.js';
 import type { Report } from '../simulation/worker.js';
 
 const MINUTES = 1;
-// The rest of the machine is of the files that run beside this one.
+// Other test files run beside this file and need the other cores.
 const WORKERS = 1;
 
 it(
-  `keeps its promises in a modelled world, in a minute of seeds that no run had before`,
+  `the client keeps its promises in a modelled world for a minute of new seeds`,
   async () => {
     const seed = Math.floor(Math.random() * 1e9);
     const program = await bundle('worker');
     const broken: string[] = [];
     let runs = 0;
-    const hear = (report: Report) => {
+    const onReport = (report: Report) => {
       if (report.kind === 'ran') runs += 1;
       if (report.kind !== 'broken') return;
       const drop = report.drop.length === 0 ? '' : ` --drop ${report.drop.join(',')}`;
@@ -25,7 +25,7 @@ it(
     };
     const orders = { step: WORKERS, ms: MINUTES * 60_000, runs: 1e9, drop: [], trace: false };
     const workers: readonly Started[] = Array.from({ length: WORKERS }, (_, index) =>
-      start(program.path, { ...orders, seed: seed + index }, hear),
+      start(program.path, { ...orders, seed: seed + index }, onReport),
     );
     try {
       await Promise.all(workers.map(({ ended }) => ended));
@@ -39,7 +39,7 @@ it(
   (MINUTES + 3) * 60_000,
 );
 
-/** What the command reports of a promise that it finds broken, and how it says to replay that. */
+/** Returns the command's report of a broken promise, and the arguments of its replay. */
 async function reported(
   ...args: readonly string[]
 ): Promise<{ readonly report: string; readonly replay: readonly string[] }> {
@@ -51,9 +51,9 @@ async function reported(
   return { report, replay: replay.split(' ') };
 }
 
-// Three times the command, each of which makes its program anew.
+// The test runs the command three times, and each run bundles its program again.
 it(
-  'the simulator reports a broken promise by its seed and the least of its plan, and the same when that is replayed',
+  'the simulator reports a broken promise by seed and smallest plan, and a replay reports the same',
   { timeout: 120_000 },
   async () => {
     const { report, replay } = await reported(
@@ -77,7 +77,7 @@ it(
     expect(parts.map((line): unknown => JSON.parse(line))).toEqual(
       JSON.parse(JSON.stringify(left)),
     );
-    // The whole plan shrinks to the same; the least of it alone fails as it did.
+    // The whole plan shrinks to the same parts, and those parts alone fail in the same way.
     expect((await reported('--seed', seed, '--without', 'caps-count-all')).report).toBe(report);
     expect((await reported(...replay)).report).toBe(report);
   },

@@ -6,7 +6,7 @@ it.each([
   ['langchain', 'did not match expected schema'],
   ['openai', 'limit is no field of this tool'],
 ])(
-  'the model of examples/%s.ts buys within limits that it cannot change',
+  'lets the model of examples/%s.ts buy within limits that it cannot change',
   async (name, refusal) => {
     const { code, stdout, stderr } = await runExample(name);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { runExample } from '../helpers/example.js';
 
-it('agents sell, broker and buy over HTTP and MCP, and the chain shows their ledger', async () => {
+it('lets agents sell, broker and buy over HTTP and MCP, as the chain confirms', async () => {
   const [run, broken] = await Promise.all([
     runExample('agents/start'),
     runExample('agents/start', '--without-facilitator'),

@@ -19,8 +19,8 @@ afterEach(async () => {
 });
 
 /**
- * The major versions that npm puts at the top of a new project for these; rejects with what it says
- * if they do not go together.
+ * Returns the major versions that npm resolves at the top of a new project; rejects with npm's text
+ * if the packages conflict.
  */
 async function resolved(packages: readonly string[]): Promise<Record<string, string | undefined>> {
   folder = await mkdtemp(join(tmpdir(), 'exact-change-beside-'));
@@ -41,15 +41,15 @@ describe.each([
   it.each([
     { '@solana/kit': '8', express: '4', ws: '7', hono: '4', pg: '8' },
     { '@solana/kit': '5', express: '5', ws: '8', hono: '4', pg: '8' },
-  ])('installs without a conflict beside %o', async (others) => {
-    const specs = Object.entries(others).map(([name, major]) => `${name}@${major}`);
-    expect(await resolved([tarball, ...specs])).toEqual(others);
+  ])('installs without a conflict beside %o', async (peers) => {
+    const specs = Object.entries(peers).map(([name, major]) => `${name}@${major}`);
+    expect(await resolved([tarball, ...specs])).toEqual(peers);
   });
 });
 
 describe('the packed mounts', () => {
   it.each(frameworks)('serve in $name', async ({ name, folder: framework }) => {
-    // What goes to stderr are warnings of Node about the oldest of them.
+    // Ignore stderr: Node warns about the oldest framework.
     const { stdout } = await run(process.execPath, ['mounts.cjs', name, framework], {
       cwd: consumer,
     });

@@ -12,20 +12,20 @@ const command = useCommand(
   join(inject('packed').consumer, 'node_modules/.bin/exact-change'),
 );
 
-it('terminals, mcp and serve keep one budget at the same time, also when serve is killed', async () => {
+it('keeps one budget for parallel terminals, mcp and serve, even when serve dies', async () => {
   const wallet = await sandbox.createWallet({ USDC: '1' });
   const env = {
     WALLET_SECRET_KEY: wallet.secretKey,
     EXACT_CHANGE_MAX_PER_PAYMENT: '0.05',
     EXACT_CHANGE_MAX_PER_DAY: '0.055',
   };
-  // It is there first, so that all others reach the journal through it.
+  // Start serve first, so that the other processes reach the journal through it.
   const service = command.start(['serve', '--port', '0'], { env });
   await service.printed(/Callers send/);
   const host = new Client({ name: 'host', version: '1' });
   const args = [command.path, 'mcp', '--allow-private'];
-  const all = { ...command.env, ...env };
-  await host.connect(new StdioClientTransport({ command: process.execPath, args, env: all }));
+  const hostEnv = { ...command.env, ...env };
+  await host.connect(new StdioClientTransport({ command: process.execPath, args, env: hostEnv }));
   onTestFinished(() => host.close());
 
   const url = (buyer: string) => `${sandbox.apiUrl}/usdc?${buyer}`;

@@ -19,7 +19,7 @@ describe('the installed command', () => {
   });
   afterAll(() => sandbox.close());
 
-  it.each(nodes.filter((one) => majorOf(one) >= 20))(
+  it.each(nodes.filter((node) => majorOf(node) >= 20))(
     'swaps and pays on Node $version',
     async ({ version, binary }) => {
       const { secretKey } = await sandbox.createWallet({ SOL: '0.5' });
@@ -37,8 +37,8 @@ describe('the installed command', () => {
     },
   );
 
-  it.each(nodes.filter((one) => majorOf(one) < 20))(
-    'says on Node $version that it needs a newer one',
+  it.each(nodes.filter((node) => majorOf(node) < 20))(
+    'exits on Node $version with a request for a newer Node',
     async ({ binary }) => {
       await expect(run(binary, [bin, '--help'], { cwd: consumer })).rejects.toMatchObject({
         code: 1,

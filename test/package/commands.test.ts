@@ -13,7 +13,7 @@ command.env['WALLET_SECRET_KEY'] = secretKey;
 command.env['EXACT_CHANGE_MAX_PER_PAYMENT'] = '0.50';
 
 describe('the command', () => {
-  it('shows what a wallet holds, what a swap costs, and what was paid, in words and in JSON', async () => {
+  it('shows balances, quotes, receipts and budgets in words and in JSON', async () => {
     expect((await command.json(['balance', 'sol', 'USDC'])).object).toMatchObject({
       ok: true,
       address,
@@ -54,9 +54,9 @@ describe('the command', () => {
     expect((await command.run(['resume'])).stderr).toBe('Nothing is open.\n');
   });
 
-  it('checks all that a payment needs, and says what to do', async () => {
-    const well = await command.run(['doctor']);
-    expect(well.code).toBe(0);
+  it('checks a setup with doctor, and states the next step for each failure', async () => {
+    const healthy = await command.run(['doctor']);
+    expect(healthy.code).toBe(0);
     for (const part of [
       'wallet',
       'config',
@@ -67,17 +67,17 @@ describe('the command', () => {
       'accounts',
       'journal',
     ])
-      expect(well.stdout).toContain(`  ${part}`);
-    const ill = await command.json([
+      expect(healthy.stdout).toContain(`  ${part}`);
+    const broken = await command.json([
       'doctor',
       '--rpc-url',
       'http://127.0.0.1:1',
       '--jupiter-url',
       'http://127.0.0.1:1',
     ]);
-    expect(ill.code).toBe(1);
+    expect(broken.code).toBe(1);
     const failed = (
-      ill.object['findings'] as { state: string; check: string; next?: string }[]
+      broken.object['findings'] as { state: string; check: string; next?: string }[]
     ).filter(({ state }) => state === 'fail');
     expect(failed.map(({ check }) => check)).toEqual([
       'node 127.0.0.1:1',
@@ -88,7 +88,7 @@ describe('the command', () => {
     expect(failed.every(({ next }) => next !== undefined)).toBe(true);
   });
 
-  it('judges a swap of another builder', async () => {
+  it('refuses a broken swap from another builder with inspect', async () => {
     const args = ['inspect', '--in', 'SOL', '--out', 'USDC', '--max-in', '0.1', '--min-out', '14'];
     const { code, object } = await command.json(args, { input: 'AAAA' });
     expect({ code, object }).toMatchObject({
@@ -105,7 +105,7 @@ describe('the command', () => {
     );
   });
 
-  it('serves the REST interface to callers with its key, until it is ended', async () => {
+  it('serves the REST interface to callers with its key until SIGINT', async () => {
     const service = command.start(['serve', '--port', '0']);
     const printed = await service.printed(/Callers send/);
     const [, url = '', source = ''] = /^(http:\S+)\n.* key in (\S+) as/.exec(printed) ?? [];
@@ -124,7 +124,7 @@ describe('the command', () => {
     expect((await service.ended).code).toBe(0);
   });
 
-  it('completes its own commands and options in bash', async () => {
+  it('completes commands and options in bash', async () => {
     const script = join(command.folder, 'completion.bash');
     writeFileSync(script, (await command.run(['completion'])).stdout);
     const complete = (...words: readonly string[]) =>
@@ -144,7 +144,7 @@ describe('the command', () => {
     expect(complete('wallet', 'import', '--f')).toEqual(['--from']);
   });
 
-  it('colours for a terminal alone, and never with NO_COLOR', async () => {
+  it('prints colours only on a terminal, and never with NO_COLOR', async () => {
     const colored = /\u001b\[/;
     expect((await command.run(['budget'])).stdout).not.toMatch(colored);
     const shown = async (env: Record<string, string>) =>
@@ -153,7 +153,7 @@ describe('the command', () => {
     expect(await shown({ NO_COLOR: '1' })).not.toMatch(colored);
   });
 
-  it('ends well when what reads it ends before', () => {
+  it('exits with 0 when the reader of its pipe ends first', () => {
     const run = spawnSync(
       'bash',
       ['-c', `${process.execPath} ${command.path} --help | head -1; echo \${PIPESTATUS[0]}`],
@@ -166,7 +166,7 @@ describe('the command', () => {
 describe('exact-change wallet', () => {
   const noKey = { WALLET_SECRET_KEY: '' };
 
-  it('keeps a new key encrypted, and never takes the place of another', async () => {
+  it('stores a new key encrypted, and never overwrites a wallet', async () => {
     const env = { ...noKey, EXACT_CHANGE_PASSPHRASE: 'correct horse' };
     expect(await command.run(['balance'], { env })).toMatchObject({
       code: 2,
@@ -188,7 +188,7 @@ describe('exact-change wallet', () => {
     );
   });
 
-  it('imports a key from standard input, a file or a question, and pays once it is unlocked', async () => {
+  it('imports a key from a prompt, never from arguments, and pays with it', async () => {
     const imported = join(command.folder, 'imported.json');
     const env = noKey;
     const args = ['wallet', 'import', '--out', imported];
@@ -196,7 +196,7 @@ describe('exact-change wallet', () => {
       code: 2,
       stderr: expect.stringContaining('never an argument'),
     });
-    // Nor does it stand in what a wrong place for it is answered with.
+    // The answer to a key in a wrong place must not repeat the key.
     for (const wrong of [
       ['balance', '--wallet', secretKey],
       ['fetch', `--max=${secretKey}`],

@@ -8,7 +8,7 @@ const blocks = [...GUIDES, 'adapters/sandbox/README.md']
   .flatMap((guide) => blocksOf(guide).filter(({ language }) => language === 'ts'))
   .map(({ code }) => code);
 
-/** What the documentation leaves to its reader, or has shown further up. */
+/** Declarations that the documentation leaves to its reader or shows earlier. */
 const around = `
 declare const walletSecretKey: string;
 declare const apiKey: string;
@@ -20,7 +20,7 @@ declare const createClient: typeof import('exact-change').createClient;
 type PolicyOptions = import('exact-change').PolicyOptions;
 `;
 
-/** A block that names an option, with another name in its place. */
+/** Returns a block with the option's name misspelt. */
 const misspelt = (option: string) => {
   const block = blocks.find((code) => code.includes(`${option}:`)) ?? '';
   return { option, code: block.replace(`${option}:`, `${option}s:`) };
@@ -31,16 +31,13 @@ const OPTIONS = [
 ];
 const mistakes = OPTIONS.map(misspelt);
 
-/**
- * What the compiler says of texts that are files only here, in one program: the packages behind
- * them are read once.
- */
+/** Returns the compiler's complaints about each text; one program reads the packages only once. */
 function complaintsAbout(texts: readonly string[]): string[][] {
   const read = ts.readConfigFile(`${root}tsconfig.json`, (name) => ts.sys.readFile(name));
   const parsed = ts.parseJsonConfigFileContent(read.config, ts.sys, root);
-  // `process.env.KEY` is how readers write it.
+  // Readers write `process.env.KEY`.
   const options = { ...parsed.options, noPropertyAccessFromIndexSignature: false };
-  // From there the packages that guides show are found, and further up those of this repository.
+  // This folder has the packages that guides show; the folders above it have our own.
   const { doors } = inject('packed');
   const files = new Map([
     [`${doors}/docs-around.d.ts`, around],
@@ -66,7 +63,7 @@ function complaintsAbout(texts: readonly string[]): string[][] {
 }
 
 describe('the code in README and the guides', () => {
-  it('compiles, and does not with an option misspelt', { timeout: 120_000 }, () => {
+  it('compiles, and fails to compile when an option is misspelt', { timeout: 120_000 }, () => {
     const found = complaintsAbout([...blocks, ...mistakes.map(({ code }) => code)]);
     const [right, wrong] = [found.slice(0, blocks.length), found.slice(blocks.length)];
     const broken = blocks.map((code, index) => ({ code, complaints: right[index] }));

@@ -19,7 +19,7 @@ interface Door {
   get(url: string): Promise<Answered>;
   post(url: string, data: object): Promise<Answered>;
   upload(url: string, bytes: Uint8Array): Promise<Answered>;
-  /** What an interceptor of another saw. */
+  /** Calls that an interceptor of the application saw. */
   readonly seen?: readonly unknown[];
   twins?(url: string, options: object): Promise<unknown[]>;
 }
@@ -48,7 +48,7 @@ afterEach(async () => {
   await Promise.all(clients.splice(0).map((client) => client.close()));
 });
 
-/** Settles each payment once; what it sells is in the path. */
+/** Settles each payment once; the path selects the answer. */
 async function sell(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const parts: Buffer[] = [];
   for await (const part of request) parts.push(Buffer.from(part as Uint8Array));
@@ -85,7 +85,7 @@ function answerTo(path: string, { method, headers }: IncomingMessage, body: Buff
   return { method, body: isJson ? (JSON.parse(body.toString()) as unknown) : body.length };
 }
 
-/** A wallet with 1 USDC, its client, and what it has left. */
+/** Makes a client for a wallet with 1 USDC; `spent` returns the USDC that left it. */
 async function buyer() {
   const { secretKey, address } = await sandbox.createWallet({ USDC: '1' });
   const { rpcUrl, wsUrl, jupiterUrl } = sandbox;
@@ -101,20 +101,24 @@ const opened = async (name: string) => {
   return { door, spent };
 };
 
-/** The error of ours in what a package throws. */
-function ours(error: unknown): unknown {
-  for (let one = error; typeof one === 'object' && one !== null; one = Reflect.get(one, 'cause'))
-    if (isExactChangeError(one)) return one;
+/** Returns the library's error within the causes of an error that a package throws. */
+function libraryError(error: unknown): unknown {
+  for (
+    let next = error;
+    typeof next === 'object' && next !== null;
+    next = Reflect.get(next, 'cause')
+  )
+    if (isExactChangeError(next)) return next;
   return error;
 }
 
 const caught = (call: Promise<unknown>): Promise<unknown> =>
   call.then(
     (value) => ({ value }),
-    (error: unknown) => ours(error),
+    (error: unknown) => libraryError(error),
   );
 
-/** The code of an error of ours, or the status of an answer or of what a package makes of it. */
+/** Returns the code of the library's error, or the status of the answer or of a package's error. */
 function endOf(outcome: unknown): unknown {
   if (isExactChangeError(outcome)) return outcome.code;
   const { value, response } = outcome as { value?: Answered; response?: { status: number } };
@@ -122,7 +126,7 @@ function endOf(outcome: unknown): unknown {
 }
 
 describe.each(Object.keys(doors))('%s', (name) => {
-  it('pays for a GET and a POST, whose body arrives again', async () => {
+  it('pays for a GET and a POST, and sends the body again with the payment', async () => {
     const { door, spent } = await opened(name);
     const got = await door.get(`${seller.url}/ok`);
     expect(got).toMatchObject({ status: 200, data: { method: 'GET' } });
@@ -140,18 +144,18 @@ describe.each(Object.keys(doors))('%s', (name) => {
     if (name === 'axios') expect(door.seen).toEqual(['get', 200, 'post', 200]);
   });
 
-  it('pays once, however often it is tried again outside', async () => {
+  it('pays once when the package or its user retries', async () => {
     const { door, spent } = await opened(name);
     const call = () => caught(door.get(`${seller.url}/flaky`));
     const first = await call();
     const second = await call();
-    // The same payment is presented again, or reported once the chain shows it.
+    // A retry presents the same payment, or reports it once the chain shows it.
     expect([200, 503, 'already_spent']).toContain(endOf(first));
     expect([200, 'already_spent']).toContain(endOf(second));
     expect(await spent()).toBe(10_000n);
   });
 
-  it('gives a refusal as our error, and nothing is paid', async () => {
+  it('throws the library error for a refused offer, and pays nothing', async () => {
     const { door, spent } = await opened(name);
     expect(await caught(door.post(`${seller.url}/dear`, {}))).toMatchObject({
       code: 'amount_over_limit',
@@ -160,7 +164,7 @@ describe.each(Object.keys(doors))('%s', (name) => {
     expect(await spent()).toBe(0n);
   });
 
-  it('pays for a stream that can be kept, and refuses a longer one before it pays', async () => {
+  it('pays for a stream that fits the buffer, and refuses a longer stream unpaid', async () => {
     const { door, spent } = await opened(name);
     const answered = await door.upload(`${seller.url}/ok`, new Uint8Array(100_000));
     expect(answered).toMatchObject({ status: 200, data: { method: 'POST', body: 100_000 } });
@@ -175,29 +179,30 @@ describe.each(Object.keys(doors))('%s', (name) => {
 });
 
 describe.each(Object.keys(doors).filter((name) => name.startsWith('undici')))(
-  'what is free, by the request of %s and by ours',
+  'a free call with undiciRequest in place of %s request',
   (name) => {
     it.each([
       ['GET', undefined],
       ['GET', { query: { a: ['1', '2'], b: 'c' } }],
       ['POST', { method: 'POST', headers: { 'content-type': 'text/plain' }, body: 'text' }],
       ['POST', { method: 'POST', headers: ['x-a', 'b'], body: Buffer.from('bytes'), opaque: 7 }],
-    ])('is the same: %s %o', async (_, options) => {
+    ])('returns the same result for %s %o', async (_, options) => {
       const { door } = await opened(name);
-      const [theirs, ours] = (await door.twins?.(`${sandbox.apiUrl}/free`, { ...options })) ?? [];
-      expect(ours).toEqual(theirs);
+      const [fromUndici, fromLibrary] =
+        (await door.twins?.(`${sandbox.apiUrl}/free`, { ...options })) ?? [];
+      expect(fromLibrary).toEqual(fromUndici);
     });
   },
 );
 
-describe.each(Object.keys(models))('a model asked with %s', (name) => {
+describe.each(Object.keys(models))('a model call through %s', (name) => {
   it('answers for one payment', async () => {
     const { client, spent } = await buyer();
     expect(await models[name]?.(client, `${seller.url}/v1`)).toBe('noon');
     expect(await spent()).toBe(10_000n);
   });
 
-  it('gives a refusal as our error, asked once', async () => {
+  it('throws the library error for a refused offer after a single request', async () => {
     const { client, spent } = await buyer();
     const broke = {
       ...client,

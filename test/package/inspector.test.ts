@@ -10,7 +10,7 @@ const sandbox = await useSandbox({ confirmationMs: 20 });
 const command = useCommand(sandbox, join(consumer, 'node_modules/.bin/exact-change'));
 const inspector = join(doors, 'node_modules/.bin/mcp-inspector');
 
-/** Arguments of each tool, as the inspector takes them. */
+/** Arguments of each tool, in the inspector's format. */
 const CALLS: Readonly<Record<string, readonly string[]>> = {
   paid_fetch: [`url=${sandbox.apiUrl}/usdc`],
   plan: [`url=${sandbox.apiUrl}/usdc`],
@@ -21,14 +21,14 @@ const CALLS: Readonly<Record<string, readonly string[]>> = {
   budget: [],
 };
 
-it('the official inspector lists every tool and calls it', { timeout: 120_000 }, async () => {
+it('lets the official MCP inspector list and call every tool', { timeout: 120_000 }, async () => {
   const { address, secretKey } = await sandbox.createWallet({ SOL: '0.5', USDC: '1' });
-  // It gives a server no more of its own environment than it is told to.
-  const given = Object.entries({ ...command.env, WALLET_SECRET_KEY: secretKey });
-  const environment = given.flatMap(([name, value]) => ['-e', `${name}=${value}`]);
+  // The inspector passes only listed variables to the server.
+  const variables = Object.entries({ ...command.env, WALLET_SECRET_KEY: secretKey });
+  const environment = variables.flatMap(([name, value]) => ['-e', `${name}=${value}`]);
   const inspect = async (...args: readonly string[]): Promise<Record<string, unknown>> => {
     const server = [process.execPath, command.path, 'mcp', '--allow-private'];
-    // It ends with 5 if a tool says that it failed: what it printed is the answer all the same.
+    // The inspector exits with 5 when a tool fails, but still prints the answer.
     const stdout = await new Promise<string>((resolve) => {
       execFile(
         process.execPath,
@@ -43,7 +43,7 @@ it('the official inspector lists every tool and calls it', { timeout: 120_000 },
   expect((tools as { name: string }[]).map(({ name }) => name)).toEqual(Object.keys(CALLS));
   const answers = await Promise.all(
     Object.entries(CALLS).map(async ([name, args]) => {
-      const fields = args.flatMap((one) => ['--tool-arg', one]);
+      const fields = args.flatMap((arg) => ['--tool-arg', arg]);
       const answer = await inspect('--method', 'tools/call', '--tool-name', name, ...fields);
       return [name, answer['structuredContent']];
     }),
@@ -53,7 +53,7 @@ it('the official inspector lists every tool and calls it', { timeout: 120_000 },
     plan: { ok: true, data: { price: '0.01 USDC' } },
     balance: { ok: true, data: { balances: [{ symbol: 'USDC' }] } },
     quote: { ok: true, data: { takes: '0.1 SOL' } },
-    // The inspector cannot ask its person.
+    // The inspector cannot ask its user for approval.
     swap: { ok: false, funds: 'untouched', error: { code: 'approval_refused' } },
     receipts: { ok: true },
     budget: { ok: true },

@@ -11,10 +11,10 @@ import { npm } from './setup.js';
 const run = promisify(execFile);
 const { tarballs, consumer } = inject('packed');
 
-/** The oldest of the peers; with the newest, all other tests of that journal run. */
+/** The oldest supported peers; all other tests of this journal use the newest. */
 const OLDEST = { pg: '8.11.0', 'pg-boss': '10.4.0' };
 
-it('the packed journal on Postgres keeps what it is told with the oldest pg and pg-boss', async () => {
+it('keeps attempts in the packed Postgres journal with the oldest pg and pg-boss', async () => {
   const postgres = await startPostgres();
   onTestFinished(() => postgres.stop());
   const folder = await mkdtemp(join(tmpdir(), 'exact-change-journal-'));

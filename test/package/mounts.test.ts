@@ -42,7 +42,7 @@ for (const { name, start } of MOUNTS.filter(({ parses }) => !parses)) {
 }
 
 describe.each(MOUNTS)('$name', ({ start }) => {
-  it('keeps what is not below the path of the service, its hooks, and whom it trusts', async () => {
+  it('keeps its other routes, its hooks and its trusted proxies beside the service', async () => {
     const seen: unknown[] = [];
     const options = {
       basePath: '/pay',
@@ -59,7 +59,7 @@ describe.each(MOUNTS)('$name', ({ start }) => {
   });
 });
 
-it('has every mount whose framework is installed for it alone', () => {
+it('covers every mount that MOUNTS_OF_PACKAGE_TESTS lists', () => {
   const names = new Set(MOUNTS.map(({ name }) => name.split(' ')[0]));
   expect([...names].sort()).toEqual([...MOUNTS_OF_PACKAGE_TESTS].sort());
 });

@@ -37,7 +37,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Next.js takes no port of 0. */
+/** Finds a free port, because Next.js does not accept port 0. */
 function freePort(): Promise<number> {
   const probe = createServer();
   return new Promise((resolve) =>
@@ -49,7 +49,7 @@ function freePort(): Promise<number> {
 }
 
 describe('the packed package in Next.js', () => {
-  it('serves below its path, reads bodies, and refuses what the handler refuses', async () => {
+  it('serves below its path, reads bodies, and passes refusals of the handler', async () => {
     const health = await fetch(`${url}/pay/api/health`);
     expect([health.status, await health.json()]).toEqual([200, { status: 'ok' }]);
     const parse = (body: string) =>
@@ -69,7 +69,7 @@ describe('the packed package in Next.js', () => {
     expect((await fetch(`${url}/pay/api/health`, { method: 'HEAD' })).status).toBe(200);
   });
 
-  it('hands on the host that the caller named', async () => {
+  it('passes the Host header of the caller to the handler', async () => {
     const path = '/pay/api/quote?inputMint=SOL';
     const headers = { host: 'shop.example:99', 'x-ask': 'url' };
     const { text } = await rawRequest(url + path, { method: 'GET', headers });

@@ -8,10 +8,7 @@ const run = promisify(execFile);
 const { consumer } = inject('packed');
 const installed = join(consumer, 'node_modules/exact-change');
 
-/**
- * All that a script of the consumer prints, by whatever it loads; a script that fails rejects with
- * it.
- */
+/** Returns all output of a script of the consumer, or rejects with it if the script fails. */
 async function node(
   script: string,
   args: string[] = [],
@@ -25,12 +22,12 @@ async function node(
 }
 
 describe('the packed package', () => {
-  it('holds the built files and the papers, and nothing else', () => {
+  it('contains only built files, documents and licenses', () => {
     const files = readdirSync(installed, { recursive: true, encoding: 'utf8' }).filter((path) =>
       /\.\w+$|^LICENSE$/.test(path),
     );
-    const papers = files.filter((path) => !path.startsWith('dist'));
-    expect(papers.sort()).toEqual([
+    const documents = files.filter((path) => !path.startsWith('dist'));
+    expect(documents.sort()).toEqual([
       'CHANGELOG.md',
       'LICENSE',
       'README.md',
@@ -46,7 +43,7 @@ describe('the packed package', () => {
     ]);
   });
 
-  it('hands on the license of every package whose code it holds', () => {
+  it('includes the license of every bundled package', () => {
     const code = readdirSync(installed, { recursive: true, encoding: 'utf8' }).filter((path) =>
       /\.c?js$/.test(path),
     );
@@ -67,7 +64,7 @@ describe('the packed package', () => {
   });
 
   it.each(['sandbox.mjs', 'sandbox.cjs'])(
-    'swaps and pays on its own sandbox: %s',
+    'swaps and pays on the packed sandbox with %s',
     async (script) => {
       expect(await node(script)).toBe('ok');
     },
@@ -78,19 +75,19 @@ const HEAVY = /node_modules\/(@solana\/web3\.js|@solana\/spl-token|@jup-ag\/api|
 const KY = /\/\/ node_modules\/ky\//;
 const BUNDLED = /\/\/ node_modules\/(ky|valibot|standardwebhooks)\//;
 
-describe.each(['loaded.mjs', 'loaded.cjs'])('the first import: %s', (script) => {
-  it('loads no heavy dependency, and the first call does', async () => {
+describe.each(['loaded.mjs', 'loaded.cjs'])('the first import in %s', (script) => {
+  it('loads no heavy dependency, which the first call then loads', async () => {
     const lines = await node(script, [join(consumer, `${script}.log`)]);
     const { first, later } = JSON.parse(lines) as { first: string[]; later: string[] };
-    const ours = (files: string[]) =>
+    const libraryCode = (files: string[]) =>
       files
         .filter((file) => file.includes('/exact-change/dist/'))
         .map((file) => readFileSync(file.replace('file://', ''), 'utf8'));
     expect(first.filter((file) => HEAVY.test(file))).toEqual([]);
-    expect(ours(first).some((text) => BUNDLED.test(text))).toBe(false);
-    // The other half proves that the first could have failed.
+    expect(libraryCode(first).some((text) => BUNDLED.test(text))).toBe(false);
+    // The checks below prove that the checks above can fail.
     for (const name of ['@solana/web3.js', '@jup-ag/api'])
       expect(later.some((file) => file.includes(`node_modules/${name}/`))).toBe(true);
-    expect(ours(later).some((text) => KY.test(text))).toBe(true);
+    expect(libraryCode(later).some((text) => KY.test(text))).toBe(true);
   });
 });

@@ -15,13 +15,13 @@ const { consumer, nodes, bun, deno, platforms } = inject('packed');
 const page = join(consumer, 'page.mjs');
 const sandbox = await useSandbox();
 
-/** What a program prints that runs in the consumer. */
+/** Runs a program in the consumer, and returns its output. */
 async function printed(binary: string, args: readonly string[]): Promise<string> {
   const { stdout } = await run(binary, args, { cwd: consumer, maxBuffer: 16 * 1024 * 1024 });
   return stdout.trim();
 }
 
-/** Has a script swap SOL and pay for one call. */
+/** Expects that a script swaps SOL and pays for a call. */
 async function pays(binary: string, args: readonly string[]): Promise<void> {
   const { secretKey } = await sandbox.createWallet({ SOL: '0.5' });
   const { rpcUrl, wsUrl, jupiterUrl, apiUrl } = sandbox;
@@ -29,7 +29,7 @@ async function pays(binary: string, args: readonly string[]): Promise<void> {
   expect(await printed(binary, [...args, `${apiUrl}/usdc`, options])).toBe('200 10000 true');
 }
 
-/** Has a script serve the REST interface, and asks it as two callers do, one without a key. */
+/** Expects that a script serves the REST interface to a caller with its key only. */
 async function serves(binary: string, args: readonly string[]): Promise<void> {
   const { rpcUrl, wsUrl, jupiterUrl } = sandbox;
   const options = JSON.stringify({ rpcUrl, wsUrl, jupiterUrl });
@@ -49,7 +49,7 @@ async function serves(binary: string, args: readonly string[]): Promise<void> {
   }
 }
 
-/** A row of the table in docs, and how it comes true. */
+/** A row of the table in the guide, and the run that proves it. */
 interface Platform {
   readonly name: string;
   readonly version: string;
@@ -64,7 +64,7 @@ const versionIn = async (name: string) => {
 
 const onNode: Platform[] = nodes.map(({ version, binary }) => ({
   name: 'Node',
-  // That of the machine changes.
+  // The version of this machine changes, so the table has its major version only.
   version: binary === process.execPath ? `${version.split('.')[0]}` : version,
   done: 'Loads as ES module and as CommonJS, swaps and pays',
   async run() {
@@ -74,7 +74,7 @@ const onNode: Platform[] = nodes.map(({ version, binary }) => ({
   },
 }));
 
-const onOthers: Platform[] = [
+const onOtherRuntimes: Platform[] = [
   { name: 'Bun', ...bun, args: [] },
   { name: 'Deno', ...deno, args: ['run', '-A', '--node-modules-dir=manual'] },
 ].map(({ name, version, binary, args }) => ({
@@ -87,12 +87,12 @@ const onOthers: Platform[] = [
   },
 }));
 
-/** Each gives the file of a page's bundle that is loaded first. */
+/** Each bundles a page, and returns the entry file. */
 const bundlers: Readonly<Record<string, (folder: string) => Promise<string>>> = {
   async esbuild(folder) {
     const { chunks, external } = await bundleByEsbuild(page, folder);
     expect(external).toEqual([]);
-    // The engine stays in chunks of its own: the page loads them with its first payment.
+    // The engine is in separate chunks, which the page loads with its first payment.
     expect(chunks).toBeGreaterThan(1);
     return join(folder, 'page.js');
   },
@@ -124,13 +124,13 @@ async function bundleByEsbuild(entry: string, outdir: string) {
   });
   expect(warnings).toEqual([]);
   const outputs = Object.values(metafile.outputs);
-  const external = outputs.flatMap(({ imports }) => imports.filter((one) => one.external));
+  const external = outputs.flatMap(({ imports }) => imports.filter((entry) => entry.external));
   return { chunks: outputs.length, external };
 }
 
 /**
- * The modules of Node in whose place vite puts empty ones. A package may itself say that it needs
- * none in browsers, as bn.js does: those have no name.
+ * Bundles with vite, and returns the Node modules that vite replaced with empty modules. A package
+ * such as bn.js may itself exclude a module in browsers; these modules have no name.
  */
 async function bundleByVite(entry: string, outDir: string) {
   const result = await vite({
@@ -144,8 +144,8 @@ async function bundleByVite(entry: string, outDir: string) {
     },
   });
   const chunks = (Array.isArray(result) ? result : [result])
-    .flatMap((one) => ('output' in one ? one.output : []))
-    .flatMap((one) => (one.type === 'chunk' ? [one] : []));
+    .flatMap((built) => ('output' in built ? built.output : []))
+    .flatMap((file) => (file.type === 'chunk' ? [file] : []));
   const ids = chunks.flatMap(({ moduleIds }) => moduleIds);
   return {
     empty: ids.filter((id) => id.includes('__vite-browser-external:')),
@@ -196,31 +196,32 @@ const inTypes: Platform[] = [
       const checked = run(process.execPath, [tsc, '-p', `tsconfig.${resolution}.json`], {
         cwd: consumer,
       });
-      const said = await checked.then(
+      const output = await checked.then(
         ({ stdout }) => stdout,
         (error: unknown) => String(Reflect.get(Object(error), 'stdout')),
       );
-      // Types of other packages may need more than the oldest compiler knows.
-      const ours = said.split('\n').filter((line) => !line.startsWith('../'));
-      expect(version === '5.2.2' ? ours : [said]).toEqual(['']);
+      // Types of other packages may need a newer compiler than the oldest.
+      const ownErrors = output.split('\n').filter((line) => !line.startsWith('../'));
+      expect(version === '5.2.2' ? ownErrors : [output]).toEqual(['']);
     },
   })),
 );
 
-const all = [...onNode, ...onOthers, ...inBundles, ...inTypes];
+const allPlatforms = [...onNode, ...onOtherRuntimes, ...inBundles, ...inTypes];
 const ran = new Set<Platform>();
 
 describe('the packed package', () => {
-  it.each(all.map((one) => [`${one.name} ${one.version}: ${one.done}`, one] as const))(
-    '%s',
-    async (_, platform) => {
-      await platform.run();
-      ran.add(platform);
-    },
-  );
+  it.each(
+    allPlatforms.map(
+      (platform) => [`${platform.name} ${platform.version}: ${platform.done}`, platform] as const,
+    ),
+  )('works on %s', async (_, platform) => {
+    await platform.run();
+    ran.add(platform);
+  });
 
-  it('runs on each platform that the guide lists', async () => {
-    const rows = all.filter((one) => ran.has(one));
+  it('ran on exactly the platforms that docs/platforms.md lists', async () => {
+    const rows = allPlatforms.filter((platform) => ran.has(platform));
     const head = ['Platform', 'Version', 'What each run of the tests does there'];
     const cells = [
       head,
@@ -234,11 +235,11 @@ describe('the packed package', () => {
   });
 });
 
-/** A line of a table without what lines it up. */
+/** Returns a table line without its padding. */
 const plain = (line: string) => line.replaceAll(/ +|-+/g, (part) => part[0] ?? '');
 
-describe('a bundle that needs a module of Node', () => {
-  it('is found out', async () => {
+describe('a bundle that needs a Node module', () => {
+  it('is detected with every bundler', async () => {
     const bad = join(consumer, 'bad.mjs');
     const folder = join(consumer, 'bundles/bad');
     await writeFile(

@@ -28,10 +28,7 @@ interface Started {
 const running: ChildProcess[] = [];
 afterEach(() => running.splice(0).forEach((child) => child.kill()));
 
-/**
- * Starts the program, and waits for the last line of what it prints; gives how it ended if it does
- * before.
- */
+/** Starts the program and waits for its last line; returns its exit if it ends before. */
 async function start(
   port: number,
   args: readonly string[],
@@ -56,19 +53,17 @@ async function start(
   return Promise.race([ready, closed]);
 }
 
-/**
- * Starts it on five ports that are free. Only the first is known to be: another program may hold
- * one of the others.
- */
+/** Starts the program on five free ports; tries again when another program holds one of them. */
 async function startSomewhere(args: readonly string[] = [], command = bin): Promise<Started> {
   for (let attempt = 1; attempt < 20; attempt += 1) {
     const probe = createServer().listen(0, '127.0.0.1');
     await once(probe, 'listening');
     const { port } = probe.address() as { port: number };
     await new Promise((resolve) => probe.close(resolve));
-    const one = port > 65_531 ? undefined : await start(port, args, command);
-    if (one !== undefined && 'end' in one) return one;
-    if (one !== undefined && !one.stderr.includes('is taken')) throw new Error(one.stderr);
+    const program = port > 65_531 ? undefined : await start(port, args, command);
+    if (program !== undefined && 'end' in program) return program;
+    if (program !== undefined && !program.stderr.includes('is taken'))
+      throw new Error(program.stderr);
   }
   throw new Error('No five ports are free.');
 }
@@ -83,7 +78,7 @@ async function rpc(url: string, method: string, ...params: readonly string[]): P
   return ((await response.json()) as { result: unknown }).result;
 }
 
-/** A cache of npm's that has what the real one has of packages, and installs for npx by itself. */
+/** Makes an npm cache that shares downloaded packages, but keeps its own npx installations. */
 async function cacheIn(folder: string): Promise<string> {
   const { stdout } = await run('npm', ['config', 'get', 'cache']);
   const cache = join(folder, 'cache');
@@ -92,7 +87,7 @@ async function cacheIn(folder: string): Promise<string> {
   return cache;
 }
 
-describe('the program of the sandbox, installed alone', () => {
+describe('the exact-change-sandbox program, installed alone', () => {
   it.each(['SIGINT', 'SIGTERM'] as const)(
     'prints an environment that answers until %s',
     async (signal) => {
@@ -124,15 +119,15 @@ describe('the program of the sandbox, installed alone', () => {
     },
   );
 
-  // npm signals its shell, and the shell does not pass it on. The end is that of all that hold the
-  // output open.
-  it('ends with the npx that started it', async () => {
+  // npm signals its shell, which does not pass the signal on. `end` waits for every process that
+  // holds the output open.
+  it('stops when the npx that started it is terminated', async () => {
     const { printed, end } = await startSomewhere(['exact-change-sandbox'], 'npx');
     await end('SIGTERM');
     await expect(fetch(parseEnv(printed)['RPC_URL'] ?? '')).rejects.toThrow('fetch failed');
   });
 
-  it('names the port that another program holds, and makes the same keys from the same seed', async () => {
+  it('names a taken port, and makes the same keys from the same seed', async () => {
     const first = await startSomewhere(['--seed', 'one']);
     const second = await startSomewhere(['--seed', 'one']);
     const [key, again] = [first, second].map(
@@ -149,13 +144,13 @@ describe('the program of the sandbox, installed alone', () => {
   it('prints what its README shows', async () => {
     const { port, printed, end } = await startSomewhere();
     const lines = printed
-      .replace(/(?<=127\.0\.0\.1:)\d+/g, (one) => String(Number(one) - port + 8899))
+      .replace(/(?<=127\.0\.0\.1:)\d+/g, (shownPort) => String(Number(shownPort) - port + 8899))
       .split('\n');
     const shown = blockWith('adapters/sandbox/README.md', 'npx exact-change-sandbox').printed.split(
       '\n',
     );
     expect(lines).toHaveLength(shown.length);
-    expect(shown.filter((one, index) => !isShownAs(lines[index] ?? '', one))).toEqual([]);
+    expect(shown.filter((line, index) => !isShownAs(lines[index] ?? '', line))).toEqual([]);
     await end('SIGTERM');
   });
 
@@ -190,7 +185,7 @@ describe('the program of the sandbox, installed alone', () => {
     ['deno'],
     ['demo', 'twice'],
     ['--without-facilitator'],
-  ])('refuses %s %s', async (...args) => {
+  ])('refuses the arguments %s %s', async (...args) => {
     await expect(run(bin, args, { cwd: bench })).rejects.toMatchObject({
       code: 1,
       stdout: '',

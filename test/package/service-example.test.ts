@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
 import { runExample, type ExampleRun } from '../helpers/example.js';
 
-/** What one of the two said, in its order. */
-const said = ({ stdout }: ExampleRun, who: string): string[] =>
+/** Returns the lines that the service or the agent printed, in order. */
+const said = ({ stdout }: ExampleRun, speaker: string): string[] =>
   stdout
     .split('\n')
-    .flatMap((line) => (line.startsWith(who) ? [line.slice(who.length).trim()] : []));
+    .flatMap((line) => (line.startsWith(speaker) ? [line.slice(speaker.length).trim()] : []));
 
-it('pays over a service that is asked once for its swap, and not again for the next payment', async () => {
+it('calls the service once for the swap, and not again for the next payment', async () => {
   const run = await runExample('service');
   expect(run).toMatchObject({ code: 0, stderr: '' });
   expect(said(run, 'service')).toEqual(['POST /pay/api/x402/auto-pay']);
@@ -20,7 +20,7 @@ it('pays over a service that is asked once for its swap, and not again for the n
   ]);
 });
 
-it('fails when the service does not know the key, and shows it nowhere', async () => {
+it('fails when the service does not know the API key, and does not print the key', async () => {
   const run = await runExample('service', '--wrong-key');
   expect(run.code).not.toBe(0);
   expect(run.stderr).toContain('The caller is not known');

@@ -18,7 +18,7 @@ export const npm = [
   '--loglevel=error',
 ];
 
-/** In `.ci/run` the gates have just packed both packages, and for that built them. */
+/** In `.ci/run` the gates have already built both packages. */
 const built = process.env['BUILT_BY_GATES'] === undefined ? [] : ['--ignore-scripts'];
 
 /** Real old and new runtimes, as npm packages; the oldest is what `engines` names. */
@@ -30,28 +30,25 @@ const NODES = {
   n26: '26.10.0',
 };
 
-/** As packages for this machine alone; npm's own bring one for each kind of processor. */
+/** Platform packages for this machine only; the main packages bring one per processor. */
 const BUN = '1.4.5';
 const DENO = '2.9.6';
 
-/** The oldest of the peers that a mount is for, and of Express the last of the older line too. */
+/** The oldest supported peer of each mount, and the last Express 4. */
 const FRAMEWORKS = {
   'express-4.3': 'express@4.3.0',
   'express-4': 'express@4',
   'hono-4.2': 'hono@4.2.0',
 };
 
-/** Node 16 has no fetch, and newer releases of this one do not load there. */
+/** Node 16 has no fetch, and newer releases of undici do not load there. */
 const FETCH_OF_NODE_16 = 'undici@5.29.0';
 
-/**
- * What the mounts need and the package does not bring; taken from this repository instead of
- * installed once more.
- */
+/** Peers of the mounts, linked from this repository instead of installed again. */
 const PEERS = ['express', 'hono'];
 const TYPES = ['@types/express', '@types/node', 'undici-types'];
 
-/** A runtime. */
+/** A runtime such as Node or Bun. */
 export interface Program {
   readonly version: string;
   readonly binary: string;
@@ -61,7 +58,7 @@ export interface Packed {
   readonly tarballs: Readonly<Record<'library' | 'sandbox', string>>;
   /** A project outside the repository, with the packed package installed by npm. */
   readonly consumer: string;
-  /** Another, with the packed sandbox alone. */
+  /** Another project, with only the packed sandbox. */
   readonly bench: string;
   readonly nodes: readonly Program[];
   /** Folder of `test/package/doors`, with the packages that it names. */
@@ -86,7 +83,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     process.stdout.write(`${MISSING} The tests in a browser are skipped, except in CI.\n`);
   const folder = await mkdtemp(join(tmpdir(), 'exact-change-package-'));
   const [consumer, bench] = [join(folder, 'consumer'), join(folder, 'bench')];
-  const [nodes, others, frameworks, doors, platforms, library, sandbox] = await Promise.all([
+  const [nodes, runtimes, frameworks, doors, platforms, library, sandbox] = await Promise.all([
     installNodes(),
     installOtherRuntimes(),
     installFrameworks(),
@@ -98,12 +95,12 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await Promise.all([installSandbox(bench, sandbox), installLibrary(consumer, library)]);
   await link(join(bench, 'node_modules'), consumer, ['exact-change-sandbox']);
   const tarballs = { library, sandbox };
-  const tools = { nodes, ...others, frameworks, doors, platforms };
+  const tools = { nodes, ...runtimes, frameworks, doors, platforms };
   project.provide('packed', { tarballs, consumer, bench, ...tools });
   return () => rm(folder, { recursive: true, force: true });
 }
 
-/** The path of the tarball. */
+/** Packs a package, and returns the path of the tarball. */
 async function pack(source: string, folder: string): Promise<string> {
   await mkdir(folder);
   const flags = ['--silent', '--pack-destination', folder, ...built];
@@ -115,7 +112,7 @@ async function pack(source: string, folder: string): Promise<string> {
 
 async function installLibrary(consumer: string, tarball: string): Promise<void> {
   await cp(join(root, 'test/package/consumer'), consumer, { recursive: true });
-  // The same program, read as CommonJS: it gets the other half of the declarations.
+  // The same program as CommonJS, which reads the CommonJS declarations.
   await copyFile(join(consumer, 'types.mts'), join(consumer, 'types.cts'));
   await run('npm', ['install', ...npm, tarball, FETCH_OF_NODE_16], { cwd: consumer });
   await link(join(root, 'node_modules'), consumer, [...PEERS, ...TYPES]);
@@ -141,11 +138,11 @@ async function installNodes(): Promise<Packed['nodes']> {
     ([name, version]) => [name, `node-${process.platform}-${process.arch}@${version}`] as const,
   );
   const folders = await installAliased('nodes', specs);
-  const others = Object.entries(NODES).map(([name, version]) => ({
+  const installed = Object.entries(NODES).map(([name, version]) => ({
     version,
     binary: join(folders, name, 'bin/node'),
   }));
-  return [{ version: process.versions.node, binary: process.execPath }, ...others];
+  return [{ version: process.versions.node, binary: process.execPath }, ...installed];
 }
 
 async function installFrameworks(): Promise<Packed['frameworks']> {
@@ -165,7 +162,7 @@ async function installOtherRuntimes(): Promise<Pick<Packed, 'bun' | 'deno'>> {
   };
 }
 
-/** A folder of these tests with the packages that it names, as a copy that stays. */
+/** Copies a folder of these tests into the cache, and installs the packages that it names. */
 async function installNamed(name: string): Promise<string> {
   const folder = join(cache, name);
   await cp(join(root, 'test/package', name), folder, { recursive: true });
@@ -173,7 +170,7 @@ async function installNamed(name: string): Promise<string> {
   return folder;
 }
 
-/** Installs packages under names of ours into a folder that stays; gives its `node_modules`. */
+/** Installs packages under aliases into a cache folder, and returns its `node_modules`. */
 async function installAliased(
   name: string,
   specs: readonly (readonly [string, string])[],

@@ -16,7 +16,7 @@ import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { failureOf } from '../helpers/payer.js';
 
-/** The real packages. What is used of each is written where it is used. */
+/** Loaders of the real packages; the interfaces below declare the used parts. */
 const packages = (await import(
   pathToFileURL(join(inject('packed').doors, 'load.mjs')).href
 )) as Readonly<Record<string, (() => Promise<unknown>) | undefined>>;
@@ -38,14 +38,14 @@ afterEach(() => {
   }
 });
 
-/** A key that only the stand-in of a cloud or a device has. */
+/** Makes a key for a simulated cloud or device. */
 function newKey(): { readonly key: KeyObject; readonly address: string; readonly spki: Buffer } {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   const spki = publicKey.export({ type: 'spki', format: 'der' });
   return { key: privateKey, address: getAddressDecoder().decode(spki.subarray(-32)), spki };
 }
 
-/** Pays from BONK for something in USDC: the signer signs a swap, and a payment. */
+/** Pays a USDC price from BONK, so that the signer signs a swap and a payment. */
 async function paysWith(signer: Signer): Promise<void> {
   const owner = address(signer.address);
   sandbox.chain.fundSol(owner, 500_000_000n);
@@ -61,7 +61,7 @@ async function paysWith(signer: Signer): Promise<void> {
   await client.close();
 }
 
-/** Answers JSON with JSON on the loopback, as a cloud does. */
+/** Starts a JSON server on the loopback, which plays a cloud. */
 async function cloud(
   answer: (body: Readonly<Record<string, string>>, path: string) => unknown,
 ): Promise<{ readonly url: string; readonly port: number }> {
@@ -81,13 +81,13 @@ async function cloud(
   return { url: `http://127.0.0.1:${bound.port}`, port: bound.port };
 }
 
-describe('keys in a cloud, by their own packages', () => {
-  it('pay and swap: AWS KMS', async () => {
+describe('a cloud key through its own SDK', () => {
+  it('swaps and pays with AWS KMS', async () => {
     const { key, spki } = newKey();
-    const asked: unknown[] = [];
+    const requests: unknown[] = [];
     const { url } = await cloud((body) => {
       const { Message = '', ...rest } = body;
-      asked.push(rest);
+      requests.push(rest);
       return 'Message' in body
         ? { Signature: sign(null, Buffer.from(Message, 'base64'), key).toString('base64') }
         : { PublicKey: spki.toString('base64') };
@@ -105,14 +105,14 @@ describe('keys in a cloud, by their own packages', () => {
       sign: (input) => kms.send(new SignCommand(input)),
     });
     await paysWith(signer);
-    expect(asked.at(-1)).toEqual({
+    expect(requests.at(-1)).toEqual({
       KeyId: 'alias/agent',
       MessageType: 'RAW',
       SigningAlgorithm: 'ED25519_SHA_512',
     });
   });
 
-  it('pay and swap: Google Cloud KMS', async () => {
+  it('swaps and pays with Google Cloud KMS', async () => {
     const { key, spki } = newKey();
     const name = 'projects/p/locations/l/keyRings/r/cryptoKeys/k/cryptoKeyVersions/1';
     const { port } = await cloud(({ data = '' }, path) => {
@@ -125,7 +125,7 @@ describe('keys in a cloud, by their own packages', () => {
       protocol: 'http',
       apiEndpoint: '127.0.0.1',
       port,
-      // What a client that is signed in sends requests by.
+      // Plays an authenticated client.
       auth: {
         getRequestHeaders: () => Promise.resolve(new Headers()),
         fetch: (url: string, init: RequestInit) => fetch(url, init),
@@ -142,7 +142,7 @@ describe('keys in a cloud, by their own packages', () => {
     );
   });
 
-  it('pay and swap: Turnkey', async () => {
+  it('swaps and pays with Turnkey', async () => {
     const { key, address: owner } = newKey();
     const { url } = await cloud((body) => {
       const { parameters } = body as unknown as { parameters: Readonly<Record<string, string>> };
@@ -152,7 +152,7 @@ describe('keys in a cloud, by their own packages', () => {
         hashFunction: 'HASH_FUNCTION_NOT_APPLICABLE',
       });
       const signature = sign(null, Buffer.from(parameters['payload'] ?? '', 'hex'), key);
-      // Numbers in hex: zeros at their front are left out.
+      // Turnkey returns hex numbers without leading zeros.
       const [r, s] = [signature.subarray(0, 32), signature.subarray(32)].map((half) =>
         half.toString('hex').replace(/^0+/, ''),
       );
@@ -185,7 +185,7 @@ describe('keys in a cloud, by their own packages', () => {
       },
     });
     await paysWith(signer);
-    // Every 128th signature has such a half: none may be taken for another.
+    // Every 128th signature has a half with a leading zero; each must be restored exactly.
     const intent = { kind: 'swap', network: '', inputMint: '', outputMint: '' } as const;
     for (let n = 0; n < 600; n += 1) {
       const message = Uint8Array.of(n & 255, n >> 8);
@@ -194,7 +194,7 @@ describe('keys in a cloud, by their own packages', () => {
         address: owner,
         sign: ({ payload }) => {
           const made = sign(null, Buffer.from(payload, 'hex'), key).toString('hex');
-          const [r, s] = [made.slice(0, 64), made.slice(64)].map((one) => one.replace(/^0+/, ''));
+          const [r, s] = [made.slice(0, 64), made.slice(64)].map((half) => half.replace(/^0+/, ''));
           return Promise.resolve({ r: r ?? '', s: s ?? '' });
         },
       }).signMessage(message, { ...intent, ...amounts });
@@ -203,7 +203,7 @@ describe('keys in a cloud, by their own packages', () => {
   });
 
   it.each(['', 'no key', new Uint8Array(44), newEcKey()])(
-    'refuse what is no Ed25519 key: %#',
+    'is refused when it is not an Ed25519 key: case %#',
     (key) => {
       expect(() => addressOfPublicKey(key)).toThrow(/Ed25519/);
     },
@@ -215,8 +215,8 @@ function newEcKey(): string {
   return publicKey.export({ type: 'spki', format: 'pem' }).toString();
 }
 
-describe('a Ledger device, by the package of its maker', () => {
-  /** The Solana app as its protocol has it: APDUs of up to 255 bytes, the last of which signs. */
+describe('a Ledger device through its own package', () => {
+  /** Plays the Solana app: APDUs of up to 255 bytes, and the last APDU signs. */
   async function device(blindSigning: boolean): Promise<LedgerSolanaApp & { address: string }> {
     const { key, address: owner, spki } = newKey();
     const { default: Transport } = await load<Transports>('transport');
@@ -229,7 +229,7 @@ describe('a Ledger device, by the package of its maker', () => {
         if (instruction === 0x05) return ok(spki.subarray(-32));
         chunks.push(apdu.subarray(5));
         if ((p2 & 0x02) !== 0) return ok(Buffer.alloc(0));
-        // One path of a length that it says, and then the message.
+        // A derivation path with its length, and then the message.
         const payload = Buffer.concat(chunks);
         chunks = [];
         const message = payload.subarray(2 + 4 * (payload[1] ?? 0));
@@ -241,11 +241,11 @@ describe('a Ledger device, by the package of its maker', () => {
     return Object.assign(new Solana(new Device()), { address: owner });
   }
 
-  it('pays and swaps with blind signing on', async () => {
+  it('swaps and pays with blind signing on', async () => {
     await paysWith(await ledgerSigner(await device(true)));
   });
 
-  it('says what to turn on if it cannot show a swap, and nothing has moved', async () => {
+  it('names the setting to turn on when it cannot show a swap, with funds untouched', async () => {
     const error = await failureOf(
       paysWith(await ledgerSigner(await device(false))),
       'signing_failed',
@@ -256,7 +256,7 @@ describe('a Ledger device, by the package of its maker', () => {
 });
 
 describe('a wallet of wallet-adapter', () => {
-  it('pays and swaps, as an object of web3.js', async () => {
+  it('swaps and pays with web3.js transactions', async () => {
     const { UnsafeBurnerWalletAdapter } = unwrap(await load<Burner>('burner'));
     const wallet = new UnsafeBurnerWalletAdapter();
     expect(() => walletAdapterSigner(wallet)).toThrow(/not connected/);
@@ -264,17 +264,18 @@ describe('a wallet of wallet-adapter', () => {
     await paysWith(walletAdapterSigner(wallet));
   });
 
-  it('is refused if it signs no transactions of version 0', () => {
+  it('is refused when it does not sign transactions of version 0', () => {
     const publicKey = { toBase58: () => sandbox.merchant };
     expect(() => walletAdapterSigner({ publicKey })).toThrow(/version 0/);
-    const signTransaction: AdaptedWallet['signTransaction'] = (one) => Promise.resolve(one);
+    const signTransaction: AdaptedWallet['signTransaction'] = (transaction) =>
+      Promise.resolve(transaction);
     const supportedTransactionVersions = new Set(['legacy']);
     const old = { publicKey, signTransaction, supportedTransactionVersions };
     expect(() => walletAdapterSigner(old)).toThrow(/version 0/);
   });
 });
 
-/** A package in CommonJS may have its module once more below `default`. */
+/** Returns the inner module of a CommonJS package that nests it below `default`. */
 function unwrap<T extends object>(module: T): T {
   const inner: unknown = Reflect.get(module, 'default');
   return typeof inner === 'object' && inner !== null && !('prototype' in inner)

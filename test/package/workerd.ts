@@ -5,20 +5,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-// Its types say less.
+// `require`, because the package has no types for this export.
 const { default: workerd } = createRequire(import.meta.url)('workerd') as { default: string };
 
 export interface Worker {
   readonly url: string;
-  /** All that it has printed. */
+  /** Returns all output so far. */
   printed(): string;
   close(): Promise<void>;
 }
 
-/**
- * Runs a script of one file, with texts that it is given, in a real runtime of the Workers kind
- * that reaches the loopback alone.
- */
+/** Runs a single-file script with text bindings in workerd, which may reach only the loopback. */
 export async function startWorker(
   script: string,
   texts: Readonly<Record<string, string>>,
@@ -26,7 +23,7 @@ export async function startWorker(
   const folder = await mkdtemp(join(tmpdir(), 'exact-change-worker-'));
   await writeFile(join(folder, 'worker.mjs'), script);
   await writeFile(join(folder, 'worker.capnp'), configuration(texts));
-  // Where it listens is said on a channel of its own.
+  // workerd reports its port on the control channel.
   const child = spawn(workerd, ['serve', join(folder, 'worker.capnp'), '--control-fd=3'], {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   });
@@ -41,7 +38,7 @@ export async function startWorker(
       return reject(new TypeError('There is no control channel.'));
     createInterface({ input: control }).once('line', (line) =>
       resolve((JSON.parse(line) as { port: number }).port),
-    ); // What --control-fd writes.
+    ); // The format of --control-fd.
   });
   return {
     url: `http://127.0.0.1:${port}`,

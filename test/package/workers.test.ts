@@ -12,7 +12,7 @@ const API_KEY = 'a-key-of-this-worker-alone';
 let sandbox: Sandbox;
 let worker: Worker;
 
-/** A module of the consumer's with all that it imports, as one script. */
+/** Bundles a module of the consumer with all its imports. */
 async function scriptOf(entry: string): Promise<string> {
   const { outputFiles, metafile } = await build({
     entryPoints: [join(consumer, entry)],
@@ -26,7 +26,7 @@ async function scriptOf(entry: string): Promise<string> {
     write: false,
     logLevel: 'silent',
   });
-  // Nothing is left for the runtime to have: a module of Node would be here.
+  // A Node module would remain as an import.
   expect(Object.values(metafile.outputs).flatMap(({ imports }) => imports)).toEqual([]);
   return outputFiles[0]?.text ?? '';
 }
@@ -45,15 +45,15 @@ afterAll(async () => {
   await sandbox?.close();
 });
 
-describe('the service in a runtime of the Workers kind', () => {
+describe('the service in workerd', () => {
   const service = () => remote(worker.url, { headers: { authorization: `Bearer ${API_KEY}` } });
 
-  it('is there, and lets in callers that have its key', async () => {
+  it('answers health, and refuses a caller without its key', async () => {
     expect(await (await fetch(`${worker.url}/api/health`)).json()).toEqual({ status: 'ok' });
     expect((await fetch(`${worker.url}/api/quote`)).status).toBe(401);
   });
 
-  it('does each operation', async () => {
+  it('serves each operation', async () => {
     const { address } = await sandbox.createWallet({ SOL: '0.5' });
     const { SOL, USDC } = sandbox.mints;
     const quote = await service().quote({
@@ -87,7 +87,7 @@ describe('the service in a runtime of the Workers kind', () => {
     });
   });
 
-  it('serves many at once, each with what is its own', async () => {
+  it('serves parallel requests, each with its own balance', async () => {
     const { USDC } = sandbox.mints;
     const wallets = await Promise.all(
       Array.from({ length: 12 }, (_, cents) =>
@@ -97,12 +97,12 @@ describe('the service in a runtime of the Workers kind', () => {
     const balances = await Promise.all(
       wallets.map(({ address }) => service().balance({ wallet: address, mint: USDC.address })),
     );
-    expect(balances.map(([one]) => one?.amount)).toEqual(
+    expect(balances.map(([balance]) => balance?.amount)).toEqual(
       wallets.map((_, cents) => `${cents + 10}0000`),
     );
   });
 
-  it('says what is wrong as anywhere, and prints nothing', async () => {
+  it('returns typed errors, and prints nothing', async () => {
     await expect(
       service().balance({ wallet: sandbox.merchant, mint: sandbox.merchant }),
     ).rejects.toMatchObject({ code: 'unknown_mint' });
@@ -110,7 +110,7 @@ describe('the service in a runtime of the Workers kind', () => {
   });
 });
 
-describe('a receiver of webhooks in a runtime of the Workers kind', () => {
+describe('a webhook receiver in workerd', () => {
   const key = new Uint8Array(32).fill(7);
   const SECRET = `whsec_${Buffer.from(key).toString('base64')}`;
   let receiver: Worker;
@@ -142,7 +142,7 @@ describe('a receiver of webhooks in a runtime of the Workers kind', () => {
   };
   const event = { type: 'payment.failed', timestamp: '2026-01-01T00:00:00.000Z', data: about };
 
-  it('reads what is signed with its secret', async () => {
+  it('accepts an event that is signed with its secret', async () => {
     const answer = await tell(SECRET, JSON.stringify(event));
     expect([answer.status, await answer.json()]).toEqual([
       200,
@@ -150,7 +150,7 @@ describe('a receiver of webhooks in a runtime of the Workers kind', () => {
     ]);
   });
 
-  it('refuses what is signed with another, and what is no event', async () => {
+  it('refuses an event with another signature, and a signed body that is no event', async () => {
     const other = `whsec_${Buffer.from(key.map((byte) => byte + 1)).toString('base64')}`;
     for (const [secret, body] of [
       [other, JSON.stringify(event)],

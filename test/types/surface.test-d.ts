@@ -20,12 +20,12 @@ import {
 declare const caught: unknown;
 declare const signer: Signer;
 
-describe('errors', () => {
-  it('narrow by code to the numbers that come with it', () => {
+describe('the error types', () => {
+  it('narrow by code to the details of that code', () => {
     if (isExactChangeError(caught, 'insufficient_funds')) {
       expectTypeOf(caught.code).toEqualTypeOf<'insufficient_funds'>();
       expectTypeOf(caught.details.required).toEqualTypeOf<string>();
-      // @ts-expect-error of another code
+      // @ts-expect-error a detail of another code
       void caught.details.retryAfterMs;
     }
     if (isExactChangeError(caught)) expectTypeOf(caught).toEqualTypeOf<ExactChangeError>();
@@ -34,32 +34,32 @@ describe('errors', () => {
   it('have a closed set of codes', () => {
     expectTypeOf<'insufficient_funds'>().toExtend<ErrorCode>();
     expectTypeOf<string>().not.toExtend<ErrorCode>();
-    // @ts-expect-error this one is misspelt
+    // @ts-expect-error the code is misspelt
     isExactChangeError(caught, 'insufficient_fund');
   });
 
-  it('leave what is not theirs unknown', () => {
+  it('leave a foreign error unknown', () => {
     if (!isExactChangeError(caught)) expectTypeOf(caught).toEqualTypeOf<unknown>();
   });
 });
 
-describe('the client', () => {
-  it('has a fetch that goes where a fetch goes', () => {
+describe('the client type', () => {
+  it('has a fetch that is assignable to the global fetch', () => {
     expectTypeOf(createClient).returns.toEqualTypeOf<Client>();
     expectTypeOf<Client['fetch']>().toExtend<typeof globalThis.fetch>();
     expectTypeOf<HTTPInterceptor['fetch']>().toExtend<typeof globalThis.fetch>();
   });
 
-  it('takes a key or a signer, and refuses misspelt options', () => {
+  it('accepts a key or a signer, and rejects misspelt options', () => {
     expectTypeOf<{ walletSecretKey: string }>().toExtend<ClientOptions>();
     expectTypeOf<{ signer: Signer; rpcUrl: string[] }>().toExtend<ClientOptions>();
-    // @ts-expect-error this one is misspelt
+    // @ts-expect-error the option `autoSwap` is misspelt
     createClient({ signer, autoSwop: true });
     // @ts-expect-error amounts are decimal strings, never numbers
     createClient({ signer, policy: { maxPerPayment: 0.25 } });
   });
 
-  it('takes a service by its address, and a transport is one wherever it runs', () => {
+  it('accepts the URL of a service, and local and remote return a Transport', () => {
     expectTypeOf<{ signer: Signer; apiUrl: string }>().toExtend<ClientOptions>();
     expectTypeOf(remote).returns.toEqualTypeOf<Transport>();
     expectTypeOf(local).returns.toEqualTypeOf<LocalTransport>();
@@ -68,7 +68,7 @@ describe('the client', () => {
     remote('https://pay.example.com', { headers: { 'x-api-key': undefined } });
   });
 
-  it('gives receipts whose amounts are strings', () => {
+  it('returns receipts with amounts as strings', () => {
     expectTypeOf(receiptOf).returns.toEqualTypeOf<Receipt | undefined>();
     expectTypeOf<Receipt['payment']['amount']>().toEqualTypeOf<string>();
     expectTypeOf<Client['resume']>().returns.resolves.items.toEqualTypeOf<Receipt | FreedReceipt>();

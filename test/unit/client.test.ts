@@ -115,7 +115,7 @@ describe('a client that is closed while its code loads', () => {
     await client.close();
   });
 
-  it('rejects waiting calls with client_closed, and closes the engine that loaded late', async () => {
+  it('rejects waiting calls with client_closed, and closes an engine that loads late', async () => {
     const readSpent = vi.fn(async () => []);
     const close = vi.fn(async () => undefined);
     let finishLoad = (_: typeof parts): void => undefined;

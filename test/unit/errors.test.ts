@@ -65,7 +65,7 @@ describe('an error', () => {
     untrusted: { reason: 'pay\u202e me\u0007' },
   });
 
-  it('is an instance of its class, and holds its code, funds, cause, response and untrusted text', () => {
+  it('is an instance of its class and holds every field that it was given', () => {
     expect(error).toBeInstanceOf(Error);
     expect(error).toBeInstanceOf(FundsError);
     expect(error).not.toBeInstanceOf(PolicyError);

@@ -82,7 +82,7 @@ async function buy(): Promise<number> {
 }
 
 describe('an interceptor', () => {
-  it('makes the global fetch pay from construction, and restores the original function', async () => {
+  it('makes the global fetch pay at once, and restores the original function', async () => {
     const interceptor = new Stub();
     expect(await buy()).toBe(200);
     expect([unpaid, paid]).toEqual([1, 1]);
@@ -317,7 +317,7 @@ describe('wrappers of other libraries', () => {
     expect(globalThis.fetch).toBe(seller);
   });
 
-  it('survive the restore of an interceptor below them, which then only passes calls on', async () => {
+  it('survive the restore of an interceptor below, which then only passes calls on', async () => {
     const interceptor = new Stub();
     const third = wrapAsOtherLibrary();
     expect(await buy()).toBe(200);
@@ -352,7 +352,7 @@ describe('wrappers of other libraries', () => {
         const status = await buy();
         expect(paid).toBe(status === 200 ? 1 : 0);
       }
-      // The third party may put back an interceptor's inactive wrapper; the next restore removes it.
+      // The library may put back an inactive wrapper of ours; the next restore removes it.
       upper.restore();
       lower.restore();
       expect(globalThis.fetch).toBe(seller);

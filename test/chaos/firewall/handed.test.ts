@@ -10,8 +10,8 @@ beforeAll(async () => {
 
 afterAll(() => handed.trial.close());
 
-describe.each(wantedNames)('the instruction of %s, in every way that there is', (name) => {
-  it('is refused or takes no more than agreed with any bit changed', async () => {
+describe.each(wantedNames)('every change of the %s instruction', (name) => {
+  it('is refused or takes no more than agreed when any bit of its data changes', async () => {
     for (const [at, byte] of handed.swaps[name].data.entries()) {
       for (let bit = 0; bit < 8; bit += 1)
         await handed.hand(name, (swap) => withByte(swap, at, byte ^ (1 << bit)));
@@ -19,18 +19,18 @@ describe.each(wantedNames)('the instruction of %s, in every way that there is', 
     expect(handed.trial.tally.landed).toBeGreaterThan(20);
   });
 
-  it('is refused or takes no more than agreed with its data cut off or grown', async () => {
+  it('is refused or takes no more than agreed when its data is cut or grows', async () => {
     const { data } = handed.swaps[name];
     for (let length = 0; length <= data.length + 4; length += 1) {
       const cut = new Uint8Array(length);
       cut.set(data.subarray(0, length));
       const signed = await handed.hand(name, (swap) => ({ ...swap, data: cut }));
-      // The V2 forms have their numbers in front; what follows is the venue's.
+      // V2 instructions begin with their amounts; the bytes after them belong to the venue.
       if (length < data.length - 9) expect(signed).toBe(false);
     }
   });
 
-  it('is refused or takes no more than agreed with any account replaced by any other', async () => {
+  it('is refused or takes no more than agreed when any account is replaced', async () => {
     const { tally } = handed.trial;
     const { accounts } = handed.swaps[name];
     const before = tally.refused;
@@ -43,9 +43,9 @@ describe.each(wantedNames)('the instruction of %s, in every way that there is', 
     expect(tally.refused - before).toBeGreaterThan(accounts.length * handed.interesting.length);
   });
 
-  it('is refused or takes no more than agreed with any account moved, missing, added, or with other rights', async () => {
+  it('is refused or takes no more than agreed when accounts move or change rights', async () => {
     const { accounts } = handed.swaps[name];
-    for (const [at, one] of accounts.entries()) {
+    for (const [at, account] of accounts.entries()) {
       await handed.hand(name, (swap) => ({
         ...swap,
         accounts: swap.accounts.filter((_, index) => index !== at),
@@ -57,9 +57,9 @@ describe.each(wantedNames)('the instruction of %s, in every way that there is', 
         })),
       ).toBe(false);
       for (const [to, other] of [...accounts.entries()].slice(0, at)) {
-        await handed.hand(name, (swap) => withMeta(withMeta(swap, at, other), to, one));
+        await handed.hand(name, (swap) => withMeta(withMeta(swap, at, other), to, account));
       }
-      for (const rights of [{ writable: !one.writable }, { signer: !one.signer }])
+      for (const rights of [{ writable: !account.writable }, { signer: !account.signer }])
         await handed.hand(name, (swap) => withMeta(swap, at, rights));
     }
     for (const address of handed.interesting) {

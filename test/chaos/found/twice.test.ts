@@ -1,4 +1,4 @@
-/** Payments that were made twice, and swaps, before this suite found out how. */
+/** Regressions: each of these cases once caused a second payment or a second swap. */
 import { expect, it } from 'vitest';
 import { entryV1, envelopeV1 } from '../../fixtures/malformed-402.js';
 import { landed, signaturesOf, tokenAccount } from '../../helpers/chain.js';
@@ -11,14 +11,14 @@ const worlds = worldsOfFile();
 
 async function settledOf(world: World, buyer: Buyer): Promise<number> {
   const account = await tokenAccount(buyer.address, world.sandbox.mints.USDC);
-  const all = await Promise.all(
-    (await signaturesOf(world.sandbox.rpcUrl, account)).map((one) =>
-      landed(world.sandbox.rpcUrl, one),
+  const transactions = await Promise.all(
+    (await signaturesOf(world.sandbox.rpcUrl, account)).map((signature) =>
+      landed(world.sandbox.rpcUrl, signature),
     ),
   );
-  return all.filter(
+  return transactions.filter(
     ({ error, tokens }) =>
-      error === null && tokens.some((one) => one.account === account && one.change < 0n),
+      error === null && tokens.some((token) => token.account === account && token.change < 0n),
   ).length;
 }
 
@@ -27,7 +27,7 @@ const thrice = async (call: () => Promise<unknown>) => {
 };
 
 it.each([408, 409, 413, 425, 429, 404, 303])(
-  'a wrapper repeats a settled %i: one payment',
+  'pays once when a wrapper repeats a settled call that got %i',
   async (status) => {
     const world = await worlds.open();
     const buyer = await world.buyer();
@@ -39,7 +39,7 @@ it.each([408, 409, 413, 425, 429, 404, 303])(
   },
 );
 
-it('resign does not sign again what has landed already (v1: a settle failure looks like a refusal)', async () => {
+it('signs once with policy.resign when a v1 seller settles and then refuses', async () => {
   const world = await worlds.open();
   const { merchant, feePayer, facilitatorUrl } = world.sandbox;
   const buyer = await world.buyer({ USDC: '1' }, { policy: { resign: 1 } });
@@ -65,7 +65,7 @@ it('resign does not sign again what has landed already (v1: a settle failure loo
   expect(await settledOf(world, buyer)).toBe(1);
 });
 
-it('nor does it if a v2 seller settles and answers with terms again', async () => {
+it('signs once with policy.resign when a v2 seller settles and repeats its terms', async () => {
   const world = await worlds.open();
   const buyer = await world.buyer({ USDC: '1' }, { policy: { resign: 1 } });
   const front = await world.front(
@@ -83,15 +83,15 @@ it('nor does it if a v2 seller settles and answers with terms again', async () =
   expect(await settledOf(world, buyer)).toBe(1);
 });
 
-it('a node that is behind after the swap makes no second swap', async () => {
+it('swaps once when a node lags behind after the swap', async () => {
   const world = await worlds.open();
   world.sandbox.controls.node.intercept = (method, _, next) =>
     method === 'getTransaction' ? null : next();
-  // Behind for one read: our token account is not there yet.
+  // The node lags for one read: it does not know the wallet's token account yet.
   const behind = changed((result, params) => {
     const { value, ...rest } = result as { value: unknown[] };
-    const [asked] = params as [string[]];
-    return { ...rest, value: asked.length === 1 ? [null] : value };
+    const [accounts] = params as [string[]];
+    return { ...rest, value: accounts.length === 1 ? [null] : value };
   });
   const node = await faultyNode(world, 'getMultipleAccounts', behind);
   const buyer = await world.swapper({ rpcUrl: node.front.url });
@@ -100,7 +100,7 @@ it('a node that is behind after the swap makes no second swap', async () => {
   expect(buyer.signed.map(({ kind }) => kind)).toEqual(['swap', 'payment']);
 });
 
-it('a body that is cut, repeated by a wrapper: one payment', async () => {
+it('pays once when a wrapper repeats a call with a cut body', async () => {
   const world = await worlds.open();
   const buyer = await world.buyer();
   const breaks = await mangled(world, (response, real) => {

@@ -6,8 +6,8 @@ import { describe, expect, it } from 'vitest';
 import { attemptOf, idsOf, NOW } from '../../helpers/attempts.js';
 import { journalFiles } from '../../helpers/journal-files.js';
 
-// By what Linux gives to containers, which not every system lets a user have: in `.ci/run`, not in
-// `npm test`.
+// Uses namespaces of Linux, which not every system grants to a user. So `.ci/run` runs this file,
+// and `npm test` does not.
 
 const OWNER = { wallet: 'wallet', network: 'network' };
 
@@ -19,15 +19,15 @@ const socketsIn = async (place: string) =>
   (await readdir(place)).filter((name) => name.endsWith('.sock'));
 const claimsAt = (file?: string) => journalOf(file).coordination(OWNER).claims;
 
-describe('the containers that have a directory', () => {
-  it('share the journal in it, and what one claims is free at once when it was killed', async () => {
+describe('containers that mount one directory', () => {
+  it('share its journal, and the claims of a killed container are free at once', async () => {
     const ids = Array.from({ length: 6 }, (_, index) => `of ${index}`);
-    // Each is process 1 of its own namespace.
-    const all = await Promise.all(ids.map((id) => contenders.startContained(path, id)));
-    expect(all.map(({ said }) => said)).toEqual(all.map(() => 'holds'));
+    // Each contender is process 1 of its own namespace.
+    const started = await Promise.all(ids.map((id) => contenders.startContained(path, id)));
+    expect(started.map(({ said }) => said)).toEqual(started.map(() => 'holds'));
     const claims = claimsAt();
     expect(await claims.live(ids)).toEqual(new Set(ids));
-    for (const one of all.slice(0, 3)) await one.kill();
+    for (const contender of started.slice(0, 3)) await contender.kill();
     expect(await claims.live(ids)).toEqual(new Set(ids.slice(3)));
     const next = await contenders.startContained(path, 'next');
     expect([next.said, await claims.live([...ids, 'next'])]).toEqual([
@@ -37,7 +37,7 @@ describe('the containers that have a directory', () => {
     expect((await idsOf(journalOf().attempts(OWNER))).sort()).toEqual(['next', ...ids]);
   });
 
-  it('share it also if they are on this disk and have boot ids of their own', async () => {
+  it('share its journal when each has its own boot id', async () => {
     const elsewhere = await mkdtemp(join(tmpdir(), 'boots-'));
     try {
       const boots = await Promise.all(
@@ -48,21 +48,21 @@ describe('the containers that have a directory', () => {
         }),
       );
       const [first = '', second = ''] = boots;
-      const one = await contenders.startBooted(path, first, 'one');
+      const contender = await contenders.startBooted(path, first, 'one');
       expect(await readFile(path, 'utf8')).toContain('"kernel":"11111111-');
-      expect([one.said, (await contenders.startBooted(path, second, 'two')).said]).toEqual([
+      expect([contender.said, (await contenders.startBooted(path, second, 'two')).said]).toEqual([
         'holds',
         'holds',
       ]);
       expect(await claimsAt().live(['one', 'two'])).toEqual(new Set(['one', 'two']));
-      await one.kill();
+      await contender.kill();
       expect(await claimsAt().live(['one', 'two'])).toEqual(new Set(['two']));
     } finally {
       await rm(elsewhere, { recursive: true });
     }
   });
 
-  it('find each other by a path that is too long for the address of a socket', async () => {
+  it('find each other when the path is too long for a socket address', async () => {
     const deep = join(directory, 'd'.repeat(120));
     await mkdir(deep);
     const far = join(deep, 'payments.jsonl');
@@ -77,16 +77,16 @@ describe('the containers that have a directory', () => {
     expect((await idsOf(journalOf(far).attempts(OWNER))).sort()).toEqual(['first', 'second']);
   });
 
-  it('take none of them for ended that is stopped, however many ask for it', async () => {
+  it('keep the claims of a stopped container, even when its socket queue is full', async () => {
     const stopped = await contenders.startContained(path, 'stopped');
     process.kill(stopped.pid, 'SIGSTOP');
     const [name = 'none'] = await socketsIn(directory);
-    const asking: Socket[] = [];
+    const connections: Socket[] = [];
     const refusals = new Set<unknown>();
-    // More than the kernel keeps waiting.
+    // More connections than the kernel queues.
     for (let count = 0; count < 600; count += 1) {
       const socket = connect({ path: join(directory, name) });
-      asking.push(socket);
+      connections.push(socket);
       await new Promise<void>((resolve) => {
         socket.once('connect', resolve);
         socket.once('error', (error: NodeJS.ErrnoException) => {
@@ -97,17 +97,17 @@ describe('the containers that have a directory', () => {
     }
     expect([...refusals]).toEqual(['EAGAIN']);
     const claims = claimsAt();
-    // It keeps what it claims, and no other waits for it.
+    // The stopped process keeps its claims, and other processes do not wait for it.
     expect(await claims.live(['stopped'])).toEqual(new Set(['stopped']));
     expect(await journalOf().reserve(attemptOf(), [])).toBeUndefined();
-    for (const socket of asking) socket.destroy();
+    for (const socket of connections) socket.destroy();
     await stopped.kill();
     expect(await claims.live(['stopped'])).toEqual(new Set());
   });
 });
 
-describe('a second path to the file', () => {
-  it('is refused if the file itself is mounted there', async () => {
+describe('a second path to a journal file', () => {
+  it('is refused when the file itself is mounted there', async () => {
     const at = join(directory, 'elsewhere', 'payments.jsonl');
     await mkdir(join(directory, 'elsewhere'));
     await writeFile(at, '');

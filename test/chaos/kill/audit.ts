@@ -4,21 +4,18 @@ import { landed } from '../../helpers/chain.js';
 import { attemptsIn, linesOf, movesOf, usdcOf, type Line } from './evidence.js';
 import type { Purchase, Story } from './survive.js';
 
-/** Base units of USDC, of every route that is used here. */
+/** Base units of USDC; every route in these tests has this price. */
 const PRICE = 10_000n;
 const CENTS_PER_PAYMENT = 1n;
 
-/**
- * Holds the chain, the journal, the merchant's ledger and what the caller was told against each
- * other.
- */
+/** Expects the chain, the journal, the merchant's ledger and the caller's outcomes to agree. */
 export async function audit(
   sandbox: Sandbox,
   { point, wallet, journal, request, held }: Purchase,
   story: Story,
 ): Promise<void> {
   const { purchases } = story;
-  // Signed once, it is brought to its end: a swap that is still on its way must not be missed here.
+  // Wait for each signed swap: a swap in flight must be part of the audit.
   for (const signature of story.swaps) await landed(sandbox.rpcUrl, signature);
   const moves = await movesOf(sandbox, wallet.address);
   const payments = moves.filter(({ received }) => received > 0n);
@@ -32,7 +29,7 @@ export async function audit(
   );
   expect(swaps.length).toBe(point.wallet === 'swap' ? 1 : 0);
   for (const signature of story.swaps)
-    expect(swaps.map((one) => one.signature)).toEqual([signature]);
+    expect(swaps.map((swap) => swap.signature)).toEqual([signature]);
   expect(moves.length).toBe(payments.length + swaps.length);
   expect(moves.filter(({ failed }) => failed)).toEqual([]);
   const paid = sum(payments.map(({ received }) => received));
@@ -41,14 +38,14 @@ export async function audit(
     held.wallet + sum(swaps.map(({ change }) => change)) - paid,
   );
 
-  // The journal: all is decided, nothing is held, and each payment has its receipt.
+  // The journal: every attempt is decided, nothing is held, and each payment has its receipt.
   const onChain = payments.map(({ signature }) => signature).sort();
   expect(
     attempts.filter(({ state }) => !['settled', 'unsettled', 'unpaid'].includes(state)),
   ).toEqual([]);
   expect(settled.map(({ receipt }) => receipt?.payment.signature).sort()).toEqual(onChain);
   expect(sum(settled.map(({ amount }) => BigInt(amount)))).toBe(paid);
-  for (const { state, receipt } of attempts.filter((one) => one.state !== 'unpaid'))
+  for (const { state, receipt } of attempts.filter((attempt) => attempt.state !== 'unpaid'))
     expect(receipt?.state).toBe(state);
   for (const { id, payment } of story.recorded.values()) {
     const now = attempts.find((attempt) => attempt.id === id);
@@ -62,7 +59,7 @@ export async function audit(
   }
   expect(story.spent).toEqual([dollars(BigInt(purchases) * CENTS_PER_PAYMENT)]);
 
-  // The merchant: it was shown no payment but those on record, and each that landed.
+  // The merchant: it received only payments on record, and each payment that landed.
   const lines = linesOf(sandbox, wallet.address, request.url);
   const bySignature = new Map(
     attempts.map((attempt) => [attempt.payment?.payerSignature, attempt]),
@@ -73,9 +70,9 @@ export async function audit(
   expect(new Set(landedLines.map(({ payerSignature }) => payerSignature)).size).toBe(purchases);
   expect(lines.filter((line) => line.settled && !landedLines.includes(line))).toEqual([]);
 
-  // What the caller was told.
+  // The outcomes that the caller got.
   for (const outcome of story.outcomes) {
-    // A caller that may show the payment again gets what it bought.
+    // A caller that may present the payment again gets its purchase.
     if (point.identified) expect(outcome.kind).toBe('answer');
     if (outcome.kind === 'answer') {
       expect(outcome).toMatchObject({ status: 200, receipt: { state: 'settled' } });
@@ -92,7 +89,7 @@ function sum(amounts: readonly bigint[]): bigint {
   return amounts.reduce((all, amount) => all + amount, 0n);
 }
 
-/** As people write less than a dollar: `0.02`. */
+/** Formats less than a dollar, such as `0.02`. */
 function dollars(cents: bigint): string {
   return `0.${cents.toString().padStart(2, '0')}`;
 }

@@ -14,16 +14,16 @@ import { edgedDisk } from './edged-disk.js';
 import { edgedFetch, edgedJournal, edgedSigner, type Edges } from './edges.js';
 import type { Outcome, Task } from './task.js';
 
-// Bytes: more than a purchase takes until it is answered, less than until it is settled. Then the
-// journal is written anew.
+// Bytes: more than a purchase writes until its answer, less than until its settlement. So the
+// journal is rewritten in between.
 const COMPACT_FROM = 10_000;
 
-/** Buys, over a journal on disk, and takes up what the process before it left there. */
+/** A buyer with a journal on disk, which resumes the attempts of the process before it. */
 export interface Buyer {
   resume(): Promise<void>;
   call(): Promise<Outcome>;
   states(): Promise<AttemptState[]>;
-  /** Resolves once nothing is reserved any more and all is closed: to what the caps have used. */
+  /** Closes the client once nothing is reserved, and resolves with the use of the caps. */
   end(): Promise<CapUse[]>;
 }
 
@@ -47,13 +47,13 @@ export async function openBuyer(task: Task, edges: Edges): Promise<Buyer> {
   client.on('*', ({ type }) => edges.pass(`event ${type}`));
 
   async function states(): Promise<AttemptState[]> {
-    const all: AttemptState[] = [];
+    const found: AttemptState[] = [];
     for await (const { state } of journal.attempts({
       wallet: task.address,
       network: SOLANA_MAINNET,
     }))
-      all.push(state);
-    return all;
+      found.push(state);
+    return found;
   }
   async function answer(): Promise<Outcome> {
     const { url, ...init } = task.request;
@@ -93,7 +93,7 @@ export async function openBuyer(task: Task, edges: Edges): Promise<Buyer> {
   };
 }
 
-/** What does not come from the library is a bug, and no outcome. */
+/** Turns an error of the library into an outcome; rethrows any other error, which is a bug. */
 function failure(error: unknown): Outcome {
   if (!isExactChangeError(error)) throw error;
   const { code, funds, message, details, moved } = error;

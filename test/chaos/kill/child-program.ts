@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import type { ChildTask, Message } from './task.js';
 
-/** A child that has not ended by then hangs. */
+/** A child that runs longer than this hangs. */
 const LIMIT_MS = 60_000;
 const LOOK_MS = 2;
 
@@ -15,23 +15,23 @@ const source = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 const launcher = source('./launcher.mjs');
 
-/** How a child ended, and all that it told. */
+/** The exit of a child, and its messages. */
 export interface Ended {
   readonly code: number | null;
   readonly signal: string | null;
   readonly messages: readonly Message[];
-  /** What it wrote to stderr. */
+  /** Text on stderr. */
   readonly errors: string;
 }
 
-/** The child, as one file that starts fast. */
+/** The child, bundled into a file that starts fast. */
 export interface ChildProgram {
-  /** Where journals may lie. */
+  /** Directory for the journals. */
   readonly directory: string;
   /**
-   * Runs it to its end, or until it is killed.
+   * Runs the child until it ends or is killed.
    *
-   * @param isTime - Kills it from here as soon as this says so: at what only its peers see.
+   * @param isTime - Kills the child from here when it returns true: for edges that only peers see.
    */
   run(task: ChildTask, isTime?: () => Promise<boolean>): Promise<Ended>;
   remove(): Promise<void>;
@@ -46,12 +46,12 @@ export async function buildChild(): Promise<ChildProgram> {
     bundle: true,
     platform: 'node',
     format: 'cjs',
-    // What is left is read by each child.
+    // Each child reads the whole file, so keep it small.
     minifyWhitespace: true,
-    // The launcher's way to run it has no import().
+    // The launcher runs the file as a vm.Script, which has no import().
     supported: { 'dynamic-import': false },
     logLevel: 'error',
-    // By the names that tests import: their sources.
+    // Names that tests import lead to their sources.
     alias: {
       'exact-change/journal/file': source('../../../adapters/journals/file.ts'),
       'exact-change': source('../../../src/index.ts'),
@@ -74,7 +74,7 @@ async function run(
     env: {},
     timeout: LIMIT_MS,
   });
-  // All of them are pipes, as is said above.
+  // The stdio option above makes these streams pipes.
   const [, stdout, stderr, told] = child.stdio as [
     null,
     Readable,
@@ -94,7 +94,7 @@ async function run(
   }
   const [[code, signal], errors, text] = await ended;
   const lines = text.split('\n').filter((line) => line !== '');
-  // As the child writes them.
+  // The child writes each line as a Message.
   return { code, signal, messages: lines.map((line) => JSON.parse(line) as Message), errors };
 }
 

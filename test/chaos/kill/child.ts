@@ -1,5 +1,5 @@
-// Pays on a sandbox that runs in the parent, over a journal on disk, and ends itself with SIGKILL at
-// the moment that the parent says. What it passes goes out on a pipe of its own, as lines of JSON.
+// Pays on the parent's sandbox with a journal on disk, and kills itself with SIGKILL at the moment
+// that the parent chose. It reports each passed edge on pipe 3 as a line of JSON.
 import { writeSync } from 'node:fs';
 import { openBuyer } from './buyer.js';
 import type { Edges } from './edges.js';
@@ -13,7 +13,7 @@ const tell = (message: Message) => void writeSync(PIPE, `${JSON.stringify(messag
 const counts = new Map<string, number>();
 let step: ChildTask['steps'][number] = 'call';
 
-/** Tells of it. True if the process is to end here. */
+/** Reports the edge. Returns true if the process must die here. */
 function isLast(edge: string): boolean {
   const count = (counts.get(`${step} ${edge}`) ?? 0) + 1;
   counts.set(`${step} ${edge}`, count);
@@ -25,7 +25,7 @@ function isLast(edge: string): boolean {
 
 function end(): never {
   process.kill(process.pid, 'SIGKILL');
-  for (;;); // The signal is on its way: nothing more may happen.
+  for (;;); // Nothing more may happen until the signal arrives.
 }
 
 const edges: Edges = {

@@ -2,14 +2,14 @@ import type { Attempt } from 'exact-change';
 import type { Disk, OpenFile } from '../../../adapters/journals/file/disk.js';
 import { wordFor, type Edges } from './edges.js';
 
-/** What a file is for: its path says it, and another path makes it another. */
+/** The use of an open file, by its path; a rename changes it. */
 interface Use {
   name: string;
 }
 
 /**
- * A disk that passes an edge before and after each change: files go by their use, what is written
- * into a journal by what it says.
+ * Wraps a disk so that it passes an edge before and after each change. Edges name a file by its
+ * use, and a write into a journal by its content.
  */
 export function edgedDisk(disk: Disk, edges: Edges): Disk {
   const uses = new Map<string, Use>();
@@ -33,7 +33,7 @@ export function edgedDisk(disk: Disk, edges: Edges): Disk {
       append(bytes) {
         written = use.name === 'history' ? 'history' : contentOf(bytes);
         edges.pass(`disk write ${written} before`);
-        // The process ends in the middle of it: a part is there, and no caller was told.
+        // The process dies within the write: half of it is on disk, and no caller got a result.
         edges.passWith(`disk write ${written} torn`, () =>
           file.append(bytes.subarray(0, bytes.length / 2)),
         );
@@ -60,7 +60,7 @@ export function edgedDisk(disk: Disk, edges: Edges): Disk {
   };
 }
 
-/** `copy`: the journal as it is written anew; `draft`: another name of it, for a moment. */
+/** Returns the use of a path. `copy`: the rewritten journal. `draft`: a temporary name of it. */
 function useOf(path: string): string {
   const [, suffix] = /\.jsonl\.(.*)$/.exec(path) ?? [];
   if (suffix === undefined) return 'journal';
@@ -68,7 +68,7 @@ function useOf(path: string): string {
   return suffix === 'history' ? suffix : 'draft';
 }
 
-/** A line begins with a line feed, has a head of three fields, and JSON. */
+/** Returns the content of a write in a word. A line is a line feed, three fields and JSON. */
 function contentOf(bytes: Uint8Array): string {
   const [header, ...lines] = new TextDecoder().decode(bytes).split('\n');
   if (header !== '') return 'header';

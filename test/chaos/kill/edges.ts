@@ -1,26 +1,23 @@
 import type { Attempt, Journal, MessageSigner, Signer } from 'exact-change';
 
 /**
- * The edges of the client's work, by names such as `journal put signed before`. Passing one may end
- * the process.
+ * Receives the edges of the client's work, by names such as `journal put signed before`. Passing an
+ * edge may end the process.
  */
 export interface Edges {
   pass(edge: string): void;
-  /** As `pass`; if it ends the process, it does this first. */
+  /** Like `pass`; calls `last` first if the process ends here. */
   passWith(edge: string, last: () => void): void;
 }
 
-/**
- * What a journal is given to write, in one word: an attempt is put again with each thing that is
- * learnt of it.
- */
+/** Names a write of an attempt in a word; an attempt is written again after each new fact. */
 export function wordFor({ state, swap, receipt, toldAt }: Attempt): string {
   if (state === 'reserved') return swap === undefined ? 'reserved' : 'swap';
   if (toldAt !== undefined) return 'told';
   return state === 'signed' && receipt?.timings['answered'] !== undefined ? 'answered' : state;
 }
 
-/** A journal that passes an edge before and after each of its writes. */
+/** Wraps a journal so that it passes an edge before and after each write. */
 export function edgedJournal(journal: Journal, { pass }: Edges): Journal {
   const around = async <T>(edge: string, work: () => Promise<T>): Promise<T> => {
     pass(`journal ${edge} before`);
@@ -30,10 +27,10 @@ export function edgedJournal(journal: Journal, { pass }: Edges): Journal {
   };
   return {
     ...journal,
-    reserve: (...given) => around('reserve', () => journal.reserve(...given)),
-    put: (...given) => around(`put ${wordFor(given[0])}`, () => journal.put(...given)),
-    raise: (...given) => around('raise', () => journal.raise(...given)),
-    release: (...given) => around('release', () => journal.release(...given)),
+    reserve: (...args) => around('reserve', () => journal.reserve(...args)),
+    put: (...args) => around(`put ${wordFor(args[0])}`, () => journal.put(...args)),
+    raise: (...args) => around('raise', () => journal.raise(...args)),
+    release: (...args) => around('release', () => journal.release(...args)),
   };
 }
 
@@ -49,10 +46,7 @@ export function edgedSigner({ address, signMessage }: MessageSigner, { pass }: E
   };
 }
 
-/**
- * A fetch that passes an edge before each request leaves and when the headers of its answer are
- * there.
- */
+/** Makes a fetch that passes an edge before each request and after the headers of its answer. */
 export function edgedFetch({ pass }: Edges): typeof fetch {
   return async (input, init) => {
     const name = requestName(new Request(input, init), init?.body);
@@ -67,7 +61,7 @@ function requestName({ url, headers }: Request, body: RequestInit['body']): stri
   const { pathname } = new URL(url);
   const [, endpoint] = /^\/swap\/v1\/(.+)$/.exec(pathname) ?? [];
   if (endpoint !== undefined) return `jupiter ${endpoint}`;
-  // The node is asked at the root, the seller below it.
+  // Calls to the node go to the root path; calls to the seller go to other paths.
   if (pathname !== '/') return headers.has('payment-signature') ? 'seller paid' : 'seller unpaid';
   const { method }: { method?: unknown } = typeof body === 'string' ? JSON.parse(body) : {};
   return `rpc ${String(method)}`;

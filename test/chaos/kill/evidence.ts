@@ -6,7 +6,7 @@ import { fileJournal } from 'exact-change/journal/file';
 import type { Sandbox } from 'exact-change-sandbox';
 import { landed, signaturesOf, tokenAccount, tokenAmount } from '../../helpers/chain.js';
 
-/** A transaction of the wallet, by what it moved of its USDC. */
+/** A transaction of the wallet, with the USDC that it moved. */
 export interface Move {
   readonly signature: string;
   readonly failed: boolean;
@@ -16,30 +16,27 @@ export interface Move {
   readonly received: bigint;
 }
 
-/** Every transaction that a wallet took part in, oldest first, read from the node. */
+/** Reads every transaction of the wallet from the node, oldest first. */
 export async function movesOf(sandbox: Sandbox, wallet: string): Promise<Move[]> {
-  const own = await tokenAccount(wallet, sandbox.mints.USDC);
-  const theirs = await tokenAccount(sandbox.merchant, sandbox.mints.USDC);
+  const walletAccount = await tokenAccount(wallet, sandbox.mints.USDC);
+  const merchantAccount = await tokenAccount(sandbox.merchant, sandbox.mints.USDC);
   const signatures = (await signaturesOf(sandbox.rpcUrl, wallet)).reverse();
   return Promise.all(
     signatures.map(async (signature) => {
       const { error, tokens } = await landed(sandbox.rpcUrl, signature);
       const changeOf = (account: string) =>
-        tokens.find((one) => one.account === account)?.change ?? 0n;
+        tokens.find((token) => token.account === account)?.change ?? 0n;
       return {
         signature,
         failed: error !== null,
-        change: changeOf(own),
-        received: changeOf(theirs),
+        change: changeOf(walletAccount),
+        received: changeOf(merchantAccount),
       };
     }),
   );
 }
 
-/**
- * The journal as a process sees it that has just opened it: a copy of it, because opening it writes
- * into it.
- */
+/** Reads the attempts as a new process sees them, from a copy: opening a journal writes into it. */
 export async function attemptsIn(path: string, wallet: string): Promise<Attempt[]> {
   if (!existsSync(path)) return [];
   const copy = `${path}.copy.jsonl`;
@@ -55,15 +52,15 @@ export async function attemptsIn(path: string, wallet: string): Promise<Attempt[
   return attempts;
 }
 
-/** What the merchant wrote down of a paid request. */
+/** A paid request in the merchant's ledger. */
 export interface Line {
-  /** The wallet's own signature on the payment that it was shown, base58. */
+  /** The wallet's own signature on the presented payment, in base58. */
   readonly payerSignature: string;
-  /** The facilitator's word on it, as far as it went out. */
+  /** Whether the facilitator reported a settlement that reached the merchant. */
   readonly settled: boolean;
 }
 
-/** The merchant's ledger, for one address. */
+/** Returns the lines of the merchant's ledger for the URL. */
 export function linesOf(sandbox: Sandbox, wallet: string, url: string): Line[] {
   const lines = sandbox.controls.api.served.filter((line) => sandbox.apiUrl + line.url === url);
   return lines.map(({ paymentHeader, settled }) => ({

@@ -1,5 +1,5 @@
-// Runs a program out of what the first one to end by itself has compiled of it: with that, a fifth
-// of a child's work is left out. `node launcher.mjs <program> <its arguments>`.
+// Runs a program from V8's compile cache, which the first child that exits normally writes. This
+// saves a fifth of a child's work. Usage: `node launcher.mjs <program> <its arguments>`.
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import Module, { createRequire } from 'node:module';
 import { dirname } from 'node:path';

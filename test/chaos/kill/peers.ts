@@ -1,21 +1,18 @@
 import type { Sandbox } from 'exact-change-sandbox';
 import type { Kill } from './points.js';
 
-/**
- * How long the facilitator thinks before it does its part: long enough for the process that waits
- * for it to be killed.
- */
+/** Delay of the facilitator's work: long enough to kill the process that waits for it. */
 const PATIENCE_MS = 500;
 
 interface Watch {
-  /** Whether the moment has come. */
+  /** Returns whether the moment to kill has come. */
   readonly isTime: () => Promise<boolean>;
-  /** Makes the peers as fast as they were. */
+  /** Removes the delay of the peers. */
   readonly calm: () => void;
 }
 
 /**
- * Watches for what only the peers of a process see of its work; nothing for an edge that the
+ * Watches for an edge that only the peers of a process see. Returns undefined for an edge that the
  * process passes by itself.
  */
 export function watchFor(
@@ -39,7 +36,7 @@ export function watchFor(
       return call('/verify');
     case 'facilitator settles':
       return call('/settle');
-    // Half way to its confirmation, a transaction is processed.
+    // A transaction is processed half way to its confirmation.
     case 'payment is processed':
       return {
         isTime: async () => (await usdc(sandbox.merchant)) > merchantHeld,

@@ -1,29 +1,29 @@
 import type { Moment } from './task.js';
 
 /**
- * A purchase whose process is killed, and again, if need be, the processes that take it up; the one
- * after the last kill lives.
+ * A purchase with the kills of its process and of the processes that resume it. The process after
+ * the last kill lives.
  */
 export interface Point {
   readonly name: string;
-  /** `held`: the wallet holds the price. `swap`: it holds SOL alone. */
+  /** `held`: the wallet holds the price. `swap`: the wallet holds only SOL. */
   readonly wallet: 'held' | 'swap';
   readonly method: 'GET' | 'POST';
-  /** The call bears an idempotency key. */
+  /** The call has an idempotency key. */
   readonly keyed: boolean;
   readonly kills: readonly Kill[];
-  /** The seller knows a payment again by its id, and gives the answer to it again. */
+  /** The seller recognizes a payment by its id, and repeats its answer. */
   readonly identified: boolean;
-  /** The process that lives makes the call without `resume()` before it. */
+  /** The surviving process calls without `resume()` first. */
   readonly unresumed: boolean;
-  /** The call is made once more after it has succeeded, or was told to be paid. */
+  /** The call is repeated after it succeeded or was reported as paid. */
   readonly thrice: boolean;
 }
 
 export interface Kill extends Moment {
   /** Every blockhash expires before the next process begins. */
   readonly expire?: boolean;
-  /** Milliseconds that what this process sends takes to be confirmed. */
+  /** Milliseconds until transactions of this process are confirmed. */
   readonly confirmationMs?: number;
 }
 
@@ -32,7 +32,7 @@ const FORMS: readonly Form[] = ['GET', 'POST', 'keyed GET', 'keyed POST'];
 
 type More = Partial<Pick<Point, 'identified' | 'unresumed' | 'thrice'>>;
 
-/** The count-th time that the call passes an edge. */
+/** A kill at the count-th time that the call passes the edge. */
 const at = (edge: string, count = 1, more: Pick<Kill, 'expire' | 'confirmationMs'> = {}): Kill => ({
   step: 'call',
   edge,
@@ -82,7 +82,7 @@ function nameOf({ step, edge, count, expire, confirmationMs }: Kill): string {
 }
 
 const SLOWLY = { confirmationMs: 1_000 };
-/** The next process begins before it is even processed. */
+/** The next process begins before the transaction is processed. */
 const IN_FLIGHT = { confirmationMs: 10_000 };
 
 const UNSIGNED = [
@@ -96,7 +96,7 @@ const UNSIGNED = [
   'journal put signed before',
 ];
 
-/** The payment is on record, its answer is not: it is delivered once it was read to its end. */
+/** Edges with the payment on record and its answer not: delivery needs an answer read in full. */
 const SIGNED = [
   'journal put signed after',
   ...around('seller paid'),
@@ -106,8 +106,8 @@ const SIGNED = [
 ];
 
 /**
- * The answer is on record, or soon will be: once it is, an equal call without a key is another
- * purchase.
+ * Edges with the answer on record, or almost. Once it is on record, an equal call without a key is
+ * a new purchase.
  */
 const ANSWERED = [
   'event payment.answered',
@@ -138,7 +138,7 @@ const AFTER_SWAP = [
   'journal put answered before',
 ];
 
-/** A file that is made under another name; then the process takes its seat there. */
+/** Edges of a new journal: it is made as a draft, linked, and the process takes its seat. */
 const MAKING = [
   'disk create draft after',
   'disk write header torn',
@@ -151,13 +151,13 @@ const MAKING = [
   'disk write seat after',
 ];
 
-/** A line that is cut off, and one that is whole. */
+/** A write that is cut off, and a write that is complete. */
 const writing = (content: string) => [`disk write ${content} torn`, `disk write ${content} after`];
 
-/** What may leave next has to be on the disk. */
+/** Writes that must be synced, because a transaction leaves after them. */
 const syncing = (content: string) => [...writing(content), ...around(`disk sync ${content}`)];
 
-/** What is over is put into the history, and the journal written anew, as it was made. */
+/** Edges of a rewrite: closed attempts go to the history, and the journal is written again. */
 const REWRITING = [
   ...['disk write lock after', 'disk create history after', 'disk write history torn'],
   ...around('disk sync history'),
@@ -167,7 +167,7 @@ const REWRITING = [
   ...around('disk rename journal'),
 ].map((edge) => at(edge));
 
-/** How a process may leave a payment, and what the next one is killed at while it takes that up. */
+/** Ways in which a killed process leaves a payment for the next process. */
 const UNSENT = at('journal put signed after');
 const EXPIRED = at('journal put signed after', 1, { expire: true });
 const SETTLED = at('seller paid after');
@@ -184,11 +184,11 @@ const again = (
   more?: More,
 ) => seconds.map((second) => point(wallet, form, [first, second], more));
 
-/** Passed before an answer can be on record as delivered, and after it surely is. */
+/** Edges before an answer can be on record as delivered, and edges after it surely is. */
 export const undelivered: readonly string[] = [...SIGNED, 'event payment.answered'];
 export const delivered: readonly string[] = ['journal put answered after', 'caller read'];
 
-/** Every point, by what is going on when the process is killed. */
+/** Every point, grouped by the work that the kill interrupts. */
 export const points = {
   unsigned: [
     ...UNSIGNED.map((edge, index) => point('held', inTurn(FORMS, index), [at(edge)])),

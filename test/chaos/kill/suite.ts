@@ -4,13 +4,13 @@ import { buildChild, type ChildProgram } from './child-program.js';
 import { points } from './points.js';
 import { survive } from './survive.js';
 
-/** One test for each point of a group, on one sandbox. */
+/** Registers a test for each point of the group, all on one sandbox. */
 export function killAt(group: keyof typeof points): void {
   let sandbox: Sandbox;
   let program: ChildProgram;
   beforeAll(async () => {
     program = await buildChild();
-    // A chain that stands still: nothing expires before it is told to.
+    // The chain stands still, so nothing expires before a test warps it.
     sandbox = await createSandbox({ slotMs: 0 });
   });
   afterAll(async () => {
@@ -18,7 +18,7 @@ export function killAt(group: keyof typeof points): void {
     await program.remove();
   });
   it.each(points[group].map((point, ordinal) => [point.name, point, ordinal] as const))(
-    '%s',
+    'buys once and keeps all books after kill -9 (%s)',
     (_, point, ordinal) => survive(sandbox, program, point, ordinal),
   );
 }

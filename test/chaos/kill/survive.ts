@@ -14,7 +14,7 @@ import type { Outcome, Task } from './task.js';
 const CONFIRMATION_MS = 20;
 const UNWATCHED: Edges = { pass: () => undefined, passWith: () => undefined };
 
-/** A purchase that is about to be made, and what there was before it. */
+/** A purchase before it begins, with the balances at that time. */
 export interface Purchase {
   readonly point: Point;
   readonly wallet: SandboxWallet;
@@ -24,23 +24,23 @@ export interface Purchase {
   readonly held: { readonly wallet: bigint; readonly merchant: bigint };
 }
 
-/** What came of it, as the processes tell. */
+/** The course of a purchase, as its processes report it. */
 export interface Story {
-  /** Every payment that was on record when a process was killed, by the attempt's id. */
+  /** Payments on record when a process was killed, by attempt id. */
   readonly recorded: ReadonlyMap<string, Attempt>;
-  /** Signatures of swaps on record when a process was killed, that could land yet. */
+  /** Signatures of swaps that were on record at a kill and could still land. */
   readonly swaps: ReadonlySet<string>;
-  /** Of the processes that lived, in their order: what each call was told. */
+  /** Outcomes of the calls of the surviving processes, in order. */
   readonly outcomes: readonly Outcome[];
-  /** How many purchases there were. */
+  /** Number of purchases. */
   readonly purchases: number;
-  /** US dollars of the daily cap that the last process saw used. */
+  /** Used US dollars of the daily cap, as the last process saw them. */
   readonly spent: readonly string[];
 }
 
 /**
- * Pays, is killed, takes up what was left, and repeats the call until it is known to be paid; then
- * all books must agree.
+ * Runs a purchase through its kills, resumes it, and repeats the call until it is known to be paid.
+ * Then all books must agree.
  */
 export async function survive(
   sandbox: Sandbox,
@@ -110,18 +110,18 @@ async function tell(
       if (attempt.swap !== undefined && !expired.has(attempt.swap.signature))
         swaps.add(attempt.swap.signature);
     }
-    // On record as delivered, it is not known again by a call without a key.
-    const over = (await attempts()).filter((one) => one.delivered).length;
-    if (undelivered.includes(kill.edge)) expect(over).toBe(0);
-    if (delivered.includes(kill.edge)) expect(over).toBe(1);
-    if (!keyed) purchases = 1 + over;
-    // On another blockhash: what is signed anew is another transaction.
+    // A call without a key does not match a delivered attempt, so it is a new purchase.
+    const deliveredCount = (await attempts()).filter((attempt) => attempt.delivered).length;
+    if (undelivered.includes(kill.edge)) expect(deliveredCount).toBe(0);
+    if (delivered.includes(kill.edge)) expect(deliveredCount).toBe(1);
+    if (!keyed) purchases = 1 + deliveredCount;
+    // A new blockhash makes each new signature a different transaction.
     if (kill.expire !== true) {
       node.warp(1);
       continue;
     }
     node.warp();
-    // One that its payment follows has landed.
+    // A swap with a payment after it has landed, so it cannot expire.
     for (const { payment, swap } of await attempts()) {
       if (payment !== undefined || swap === undefined) continue;
       expired.add(swap.signature);
@@ -129,7 +129,7 @@ async function tell(
     }
   }
 
-  // In the process of the tests, by a journal and a client that know only what is on the disk.
+  // The survivor runs in the test process, with a new client and journal that know only the disk.
   const live = async () => {
     const buyer = await openBuyer(task, UNWATCHED);
     if (!unresumed) {
@@ -161,8 +161,8 @@ async function tell(
 }
 
 /**
- * It was killed, if it did so itself at the moment it was told: a point that was not reached
- * fails, and shows what was passed instead.
+ * Expects that the child killed itself at the chosen moment. A failure shows the edges that it
+ * passed instead.
  */
 function expectKilled({ signal, code, messages, errors }: Ended, moment: Kill | undefined): void {
   const told = messages.filter(({ kind }) => kind === 'killed');
@@ -183,8 +183,8 @@ function expectKilled({ signal, code, messages, errors }: Ended, moment: Kill | 
 }
 
 /**
- * Asked of the chain before it had decided, or shown once more to a seller that was settling it,
- * and refused by it.
+ * Whether the chain had not decided, or the seller refused a second presentation while it was
+ * settling the first.
  */
 function isUncertain(outcome: Outcome): outcome is Extract<Outcome, { kind: 'error' }> {
   return (

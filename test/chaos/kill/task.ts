@@ -1,13 +1,13 @@
 import type { ErrorCode, Funds, Moved, Receipt } from 'exact-change';
 
-/** A moment to be killed at: the count-th time that an edge is passed in a step. */
+/** A moment to kill: the count-th time that a step passes an edge. */
 export interface Moment {
   readonly step: 'resume' | 'call';
   readonly edge: string;
   readonly count: number;
 }
 
-/** What is to be bought, and how. */
+/** A purchase and its environment. */
 export interface Task {
   readonly address: string;
   readonly secretKey: string;
@@ -24,14 +24,14 @@ export interface Task {
   };
 }
 
-/** What a child is to do. */
+/** The task of a child. */
 export interface ChildTask extends Task {
   readonly steps: readonly Moment['step'][];
-  /** Absent: its parent kills it. */
+  /** Absent if the parent kills the child. */
   readonly kill?: Moment;
 }
 
-/** What came of a call. */
+/** The outcome of a call. */
 export type Outcome =
   | {
       readonly kind: 'answer';
@@ -48,5 +48,5 @@ export type Outcome =
       readonly moved: readonly Moved[];
     };
 
-/** What a child tells: `killed` is the last. */
+/** A message of a child; `killed` is its last. */
 export type Message = { readonly kind: 'passed' | 'killed' } & Moment;

@@ -4,7 +4,7 @@ import type { Sandbox } from 'exact-change-sandbox';
 import { expect } from 'vitest';
 import { rpc, signaturesOf, tokenAccount, tokenAmount } from '../../helpers/chain.js';
 
-/** What each of the three counters says was paid, in base units of USDC. */
+/** The paid sum in each of three books, in base units of USDC. */
 export interface Books {
   readonly chain: bigint;
   readonly journal: bigint;
@@ -15,8 +15,8 @@ const CENT = 10_000n;
 const SIGNATURE_BYTES = 64;
 
 /**
- * What chain, journal and merchant say. Each address was paid for at most once, and all that was
- * signed is decided.
+ * Reads the paid sums of chain, journal and merchant. Expects at most one payment per URL and a
+ * decision for each signed payment.
  */
 export async function readBooks(
   sandbox: Sandbox,
@@ -26,7 +26,7 @@ export async function readBooks(
 ): Promise<Books> {
   const settled: string[] = [];
   for await (const { state, url } of journal.attempts({ wallet, network: SOLANA_MAINNET })) {
-    // Unpaid are those whose swap was signed, and no payment.
+    // An unpaid attempt has a signed swap and no payment.
     expect(['settled', 'unsettled', 'unpaid']).toContain(state);
     if (state === 'settled') settled.push(url);
   }
@@ -40,8 +40,8 @@ export async function readBooks(
 }
 
 /**
- * Payments in the merchant's own ledger: those that its facilitator said are settled, and those
- * that it has to look up because it did not know.
+ * Counts the payments in the merchant's ledger: settled by its facilitator, or found on the chain
+ * when the facilitator did not know.
  */
 async function receivedBy(sandbox: Sandbox): Promise<number> {
   const { served } = sandbox.controls.api;
@@ -58,7 +58,7 @@ async function receivedBy(sandbox: Sandbox): Promise<number> {
 
 async function landedSignatures(sandbox: Sandbox): Promise<ReadonlySet<string>> {
   const account = await tokenAccount(sandbox.merchant, sandbox.mints.USDC);
-  const all = new Set<string>();
+  const landed = new Set<string>();
   for (const signature of await signaturesOf(sandbox.rpcUrl, account)) {
     const params = [
       signature,
@@ -68,12 +68,12 @@ async function landedSignatures(sandbox: Sandbox): Promise<ReadonlySet<string>> 
       transaction: { signatures: string[] };
       meta: { err: unknown };
     }>(sandbox.rpcUrl, 'getTransaction', params);
-    if (meta.err === null) for (const one of transaction.signatures) all.add(one);
+    if (meta.err === null) for (const signed of transaction.signatures) landed.add(signed);
   }
-  return all;
+  return landed;
 }
 
-/** Ours is the second of the two; the first is the facilitator's. */
+/** Returns the second signature, which is the wallet's; the first is the facilitator's. */
 function payerSignature(header: string): string {
   const { payload } = JSON.parse(Buffer.from(header, 'base64').toString('utf8')) as {
     payload: { transaction: string };

@@ -1,15 +1,12 @@
 import { isExactChangeError, type Client } from 'exact-change';
 
-/** What became of one purchase, whose caller does not give up easily. */
+/** The result of a purchase after all its tries. */
 export type Bought = 'answered' | 'spent' | 'refused' | 'uncertain';
 
-// A call fails if any of its messages does, and while the machine is busy also by a timeout.
+// A call fails with any of its messages, and by timeouts on a busy machine.
 const TRIES = 40;
 
-/**
- * Buys each address once, all at the same time; each caller calls again after an error, as a
- * wrapper around fetch would.
- */
+/** Buys every URL at the same time; each caller retries after an error, as a fetch wrapper does. */
 export async function buyAll(client: Client, urls: readonly string[]): Promise<Bought[]> {
   return Promise.all(urls.map((url) => buy(client, url)));
 }
@@ -20,12 +17,11 @@ async function buy(client: Client, url: string): Promise<Bought> {
     try {
       const response = await client.fetch(url);
       const text = await response.text();
-      // A 503 after the payment was presented is no answer to this caller; another 402 never gets
-      // here.
+      // A 503 after the payment is a failure for this caller; the client returns no second 402.
       if (response.status === 200 && text !== '') return 'answered';
       last ??= new Error(`status ${response.status}`);
     } catch (error) {
-      // What became of the money is what the client said last: a lost message says nothing of it.
+      // The last error of the client decides; a lost message says nothing about the money.
       if (!isExactChangeError(error)) {
         last ??= error;
         continue;
@@ -40,6 +36,6 @@ async function buy(client: Client, url: string): Promise<Bought> {
   throw last;
 }
 
-export function count(all: readonly Bought[], what: Bought): number {
-  return all.filter((one) => one === what).length;
+export function count(results: readonly Bought[], wanted: Bought): number {
+  return results.filter((result) => result === wanted).length;
 }

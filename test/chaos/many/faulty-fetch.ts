@@ -1,8 +1,8 @@
 type Fetch = typeof globalThis.fetch;
 
 /**
- * A fetch that breaks one call in ten, in the same way each time for the same seed: before it
- * leaves, after it was answered, or by 503.
+ * Makes a fetch that breaks one of `inHow` calls: before it leaves, after its answer, or with 503.
+ * The same seed breaks the same calls.
  */
 export function faultyFetch(seed: number, inHow = 10): Fetch {
   const random = generator(seed);
@@ -18,7 +18,7 @@ export function faultyFetch(seed: number, inHow = 10): Fetch {
   };
 }
 
-/** mulberry32: numbers from 0 to 1 that depend on the seed alone. */
+/** mulberry32: returns numbers from 0 to 1 that depend only on the seed. */
 function generator(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

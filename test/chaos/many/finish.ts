@@ -1,7 +1,7 @@
 import { SOLANA_MAINNET, type Client, type Journal } from 'exact-change';
 import { until } from '../../helpers/chain.js';
 
-/** Lets the chain decide every payment in a journal, as far as it can be. */
+/** Resumes until the chain has decided every signed payment in the journal. */
 export async function decideAll(client: Client, journal: Journal): Promise<void> {
   const owner = { wallet: client.address, network: SOLANA_MAINNET };
   const open = async () => {

@@ -11,17 +11,17 @@ import type { Bought } from './buy-all.js';
 import { CAP, settleMany, startMany } from './many.js';
 import { watchLargest } from './watch.js';
 
-/** What each process is told; only what JSON can carry. */
+/** The task of each process, as JSON. */
 export interface FourTask {
   readonly connectionString: string;
-  /** Of a journal in a file instead. */
+  /** Path of a file journal, which replaces Postgres. */
   readonly path?: string;
   readonly seed: number;
-  /** Of so many messages one fails; default 10, Infinity for none. */
+  /** One of so many messages fails; default 10, Infinity for no faults. */
   readonly inHow?: number;
   readonly urls: readonly string[];
   readonly options: ClientOptions;
-  /** The process is killed at this event. */
+  /** The event at which the process is killed. */
   readonly kill?: readonly ['event', EventName];
 }
 
@@ -42,14 +42,14 @@ async function buyElsewhere(task: FourTask): Promise<Bought[]> {
   const child = spawn(process.execPath, [program.path, JSON.stringify(task)], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const [said, complained] = await Promise.all([text(child.stdout), text(child.stderr)]);
-  expect(complained).toBe('');
-  return JSON.parse(said) as Bought[];
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  expect(stderr).toBe('');
+  return JSON.parse(stdout) as Bought[];
 }
 
-describe('four processes that share a wallet and a journal in Postgres, of which one in ten messages fails', () => {
+describe('four processes with one wallet and journal that lose a tenth of their messages', () => {
   it(
-    'pay for each of a thousand calls at most once, never over the cap, and all books agree',
+    'pay at most once for each of a thousand calls, stay within the cap, and agree in all books',
     { timeout: 900_000 },
     async () => {
       const many = await startMany(sandbox);
@@ -70,10 +70,10 @@ describe('four processes that share a wallet and a journal in Postgres, of which
 
       sandbox.controls.node.warp();
       const sound = createClient({ ...options, journal });
-      const all = await settleMany(sandbox, many, sound, journal, bought);
+      const total = await settleMany(sandbox, many, sound, journal, bought);
       const used = await inJournal.stop();
-      // The merchant pays nothing back: what it has in the end is the most that it had.
-      expect([await paid(), used.largest <= CAP.limit]).toEqual([all, true]);
+      // The merchant pays nothing back, so its final balance is its largest.
+      expect([await paid(), used.largest <= CAP.limit]).toEqual([total, true]);
       expect(used.looks).toBeGreaterThan(50);
       await sound.close();
       await journal.close();

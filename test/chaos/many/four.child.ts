@@ -6,8 +6,8 @@ import { faultyFetch } from './faulty-fetch.js';
 import type { FourTask } from './four-processes.test.js';
 
 /**
- * One of the processes that share a wallet: buys its part of the addresses, and says on standard
- * output what came of each. The tests of Python start it too.
+ * A process of several that share a wallet. Buys its share of the URLs, and prints the results. The
+ * Python tests start it too.
  */
 const task = JSON.parse(process.argv[2] ?? '') as FourTask;
 const { connectionString, path, options, seed, inHow } = task;

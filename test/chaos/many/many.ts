@@ -10,13 +10,13 @@ import { decideAll } from './finish.js';
 
 const CENT = 10_000n;
 const CALLS = 1_000;
-/** Refuses two hundred of the calls. */
+/** Base units of USDC; refuses two hundred of the calls. */
 const LIMIT = 8_000_000n;
 export const CAP = { name: 'maxPerDay', unit: 'USD', limit: LIMIT, windowMs: 86_400_000 };
 
 /**
- * A wallet with four dollars in USDC, so that the rest has to be swapped, and a thousand addresses
- * at a cent each.
+ * Makes a thousand URLs at a cent each, and a wallet with four dollars in USDC, so that it must
+ * swap for the rest.
  */
 export async function startMany(sandbox: Sandbox) {
   const { address, secretKey } = await sandbox.createWallet({ SOL: '1', USDC: '4' });
@@ -25,7 +25,7 @@ export async function startMany(sandbox: Sandbox) {
   return {
     owner: { wallet: address, network: SOLANA_MAINNET },
     before,
-    /** What the merchant has got since, in base units. */
+    /** Returns the merchant's income since the start, in base units. */
     paid: async () => (await received()) - before,
     urls: Array.from({ length: CALLS }, (_, index) => `${sandbox.apiUrl}/usdc?item=${index}`),
     options: {
@@ -41,9 +41,8 @@ export async function startMany(sandbox: Sandbox) {
 type Many = Awaited<ReturnType<typeof startMany>>;
 
 /**
- * Lets the chain decide what is open, holds all books against each other and against what the calls
- * were told, and then spends what is left of the cap: not a cent more can be. Returns what was paid
- * in all.
+ * Lets the chain decide open payments, compares all books with each other and with the results, and
+ * then spends the rest of the cap, which allows not a cent more. Returns the total paid.
  *
  * @param sound - A client without faults.
  */
@@ -60,7 +59,7 @@ export async function settleMany(
   expect(books.chain).toBeGreaterThanOrEqual(
     BigInt(count(bought, 'answered') + count(bought, 'spent')) * CENT,
   );
-  // Attempts that ended without a payment gave their budget back in time for others.
+  // Attempts that ended without a payment returned their budget, which later calls used.
   const ended = await Promise.all(
     (['unsettled', 'unpaid'] as const).map((state) => listOf(journal.attempts(owner, { state }))),
   );
@@ -75,10 +74,12 @@ export async function settleMany(
     urls.slice(0, room + 5).map((url) => `${url}&again`),
   );
   expect(count(more, 'refused')).toBeGreaterThanOrEqual(5);
-  const all = books.chain + BigInt(more.length - count(more, 'refused')) * CENT;
-  await until('the last payments settle', async () => ((await paid()) === all ? true : undefined));
-  // Swaps and their fees are in what is used: no payment with a swap fits any more.
-  expect((await used()) >= all).toBe(true);
+  const total = books.chain + BigInt(more.length - count(more, 'refused')) * CENT;
+  await until('the last payments settle', async () =>
+    (await paid()) === total ? true : undefined,
+  );
+  // The used budget includes swaps and their fees, so no payment with a swap fits any more.
+  expect((await used()) >= total).toBe(true);
   expect(LIMIT - (await used())).toBeLessThan(10n * CENT);
-  return all;
+  return total;
 }

@@ -7,19 +7,16 @@ import { useSandbox } from '../../helpers/sandbox.js';
 
 const sandbox = await useSandbox({ seed: 'many in one process' });
 
-/**
- * The same journal, whose caps are looked at after each write: no later look can miss what was over
- * in between.
- */
+/** Wraps a journal so that it reads the cap after each write, and misses no excess in between. */
 function observed(
   journal: Journal,
   owner: Parameters<Journal['used']>[0],
 ): { readonly journal: Journal; readonly largest: () => bigint } {
   let largest = 0n;
-  const looking =
-    <Given extends readonly unknown[], Result>(write: (...given: Given) => Promise<Result>) =>
-    async (...given: Given): Promise<Result> => {
-      const result = await write(...given);
+  const watched =
+    <Args extends readonly unknown[], Result>(write: (...args: Args) => Promise<Result>) =>
+    async (...args: Args): Promise<Result> => {
+      const result = await write(...args);
       const [used = 0n] = await journal.used(owner, [CAP], Date.now());
       if (used > largest) largest = used;
       return result;
@@ -28,16 +25,16 @@ function observed(
     largest: () => largest,
     journal: {
       ...journal,
-      reserve: looking(journal.reserve),
-      raise: looking(journal.raise),
-      put: looking(journal.put),
+      reserve: watched(journal.reserve),
+      raise: watched(journal.raise),
+      put: watched(journal.put),
     },
   };
 }
 
-describe('a thousand paid calls at once in one process, of which one in ten messages fails', () => {
+describe('a thousand parallel paid calls in a process that loses a tenth of its messages', () => {
   it(
-    'pay for each at most once, never over the cap, and all books agree to the base unit',
+    'pay at most once each, stay within the cap, and agree in all books to the base unit',
     { timeout: 900_000 },
     async () => {
       const many = await startMany(sandbox);
@@ -46,13 +43,13 @@ describe('a thousand paid calls at once in one process, of which one in ten mess
       const client = createClient({ ...options, fetch: faultyFetch(20_261_121) });
       const bought = await buyAll(client, many.urls);
 
-      // What is still open can only expire now; then a client without faults finds out.
+      // After the warp open payments can only expire; a client without faults then decides them.
       sandbox.controls.node.warp();
       await client.close();
       const sound = createClient(options);
-      const all = await settleMany(sandbox, many, sound, journal, bought);
-      // The merchant pays nothing back: what it has in the end is the most that it had.
-      expect([await many.paid(), largest() <= CAP.limit]).toEqual([all, true]);
+      const total = await settleMany(sandbox, many, sound, journal, bought);
+      // The merchant pays nothing back, so its final balance is its largest.
+      expect([await many.paid(), largest() <= CAP.limit]).toEqual([total, true]);
       await sound.close();
     },
   );

@@ -1,6 +1,6 @@
 const PAUSE_MS = 100;
 
-/** Looks again and again until it is stopped, and keeps the largest number that it saw. */
+/** Polls until it is stopped, and keeps the largest number that it read. */
 export function watchLargest(look: () => Promise<bigint>): {
   readonly stop: () => Promise<{ readonly largest: bigint; readonly looks: number }>;
 } {
@@ -15,7 +15,7 @@ export function watchLargest(look: () => Promise<bigint>): {
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
   })();
-  // Told by stop(), not to the process.
+  // stop() rejects with the error, so it must not count as unhandled.
   watching.catch(() => undefined);
   return {
     stop: async () => {

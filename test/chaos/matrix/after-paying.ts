@@ -19,14 +19,14 @@ const PRICE = '10000';
 
 const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/;
 
-/** A front that leaves the unpaid request alone. */
+/** Makes a front decision that passes unpaid requests on. */
 export function onPaid(
   decide: (exchange: Exchange) => Promise<Fate> | Fate,
 ): (exchange: Exchange) => Promise<Fate> | Fate {
   return (exchange) => (exchange.isPaid ? decide(exchange) : exchange.pass());
 }
 
-/** The first paid request meets this fate, the others are served. */
+/** Makes a decision for the first paid request; later paid requests are served. */
 export function onFirstPaid(
   decide: (exchange: Exchange) => Promise<Fate> | Fate,
 ): (exchange: Exchange) => Promise<Fate> | Fate {
@@ -40,19 +40,19 @@ export function onFirstPaidElse(
   return onPaid((exchange) => (exchange.beforeAlike === 0 ? first(exchange) : then(exchange)));
 }
 
-/** The merchant serves and settles, and something else comes back. */
+/** Lets the merchant serve and settle, and changes its answer. */
 export function afterSettling(
   change: (real: Answer) => Fate,
 ): (exchange: Exchange) => Promise<Fate> {
   return async (exchange) => {
     const real = await exchange.pass();
-    // A settlement that did not happen would prove nothing.
+    // The scenario proves nothing without a settlement.
     expect([real.status, wordOf(real)?.success]).toEqual([200, true]);
     return change(real);
   };
 }
 
-/** The seller's word on a settlement. */
+/** The seller's `payment-response` about a settlement. */
 export interface Word {
   readonly success: boolean;
   readonly transaction: string;
@@ -65,10 +65,10 @@ export function wordOf({ headers }: Answer): Word | undefined {
   const value = headers['payment-response'];
   return value === undefined
     ? undefined
-    : (JSON.parse(Buffer.from(value, 'base64').toString()) as Word); // The official server's.
+    : (JSON.parse(Buffer.from(value, 'base64').toString()) as Word); // The official format.
 }
 
-/** 402 with the seller's word that nothing was settled, and why. */
+/** Makes a 402 with the seller's reason why it settled nothing. */
 export function refusal(errorReason: string, transaction = ''): Answer {
   const word: Word = { success: false, errorReason, transaction, network: SOLANA_MAINNET };
   return answer(402, '{}', {
@@ -77,7 +77,7 @@ export function refusal(errorReason: string, transaction = ''): Answer {
   });
 }
 
-/** An answer of 200 that says that it was paid by this. */
+/** Makes an answer of 200 with the given `payment-response`. */
 export function delivery(word: unknown): Answer {
   return answer(200, '{"ok":true}', {
     'content-type': 'application/json',
@@ -85,10 +85,7 @@ export function delivery(word: unknown): Answer {
   });
 }
 
-/**
- * A seller that lets the real one serve and settle the paid request, and writes its own answer as
- * it likes.
- */
+/** Starts a seller that lets the real seller settle, and writes the paid answer with `write`. */
 export function mangled(
   world: World,
   write: (response: ServerResponse, real: Answer) => unknown,
@@ -116,7 +113,7 @@ export function mangled(
   });
 }
 
-/** What a caller is told whose payment may have been taken. */
+/** Expects the error of a payment that the seller may have taken. */
 export function expectUncertain(error: ExactChangeError): void {
   expect(error).toMatchObject({
     name: 'SettlementError',
@@ -130,7 +127,7 @@ export function expectUncertain(error: ExactChangeError): void {
   });
 }
 
-/** The payment that an error or an answer is about. */
+/** Returns the payer's signature in an error or in an answer's receipt. */
 export function payerSignatureOf(told: ExactChangeError | Response): string {
   if (told instanceof Response) return receiptOf(told)?.payment.payerSignature ?? 'no receipt';
   return 'payerSignature' in told.details ? (told.details.payerSignature ?? 'none') : 'none';
@@ -141,7 +138,7 @@ export function told(buyer: Buyer, type: EventName, times = 1): Promise<true> {
   return until(`${times} ${type}`, () => (count() >= times ? true : undefined));
 }
 
-/** The same call again is told that it was paid, by the transaction that the chain has for it. */
+/** Expects that the same call rejects as already spent, with the transaction on the chain. */
 export async function expectSpent(
   world: World,
   buyer: Buyer,
@@ -166,7 +163,7 @@ export async function expectSpent(
   ]);
 }
 
-/** The same call again is answered for the payment that there is. */
+/** Expects that the same call is served for the existing payment. */
 export async function expectServed(
   world: World,
   buyer: Buyer,
@@ -183,7 +180,7 @@ export function payments({ signed }: Buyer): number {
   return signed.filter(({ kind }) => kind === 'payment').length;
 }
 
-/** What was presented is the same bytes each time, and all that was signed. */
+/** Expects that the buyer signed one payment and presented the same bytes each time. */
 export function expectSameBytes(buyer: Buyer, front: Front, times: number): void {
   const headers = front.exchanges.flatMap(({ headers: { 'payment-signature': header } }) =>
     header === undefined ? [] : [header],

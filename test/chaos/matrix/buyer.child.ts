@@ -1,5 +1,5 @@
-// Buys once, on the sandbox of its parent and over a journal on disk. Where the parent says so, it
-// tells that it is there and goes no further: it is killed there.
+// Buys once on the parent's sandbox with a journal on disk. At the halt that the parent chose, it
+// reports and waits to be killed.
 import { fileJournal } from '../../../adapters/journals/file.js';
 import {
   createClient,
@@ -15,14 +15,14 @@ import type { Halt, Task } from './killed.js';
 // Written by the parent.
 const task = JSON.parse(process.argv[2] ?? '') as Task;
 
-/** Goes on, or stays here for ever. */
+/** Continues, or waits forever at the chosen halt. */
 function pass(place: Halt): Promise<void> {
   if (place !== task.halt) return Promise.resolve();
   process.stdout.write('halted\n');
   return new Promise(() => setInterval(() => {}, 60_000));
 }
 
-/** What a write of an attempt is about. */
+/** Returns the subject of a write of an attempt. */
 function subject({
   state,
   swap,
@@ -36,9 +36,9 @@ function subject({
 function halting(journal: Journal): Journal {
   return {
     ...journal,
-    async reserve(...given) {
+    async reserve(...args) {
       await pass('before reserve');
-      const refused = await journal.reserve(...given);
+      const refused = await journal.reserve(...args);
       await pass('after reserve');
       return refused;
     },

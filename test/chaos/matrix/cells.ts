@@ -1,4 +1,4 @@
-/** What can go wrong at a step. */
+/** The faults that can meet a step. */
 export const FAULTS = [
   'kill -9',
   'timeout',
@@ -13,290 +13,282 @@ export const FAULTS = [
 
 export type Fault = (typeof FAULTS)[number];
 
-/** What must hold if the fault meets the step; `-` if it cannot. */
+/** The outcome that must hold when the fault meets the step; `-` if it cannot meet it. */
 type Cells = { readonly [F in Fault]: string };
 
 interface Row {
   readonly step: string;
-  /**
-   * Of the package, if the step is not one of the core's: its cells need a test once that is
-   * exported.
-   */
+  /** The subpath of the package that has the step; its cells need tests once it is exported. */
   readonly subpath?: string;
   readonly cells: Cells;
 }
 
 /**
  * The fault matrix: each step of a payment against each fault. `expired` is a blockhash past its
- * last block, a quote or a balance that is no longer true, and a block that was dropped. Common to
- * all cells, and compared after each: at most one settled payment for a purchase, and sums of
- * chain, journal and merchant that agree.
+ * last block, a quote or a balance that is no longer true, or a dropped block. After each cell, a
+ * purchase has at most one settled payment, and the sums of chain, journal and merchant agree.
  */
 export const MATRIX = {
   '1': {
     step: 'the first, unpaid request',
     cells: {
-      'kill -9': 'nothing is owed and nothing is on record',
-      timeout: 'the caller gets the reason of its own signal, as from fetch',
-      '429': 'the answer comes back as it is',
-      '5xx': 'the answer comes back as it is',
-      malformed:
-        'what is no payment request comes back as it is, and broken HTTP fails as with fetch',
-      'lost response': 'the call fails as fetch does',
+      'kill -9': 'leaves no debt and no attempt on record',
+      timeout: 'rejects with the reason of the caller’s signal, as fetch does',
+      '429': 'returns the answer unchanged',
+      '5xx': 'returns the answer unchanged',
+      malformed: 'returns a 402 without terms unchanged, and rejects broken HTTP as fetch does',
+      'lost response': 'rejects as fetch does',
       expired: '-',
       duplicate: '-',
-      concurrent: 'one call that fails does not touch the others',
+      concurrent: 'does not affect parallel calls when a call fails',
     },
   },
   '2': {
     step: 'reading the 402',
     cells: {
-      'kill -9': 'nothing is owed and nothing is on record',
-      timeout: 'a body that does not end is a typed error in time, before anything is signed',
+      'kill -9': 'leaves no debt and no attempt on record',
+      timeout: 'rejects an endless body with a typed error in time, before any signature',
       '429': '-',
       '5xx': '-',
-      malformed: 'terms that cannot be read are refused by type',
-      'lost response': 'terms that break off are refused by type',
+      malformed: 'rejects unreadable terms with a typed error',
+      'lost response': 'rejects cut-off terms with a typed error',
       expired: '-',
-      duplicate: 'the same 402 gets the same verdict again',
-      concurrent: 'verdicts do not mix',
+      duplicate: 'gives the same 402 the same verdict',
+      concurrent: 'keeps verdicts of parallel calls apart',
     },
   },
   '3': {
     step: 'policy and reservation',
     cells: {
-      'kill -9': 'what the dead process reserved is free again',
-      timeout: 'a journal that does not answer ends the call in time, before anything is signed',
+      'kill -9': 'frees the reservation of the dead process',
+      timeout: 'ends the call in time when the journal hangs, before any signature',
       '429': '-',
       '5xx': '-',
-      malformed: 'what the policy does not allow is refused with its rule',
+      malformed: 'refuses a payment outside the policy, and names the rule',
       'lost response': '-',
       expired: '-',
-      duplicate: 'one key is one purchase; with another request it is refused',
-      concurrent: 'the sum never passes the cap',
+      duplicate: 'buys once per key, and refuses the key for another request',
+      concurrent: 'never lets the sum pass the cap',
     },
   },
   '4': {
     step: 'reading the balance',
     cells: {
-      'kill -9': 'nothing is owed, and the next process buys',
-      timeout: 'the next node answers; where there is none, a typed error in time',
-      '429': 'asked again; where it goes on, a typed error',
-      '5xx': 'another node answers',
-      malformed: 'another node answers; where there is none, a typed error',
-      'lost response': 'asked again',
-      expired: 'a balance that is gone is read again, at confirmed',
-      duplicate: 'reading it several times changes nothing',
-      concurrent: 'what is promised to one payment is not promised to another',
+      'kill -9': 'leaves no debt, and the next process buys',
+      timeout: 'reads from the next node; without another node it rejects in time',
+      '429': 'reads again; if the limit persists it rejects with a typed error',
+      '5xx': 'reads from another node',
+      malformed: 'reads from another node; without another node it rejects with a typed error',
+      'lost response': 'reads again',
+      expired: 'reads a vanished balance again, at commitment confirmed',
+      duplicate: 'signs one payment for several reads',
+      concurrent: 'never promises the same tokens to two payments',
     },
   },
   '5': {
     step: 'the quote',
     cells: {
-      'kill -9': 'nothing is owed, and the next process buys',
-      timeout: 'a typed error in time, nothing signed',
-      '429': 'asked again',
-      '5xx': 'asked again; where it goes on, a typed error',
-      malformed: 'what is no quote, or one for something else, is refused by type',
-      'lost response': 'asked again',
-      expired: 'a quote that the market has left is replaced',
-      duplicate: 'an old answer that comes again makes no second swap',
-      concurrent: 'payments that are short together share a swap',
+      'kill -9': 'leaves no debt, and the next process buys',
+      timeout: 'rejects in time with a typed error and no signature',
+      '429': 'requests the quote again',
+      '5xx': 'requests the quote again; if the error persists it rejects with a typed error',
+      malformed: 'rejects a broken or mismatched quote with a typed error',
+      'lost response': 'requests the quote again',
+      expired: 'replaces a quote that the market has left',
+      duplicate: 'swaps once when an old quote comes again',
+      concurrent: 'shares a swap between payments that lack funds together',
     },
   },
   '6': {
     step: 'building the swap',
     cells: {
-      'kill -9': 'nothing is owed, and the next process buys',
-      timeout: 'a typed error in time, nothing signed',
-      '429': 'asked again',
-      '5xx': 'asked again; where it goes on, a typed error',
-      malformed: 'what is no swap of ours is refused by type',
-      'lost response': 'asked again: unsigned, it is harmless',
-      expired: 'built again on a new blockhash',
-      duplicate: 'of several builds one is signed',
-      concurrent: 'one build at a time, and one swap',
+      'kill -9': 'leaves no debt, and the next process buys',
+      timeout: 'rejects in time with a typed error and no signature',
+      '429': 'requests the build again',
+      '5xx': 'requests the build again; if the error persists it rejects with a typed error',
+      malformed: 'rejects a foreign or broken swap with a typed error',
+      'lost response': 'requests the build again, because an unsigned build is harmless',
+      expired: 'builds again on a new blockhash',
+      duplicate: 'signs only one of several builds',
+      concurrent: 'builds and swaps once for parallel calls',
     },
   },
   '7': {
     step: 'firewall and simulation',
     cells: {
-      'kill -9': 'nothing is owed, and the next process buys',
-      timeout: 'never skipped: a typed error in time, nothing signed',
-      '429': 'asked again; never skipped',
-      '5xx': 'asked again; never skipped',
-      malformed:
-        'what the firewall does not understand is refused, and so is a simulation that is none',
-      'lost response': 'asked again',
-      expired: 'a node that is behind is asked again',
-      duplicate: 'the same swap gets the same verdict again',
-      concurrent: 'verdicts do not mix',
+      'kill -9': 'leaves no debt, and the next process buys',
+      timeout: 'rejects in time with a typed error; it never skips the simulation',
+      '429': 'simulates again, and never skips the simulation',
+      '5xx': 'simulates again, and never skips the simulation',
+      malformed: 'refuses a swap that the firewall does not understand, and a broken simulation',
+      'lost response': 'simulates again',
+      expired: 'simulates again when the node lags behind',
+      duplicate: 'gives the same swap the same verdict',
+      concurrent: 'keeps verdicts of parallel swaps apart',
     },
   },
   '8': {
     step: 'signing the swap',
     cells: {
-      'kill -9': 'unsigned, it is made anew; signed and on record, it happens at most once',
+      'kill -9': 'makes an unsigned swap again; a signed swap on record lands at most once',
       timeout: '-',
       '429': '-',
-      '5xx': 'a journal that cannot be written stops the swap before it leaves',
-      malformed: 'a signature that does not fit is refused, nothing leaves',
+      '5xx': 'sends no swap that the journal cannot record',
+      malformed: 'refuses a wrong signature, and sends nothing',
       'lost response': '-',
       expired: '-',
-      duplicate: 'what is on record is what was signed and what lands',
-      concurrent: 'one signature for all calls that wait',
+      duplicate: 'records the bytes that it signs, sends and lands',
+      concurrent: 'signs one swap for all waiting calls',
     },
   },
   '9': {
     step: 'sending the swap',
     cells: {
-      'kill -9': 'it lands at most once, and the next process buys',
-      timeout: 'the same bytes are sent again',
-      '429': 'the same bytes are sent again',
-      '5xx': 'the same bytes are sent again, also to another node',
-      malformed: 'an answer that says nothing decides nothing: the chain does',
-      'lost response': 'a lost answer decides nothing: the chain does',
-      expired:
-        'once past its last block it is made anew, once; then a typed error, and nothing moved',
-      duplicate: 'that it was sent already is no failure',
-      concurrent: 'the same bytes from two senders land once',
+      'kill -9': 'lands the swap at most once, and the next process buys',
+      timeout: 'sends the same bytes again',
+      '429': 'sends the same bytes again',
+      '5xx': 'sends the same bytes again, to another node too',
+      malformed: 'lets the chain decide after a meaningless answer',
+      'lost response': 'lets the chain decide after a lost answer',
+      expired: 'makes an expired swap again once; then it rejects, and nothing has moved',
+      duplicate: 'accepts that the node already has the swap',
+      concurrent: 'lands the same bytes once when two senders send them',
     },
   },
   '10': {
     step: 'confirming the swap',
     cells: {
-      'kill -9': 'it lands at most once, and the next process buys',
-      timeout: 'held until the chain has decided',
-      '429': 'asked again',
-      '5xx': 'another node is asked',
-      malformed: 'asked again',
-      'lost response': 'asked again',
-      expired: 'one that a block lost is sent again',
+      'kill -9': 'lands the swap at most once, and the next process buys',
+      timeout: 'holds the swap until the chain has decided',
+      '429': 'reads the status again',
+      '5xx': 'reads the status from another node',
+      malformed: 'reads the status again',
+      'lost response': 'reads the status again',
+      expired: 'sends a swap again when its block was dropped',
       duplicate: '-',
-      concurrent: 'a call that waits for it uses what it brings',
+      concurrent: 'lets waiting calls use the output of the swap',
     },
   },
   '10b': {
     step: 'a swap that landed and failed',
     cells: {
-      'kill -9': 'only its fee is gone, and the next process buys',
-      timeout: 'only its fee is gone; made anew once if the price had moved',
-      '429': 'only its fee is gone; made anew once if the price had moved',
-      '5xx': 'only its fee is gone; made anew once if the price had moved',
-      malformed: 'only its fee is gone; made anew once if the price had moved',
-      'lost response': 'only its fee is gone; made anew once if the price had moved',
-      expired: 'only its fee is gone; made anew once if the price had moved',
+      'kill -9': 'costs only its fee, and the next process buys',
+      timeout: 'costs only its fee, and is made again once when the price has moved',
+      '429': 'costs only its fee, and is made again once when the price has moved',
+      '5xx': 'costs only its fee, and is made again once when the price has moved',
+      malformed: 'costs only its fee, and is made again once when the price has moved',
+      'lost response': 'costs only its fee, and is made again once when the price has moved',
+      expired: 'costs only its fee, and is made again once when the price has moved',
       duplicate: '-',
-      concurrent: 'a call that waits gets the next swap or the reason',
+      concurrent: 'gives waiting calls the next swap or the reason',
     },
   },
   '11': {
     step: 'reading the balance after the swap',
     cells: {
-      'kill -9': 'what was swapped is there for the next process',
-      timeout: 'asked again',
-      '429': 'asked again',
-      '5xx': 'asked again',
-      malformed: 'asked again',
-      'lost response': 'asked again',
-      expired: 'read at confirmed',
+      'kill -9': 'lets the next process pay with the swapped tokens',
+      timeout: 'reads again',
+      '429': 'reads again',
+      '5xx': 'reads again',
+      malformed: 'reads again',
+      'lost response': 'reads again',
+      expired: 'reads at commitment confirmed',
       duplicate: '-',
-      concurrent: 'what is promised to one payment is not promised to another',
+      concurrent: 'never promises the same tokens to two payments',
     },
   },
   '12': {
     step: 'building and signing the payment',
     cells: {
-      'kill -9':
-        'signed and on record, the same bytes are presented or proved expired; else it is made anew',
-      timeout: 'the blockhash is asked for again',
-      '429': 'the blockhash is asked for again',
-      '5xx': 'the blockhash is asked for again',
-      malformed: 'what does not check against itself is refused, nothing leaves',
+      'kill -9': 'presents recorded bytes again until they expire; unrecorded bytes never left',
+      timeout: 'requests the blockhash again',
+      '429': 'requests the blockhash again',
+      '5xx': 'requests the blockhash again',
+      malformed: 'refuses a broken blockhash or signature, and sends nothing',
       'lost response': '-',
-      expired: 'signed on a fresh blockhash',
-      duplicate: 'one live authorization for a purchase',
-      concurrent: 'the second call under a key is told to wait',
+      expired: 'signs on a fresh blockhash',
+      duplicate: 'keeps one live authorization per purchase',
+      concurrent: 'tells a second call with the same key to wait',
     },
   },
   '13': {
     step: 'sending the paid request',
     cells: {
-      'kill -9': 'it may have been taken: the chain is asked before anything else is signed',
-      timeout: 'held as uncertain; the same bytes or none',
-      '429': 'held: it may have been taken; the same bytes or none',
-      '5xx': 'held: it may have been taken; the same bytes or none',
-      malformed: 'held as uncertain; the same bytes or none',
-      'lost response': 'held as uncertain; the same bytes or none',
-      expired: 'once proved expired, a new purchase may be signed',
-      duplicate: 'that it was settled already is a success to look up',
-      concurrent: 'the second call under a key is told to wait',
+      'kill -9': 'reads the chain before any new signature, because the payment may be taken',
+      timeout: 'holds the payment as uncertain, and presents only the same bytes',
+      '429': 'holds the payment as possibly taken, and presents only the same bytes',
+      '5xx': 'holds the payment as possibly taken, and presents only the same bytes',
+      malformed: 'holds the payment as uncertain, and presents only the same bytes',
+      'lost response': 'holds the payment as uncertain, and presents only the same bytes',
+      expired: 'signs a new payment only after the old payment is proved expired',
+      duplicate: 'looks up an earlier settlement, and reports success',
+      concurrent: 'tells a second call with the same key to wait',
     },
   },
   '14': {
     step: 'reading the paid answer',
     cells: {
-      'kill -9': 'the chain is asked, and the receipt is not lost',
-      timeout: 'the receipt in the headers is kept',
-      '429': 'a failure that was paid for is reported with its receipt',
-      '5xx': 'a failure that was paid for is reported with its receipt',
-      malformed: 'a receipt that cannot be read is replaced by the chain',
-      'lost response': 'the chain is asked, and the receipt is not lost',
-      expired: 'a payment that a block lost is watched until it is decided',
-      duplicate: 'the first answer counts',
+      'kill -9': 'reads the chain, and keeps the receipt',
+      timeout: 'keeps the receipt in the headers',
+      '429': 'returns a paid failure with its receipt',
+      '5xx': 'returns a paid failure with its receipt',
+      malformed: 'replaces an unreadable settlement by the chain’s',
+      'lost response': 'reads the chain, and keeps the receipt',
+      expired: 'watches a payment from a dropped block until it is decided',
+      duplicate: 'keeps the first answer',
       concurrent: '-',
     },
   },
   '15': {
     step: 'another 402 after paying',
     cells: {
-      'kill -9': 'nothing more is signed until the first is decided',
-      timeout: 'nothing more is signed until the first is decided',
-      '429': 'nothing more is signed until the first is decided',
-      '5xx': 'nothing more is signed until the first is decided',
-      malformed: 'nothing more is signed until the first is decided',
-      'lost response': 'nothing more is signed until the first is decided',
-      expired: 'proved expired first',
-      duplicate: 'the same bytes or none',
-      concurrent: 'the second call is told to wait',
+      'kill -9': 'signs no second payment until the first is decided',
+      timeout: 'signs no second payment until the first is decided',
+      '429': 'signs no second payment until the first is decided',
+      '5xx': 'signs no second payment until the first is decided',
+      malformed: 'signs no second payment until the first is decided, unless the policy allows it',
+      'lost response': 'signs no second payment until the first is decided',
+      expired: 'signs a second payment only after the first is proved expired',
+      duplicate: 'presents the same bytes or none',
+      concurrent: 'tells the second call to wait',
     },
   },
   '16': {
     step: 'writing the receipt',
     cells: {
-      'kill -9': 'the next process writes it',
-      timeout: 'the answer is delivered, and the record catches up',
+      'kill -9': 'lets the next process write the receipt',
+      timeout: 'delivers the answer, and writes the record later',
       '429': '-',
       '5xx': '-',
-      malformed: 'a damaged journal stops spending',
+      malformed: 'stops spending when the journal is damaged',
       'lost response': '-',
-      expired: 'the chain upgrades the state later',
-      duplicate: 'written twice, it is there once',
-      concurrent: 'writers do not undo each other',
+      expired: 'upgrades the state later by the chain',
+      duplicate: 'keeps one record of a receipt that is written twice',
+      concurrent: 'keeps parallel writers from undoing each other',
     },
   },
   '17': {
     step: 'webhooks',
     subpath: './webhooks',
     cells: {
-      'kill -9': 'the next process delivers what was not',
-      timeout: 'delivered again later',
-      '429': 'delivered again when asked to',
-      '5xx': 'delivered again later',
-      malformed: 'delivered again later; gone for good ends it',
-      'lost response': 'delivered again; the receiver knows the id',
-      expired: 'a correction is delivered',
-      duplicate: 'the receiver knows the id',
-      concurrent: 'one worker delivers',
+      'kill -9': 'lets the next process deliver the remaining events',
+      timeout: 'delivers the event again later',
+      '429': 'delivers the event again after Retry-After',
+      '5xx': 'delivers the event again later',
+      malformed: 'delivers the event again later; a 410 disables the endpoint',
+      'lost response': 'delivers the event again with the same id',
+      expired: 'delivers a correction',
+      duplicate: 'delivers duplicates with the same id',
+      concurrent: 'delivers each event by one worker',
     },
   },
 } as const satisfies Readonly<Record<string, Row>>;
 
 export type Step = keyof typeof MATRIX;
 
-export const STEPS = Object.keys(MATRIX) as Step[]; // Its own keys.
+export const STEPS = Object.keys(MATRIX) as Step[]; // Object.keys loses the key type.
 
-/** The faults that a step can meet. */
+/** The faults that can meet a step. */
 export type FaultOf<S extends Step> = {
   [F in Fault]: (typeof MATRIX)[S]['cells'][F] extends '-' ? never : F;
 }[Fault];
@@ -305,7 +297,7 @@ export function nameOf(step: Step, fault: Fault): string {
   return `fm/${step}/${fault}`;
 }
 
-/** The names of all cells that need a test, in the order of the matrix. */
+/** Returns the names of all cells that need a test, in the order of the matrix. */
 export function cellNames(steps: readonly Step[] = STEPS): string[] {
   return steps.flatMap((step) =>
     FAULTS.filter((fault) => MATRIX[step].cells[fault] !== '-').map((fault) => nameOf(step, fault)),

@@ -2,41 +2,42 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { isPaid } from '../../helpers/seller.js';
 
-/** An answer on its way back, whole. */
+/** A complete answer on its way back. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
 }
 
-/** One request at a front. */
+/** A request at a front. */
 export interface Exchange {
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
-  /** It carries a payment. */
+  /** Whether the request carries a payment. */
   readonly isPaid: boolean;
-  /** How many came before it: all, and those that were alike in carrying a payment or none. */
+  /** Number of earlier requests. */
   readonly before: number;
+  /** Number of earlier requests that were paid, or unpaid, like this request. */
   readonly beforeAlike: number;
   /** The method of a JSON-RPC call, if it is one. */
   readonly call: string | undefined;
-  /** Hands it on, and gets the answer of the server behind it. */
+  /** Passes the request on, and returns the answer of the server behind the front. */
   pass(): Promise<Answer>;
 }
 
-/** What becomes of a request: an answer, the connection `cut`, or no answer at all (`hang`). */
+/** The fate of a request: an answer, a `cut` connection, or no answer (`hang`). */
 export type Fate = Answer | 'cut' | 'hang';
 
-/** A server that stands before another one, on the loopback. */
+/** A server on the loopback that stands before another server. */
 export interface Front {
   readonly url: string;
   readonly exchanges: readonly Exchange[];
   close(): Promise<void>;
 }
 
-/** Headers that are a connection's own. */
+/** Hop-by-hop headers, which belong to a single connection. */
 const HOP = [
   'host',
   'connection',
@@ -64,7 +65,7 @@ export async function startFront(
         body,
         isPaid: paid,
         before: exchanges.length,
-        beforeAlike: exchanges.filter((one) => one.isPaid === paid).length,
+        beforeAlike: exchanges.filter((earlier) => earlier.isPaid === paid).length,
         call: callOf(body),
         pass: () => forward(target, exchange),
       };
@@ -81,7 +82,7 @@ export async function startFront(
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  // A bound TCP server's address is never a pipe's name or null.
+  // The server is bound to TCP, so its address is not a pipe name or null.
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}`,

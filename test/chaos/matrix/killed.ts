@@ -12,21 +12,18 @@ import { balancesOf, TIMEOUTS, type Buyer, type World } from './world.js';
 
 type Subject = 'swap' | 'signed' | 'answer' | 'settled' | 'other';
 
-/**
- * Where a child can be made to stop: around a write of the journal, before it signs, and before its
- * caller has the answer.
- */
+/** A place where a child can halt: around a journal write, before a signature, after the answer. */
 export type Halt =
   | `${'before' | 'after'} reserve`
   | `${'before' | 'after'} writing ${Subject}`
   | `before signing ${'swap' | 'payment'}`
   | 'after answer';
 
-/** What a child is to do. */
+/** The task of a child. */
 export interface Task {
   readonly address: string;
   readonly secretKey: string;
-  /** Of the journal. */
+  /** Path of the journal. */
   readonly journal: string;
   readonly url: string;
   readonly init: PayingRequestInit;
@@ -34,27 +31,27 @@ export interface Task {
   readonly halt: Halt | undefined;
 }
 
-/** A purchase by a process that is killed in the middle of it. */
+/** A purchase by a process that is killed during it. */
 export interface Doom {
-  /** Unset: what needs a swap to buy. */
+  /** Default: funds that need a swap. */
   readonly funds?: Partial<Record<MintSymbol, string>>;
   readonly base?: string;
   readonly path?: string;
   readonly init?: PayingRequestInit;
-  /** Of the process that is killed; the sandbox's unless set. */
+  /** Node of the killed process; default: the sandbox's. */
   readonly rpcUrl?: string;
-  /** Of the clients that come after it. */
+  /** Options of the clients after the kill. */
   readonly options?: ClientOptions;
-  /** Where it is killed: a place of its own, or as soon as this is true. */
+  /** Where to kill: at a halt, or as soon as the function returns true. */
   readonly at: Halt | (() => boolean | Promise<boolean>);
 }
 
-/** How long a child may take to get there. */
+/** The longest time until a child reaches its halt. */
 const LIMIT_MS = 30_000;
 
 /**
- * Lets another process buy `purchase`, kills it with SIGKILL, ends all faults, and gives the wallet
- * and the journal that it leaves behind.
+ * Lets another process buy `purchase`, kills it with SIGKILL, and ends all faults. Returns a buyer
+ * with the wallet and the journal that it leaves.
  */
 export async function killed(world: World, purchase: string, doom: Doom): Promise<Buyer> {
   const { sandbox } = world;
@@ -68,7 +65,7 @@ export async function killed(world: World, purchase: string, doom: Doom): Promis
     at,
   } = doom;
   const wallet = await sandbox.createWallet(funds);
-  const given = await balancesOf(sandbox, wallet.address);
+  const initial = await balancesOf(sandbox, wallet.address);
   const directory = await mkdtemp(join(tmpdir(), 'exact-change-matrix-'));
   world.onClose(() => rm(directory, { recursive: true, force: true }));
   const task: Task = {
@@ -90,12 +87,12 @@ export async function killed(world: World, purchase: string, doom: Doom): Promis
     stream.on('data', (data: Buffer) => (told += data.toString()));
   try {
     await until(
-      'the child is where it is to be killed',
+      'the child is where the test kills it',
       async () => {
         if (child.exitCode !== null)
           throw new Error(`The child ended before it could be killed: ${told}`);
-        const there = typeof at === 'string' ? told.split('\n').includes('halted') : await at();
-        return there ? true : undefined;
+        const isThere = typeof at === 'string' ? told.split('\n').includes('halted') : await at();
+        return isThere ? true : undefined;
       },
       LIMIT_MS,
     );
@@ -109,10 +106,10 @@ export async function killed(world: World, purchase: string, doom: Doom): Promis
   world.untold = true;
   const journal = fileJournal(task.journal);
   world.onClose(() => journal.close());
-  return world.adopt(wallet, given, purchase, { ...options, journal });
+  return world.adopt(wallet, initial, purchase, { ...options, journal });
 }
 
-/** A peer that hangs is to hold the child for longer than it takes to kill it. */
+/** Long timeouts, so that a hanging peer holds the child until the kill. */
 const LONG = Object.fromEntries(Object.keys(TIMEOUTS).map((name) => [name, LIMIT_MS]));
 
 async function kill(child: ChildProcess): Promise<void> {
@@ -124,7 +121,7 @@ async function kill(child: ChildProcess): Promise<void> {
 
 let built: Promise<Uint8Array> | undefined;
 
-/** The child as one file, which starts faster than many. */
+/** Returns the child as a bundle, which starts faster than many files. */
 function program(): Promise<Uint8Array> {
   return (built ??= bundle());
 }
@@ -137,7 +134,7 @@ async function bundle(): Promise<Uint8Array> {
     platform: 'node',
     format: 'cjs',
     logLevel: 'error',
-    // The package's own name, as tests have it: its source.
+    // The package name leads to its source, as in tests.
     alias: { 'exact-change': fileURLToPath(new URL('../../../src/index.ts', import.meta.url)) },
   });
   return outputFiles[0]!.contents;

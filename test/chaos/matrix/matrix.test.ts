@@ -18,13 +18,11 @@ const run = promisify(execFile);
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
-/**
- * The steps that the package has: those of a subpath count from the day on which that is exported.
- */
+/** Returns the steps that the package has; a step with a subpath counts once it is exported. */
 async function stepsOfPackage(): Promise<Step[]> {
   const { exports } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
     exports: Record<string, unknown>;
-  }; // npm's own format.
+  }; // The format of package.json.
   return STEPS.filter((step) => {
     const row = MATRIX[step];
     return !('subpath' in row) || row.subpath in exports;
@@ -36,7 +34,7 @@ interface Listed {
   readonly file: string;
 }
 
-/** Every test beside this file, as vitest would run it; `name` has the suites before the title. */
+/** Lists every test beside this file; `name` has the suites before the title. */
 async function listed(): Promise<Listed[]> {
   const vitest = fileURLToPath(new URL('vitest.mjs', import.meta.resolve('vitest/package.json')));
   const args = [
@@ -48,24 +46,24 @@ async function listed(): Promise<Listed[]> {
     'test/chaos/matrix/',
   ];
   const { stdout } = await run(process.execPath, args, { cwd: root, maxBuffer: 16 * 1024 * 1024 });
-  return JSON.parse(stdout) as Listed[]; // What --json prints.
+  return JSON.parse(stdout) as Listed[]; // The output format of --json.
 }
 
 describe('the fault matrix', () => {
-  it('has one test for each cell of what the package has, and no test that is no cell', async () => {
+  it('has exactly one test for each cell of the exported steps', async () => {
     const tests = (await listed()).filter(({ file }) => !file.endsWith('/matrix.test.ts'));
     const titles = tests.map(({ name }) => name.split(':')[0]);
     expect([...titles].sort()).toEqual(cellNames(await stepsOfPackage()).sort());
   });
 
-  it('has 18 rows, each with something that can go wrong', () => {
+  it('has 18 rows, each with at least one fault', () => {
     const steps = cellNames().map((name) => name.split('/')[1]);
     expect([...new Set(steps)].sort()).toEqual(
       [...Array.from({ length: 17 }, (_, index) => String(index + 1)), '10b'].sort(),
     );
   });
 
-  it('does not compile with a cell too few or too many', () => {
+  it('does not compile with a missing or an extra cell', () => {
     const scenario: Scenario = () => Promise.resolve();
     const most = {
       'kill -9': scenario,
@@ -79,7 +77,7 @@ describe('the fault matrix', () => {
       row(worlds, '1', { ...most, concurrent: scenario });
       // @ts-expect-error -- `concurrent` has no scenario
       row(worlds, '1', most);
-      // @ts-expect-error -- nothing expires in the first request
+      // @ts-expect-error -- `expired` cannot meet the first request
       row(worlds, '1', { ...most, concurrent: scenario, expired: scenario });
       // @ts-expect-error -- no such step
       row(worlds, '18' satisfies Step, most);
@@ -88,7 +86,7 @@ describe('the fault matrix', () => {
   });
 });
 
-describe('the comparison', () => {
+describe('the comparison of all books', () => {
   const worlds = worldsOfFile();
 
   const BROKEN: readonly (readonly [
@@ -97,12 +95,12 @@ describe('the comparison', () => {
     complaint: RegExp,
   ])[] = [
     [
-      'a purchase that was paid twice',
+      'a purchase that is paid twice',
       (world, buyer) => bought(world.buy(buyer, 'a')),
       /deeply equal/,
     ],
     [
-      'tokens that are gone without a transaction',
+      'tokens that vanish without a transaction',
       async ({ sandbox }, buyer) => {
         const account = address(await tokenAccount(buyer.address, sandbox.mints.USDC));
         const held = sandbox.chain.account(account)!;
@@ -113,7 +111,7 @@ describe('the comparison', () => {
       /deeply equal/,
     ],
     [
-      'a payment that the journal lost',
+      'a payment that the journal loses',
       (_, buyer) => Promise.resolve(Object.assign(buyer, { journal: memoryJournal() })),
       /in no journal/,
     ],
@@ -126,7 +124,7 @@ describe('the comparison', () => {
       /deeply equal/,
     ],
     [
-      'an error that says untouched if it was paid',
+      'an error that reports a paid call as untouched',
       (world) => {
         const error = new TransportError('timeout', 'Too late. Try again.', {
           details: { step: 'payment', timeoutMs: 1 },
@@ -138,7 +136,7 @@ describe('the comparison', () => {
       /deeply equal/,
     ],
     [
-      'a sale that the merchant did not get its money for',
+      'a sale without income for the merchant',
       async ({ sandbox }) => {
         const account = address(await tokenAccount(sandbox.merchant, sandbox.mints.USDC));
         const had = sandbox.chain.account(account)!;
@@ -150,13 +148,13 @@ describe('the comparison', () => {
     ],
   ];
 
-  it('is content with an honest purchase', async () => {
+  it('passes for an honest purchase', async () => {
     const world = await worlds.open();
     await bought(world.buy(await world.buyer(), 'a'));
     await expect(settle(world)).resolves.toBeUndefined();
   });
 
-  it.each(BROKEN)('sees %s', async (_, harm, complaint) => {
+  it.each(BROKEN)('detects %s', async (_, harm, complaint) => {
     const world = await worlds.open();
     const buyer = await world.buyer();
     await bought(world.buy(buyer, 'a'));

@@ -2,7 +2,7 @@ import type { ClientOptions } from 'exact-change';
 import { answer, type Exchange, type Fate, type Front } from './front.js';
 import type { World } from './world.js';
 
-/** What a node may do to a call instead of answering it. */
+/** Fates that a node gives to a call instead of its answer. */
 export const NODE_FATES = {
   timeout: () => 'hang',
   '429': () => answer(429, '', { 'retry-after': '0' }),
@@ -16,12 +16,12 @@ export const NODE_FATES = {
 
 export type NodeFateName = keyof typeof NODE_FATES;
 
-/** A node in front of the sandbox's whose calls of one method meet a fate while it is armed. */
+/** A front of the sandbox's node that gives calls of a method a fate while it is armed. */
 export interface FaultyNode {
   readonly front: Front;
-  /** Lets so many calls, all unless said, meet the fate from now on. */
+  /** Gives the next `times` calls the fate; default: all calls. */
   arm(times?: number): void;
-  /** Calls that met it. */
+  /** Number of calls that met the fate. */
   readonly met: number;
   calls(method: string): readonly Exchange[];
 }
@@ -49,13 +49,13 @@ export async function faultyNode(
   };
 }
 
-/** The result of a JSON-RPC call, changed by hand on its way back. */
+/** Makes a fate that changes the result of a JSON-RPC call. */
 export function changed(
   change: (result: unknown, params: readonly unknown[]) => unknown,
 ): (exchange: Exchange) => Promise<Fate> {
   return async (exchange) => {
     const real = await exchange.pass();
-    // A front knows it as JSON-RPC by its method.
+    // The front recognised the method, so the body is JSON-RPC.
     const { params = [] } = JSON.parse(exchange.body.toString()) as { params?: unknown[] };
     const reply = JSON.parse(real.body.toString()) as { result?: unknown };
     return {
@@ -66,8 +66,8 @@ export function changed(
 }
 
 /**
- * A client over the faulty node; if a fault is a silence, a second node stands behind it, for no
- * other node can be asked.
+ * Returns options with the faulty node. For `timeout` and `5xx` they have a second node, because
+ * the client needs another node to read from.
  */
 export function over(
   world: World,

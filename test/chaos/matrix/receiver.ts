@@ -10,11 +10,11 @@ import {
 import { until } from '../../helpers/chain.js';
 import type { World } from './world.js';
 
-/** What becomes of a message at its receiver. `before` is how many came before it. */
+/** Answers a message at its receiver. `before` is the number of earlier messages. */
 export type Meet = (response: ServerResponse, before: number) => void;
 
-/** A message as it came. */
-interface Came {
+/** A received message. */
+interface Received {
   readonly headers: IncomingMessage['headers'];
   readonly body: string;
   readonly at: number;
@@ -22,40 +22,42 @@ interface Came {
 
 export interface Receiver {
   readonly url: string;
-  readonly came: readonly Came[];
-  /** What came, each verified by a secret at the time when it came; once so many have. */
+  readonly received: readonly Received[];
+  /** Waits for `count` messages, and returns all events, each verified at its time of arrival. */
   events(secret: string, count: number): Promise<WebhookEvent[]>;
 }
 
 export const accept: Meet = (response) => void response.writeHead(204).end();
 
-/** The first meets this fate, the others are accepted. */
+/** Answers the first message with `first`, and accepts later messages. */
 export const onFirst =
   (first: Meet): Meet =>
   (response, before) =>
     (before === 0 ? first : accept)(response, before);
 
-/** The receiver of what is told, on the loopback. */
+/** Starts a webhook receiver on the loopback. */
 export async function receiving(world: World, meet: Meet = accept): Promise<Receiver> {
-  const came: Came[] = [];
+  const received: Received[] = [];
   const { url } = await world.seller((request, response) => {
     let body = '';
     request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
     request.on('end', () => {
-      came.push({ headers: request.headers, body, at: Date.now() });
-      meet(response, came.length - 1);
+      received.push({ headers: request.headers, body, at: Date.now() });
+      meet(response, received.length - 1);
     });
   });
   return {
     url,
-    came,
+    received,
     async events(secret, count) {
       await until(
-        `${count} messages came`,
-        () => (came.length >= count ? true : undefined),
+        `${count} messages arrived`,
+        () => (received.length >= count ? true : undefined),
         30_000,
       );
-      return came.map(({ headers, body, at }) => verifyWebhook({ secret, headers, body, now: at }));
+      return received.map(({ headers, body, at }) =>
+        verifyWebhook({ secret, headers, body, now: at }),
+      );
     },
   };
 }
@@ -66,7 +68,7 @@ export interface Telling {
   readonly secret: string;
 }
 
-/** Tells a receiver what a journal writes. */
+/** Delivers the events of a journal to a receiver. */
 export async function telling(
   world: World,
   journal: Journal,

@@ -9,7 +9,7 @@ import { row } from './row.js';
 import { bought, refused } from './told.js';
 import { attemptsOf, worldsOfFile } from './world.js';
 
-/** Terms in the body, as version 1 has them, that are not all there. */
+/** Incomplete terms in the body, as in version 1. */
 const HALF = '{"x402Version":1,"accepts":[{"scheme":"exact","network":"solana",';
 const JSON_HEADERS = { 'content-type': 'application/json' } as const;
 

@@ -11,7 +11,7 @@ const never = new Promise<never>(() => {});
 
 row(worldsOfFile(), '3', {
   'kill -9': async (world) => {
-    // Enough for this purchase and the one that is made afterwards, if nothing else counts.
+    // The cap allows this purchase and the purchase of the comparison, if nothing else counts.
     const options = { policy: { maxPerDay: '0.02' } };
     const buyer = await killed(world, 'a', { funds: { USDC: '1' }, options, at: 'after reserve' });
     expect((await attemptsOf(buyer)).map(({ state }) => state)).toEqual(['reserved']);
@@ -20,7 +20,7 @@ row(worldsOfFile(), '3', {
     ]);
     expect(await attemptsOf(buyer)).toEqual([]);
     await bought(world.buy(buyer, 'a'));
-    // The same without asking for it, and under its key.
+    // The same without resume(), and with an idempotency key.
     const init = { idempotencyKey: 'order 2' };
     const other = await killed(world, 'b', {
       funds: { USDC: '1' },
@@ -41,7 +41,7 @@ row(worldsOfFile(), '3', {
         if (step !== 'reserve') await journal.reserve(...args);
         return never;
       };
-      // Enough for this purchase and the one that is made afterwards, if what was not bought counts
+      // The cap allows this purchase and the purchase of the comparison, if the failed call counts
       // no more.
       const policy = { maxPerDay: '0.02' };
       const buyer = await world.buyer(
@@ -109,7 +109,7 @@ row(worldsOfFile(), '3', {
   },
   concurrent: async (world) => {
     const buyer = await world.buyer({ USDC: '1' }, { policy: { maxPerDay: '0.06' } });
-    // One of the six stays for the purchase that is made afterwards.
+    // The comparison needs one of the six payments for its own purchase.
     await bought(world.buy(buyer, 'first'));
     let most = 0;
     const reserve = buyer.journal.reserve.bind(buyer.journal);
@@ -121,7 +121,7 @@ row(worldsOfFile(), '3', {
         async reserve(...args) {
           const refusal = await reserve(...args);
           const used = await watched.spent();
-          most = Math.max(most, ...used.map((one) => Number(one.used)));
+          most = Math.max(most, ...used.map((cap) => Number(cap.used)));
           return refusal;
         },
       },
@@ -131,9 +131,9 @@ row(worldsOfFile(), '3', {
     );
     const outcomes = await Promise.allSettled(calls);
     expect(outcomes.filter(({ status }) => status === 'fulfilled').length).toBe(4);
-    for (const one of outcomes)
-      if (one.status === 'rejected')
-        expect(one.reason).toMatchObject({
+    for (const outcome of outcomes)
+      if (outcome.status === 'rejected')
+        expect(outcome.reason).toMatchObject({
           code: 'budget_exhausted',
           funds: 'untouched',
           details: { limit: '0.05' },

@@ -11,8 +11,8 @@ import { attemptsOf, worldsOfFile, type World } from './world.js';
 
 const READ = 'getMultipleAccounts';
 
-/** A node that answers all but the reading of balances. */
-function nodeBut(world: World, fate: (exchange: Exchange) => Fate | Promise<Fate>) {
+/** Starts a node that answers every call except reads of balances. */
+function nodeWithoutBalances(world: World, fate: (exchange: Exchange) => Fate | Promise<Fate>) {
   return world.front(
     (exchange) => (exchange.call === READ ? fate(exchange) : exchange.pass()),
     world.sandbox.rpcUrl,
@@ -33,12 +33,12 @@ row(worldsOfFile(), '4', {
     expect(signedBy(buyer)).toEqual(['payment']);
   },
   timeout: async (world) => {
-    const deaf = await nodeBut(world, () => 'hang');
-    const buyer = await world.buyer({ USDC: '1' }, { rpcUrl: [deaf.url, world.sandbox.rpcUrl] });
+    const silent = await nodeWithoutBalances(world, () => 'hang');
+    const buyer = await world.buyer({ USDC: '1' }, { rpcUrl: [silent.url, world.sandbox.rpcUrl] });
     await bought(world.buy(buyer, 'a'));
-    expect(deaf.exchanges.some(({ call }) => call === READ)).toBe(true);
+    expect(silent.exchanges.some(({ call }) => call === READ)).toBe(true);
 
-    const alone = await world.buyer({ USDC: '1' }, { rpcUrl: deaf.url });
+    const alone = await world.buyer({ USDC: '1' }, { rpcUrl: silent.url });
     const error = await refused(alone, world.buy(alone, 'b'), 'timeout');
     expect(error).toMatchObject({ retry: 'fresh', details: { step: READ } });
   },
@@ -53,16 +53,18 @@ row(worldsOfFile(), '4', {
     expect(error.retry).toBe('fresh');
   },
   '5xx': async (world) => {
-    const broken = await nodeBut(world, () => answer(500, 'out of order'));
+    const broken = await nodeWithoutBalances(world, () => answer(500, 'out of order'));
     const buyer = await world.buyer({ USDC: '1' }, { rpcUrl: [broken.url, world.sandbox.rpcUrl] });
     await bought(world.buy(buyer, 'a'));
     expect(broken.exchanges.some(({ call }) => call === READ)).toBe(true);
   },
   malformed: async (world) => {
-    const mad = await nodeBut(world, () => answer(200, '<html>upstream connect error</html>'));
-    const buyer = await world.buyer({ USDC: '1' }, { rpcUrl: [mad.url, world.sandbox.rpcUrl] });
+    const garbled = await nodeWithoutBalances(world, () =>
+      answer(200, '<html>upstream connect error</html>'),
+    );
+    const buyer = await world.buyer({ USDC: '1' }, { rpcUrl: [garbled.url, world.sandbox.rpcUrl] });
     await bought(world.buy(buyer, 'a'));
-    const alone = await world.buyer({ USDC: '1' }, { rpcUrl: mad.url });
+    const alone = await world.buyer({ USDC: '1' }, { rpcUrl: garbled.url });
     await refused(alone, world.buy(alone, 'b'), 'invalid_response');
   },
   'lost response': async (world) => {
@@ -84,7 +86,7 @@ row(worldsOfFile(), '4', {
     const buyer = await world.buyer({ USDC: '1' });
     await bought(world.buy(buyer, 'a'));
     expect([...commitments]).toEqual(['confirmed']);
-    // A block with an income is dropped: the tokens that were seen are not there any more.
+    // A block with an income is dropped, so the tokens that the client read are gone.
     const account = address(await tokenAccount(buyer.address, sandbox.mints.USDC));
     const held = sandbox.chain.account(account)!;
     const empty = Uint8Array.from(held.data);
@@ -110,10 +112,10 @@ row(worldsOfFile(), '4', {
     const calls = ['a', 'b', 'c'].map((purchase) => world.buy(buyer, purchase));
     const outcomes = await Promise.allSettled(calls);
     expect(
-      outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value.status] : [])),
+      outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value.status] : [])),
     ).toEqual([200, 200]);
-    const failures = outcomes.flatMap((one) =>
-      one.status === 'rejected' ? [one.reason as unknown] : [],
+    const failures = outcomes.flatMap((outcome) =>
+      outcome.status === 'rejected' ? [outcome.reason as unknown] : [],
     );
     expect(failures).toEqual([
       expect.objectContaining({ code: 'insufficient_funds', funds: 'untouched' }),

@@ -94,7 +94,7 @@ row(worldsOfFile(), '5', {
   expired: async (world) => {
     const { aggregator } = world.sandbox.controls;
     const buyer = await world.swapper();
-    // The price moves as soon as it is quoted, once.
+    // The price moves once, right after the first quote.
     let quoted = 0;
     buyer.client.on('swap.quoted', () =>
       aggregator.setVenue((quoted += 1) === 1 ? { deviationBps: 80 } : {}),
@@ -114,13 +114,13 @@ row(worldsOfFile(), '5', {
       else repeated += 1;
       return known ?? quote;
     });
-    const asked = {
+    const request = {
       inputMint: world.sandbox.mints.BONK.address,
       outputMint: world.sandbox.mints.USDC.address,
       amount: 100_000n,
     };
     for (let times = 0; times < OFTEN; times += 1)
-      await buyer.client.quote({ ...asked, swapMode: 'ExactOut' });
+      await buyer.client.quote({ ...request, swapMode: 'ExactOut' });
     await bought(world.buy(buyer, 'a'));
     expect(repeated).toBeGreaterThanOrEqual(OFTEN - 1);
     expect(signedBy(buyer)).toEqual(['swap', 'payment']);

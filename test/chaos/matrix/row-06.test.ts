@@ -81,7 +81,7 @@ row(worldsOfFile(), '6', {
     const { node, aggregator } = world.sandbox.controls;
     const buyer = await world.swapper();
     aggregator.resetCalls();
-    // Built and signed on a blockhash that is past when it is sent.
+    // The blockhash of the signed swap expires before the swap is sent.
     let signed = 0;
     buyer.client.on('swap.signed', () => void ((signed += 1) === 1 && node.warp()));
     await bought(world.buy(buyer, 'a'));
@@ -92,7 +92,7 @@ row(worldsOfFile(), '6', {
     const { aggregator } = world.sandbox.controls;
     const buyer = await world.swapper();
     aggregator.resetCalls();
-    // The first is built while its caller stops waiting for it.
+    // The caller aborts while the first build is under way.
     const stop = new AbortController();
     const reason = new Error('not wanted any more');
     aggregator.lie(BUILD, (build) => {

@@ -8,24 +8,21 @@ import { attemptsOf, worldsOfFile } from './world.js';
 
 const SIMULATE = 'simulateTransaction';
 
-/**
- * A simulation as the node gave it, but for the first account that is watched, the wallet's own: it
- * would be another wallet's.
- */
+/** Changes a simulation so that the wallet's account, which is watched first, gets a new owner. */
 function stolen(answer: Json): Json {
-  // As the node answers a simulation that watches accounts.
+  // The node's answer to a simulation that watches accounts.
   const { context, value } = answer as { context: Json; value: { accounts: { owner: string }[] } };
-  const [wallet, ...others] = value.accounts;
+  const [wallet, ...rest] = value.accounts;
   return {
     context,
     value: {
       ...value,
-      accounts: [{ ...wallet, owner: 'Stake11111111111111111111111111111111111111' }, ...others],
+      accounts: [{ ...wallet, owner: 'Stake11111111111111111111111111111111111111' }, ...rest],
     },
   };
 }
 
-/** All is well, as of the same slot, and no account is shown. */
+/** Makes a successful simulation of the same slot that shows no account. */
 function bare(answer: Json): Json {
   const { context } = answer as { context: Json };
   return { context, value: { err: null, logs: [], accounts: null } };
@@ -75,7 +72,6 @@ row(worldsOfFile(), '7', {
     undo();
     node.intercept = (method, _, next) => (method === SIMULATE ? stolen(next()) : next());
     await refused(buyer, world.buy(buyer, 'b'), 'unsafe_swap');
-    // All is well, says the node, and shows no account.
     node.intercept = (method, _, next) => (method === SIMULATE ? bare(next()) : next());
     await refused(buyer, world.buy(buyer, 'c'), 'invalid_response');
     node.intercept = undefined;

@@ -13,11 +13,11 @@ row(worldsOfFile(), '8', {
     const unsigned = await killed(world, 'a', { at: 'before signing swap' });
     await bought(world.buy(unsigned, 'a'));
     expect(signedBy(unsigned)).toEqual(['swap', 'payment']);
-    // What the killed process signed is what lands; there is no other.
+    // Only the swap of the killed process lands.
     const signed = await killed(world, 'b', { at: 'after writing swap' });
     const [attempt] = await attemptsOf(signed);
     const signature = attempt?.swap?.signature ?? '';
-    // A call that sends it on and then fails has moved it, and says so.
+    // A call that sends this swap and then fails must report it as moved.
     const refuse = {
       address: signed.address,
       signMessage: () => Promise.reject(new Error('denied on the device')),
@@ -45,7 +45,7 @@ row(worldsOfFile(), '8', {
       node.resetCalls();
       const error = await failureOf(world.buy(buyer, purchase), 'journal_unavailable');
       expect(error).toMatchObject({ funds: 'untouched', moved: [], retry: 'fresh' });
-      // Signed, and never sent.
+      // The swap is signed and never sent.
       expect([signedBy(buyer), node.calls({ method: 'sendTransaction' })]).toEqual([['swap'], 0]);
       full = false;
       await bought(world.buy(buyer, purchase));
@@ -80,9 +80,9 @@ row(worldsOfFile(), '8', {
     const buyer = await world.swapper({ journal: { ...journal, put } });
     await bought(world.buy(buyer, 'a'));
     expect(new Set(written).size).toBe(1);
-    // The first is ours; the facilitator's settlement follows it.
+    // The client's swap is first; the facilitator's settlement follows.
     expect(sent[0]).toBe(written[0]);
-    expect(sent.filter((one) => one === written[0]).length).toBeGreaterThan(0);
+    expect(sent.filter((transaction) => transaction === written[0]).length).toBeGreaterThan(0);
     const signature =
       buyer.events.flatMap((event) => (event.type === 'swap.signed' ? [event.signature] : []))[0] ??
       '';

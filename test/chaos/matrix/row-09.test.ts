@@ -10,7 +10,7 @@ import { attemptsOf, worldsOfFile, type Buyer, type World } from './world.js';
 
 const SEND = 'sendTransaction';
 
-/** What was sent through a front, one entry a sending. */
+/** Returns the transactions that were sent through a front. */
 const sent = (exchanges: readonly Exchange[]): unknown[] =>
   exchanges.flatMap(({ call, body }) =>
     call === SEND ? [(JSON.parse(body.toString()) as { params: unknown[] }).params[0]] : [],
@@ -18,7 +18,7 @@ const sent = (exchanges: readonly Exchange[]): unknown[] =>
 
 const swaps = (buyer: Buyer) => buyer.events.filter(({ type }) => type === 'swap.signed').length;
 
-/** A node whose first so many answers to a sending are ours. */
+/** Starts a node that gives the first `times` sends a fate. */
 function sending(
   world: World,
   times: number,
@@ -32,10 +32,7 @@ function sending(
   );
 }
 
-/**
- * Buys through a node that fails at the first sending: one swap, whose bytes are the same each
- * time.
- */
+/** Buys through a node that fails at the first send; expects one swap with the same bytes. */
 async function buysThrough(
   world: World,
   fate: Parameters<typeof sending>[2],
@@ -52,7 +49,7 @@ async function buysThrough(
 
 row(worldsOfFile(), '9', {
   'kill -9': async (world) => {
-    // Once it was lost on its way, once the chain has it.
+    // First the swap is lost on its way; then the chain has it.
     for (const [purchase, passes] of [
       ['a', false],
       ['b', true],
@@ -89,7 +86,7 @@ row(worldsOfFile(), '9', {
     expect([swaps(buyer), signedBy(buyer)]).toEqual([1, ['swap', 'payment']]);
   },
   malformed: async (world) => {
-    // Not taken, whatever that answer was meant to say; and taken, whatever it was meant to say.
+    // The node does not take the swap, then it does; both answers are meaningless.
     await buysThrough(world, async () => answer(200, '<html>'));
     await buysThrough(world, async (exchange) => ({
       ...(await exchange.pass()),
@@ -126,7 +123,7 @@ row(worldsOfFile(), '9', {
     expect([swaps(twice), signedBy(twice)]).toEqual([2, ['swap', 'swap']]);
   },
   duplicate: async (world) => {
-    // The node has it already when we send it.
+    // The node already has the swap when the client sends it.
     const node = await sending(world, 1, async (exchange) => {
       await exchange.pass();
       return answer(
@@ -147,7 +144,7 @@ row(worldsOfFile(), '9', {
     expect(signedBy(buyer)).toEqual(['swap', 'payment']);
   },
   concurrent: async (world) => {
-    // A stranger that has read the bytes sends them too, five times, before they arrive.
+    // Another sender sends the same bytes five times before the client's send arrives.
     const { rpcUrl } = world.sandbox;
     const node = await sending(world, 1, async (exchange) => {
       const { params } = JSON.parse(exchange.body.toString()) as { params: unknown[] };
@@ -158,8 +155,7 @@ row(worldsOfFile(), '9', {
     await bought(world.buy(buyer, 'a'));
     expect(signedBy(buyer)).toEqual(['swap', 'payment']);
 
-    // The caller whose swap it is gives up while it is sent: the call that waits for it uses what
-    // it brings.
+    // The caller that started the swap aborts during the send; the waiting call uses its output.
     const stop = new AbortController();
     const reason = new Error('not wanted any more');
     const slow = await sending(world, 1, async (exchange) => {
@@ -169,9 +165,9 @@ row(worldsOfFile(), '9', {
     const patient = await world.swapper({ rpcUrl: slow.url });
     world.untold = true;
     const front = await together(world, 2);
-    const left = world.buy(patient, 'left', { base: front.url, signal: stop.signal });
+    const aborted = world.buy(patient, 'left', { base: front.url, signal: stop.signal });
     const kept = world.buy(patient, 'kept', { base: front.url });
-    await expect(left).rejects.toBe(reason);
+    await expect(aborted).rejects.toBe(reason);
     await bought(kept);
     expect(signedBy(patient)).toEqual(['swap', 'payment']);
   },

@@ -24,7 +24,7 @@ import { attemptsOf, TIMEOUTS, worldsOfFile, type World } from './world.js';
 
 const worlds = worldsOfFile();
 
-/** A journal whose writes of attempts are done otherwise. */
+/** Makes a journal in memory that writes attempts through `put`. */
 function writing(put: (attempt: Attempt, inner: Journal) => Promise<void>): Journal {
   const inner = memoryJournal();
   return { ...inner, put: (attempt) => put(attempt, inner) };
@@ -41,7 +41,7 @@ row(worlds, '16', {
       const buyer = await killed(world, at, { funds: { USDC: '1' }, init, at });
       const [attempt] = await attemptsOf(buyer);
       expect(attempt?.state).toBe(at === 'before writing settled' ? 'signed' : 'settled');
-      await until('it is written', async () => {
+      await until('the settlement is written', async () => {
         await buyer.client.resume();
         return (await attemptsOf(buyer))[0]?.state === 'settled' ? true : undefined;
       });
@@ -81,7 +81,7 @@ row(worlds, '16', {
     const buyer = await world.buyer();
     let settle = (): void => undefined;
     const allowed = new Promise<void>((resolve) => (settle = resolve));
-    // Answered before it is settled, and settled when no caller waits any more.
+    // The seller answers before it settles, and settles when no caller waits any more.
     const front = await world.front(
       onPaid((exchange) => {
         void allowed.then(() => exchange.pass());
@@ -98,27 +98,27 @@ row(worlds, '16', {
     await expectSpent(world, buyer, 'a', { base: front.url }, payerSignatureOf(response));
   },
   duplicate: async (world) => {
-    // A write whose answer is lost is made again.
+    // Every write is repeated, as after a lost answer.
     const journal = writing(async (attempt, inner) => {
       await inner.put(attempt);
       await inner.put(attempt);
     });
     const buyer = await world.buyer({ USDC: '1' }, { journal });
     const response = await bought(world.buy(buyer, 'a'));
-    const others = [buyer.sound(), buyer.sound()];
-    await Promise.all([buyer.client, ...others].map((client) => client.resume()));
+    const clients = [buyer.client, buyer.sound(), buyer.sound()];
+    await Promise.all(clients.map((client) => client.resume()));
     const receipt = await decided(response);
-    await Promise.all([buyer.client, ...others].map((client) => client.resume()));
+    await Promise.all(clients.map((client) => client.resume()));
     expect(await attemptsOf(buyer)).toHaveLength(1);
-    for (const client of [buyer.client, ...others]) {
+    for (const client of clients) {
       const receipts = [];
-      for await (const one of client.receipts()) receipts.push(one);
+      for await (const listed of client.receipts()) receipts.push(listed);
       expect(receipts).toEqual([receipt]);
       expect((await client.spent())[0]?.used).toBe('0.01');
     }
   },
   concurrent: async (world) => {
-    // The record of an answer that comes after the chain's word must not undo it.
+    // A late record of the answer must not undo the chain's decision.
     let release = (): void => undefined;
     const released = new Promise<void>((resolve) => (release = resolve));
     let late: Promise<void> | undefined;
@@ -139,7 +139,7 @@ row(worlds, '16', {
       { state: 'settled', delivered: true, receipt: { state: 'settled' } },
     ]);
 
-    // Many clients of one wallet write at once.
+    // Three clients of a wallet write at once.
     const many = await world.buyer();
     const clients = [many.client, many.sound(), many.sound()];
     const names = ['b', 'c', 'd', 'e', 'f', 'g'];
@@ -158,8 +158,8 @@ row(worlds, '16', {
 });
 
 /**
- * A journal that turns out to be damaged between two purchases: nothing more is signed, and what it
- * held is not lost.
+ * Damages a journal between two purchases. Expects no further signature, and the first attempt
+ * after the repair.
  */
 async function damagedWhileOpen(world: World): Promise<void> {
   const inner = memoryJournal();
@@ -185,7 +185,7 @@ async function damagedWhileOpen(world: World): Promise<void> {
   await expectSpent(world, buyer, 'a', { base: front.url }, payerSignatureOf(lost));
 }
 
-/** A file in whose middle a byte has changed while no process had it open. */
+/** Changes a byte in the middle of a journal file while no process has it open. */
 async function damagedOnDisk(world: World): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'exact-change-matrix-'));
   world.onClose(() => rm(directory, { recursive: true, force: true }));
@@ -217,10 +217,7 @@ async function damagedOnDisk(world: World): Promise<void> {
   await expectSpent(world, buyer, 'c', { base: front.url }, payerSignatureOf(lost));
 }
 
-/**
- * A journal in a file that can be closed and opened anew behind the same client, as a new process
- * would.
- */
+/** Makes a file journal that can be reopened behind the same client, as a new process does. */
 function reopening(path: string) {
   let file = fileJournal(path);
   const journal: Journal = {

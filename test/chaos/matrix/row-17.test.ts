@@ -32,7 +32,7 @@ interface Told extends Telling {
   readonly receiver: Receiver;
 }
 
-/** A buyer whose journal is told to a receiver, after it has bought. */
+/** Buys once, and delivers the events of the buyer's journal to a receiver. */
 async function toldTo(world: World, meet: Meet): Promise<Told> {
   const journal = memoryJournal({ outbox: true });
   const buyer = await world.buyer({ USDC: '1' }, { journal });
@@ -42,7 +42,7 @@ async function toldTo(world: World, meet: Meet): Promise<Told> {
   return { ...told, buyer, receiver };
 }
 
-/** The first message is lost, and what comes again is the same event. */
+/** Fails the first message with `first`, and expects the same event again. */
 async function toldAgain(world: World, first: Meet): Promise<Told> {
   const told = await toldTo(world, onFirst(first));
   const events = await told.receiver.events(told.secret, 2);
@@ -61,7 +61,7 @@ row(worlds, '17', {
     world.onClose(() => rm(directory, { recursive: true, force: true }));
     const path = join(directory, 'payments.jsonl');
     let isDead = false;
-    // It takes each message and answers none, until the process that sent it has ended.
+    // The receiver answers no message until the sending process has ended.
     const receiver = await receiving(world, (response, before) => {
       if (isDead) accept(response, before);
     });
@@ -72,10 +72,12 @@ row(worlds, '17', {
       env: {},
     });
     const ended = new Promise((resolve) => child.once('close', resolve));
-    let said = '';
-    child.stdout.on('data', (data: Buffer) => (said += data.toString()));
+    let output = '';
+    child.stdout.on('data', (data: Buffer) => (output += data.toString()));
     try {
-      await until('the child has told both', () => (receiver.came.length >= 2 ? true : undefined));
+      await until('the child has sent both messages', () =>
+        receiver.received.length >= 2 ? true : undefined,
+      );
     } finally {
       child.kill('SIGKILL');
       await ended;
@@ -87,7 +89,7 @@ row(worlds, '17', {
     const webhooks = createWebhooks({ journal, allowPrivateTargets: true });
     world.onClose(() => webhooks.close());
     webhooks.start();
-    const events = await receiver.events(said.trim(), 4);
+    const events = await receiver.events(output.trim(), 4);
     const ids = events.map(({ id }) => id);
     expect(new Set(ids).size).toBe(2);
     expect(ids.slice(2).sort()).toEqual(ids.slice(0, 2).sort());
@@ -100,7 +102,7 @@ row(worlds, '17', {
       world,
       (response) => void response.writeHead(429, { 'retry-after': '7' }).end(),
     );
-    const [first, second] = receiver.came;
+    const [first, second] = receiver.received;
     // Timers may be a millisecond early by the clock.
     expect(second!.at - first!.at).toBeGreaterThanOrEqual(6_990);
   },
@@ -117,11 +119,11 @@ row(worlds, '17', {
     ]);
 
     const gone = await toldTo(world, (response) => void response.writeHead(410).end());
-    await until('the endpoint is told nothing more', async () =>
+    await until('the endpoint is disabled', async () =>
       (await gone.webhooks.list())[0]?.disabledAt === undefined ? undefined : true,
     );
     await decided(await bought(world.buy(gone.buyer, 'b')));
-    expect(gone.receiver.came).toHaveLength(1);
+    expect(gone.receiver.received).toHaveLength(1);
     expect(gone.id).not.toBe(id);
   },
   'lost response': async (world) => {
@@ -140,7 +142,7 @@ row(worlds, '17', {
     ]);
     let settle = (): void => undefined;
     const allowed = new Promise<void>((resolve) => (settle = resolve));
-    // The answer is lost before it is settled, and settled when it was told that no node knows.
+    // The answer is lost before the settlement; the seller settles after payment.uncertain arrived.
     const front = await world.front(
       onPaid((exchange) => {
         if (exchange.beforeAlike === 0) void allowed.then(() => exchange.pass());
@@ -159,7 +161,7 @@ row(worlds, '17', {
     });
   },
   duplicate: async (world) => {
-    // A write whose answer is lost is made again.
+    // Every write is repeated, as after a lost answer.
     const inner = memoryJournal({ outbox: true });
     const journal: Journal = {
       ...inner,
@@ -184,11 +186,11 @@ row(worlds, '17', {
     const buyer = await world.buyer({ USDC: '1' }, { journal });
     const receiver = await receiving(world);
     const { secret } = await telling(world, journal, receiver);
-    const others = [
+    const otherHubs = [
       createWebhooks({ journal, allowPrivateTargets: true }),
       createWebhooks({ journal, allowPrivateTargets: true }),
     ];
-    for (const other of others) {
+    for (const other of otherHubs) {
       world.onClose(() => other.close());
       other.start();
     }
@@ -197,15 +199,15 @@ row(worlds, '17', {
     );
     await Promise.all(answers.map(decided));
     await receiver.events(secret, 6);
-    // All that was taken is ended: nothing is left that could be told twice.
-    await Promise.all(others.map((other) => other.close()));
+    // Every taken job has ended, so no event can arrive later.
+    await Promise.all(otherHubs.map((other) => other.close()));
     const events = await receiver.events(secret, 6);
     expect(events).toHaveLength(6);
     expect(new Set(events.map(({ id }) => id)).size).toBe(6);
   },
 });
 
-/** The child as one file, as it has no loader for ours. */
+/** Returns the child as a bundle, because plain Node cannot load TypeScript. */
 async function program(): Promise<Uint8Array> {
   const { outputFiles } = await build({
     entryPoints: [fileURLToPath(new URL('./teller.child.ts', import.meta.url))],

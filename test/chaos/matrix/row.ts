@@ -4,18 +4,18 @@ import { settle } from './settle.js';
 import type { World, Worlds } from './world.js';
 
 /**
- * Lets the fault meet the step, and says what the caller must see of it. What chain, journal and
- * merchant must show is compared afterwards.
+ * Lets the fault meet the step, and expects the caller's outcome. `settle` then compares chain,
+ * journal and merchant.
  */
 export type Scenario = (world: World) => Promise<void>;
 
-/** The tests of one row: a scenario for each fault that the step can meet, and for no other. */
+/** Registers the tests of a row: a scenario for exactly the faults that can meet the step. */
 export function row<S extends Step>(
   worlds: Worlds,
   step: S,
   scenarios: { readonly [F in FaultOf<S>]: Scenario },
 ): void {
-  // Its keys are its type's: the compiler refuses any other.
+  // The compiler refuses other keys, so the cast is safe.
   const entries = Object.entries(scenarios) as [FaultOf<S>, Scenario][];
   for (const [fault, scenario] of entries) {
     it(titleOf(step, fault), async () => {

@@ -13,11 +13,11 @@ import { attemptsOf, worldsOfFile, type Buyer, type World } from './world.js';
 
 const worlds = worldsOfFile();
 
-/** What the first answers about the swap are lost to, and what must come of it all the same. */
+/** Loses the first status answers of the swap to a fault, and expects a purchase with one swap. */
 const unconfirmed =
   (name: NodeFateName): Scenario =>
   async (world) => {
-    // Or it would tell what the faulty calls do not.
+    // Otherwise the WebSocket reports the status that the faulty calls hide.
     world.sandbox.controls.node.webSocket = 'silent';
     const node = await faultyNode(world, 'getSignatureStatuses', NODE_FATES[name]);
     const buyer = await world.swapper(over(world, name, node));
@@ -34,7 +34,7 @@ const swapsOf = ({ events }: Buyer) =>
 row(worlds, '10', {
   'kill -9': async (world) => {
     const { node: chain } = world.sandbox.controls;
-    // Once the chain has it by then, once the node has forgotten it.
+    // First the chain has the swap; then the node has forgotten it.
     for (const lands of [true, false]) {
       chain.webSocket = 'silent';
       const node = await faultyNode(world, 'getSignatureStatuses', NODE_FATES.timeout);
@@ -52,8 +52,8 @@ row(worlds, '10', {
   },
   timeout: async (world) => {
     await unconfirmed('timeout')(world);
-    // No call is left to wait for it: what is signed is told as uncertain, and the next call sends
-    // the same bytes before it would swap again.
+    // The client closes: the signed swap is uncertain, and the next call sends the same bytes
+    // before any new swap.
     const { node: chain } = world.sandbox.controls;
     for (const lands of [true, false]) {
       const purchase = `held, lands ${String(lands)}`;
@@ -85,7 +85,7 @@ row(worlds, '10', {
   expired: async (world) => {
     const { node: chain } = world.sandbox.controls;
     chain.webSocket = 'silent';
-    // A block has it, and is dropped: first it is told as processed, then no node knows it.
+    // The swap is in a dropped block: first it is processed, then no node knows it.
     const processed = changed(() => ({
       context: { slot: 1 },
       value: [{ slot: 1, confirmations: 0, err: null, confirmationStatus: 'processed' }],
@@ -117,7 +117,7 @@ row(worlds, '10', {
   },
 });
 
-/** Lets each swap of a client, or the first, fail on the chain because the price has moved. */
+/** Lets the first or each swap of a client fail on the chain, because the price has moved. */
 function priceMoves(world: World, client: Client, how: 'once' | 'always'): void {
   const { aggregator } = world.sandbox.controls;
   const stop = client.on('swap.signed', () => aggregator.setVenue({ deviationBps: 80 }));
@@ -134,10 +134,7 @@ async function feesOf(world: World, signatures: readonly string[]): Promise<stri
   return fees.reduce((sum, fee) => sum + fee, 0n).toString();
 }
 
-/**
- * Its failure is there for all to see, but for us: the status is lost first, and then the
- * transaction.
- */
+/** Hides the failure of a swap from the client: first its status, then its transaction. */
 const failedUnseen =
   (name: NodeFateName): Scenario =>
   async (world) => {
@@ -160,7 +157,7 @@ const failedUnseen =
         await feesOf(world, [failed, made]),
       );
     }
-    // For a reason that will not pass there is no second one.
+    // A permanent failure causes no second swap.
     const node = await faultyNode(world, 'getSignatureStatuses', NODE_FATES[name]);
     const buyer = await world.swapper(over(world, name, node));
     buyer.client.on('swap.signed', () => {
@@ -245,7 +242,7 @@ row(worlds, '10b', {
   },
 });
 
-/** The swap is confirmed, and no node gives it: what it brought is known by its guard alone. */
+/** Makes a buyer with a confirmed swap that no node returns, so only its guard shows the output. */
 async function unreadableSwap(world: World) {
   const { node: chain } = world.sandbox.controls;
   chain.intercept = (method, _, next) => (method === 'getTransaction' ? null : next());
@@ -255,10 +252,7 @@ async function unreadableSwap(world: World) {
   return { node, buyer };
 }
 
-/**
- * What a process leaves that is killed when its swap has landed: the next process has to read what
- * that brought.
- */
+/** Kills a process after its swap landed, so that the next process must read the swap's output. */
 async function leftWithTokens(world: World, purchase: string): Promise<Buyer> {
   const node = await faultyNode(world, 'getTransaction', NODE_FATES.timeout);
   node.arm();
@@ -278,8 +272,7 @@ const rereads =
     await bought(world.buy(buyer, 'a', { client }));
     expect([node.met, signedBy(buyer)]).toEqual([1, ['payment']]);
 
-    // And if it goes on, nothing is swapped again on a guess: the next call pays with what is
-    // there.
+    // A persistent fault causes no second swap; the next call pays with the swapped tokens.
     const other = await leftWithTokens(world, 'b');
     const alone = other.again({ ...other.options, rpcUrl: node.front.url, timeouts: { rpc: 500 } });
     node.arm();
@@ -321,21 +314,20 @@ row(worlds, '11', {
     const { buyer } = await unreadableSwap(world);
     const names = ['a', 'b', 'c', 'd', 'e', 'f'];
     await Promise.all(names.map((name) => bought(world.buy(buyer, name))));
-    // The least that a swap brings is five cents: six of one cent need more, and are found by the
-    // one that waits for all.
+    // A swap brings at least five cents; six payments of a cent need more, and share a larger swap.
     expect(signedBy(buyer)).toEqual(['swap', ...names.map(() => 'payment')]);
   },
 });
 
-/** The blockhash that a node gave in answer to a call. */
-const hashes = (world: World) => {
-  const given: string[] = [];
+/** Starts a node that records the blockhashes it returns. */
+const recordedBlockhashes = (world: World) => {
+  const blockhashes: string[] = [];
   const fate = changed((result) => {
-    given.push((result as { value: { blockhash: string } }).value.blockhash);
+    blockhashes.push((result as { value: { blockhash: string } }).value.blockhash);
     return result;
   });
   return faultyNode(world, 'getLatestBlockhash', fate).then(
-    (node) => (node.arm(), { node, given }),
+    (node) => (node.arm(), { node, blockhashes }),
   );
 };
 
@@ -364,10 +356,7 @@ const unhashed =
     expect(error).toMatchObject({ name: 'TransportError', retry: 'fresh' });
   };
 
-/**
- * A client whose signatures of payments are changed, or held back; `times` tells how many it was
- * asked for.
- */
+/** Makes a client with a signer that changes or delays signatures; `times` counts its calls. */
 function meddling(
   buyer: Buyer,
   meddle: (signature: Uint8Array) => Uint8Array | Promise<Uint8Array>,
@@ -390,7 +379,7 @@ row(worlds, '12', {
     await bought(world.buy(unsigned, 'unsigned'));
     expect(signedBy(unsigned)).toEqual(['payment']);
 
-    // Signed, and nowhere on record: it has not left.
+    // The payment is signed and not on record, so it has not left.
     const unwritten = await killed(world, 'unwritten', { funds, at: 'before writing signed' });
     await bought(world.buy(unwritten, 'unwritten'));
     expect(signedBy(unwritten)).toEqual(['payment']);
@@ -440,7 +429,7 @@ row(worlds, '12', {
       const client = buyer.again({ rpcUrl: node.front.url, journal: buyer.journal });
       await refused(buyer, world.buy(buyer, 'lifetime', { client }), 'invalid_response');
     }
-    // What the signer gives is checked against what was built.
+    // The client verifies each signature against the built transaction.
     for (const meddle of [
       (signature: Uint8Array) => signature.map((byte) => byte ^ 1),
       () => new Uint8Array(64),
@@ -460,20 +449,20 @@ row(worlds, '12', {
     }
   },
   expired: async (world) => {
-    // The swap takes longer than a blockhash is kept.
+    // The swap takes longer than the client keeps a blockhash.
     world.sandbox.controls.node.webSocket = 'silent';
-    const { node, given } = await hashes(world);
+    const { node, blockhashes } = await recordedBlockhashes(world);
     const buyer = await world.swapper({ rpcUrl: node.front.url });
     let beforeSwap = 0;
     buyer.client.on('swap.signed', () => {
-      beforeSwap = given.length;
+      beforeSwap = blockhashes.length;
       world.sandbox.controls.node.confirmationMs = 2_500;
     });
     buyer.client.on('swap.confirmed', () => (world.sandbox.controls.node.confirmationMs = 20));
     await bought(world.buy(buyer, 'a'));
     const blockhash = (await attemptsOf(buyer))[0]?.payment?.blockhash;
-    expect(given.slice(beforeSwap)).toContain(blockhash);
-    expect(given.slice(0, beforeSwap)).not.toContain(blockhash);
+    expect(blockhashes.slice(beforeSwap)).toContain(blockhash);
+    expect(blockhashes.slice(0, beforeSwap)).not.toContain(blockhash);
   },
   duplicate: async (world) => {
     const buyer = await world.buyer();
@@ -498,7 +487,7 @@ row(worlds, '12', {
     const { client, times } = meddling(buyer, async (signature) => (await held, signature));
     const init = { base: front.url, idempotencyKey: 'order 7', client };
     const first = world.buy(buyer, 'a', init);
-    await until('it is being signed', () => (times() > 0 ? true : undefined));
+    await until('the signer is called', () => (times() > 0 ? true : undefined));
     for (const _ of [1, 2]) {
       const error = await failureOf(world.buy(buyer, 'a', init), 'payment_in_progress');
       expect(error).toMatchObject({

@@ -32,7 +32,7 @@ import { attemptsOf, TIMEOUTS, worldsOfFile, type World } from './world.js';
 
 const isPresented = ({ exchanges }: Front) => exchanges.some(({ isPaid }) => isPaid);
 
-/** A merchant that settles, and whose answer does not arrive. */
+/** Starts a merchant that settles and never answers. */
 async function settlesAndHangs(world: World) {
   let settled = false;
   const decide = afterSettling(() => {
@@ -44,8 +44,8 @@ async function settlesAndHangs(world: World) {
 
 const worlds = worldsOfFile();
 const usdc = { USDC: '1' } as const;
-/** A caller that does not wait long for the paid answer. */
-const hastily = { timeouts: { ...TIMEOUTS, payment: 400 } };
+/** Options with a short timeout for the paid answer. */
+const shortTimeout = { timeouts: { ...TIMEOUTS, payment: 400 } };
 
 row(worlds, '13', {
   'kill -9': async (world) => {
@@ -79,7 +79,7 @@ row(worlds, '13', {
     expect([payments(late), front.exchanges.filter(({ isPaid }) => isPaid).length]).toEqual([0, 1]);
   },
   timeout: async (world) => {
-    const buyer = await world.buyer(usdc, hastily);
+    const buyer = await world.buyer(usdc, shortTimeout);
     const settled = await world.front(onPaid(afterSettling(() => 'hang')));
     const late = await failureOf(
       world.buy(buyer, 'settled', { base: settled.url }),
@@ -91,7 +91,7 @@ row(worlds, '13', {
     await expectSpent(world, buyer, 'settled', { base: settled.url }, payerSignatureOf(late));
     expectSameBytes(buyer, settled, 1);
 
-    const patient = await world.buyer(usdc, hastily);
+    const patient = await world.buyer(usdc, shortTimeout);
     const unseen = await world.front(onFirstPaid(() => 'hang'));
     const lost = await failureOf(
       world.buy(patient, 'unseen', { base: unseen.url }),
@@ -137,7 +137,7 @@ row(worlds, '13', {
       const failed = await world.buy(buyer, `settled${status}`, { base: front.url });
       expect([failed.status, await failed.text()]).toEqual([status, 'upstream']);
       expect((await decided(failed)).state).toBe('settled');
-      // As a wrapper does that repeats what failed.
+      // A wrapper repeats the failed call.
       for (const _ of [1, 2, 3])
         await expectSpent(
           world,
@@ -189,7 +189,7 @@ row(worlds, '13', {
     await expectServed(world, other, 'unseen', { base: unseen.url }, payerSignatureOf(lost));
     expectSameBytes(other, unseen, 2);
 
-    // What may have effects of its own is not sent twice by us.
+    // The client does not repeat a POST, because it may have side effects.
     const poster = await world.buyer();
     const post = {
       method: 'POST',
@@ -233,7 +233,7 @@ row(worlds, '13', {
   },
   duplicate: async (world) => {
     const buyer = await world.buyer();
-    // It took the first one, lost its answer, and knows the second as the same.
+    // The seller takes the first request, loses its answer, and recognises the second.
     const front = await world.front(
       onPaid(async (exchange) => {
         if (exchange.beforeAlike === 0) return 'cut';
@@ -261,20 +261,20 @@ row(worlds, '13', {
     const outcomes = await Promise.allSettled(
       [1, 2, 3, 4, 5].map(() => world.buy(buyer, 'a', init)),
     );
-    const [bought, ...others] = outcomes.flatMap((one) =>
-      one.status === 'fulfilled' ? [one.value] : [],
+    const [bought, ...rest] = outcomes.flatMap((outcome) =>
+      outcome.status === 'fulfilled' ? [outcome.value] : [],
     );
-    expect([bought?.status, others.length]).toEqual([200, 0]);
-    for (const one of outcomes)
-      if (one.status === 'rejected')
-        expect(one.reason).toMatchObject({
+    expect([bought?.status, rest.length]).toEqual([200, 0]);
+    for (const outcome of outcomes)
+      if (outcome.status === 'rejected')
+        expect(outcome.reason).toMatchObject({
           code: 'payment_in_progress',
           funds: 'uncertain',
           retry: 'same',
         });
     expect(payments(buyer)).toBe(1);
 
-    // Many at once that repeat one whose answer was lost; none is answered before all are there.
+    // Parallel calls repeat a call with a lost answer; the seller answers once all have arrived.
     const repeater = await world.buyer();
     const repeats = [1, 2, 3, 4];
     let open = (): void => undefined;
@@ -296,14 +296,14 @@ row(worlds, '13', {
     const again = await Promise.allSettled(
       repeats.map(() => world.buy(repeater, 'b', { base: lossy.url })),
     );
-    for (const one of again) {
-      if (one.status === 'fulfilled')
-        expect([one.value.status, payerSignatureOf(one.value)]).toEqual([
+    for (const outcome of again) {
+      if (outcome.status === 'fulfilled')
+        expect([outcome.value.status, payerSignatureOf(outcome.value)]).toEqual([
           200,
           payerSignatureOf(lost),
         ]);
       else
-        expect(one.reason).toMatchObject({
+        expect(outcome.reason).toMatchObject({
           code: 'already_spent',
           funds: 'spent',
           details: { payerSignature: payerSignatureOf(lost) },
@@ -314,7 +314,7 @@ row(worlds, '13', {
   },
 });
 
-/** An answer that claims what it likes, with nothing settled or after it was. */
+/** Makes a false `payment-response` from the real settlement. */
 type Claim = (real: Word) => unknown;
 
 const CLAIMS: readonly (readonly [name: string, claim: Claim])[] = [
@@ -328,7 +328,7 @@ const CLAIMS: readonly (readonly [name: string, claim: Claim])[] = [
   ['that it failed', (real) => ({ ...real, success: false, errorReason: 'no' })],
 ];
 
-/** The transaction that another wallet paid with. */
+/** Returns the transaction of another wallet's payment. */
 async function strangersPayment(world: World): Promise<string> {
   const stranger = await world.buyer();
   const response = await world.buy(stranger, 'theirs');
@@ -404,7 +404,7 @@ row(worlds, '14', {
     expectSameBytes(buyer, front, 1);
   },
   malformed: async (world) => {
-    // Settled, and told in words that no client can read, or that are not true.
+    // The payment settles, and the seller's claim is unreadable or false.
     const buyer = await world.buyer();
     for (const [name, claim] of [
       ...CLAIMS,
@@ -435,7 +435,7 @@ row(worlds, '14', {
       (await decided(await world.buy(buyer, 'settled, twice', { base: both.url }))).state,
     ).toBe('settled');
 
-    // Never settled, whatever the seller says: no payment of ours.
+    // The payment never settles; the seller claims another wallet's transaction.
     const believer = await world.buyer();
     const stolen = await strangersPayment(world);
     const word = {
@@ -474,7 +474,7 @@ row(worlds, '14', {
     ]);
     await expectSpent(world, buyer, 'a', init, payerSignatureOf(response));
 
-    // Where the answer leads elsewhere, what was bought has not arrived.
+    // A redirect does not deliver the purchase.
     for (const status of [301, 302, 303, 307, 308]) {
       const mover = await world.buyer();
       const elsewhere = await world.seller((_, moved) => void moved.writeHead(200).end('stolen'));
@@ -498,7 +498,7 @@ row(worlds, '14', {
     const { controls } = world.sandbox;
     const buyer = await world.buyer();
     let transaction = '';
-    // A fork takes the payment, tells its id, and is dropped.
+    // A fork takes the payment, reports its id, and is dropped.
     controls.node.intercept = (method, _, next) => {
       const result = next();
       if (method === 'sendTransaction' && typeof result === 'string') transaction = result;
@@ -532,7 +532,7 @@ row(worlds, '14', {
   },
   duplicate: async (world) => {
     const buyer = await world.buyer();
-    // A proxy on the way sends the paid request twice, and hands on what comes first.
+    // A proxy sends the paid request twice, and returns the successful answer.
     const front = await world.front(
       onPaid(async (exchange) => {
         const [first, second] = [exchange.pass(), exchange.pass()];
@@ -556,13 +556,13 @@ function theirs(transaction: string): Claim {
   return (real) => ({ ...real, transaction });
 }
 
-/** What a 402 to the paid request tells its caller, before the chain has decided. */
+/** Expects the error after a 402 to the paid request, before the chain has decided. */
 function expectRejected(error: ExactChangeError<'payment_rejected'>): void {
   expectUncertain(error);
   expect(error.details.status).toBe(402);
 }
 
-/** What moved is one payment, and the chain has it. */
+/** Expects that one payment moved and that the chain has it. */
 async function expectMoved(
   { sandbox }: World,
   error: ExactChangeError,
@@ -576,19 +576,19 @@ async function expectMoved(
   expect([failed, signatures.includes(payerSignatureOf(error))]).toEqual([null, true]);
 }
 
-/** The terms of a 402, changed. */
+/** Changes each offer in the terms of a 402. */
 function repriced(real: Answer, change: Record<string, unknown>): Answer {
   const { 'payment-required': header = '', ...headers } = real.headers;
   const terms = JSON.parse(Buffer.from(header, 'base64').toString()) as {
     accepts: Record<string, unknown>[];
-  }; // The official server's.
+  }; // The official server's format.
   const changed = { ...terms, accepts: terms.accepts.map((entry) => ({ ...entry, ...change })) };
   return { ...real, headers: { ...headers, 'payment-required': base64(changed) } };
 }
 
 row(worlds, '15', {
   'kill -9': async (world) => {
-    // A 402 that goes on for ever: once the payment was settled before it, once it was not.
+    // An endless 402, first with a settled payment and then with an unsettled payment.
     const endless = await mangled(world, (response) => {
       response.writeHead(402, { 'content-type': 'application/json' });
       response.write('{"error":');
@@ -599,9 +599,9 @@ row(worlds, '15', {
       at: () => endless.paid.length > 0,
     });
     const [paid] = await attemptsOf(late);
-    // What it cannot decide at once it decides in the background, and lists no more.
+    // resume() decides the payment in the background if it cannot decide it at once.
     await late.client.resume();
-    await until('it is settled', async () =>
+    await until('the payment is settled', async () =>
       (await attemptsOf(late))[0]?.state === 'settled' ? true : undefined,
     );
     await expectSpent(
@@ -671,7 +671,7 @@ row(worlds, '15', {
     expectSameBytes(buyer, front, 4);
   },
   malformed: async (world) => {
-    // For ever, and each time for more, and for another payee.
+    // A seller that asks again forever, each time for more, and for another payee.
     const greedy = await world.buyer();
     const front = await world.front(async (exchange) => {
       if (exchange.isPaid) return repriced(await unpaid(world), { amount: '999999' });
@@ -682,7 +682,7 @@ row(worlds, '15', {
       return repriced(await exchange.pass(), change);
     });
     const signatures = new Set<string>();
-    for (let asked = 0; asked < 10; asked += 1) {
+    for (let tries = 0; tries < 10; tries += 1) {
       const error = await failureOf(
         world.buy(greedy, 'a', { base: front.url }),
         'payment_rejected',
@@ -693,8 +693,7 @@ row(worlds, '15', {
     expect(signatures.size).toBe(1);
     expectSameBytes(greedy, front, 10);
 
-    // Where the policy allows one more signature, that is all: for no higher price, to no other
-    // payee.
+    // policy.resign allows one more signature, but no higher price and no other payee.
     const trusting = { policy: { resign: 1 } } as const;
     const changes = [{ amount: '10001' }, { payTo: world.sandbox.feePayer }];
     for (const [index, change] of changes.entries()) {
@@ -715,8 +714,8 @@ row(worlds, '15', {
     );
     expect([payments(once), (await once.client.spent())[0]?.used]).toEqual([2, '0.02']);
 
-    // Sellers of version 1 say it in the body alone, and there a failed settlement looks like a
-    // refusal (x402.md 5.1).
+    // Sellers of version 1 refuse in the body only, so a failed settlement looks like a refusal
+    // (x402.md 5.1).
     for (const settles of [true, false]) {
       const buyer = await world.buyer();
       const seller = await sellerOfVersion1(world, settles);
@@ -808,8 +807,8 @@ row(worlds, '15', {
     ];
     for (const [name, reason, transaction] of cases) {
       const word = (real: Answer) => refusal(reason, transaction(real));
-      // The merchant answers for ever that it has it already: the same bytes once more, and then
-      // what the chain shows.
+      // The merchant always answers that it has the payment. The client presents the same bytes
+      // once more, and then reports what the chain shows.
       const buyer = await world.buyer();
       let real: Answer | undefined;
       const stubborn = await world.front(
@@ -827,7 +826,7 @@ row(worlds, '15', {
       await expectSpent(world, buyer, name, init(stubborn.url), payerSignatureOf(error));
       expectSameBytes(buyer, stubborn, 2);
 
-      // It has its answer ready when it is asked again.
+      // The seller has its answer ready at the second request.
       const lucky = await world.buyer();
       let kept: Answer | undefined;
       const ready = await world.front(
@@ -838,7 +837,7 @@ row(worlds, '15', {
       expectSameBytes(lucky, ready, 2);
 
       if (name.includes(',')) continue;
-      // What may have effects of its own is not sent twice, unless the caller says that it may be.
+      // The client does not repeat a POST unless the caller sets `repeatable`.
       const post = {
         method: 'POST',
         body: '{}',
@@ -862,8 +861,8 @@ row(worlds, '15', {
         expectSameBytes(poster, front, repeatable ? 2 : 1);
       }
     }
-    // Said, and not so: nothing is on the chain, and nothing more is signed.
-    const hasty = await world.buyer(usdc, hastily);
+    // The seller lies: the chain has no payment, and the client signs no other.
+    const hasty = await world.buyer(usdc, shortTimeout);
     const liar = await world.front(onFirstPaid(() => refusal('duplicate_settlement')));
     const error = await failureOf(world.buy(hasty, 'lie', init(liar.url)), 'payment_rejected');
     expectRejected(error);
@@ -882,8 +881,8 @@ row(worlds, '15', {
     const front = await world.front(onPaid(() => answer(402)));
     const init = { base: front.url, idempotencyKey: 'order 4' };
     const first = await Promise.allSettled([1, 2, 3, 4].map(() => world.buy(buyer, 'a', init)));
-    const codes = first.map((one) =>
-      one.status === 'rejected' ? (one.reason as ExactChangeError).code : 'answered',
+    const codes = first.map((outcome) =>
+      outcome.status === 'rejected' ? (outcome.reason as ExactChangeError).code : 'answered',
     );
     expect(codes.sort()).toEqual([
       'payment_in_progress',
@@ -902,7 +901,7 @@ row(worlds, '15', {
   },
 });
 
-/** The real 402, for a caller that did not come for it. */
+/** Fetches the real 402. */
 async function unpaid({ sandbox }: World): Promise<Answer> {
   const response = await fetch(`${sandbox.apiUrl}/usdc`);
   return {
@@ -912,7 +911,7 @@ async function unpaid({ sandbox }: World): Promise<Answer> {
   };
 }
 
-/** Answers each request with terms in the body, and has what is paid settled or not. */
+/** Starts a v1 seller that answers every request with terms, and settles paid requests if told. */
 function sellerOfVersion1(world: World, settles: boolean): Promise<Seller> {
   const { merchant, feePayer, facilitatorUrl } = world.sandbox;
   const entry = entryV1({ payTo: merchant, maxAmountRequired: '10000', extra: { feePayer } });

@@ -22,7 +22,7 @@ import {
   type World,
 } from './world.js';
 
-/** Every call ends by its own deadlines; one that has not by then hangs. */
+/** Every call ends by its own deadlines; a call that takes longer hangs. */
 const HUNG_MS = 40_000;
 
 /** A payment as the chain shows it. */
@@ -31,28 +31,28 @@ interface PaidOnChain {
   readonly attempt: Attempt;
 }
 
-/** All that is known of one wallet at the end. */
+/** All facts about a wallet at the end. */
 interface Books {
   readonly buyer: Buyer;
   readonly transactions: ReadonlyMap<string, ChainTransaction>;
   readonly attempts: readonly Attempt[];
   readonly payments: readonly PaidOnChain[];
-  /** Signatures of swaps that landed and did not fail. */
+  /** Signatures of swaps that landed without an error. */
   readonly swaps: readonly string[];
   readonly calls: readonly { readonly purchase: string; readonly outcome: Outcome }[];
   readonly receipts: readonly Receipt[];
 }
 
 /**
- * The one comparison, at the end of each cell. Ends the faults, lets the chain decide what is open,
- * buys once more (nothing may be stuck), and holds the chain, the journal, the merchant's ledger
- * and what callers were told against each other.
+ * Compares all books at the end of each cell. Ends the faults, lets the chain decide open attempts,
+ * and buys once more, because nothing may be stuck. Then expects the chain, the journal, the
+ * merchant's ledger and the callers' outcomes to agree.
  */
 export async function settle(world: World): Promise<void> {
   const { sandbox } = world;
   const outcomes = await Promise.all(world.calls.map((call) => ended(call)));
   await world.heal();
-  const all: Books[] = [];
+  const allBooks: Books[] = [];
   for (const buyer of world.buyers) {
     const client = buyer.sound();
     await decideAll(sandbox, buyer, client);
@@ -65,9 +65,9 @@ export async function settle(world: World): Promise<void> {
     await compareWallet(sandbox, books);
     await compareJournal(sandbox, books, client);
     compareTold(books, world.untold);
-    all.push(books);
+    allBooks.push(books);
   }
-  await compareMerchant(world, all);
+  await compareMerchant(world, allBooks);
 }
 
 async function ended({ purchase, outcome }: Call): Promise<Outcome> {
@@ -83,10 +83,7 @@ async function ended({ purchase, outcome }: Call): Promise<Outcome> {
 
 const CLOSED: readonly Attempt['state'][] = ['settled', 'unsettled', 'unpaid'];
 
-/**
- * Resumes until each attempt is closed; what the chain does not show by then is past its last block
- * after a warp.
- */
+/** Resumes until each attempt is closed; a warp expires transactions that are not on the chain. */
 async function decideAll({ controls }: Sandbox, buyer: Buyer, client: Client): Promise<void> {
   let warped = false;
   await until('the chain decides all attempts', async () => {
@@ -101,7 +98,7 @@ async function decideAll({ controls }: Sandbox, buyer: Buyer, client: Client): P
   });
 }
 
-/** The purchase that shows that nothing is stuck. Poor wallets are told that they are. */
+/** The purchase that proves that nothing is stuck; a wallet without funds must get an error. */
 const AFTERWARDS = 'afterwards';
 
 async function buyOnceMore(sandbox: Sandbox, client: Client): Promise<void> {
@@ -132,7 +129,7 @@ async function read(
   for await (const receipt of client.receipts()) receipts.push(receipt);
   const done = [...transactions].filter(([, { error }]) => error === null);
   const payments = done.flatMap(([signature, transaction]) => {
-    // The facilitator signs a payment too; a swap has our signature alone.
+    // The facilitator signs a payment too; a swap has only the wallet's signature.
     if (transaction.signatures.length < 2) return [];
     const attempt = attempts.find(
       ({ payment }) =>
@@ -149,8 +146,8 @@ async function read(
 }
 
 /**
- * What the wallet holds is what it was given and what its transactions changed, and each payment
- * took its price and brought it to the payee.
+ * Expects that the wallet's balances equal its initial funds plus the changes of its transactions,
+ * and that each payment moved its price to the payee.
  */
 async function compareWallet(
   sandbox: Sandbox,
@@ -163,14 +160,14 @@ async function compareWallet(
       symbol === 'SOL'
         ? (lamports.get(buyer.address) ?? 0n)
         : tokens.reduce(
-            (sum, one) =>
-              one.owner === buyer.address && one.mint === mint ? sum + one.change : sum,
+            (sum, token) =>
+              token.owner === buyer.address && token.mint === mint ? sum + token.change : sum,
             0n,
           ),
     );
     expect([symbol, has[symbol]]).toEqual([
       symbol,
-      changes.reduce((sum, one) => sum + one, buyer.given[symbol]),
+      changes.reduce((sum, change) => sum + change, buyer.given[symbol]),
     ]);
   }
   for (const { signature, attempt } of payments) {
@@ -178,7 +175,7 @@ async function compareWallet(
     const payTo = receipt?.payment.payTo ?? '';
     const moves = transactions
       .get(signature)!
-      .tokens.map((one) => [one.owner, one.mint, one.change]);
+      .tokens.map((token) => [token.owner, token.mint, token.change]);
     expect(moves).toHaveLength(2);
     expect(moves).toEqual(
       expect.arrayContaining([
@@ -190,8 +187,8 @@ async function compareWallet(
 }
 
 /**
- * The journal has as settled what the chain has, counts all that left the wallet against the caps,
- * and holds nothing.
+ * Expects that the journal's settled attempts are the payments on the chain, that the caps count
+ * all funds that left the wallet, and that no tokens are held.
  */
 async function compareJournal(
   sandbox: Sandbox,
@@ -223,7 +220,7 @@ async function compareJournal(
   expect(await heldBy(sandbox, buyer)).toEqual({});
 }
 
-/** What is still promised to payments and swaps, by symbol. */
+/** Returns the tokens that are still held for payments and swaps, by symbol. */
 async function heldBy(
   sandbox: Sandbox,
   { address, journal }: Buyer,
@@ -240,7 +237,7 @@ async function heldBy(
   return lamports === 0n ? held : { ...held, lamports };
 }
 
-/** What errors and receipts said of the money is what the chain shows. */
+/** Expects that errors and receipts agree with the chain. */
 function compareTold(
   { transactions, payments, swaps, calls, attempts }: Books,
   untold: boolean,
@@ -260,7 +257,7 @@ function compareTold(
     if (funds === 'spent') expect(paid).toBe(true);
     if (funds === 'untouched') expect(paid).toBe(false);
   }
-  // Where each call for a purchase said that nothing was paid, nothing was.
+  // If every call for a purchase denied a payment, the chain has no payment.
   for (const { attempt } of payments) {
     const tries = calls
       .filter(({ purchase }) => purchase === purchaseOf(attempt.url))
@@ -271,10 +268,10 @@ function compareTold(
         tries.length;
     expect([attempt.url, denied]).toEqual([attempt.url, false]);
   }
-  // A success that came with a receipt is a payment on chain.
+  // An answer with a receipt has its swap on the chain.
   const receipts = outcomes
-    .flatMap((one) => ('response' in one ? [receiptOf(one.response)] : []))
-    .filter((one) => one !== undefined);
+    .flatMap((outcome) => ('response' in outcome ? [receiptOf(outcome.response)] : []))
+    .filter((receipt) => receipt !== undefined);
   const told = receipts.flatMap(({ swap }) => (swap === undefined ? [] : [swap.signature]));
   for (const { moved, details } of errors) {
     told.push(...moved.map(({ signature }) => signature));
@@ -286,14 +283,12 @@ function compareTold(
   if (!untold) expect([...told, ...later]).toEqual(expect.arrayContaining([...swaps]));
 }
 
-/**
- * The merchant has what was paid, and its own ledger has no settled sale that no wallet paid for.
- */
+/** Expects that the merchant has the paid sum, and no settled sale without a payment. */
 async function compareMerchant(
   { sandbox, merchantHad, servedBefore }: World,
-  all: readonly Books[],
+  allBooks: readonly Books[],
 ): Promise<void> {
-  const paid = all.flatMap(({ payments }) => payments.map(({ attempt }) => attempt));
+  const paid = allBooks.flatMap(({ payments }) => payments.map(({ attempt }) => attempt));
   const has = await balancesOf(sandbox, sandbox.merchant);
   const income = (symbol: MintSymbol) =>
     paid.reduce(
@@ -303,7 +298,7 @@ async function compareMerchant(
           : sum,
       0n,
     );
-  for (const symbol of SYMBOLS.filter((one) => one !== 'SOL')) {
+  for (const symbol of SYMBOLS.filter((candidate) => candidate !== 'SOL')) {
     expect([symbol, has[symbol] - merchantHad[symbol]]).toEqual([symbol, income(symbol)]);
   }
   const served: readonly ServedRequest[] = sandbox.controls.api.served.slice(servedBefore);
@@ -312,7 +307,7 @@ async function compareMerchant(
     .map(({ paymentHeader }) => paymentHeader);
   const headers = paid.map(({ payment }) => payment?.header.value);
   for (const header of sold) expect(headers).toContain(header);
-  // A buyer that was served what it had paid for got it from the merchant's handler.
+  // Every delivered purchase came from the merchant's handler.
   const delivered = paid.filter(
     ({ delivered: done, url }) => done && url.startsWith(sandbox.apiUrl),
   );

@@ -1,4 +1,4 @@
-// Writes one event into a journal on disk and tells it. Its parent, which is told, kills it there.
+// Writes two events into a journal on disk and delivers them. The parent receives and kills it.
 import { fileJournal } from '../../../adapters/journals/file.js';
 import { createWebhooks } from '../../../adapters/webhooks/index.js';
 import { attemptOf } from '../../helpers/attempts.js';

@@ -2,17 +2,17 @@ import type { Front } from './front.js';
 import type { World } from './world.js';
 
 /**
- * The paid API, whose first so many 402s leave at the same moment: calls that were made together
- * are together, however busy the machine is.
+ * Starts a front of the paid API that holds its first `count` 402s and releases them together. So
+ * parallel calls stay parallel on a busy machine.
  */
 export function together(world: World, count: number): Promise<Front> {
   let open = (): void => {};
   const gate = new Promise<void>((resolve) => (open = resolve));
-  let here = 0;
+  let arrived = 0;
   return world.front(async (exchange) => {
     const answer = await exchange.pass();
     if (!exchange.isPaid) {
-      if ((here += 1) >= count) open();
+      if ((arrived += 1) >= count) open();
       await gate;
     }
     return answer;

@@ -4,7 +4,7 @@ import { failureOf } from '../../helpers/payer.js';
 import { expectUntouched } from '../../helpers/untouched.js';
 import type { Buyer } from './world.js';
 
-/** The answer of a call that must have bought what it was for. */
+/** Returns the answer of a call, which must be a purchase with a receipt. */
 export async function bought(call: Promise<Response>): Promise<Response> {
   const response = await call;
   expect(response.status).toBe(200);
@@ -12,7 +12,7 @@ export async function bought(call: Promise<Response>): Promise<Response> {
   return response;
 }
 
-/** The error of a call that must have been refused before anything was signed. */
+/** Returns the error of a call, which must be refused before any signature. */
 export async function refused<C extends ErrorCode>(
   buyer: Buyer,
   call: Promise<Response>,
@@ -25,7 +25,7 @@ export async function refused<C extends ErrorCode>(
   return error;
 }
 
-/** What the wallet was asked to sign, in that order. */
+/** Returns the kinds of transactions that the wallet signed, in order. */
 export function signedBy({ signed }: Buyer): SigningIntent['kind'][] {
   return signed.map(({ kind }) => kind);
 }

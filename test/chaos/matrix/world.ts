@@ -34,81 +34,72 @@ export const SYMBOLS: readonly MintSymbol[] = ['SOL', 'USDC', 'USDT', 'PYUSD', '
 
 export type Balances = Readonly<Record<MintSymbol, bigint>>;
 
-/** A wallet that buys in one cell only. */
+/** A wallet that buys in a single cell. */
 export interface Buyer extends Payer {
   readonly journal: Journal;
   readonly options: ClientOptions;
-  /** What it was given, in base units. */
+  /** Initial funds in base units. */
   readonly given: Balances;
-  /** Another client of the wallet and its journal, with peers and a signer that work. */
+  /** Makes another client of the wallet and its journal, with working peers and signer. */
   sound(): Client;
 }
 
 export type Outcome = { readonly response: Response } | { readonly error: unknown };
 
-/** One call of ours, and what came of it. */
+/** A call, and its outcome. */
 export interface Call {
   readonly buyer: Buyer;
-  /** What was meant to be bought: calls of one purchase may be paid for once. */
+  /** Name of the purchase; all calls with the same name may cause one payment. */
   readonly purchase: string;
   readonly outcome: Promise<Outcome>;
 }
 
 export interface BuyInit extends PayingRequestInit {
-  /** Of the seller; the sandbox's paid API unless set. */
+  /** Base URL of the seller; default: the sandbox's paid API. */
   readonly base?: string;
   readonly path?: string;
   readonly client?: Client;
 }
 
-/** One cell: the sandbox of its file, and what is made, bought and broken for it alone. */
+/** The world of a cell: the sandbox of its file, with buyers, calls and faults of the cell. */
 export interface World {
   readonly sandbox: Sandbox;
   readonly buyers: readonly Buyer[];
   readonly calls: readonly Call[];
-  /** Of the merchant, when the cell began. */
+  /** The merchant's balances when the cell began. */
   readonly merchantHad: Balances;
-  /** How many lines the merchant's ledger had. */
+  /** Number of lines in the merchant's ledger when the cell began. */
   readonly servedBefore: number;
-  /**
-   * A process of ours was killed, or a call was abandoned: what landed need not have been told to
-   * any listener.
-   */
+  /** Whether a process was killed or a call aborted, so that landed swaps may be unreported. */
   untold: boolean;
-  /** A wallet with funds (a dollar of USDC unless set), a journal of its own and short timeouts. */
+  /** Makes a buyer with funds (default: a dollar of USDC), its own journal and short timeouts. */
   buyer(funds?: Partial<Record<MintSymbol, string>>, options?: ClientOptions): Promise<Buyer>;
-  /**
-   * The wallet of a process that was killed while it bought, with the journal that it left, and
-   * what it had been given.
-   */
+  /** Makes a buyer from the wallet, the journal and the initial funds of a killed process. */
   adopt(
     wallet: SandboxWallet,
     given: Balances,
     purchase: string,
     options: ClientOptions & { readonly journal: Journal },
   ): Buyer;
-  /** One that holds other tokens than those that are asked for, and swaps. */
+  /** Makes a buyer that holds other tokens than the price, so it must swap. */
   swapper(options?: ClientOptions): Promise<Buyer>;
-  /**
-   * Buys, and remembers the outcome for the comparison. Calls that are meant to buy the same thing
-   * name the same purchase.
-   */
+  /** Buys, and records the outcome for the comparison. Repeated calls use the same name. */
   buy(buyer: Buyer, purchase: string, init?: BuyInit): Promise<Response>;
-  /** A server before the paid API, or before another target. */
+  /** Starts a front of the paid API or of another target. */
   front(decide: (exchange: Exchange) => Promise<Fate> | Fate, target?: string): Promise<Front>;
   seller(handler: SellerHandler): Promise<Seller>;
-  /** Ends all faults, and starts what was stopped. */
+  /** Ends all faults, and restarts stopped servers. */
   heal(): Promise<void>;
-  /** To be done when the cell is over. */
+  /** Registers work for the end of the cell. */
   onClose(work: () => Promise<void>): void;
 }
 
-/** Where the cells of one file live. */
+/** Opens the worlds of a file's cells. */
 export interface Worlds {
   open(): Promise<World>;
 }
 
-/** One sandbox for the tests of a file, and a fresh world for each of them. */
+/** Shares a sandbox between the tests of a file, and opens a fresh world for each test. */
 export function worldsOfFile(): Worlds {
   let sandbox: Sandbox;
   const closers: (() => Promise<void>)[] = [];
@@ -118,7 +109,7 @@ export function worldsOfFile(): Worlds {
   afterEach(async () => {
     await heal(sandbox);
     await closePayers();
-    // The last made first: a journal is closed before its directory is removed.
+    // Close in reverse order: a journal must close before its directory is removed.
     for (const close of closers.splice(0).reverse()) await close();
   });
   afterAll(() => sandbox.close());
@@ -212,11 +203,11 @@ export async function balancesOf(sandbox: Sandbox, address: string): Promise<Bal
   const entries = await Promise.all(
     SYMBOLS.map(async (symbol) => [symbol, await sandbox.balance(address, symbol)] as const),
   );
-  // One for each symbol, just made.
+  // `entries` has every symbol.
   return Object.fromEntries(entries) as Record<MintSymbol, bigint>;
 }
 
-/** All that a wallet's journal has of it. */
+/** Returns all attempts of the buyer. */
 export async function attemptsOf({ address, journal }: Buyer): Promise<Attempt[]> {
   const attempts: Attempt[] = [];
   for await (const attempt of journal.attempts({ wallet: address, network: SOLANA_MAINNET }))
@@ -224,14 +215,14 @@ export async function attemptsOf({ address, journal }: Buyer): Promise<Attempt[]
   return attempts;
 }
 
-/** The purchase that a URL names. */
+/** Returns the purchase name in a URL. */
 export function purchaseOf(url: string): string {
   return new URL(url, 'http://any.invalid').searchParams.get('purchase') ?? '';
 }
 
-/** The errors of ours among some outcomes. */
+/** Returns the library's errors among the outcomes. */
 export function errorsOf(outcomes: readonly Outcome[]): ExactChangeError[] {
-  return outcomes.flatMap((one) =>
-    'error' in one && isExactChangeError(one.error) ? [one.error] : [],
+  return outcomes.flatMap((outcome) =>
+    'error' in outcome && isExactChangeError(outcome.error) ? [outcome.error] : [],
   );
 }

@@ -4,23 +4,23 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { verifyWebhook } from 'exact-change/webhooks';
 
-/** What a receiver does with a message that it fails at. */
+/** A way in which a receiver fails. */
 type Failure = (response: ServerResponse) => void;
 
 const FAILURES: readonly Failure[] = [
   (response) => response.writeHead(500).end(),
   (response) => response.writeHead(503, { 'retry-after': '1' }).end('{"later":true}'),
   (response) => response.writeHead(302, { location: '/elsewhere' }).end(),
-  // It has arrived, and the sender does not learn of that.
+  // The message arrives, but the sender gets no answer.
   (response) => response.destroy(),
 ];
 
-/** One that is told things, fails at 30 % of them, and keeps those that it answered with 204. */
+/** A receiver that fails at 30 % of its messages, and records the messages that it accepts. */
 export interface Receiver {
   readonly url: string;
-  /** Type and attempt of each event, how often it was accepted, by message id. */
+  /** Accepted events by message id: type with attempt, and the number of acceptances. */
   readonly accepted: ReadonlyMap<string, { readonly says: string; times: number }>;
-  /** Messages that no secret of it verifies, or that say something else under an id than before. */
+  /** Messages that its secret does not verify, or that reuse an id with other content. */
   readonly forged: readonly unknown[];
   readonly failures: number;
   close(): Promise<void>;
@@ -29,7 +29,7 @@ export interface Receiver {
 export interface ReceiverParts {
   readonly name: string;
   readonly secret: Promise<string>;
-  /** How often it may fail at one message before it takes it. */
+  /** Most failures in a row for a message. */
   readonly inARow: number;
   readonly now: () => number;
   readonly onAccepted: () => void;
@@ -73,7 +73,7 @@ export async function startReceiver({
   };
 
   const server = createServer((request, response) => {
-    // One that was killed leaves half a message.
+    // A killed sender leaves half a message.
     request.on('error', () => undefined);
     take(request, response).catch((error: unknown) => {
       if (request.complete) forged.push(error);

@@ -10,7 +10,7 @@ const CONFIRMED: SwapOutcome = {
   feeLamports: '7',
 };
 
-/** One attempt's life: what is written after it was reserved, and what is to be told of it. */
+/** The course of an attempt: its writes after the reservation, and the expected events. */
 interface Life {
   readonly puts: readonly Partial<Attempt>[];
   readonly told: readonly string[];
@@ -48,7 +48,7 @@ function lifeOf(index: number): Life {
   return LIVES[index % LIVES.length] ?? { puts: [], told: [] };
 }
 
-/** What is to be written of an attempt, one after the other; `toldAt` says how far it has come. */
+/** Returns the writes of an attempt in order; `toldAt` holds the number of the write. */
 export function writesOf(index: number): Attempt[] {
   const reserved = attemptOf({
     id: `attempt-${index}`,
@@ -62,7 +62,7 @@ export function writesOf(index: number): Attempt[] {
   ];
 }
 
-/** What is to be told in the end: an event's type and its attempt. */
+/** Returns the events that receivers must get in the end, as type and attempt. */
 export function toldOf(index: number): string[] {
   return lifeOf(index).told.map((type) => `${type} of attempt-${index}`);
 }

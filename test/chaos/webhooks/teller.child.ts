@@ -9,14 +9,11 @@ import { systemRuntime, type Runtime } from '../../../src/internal/runtime.js';
 import type { TellerTask } from './tellers.js';
 import { OWNER, writesOf } from './story.js';
 
-/**
- * A process that writes attempts, goes on if the one before was killed, and delivers what they
- * tell; or does one of the two.
- */
+/** A process that writes attempts, delivers their events, or both; it resumes a killed process. */
 const task = JSON.parse(process.argv[2] ?? '') as TellerTask;
 const { epoch, speed } = task.clock;
 
-/** Days of waiting for endpoints that fail pass in a minute. */
+/** A faster clock: days of waiting for failed endpoints pass in a minute. */
 const runtime: Runtime = {
   ...systemRuntime,
   now: () => Math.round(epoch + (systemRuntime.now() - epoch) * speed),
@@ -30,19 +27,19 @@ const journal =
     : postgresJournal({ connectionString: task.place.connectionString, outbox: true });
 
 async function write(to: Journal): Promise<void> {
-  const come = new Map<string, number>();
-  for await (const { id, toldAt } of to.attempts(OWNER)) come.set(id, toldAt ?? 0);
+  const written = new Map<string, number>();
+  for await (const { id, toldAt } of to.attempts(OWNER)) written.set(id, toldAt ?? 0);
   let next = 0;
-  const some = async () => {
+  const writeNext = async () => {
     while (next < task.writes) {
       const [reserved, ...puts] = writesOf(next++);
       if (reserved === undefined) continue;
-      const from = come.get(reserved.id);
+      const from = written.get(reserved.id);
       if (from === undefined) await to.reserve(reserved, []);
       for (const put of puts.slice(from ?? 0)) await to.put(put);
     }
   };
-  await Promise.all(Array.from({ length: 40 }, some));
+  await Promise.all(Array.from({ length: 40 }, writeNext));
 }
 
 const parsed = parseWebhooksOptions({
@@ -53,8 +50,8 @@ const parsed = parseWebhooksOptions({
   perEndpoint: 16,
 });
 /**
- * Shorter than any delivery may take: what a killed process held is soon given again, and some of
- * it while it is still being delivered.
+ * Short, so that jobs of a killed process are soon free. Some jobs are then taken twice while their
+ * delivery still runs.
  */
 const LEASE_MS = 15_000;
 const settings = {

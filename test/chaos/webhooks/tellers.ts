@@ -5,26 +5,26 @@ import { text } from 'node:stream/consumers';
 import type { WebhookRequest } from 'exact-change/webhooks';
 import type { Program } from '../../helpers/program.js';
 
-/** What a process is told; only what JSON can carry. */
+/** The task of a process, as JSON. */
 export interface TellerTask {
   readonly place: { readonly path: string } | { readonly connectionString: string };
-  /** Its time goes so many times as fast, from then on; milliseconds since the epoch. */
+  /** Its clock runs `speed` times as fast from `epoch` on, in milliseconds since the epoch. */
   readonly clock: { readonly epoch: number; readonly speed: number };
-  /** How many attempts it writes, those included that are there. */
+  /** Number of attempts to write, including attempts that exist. */
   readonly writes: number;
   readonly delivers: boolean;
-  /** To be registered first; it says their secrets. */
+  /** Endpoints to register first; the process prints their secrets. */
   readonly endpoints: readonly WebhookRequest[];
 }
 
 export interface Teller {
-  /** Of the endpoints that it registered. */
+  /** Secrets of the endpoints that it registered. */
   readonly secrets: Promise<string[]>;
-  /** Rejects with what it complained of, if it ends badly by itself. */
+  /** Rejects with its stderr if it exits with an error. */
   readonly failed: Promise<never>;
-  /** As `kill -9` does. */
+  /** Kills the process with SIGKILL. */
   kill(): Promise<void>;
-  /** Lets it end by itself; resolves with what it complained of. */
+  /** Lets the process end by itself, and resolves with its stderr. */
   end(): Promise<string>;
 }
 
@@ -36,7 +36,7 @@ export function startTeller(program: Program, task: TellerTask): Teller {
   const complaints = child.stderr === null ? Promise.resolve('') : text(child.stderr);
   const secrets = new Promise<string[]>((resolve) => {
     if (child.stdout !== null)
-      // What it writes.
+      // The process writes its secrets as one line of JSON.
       createInterface(child.stdout).once('line', (line) => resolve(JSON.parse(line) as string[]));
   });
   const failed = new Promise<never>((_, reject) => {

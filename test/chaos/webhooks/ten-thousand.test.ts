@@ -26,19 +26,19 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([postgres.stop(), rm(folder, { recursive: true, force: true })]));
 
-/** What of all that is to be told an endpoint wants. */
+/** Returns the expected events of an endpoint that subscribes to the given types. */
 const wanted = (attempts: number, events: readonly string[]) =>
   Array.from({ length: attempts }, (_, index) => toldOf(index))
     .flat()
-    .filter((said) => events.some((one) => said.startsWith(one)))
+    .filter((said) => events.some((type) => said.startsWith(type)))
     .sort();
 
 interface Setting {
   readonly place: TellerTask['place'];
-  /** Seven events for five of them. */
+  /** Number of attempts; five attempts cause seven events. */
   readonly attempts: number;
   readonly speed: number;
-  /** How often a receiver may fail at one message: each time the schedule waits for longer. */
+  /** Most failures in a row for a message; the schedule waits longer after each. */
   readonly inARow: number;
   /** The processes that run at once. */
   readonly roles: readonly { readonly writes: boolean; readonly delivers: boolean }[];
@@ -47,7 +47,7 @@ interface Setting {
 
 const WISHES = [webhookEvents, ['payment.failed', 'swap.confirmed']] as const;
 
-/** Two receivers, and how to wait until they have accepted so many messages in all. */
+/** Starts two receivers; `until` waits until both together accepted a number of messages. */
 async function startReceivers({ inARow }: Setting, now: () => number) {
   let tell = (_: string[]): void => undefined;
   const secrets = new Promise<string[]>((resolve) => (tell = resolve));
@@ -58,7 +58,7 @@ async function startReceivers({ inARow }: Setting, now: () => number) {
     if (receivers.reduce((sum, { accepted }) => sum + accepted.size, 0) >= mark) reached();
   };
   for (const index of WISHES.keys()) {
-    const secret = secrets.then((all) => all[index] ?? '');
+    const secret = secrets.then((list) => list[index] ?? '');
     receivers.push(
       await startReceiver({ name: `receiver-${index}`, secret, inARow, now, onAccepted: look }),
     );
@@ -72,8 +72,8 @@ async function startReceivers({ inARow }: Setting, now: () => number) {
 }
 
 /**
- * Runs until every receiver has accepted all that it wants; kills every process after a third of
- * that, and after two thirds.
+ * Runs until every receiver has accepted all its events. Kills every process after a third of them,
+ * and again after two thirds.
  */
 async function tellAll(
   setting: Setting,
@@ -82,7 +82,7 @@ async function tellAll(
   const clock = { epoch: Date.now(), speed };
   const now = () => clock.epoch + (Date.now() - clock.epoch) * speed;
   const { receivers, tell, until } = await startReceivers(setting, now);
-  // No faster than an outbox may hold: what is more would be dropped.
+  // Write in shares, because an outbox drops jobs beyond its limit.
   const start = (
     { writes, delivers }: Setting['roles'][number],
     share: number,
@@ -121,10 +121,10 @@ async function tellAll(
   return { receivers, left: left ?? [], complaints };
 }
 
-describe('events, to endpoints that fail at three in ten, through two crashes', () => {
+describe('events to endpoints that fail at 30 %, through two crashes', () => {
   const settings: readonly (readonly [string, () => Promise<Setting>])[] = [
     [
-      'ten thousand in a file, written and told of by one process',
+      'ten thousand in a file, written and delivered by one process',
       async () => {
         const path = join(folder, 'payments.jsonl');
         const open = () => fileJournal(path, { outbox: true });
@@ -139,14 +139,14 @@ describe('events, to endpoints that fail at three in ten, through two crashes', 
       },
     ],
     [
-      '2,500 in Postgres, written by one process and told of by two',
+      '2,500 in Postgres, written by one process and delivered by two',
       async () => {
         const connectionString = await postgres.createDatabase();
         const open = () => postgresJournal({ connectionString, outbox: true });
         const deliverer = { writes: false, delivers: true };
         return {
           place: { connectionString },
-          // What goes wrong does so around the two crashes, however much lies between them.
+          // Fewer events, because errors occur around the two crashes and not between them.
           attempts: 1_790,
           speed: 1,
           inARow: 1,
@@ -158,24 +158,24 @@ describe('events, to endpoints that fail at three in ten, through two crashes', 
   ];
 
   it.each(settings)(
-    'are told at least once each, and none is forged: %s',
+    'arrive at least once each, and none is forged (%s)',
     { timeout: 900_000 },
     async (_, start) => {
       const setting = await start();
       const { receivers, left, complaints } = await tellAll(setting);
-      const asked = WISHES.map((events) => wanted(setting.attempts, events));
-      const [all, some] = receivers;
+      const expected = WISHES.map((events) => wanted(setting.attempts, events));
+      const [ofAll, ofSome] = receivers;
       const says = (receiver: Receiver | undefined) =>
-        [...(receiver?.accepted.values() ?? [])].map((one) => one.says).sort();
-      expect([says(all), says(some)]).toEqual(asked);
-      expect(says(all)).toHaveLength((setting.attempts / 5) * 7);
+        [...(receiver?.accepted.values() ?? [])].map((event) => event.says).sort();
+      expect([says(ofAll), says(ofSome)]).toEqual(expected);
+      expect(says(ofAll)).toHaveLength((setting.attempts / 5) * 7);
       expect(receivers.map(({ forged }) => forged)).toEqual([[], []]);
-      expect(all?.failures).toBeGreaterThan(setting.attempts / 3);
-      // What a killed process had delivered is delivered once more; by then it had been taken.
-      const again = left.filter(
+      expect(ofAll?.failures).toBeGreaterThan(setting.attempts / 3);
+      // A job that a killed process delivered may still wait for a second delivery.
+      const missing = left.filter(
         ({ event }) => !receivers.some(({ accepted }) => accepted.has(event.id)),
       );
-      expect([again, complaints]).toEqual([[], '']);
+      expect([missing, complaints]).toEqual([[], '']);
     },
   );
 });

@@ -1,5 +1,5 @@
-// Run by Node 16 to 22 on the installed package, in both module formats: no test runner, no newer
-// syntax.
+// Runs on Node 16 to 22 with the installed package in both module formats, without a test runner
+// and without newer syntax.
 const assert = require('node:assert/strict');
 const { createServer } = require('node:http');
 
@@ -18,7 +18,7 @@ exports.check = async (library, { createHandler }, { serve, clientAddress }, web
   } = library;
 
   if (globalThis.fetch === undefined) {
-    // Node 16 says what it lacks, and then has it as README says.
+    // Node 16 reports the missing fetch; then the test installs it as README describes.
     assert.throws(
       () => createClient({ walletSeed }),
       (error) =>
@@ -30,7 +30,7 @@ exports.check = async (library, { createHandler }, { serve, clientAddress }, web
   }
   const client = createClient({ walletSeed });
   assert.equal(client.address, address);
-  // The first call that loads the engine, and with it every dependency.
+  // The first call loads the engine and every dependency.
   assert.ok((await client.spent()).length > 0);
   await client.close();
 
@@ -58,7 +58,7 @@ exports.check = async (library, { createHandler }, { serve, clientAddress }, web
     (error) => isExactChangeError(error, 'malformed_payment_required'),
   );
 
-  // The error that one entry throws is the other's own, or it would be answered with 500.
+  // Both entries must share their error classes; otherwise the handler answers 500.
   const handler = createHandler(library.local({ rpcUrl: 'http://127.0.0.1:9' }));
   const init = {
     method: 'POST',
@@ -95,7 +95,7 @@ exports.check = async (library, { createHandler }, { serve, clientAddress }, web
   console.log('ok');
 };
 
-/** An event of a journal, delivered over a real socket and verified there. */
+/** Delivers an event of a journal over a real socket, and verifies it there. */
 async function checkWebhooks(
   { memoryJournal, isExactChangeError },
   { createWebhooks, verifyWebhook },
@@ -103,7 +103,7 @@ async function checkWebhooks(
   const journal = memoryJournal({ outbox: true });
   const webhooks = createWebhooks({ journal, allowPrivateTargets: true });
   let secret;
-  const came = new Promise((resolve) => {
+  const received = new Promise((resolve) => {
     const receiver = createServer((request, response) => {
       let body = '';
       request.setEncoding('utf8').on('data', (chunk) => (body += chunk));
@@ -133,7 +133,7 @@ async function checkWebhooks(
       await journal.release('one');
     });
   });
-  const message = await came;
+  const message = await received;
   assert.equal(verifyWebhook({ ...message, secret }).data.id, 'one');
   assert.throws(
     () => verifyWebhook({ ...message, secret, body: `${message.body} ` }),

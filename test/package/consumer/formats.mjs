@@ -1,4 +1,4 @@
-// Both copies of the package in one process: an error of one is recognised by the other.
+// Loads both copies of the package in one process: each must recognise errors of the other copy.
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import * as esm from 'exact-change';

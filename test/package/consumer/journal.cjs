@@ -1,5 +1,5 @@
-// The packed journal on a database, by the pg and pg-boss beside it: what it keeps is there
-// when it is opened again.
+// Runs the packed Postgres journal with the installed pg and pg-boss: its data must be there after
+// it is opened again.
 const assert = require('node:assert/strict');
 const { postgresJournal } = require('exact-change/journal/postgres');
 
@@ -23,7 +23,7 @@ async function main() {
 
   const second = open();
   const kept = [];
-  for await (const one of second.attempts(owner)) kept.push(one);
+  for await (const found of second.attempts(owner)) kept.push(found);
   assert.deepEqual(kept, [attempt]);
   assert((await second.coordination(owner).next('a name')) > counted);
   assert.deepEqual(await second.outbox.take({ limit: 1, leaseMs: 1_000, now: Date.now() }), []);

@@ -1,5 +1,5 @@
-// Prints the files that are loaded by the import alone, and then those that the first call adds.
-// Nobody listens there: the call loads what it needs, and fails.
+// Prints the files that the import loads, and then the files that the first call adds.
+// No server listens there, so the call loads its code and fails.
 const nowhere = 'http://127.0.0.1:9';
 const call = (client) =>
   client

@@ -1,4 +1,4 @@
-// As loaded.cjs. Loader hooks run in another thread, which writes what it loads to a file.
+// Does the same as loaded.cjs. Loader hooks run in another thread, so they log the files to disk.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { register } from 'node:module';
 
@@ -13,7 +13,7 @@ const hooks = `
 register(`data:text/javascript,${encodeURIComponent(hooks)}`);
 const loaded = () => readFileSync(log, 'utf8').trim().split('\n');
 
-// No server listens there: the call loads what it needs, and fails.
+// No server listens there, so the call loads its code and fails.
 const nowhere = 'http://127.0.0.1:9';
 const call = (client) =>
   client

@@ -1,5 +1,5 @@
-// The packed package in the web framework whose folder is named: what the service answers below its
-// path, and the framework beside it.
+// Mounts the packed package in the web framework of the given folder: the service must answer below
+// its path, and the framework beside it.
 const assert = require('node:assert/strict');
 const { createServer } = require('node:http');
 const { local } = require('exact-change');
@@ -42,7 +42,7 @@ async function inHono({ Hono }, reads) {
 function mounts() {
   const framework = require(folder);
   if (name.startsWith('hono')) return [inHono(framework, false), inHono(framework, true)];
-  // Its parsers came with 4.16.
+  // Express has its own parsers since 4.16.
   const parsers = name === 'express-4.3' ? [] : [framework.json(), framework.text({ type: '*/*' })];
   return [undefined, ...parsers].map((parse) => inExpress(framework, parse));
 }
@@ -66,4 +66,4 @@ async function check(mount) {
   close();
 }
 
-Promise.all(mounts().map(check)).then((all) => console.log(`${all.length} mounts`));
+Promise.all(mounts().map(check)).then((checked) => console.log(`${checked.length} mounts`));

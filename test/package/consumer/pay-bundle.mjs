@@ -1,4 +1,4 @@
-// Pays one call with what a bundle for browsers brings: node pay-bundle.mjs <bundle> <url> <options>.
+// Pays for a call with a bundle for browsers: node pay-bundle.mjs <bundle> <url> <options>.
 import { pathToFileURL } from 'node:url';
 
 const [, , bundle, url, options] = process.argv;

@@ -1,7 +1,7 @@
-// Pays one call on a sandbox in another process, on whatever Node this is. Prints the status and
-// what was paid.
+// Pays for a call on a sandbox in another process, on any runtime. Prints the status, the amount
+// and whether it swapped.
 if (globalThis.fetch === undefined) {
-  // Node 16, as README says.
+  // Node 16 needs undici, as README describes.
   const { fetch, FormData, Headers, Request, Response } = require('undici');
   Object.assign(globalThis, { fetch, FormData, Headers, Request, Response });
 }

@@ -1,4 +1,4 @@
-// A receiver of webhooks in a runtime of the Workers kind.
+// A webhook receiver in a Workers runtime.
 import { verifyWebhook } from 'exact-change/webhooks/verify';
 
 export default {

@@ -1,4 +1,4 @@
-// A swap and a payment with the packed package alone: the sandbox finds its on-chain program in the
+// Swaps and pays with only the packed packages: the sandbox must find its on-chain program in its
 // package.
 const assert = require('node:assert/strict');
 

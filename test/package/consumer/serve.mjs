@@ -1,5 +1,5 @@
-// The REST interface as a handler of whatever runtime this is: <options of the node and Jupiter>.
-// Prints where it is.
+// Serves the REST interface in Deno or Bun: serve.mjs <options of the node and Jupiter>. Prints its
+// URL.
 import { local } from 'exact-change';
 import { apiKeys, createHandler } from 'exact-change/http';
 

@@ -1,5 +1,5 @@
-// A service in a runtime of the Workers kind: nothing of Node, and no request may use what another
-// began, so each has a handler of its own.
+// A service in a Workers runtime, without Node modules. Each request gets its own handler, because
+// Workers forbid I/O objects of another request.
 import { local } from 'exact-change';
 import { apiKeys, createHandler } from 'exact-change/http';
 

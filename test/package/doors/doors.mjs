@@ -1,4 +1,4 @@
-// How each package is given a client, as docs/http-clients.md says. Copied beside the packages.
+// Gives a client to each package, as docs/http-clients.md describes. Copied beside the packages.
 import { Readable } from 'node:stream';
 
 /** Sends bytes as a stream, in pieces. */
@@ -12,7 +12,7 @@ const streamed = (bytes) =>
 const undici =
   (version) =>
   async (client, { undiciRequest }) => {
-    const { request: own } = await import(version);
+    const { request: original } = await import(version);
     const request = undiciRequest(client);
     const read = async ({ statusCode, body, receipt }) => ({
       status: statusCode,
@@ -31,11 +31,11 @@ const undici =
         ),
       upload: async (url, bytes) =>
         read(await request(url, { method: 'POST', body: streamed(bytes) })),
-      /** What both give for the same call. */
+      /** Returns the results of undici's own request and of the library's for the same call. */
       twins: (url, options) =>
         Promise.all(
-          [own, request].map(async (one) => {
-            const { statusCode, headers, body, trailers, opaque } = await one(url, options);
+          [original, request].map(async (send) => {
+            const { statusCode, headers, body, trailers, opaque } = await send(url, options);
             const { date: _date, ...rest } = headers;
             return { statusCode, headers: rest, body: await body.text(), trailers, opaque };
           }),
@@ -98,7 +98,7 @@ export const doors = {
   'undici 7': undici('undici-7'),
 };
 
-/** One question to a model, by the packages that people ask with. */
+/** Asks a model a question through each common SDK. */
 export const models = {
   async OpenAI(client, baseURL) {
     const { default: OpenAI } = await import('openai');

@@ -1,7 +1,7 @@
-// Web frameworks with a mount in them. Copied beside the packages.
+// Starts web frameworks with a mount. Copied beside the packages.
 import { createServer } from 'node:http';
 
-/** An instance of Fastify that listens, beside what it serves itself. */
+/** Starts a Fastify server with the plugin and a route of its own. */
 export async function inFastify(plugin) {
   const { default: fastify } = await import('fastify');
   const app = fastify({ trustProxy: true });
@@ -12,7 +12,7 @@ export async function inFastify(plugin) {
   return { url: `${url}/pay`, close: () => app.close() };
 }
 
-/** A server of Koa, with a parser of bodies or without. */
+/** Makes a Koa server with or without a body parser. */
 export async function inKoa(middleware, parses) {
   const { default: Koa } = await import('koa');
   const { default: bodyParser } = await import('koa-bodyparser');

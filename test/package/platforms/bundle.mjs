@@ -1,5 +1,5 @@
-// Bundles a module for browsers: node bundle.mjs <bundler> <entry> <folder>. Prints the file to load
-// first. Fails if the bundle needs a module of Node or a polyfill.
+// Bundles a module for browsers: node bundle.mjs <bundler> <entry> <folder>. Prints the entry file.
+// Fails if the bundle needs a Node module or a polyfill.
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { writeFile } from 'node:fs/promises';
@@ -43,7 +43,7 @@ const bundlers = {
       format: 'es',
       entryFileNames: 'page.mjs',
     });
-    // What it does not find, and what Node brings, it leaves outside.
+    // rollup leaves missing modules and Node modules outside of the bundle.
     const outside = output.flatMap(({ imports = [], dynamicImports = [] }) =>
       [...imports, ...dynamicImports].filter(
         (name) => !output.some(({ fileName }) => fileName === name),
@@ -64,7 +64,7 @@ const bundlers = {
         resolver: { ...config.resolver, unstable_enablePackageExports: true },
         transformer: {
           ...config.transformer,
-          // As React Native's preset does with `import` and `export`.
+          // React Native's preset treats `import` and `export` in this way.
           getTransformOptions: async () => ({ transform: { experimentalImportSupport: true } }),
           asyncRequireModulePath: need.resolve('metro-runtime/src/modules/asyncRequire'),
         },

@@ -60,7 +60,12 @@ describe('the report of an interrupted call', () => {
     ['a swap that no node confirms', [swapSigned, swapLost], 'uncertain', SWAP],
     ['a payment that is signed', [paymentSigned], 'uncertain', PAYMENT],
     ['a swap that has landed', [swapSigned, swapConfirmed], 'swapped', SWAP],
-    ['the signed payment after a swap', [swapSigned, swapConfirmed, paymentSigned], 'uncertain', PAYMENT],
+    [
+      'the signed payment after a swap',
+      [swapSigned, swapConfirmed, paymentSigned],
+      'uncertain',
+      PAYMENT,
+    ],
     ['a payment that has landed', [paymentSigned, paymentSettled], 'spent', PAYMENT],
     [
       'the swap when its payment never lands',

@@ -51,7 +51,11 @@ describe('settings', () => {
       { EXACT_CHANGE_MAX_PER_DAYS: '1' },
       /Did you mean EXACT_CHANGE_MAX_PER_DAY\?/,
     ],
-    ['two wallets at once', { EXACT_CHANGE_KEY_FILE: '/a', WALLET_SECRET_KEY: 'b' }, /exclude each other/],
+    [
+      'two wallets at once',
+      { EXACT_CHANGE_KEY_FILE: '/a', WALLET_SECRET_KEY: 'b' },
+      /exclude each other/,
+    ],
     ['a missing file', { EXACT_CHANGE_CONFIG: '/nowhere.json' }, /cannot be read/],
     ['a switch that is neither true nor false', { EXACT_CHANGE_AUTO_SWAP: 'yes' }, /true or false/],
   ])('refuse %s', (_, env, message) => {
@@ -59,8 +63,8 @@ describe('settings', () => {
   });
 
   it.each<[string, unknown, RegExp]>([
-    ['a setting that is misspelt', { polcy: {} }, /Did you mean .*policy\?/],
-    ['no JSON', 'maxPerDay = 1', /JSON object/],
+    ['a misspelt setting', { polcy: {} }, /Did you mean .*policy\?/],
+    ['text that is not JSON', 'maxPerDay = 1', /JSON object/],
     ['a list of caps', { policy: [] }, /must be an object/],
     ['a wallet that is not a path', { wallet: [1, 2, 3] }, /must be the path of a file/],
   ])('refuse a file with %s', (_, content, message) => {

@@ -73,7 +73,7 @@ describe('text for a terminal', () => {
 });
 
 describe('receipts as CSV', () => {
-  it('have an apostrophe before text that a spreadsheet would run, and quotes around commas', () => {
+  it('put an apostrophe before formulas, and quotes around fields with commas', () => {
     const evil = receiptWith({ url: 'https://api.example.com/a,"b"', method: '=SUM(A1)' });
     const [line = ''] = csvLine(evil, () => 9).split('\r\n');
     expect(line).toContain(",'=SUM(A1),");

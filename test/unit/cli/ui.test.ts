@@ -52,7 +52,7 @@ describe('the view of a journal', () => {
     return { ...attempt, receipt: { ...receipt!, id, at, url, cost: { ...receipt!.cost, usd } } };
   };
 
-  it('reads only recent and open attempts again, and none if the journal is unchanged', async () => {
+  it('reads only recent and open attempts again, and none when nothing changed', async () => {
     const { view, reads, put } = viewed();
     await put(paid('a'));
     await view.refresh();
@@ -104,7 +104,7 @@ describe('the view of a journal', () => {
 describe('the stream of changes', () => {
   afterEach(() => void vi.useRealTimers());
 
-  it('sends changes to each reader until it leaves, and polls only while readers exist', async () => {
+  it('reports changes to each reader until it leaves, and polls only for readers', async () => {
     vi.useFakeTimers();
     let [stamp, polls] = ['1', 0];
     const changes = createChanges(async () => ((polls += 1), stamp));

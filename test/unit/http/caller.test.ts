@@ -10,12 +10,12 @@ const callerOf = ({ headers }: Request) => {
   return id === null ? undefined : { id };
 };
 
-/** The key that the transport was asked with, by caller and key of the request. */
+/** Returns the idempotency keys that reach the transport, for pairs of caller and request key. */
 async function keysOf(
-  ...asked: readonly (readonly [caller: string, key: string])[]
+  ...pairs: readonly (readonly [caller: string, key: string])[]
 ): Promise<unknown[]> {
-  const { post, asked: heard } = serving({ callerOf });
-  for (const [caller, idempotencyKey] of asked) {
+  const { post, asked } = serving({ callerOf });
+  for (const [caller, idempotencyKey] of pairs) {
     const { status } = await post(
       PATH,
       { paymentRequired, wallet: WALLET, idempotencyKey },
@@ -23,29 +23,29 @@ async function keysOf(
     );
     expect(status).toBe(200);
   }
-  // All were of auto-pay.
-  return heard.map(([, input]) => (input as AutoPayRequest).idempotencyKey);
+  // The cast holds, because every request calls autoPay.
+  return asked.map(([, input]) => (input as AutoPayRequest).idempotencyKey);
 }
 
 describe('an idempotency key', () => {
-  it('is its caller’s own, and the same each time', async () => {
-    const [first, again, others] = await keysOf(['a', 'order'], ['a', 'order'], ['b', 'order']);
+  it('maps to one hash per caller, the same for each request', async () => {
+    const [first, again, ofOther] = await keysOf(['a', 'order'], ['a', 'order'], ['b', 'order']);
     expect(first).toEqual(again);
-    expect(first).not.toEqual(others);
+    expect(first).not.toEqual(ofOther);
     expect(first).toMatch(/^[0-9a-f]{64}$/);
   });
 
-  it('is another for each caller and key, whatever they are made of', async () => {
-    const asked = [
+  it('maps to different hashes when caller and key join to the same text', async () => {
+    const pairs = [
       ['a', 'b,c'],
       ['a,b', 'c'],
       ['a","b', 'c'],
       ['a', 'b","c'],
     ] as const;
-    expect(new Set(await keysOf(...asked)).size).toBe(asked.length);
+    expect(new Set(await keysOf(...pairs)).size).toBe(pairs.length);
   });
 
-  it('is passed on as it is if callers are not told apart, and refused of a caller that is not known', async () => {
+  it('passes unchanged without callerOf, and is refused from an unknown caller', async () => {
     const { post, asked } = serving();
     await post(PATH, { paymentRequired, wallet: WALLET, idempotencyKey: 'order' });
     expect(asked).toMatchObject([['autoPay', { idempotencyKey: 'order' }]]);

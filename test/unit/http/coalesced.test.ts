@@ -17,22 +17,27 @@ const REQUEST = { inputMint: 'SOL', outputMint: 'USDC', amount: '5' };
 const limited = (retryAfterMs: number) =>
   new TransportError('rate_limited', 'Wait.', { details: { retryAfterMs } });
 
-interface Asked {
+interface UpstreamCall {
   readonly request: unknown;
   readonly signal: AbortSignal | undefined;
   answer(value: SwapQuote): void;
   fail(error: unknown): void;
 }
 
-/** A transport whose quotes are answered by hand, over a clock that is set by hand. */
+/** Makes a transport that the test answers by hand, over a clock that the test sets. */
 function sharing({ quoteMs = 1_000, balanceMs = 400 } = {}, over: Partial<Transport> = {}) {
-  const asked: Asked[] = [];
+  const upstreamCalls: UpstreamCall[] = [];
   const clock = { ms: 1_000_000 };
   const { transport } = fakeTransport({
     quote: (request, options) =>
       new Promise(
         (resolve, reject) =>
-          void asked.push({ request, signal: options?.signal, answer: resolve, fail: reject }),
+          void upstreamCalls.push({
+            request,
+            signal: options?.signal,
+            answer: resolve,
+            fail: reject,
+          }),
       ),
     ...over,
   });
@@ -45,32 +50,35 @@ function sharing({ quoteMs = 1_000, balanceMs = 400 } = {}, over: Partial<Transp
     answer.catch(() => undefined);
     return answer;
   };
-  return { asked, clock, shared, call };
+  return { upstreamCalls, clock, shared, call };
 }
 
 /** Lets all promises that can settle do so. */
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-async function upstream(asked: readonly Asked[], index: number): Promise<Asked> {
+async function upstream(
+  upstreamCalls: readonly UpstreamCall[],
+  index: number,
+): Promise<UpstreamCall> {
   await settle();
-  return asked[index] ?? expect.fail('It was not asked.');
+  return upstreamCalls[index] ?? expect.fail('The transport got no such call.');
 }
 
 describe('equal calls', () => {
-  it('that are made together are one, and get one answer', async () => {
-    const { asked, call } = sharing();
+  it('share one upstream request and one answer when made together', async () => {
+    const { upstreamCalls, call } = sharing();
     const answers = Promise.all([
       call(),
       call({ ...REQUEST, swapMode: 'ExactIn' }),
       call({ ...REQUEST, amount: 5n }),
     ]);
-    (await upstream(asked, 0)).answer(quote);
+    (await upstream(upstreamCalls, 0)).answer(quote);
     expect(await answers).toEqual([quote, quote, quote]);
-    expect(asked.map(({ request }) => request)).toEqual([REQUEST]);
+    expect(upstreamCalls.map(({ request }) => request)).toEqual([REQUEST]);
   });
 
-  it('are those whose answers are equal', async () => {
-    const { asked, call } = sharing();
+  it('are separate requests when any parameter differs', async () => {
+    const { upstreamCalls, call } = sharing();
     for (const change of [
       { amount: '6' },
       { swapMode: 'ExactOut' as const },
@@ -82,66 +90,66 @@ describe('equal calls', () => {
       void call({ ...REQUEST, ...change });
     }
     await settle();
-    expect(asked).toHaveLength(6);
+    expect(upstreamCalls).toHaveLength(6);
   });
 
-  it('are answered for a while by the first, from when it was asked', async () => {
-    const { asked, clock, call } = sharing();
+  it('reuse an answer until its age, counted from the request, reaches the limit', async () => {
+    const { upstreamCalls, clock, call } = sharing();
     const first = call();
     clock.ms += 300;
-    (await upstream(asked, 0)).answer(quote);
+    (await upstream(upstreamCalls, 0)).answer(quote);
     await first;
     clock.ms += 699;
     expect(await call()).toEqual(quote);
-    expect(asked).toHaveLength(1);
+    expect(upstreamCalls).toHaveLength(1);
     clock.ms += 1;
     const later = call();
-    (await upstream(asked, 1)).answer({ ...quote, quotedAt: clock.ms });
+    (await upstream(upstreamCalls, 1)).answer({ ...quote, quotedAt: clock.ms });
     expect((await later).quotedAt).toBe(clock.ms);
   });
 
-  it('are asked again after an answer that took longer than it is good for', async () => {
-    const { asked, clock, call } = sharing();
+  it('go upstream again when the first answer took longer than the limit', async () => {
+    const { upstreamCalls, clock, call } = sharing();
     const first = call();
     clock.ms += 1_000;
-    (await upstream(asked, 0)).answer(quote);
+    (await upstream(upstreamCalls, 0)).answer(quote);
     await first;
     void call();
-    await upstream(asked, 1);
+    await upstream(upstreamCalls, 1);
   });
 
-  it('do not join one that seems to hang, which keeps its own callers', async () => {
-    const { asked, clock, call } = sharing();
+  it('do not join a request that hangs, which still answers its own callers', async () => {
+    const { upstreamCalls, clock, call } = sharing();
     const first = call();
-    await upstream(asked, 0);
+    await upstream(upstreamCalls, 0);
     clock.ms += 5_000;
     const second = call();
-    (await upstream(asked, 1)).answer({ ...quote, inAmount: '2' });
+    (await upstream(upstreamCalls, 1)).answer({ ...quote, inAmount: '2' });
     expect((await second).inAmount).toBe('2');
-    (await upstream(asked, 0)).answer(quote);
+    (await upstream(upstreamCalls, 0)).answer(quote);
     expect(await first).toEqual(quote);
     expect((await call()).inAmount).toBe('2');
   });
 
-  it('are each asked alone if the clock was set back', async () => {
-    const { asked, clock, call } = sharing();
+  it('go upstream again when the clock was set back', async () => {
+    const { upstreamCalls, clock, call } = sharing();
     const first = call();
-    (await upstream(asked, 0)).answer(quote);
+    (await upstream(upstreamCalls, 0)).answer(quote);
     await first;
     clock.ms -= 60_000;
     void call();
-    await upstream(asked, 1);
+    await upstream(upstreamCalls, 1);
   });
 
-  it('are each asked alone if that is wanted', async () => {
-    const { asked, call } = sharing({ quoteMs: 0 });
+  it('each go upstream when the limit is 0', async () => {
+    const { upstreamCalls, call } = sharing({ quoteMs: 0 });
     void call();
     void call();
     await settle();
-    expect(asked).toHaveLength(2);
+    expect(upstreamCalls).toHaveLength(2);
   });
 
-  it('for balances are those for the same mints in the same order', async () => {
+  it('share a balance only for the same wallet and the same mints in the same order', async () => {
     const seen: unknown[] = [];
     const balance = async (request: unknown): Promise<TokenBalance[]> => (
       seen.push(request),
@@ -169,72 +177,72 @@ describe('equal calls', () => {
 });
 
 describe('a caller that gives up', () => {
-  it('does not stop the others, and hears of it at once', async () => {
-    const { asked, call } = sharing();
+  it('rejects at once, and does not stop the request for the other callers', async () => {
+    const { upstreamCalls, call } = sharing();
     const [hasty, patient] = [new AbortController(), new AbortController()];
-    const [left, stayed] = [
+    const [aborted, kept] = [
       call(REQUEST, { signal: hasty.signal }),
       call(REQUEST, { signal: patient.signal }),
     ];
-    const one = await upstream(asked, 0);
+    const request = await upstream(upstreamCalls, 0);
     hasty.abort(new Error('enough'));
-    await expect(left).rejects.toThrow('enough');
-    expect(one.signal?.aborted).toBe(false);
-    one.answer(quote);
-    expect(await stayed).toEqual(quote);
+    await expect(aborted).rejects.toThrow('enough');
+    expect(request.signal?.aborted).toBe(false);
+    request.answer(quote);
+    expect(await kept).toEqual(quote);
   });
 
-  it('last stops the work, and a caller that comes then has it done anew', async () => {
-    const { asked, call } = sharing();
+  it('stops the request when it is the last caller; a later caller starts a new one', async () => {
+    const { upstreamCalls, call } = sharing();
     const callers = [new AbortController(), new AbortController()];
     const calls = callers.map(({ signal }) => call(REQUEST, { signal }));
-    const one = await upstream(asked, 0);
+    const stopped = await upstream(upstreamCalls, 0);
     callers[0]!.abort(new Error('first'));
     await expect(calls[0]).rejects.toThrow('first');
     const reason = new Error('last');
     callers[1]!.abort(reason);
     await expect(calls[1]).rejects.toBe(reason);
-    expect(one.signal?.reason).toBe(reason);
+    expect(stopped.signal?.reason).toBe(reason);
     const again = call();
-    const second = await upstream(asked, 1);
-    // What was stopped may answer all the same, but not for callers that came after.
-    one.answer({ ...quote, inAmount: '1' });
+    const second = await upstream(upstreamCalls, 1);
+    // A stopped request may still answer; callers that came later must not get its answer.
+    stopped.answer({ ...quote, inAmount: '1' });
     second.answer(quote);
     expect(await again).toEqual(quote);
     expect(await call()).toEqual(quote);
   });
 
-  it('before it began has nothing begun', async () => {
-    const { asked, call } = sharing();
+  it('starts no request when its signal is already aborted', async () => {
+    const { upstreamCalls, call } = sharing();
     const reason = new Error('too late');
     await expect(call(REQUEST, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
     await settle();
-    expect(asked).toEqual([]);
+    expect(upstreamCalls).toEqual([]);
   });
 });
 
-describe('a failure', () => {
-  it('is that of all callers that wait, and of none later', async () => {
-    const { asked, call } = sharing();
+describe('an upstream failure', () => {
+  it('rejects all waiting callers, and no later caller', async () => {
+    const { upstreamCalls, call } = sharing();
     const failure = new FundsError('unknown_mint', 'There is no such mint.', {
       details: { mint: USDC },
     });
     const calls = [call(), call()];
-    (await upstream(asked, 0)).fail(failure);
-    for (const one of calls) await expect(one).rejects.toBe(failure);
+    (await upstream(upstreamCalls, 0)).fail(failure);
+    for (const waiting of calls) await expect(waiting).rejects.toBe(failure);
     const again = call();
-    (await upstream(asked, 1)).answer(quote);
+    (await upstream(upstreamCalls, 1)).answer(quote);
     expect(await again).toEqual(quote);
   });
 
-  it('over a rate limit is that of all callers until it is over, with what is left of it', async () => {
-    const { asked, clock, call } = sharing();
+  it('by a rate limit rejects all new quotes with the remaining wait until it ends', async () => {
+    const { upstreamCalls, clock, call } = sharing();
     const known = call({ ...REQUEST, amount: '7' });
-    (await upstream(asked, 0)).answer(quote);
+    (await upstream(upstreamCalls, 0)).answer(quote);
     await known;
     const refused = call();
     const failure = limited(4_000);
-    (await upstream(asked, 1)).fail(failure);
+    (await upstream(upstreamCalls, 1)).fail(failure);
     await expect(refused).rejects.toBe(failure);
     expect(await call({ ...REQUEST, amount: '7' })).toEqual(quote);
     clock.ms += 1_500;
@@ -245,19 +253,19 @@ describe('a failure', () => {
         details: { retryAfterMs: 2_500 },
       });
     }
-    expect(asked).toHaveLength(2);
+    expect(upstreamCalls).toHaveLength(2);
     clock.ms += 2_500;
     const after = call();
-    (await upstream(asked, 2)).answer(quote);
+    (await upstream(upstreamCalls, 2)).answer(quote);
     expect(await after).toEqual(quote);
   });
 
-  it('over a rate limit are not made sooner because a later answer asks for less', async () => {
-    const { asked, clock, call } = sharing();
+  it('by a rate limit is not shortened by a later, shorter limit', async () => {
+    const { upstreamCalls, clock, call } = sharing();
     for (const amount of ['6', '7']) void call({ ...REQUEST, amount });
-    (await upstream(asked, 0)).fail(limited(20_000));
+    (await upstream(upstreamCalls, 0)).fail(limited(20_000));
     await settle();
-    (await upstream(asked, 1)).fail(limited(1_000));
+    (await upstream(upstreamCalls, 1)).fail(limited(1_000));
     await settle();
     clock.ms += 1_500;
     await expect(call()).rejects.toMatchObject({
@@ -266,50 +274,52 @@ describe('a failure', () => {
     });
   });
 
-  it('over a rate limit lasts a minute at most, and not through a clock that was set back', async () => {
+  it('by a rate limit ends after a minute at most, or when the clock is set back', async () => {
     for (const shift of [60_000, -1]) {
-      const { asked, clock, call } = sharing();
+      const { upstreamCalls, clock, call } = sharing();
       void call();
-      (await upstream(asked, 0)).fail(limited(1e15));
+      (await upstream(upstreamCalls, 0)).fail(limited(1e15));
       await settle();
       clock.ms += 59_999;
       await expect(call()).rejects.toMatchObject({ details: { retryAfterMs: 1 } });
       clock.ms += shift === -1 ? -60_000 : 1;
       void call();
-      await upstream(asked, 1);
+      await upstream(upstreamCalls, 1);
     }
   });
 
-  it('over a rate limit of quotes leaves balances alone', async () => {
-    const { asked, shared, call } = sharing();
+  it('by a rate limit of quotes does not affect balances', async () => {
+    const { upstreamCalls, shared, call } = sharing();
     void call();
-    (await upstream(asked, 0)).fail(limited(4_000));
+    (await upstream(upstreamCalls, 0)).fail(limited(4_000));
     await settle();
     expect(await shared.balance({ wallet: WALLET })).toEqual([balanceOfUsdc]);
   });
 });
 
-describe('what is shared', () => {
-  it('cannot be changed by one of the callers that share it', async () => {
-    const given = {
+describe('a shared answer', () => {
+  it('is frozen for its callers, and independent of the object of the transport', async () => {
+    const original = {
       ...quote,
       route: ['Whirlpool'],
       raw: { routePlan: [{ percent: 100, ['__proto__']: { a: [1] } }] },
     };
-    const { asked, call, shared } = sharing();
+    const { upstreamCalls, call, shared } = sharing();
     const [first, second] = [call(), call()];
-    (await upstream(asked, 0)).answer(given);
-    const mine: { inAmount: string; route: readonly string[]; raw: unknown } = await first;
-    expect(() => (mine.inAmount = '0')).toThrow(TypeError);
-    expect(() => (mine.route as string[]).push('mine')).toThrow(TypeError);
-    expect(() => ((mine.raw as typeof given.raw).routePlan[0]!.percent = 0)).toThrow(TypeError);
+    (await upstream(upstreamCalls, 0)).answer(original);
+    const received: { inAmount: string; route: readonly string[]; raw: unknown } = await first;
+    expect(() => (received.inAmount = '0')).toThrow(TypeError);
+    expect(() => (received.route as string[]).push('mine')).toThrow(TypeError);
+    expect(() => ((received.raw as typeof original.raw).routePlan[0]!.percent = 0)).toThrow(
+      TypeError,
+    );
     const balances = await shared.balance({ wallet: WALLET, mint: 'USDC' });
     balances.pop();
     const [balance] = await shared.balance({ wallet: WALLET, mint: 'USDC' });
     expect(() => Object.assign(balance!, { amount: '0' })).toThrow(TypeError);
-    // What the transport gave stays its own.
-    given.raw.routePlan[0]!.percent = 1;
-    given.route.push('its');
+    // The transport may keep changing its own object.
+    original.raw.routePlan[0]!.percent = 1;
+    original.route.push('its');
     expect(await second).toEqual({
       ...quote,
       raw: { routePlan: [{ percent: 100, ['__proto__']: { a: [1] } }] },
@@ -317,7 +327,7 @@ describe('what is shared', () => {
     expect(balanceOfUsdc.amount).toBe('2500000');
   });
 
-  it('is forgotten, the oldest first, if it is very much', async () => {
+  it('is dropped, the oldest first, when more than a thousand are kept', async () => {
     let calls = 0;
     const { shared } = sharing(
       {},
@@ -333,7 +343,7 @@ describe('what is shared', () => {
     expect(calls).toBe(1_002);
   });
 
-  it("is never older than it may be, nor another's, whatever comes when", async () => {
+  it('is fresh and belongs to its request, for any order of requests and failures', async () => {
     const step = fc.record({
       wait: fc.integer({ min: 0, max: 700 }),
       amount: fc.constantFrom('1', '2', '3'),
@@ -374,7 +384,7 @@ describe('what is shared', () => {
 describe('the handler', () => {
   const QUOTE = `/api/quote?inputMint=SOL&outputMint=USDC&amount=5`;
 
-  it('shares quotes and balances by itself, and neither builds nor steps of a payment', async () => {
+  it('shares quotes and balances by default, and never builds or steps of a payment', async () => {
     const { call, post, asked } = serving();
     const step = { paymentRequired: {}, wallet: WALLET };
     for (let times = 0; times < 2; times += 1) {
@@ -395,27 +405,27 @@ describe('the handler', () => {
   it.each([
     ['quotes', { quoteCacheMs: 0 }, ['balance', 'quote', 'quote']],
     ['balances', { balanceCacheMs: 0 }, ['balance', 'balance', 'quote']],
-  ])('shares no %s if that is wanted', async (_, options, expected) => {
+  ])('shares no %s when their cache time is 0', async (_, options, expected) => {
     const { call, asked } = serving(options);
     for (let times = 0; times < 2; times += 1)
       await Promise.all([call(QUOTE), call(`/api/balance?wallet=${WALLET}`)]);
     expect(asked.map(([name]) => name).sort()).toEqual(expected);
   });
 
-  it('keeps the time of each request its own', async () => {
+  it('answers 499 to an aborted request and 200 to the request that shares its quote', async () => {
     let answer = (_: SwapQuote): void => undefined;
     const pending = new Promise<SwapQuote>((resolve) => (answer = resolve));
     const { call } = serving({}, { quote: () => pending });
     const caller = new AbortController();
-    const [left, stayed] = [call(QUOTE, { signal: caller.signal }), call(QUOTE)];
+    const [aborted, kept] = [call(QUOTE, { signal: caller.signal }), call(QUOTE)];
     await settle();
     caller.abort();
-    expect((await left).status).toBe(499);
+    expect((await aborted).status).toBe(499);
     answer(quote);
-    expect([(await stayed).status, (await stayed).json]).toEqual([200, quote]);
+    expect([(await kept).status, (await kept).json]).toEqual([200, quote]);
   });
 
-  it('passes on to all how long an upstream asks to wait', async () => {
+  it('passes the wait of an upstream rate limit to every caller', async () => {
     let calls = 0;
     const { call } = serving({}, { quote: () => ((calls += 1), Promise.reject(limited(30_000))) });
     const answers = [await call(QUOTE), await call(QUOTE), await call(`${QUOTE}0`)];
@@ -432,7 +442,7 @@ describe('the handler', () => {
     ['quoteCacheMs', { quoteCacheMs: 5_001 }],
     ['balanceCacheMs', { balanceCacheMs: 0.5 }],
     ['balanceCacheMs', { balanceCacheMs: Number.NaN }],
-  ])('refuses %s if it is wrong', (option, options) => {
+  ])('refuses the option %s out of range: %j', (option, options) => {
     expect(() => createHandler(fakeTransport().transport, options)).toThrow(
       expect.objectContaining({ code: 'invalid_option', details: { option } }),
     );

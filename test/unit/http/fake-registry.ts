@@ -6,7 +6,7 @@ import type {
   WebhookRegistry,
 } from '../../../adapters/webhooks/types.js';
 
-/** A registry that keeps endpoints by the caller that registered them, and delivers nothing. */
+/** Makes a registry that keeps endpoints per caller and delivers nothing. */
 export function fakeRegistry(): WebhookRegistry {
   const kept = new Map<
     string,
@@ -34,9 +34,9 @@ export function fakeRegistry(): WebhookRegistry {
       kept.set(endpoint.id, { caller, endpoint });
       return endpoint;
     },
-    // With their secrets: the handler that serves a list has to leave them out.
+    // The list includes secrets, because the handler must remove them.
     list: async (caller = ''): Promise<WebhookEndpoint[]> =>
-      [...kept.values()].flatMap((one) => (one.caller === caller ? [one.endpoint] : [])),
+      [...kept.values()].flatMap((entry) => (entry.caller === caller ? [entry.endpoint] : [])),
     async rotate(id, caller = '') {
       const before = of(id, caller);
       if (before === undefined) return undefined;

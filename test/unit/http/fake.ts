@@ -4,13 +4,13 @@ import { balanceOfUsdc, quote } from '../wire/samples.js';
 
 export const BASE = 'https://pay.example.com';
 
-/** A transport that answers the same each time, and says what it was asked. */
+/** Makes a transport that gives fixed answers and records its requests in `asked`. */
 export function fakeTransport(over: Partial<Transport> = {}): {
   readonly transport: Transport;
   readonly asked: [string, unknown][];
 } {
   const asked: [string, unknown][] = [];
-  const heard =
+  const recorded =
     <A>(name: string, answer: A) =>
     async (request: unknown): Promise<A> => {
       asked.push([name, request]);
@@ -19,17 +19,17 @@ export function fakeTransport(over: Partial<Transport> = {}): {
   const transaction = `AQ${'A'.repeat(86)}gAEC`;
   const offer = { index: 0, x402Version: 2 as const, payable: true };
   const transport: Transport = {
-    quote: heard('quote', quote),
-    buildSwap: heard('buildSwap', {
+    quote: recorded('quote', quote),
+    buildSwap: recorded('buildSwap', {
       transaction,
       lastValidBlockHeight: '9',
       quote,
       computeUnitLimit: 1,
       priorityFeeLamports: '0',
     }),
-    balance: heard('balance', [balanceOfUsdc]),
-    parsePayment: heard('parsePayment', { x402Version: 2, offers: [offer] }),
-    autoPay: heard('autoPay', {
+    balance: recorded('balance', [balanceOfUsdc]),
+    parsePayment: recorded('parsePayment', { x402Version: 2, offers: [offer] }),
+    autoPay: recorded('autoPay', {
       state: 'ready_to_sign',
       offer,
       payment: { transaction, lastValidBlockHeight: '9' },
@@ -46,7 +46,7 @@ export interface Called {
   readonly json: Record<string, unknown>;
 }
 
-/** A handler over a transport, called as a server would call it. */
+/** Makes a handler over the fake transport, with functions that call it as a server does. */
 export function serving(options: HandlerOptions = {}, over: Partial<Transport> = {}) {
   const { transport, asked } = fakeTransport(over);
   const handler = createHandler(transport, options);

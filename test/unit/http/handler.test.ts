@@ -11,7 +11,7 @@ const QUOTE = `/api/quote?inputMint=SOL&outputMint=${USDC}&amount=1000000`;
 const signedSwap = 'A'.repeat(400);
 const never = () => new Promise<never>(() => undefined);
 
-/** The problem of an answer, which has to be one. */
+/** Returns the problem in an answer; throws if the answer is not a valid problem. */
 function problemIn({ status, headers, json }: { status: number; headers: Headers; json: unknown }) {
   expect(headers.get('content-type')).toBe('application/problem+json');
   const reading = readAs(problem, json);
@@ -21,7 +21,7 @@ function problemIn({ status, headers, json }: { status: number; headers: Headers
 }
 
 describe('an operation', () => {
-  it('gives a quote for a query', async () => {
+  it('returns a quote for a query', async () => {
     const { call, asked } = serving();
     const answer = await call(`${QUOTE}&swapMode=ExactOut&slippageBps=25`);
     expect([answer.status, answer.json]).toEqual([200, quote]);
@@ -40,7 +40,7 @@ describe('an operation', () => {
     ]);
   });
 
-  it('builds the swap of a quote, or asks for one first', async () => {
+  it('builds the swap of a given quote, or requests a quote first', async () => {
     const { post, asked } = serving();
     expect((await post('/api/swap/build', { wallet: WALLET, quote })).status).toBe(200);
     expect(asked.splice(0)).toEqual([['buildSwap', { wallet: WALLET, quote }]]);
@@ -55,7 +55,7 @@ describe('an operation', () => {
     ]);
   });
 
-  it('gives one balance for one mint, and else a list', async () => {
+  it('returns one balance for one mint, and otherwise a list', async () => {
     const { call, asked } = serving();
     expect((await call(`/api/balance?wallet=${WALLET}&mint=USDC`)).json).toEqual(balanceOfUsdc);
     for (const query of ['', '&mint=USDC&mint=SOL']) {
@@ -70,7 +70,7 @@ describe('an operation', () => {
     ]);
   });
 
-  it('reads a 402, and plans a payment, of what it was sent', async () => {
+  it('passes a 402 and a payment step unchanged to the transport', async () => {
     const { post, asked } = serving();
     const paymentRequired = {
       url: 'https://api.example.com/',
@@ -95,7 +95,7 @@ describe('an operation', () => {
     ]);
   });
 
-  it('answers a typed error as the problem that becomes the same error again', async () => {
+  it('answers a typed error with a problem that parses back to the same error', async () => {
     const lacking = new FundsError('unknown_mint', 'There is no such mint.', {
       details: { mint: USDC },
     });
@@ -119,8 +119,10 @@ describe('an operation', () => {
     [422, 422, 'quote_mismatch'],
     [401, 503, 'jupiter_unavailable'],
     [500, 503, 'jupiter_unavailable'],
-  ])('whose quote Jupiter answers with %d is %d', async (said, status, code) => {
-    const refused = new TransportError('jupiter_unavailable', 'No.', { details: { status: said } });
+  ])('turns status %d from Jupiter into %d %s', async (upstreamStatus, status, code) => {
+    const refused = new TransportError('jupiter_unavailable', 'No.', {
+      details: { status: upstreamStatus },
+    });
     const { post } = serving({}, { buildSwap: () => Promise.reject(refused) });
     expect(problemIn(await post('/api/swap/build', { wallet: WALLET, quote }))).toMatchObject({
       status,
@@ -128,7 +130,7 @@ describe('an operation', () => {
     });
   });
 
-  it('says when to come back if an upstream limits it', async () => {
+  it('sends Retry-After when an upstream is rate limited', async () => {
     const limited = new TransportError('rate_limited', 'Wait.', {
       details: { retryAfterMs: 1_200 },
     });
@@ -137,42 +139,42 @@ describe('an operation', () => {
   });
 
   it.each<[string, unknown]>([
-    ['an error of its own', new Error('the key is hunter2')],
-    ['text', 'hunter2'],
-    ['nothing', undefined],
-  ])('that fails with %s says so in a fixed text, and tells the host', async (_, thrown) => {
-    const heard: unknown[] = [];
+    ['an untyped error', new Error('the key is hunter2')],
+    ['a thrown string', 'hunter2'],
+    ['undefined', undefined],
+  ])('answers %s with a fixed text, and reports it to onError', async (_, thrown) => {
+    const reported: unknown[] = [];
     const onError = (error: unknown, requestId: string) => {
-      heard.push([error, requestId]);
+      reported.push([error, requestId]);
       throw new Error('a log that is full');
     };
     const { call } = serving({ onError }, { quote: () => Promise.reject(thrown) });
     const answer = await call(QUOTE);
     expect(problemIn(answer)).toMatchObject({ status: 500, code: 'internal_error' });
     expect(answer.text).not.toMatch(/hunter2|\.ts|at /);
-    expect(heard).toEqual([[thrown, answer.headers.get('x-request-id')]]);
+    expect(reported).toEqual([[thrown, answer.headers.get('x-request-id')]]);
   });
 
-  it('never answers what the interface does not promise', async () => {
-    const heard: unknown[] = [];
+  it('fails on an answer that breaks the interface, and drops fields beyond it', async () => {
+    const reported: unknown[] = [];
     const lying = { ...quote, platformFeeBps: 85 } as unknown as typeof quote;
     const { call } = serving(
-      { onError: (error) => heard.push(error) },
+      { onError: (error) => reported.push(error) },
       { quote: () => Promise.resolve(lying) },
     );
     expect(problemIn(await call(QUOTE)).code).toBe('internal_error');
-    expect(String(heard[0])).toContain('platformFeeBps');
+    expect(String(reported[0])).toContain('platformFeeBps');
     const chatty = { ...quote, internal: 'https://rpc.example.com/?key=hunter2' };
     expect((await serving({}, { quote: () => Promise.resolve(chatty) }).call(QUOTE)).json).toEqual(
       quote,
     );
   });
 
-  it('ends when its time is over, and the transport hears of it', async () => {
-    let heard: AbortSignal | undefined;
+  it('answers 504 at its timeout, and aborts the signal of the transport', async () => {
+    let received: AbortSignal | undefined;
     const { call } = serving(
       { timeoutMs: 20 },
-      { quote: (_, options) => ((heard = options?.signal), never()) },
+      { quote: (_, options) => ((received = options?.signal), never()) },
     );
     expect(problemIn(await call(QUOTE))).toMatchObject({
       status: 504,
@@ -180,10 +182,10 @@ describe('an operation', () => {
       funds: 'untouched',
       details: { timeoutMs: 20 },
     });
-    expect(heard?.aborted).toBe(true);
+    expect(received?.aborted).toBe(true);
   });
 
-  it('whose time is over after a signed swap came says that it may land', async () => {
+  it('reports funds as uncertain at its timeout when the request held a signed swap', async () => {
     const { post } = serving({ timeoutMs: 20 }, { autoPay: never });
     const step = { paymentRequired: {}, wallet: WALLET };
     expect(problemIn(await post('/api/x402/auto-pay', { ...step, signedSwap }))).toMatchObject({
@@ -196,7 +198,7 @@ describe('an operation', () => {
     });
   });
 
-  it('is left if its caller goes away', async () => {
+  it('answers cancelled when its caller aborts', async () => {
     const controller = new AbortController();
     const { call } = serving({}, { quote: () => (controller.abort(), never()) });
     expect(problemIn(await call(QUOTE, { signal: controller.signal })).code).toBe('cancelled');
@@ -204,7 +206,7 @@ describe('an operation', () => {
 });
 
 describe('a request', () => {
-  it('for a path that is not there, or by another method, is a problem too', async () => {
+  it('to an unknown path gets 404, and with a wrong method 405, each as a problem', async () => {
     const { call, post } = serving({ metrics: createMetrics() });
     for (const path of [
       '/',
@@ -218,14 +220,14 @@ describe('a request', () => {
       expect(problemIn(await call(path))).toMatchObject({ status: 404, code: 'not_found' });
     }
     for (const { path, method } of [...Object.values(operations), ...Object.values(pages)]) {
-      for (const other of [
+      for (const wrongMethod of [
         'DELETE',
         'PUT',
         'PATCH',
         'OPTIONS',
         method === 'GET' ? 'POST' : 'GET',
       ]) {
-        const answer = await call(path, { method: other });
+        const answer = await call(path, { method: wrongMethod });
         expect(problemIn(answer)).toMatchObject({ status: 405, code: 'method_not_allowed' });
         expect(answer.headers.get('allow')).toBe(method === 'GET' ? 'GET, HEAD' : 'POST');
       }
@@ -233,7 +235,7 @@ describe('a request', () => {
     expect((await post('/api/quote', {})).status).toBe(405);
   });
 
-  it('by HEAD is answered as by GET, without the body', async () => {
+  it('with HEAD gets the answer to GET without the body', async () => {
     const { call } = serving();
     const answer = await call(QUOTE, { method: 'HEAD' });
     expect([answer.status, answer.text, answer.headers.get('content-type')]).toEqual([
@@ -250,29 +252,26 @@ describe('a request', () => {
     'application/jsonp',
     'application/json; charset=utf-16',
     '',
-  ])(
-    'with a body of the type %j is refused, as a page of another origin could send it',
-    async (type) => {
-      const { post, asked } = serving();
-      expect(
-        problemIn(await post('/api/x402/parse-payment', '{}', { 'content-type': type })).code,
-      ).toBe('unsupported_media_type');
-      expect(asked).toEqual([]);
-    },
-  );
+  ])('with a body of type %j is refused, because a foreign page could send it', async (type) => {
+    const { post, asked } = serving();
+    expect(
+      problemIn(await post('/api/x402/parse-payment', '{}', { 'content-type': type })).code,
+    ).toBe('unsupported_media_type');
+    expect(asked).toEqual([]);
+  });
 
   it.each([
     'application/json',
     'APPLICATION/JSON',
     'application/json; charset=utf-8',
     'application/json;charset="UTF-8"',
-  ])('with a body of the type %j is read', async (type) =>
+  ])('with a body of type %j is accepted', async (type) =>
     expect(
       (await serving().post('/api/x402/parse-payment', '{}', { 'content-type': type })).status,
     ).toBe(200),
   );
 
-  it('with an encoded body is refused', async () => {
+  it('with a compressed body is refused', async () => {
     const answer = await serving().post('/api/x402/parse-payment', '{}', {
       'content-encoding': 'gzip',
     });
@@ -280,7 +279,7 @@ describe('a request', () => {
   });
 
   it.each(['', '{', '{"a":1}}', 'undefined', "{'a':1}", '[1,]', '\u0000'])(
-    'with the body %j is no JSON, and not quoted',
+    'with the malformed body %j is refused without quoting it',
     async (body) => {
       const answer = await serving().post('/api/x402/parse-payment', body);
       expect(problemIn(answer)).toMatchObject({
@@ -291,7 +290,7 @@ describe('a request', () => {
     },
   );
 
-  it('that is not UTF-8 is refused', async () => {
+  it('with a body that is not UTF-8 is refused', async () => {
     const init = {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -302,7 +301,7 @@ describe('a request', () => {
     );
   });
 
-  it('is counted as it comes, whatever it says of its length', async () => {
+  it('is cut off at the byte limit even when content-length states less', async () => {
     let pulled = 0;
     let stopped = false;
     const endless = new ReadableStream<Uint8Array>({
@@ -330,14 +329,14 @@ describe('a request', () => {
     expect(stopped).toBe(true);
   });
 
-  it('of exactly the most bytes passes, and of one more does not', async () => {
+  it('passes with exactly the most bytes, and is refused with one byte more', async () => {
     const { post } = serving({ maxBodyBytes: 100 });
     const body = (length: number) => `{"body":"${'x'.repeat(length - 11)}"}`;
     expect((await post('/api/x402/parse-payment', body(100))).status).toBe(200);
     expect((await post('/api/x402/parse-payment', body(101))).status).toBe(413);
   });
 
-  it('that never ends is given up', async () => {
+  it('with an endless body gets 408 at the timeout', async () => {
     const body = new ReadableStream<Uint8Array>({
       start: (controller) => controller.enqueue(Uint8Array.of(0x7b)),
     });
@@ -356,7 +355,7 @@ describe('a request', () => {
     });
   });
 
-  it('is nested 32 levels deep and no deeper, strings aside', async () => {
+  it('may nest JSON 32 levels deep, and brackets in strings do not count', async () => {
     const nested = (levels: number) =>
       `{"body":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`;
     const { post } = serving();
@@ -372,7 +371,7 @@ describe('a request', () => {
     );
   });
 
-  it('has an address and headers of bounded size', async () => {
+  it('gets 431 when its URL or its headers are too long', async () => {
     const { call } = serving();
     expect(problemIn(await call(`${QUOTE}&x=${'y'.repeat(8_192)}`))).toMatchObject({
       status: 431,
@@ -390,7 +389,7 @@ describe('a request', () => {
     ['/api/quote?inputMint=SOL&outputMint=USDC&amount=0x10', 'amount'],
     ['/api/balance', 'wallet'],
     [`/api/balance?wallet=${WALLET}&wallet=${WALLET}`, 'wallet'],
-  ])('with the query %s is refused by the name of the field', async (path, option) => {
+  ])('to %s is refused with the name of the field', async (path, option) => {
     const { call, asked } = serving();
     expect(problemIn(await call(path))).toMatchObject({
       status: 400,
@@ -402,7 +401,7 @@ describe('a request', () => {
 });
 
 describe('every answer', () => {
-  it('is kept by no cache, and has a request id and what keeps browsers from making something of it', async () => {
+  it('forbids caching, and has a request id and security headers', async () => {
     const { call, post } = serving({}, { balance: () => Promise.reject(new Error('no')) });
     for (const answer of [
       await call(QUOTE),
@@ -425,7 +424,7 @@ describe('every answer', () => {
     }
   });
 
-  it('keeps a request id that is well-formed, and no other', async () => {
+  it('repeats a well-formed request id, and replaces any other', async () => {
     const { call } = serving();
     const idOf = async (id: string) =>
       (await call('/api/health', { headers: { 'x-request-id': id } })).headers.get('x-request-id');
@@ -434,7 +433,7 @@ describe('every answer', () => {
       expect(await idOf(id)).toMatch(/^[0-9a-f]{32}$/);
   });
 
-  it('of health says that it is there, and the document where its paths are', async () => {
+  it('is served below the base path, which the OpenAPI document names as its server', async () => {
     const { call } = serving({ basePath: '/pay/v1' });
     expect((await call('/pay/v1/api/health')).json).toEqual({ status: 'ok' });
     expect((await call('/pay/v1/openapi.json')).json).toMatchObject({
@@ -449,16 +448,16 @@ describe('every answer', () => {
 
 describe('pages of other origins', () => {
   const APP = 'https://app.example.com';
-  const ask = {
+  const preflight = {
     method: 'OPTIONS',
     headers: { origin: APP, 'access-control-request-method': 'POST' },
   };
 
-  it('may not call unless they are listed', async () => {
+  it('may not call unless option cors lists them', async () => {
     const closed = serving();
-    expect((await closed.call('/api/swap/build', ask)).status).toBe(405);
+    expect((await closed.call('/api/swap/build', preflight)).status).toBe(405);
     const { call } = serving({ cors: ['https://other.example.com'] });
-    const answer = await call('/api/swap/build', ask);
+    const answer = await call('/api/swap/build', preflight);
     expect([
       answer.status,
       answer.headers.get('access-control-allow-origin'),
@@ -471,9 +470,9 @@ describe('pages of other origins', () => {
     ).toBeNull();
   });
 
-  it('may call where they are, without cookies, and are told so before authorize is asked', async () => {
+  it('may call without cookies when listed, and pass preflight before authorize runs', async () => {
     const { call, asked } = serving({ cors: [APP], authorize: () => false });
-    const allowed = await call('/api/swap/build', ask);
+    const allowed = await call('/api/swap/build', preflight);
     expect(allowed.status).toBe(204);
     expect(Object.fromEntries(allowed.headers)).toMatchObject({
       'access-control-allow-origin': APP,
@@ -492,7 +491,7 @@ describe('pages of other origins', () => {
 });
 
 describe('the hooks', () => {
-  it('decide which requests may call an operation; health and the document are open', async () => {
+  it('guard every operation, while health and the OpenAPI document stay open', async () => {
     const { call, post, asked } = serving({ authorize: async () => false, rateLimit: () => 0 });
     for (const answer of [
       await call(QUOTE),
@@ -506,7 +505,7 @@ describe('the hooks', () => {
     expect((await call('/openapi.json')).status).toBe(200);
   });
 
-  it('may answer by themselves, under the headers of every answer', async () => {
+  it('may return their own response, which keeps the security headers', async () => {
     const authorize = () =>
       new Response('Elsewhere.', {
         status: 307,
@@ -521,7 +520,7 @@ describe('the hooks', () => {
     expect(answer.headers.get('cache-control')).toBe('no-store');
   });
 
-  it('that fail let no request in, and say nothing of why', async () => {
+  it('refuse the request when they fail, without showing the reason', async () => {
     for (const options of [
       { authorize: () => Promise.reject(new Error('hunter2')) },
       { rateLimit: () => { throw new Error('hunter2'); } }, // prettier-ignore
@@ -536,7 +535,7 @@ describe('the hooks', () => {
     }
   });
 
-  it('are asked for the wait first, so that guessing keys is slow', async () => {
+  it('run rateLimit before authorize, so that guessing keys is slow', async () => {
     const order: string[] = [];
     const { call } = serving({
       rateLimit: () => (order.push('rateLimit'), 2_500),
@@ -551,12 +550,12 @@ describe('the hooks', () => {
     expect([answer.headers.get('retry-after'), order]).toEqual(['3', ['rateLimit']]);
   });
 
-  it('have the time of the request', async () => {
+  it('end with the timeout of the request', async () => {
     expect((await serving({ timeoutMs: 20, authorize: never }).call(QUOTE)).status).toBe(504);
   });
 });
 
-describe('the options', () => {
+describe('the options of createHandler', () => {
   it.each<[string, Record<string, unknown>]>([
     ['authorise', { authorise: () => true }],
     ['authorize', { authorize: true }],
@@ -572,13 +571,13 @@ describe('the options', () => {
     ['cors', { cors: ['null'] }],
     ['rateLimit', { rateLimit: { perMinute: 5 } }],
     ['onError', { onError: 'log' }],
-  ])('are refused at once if %s is wrong: %j', (option, options) => {
+  ])('are refused at once with the name of a wrong %s: %j', (option, options) => {
     expect(() => createHandler(fakeTransport().transport, options as HandlerOptions)).toThrow(
       expect.objectContaining({ code: 'invalid_option', details: { option } }),
     );
   });
 
-  it('may all be left out', async () => {
+  it('are all optional', async () => {
     const response = await createHandler(fakeTransport().transport)(new Request(`${BASE}${QUOTE}`));
     expect(response.status).toBe(200);
   });

@@ -7,7 +7,7 @@ const from = (headers: Record<string, string>) => new Request(BASE, { headers })
 const [first, second] = ['key-of-the-first-team', 'key-of-the-second-team'] as const;
 
 describe('apiKeys', () => {
-  it('lets in a caller that sends one of them, as a bearer or on its own', () => {
+  it('accepts each listed key as a bearer token or in x-api-key', () => {
     const authorize = apiKeys([first, second]);
     for (const key of [first, second]) {
       expect(authorize(from({ authorization: `Bearer ${key}` }))).toBe(true);
@@ -16,7 +16,7 @@ describe('apiKeys', () => {
     }
   });
 
-  it('lets in no other caller', () => {
+  it('refuses a missing key and every key that is not listed', () => {
     const authorize = apiKeys([first]);
     for (const key of [
       '',
@@ -36,19 +36,19 @@ describe('apiKeys', () => {
   });
 
   it.each<[string, unknown]>([
-    ['none', []],
-    ['an empty one, as of a missing variable', ['']],
-    ['a short one', ['short']],
-    ['one with spaces', ['two words of a key']],
+    ['no keys', []],
+    ['an empty key, as from a missing variable', ['']],
+    ['a short key', ['short']],
+    ['a key with spaces', ['two words of a key']],
     ['undefined', [undefined]],
-    ['text', first],
-  ])('is refused with %s', (_, keys) => {
+    ['text instead of a list', first],
+  ])('throws for %s', (_, keys) => {
     expect(() => apiKeys(keys as string[])).toThrow(
       expect.objectContaining({ code: 'invalid_option' }),
     );
   });
 
-  it('guards a handler', async () => {
+  it('guards a handler as its authorize hook', async () => {
     const { call } = serving({ authorize: apiKeys([first]) });
     const path = '/api/balance?wallet=7fUAJdStEuGbc3sM84cKRL6yYaaSstyLSU4ve5oovLS7';
     expect((await call(path)).status).toBe(401);
@@ -60,7 +60,7 @@ describe('rateLimit', () => {
   const keyOf = ({ headers }: Request) => headers.get('x-api-key') ?? '';
   const of = (key: string) => from({ 'x-api-key': key });
 
-  it('lets a minute of requests pass at once, and then as many as time brings', () => {
+  it('allows a minute of requests at once, and then refills with time', () => {
     let at = 0;
     const limit = rateLimit({ perMinute: 60, now: () => at });
     const passed = () => limit(from({})) === 0;
@@ -74,12 +74,12 @@ describe('rateLimit', () => {
     expect(Array.from({ length: 100 }, passed).filter(Boolean)).toHaveLength(60);
   });
 
-  it('counts each caller by itself', () => {
+  it('counts each caller separately', () => {
     const limit = rateLimit({ perMinute: 1, keyOf, now: () => 0 });
     expect([limit(of('a')), limit(of('b')), limit(of('a')) > 0]).toEqual([0, 0, true]);
   });
 
-  it('never lets more pass than its tokens, whenever they come', () => {
+  it('never allows more requests than its tokens, for any times of arrival', () => {
     fc.assert(
       fc.property(
         fc.array(fc.integer({ min: -5_000, max: 20_000 }), { maxLength: 200 }),
@@ -100,7 +100,7 @@ describe('rateLimit', () => {
     );
   });
 
-  it('remembers a bounded number of callers, and forgets the quietest', () => {
+  it('remembers a bounded number of callers, and forgets the least recent', () => {
     const limit = rateLimit({ perMinute: 1, keyOf, now: () => 0, maxCallers: 3 });
     for (const key of ['a', 'b', 'c']) limit(of(key));
     expect(limit(of('a'))).toBeGreaterThan(0);
@@ -109,7 +109,7 @@ describe('rateLimit', () => {
     expect(limit(of('b'))).toBe(0);
   });
 
-  it.each([0, -1, 1.5, NaN, Infinity])('is refused with %d a minute', (perMinute) => {
+  it.each([0, -1, 1.5, NaN, Infinity])('throws for %d requests a minute', (perMinute) => {
     expect(() => rateLimit({ perMinute })).toThrow(
       expect.objectContaining({ code: 'invalid_option', details: { option: 'perMinute' } }),
     );

@@ -14,7 +14,7 @@ function counting() {
   return { ...service, get, metrics };
 }
 
-/** The lines of a family, without those of buckets. */
+/** Returns the lines of a metric family, without its buckets. */
 const linesOf = (text: string, name: string) =>
   text.split('\n').filter((line) => line.startsWith(name) && !line.includes('_bucket'));
 
@@ -40,7 +40,7 @@ describe('GET /metrics', () => {
     expect((await get('/metrics', 'HEAD')).text).toBe('');
   });
 
-  it('counts steps of payments and deliveries, in a text that Prometheus reads', async () => {
+  it('counts payment steps and deliveries in the Prometheus text format', async () => {
     const { post, metrics } = counting();
     const paymentRequired = { url: 'https://api.example.com/', headers: {}, body: {} };
     const wallet = 'GsbwXfJraMomNxBcjYLcG3mxkBUiyWXAB32fGbSMQRdW';
@@ -69,7 +69,7 @@ describe('GET /metrics', () => {
       expect(line).toMatch(/^(?:# (?:HELP|TYPE) \w+ .+|\w+(?:\{(?:\w+="[^"]*",?)*\})? [\d.]+)$/);
   });
 
-  it('is not there unless it is asked for', async () => {
+  it('answers 404 without option metrics, and is absent from the OpenAPI document', async () => {
     const { call } = serving();
     expect((await call('/metrics')).status).toBe(404);
     expect((await call('/openapi.json')).text).not.toContain('/metrics');

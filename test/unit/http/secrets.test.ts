@@ -24,10 +24,10 @@ const SPELLINGS: [string, string][] = [
   ['an indented JSON array', JSON.stringify([...key], null, 2)],
   ['a list of numbers', [...key].join(', ')],
 ];
-const every = (text: string) => [text, text.replace(/=+$/, '')];
-/** Whether any spelling of the key is in a text. */
+const paddings = (text: string) => [text, text.replace(/=+$/, '')];
+/** Returns whether a text contains any spelling of the key, with or without padding. */
 const leaks = (text: string) =>
-  SPELLINGS.some(([, spelling]) => every(spelling).some((one) => text.includes(one)));
+  SPELLINGS.some(([, spelling]) => paddings(spelling).some((variant) => text.includes(variant)));
 
 describe('a private key', () => {
   it.each(SPELLINGS)('is found as %s, alone and within other text', (_, text) => {
@@ -37,7 +37,7 @@ describe('a private key', () => {
     expect(search({ [text]: 1 })).toBe('key');
   });
 
-  it('is found as bytes that went through JSON', () => {
+  it('is found as bytes in any form that JSON gives them', () => {
     expect(search([...key])).toBe('key');
     expect(search({ ...key })).toBe('key');
     expect(search(JSON.parse(JSON.stringify({ wallet: Buffer.from(key) })))).toBe('key');
@@ -55,7 +55,7 @@ describe('a private key', () => {
     expect(search([{ a: { b: [{ [name]: 'x' }] } }])).toBe('name');
   });
 
-  it('is not seen in what has its size and is none', () => {
+  it('is not reported for signatures, random bytes, addresses or arrays of another length', () => {
     const other = Uint8Array.from(randomBytes(64));
     for (const bytes of [signature, other, key.slice().reverse()]) {
       for (const value of [
@@ -81,7 +81,7 @@ describe('a private key', () => {
     }
   });
 
-  it('is found wherever it stands in a value', () => {
+  it('is found at any place in a nested value', () => {
     const inside = fc.constantFrom<unknown>(...SPELLINGS.map(([, text]) => text), [...key]);
     const place = fc.array(fc.oneof(fc.nat(3), fc.stringMatching(/^[a-z]{1,5}$/)), {
       maxLength: 6,
@@ -97,7 +97,7 @@ describe('a private key', () => {
     );
   });
 
-  it('is looked for in a bounded number of places', () => {
+  it('is reported as a crowd when a value holds too many candidates', () => {
     const candidates = Array.from({ length: 40 }, (_, index) =>
       base58.encode(Uint8Array.of(255, index, ...randomBytes(62))),
     );
@@ -110,12 +110,12 @@ describe('a request with a private key', () => {
   const step = { paymentRequired: {}, wallet: WALLET };
 
   it.each(SPELLINGS)(
-    'as %s is refused in bodies, queries and headers alike, and the key goes nowhere',
+    'as %s is refused in body, query and header, and the key reaches no log or transport',
     async (_, text) => {
-      const heard: string[] = [];
+      const logged: string[] = [];
       const { call, post, asked } = serving({
-        onError: (error) => heard.push(String(error)),
-        authorize: (request) => (heard.push(request.url, ...[...request.headers].flat()), true),
+        onError: (error) => logged.push(String(error)),
+        authorize: (request) => (logged.push(request.url, ...[...request.headers].flat()), true),
       });
       const query = `/api/balance?wallet=${WALLET}`;
       const header = text.replace(/\s+/g, ' ');
@@ -135,12 +135,12 @@ describe('a request with a private key', () => {
         expect([status, json['code']]).toEqual([400, 'secret_refused']);
         expect(leaks(answer + [...headers].flat().join())).toBe(false);
       }
-      expect(leaks(JSON.stringify([heard, asked]))).toBe(false);
+      expect(leaks(JSON.stringify([logged, asked]))).toBe(false);
       expect(asked).toEqual([]);
     },
   );
 
-  it('as an array of its bytes, or in a field that is named so, is refused', async () => {
+  it('as an array of bytes, or in a field with the name of a key, is refused', async () => {
     const { call, post, asked } = serving();
     for (const body of [
       { ...step, limits: [...key] },
@@ -163,7 +163,7 @@ describe('a request with a private key', () => {
     expect(asked).toEqual([]);
   });
 
-  it('is not what an honest one with signatures in it looks like', async () => {
+  it('is not confused with an honest request that holds signatures', async () => {
     const { post } = serving();
     const signed = base58.encode(signature);
     const body = {
@@ -181,7 +181,7 @@ describe('a request with a private key', () => {
     ).toBe(200);
   });
 
-  it('is not waited for longer if it is full of what could be one', async () => {
+  it('is refused without a full search when it holds hundreds of candidates', async () => {
     const body = Array.from({ length: 600 }, (_, index) =>
       base58.encode(Uint8Array.of(255, index % 256, ...randomBytes(62))),
     );

@@ -35,7 +35,7 @@ const idOf = ({ json }: Called) => String(json['id']);
 const refusalOf = ({ status, json }: Called) => [status, json['code'], json['details']];
 const notFound = [404, 'not_found', {}];
 
-/** Tells callers by their key, as a host would; no key is of no caller. */
+/** Callers by API key, as a host knows them; a request without a key has no caller. */
 const callers: Record<string, WebhookCaller> = {
   first: { id: 'a' },
   second: { id: 'b' },
@@ -43,8 +43,8 @@ const callers: Record<string, WebhookCaller> = {
 };
 const callerOf = ({ headers }: Request) => callers[headers.get('x-api-key') ?? ''];
 
-describe('an endpoint', () => {
-  it('is registered, listed, given another secret, and removed', async () => {
+describe('a webhook endpoint', () => {
+  it('is registered, listed, rotated and removed', async () => {
     const { register, list, rotate, remove } = telling();
     const made = await register({ ...hook, wallets: [WALLET] });
     expect([made.status, made.json]).toEqual([
@@ -66,7 +66,7 @@ describe('an endpoint', () => {
     expect(await list()).toEqual([]);
   });
 
-  it('is told by the registry that the package has', async () => {
+  it('works with the registry of createWebhooks', async () => {
     const webhooks = createWebhooks({ journal: memoryJournal({ outbox: true }) });
     const { register, list, rotate, remove } = telling({ webhooks, callerOf });
     const url = 'https://shop.acme.org/told';
@@ -91,13 +91,13 @@ describe('an endpoint', () => {
     await webhooks.close();
   });
 
-  it('that there is not cannot be removed or given a secret', async () => {
+  it('gives 404 on remove and rotate when its id is unknown', async () => {
     const { remove, rotate } = telling();
     expect(refusalOf(await remove('nothing'))).toEqual(notFound);
     expect(refusalOf(await rotate('nothing'))).toEqual(notFound);
   });
 
-  it('may have an address that is longer in escapes', async () => {
+  it('accepts a URL that grows beyond the limit by percent-encoding', async () => {
     const { register } = telling();
     const made = await register({
       ...hook,
@@ -106,16 +106,16 @@ describe('an endpoint', () => {
     expect([made.status, String(made.json['url']).length]).toEqual([200, 25 + 2_000 * 12]);
   });
 
-  it('hears of any wallet unless callerOf says which', async () => {
+  it('has no wallet filter without callerOf', async () => {
     const { register } = telling();
     expect((await register()).json).not.toHaveProperty('wallets');
   });
 
-  it('shows its secret where it is made, and never in a list or in what goes wrong', async () => {
+  it('never shows its secret in a list, an error or a log', async () => {
     const failing: WebhookRegistry = {
       ...fakeRegistry(),
       register: () => Promise.reject(new Error('whsec_AAAA is in the way')),
-      // Of another version, which knows more of an endpoint.
+      // A registry of another version may return fields that this version does not know.
       list: () =>
         Promise.resolve([
           {
@@ -131,23 +131,23 @@ describe('an endpoint', () => {
         secret: 'whsec_short',
       }),
     };
-    const heard: unknown[] = [];
+    const reported: unknown[] = [];
     const { register, call, rotate } = telling({
       webhooks: failing,
-      onError: (error) => heard.push(error),
+      onError: (error) => reported.push(error),
     });
     for (const answer of [await register(), await call(PATH), await rotate('e')])
       expect(answer.text).not.toContain('whsec_');
     expect((await rotate('e')).status).toBe(500);
-    expect(String(heard.at(-1))).toContain(
+    expect(String(reported.at(-1))).toContain(
       'POST /api/webhooks/rotate is not what it promises: secret',
     );
-    expect(String(heard.at(-1))).not.toContain('whsec_short');
+    expect(String(reported.at(-1))).not.toContain('whsec_short');
   });
 });
 
-describe('a caller', () => {
-  it('sees and changes only what it registered', async () => {
+describe('a webhook caller', () => {
+  it('sees and changes only the endpoints that it registered', async () => {
     const { register, list, rotate, remove } = telling({ callerOf });
     const [ofFirst, ofSecond] = [await register(hook, 'first'), await register(hook, 'second')];
     expect((await list('first')).map(({ id }) => id)).toEqual([idOf(ofFirst)]);
@@ -158,7 +158,7 @@ describe('a caller', () => {
     expect(await list('second')).toHaveLength(1);
   });
 
-  it('hears of its own wallets, of some or of all, and of no other', async () => {
+  it('may filter by its own wallets only, some or all of them', async () => {
     const { register } = telling({ callerOf });
     expect((await register(hook, 'bound')).json['wallets']).toEqual([WALLET, USDC]);
     expect((await register({ ...hook, wallets: [USDC] }, 'bound')).json['wallets']).toEqual([USDC]);
@@ -167,7 +167,7 @@ describe('a caller', () => {
     expect(refusalOf(refused)).toEqual([403, 'not_allowed', { list: 'wallets', value: foreign }]);
   });
 
-  it('that may hear of no wallet is not taken for one that may hear of any', async () => {
+  it('with an empty wallet list is refused, and not treated as unrestricted', async () => {
     const { register, list } = telling({ callerOf: () => ({ id: 'd', wallets: [] }) });
     expect(refusalOf(await register())).toEqual([
       403,
@@ -177,7 +177,7 @@ describe('a caller', () => {
     expect(await list()).toEqual([]);
   });
 
-  it('that callerOf does not know is told so', async () => {
+  it('gets 401 when callerOf does not know it', async () => {
     const { register, call, rotate, remove } = telling({ callerOf });
     for (const answer of [
       await register(),
@@ -192,23 +192,23 @@ describe('a caller', () => {
   it.each<[string, unknown]>([
     ['text', 'a'],
     ['null', null],
-    ['an id that is a number', { id: 1 }],
-    ['an id that is empty', { id: '' }],
-    ['an id that is very long', { id: 'x'.repeat(257) }],
-    ['wallets that are text', { id: 'a', wallets: WALLET }],
-    ['a wallet that is none', { id: 'a', wallets: [WALLET, 'me'] }],
-  ])('that the hook gives as %s is no caller', async (_, given) => {
+    ['a numeric id', { id: 1 }],
+    ['an empty id', { id: '' }],
+    ['an id of 257 characters', { id: 'x'.repeat(257) }],
+    ['wallets as text', { id: 'a', wallets: WALLET }],
+    ['an invalid wallet', { id: 'a', wallets: [WALLET, 'me'] }],
+  ])('is not accepted when callerOf returns %s, or rejects', async (_, returned) => {
     const registered: unknown[] = [];
     const webhooks: WebhookRegistry = {
       ...fakeRegistry(),
       register: (request) => (registered.push(request), new Promise(() => undefined)),
     };
     expect(
-      (await telling({ webhooks, callerOf: () => given as WebhookCaller }).register()).status,
+      (await telling({ webhooks, callerOf: () => returned as WebhookCaller }).register()).status,
     ).toBe(500);
     const failing = await telling({
       webhooks,
-      callerOf: () => Promise.reject(new Error(`hunter2 ${String(given)}`)),
+      callerOf: () => Promise.reject(new Error(`hunter2 ${String(returned)}`)),
     }).register();
     expect([failing.status, failing.text.includes('hunter2'), registered]).toEqual([
       500,
@@ -217,10 +217,10 @@ describe('a caller', () => {
     ]);
   });
 
-  it('has registered nothing once it has been told that there was no answer', async () => {
+  it('has registered nothing after its request got a timeout', async () => {
     let answer = (_: WebhookCaller): void => undefined;
-    const asked = new Promise<WebhookCaller>((resolve) => (answer = resolve));
-    const { register, list } = telling({ timeoutMs: 20, callerOf: () => asked });
+    const pending = new Promise<WebhookCaller>((resolve) => (answer = resolve));
+    const { register, list } = telling({ timeoutMs: 20, callerOf: () => pending });
     expect(refusalOf(await register())).toMatchObject([504, 'timeout', {}]);
     answer({ id: 'a' });
     expect(await list()).toEqual([]);
@@ -229,38 +229,30 @@ describe('a caller', () => {
 
 describe('a request about webhooks', () => {
   it.each<[string, object, string]>([
-    ['no address', { events: hook.events }, 'url'],
-    ['an address that is none', { ...hook, url: 'shop.example.com' }, 'url'],
-    ['an address of another protocol', { ...hook, url: 'file:///etc/passwd' }, 'url'],
+    ['no URL', { events: hook.events }, 'url'],
+    ['a URL without a protocol', { ...hook, url: 'shop.example.com' }, 'url'],
+    ['a URL of another protocol', { ...hook, url: 'file:///etc/passwd' }, 'url'],
+    ['a URL that the registry refuses', { ...hook, url: 'http://shop.example.com' }, 'url'],
     [
-      'an address that the registry does not tell',
-      { ...hook, url: 'http://shop.example.com' },
-      'url',
-    ],
-    [
-      'an address without end',
+      'a URL that is too long',
       { ...hook, url: `https://shop.example.com/${'x'.repeat(4_096)}` },
       'url',
     ],
     ['no events', { url: hook.url }, 'events'],
     ['an empty list of events', { ...hook, events: [] }, 'events'],
-    [
-      'an event that there is not',
-      { ...hook, events: ['payment.settled', 'payment.imagined'] },
-      'events[1]',
-    ],
+    ['an unknown event', { ...hook, events: ['payment.settled', 'payment.imagined'] }, 'events[1]'],
     ['events as text', { ...hook, events: 'payment.settled' }, 'events'],
     [
-      'more events than there are',
+      'too many events',
       { ...hook, events: Array.from({ length: 6 }, () => 'payment.settled') },
       'events',
     ],
     ['an empty list of wallets', { ...hook, wallets: [] }, 'wallets'],
-    ['a wallet that is none', { ...hook, wallets: ['me'] }, 'wallets[0]'],
-    ['many wallets', { ...hook, wallets: Array.from({ length: 101 }, () => WALLET) }, 'wallets'],
+    ['an invalid wallet', { ...hook, wallets: ['me'] }, 'wallets[0]'],
+    ['101 wallets', { ...hook, wallets: Array.from({ length: 101 }, () => WALLET) }, 'wallets'],
     ['a secret of its own', { ...hook, secret: `whsec_${'A'.repeat(43)}=` }, 'secret'],
     ['a caller', { ...hook, caller: 'b' }, 'caller'],
-  ])('with %s is refused by the name of the field', async (_, body, option) => {
+  ])('with %s is refused with the name of the field', async (_, body, option) => {
     const { register, list } = telling();
     expect(refusalOf(await register(body))).toEqual([400, 'invalid_option', { option }]);
     expect(await list()).toEqual([]);
@@ -272,7 +264,7 @@ describe('a request about webhooks', () => {
     ['DELETE', `${PATH}?id=a&force=1`, 'force'],
     ['DELETE', `${PATH}?id=${'x'.repeat(65)}`, 'id'],
     ['GET', `${PATH}?caller=b`, 'caller'],
-  ])('by %s %s is refused', async (method, path, option) => {
+  ])('with %s to %s is refused with the name of the field', async (method, path, option) => {
     expect(refusalOf(await telling().call(path, { method }))).toEqual([
       400,
       'invalid_option',
@@ -280,7 +272,7 @@ describe('a request about webhooks', () => {
     ]);
   });
 
-  it('that holds a private key is refused wherever it is, and a secret of webhooks is none', async () => {
+  it('with a private key in any place is refused, but a webhook secret is not a key', async () => {
     const seed = new Uint8Array(32).fill(7);
     const key = getBase58Decoder().decode(Uint8Array.of(...seed, ...ed25519.getPublicKey(seed)));
     const { register, remove, rotate, call } = telling();
@@ -295,7 +287,7 @@ describe('a request about webhooks', () => {
       expect(refusalOf(answer).slice(0, 2)).toEqual([400, 'secret_refused']);
       expect(answer.text).not.toContain(key);
     }
-    // As long as one can be: 64 bytes.
+    // The longest webhook secret has 64 bytes, as many as a private key.
     expect(refusalOf(await rotate(`whsec_${'A'.repeat(86)}==`))).toEqual([
       400,
       'invalid_option',
@@ -303,7 +295,7 @@ describe('a request about webhooks', () => {
     ]);
   });
 
-  it('is bounded in type, size, depth and time as any other', async () => {
+  it('has the same limits of type, size, depth and time as other requests', async () => {
     const { post, call } = telling({ timeoutMs: 50 });
     expect((await post(PATH, hook, { 'content-type': 'text/plain' })).status).toBe(415);
     expect((await post(PATH, { ...hook, x: 'y'.repeat(70_000) })).status).toBe(413);
@@ -322,7 +314,7 @@ describe('a request about webhooks', () => {
     expect(refusalOf(await silent.call(PATH)).slice(0, 2)).toEqual([504, 'timeout']);
   });
 
-  it('passes the hooks that every operation passes', async () => {
+  it('must pass authorize and rateLimit', async () => {
     const closed = telling({ authorize: () => false });
     const limited = telling({ rateLimit: () => 2_000 });
     for (const [{ register, call, rotate, remove }, status] of [
@@ -336,7 +328,7 @@ describe('a request about webhooks', () => {
 });
 
 describe('the paths of webhooks', () => {
-  it('are nothing without a registry, and then not in the document that is served', async () => {
+  it('answer 404 without a registry, and are absent from the OpenAPI document', async () => {
     const pathsOf = async ({ call }: Pick<ReturnType<typeof serving>, 'call'>) =>
       Object.keys((await call('/openapi.json')).json['paths'] as object);
     const without = serving();
@@ -355,7 +347,7 @@ describe('the paths of webhooks', () => {
     expect(shown).toContain('/api/quote');
   });
 
-  it('know their methods, and answer HEAD as GET without the body', async () => {
+  it('answer 405 with their methods, and HEAD like GET without the body', async () => {
     const { call, register } = telling({ basePath: '/pay', callerOf: () => ({ id: 'a' }) });
     expect((await register()).status).toBe(404);
     const refused = await call(`/pay${PATH}`, { method: 'PUT' });
@@ -373,14 +365,14 @@ describe('the paths of webhooks', () => {
     ]);
   });
 
-  it('may be called from pages that are listed, by each of their methods', async () => {
+  it('allow listed origins each of their methods', async () => {
     const origin = 'https://app.example.com';
     const { call } = telling({ cors: [origin], authorize: () => false });
-    const ask = {
+    const preflight = {
       method: 'OPTIONS',
       headers: { origin, 'access-control-request-method': 'DELETE' },
     };
-    const allowed = await call(PATH, ask);
+    const allowed = await call(PATH, preflight);
     expect([allowed.status, allowed.headers.get('access-control-allow-methods')]).toEqual([
       204,
       'GET, HEAD, POST, DELETE',
@@ -394,7 +386,7 @@ describe('the options for webhooks', () => {
     ['webhooks', { webhooks: null }],
     ['webhooks', { webhooks: { ...fakeRegistry(), rotate: undefined } }],
     ['callerOf', { webhooks: fakeRegistry(), callerOf: 'a' }],
-  ])('are refused at once if %s is wrong', (option, options) => {
+  ])('are refused at once with the name of a wrong %s', (option, options) => {
     expect(() => createHandler(fakeTransport().transport, options as HandlerOptions)).toThrow(
       expect.objectContaining({ code: 'invalid_option', details: { option } }),
     );

@@ -8,7 +8,7 @@ import { fakeTransport } from './fake.js';
 
 const entry = fileURLToPath(new URL('../../../adapters/http/index.ts', import.meta.url));
 
-/** What every runtime of workers has, and nothing of Node. */
+/** The globals that every worker runtime has; none is from Node. */
 const WEB = ['AbortController', 'AbortSignal', 'Headers', 'ReadableStream', 'Request', 'Response', 'TextDecoder', 'TextEncoder', 'URL', 'URLSearchParams', 'clearTimeout', 'crypto', 'setTimeout'] as const; // prettier-ignore
 
 let code: string;
@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 
 describe('the handler in a worker', () => {
-  it('is made of nothing that is Node or a framework, and of neither web3.js nor a client of Jupiter', () => {
+  it('bundles without Node modules, frameworks, web3.js or a Jupiter client', () => {
     expect(
       imports.filter((path) => path.startsWith('node:') || builtinModules.includes(path)),
     ).toEqual([]);
@@ -42,9 +42,9 @@ describe('the handler in a worker', () => {
     ).toEqual([]);
   });
 
-  it('serves with what the web has, and evaluates no text', async () => {
+  it('serves with web globals only, and evaluates no text as code', async () => {
     const globals = Object.fromEntries(WEB.map((name) => [name, globalThis[name]]));
-    // As in Workers: text is no program.
+    // Workers forbid eval, so this context does too.
     const context = createContext(
       { ...globals, Uint8Array },
       { codeGeneration: { strings: false, wasm: false } },

@@ -21,12 +21,12 @@ writeFileSync(file, `${key}\n`, { mode: 0o600 });
 const failure = (make: () => unknown) => failureOf(Promise.resolve().then(make));
 
 describe('fromFile', () => {
-  it('signs with the key of a file that solana-keygen makes', () => {
+  it('reads the key from a file that solana-keygen wrote', () => {
     expect(fromFile(file).address).toBe(address);
   });
 
   it.each(['~', '~/no/such/file.json', join(folder, 'missing.json')])(
-    'names the path that cannot be read: %s',
+    'names the path when it cannot read %s',
     async (path) => {
       const error = await failure(() => fromFile(path));
       expect(error.code).toBe('invalid_key');
@@ -34,7 +34,7 @@ describe('fromFile', () => {
     },
   );
 
-  it('quotes nothing of a file without a key', async () => {
+  it('quotes no content of a file without a key', async () => {
     const bad = join(folder, 'bad.json');
     writeFileSync(bad, 'correct horse battery staple');
     const error = await failure(() => fromFile(bad));
@@ -44,7 +44,7 @@ describe('fromFile', () => {
 });
 
 describe('clientFromEnv', () => {
-  it('takes the key, and leaves what is empty', () => {
+  it('reads the key, and ignores empty variables', () => {
     const env = {
       WALLET_SECRET_KEY: key,
       EXACT_CHANGE_KEY_FILE: ' ',
@@ -54,7 +54,7 @@ describe('clientFromEnv', () => {
     expect(clientFromEnv({}, env).address).toBe(address);
   });
 
-  it('takes a key file, each option, and caps', async () => {
+  it('reads a key file, each option and each cap, and prefers options of the caller', async () => {
     const client = clientFromEnv(
       { policy: { maxPerDay: '2.00' } },
       {
@@ -75,27 +75,30 @@ describe('clientFromEnv', () => {
     );
     expect(client.address).toBe(address);
     const limits = (await client.spent()).map(({ cap, limit }) => [cap, limit]);
-    // What the caller gives goes before the environment.
     expect(limits).toContainEqual(['maxPerDay', '2']);
     await client.close();
   });
 
-  it('leaves the wallet of the environment if the caller gives one', () => {
+  it('ignores the wallet of the environment when the caller passes a signer', () => {
     const signer = { address, signMessage: () => Promise.resolve(new Uint8Array(64)) };
     expect(clientFromEnv({ signer }, { WALLET_SECRET_KEY: 'no key' }).address).toBe(address);
   });
 
   it.each([
     ['a misspelt cap', { EXACT_CHANGE_MAX_PER_DAYS: '1' }, 'EXACT_CHANGE_MAX_PER_DAYS'],
-    ['a flag that is neither', { EXACT_CHANGE_AUTO_SWAP: 'yes' }, 'EXACT_CHANGE_AUTO_SWAP'],
-    ['a cap that is no amount', { EXACT_CHANGE_MAX_PER_DAY: 'lots' }, 'policy.maxPerDay'],
+    [
+      'a flag that is neither true nor false',
+      { EXACT_CHANGE_AUTO_SWAP: 'yes' },
+      'EXACT_CHANGE_AUTO_SWAP',
+    ],
+    ['a cap that is not an amount', { EXACT_CHANGE_MAX_PER_DAY: 'lots' }, 'policy.maxPerDay'],
     ['two wallets', { EXACT_CHANGE_KEY_FILE: file }, 'signer'],
-  ])('refuses %s by name', async (_, env, option) => {
+  ])('refuses %s and names it', async (_, env, option) => {
     const error = await failure(() => clientFromEnv({}, { WALLET_SECRET_KEY: key, ...env }));
     expect(error).toMatchObject({ code: 'invalid_option', details: { option } });
   });
 
-  it('reads the variables that .env.example and the guide list, and no other', () => {
+  it('reads exactly the variables that .env.example lists, and the guide names each', () => {
     const example = readFileSync(new URL('../../../.env.example', import.meta.url), 'utf8');
     const listed = [...example.matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name);
     expect([...listed].sort()).toEqual([...envVariables].sort());

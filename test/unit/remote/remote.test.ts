@@ -54,16 +54,16 @@ const SIGNED = Buffer.alloc(200, 1).toString('base64');
 
 const services: WireService[] = [];
 afterEach(async () => {
-  await Promise.all(services.splice(0).map((one) => one.close()));
+  await Promise.all(services.splice(0).map((started) => started.close()));
 });
 
 async function service(...answers: Answer[]): Promise<WireService> {
-  const one = await startWireService(...answers);
-  services.push(one);
-  return one;
+  const started = await startWireService(...answers);
+  services.push(started);
+  return started;
 }
 
-/** Over a clock that jumps: waits take no time. */
+/** Makes a transport to the service over a fake clock, so that waits take no time. */
 function over({ url }: WireService, change: Partial<RemoteSettings> = {}) {
   const runtime = fakeRuntime(TIMEOUT_MS);
   const settings = {
@@ -101,7 +101,7 @@ describe('the arguments of remote()', () => {
     ['timeoutMs', 'https://pay.example.com', { timeoutMs: '5' }],
     ['maxBodyBytes', 'https://pay.example.com', { maxBodyBytes: 0 }],
     ['fetch', 'https://pay.example.com', { fetch: 'fetch' }],
-  ])('are refused by the name of the wrong one: %s (%j, %j)', (option, baseUrl, options) => {
+  ])('are refused with the name of the wrong argument %s: %j, %j', (option, baseUrl, options) => {
     let caught: unknown;
     try {
       (remote as (...args: unknown[]) => unknown)(baseUrl, options);
@@ -121,7 +121,7 @@ describe('the arguments of remote()', () => {
     'http://localhost:3000',
     'http://127.0.0.1/pay',
     'http://[::1]:8080/',
-  ])('take %s', (baseUrl) => {
+  ])('accept the base URL %s', (baseUrl) => {
     expect(Object.keys(remote(baseUrl)).sort()).toEqual([
       'autoPay',
       'balance',
@@ -132,7 +132,7 @@ describe('the arguments of remote()', () => {
     ]);
   });
 
-  it('show no header of theirs', () => {
+  it('keep their headers out of an inspected transport', () => {
     expect(
       inspect(remote('https://pay.example.com', { headers: { 'x-api-key': 'hush' } }), {
         depth: 10,
@@ -143,11 +143,13 @@ describe('the arguments of remote()', () => {
 });
 
 describe('a request', () => {
-  it('goes below the base path, with the headers that were given', async () => {
-    const one = await service(saysJson(QUOTE));
-    const transport = remote(`${one.url}/base/path/`, { headers: { Authorization: 'Bearer key' } });
+  it('uses the base path and the configured headers', async () => {
+    const peer = await service(saysJson(QUOTE));
+    const transport = remote(`${peer.url}/base/path/`, {
+      headers: { Authorization: 'Bearer key' },
+    });
     expect(await transport.quote(REQUEST)).toEqual(QUOTE);
-    const [call] = one.seen;
+    const [call] = peer.seen;
     expect([call?.method, call?.url]).toEqual([
       'GET',
       '/base/path/api/quote?inputMint=SOL&outputMint=USDC&amount=1000000&slippageBps=50',
@@ -158,10 +160,10 @@ describe('a request', () => {
     });
   });
 
-  it('that is a POST brings JSON', async () => {
-    const one = await service(saysJson({ x402Version: 2, offers: [] }));
-    expect(await over(one).transport.parsePayment(PARTS)).toEqual({ x402Version: 2, offers: [] });
-    const [call] = one.seen;
+  it('sends JSON when it is a POST', async () => {
+    const peer = await service(saysJson({ x402Version: 2, offers: [] }));
+    expect(await over(peer).transport.parsePayment(PARTS)).toEqual({ x402Version: 2, offers: [] });
+    const [call] = peer.seen;
     expect([call?.method, call?.url, call?.headers['content-type']]).toEqual([
       'POST',
       '/api/x402/parse-payment',
@@ -170,20 +172,20 @@ describe('a request', () => {
     expect(JSON.parse(call?.body ?? '')).toEqual(PARTS);
   });
 
-  it('names each of several mints, and takes one balance or a list', async () => {
-    const one = await service(
+  it('repeats the mint parameter per mint, and reads one balance or a list', async () => {
+    const peer = await service(
       saysJson(BALANCE),
       saysJson([BALANCE, BALANCE]),
       saysJson([BALANCE, BALANCE, BALANCE]),
     );
-    const { transport } = over(one);
+    const { transport } = over(peer);
     expect(await transport.balance({ wallet: WALLET, mint: 'USDC' })).toEqual([BALANCE]);
     expect(await transport.balance({ wallet: WALLET, mint: ['USDC', 'SOL'] })).toEqual([
       BALANCE,
       BALANCE,
     ]);
     expect(await transport.balance({ wallet: WALLET })).toHaveLength(3);
-    expect(one.seen.map(({ url }) => url)).toEqual([
+    expect(peer.seen.map(({ url }) => url)).toEqual([
       `/api/balance?wallet=${WALLET}&mint=USDC`,
       `/api/balance?wallet=${WALLET}&mint=USDC&mint=SOL`,
       `/api/balance?wallet=${WALLET}`,
@@ -195,34 +197,34 @@ describe('a request', () => {
   });
 
   it.each<[string, (transport: Transport) => Promise<unknown>]>([
-    ['a key for a wallet', (transport) => transport.balance({ wallet: 'x'.repeat(88) })],
+    ['a private key as the wallet', (transport) => transport.balance({ wallet: 'x'.repeat(88) })],
     [
-      'a field that is not known',
+      'an unknown field',
       (transport) => transport.quote({ ...REQUEST, walletSecretKey: 'hush' } as SwapRequest),
     ],
-    ['what no JSON holds', (transport) => transport.parsePayment({ body: cycle() })],
+    ['a cyclic body', (transport) => transport.parsePayment({ body: cycle() })],
     [
-      'a quote that is none',
+      'an invalid quote',
       (transport) =>
         transport.buildSwap({ wallet: WALLET, quote: { ...QUOTE, inAmount: 'x' } as never }),
     ],
-  ])('that is wrong never leaves: %s', async (_, call) => {
-    const one = await service(saysJson({}));
-    const error = await failureOf(call(over(one).transport));
+  ])('is refused before it is sent when it has %s', async (_, call) => {
+    const peer = await service(saysJson({}));
+    const error = await failureOf(call(over(peer).transport));
     expect(['invalid_option', 'quote_mismatch']).toContain(error.code);
-    expect(one.seen).toEqual([]);
+    expect(peer.seen).toEqual([]);
   });
 
-  it('drops what an answer has beyond the interface', async () => {
-    const one = await service(saysJson({ ...QUOTE, tip: 'send it all' }));
-    expect(await over(one).transport.quote(REQUEST)).toEqual(QUOTE);
+  it('drops fields of the answer that the interface does not define', async () => {
+    const peer = await service(saysJson({ ...QUOTE, tip: 'send it all' }));
+    expect(await over(peer).transport.quote(REQUEST)).toEqual(QUOTE);
   });
 });
 
 function cycle(): object {
-  const one: { self?: object } = {};
-  one.self = one;
-  return one;
+  const value: { self?: object } = {};
+  value.self = value;
+  return value;
 }
 
 const SAFE: readonly (readonly [string, (transport: Transport) => Promise<unknown>, unknown])[] = [
@@ -248,26 +250,26 @@ const SAFE: readonly (readonly [string, (transport: Transport) => Promise<unknow
 ];
 
 describe('a call that changes nothing', () => {
-  it.each(SAFE)('is tried again after a 503 and a lost connection: %s', async (_, call, answer) => {
-    const one = await service(says(503, 'text/html', '<h1>Busy</h1>'), hangsUp, saysJson(answer));
-    expect(await call(over(one).transport)).toEqual(answer);
-    expect(one.seen).toHaveLength(3);
+  it.each(SAFE)('retries %s after a 503 and a lost connection', async (_, call, answer) => {
+    const peer = await service(says(503, 'text/html', '<h1>Busy</h1>'), hangsUp, saysJson(answer));
+    expect(await call(over(peer).transport)).toEqual(answer);
+    expect(peer.seen).toHaveLength(3);
   });
 
-  it.each([429, 421, 500, 502, 504])('is given up after a third %i', async (status) => {
-    const one = await service(says(status, 'text/plain', 'no'));
-    const error = await failureOf(over(one).transport.quote(REQUEST));
+  it.each([429, 421, 500, 502, 504])('fails after the third %i', async (status) => {
+    const peer = await service(says(status, 'text/plain', 'no'));
+    const error = await failureOf(over(peer).transport.quote(REQUEST));
     expect(error).toMatchObject(
       status === 429
         ? { code: 'rate_limited', details: { retryAfterMs: 10_000 } }
         : { code: 'service_unavailable', details: { status }, retry: 'fresh' },
     );
-    // fetch itself asks once more after a 421, over a connection of its own.
-    expect(one.seen).toHaveLength(status === 421 ? 6 : 3);
+    // fetch itself repeats a request after a 421, over a new connection.
+    expect(peer.seen).toHaveLength(status === 421 ? 6 : 3);
   });
 
-  it('waits as it is asked to, and never longer than ten seconds', async () => {
-    const one = await service(
+  it('waits as long as Retry-After states, and at most ten seconds', async () => {
+    const peer = await service(
       saysProblem(
         429,
         'rate_limited',
@@ -277,43 +279,43 @@ describe('a call that changes nothing', () => {
       says(503, 'text/plain', '', { 'retry-after': '999999999' }),
       saysJson(QUOTE),
     );
-    const { transport, runtime } = over(one);
+    const { transport, runtime } = over(peer);
     expect(await transport.quote(REQUEST)).toEqual(QUOTE);
     expect(runtime.slept).toEqual([3_000, 10_000]);
   });
 
-  it('is the service’s last word if that is a problem', async () => {
-    const one = await service(
+  it('rejects with the problem of the service after the last retry', async () => {
+    const peer = await service(
       saysProblem(503, 'rpc_unavailable', { details: { method: 'getSlot' } }),
     );
-    expect(await failureOf(over(one).transport.quote(REQUEST))).toMatchObject({
+    expect(await failureOf(over(peer).transport.quote(REQUEST))).toMatchObject({
       code: 'rpc_unavailable',
       details: { method: 'getSlot' },
       untrusted: { detail: 'It failed for a reason.' },
     });
-    expect(one.seen).toHaveLength(3);
+    expect(peer.seen).toHaveLength(3);
   });
 
-  it('is not tried again if the service says that this changes nothing', async () => {
-    const one = await service(
+  it('is not retried when the problem advises never to retry', async () => {
+    const peer = await service(
       saysProblem(503, 'jupiter_unavailable', { details: { status: 401 }, retry: 'never' }),
     );
-    await failureOf(over(one).transport.quote(REQUEST), 'jupiter_unavailable');
-    expect(one.seen).toHaveLength(1);
+    await failureOf(over(peer).transport.quote(REQUEST), 'jupiter_unavailable');
+    expect(peer.seen).toHaveLength(1);
   });
 
-  it.each([400, 401, 403, 404, 422])('is not tried again after a %i', async (status) => {
-    const one = await service(says(status, 'text/html', '<h1>No</h1>'));
-    const error = await failureOf(over(one).transport.quote(REQUEST), 'invalid_response');
+  it.each([400, 401, 403, 404, 422])('is not retried after a %i', async (status) => {
+    const peer = await service(says(status, 'text/html', '<h1>No</h1>'));
+    const error = await failureOf(over(peer).transport.quote(REQUEST), 'invalid_response');
     expect(error.details).toEqual({
       service: 'service',
       reason: `it has status ${status}, and is no problem of this interface`,
     });
-    expect(one.seen).toHaveLength(1);
+    expect(peer.seen).toHaveLength(1);
   });
 });
 
-describe('a call with something signed in it', () => {
+describe('a call with a signed transaction', () => {
   const calls: readonly (readonly [string, (transport: Transport) => Promise<unknown>])[] = (
     ['signedSwap', 'signedPayment'] as const
   ).map((name) => [
@@ -324,44 +326,48 @@ describe('a call with something signed in it', () => {
     ['a lost connection', hangsUp, 'service_unavailable'],
     ['a 503', says(503, 'text/plain', 'no'), 'service_unavailable'],
     ['a 429', says(429, 'text/plain', 'no'), 'rate_limited'],
-    ['nonsense', says(200, 'application/json', '{"state":'), 'invalid_response'],
-    ['another answer', saysJson({ state: 'paid' }), 'invalid_response'],
-    ['a 404 that is no problem', says(404, 'text/plain', 'no'), 'invalid_response'],
+    ['broken JSON', says(200, 'application/json', '{"state":'), 'invalid_response'],
+    ['an unexpected answer', saysJson({ state: 'paid' }), 'invalid_response'],
+    ['a 404 that is not a problem', says(404, 'text/plain', 'no'), 'invalid_response'],
     [
-      'a claim of what it cannot know',
+      'an already_spent that the service cannot know',
       saysProblem(409, 'already_spent', { details: { payerSignature: 'x' } }),
       'invalid_response',
     ],
-    ['a failure of its own', saysProblem(500, 'internal_error'), 'invalid_response'],
-    ['too long an answer', says(200, 'application/json', ' '.repeat(100_001)), 'invalid_response'],
+    ['an internal error', saysProblem(500, 'internal_error'), 'invalid_response'],
+    [
+      'an answer that is too long',
+      says(200, 'application/json', ' '.repeat(100_001)),
+      'invalid_response',
+    ],
   ];
   it.each(
     calls.flatMap(([name, call]) =>
       lost.map(([what, answer, code]) => [name, what, call, answer, code] as const),
     ),
   )(
-    'is made once, and after %s and %s what was signed may still land',
+    'sends %s once, and reports funds as uncertain after %s',
     async (_name, _what, call, answer, code) => {
-      const one = await service(answer);
-      const error = await failureOf(call(over(one).transport));
+      const peer = await service(answer);
+      const error = await failureOf(call(over(peer).transport));
       expect({ ...error.toJSON(), message: '' }).toMatchObject({
         code,
         funds: 'uncertain',
         retry: 'same',
         moved: [],
       });
-      expect(one.seen).toHaveLength(1);
+      expect(peer.seen).toHaveLength(1);
     },
   );
 
-  it('says what the service knows of the swap', async () => {
+  it('rejects with the swap failure that the service reports', async () => {
     const signature = '5'.repeat(88);
-    const one = await service(
+    const peer = await service(
       saysProblem(422, 'swap_failed', {
         details: { signature, reason: 'Custom 1', feeLamports: '5000' },
       }),
     );
-    const call = over(one).transport.autoPay({
+    const call = over(peer).transport.autoPay({
       paymentRequired: PARTS,
       wallet: WALLET,
       signedSwap: SIGNED,
@@ -372,9 +378,9 @@ describe('a call with something signed in it', () => {
     });
   });
 
-  it('may still land if time is up', async () => {
-    const one = await service(() => undefined);
-    const transport = remote(one.url, { timeoutMs: 50 });
+  it('reports funds as uncertain at its timeout', async () => {
+    const peer = await service(() => undefined);
+    const transport = remote(peer.url, { timeoutMs: 50 });
     const call = transport.autoPay({ paymentRequired: PARTS, wallet: WALLET, signedSwap: SIGNED });
     expect(await failureOf(call, 'timeout')).toMatchObject({
       funds: 'uncertain',
@@ -384,10 +390,10 @@ describe('a call with something signed in it', () => {
   });
 });
 
-describe('time and place', () => {
-  it('ends a call at its deadline, all tries together', async () => {
-    const one = await service(() => undefined);
-    const error = await failureOf(remote(one.url, { timeoutMs: 50 }).quote(REQUEST), 'timeout');
+describe('a remote transport', () => {
+  it('ends a call at its deadline, which covers all retries', async () => {
+    const peer = await service(() => undefined);
+    const error = await failureOf(remote(peer.url, { timeoutMs: 50 }).quote(REQUEST), 'timeout');
     expect(error).toMatchObject({
       details: { step: 'service', timeoutMs: 50 },
       funds: 'untouched',
@@ -402,49 +408,49 @@ describe('time and place', () => {
     expect(patient.seen).toHaveLength(1);
   });
 
-  it('rejects with the reason of a signal', async () => {
+  it('rejects with the reason of an aborted signal', async () => {
     const reason = new Error('enough');
     const controller = new AbortController();
-    const one = await service(() => controller.abort(reason));
-    await expect(remote(one.url).quote(REQUEST, { signal: controller.signal })).rejects.toBe(
+    const peer = await service(() => controller.abort(reason));
+    await expect(remote(peer.url).quote(REQUEST, { signal: controller.signal })).rejects.toBe(
       reason,
     );
-    await expect(remote(one.url).quote(REQUEST, { signal: controller.signal })).rejects.toBe(
+    await expect(remote(peer.url).quote(REQUEST, { signal: controller.signal })).rejects.toBe(
       reason,
     );
-    expect(one.seen).toHaveLength(1);
+    expect(peer.seen).toHaveLength(1);
   });
 
   it.each([301, 302, 303, 307, 308])(
-    'follows no %i: it would carry the headers to another place',
+    'does not follow a %i, which would send the headers to another server',
     async (status) => {
       const elsewhere = await service(saysJson(QUOTE));
-      const one = await service(
+      const peer = await service(
         says(status, 'text/plain', '', { location: `${elsewhere.url}/api/quote` }),
       );
-      const transport = over(one, { headers: { authorization: 'Bearer key' } }).transport;
+      const transport = over(peer, { headers: { authorization: 'Bearer key' } }).transport;
       await failureOf(transport.quote(REQUEST), 'service_unavailable');
       await failureOf(transport.parsePayment(PARTS), 'service_unavailable');
       expect(elsewhere.seen).toEqual([]);
     },
   );
 
-  it('reads no answer that is longer than it may be, packed or not', async () => {
+  it('refuses an answer longer than maxBodyBytes', async () => {
     const text = JSON.stringify({ ...QUOTE, raw: 'x'.repeat(5_000) });
-    const one = await service(says(200, 'application/json', text));
-    expect(await remote(one.url, { maxBodyBytes: text.length }).quote(REQUEST)).toMatchObject({
+    const peer = await service(says(200, 'application/json', text));
+    expect(await remote(peer.url, { maxBodyBytes: text.length }).quote(REQUEST)).toMatchObject({
       inAmount: '1000000',
     });
     const error = await failureOf(
-      remote(one.url, { maxBodyBytes: text.length - 1 }).quote(REQUEST),
+      remote(peer.url, { maxBodyBytes: text.length - 1 }).quote(REQUEST),
       'invalid_response',
     );
     expect(error.details.reason).toBe(`it is longer than ${text.length - 1} bytes`);
   });
 
-  it('has the operations of the local transport, but for one that only saves a step, and what a journal of its own wants', () => {
+  it('has every operation of the local transport except close, resume and swapInstruction', () => {
     const both = [remote('https://pay.example.com'), local({ network: SOLANA_MAINNET })].map(
-      (one) => Object.keys(one).sort(),
+      (transport) => Object.keys(transport).sort(),
     );
     expect(both[1]?.filter((name) => !both[0]?.includes(name))).toEqual([
       'close',

@@ -9,13 +9,13 @@ import { systemRuntime, type Runtime } from '../../../src/internal/runtime.js';
 import { attemptOf } from '../../helpers/attempts.js';
 import { WALLET } from './signed.js';
 
-/** A time that passes when told, and the sleepers in it. Chance is always in the middle. */
+/** A clock that the test advances, with its sleepers. Random jitter is always in the middle. */
 export interface Clock {
   readonly runtime: Runtime;
   now(): number;
   /**
-   * Passes so much, in the steps in which a sleeper wakes, and lets all that follows of it be done.
-   * Of what is long, all but the end is slept through.
+   * Advances the clock sleeper by sleeper, and waits until the work of each is done. A long time is
+   * skipped except for its last seconds.
    */
   pass(ms: number): Promise<void>;
 }
@@ -44,10 +44,10 @@ export function createClock(): Clock {
   const sleep = (ms: number, signal?: AbortSignal) =>
     new Promise<void>((resolve, reject) => {
       if (signal?.aborted === true) return reject(signal.reason);
-      const one = { at: now + ms, wake: resolve };
-      sleepers.add(one);
+      const sleeper = { at: now + ms, wake: resolve };
+      sleepers.add(sleeper);
       signal?.addEventListener('abort', () => {
-        sleepers.delete(one);
+        sleepers.delete(sleeper);
         reject(signal.reason);
       });
     });
@@ -72,12 +72,12 @@ export function createClock(): Clock {
   };
 }
 
-/** Everything that waits for nothing but its turn has had it. */
+/** Waits until all work has run that needs no timer and no I/O. */
 export async function settled(): Promise<void> {
   for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** One delivery that was asked for. */
+/** A delivery that the worker requested. */
 export interface Delivery {
   readonly message: Message;
   readonly signal: AbortSignal;
@@ -90,19 +90,16 @@ export interface Hub {
   readonly clock: Clock;
   readonly deliveries: readonly Delivery[];
   readonly errors: readonly unknown[];
-  /** An endpoint at a path of its own. */
+  /** Registers an endpoint at the path. */
   register(path: string, events?: readonly WebhookEventName[]): ReturnType<Webhooks['register']>;
-  /** A purchase that comes to nothing: one event, `payment.failed`. */
+  /** Reserves and releases an attempt, which causes one event: `payment.failed`. */
   fail(over?: Partial<Attempt>): Promise<string>;
 }
 
 export const ok: Answer = { status: 200, retryAfter: undefined };
 export const answered = (status: number, retryAfter?: string): Answer => ({ status, retryAfter });
 
-/**
- * Webhooks on a journal in memory, in a time of their own, whose receivers answer what the test
- * says.
- */
+/** Makes webhooks on a journal in memory and a fake clock; `answer` plays the receivers. */
 export function hubOf(
   answer: (path: string, delivery: Delivery) => Promise<Answer> | Answer,
   options: Partial<WebhooksOptions> = {},

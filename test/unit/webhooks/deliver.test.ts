@@ -11,23 +11,23 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { deliverOver } from '../../../adapters/webhooks/deliver.js';
 import { resolveByDns, type Resolve } from '../../../adapters/webhooks/resolve.js';
 
-/** Where https would connect to: it is asked for as Node does, and no server outside is called. */
+/** Addresses that https would connect to; a failing lookup keeps requests on this machine. */
 const net = { connected: [] as string[] };
 const { request } = https;
 beforeAll(() => {
   const observed = (url: string | URL, options: https.RequestOptions) =>
     request(url, {
       ...options,
-      lookup: (hostname, asked, callback) =>
-        options.lookup!(hostname, asked, (error, address, family) => {
+      lookup: (hostname, lookupOptions, callback) =>
+        options.lookup!(hostname, lookupOptions, (error, address, family) => {
           net.connected.push(
-            ...(Array.isArray(address) ? address.map((one) => one.address) : [address]),
+            ...(Array.isArray(address) ? address.map((entry) => entry.address) : [address]),
           );
           callback(error ?? new Error('not in a test'), address, family);
         }),
     });
   vi.spyOn(https, 'request').mockImplementation(observed);
-  // Also for modules that have imported it by its name.
+  // Modules with a named import of `request` need the sync.
   syncBuiltinESMExports();
 });
 afterAll(() => {
@@ -73,7 +73,7 @@ function tell(url: string, over: Partial<Parameters<typeof deliverOver>[0]> = {}
 }
 
 describe('a delivery', () => {
-  it('posts the body as it was signed, and gives the status', async () => {
+  it('posts the signed body unchanged, and returns the status', async () => {
     const seen: unknown[] = [];
     const url = await receiver((request, response) => {
       let body = '';
@@ -104,7 +104,7 @@ describe('a delivery', () => {
     ]);
   });
 
-  it.each([301, 302, 303, 307, 308])('follows no redirect: %i', async (status) => {
+  it.each([301, 302, 303, 307, 308])('does not follow a redirect with %i', async (status) => {
     let calls = 0;
     const url = await receiver((_, response) => {
       calls += 1;
@@ -114,7 +114,7 @@ describe('a delivery', () => {
     expect(calls).toBe(1);
   });
 
-  it('hands on when to come again', async () => {
+  it('returns the Retry-After header of the answer', async () => {
     const url = await receiver((_, response) =>
       response.writeHead(429, { 'retry-after': '7' }).end(),
     );
@@ -122,10 +122,10 @@ describe('a delivery', () => {
   });
 
   it.each<[string, (response: ServerResponse) => void]>([
-    ['that never ends', (response) => response.write('x')],
-    ['that is cut off', (response) => response.write('x', () => response.destroy())],
+    ['never ends', (response) => response.write('x')],
+    ['is cut off', (response) => response.write('x', () => response.destroy())],
     [
-      'of a gigabyte, of which it takes little',
+      'has no end, of which it reads little',
       (response) => {
         const chunk = Buffer.alloc(65_536);
         const more = (): void => {
@@ -135,7 +135,7 @@ describe('a delivery', () => {
         more();
       },
     ],
-  ])('goes by the status of an answer %s', async (_, body) => {
+  ])('returns the status of an answer with a body that %s', async (_, body) => {
     let closed: Promise<unknown> = Promise.resolve();
     const url = await receiver((_, response) => {
       closed = new Promise((resolve) => response.on('close', resolve));
@@ -146,7 +146,7 @@ describe('a delivery', () => {
     await closed;
   });
 
-  it('fails if there is no answer in time, and leaves the connection', async () => {
+  it('rejects and closes the connection when no answer comes in time', async () => {
     let closed: Promise<unknown> = Promise.resolve();
     const url = await receiver((request) => {
       closed = new Promise((resolve) => request.socket.on('close', resolve));
@@ -155,7 +155,7 @@ describe('a delivery', () => {
     await closed;
   });
 
-  it('fails if the name is not found in time', async () => {
+  it('rejects when the name is not resolved in time', async () => {
     await expect(
       tell('http://slow.example.com/', {
         timeoutMs: 50,
@@ -167,19 +167,19 @@ describe('a delivery', () => {
   it.each<[string, (socket: Socket) => void]>([
     ['is reset', (socket) => socket.resetAndDestroy()],
     ['is closed', (socket) => socket.end()],
-    ['is of no HTTP', (socket) => socket.end('SSH-2.0-OpenSSH\r\n')],
+    ['does not speak HTTP', (socket) => socket.end('SSH-2.0-OpenSSH\r\n')],
     [
-      'speaks of another protocol',
+      'switches protocols',
       (socket) =>
         socket.write(
           'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n',
         ),
     ],
     [
-      'has headers without end',
+      'sends endless headers',
       (socket) => socket.write(`HTTP/1.1 200 OK\r\nx: ${'x'.repeat(100_000)}`),
     ],
-  ])('fails if the connection %s', async (_, answer) => {
+  ])('rejects when the connection %s', async (_, answer) => {
     const port = await listening(
       createTcpServer((socket) =>
         socket.on('error', () => undefined).once('data', () => answer(socket)),
@@ -188,17 +188,17 @@ describe('a delivery', () => {
     await expect(tell(`http://127.0.0.1:${port}/`)).rejects.toThrow();
   });
 
-  it('fails when nothing listens', async () => {
+  it('rejects when nothing listens', async () => {
     await expect(tell('http://127.0.0.1:1/')).rejects.toThrow(/ECONNREFUSED/);
   });
 
-  it('ends when it is told to', async () => {
+  it('rejects when its signal aborts', async () => {
     const controller = new AbortController();
     const url = await receiver(() => controller.abort());
     await expect(tell(url, {}, controller.signal)).rejects.toThrow();
   });
 
-  it('knows no proxy of the environment', async () => {
+  it('ignores proxy variables of the environment', async () => {
     let calls = 0;
     const proxy = await receiver((_, response) => {
       calls += 1;
@@ -214,14 +214,14 @@ describe('a delivery', () => {
   });
 });
 
-describe('where a name leads', () => {
-  it('is asked for at each delivery, and what was checked is what is connected to', async () => {
+describe('the resolution of a name', () => {
+  it('runs at each delivery, and the connection goes to the checked address', async () => {
     const port = Number(
       new URL(await receiver((request, response) => response.end(request.headers.host))).port,
     );
     let calls = 0;
     const resolve: Resolve = async () => ((calls += 1), ['127.0.0.1']);
-    // No name server knows it: only the checked address can have led there.
+    // No name server knows this name, so only the checked address can lead to the receiver.
     for (const round of [1, 2]) {
       expect(await tell(`http://hooks.example.com:${port}/`, { resolve })).toMatchObject({
         status: 200,
@@ -230,7 +230,7 @@ describe('where a name leads', () => {
     }
   });
 
-  it('keeps its name in the request, whatever the address', async () => {
+  it('keeps the name in the Host header', async () => {
     let host: string | undefined;
     const port = Number(
       new URL(await receiver(({ headers }, response) => ((host = headers.host), response.end())))
@@ -240,7 +240,7 @@ describe('where a name leads', () => {
     expect(host).toBe(`hooks.example.com:${port}`);
   });
 
-  it('is not connected to if it has moved inside since', async () => {
+  it('refuses a name that moved to a private address after the last delivery', async () => {
     const answers = [['93.184.215.14'], ['127.0.0.1'], ['169.254.169.254']];
     const resolve: Resolve = async () => answers.shift() ?? [];
     const strict = { rules: STRICT, resolve };
@@ -264,14 +264,14 @@ describe('where a name leads', () => {
     [['64:ff9b::5db8:d70e']],
     [['']],
     [[]],
-  ])('is refused as a whole if one address of it is not public: %j', async (addresses) => {
+  ])('refuses the name when any of its addresses is not public: %j', async (addresses) => {
     await expect(
       tell('https://hooks.example.com/', { rules: STRICT, resolve: async () => addresses }),
     ).rejects.toThrow(/does not lead outside/);
     expect(net.connected).toEqual([]);
   });
 
-  it('may be any of several public addresses, those of IPv4 first', async () => {
+  it('offers every public address, IPv4 before IPv6', async () => {
     const resolve: Resolve = async () => ['2606:4700::1111', '93.184.215.14', '1.1.1.1'];
     await expect(tell('https://hooks.example.com/', { rules: STRICT, resolve })).rejects.toThrow();
     expect(net.connected).toEqual(['93.184.215.14', '1.1.1.1', '2606:4700::1111']);
@@ -283,14 +283,14 @@ describe('where a name leads', () => {
     'https://localhost/',
     'http://hooks.example.com/',
     'https://hooks.example.com:8443/',
-  ])('is checked anew if %s is on record', async (url) => {
+  ])('refuses the URL %s at delivery even if it is on record', async (url) => {
     await expect(
       tell(url, { rules: STRICT, resolve: async () => ['93.184.215.14'] }),
     ).rejects.toMatchObject({ code: 'invalid_option' });
     expect(net.connected).toEqual([]);
   });
 
-  it('is this machine for localhost, without asking a resolver', async () => {
+  it('returns loopback addresses for localhost without a DNS query', async () => {
     expect(await resolveByDns('localhost', never)).toEqual(['127.0.0.1', '::1']);
     const url = await receiver((_, response) => response.writeHead(204).end());
     expect(
@@ -298,7 +298,7 @@ describe('where a name leads', () => {
     ).toMatchObject({ status: 204 });
   });
 
-  it('is no longer asked for when time is up', async () => {
+  it('rejects with the reason of an aborted signal', async () => {
     const controller = new AbortController();
     controller.abort('had enough');
     await expect(resolveByDns('hooks.example.com', controller.signal)).rejects.toBe('had enough');

@@ -7,7 +7,7 @@ import { answered, createClock, hubOf, ok, type Clock, type Delivery, type Hub }
 import { WALLET } from './signed.js';
 
 const SECOND_MS = 1_000;
-/** The wallet of the caller that is to hear in time; all other events are of another wallet. */
+/** The wallet of the quick caller; all other events belong to another wallet. */
 const MINE = 'So11111111111111111111111111111111111111112';
 
 const hubs: Hub[] = [];
@@ -21,7 +21,7 @@ afterEach(async () => {
 
 const pathOf = ({ message }: Delivery) => new URL(message.url).pathname;
 const idOf = ({ message }: Delivery) => message.headers['webhook-id'];
-/** As a receiver that answers nothing, until the time for it is over. */
+/** Plays a receiver that never answers: rejects at the delivery timeout. */
 const hanging = (clock: Clock, { signal }: Delivery): Promise<never> =>
   clock.runtime.sleep(20 * SECOND_MS, signal).then(() => Promise.reject(new Error('timeout')));
 
@@ -40,8 +40,8 @@ const RECEIVERS: Readonly<Record<string, Receiver>> = {
 };
 
 /**
- * So many callers whose endpoints do one thing, with so many events that wait for each of them; and
- * one caller, whose endpoint answers at once.
+ * Registers `callers` callers with `endpoints` endpoints each, which behave like `receiver`, and
+ * queues `events` events. Endpoints below /mine answer at once.
  */
 async function crowd(
   callers: number,
@@ -75,10 +75,7 @@ const mine = ({ webhooks }: Hub, path: string) =>
     'me',
   );
 
-/**
- * The longest that an event of the one caller waits for its delivery, of some that come one after
- * the other.
- */
+/** Returns the longest time that an event for `path` waits, over 12 events in sequence. */
 async function longestWait(hub: Hub, path: string): Promise<number> {
   const { clock, deliveries, fail } = hub;
   const waits: number[] = [];
@@ -100,8 +97,8 @@ async function longestWait(hub: Hub, path: string): Promise<number> {
   return waits.length === 12 ? Math.max(...waits) : Infinity;
 }
 
-describe('events of one caller', { timeout: 120_000 }, () => {
-  it('are told within a second, while a hundred endpoints of another hang, to an endpoint that is new and then to one that is known', async () => {
+describe('events of a quick caller', { timeout: 120_000 }, () => {
+  it('arrive within a second while a hundred endpoints of another caller hang', async () => {
     const hub = await crowd(1, 100, 100, hanging);
     hub.webhooks.start();
     await hub.clock.pass(10 * SECOND_MS);
@@ -109,7 +106,7 @@ describe('events of one caller', { timeout: 120_000 }, () => {
     expect(await longestWait(hub, '/mine')).toBeLessThanOrEqual(SECOND_MS);
     await mine(hub, '/mine/other');
     expect(await longestWait(hub, '/mine/other')).toBeLessThanOrEqual(SECOND_MS);
-    // It is told no more at once than it was before, when it was alone.
+    // A caller may have 12 deliveries under way at once, even while it is alone.
     const first = hub.deliveries.filter((delivery) => pathOf(delivery) !== '/mine');
     expect(first.filter(({ at }) => at === first[0]?.at).length).toBeLessThanOrEqual(12);
   });
@@ -118,7 +115,7 @@ describe('events of one caller', { timeout: 120_000 }, () => {
     [5, 40, 120].map((callers) => [callers, name] as const),
   );
   it.each(share(crowds, eachNth(onePerRow(crowds, 3), 4)))(
-    'are told within a second, while the endpoints of %i callers %s',
+    'arrive within a second while the endpoints of %i callers %s',
     async (callers, name) => {
       const hub = await crowd(callers, 3, 15, RECEIVERS[name]!);
       await mine(hub, '/mine');
@@ -128,7 +125,7 @@ describe('events of one caller', { timeout: 120_000 }, () => {
     },
   );
 
-  it('are told within a second, while another caller registers new endpoints all the time', async () => {
+  it('arrive within a second while another caller keeps registering endpoints', async () => {
     const hub = await crowd(1, 20, 20, hanging);
     await mine(hub, '/mine');
     hub.webhooks.start();
@@ -145,7 +142,7 @@ describe('events of one caller', { timeout: 120_000 }, () => {
     }
   });
 
-  it('are handed out within a second, while another wallet has thousands of events', async () => {
+  it('start within 200 deliveries while another wallet has thousands of events', async () => {
     const hub = await crowd(1, 1, 5_000, () => ok);
     await mine(hub, '/mine');
     const id = await hub.fail({ wallet: MINE });
@@ -153,25 +150,25 @@ describe('events of one caller', { timeout: 120_000 }, () => {
     await hub.clock.pass(0);
     const place = hub.deliveries.findIndex((delivery) => idOf(delivery) === `${id}_payment_failed`);
     expect(place).toBeGreaterThanOrEqual(0);
-    // Counted in deliveries: what another has takes turns with it, and does not go first.
+    // Counted in deliveries: events of both wallets take turns.
     expect(place).toBeLessThan(200);
   });
 });
 
 unsampled(
-  'what is under way',
+  'deliveries under way',
   () => {
-    it('is bounded, of one caller and of all, also if all of them hang; what gives way is told again, and is no failure', async () => {
+    it('stay within the limits; a delivery that gives way counts as no failure', async () => {
       const clock = createClock();
       const open = new Map<string, number>();
       let most = 0;
-      let ofOne = 0;
+      let mostPerCaller = 0;
       const cut: string[] = [];
       const hub = hubOf(
         async (path, delivery) => {
           const caller = path.split('/')[2] ?? '';
           open.set(caller, (open.get(caller) ?? 0) + 1);
-          ofOne = Math.max(ofOne, open.get(caller) ?? 0);
+          mostPerCaller = Math.max(mostPerCaller, open.get(caller) ?? 0);
           most = Math.max(
             most,
             [...open.values()].reduce((sum, count) => sum + count, 0),
@@ -200,15 +197,15 @@ unsampled(
       for (let event = 0; event < 5; event += 1) await hub.fail();
       hub.webhooks.start();
       await clock.pass(10 * SECOND_MS);
-      expect([most, ofOne]).toEqual([32, 2]);
+      expect([most, mostPerCaller]).toEqual([32, 2]);
       for (let caller = 16; caller < 32; caller += 1) await register(caller);
       await hub.fail();
       await clock.pass(8 * SECOND_MS);
-      // Each new caller has one under way, in the place of the second of another's.
+      // Each new caller gets a delivery, in place of the second delivery of an earlier caller.
       expect(Array.from({ length: 32 }, (_, caller) => open.get(`${caller}`))).toEqual(
         Array.from({ length: 32 }, () => 1),
       );
-      expect([most, ofOne, cut.length]).toEqual([32, 2, 16]);
+      expect([most, mostPerCaller, cut.length]).toEqual([32, 2, 16]);
       const left = await hub.journal.outbox.take({
         limit: 1_000,
         leaseMs: 1,
@@ -221,11 +218,11 @@ unsampled(
 );
 
 unsampled(
-  'the work',
+  'the scheduling of deliveries',
   () => {
-    it('for a question does not grow with how many jobs wait', () => {
-      let looks = 0;
-      const looksAt = (count: number): number => {
+    it('takes jobs in logarithmic time of the number of waiting jobs', () => {
+      let reads = 0;
+      const readsFor = (count: number): number => {
         const turns = createTurns(() => true);
         for (let job = 0; job < count; job += 1) {
           const turn = {
@@ -237,22 +234,22 @@ unsampled(
           const seen: Turn = {
             ...turn,
             get dueAt() {
-              looks += 1;
+              reads += 1;
               return job % 11;
             },
           };
           turns.add(seen);
         }
-        looks = 0;
+        reads = 0;
         for (let question = 0; question < 10; question += 1)
           expect(turns.take({ limit: 16, now: 100 })).toHaveLength(16);
-        return looks;
+        return reads;
       };
-      // The depth of a heap, which is the logarithm of what it holds, and no more.
-      expect(looksAt(50_000)).toBeLessThan(2 * looksAt(1_000));
+      // A heap reads as many jobs as it is deep, which is the logarithm of its size.
+      expect(readsFor(50_000)).toBeLessThan(2 * readsFor(1_000));
     });
 
-    it('never holds the loop, with as many jobs as an outbox may hold', async () => {
+    it('never blocks the event loop while 30,000 deliveries wait', async () => {
       const hub = await crowd(1, 100, 300, hanging);
       let running = true;
       let longest = 0;
@@ -266,8 +263,8 @@ unsampled(
       await hub.clock.pass(60 * SECOND_MS);
       running = false;
       await watch;
-      // It was 36 s; what is done before others have their turn takes milliseconds. Generous, for a
-      // machine that is busy.
+      // A quadratic scan took 36 s; the work between two turns takes milliseconds. The bound is
+      // generous for a busy machine.
       expect(longest).toBeLessThan(2_000);
     });
   },
@@ -277,7 +274,7 @@ unsampled(
 unsampled(
   'an outbox that nothing empties',
   () => {
-    it('holds no more than it may, and says what it dropped at once and then once a minute', async () => {
+    it('drops its oldest jobs at its limit, and reports drops once a minute', async () => {
       const hub = hubOf(() => ok);
       hubs.push(hub);
       const { clock, errors, fail, journal } = hub;

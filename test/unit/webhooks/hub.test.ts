@@ -20,21 +20,21 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-interface Came {
+interface Received {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
 }
 
-/** Receivers by the path that they are at, over real sockets. */
+/** Starts an HTTP server over real sockets; each path is a receiver. */
 async function receivers(answer: (path: string, response: ServerResponse) => void) {
-  const came: Came[] = [];
+  const received: Received[] = [];
   const server = createServer((request, response) => {
     let body = '';
     request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
     request.on('end', () => {
       const { url: path = '', headers } = request;
-      came.push({ path, headers, body });
+      received.push({ path, headers, body });
       answer(path, response);
     });
   });
@@ -44,8 +44,8 @@ async function receivers(answer: (path: string, response: ServerResponse) => voi
     server.closeAllConnections();
   });
   const { port } = server.address() as AddressInfo; // A bound TCP server's.
-  const at = (path: string) => came.filter((one) => one.path === path);
-  return { url: `http://127.0.0.1:${port}`, came, at, cut: () => server.closeAllConnections() };
+  const at = (path: string) => received.filter((request) => request.path === path);
+  return { url: `http://127.0.0.1:${port}`, received, at, cut: () => server.closeAllConnections() };
 }
 
 function hub(options: Partial<WebhooksOptions> = {}) {
@@ -66,16 +66,16 @@ const register = (webhooks: Webhooks, url: string) =>
 const accept = (response: ServerResponse) => response.writeHead(204).end();
 
 describe('webhooks over real sockets', () => {
-  it('arrive at the endpoint that asked for them, which verifies them by the old secret and the new', async () => {
-    const { url, came } = await receivers((_, response) => accept(response));
+  it('arrive at their endpoint, and verify with both the old and the new secret', async () => {
+    const { url, received } = await receivers((_, response) => accept(response));
     const { webhooks, fail } = hub();
     const before = await register(webhooks, `${url}/a`);
     const after = await webhooks.rotate(before.id);
     webhooks.start();
     const id = await fail();
-    await until('it came', () => came[0]);
+    await until('the webhook arrived', () => received[0]);
     for (const secret of [before.secret, after?.secret]) {
-      const { headers, body } = came[0]!;
+      const { headers, body } = received[0]!;
       expect(verifyWebhook({ secret, headers, body })).toMatchObject({
         id: `${id}_payment_failed`,
         data: { id },
@@ -83,7 +83,7 @@ describe('webhooks over real sockets', () => {
     }
   });
 
-  it('go past a receiver that is slow, and one that never ends its answer', async () => {
+  it('reach a quick receiver while other receivers hold their connections', async () => {
     const { url, at, cut } = await receivers((path, response) => {
       if (path === '/quick') accept(response);
       if (path === '/endless') response.writeHead(200).write('x');
@@ -92,39 +92,39 @@ describe('webhooks over real sockets', () => {
     for (const path of ['/slow', '/endless', '/quick']) await register(webhooks, url + path);
     webhooks.start();
     for (let event = 0; event < 20; event += 1) await fail();
-    await until('all came to the endpoint that is quick', () =>
+    await until('all webhooks arrived at the quick endpoint', () =>
       at('/quick').length === 20 ? true : undefined,
     );
     expect(at('/slow')).toHaveLength(1);
     expect(new Set(at('/quick').map(({ headers }) => headers['webhook-id'])).size).toBe(20);
-    // Its end would wait ten seconds for the other two.
+    // Without the cut, close() would wait ten seconds for the other two receivers.
     cut();
   });
 
-  it('are waited for at the end, and no more are begun', async () => {
+  it('finish before close() resolves, and none starts after it', async () => {
     let finish = (): void => undefined;
-    const { url, came } = await receivers((_, response) => (finish = () => accept(response)));
+    const { url, received } = await receivers((_, response) => (finish = () => accept(response)));
     const { webhooks, fail, journal } = hub({ concurrency: 1 });
     await register(webhooks, `${url}/a`);
     webhooks.start();
     await fail();
     await fail();
-    await until('one came', () => came[0]);
+    await until('the first webhook arrived', () => received[0]);
     const closed = webhooks.close();
     finish();
     await closed;
-    expect(came).toHaveLength(1);
+    expect(received).toHaveLength(1);
     expect(await journal.outbox?.take({ limit: 10, leaseMs: 1, now: Date.now() })).toHaveLength(1);
   });
 
-  it('end with 410: nothing more is told there', async () => {
+  it('stop for an endpoint that answers 410', async () => {
     const errors: unknown[] = [];
-    const { url, came } = await receivers((_, response) => response.writeHead(410).end());
+    const { url, received } = await receivers((_, response) => response.writeHead(410).end());
     const { webhooks, fail } = hub({ onError: (error) => errors.push(error) });
     await register(webhooks, `${url}/TOKEN`);
     webhooks.start();
     await fail();
-    await until('it is told of', () => errors[0]);
+    await until('onError was called', () => errors[0]);
     expect(errors).toEqual([
       expect.objectContaining({ code: 'service_unavailable', details: { status: 410 } }),
     ]);
@@ -132,10 +132,10 @@ describe('webhooks over real sockets', () => {
     expect(await webhooks.list()).toEqual([
       expect.objectContaining({ disabledAt: expect.any(Number) }),
     ]);
-    expect(came).toHaveLength(1);
+    expect(received).toHaveLength(1);
   });
 
-  it('keep no process alive that has nothing else to do', async () => {
+  it('do not keep an idle process alive', async () => {
     const { outputFiles } = await build({
       stdin: {
         contents: `
@@ -150,10 +150,10 @@ describe('webhooks over real sockets', () => {
     });
     const child = spawn(process.execPath, ['-'], { stdio: ['pipe', 'pipe', 'inherit'] });
     closers.push(() => child.kill('SIGKILL'));
-    let said = '';
-    child.stdout.on('data', (data: Buffer) => (said += data.toString()));
+    let output = '';
+    child.stdout.on('data', (data: Buffer) => (output += data.toString()));
     const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
     child.stdin.end(outputFiles[0]!.text);
-    expect([await ended, said]).toEqual([0, 'started']);
+    expect([await ended, output]).toEqual([0, 'started']);
   });
 });

@@ -9,7 +9,7 @@ const URL_OF = 'https://hooks.example.com/paid?token=TOKEN';
 const request: WebhookRequest = { url: URL_OF, events: ['payment.settled'] };
 
 describe('the registry', () => {
-  it('gives an id that no caller guesses and a secret that is shown once', async () => {
+  it('returns a random id and a secret that list() does not show', async () => {
     const { webhooks, clock } = hubOf(() => ok);
     const first = await webhooks.register({
       ...request,
@@ -32,7 +32,7 @@ describe('the registry', () => {
     expect(JSON.stringify(await webhooks.list())).not.toContain('whsec_');
   });
 
-  it('keeps each caller to its own', async () => {
+  it('shows and changes endpoints only for the caller that registered them', async () => {
     const { webhooks } = hubOf(() => ok);
     const mine = await webhooks.register(request, 'me');
     const open = await webhooks.register(request);
@@ -49,13 +49,13 @@ describe('the registry', () => {
     ]);
   });
 
-  it('lets no caller fill it: a hundred endpoints for each caller, also at once', async () => {
+  it('limits each caller to a hundred endpoints, even with parallel registrations', async () => {
     const { webhooks } = hubOf(() => ok);
     const outcomes = await Promise.allSettled(
       Array.from({ length: 105 }, () => webhooks.register(request, 'me')),
     );
-    const refused = outcomes.flatMap((one) =>
-      one.status === 'rejected' ? [one.reason as unknown] : [],
+    const refused = outcomes.flatMap((outcome) =>
+      outcome.status === 'rejected' ? [outcome.reason as unknown] : [],
     );
     expect(refused).toEqual(
       Array(5).fill(
@@ -68,12 +68,12 @@ describe('the registry', () => {
     await expect(webhooks.register(request, 'me')).resolves.toMatchObject({ url: URL_OF });
   });
 
-  it('loses no change of those that come at once', async () => {
+  it('keeps every secret of parallel rotations, up to four', async () => {
     const { webhooks, journal } = hubOf(() => ok);
     const { id, secret } = await webhooks.register(request);
     const rotated = await Promise.all([webhooks.rotate(id), webhooks.rotate(id)]);
     const [endpoint] = await journal.outbox.endpoints();
-    expect(endpoint?.secrets.map((one) => one.secret)).toEqual([
+    expect(endpoint?.secrets.map((entry) => entry.secret)).toEqual([
       rotated[1]?.secret,
       rotated[0]?.secret,
       secret,
@@ -82,44 +82,44 @@ describe('the registry', () => {
     expect((await journal.outbox.endpoints())[0]?.secrets).toHaveLength(4);
   });
 
-  it('loses none, and lets in no more, if others change the same journal', async () => {
-    const one = hubOf(() => ok);
-    const other = hubOf(() => ok, { journal: one.journal });
-    const { id, secret } = await one.webhooks.register(request);
-    const rotated = await Promise.all([one.webhooks.rotate(id), other.webhooks.rotate(id)]);
-    const [endpoint] = await one.journal.outbox.endpoints();
+  it('keeps parallel rotations and the limit when two hubs share a journal', async () => {
+    const first = hubOf(() => ok);
+    const second = hubOf(() => ok, { journal: first.journal });
+    const { id, secret } = await first.webhooks.register(request);
+    const rotated = await Promise.all([first.webhooks.rotate(id), second.webhooks.rotate(id)]);
+    const [endpoint] = await first.journal.outbox.endpoints();
     expect(endpoint?.secrets.map((each) => each.secret).sort()).toEqual(
       [secret, ...rotated.map((each) => each?.secret)].sort(),
     );
     const outcomes = await Promise.allSettled(
       Array.from({ length: 120 }, (_, index) =>
-        (index % 2 ? one : other).webhooks.register(request, 'me'),
+        (index % 2 ? first : second).webhooks.register(request, 'me'),
       ),
     );
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(100);
-    expect(await one.webhooks.list('me')).toHaveLength(100);
+    expect(await first.webhooks.list('me')).toHaveLength(100);
   });
 
   it.each<[string, unknown, string]>([
-    ['nothing', undefined, 'request'],
+    ['a missing request', undefined, 'request'],
     ['a list', [request], 'request'],
     ['a misspelt field', { ...request, event: 'payment.settled' }, 'event'],
-    ['no address', { events: request.events }, 'url'],
-    ['an address inside', { ...request, url: 'https://10.0.0.1/' }, 'url'],
-    ['an address without TLS', { ...request, url: 'http://hooks.example.com/' }, 'url'],
+    ['a missing URL', { events: request.events }, 'url'],
+    ['a private address', { ...request, url: 'https://10.0.0.1/' }, 'url'],
+    ['a URL without TLS', { ...request, url: 'http://hooks.example.com/' }, 'url'],
     ['no events', { url: URL_OF }, 'events'],
     ['an empty list of events', { ...request, events: [] }, 'events'],
     [
-      'an event that there is not',
+      'an unknown event',
       { ...request, events: ['payment.settled', 'payment.refunded'] },
       'events[1]',
     ],
-    ['an event by its name alone', { ...request, events: 'payment.settled' }, 'events'],
-    ['no wallets', { ...request, wallets: [] }, 'wallets'],
-    ['a wallet that is none', { ...request, wallets: ['mine'] }, 'wallets[0]'],
-  ])('refuses %s', async (_, given, option) => {
+    ['an event name instead of a list', { ...request, events: 'payment.settled' }, 'events'],
+    ['an empty list of wallets', { ...request, wallets: [] }, 'wallets'],
+    ['an invalid wallet', { ...request, wallets: ['mine'] }, 'wallets[0]'],
+  ])('refuses %s', async (_, input, option) => {
     const { webhooks } = hubOf(() => ok);
-    const refused = webhooks.register(given as WebhookRequest);
+    const refused = webhooks.register(input as WebhookRequest);
     await expect(refused).rejects.toMatchObject({
       name: 'ConfigError',
       code: 'invalid_option',
@@ -129,19 +129,16 @@ describe('the registry', () => {
     expect(await webhooks.list()).toEqual([]);
   });
 
-  it.each([7, null, 'x'.repeat(257)])(
-    'knows callers by text of up to 256 characters: not %j',
-    async (caller) => {
-      const { webhooks } = hubOf(() => ok);
-      const wrong = { code: 'invalid_option', details: { option: 'caller' } };
-      await expect(webhooks.register(request, caller as string)).rejects.toMatchObject(wrong);
-      await expect(webhooks.list(caller as string)).rejects.toMatchObject(wrong);
-      await expect(webhooks.rotate('we_', caller as string)).rejects.toMatchObject(wrong);
-      await expect(webhooks.remove('we_', caller as string)).rejects.toMatchObject(wrong);
-    },
-  );
+  it.each([7, null, 'x'.repeat(257)])('refuses the caller id %j', async (caller) => {
+    const { webhooks } = hubOf(() => ok);
+    const wrong = { code: 'invalid_option', details: { option: 'caller' } };
+    await expect(webhooks.register(request, caller as string)).rejects.toMatchObject(wrong);
+    await expect(webhooks.list(caller as string)).rejects.toMatchObject(wrong);
+    await expect(webhooks.rotate('we_', caller as string)).rejects.toMatchObject(wrong);
+    await expect(webhooks.remove('we_', caller as string)).rejects.toMatchObject(wrong);
+  });
 
-  it('shows no secret to a look into the hub', async () => {
+  it('shows no secret when the hub is inspected or printed', async () => {
     const webhooks = createWebhooks({ journal: memoryJournal({ outbox: true }) });
     await webhooks.register(request);
     for (const shown of [
@@ -157,31 +154,35 @@ describe('the registry', () => {
 
 describe('createWebhooks', () => {
   it.each<[string, object, string]>([
-    ['no journal', { journal: undefined }, 'journal'],
-    ['something else for a journal', { journal: {} }, 'journal'],
+    ['a missing journal', { journal: undefined }, 'journal'],
+    ['an object that is not a journal', { journal: {} }, 'journal'],
     ['a misspelt option', { timeout: 5 }, 'timeout'],
-    ['no ports', { ports: [] }, 'ports'],
-    ['a port that is none', { ports: [443, 70_000] }, 'ports'],
-    ['words for a flag', { allowPrivateTargets: 'yes' }, 'allowPrivateTargets'],
-    ['no time', { timeoutMs: 0 }, 'timeoutMs'],
-    ['a part of a delivery', { concurrency: 1.5 }, 'concurrency'],
-    ['more for one than for all', { concurrency: 4, perEndpoint: 5 }, 'perEndpoint'],
-    ['a log that is none', { onError: 'log' }, 'onError'],
-  ])('is given %s', (_, over, option) => {
+    ['an empty list of ports', { ports: [] }, 'ports'],
+    ['a port out of range', { ports: [443, 70_000] }, 'ports'],
+    ['text for a flag', { allowPrivateTargets: 'yes' }, 'allowPrivateTargets'],
+    ['a timeout of 0', { timeoutMs: 0 }, 'timeoutMs'],
+    ['a fractional concurrency', { concurrency: 1.5 }, 'concurrency'],
+    [
+      'a larger limit per endpoint than in total',
+      { concurrency: 4, perEndpoint: 5 },
+      'perEndpoint',
+    ],
+    ['an onError that is not a function', { onError: 'log' }, 'onError'],
+  ])('refuses %s', (_, over, option) => {
     const options = { journal: memoryJournal({ outbox: true }), ...over } as WebhooksOptions;
     expect(() => createWebhooks(options)).toThrow(
       expect.objectContaining({ name: 'ConfigError', code: 'invalid_option', details: { option } }),
     );
   });
 
-  it('says how to make a journal that keeps an outbox', () => {
+  it('explains how to make a journal with an outbox when the journal has none', () => {
     expect(() => createWebhooks({ journal: memoryJournal() })).toThrow(
       /fileJournal\(path, \{ outbox: true \}\)/,
     );
     expect(() => createWebhooks(undefined as unknown as WebhooksOptions)).toThrow(/with a journal/);
   });
 
-  it('says of a journal whose outbox fails that it does', async () => {
+  it('rejects with journal_unavailable when the outbox fails', async () => {
     const journal = withOutbox(memoryJournal({ outbox: true }));
     const addEndpoint = () => {
       throw new Error('ENOSPC');

@@ -4,15 +4,15 @@ import { askedWait, nextTry, restAfter, SCHEDULE_MS } from '../../../adapters/we
 const NOW = 1_800_000_000_000;
 const HOUR_MS = 3_600_000;
 
-describe('the schedule of tries', () => {
-  it('is that of Standard Webhooks', () => {
+describe('the schedule of retries', () => {
+  it('follows Standard Webhooks', () => {
     expect(SCHEDULE_MS.map((ms) => ms / 1000)).toEqual([
       0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400,
     ]);
   });
 
   it.each(SCHEDULE_MS.map((delay, failures) => [failures, delay] as const).slice(1))(
-    'waits after failure %i for %i ms, give or take a tenth',
+    'waits after failure %i for %i ms with a tenth of jitter',
     (failures, delay) => {
       expect(nextTry(failures, NOW, 0.5)).toBe(NOW + delay);
       expect(nextTry(failures, NOW, 0)).toBe(NOW + delay * 0.9);
@@ -20,12 +20,12 @@ describe('the schedule of tries', () => {
     },
   );
 
-  it('ends with the tenth failure, whatever is asked for', () => {
+  it('ends with the tenth failure, even with a Retry-After', () => {
     expect(nextTry(10, NOW, 0.5)).toBeUndefined();
     expect(nextTry(10, NOW, 0.5, HOUR_MS)).toBeUndefined();
   });
 
-  it('waits as long as it is asked to, up to a day, and never less than by itself', () => {
+  it('waits for a longer Retry-After up to a day, and ignores a shorter value', () => {
     expect(nextTry(1, NOW, 0.5, 60_000)).toBe(NOW + 60_000);
     expect(nextTry(1, NOW, 0.5, 1)).toBe(NOW + 5_000);
     expect(nextTry(1, NOW, 0.5, 1000 * HOUR_MS)).toBe(NOW + 24 * HOUR_MS);
@@ -33,29 +33,29 @@ describe('the schedule of tries', () => {
   });
 });
 
-describe('what an answer asks for', () => {
+describe('the Retry-After header', () => {
   it.each<[string, number, string | undefined, number]>([
-    ['seconds, with 429', 429, '120', 120_000],
-    ['seconds, with 503', 503, ' 7 ', 7_000],
-    ['a date', 429, new Date(NOW + 90_000).toUTCString(), 90_000],
-    ['a date that is over', 429, new Date(NOW - 90_000).toUTCString(), 0],
-    ['nothing', 429, undefined, 0],
-    ['with another status', 500, '120', 0],
-    ['with a redirect', 302, '120', 0],
-    ['less than nothing', 429, '-5', 0],
-    ['a part', 429, '1.5', 0],
-    ['words', 429, 'soon', 0],
-    ['no words', 503, '', 0],
-  ])('is read: %s', (_, status, header, ms) => {
+    ['seconds of a 429 in full', 429, '120', 120_000],
+    ['seconds of a 503 in full', 503, ' 7 ', 7_000],
+    ['a future date as its distance', 429, new Date(NOW + 90_000).toUTCString(), 90_000],
+    ['a past date as 0', 429, new Date(NOW - 90_000).toUTCString(), 0],
+    ['a missing header as 0', 429, undefined, 0],
+    ['seconds of a 500 as 0', 500, '120', 0],
+    ['seconds of a redirect as 0', 302, '120', 0],
+    ['a negative number as 0', 429, '-5', 0],
+    ['a fraction as 0', 429, '1.5', 0],
+    ['a word as 0', 429, 'soon', 0],
+    ['empty text as 0', 503, '', 0],
+  ])('counts %s', (_, status, header, ms) => {
     expect(askedWait(status, header, NOW)).toBe(ms);
   });
 
-  it('may be longer than any number', () => {
+  it('counts as a day when it has 400 digits', () => {
     expect(nextTry(1, NOW, 0.5, askedWait(429, '9'.repeat(400), NOW))).toBe(NOW + 24 * HOUR_MS);
   });
 });
 
-it('leaves an outbox that fails alone for longer each time, up to a minute', () => {
+it('doubles the rest after each failure of the outbox, up to a minute', () => {
   expect([1, 2, 3, 6, 7, 50].map((failures) => restAfter(failures, 0.5))).toEqual([
     1_000, 2_000, 4_000, 32_000, 60_000, 60_000,
   ]);

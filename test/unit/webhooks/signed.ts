@@ -5,7 +5,7 @@ export const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 export const OTHER_SECRET = 'whsec_5WbX5kEWLlfzsGNjH64I8lOOqUB6e8FH5WbX5kEWLlfz';
 export const WALLET = '7fUAJdStEuGbc3sM84cKRL6yYaaSstyLSU4ve5oovLS7';
 
-/** Written with Node's own HMAC, so that an error of the library cannot agree with itself. */
+/** Signs with Node's own HMAC, so that an error of the library cannot confirm itself. */
 export function hmac(
   secret: string,
   id: string,

@@ -6,7 +6,7 @@ import { literalOf, readTarget } from '../../../adapters/webhooks/target.js';
 const STRICT = { allowPrivate: false, ports: [443] };
 const LOOSE = { allowPrivate: true, ports: [443] };
 
-/** What leads, or may lead, to where no stranger should send us. */
+/** Addresses that lead, or may lead, into a private network. */
 const REFUSED: readonly string[] = [
   // IPv4 of this machine, its network and its cloud
   ...[
@@ -37,7 +37,7 @@ const REFUSED: readonly string[] = [
     '192.0.0.1',
     '168.63.129.16',
   ],
-  // documentation, benchmarks, relays, multicast, reserved, broadcast
+  // IPv4 for documentation, benchmarks, relays, multicast, reserved use and broadcast
   ...[
     '192.0.2.1',
     '198.51.100.7',
@@ -49,7 +49,7 @@ const REFUSED: readonly string[] = [
     '192.52.193.1',
   ],
   ...['192.175.48.1', '224.0.0.1', '239.255.255.255', '240.0.0.1', '255.255.255.255'],
-  // the same in other notations
+  // Private IPv4 in other notations
   ...[
     '2130706433',
     '0x7f000001',
@@ -129,7 +129,7 @@ const REFUSED: readonly string[] = [
     '[fdff::1]',
   ],
   ...['[fe80::1]', '[febf::1]', '[fec0::1]', '[ff02::1]', '[ff0e::1]', '[e000::1]'],
-  // names of the network at hand
+  // Names of the local network
   ...[
     'localhost',
     'LOCALHOST',
@@ -155,7 +155,7 @@ const REFUSED: readonly string[] = [
     'x.onion',
     'x.alt',
   ],
-  // names that are spelt to be read otherwise
+  // Malformed names, which parsers read in different ways
   ...[
     'example.com.',
     'example..com',
@@ -179,7 +179,7 @@ const ODD: readonly string[] = [
   'https://ex ample.com/', 'https://exa<mple.com/', `https://hooks.example.com/${'a'.repeat(2_048)}`,
 ]; // prettier-ignore
 
-const ACCEPTED: readonly (readonly [given: string, kept: string])[] = [
+const ACCEPTED: readonly (readonly [input: string, kept: string])[] = [
   ['https://hooks.example.com/paid', 'https://hooks.example.com/paid'],
   ['https://hooks.example.com', 'https://hooks.example.com/'],
   [
@@ -205,13 +205,13 @@ const ACCEPTED: readonly (readonly [given: string, kept: string])[] = [
   ['https://[2001:200::1]/', 'https://[2001:200::1]/'],
 ];
 
-describe('the address of an endpoint', () => {
-  it('is tried with more than eighty that lead inside', () => {
+describe('the URL of an endpoint', () => {
+  it('is tested with at least eighty private addresses', () => {
     expect(new Set(REFUSED).size).toBe(REFUSED.length);
     expect(REFUSED.length).toBeGreaterThanOrEqual(80);
   });
 
-  it.each([...REFUSED, ...ODD])('is not %j', (url) => {
+  it.each([...REFUSED, ...ODD])('is refused as %j', (url) => {
     expect(() => readTarget(url, STRICT)).toThrow(
       expect.objectContaining({
         name: 'ConfigError',
@@ -228,17 +228,17 @@ describe('the address of an endpoint', () => {
     {},
     ['https://hooks.example.com/'],
     new URL('https://hooks.example.com/'),
-  ])('is text: not %j', (url) => {
+  ])('is refused as %j, which is not text', (url) => {
     expect(() => readTarget(url, STRICT)).toThrow(
       expect.objectContaining({ code: 'invalid_option' }),
     );
   });
 
-  it.each(ACCEPTED)('may be %s', (given, kept) => {
-    expect(readTarget(given, STRICT).href).toBe(kept);
+  it.each(ACCEPTED)('is accepted as %s', (input, kept) => {
+    expect(readTarget(input, STRICT).href).toBe(kept);
   });
 
-  it('may have the ports that are allowed, and those alone', () => {
+  it('may have an allowed port only', () => {
     const rules = { allowPrivate: false, ports: [443, 8443] };
     expect(readTarget('https://hooks.example.com:8443/', rules).port).toBe('8443');
     expect(() => readTarget('https://hooks.example.com/', { ...rules, ports: [8443] })).toThrow(
@@ -247,7 +247,7 @@ describe('the address of an endpoint', () => {
     expect(() => readTarget('https://hooks.example.com:8080/', rules)).toThrow(/port 443 or 8443/);
   });
 
-  it('may lead anywhere by HTTP where tests allow that, and still is no nonsense', () => {
+  it('may be private and without TLS when options allow it, but never malformed', () => {
     for (const url of [
       'http://127.0.0.1:4021/hook',
       'http://localhost:3000/',
@@ -269,7 +269,7 @@ describe('the address of an endpoint', () => {
     }
   });
 
-  it('does not show what may be a token in it', () => {
+  it('is not quoted in an error, because it may hold a token', () => {
     for (const url of [
       'http://hooks.example.com/SECRET',
       'https://127.0.0.1/SECRET',
@@ -282,7 +282,7 @@ describe('the address of an endpoint', () => {
   });
 });
 
-describe('an address in numbers', () => {
+describe('an IP address', () => {
   it.each<[string, number, bigint]>([
     ['0.0.0.0', 4, 0n],
     ['255.255.255.255', 4, 0xffffffffn],
@@ -295,24 +295,24 @@ describe('an address in numbers', () => {
     ['1:2:3:4:5:6:1.2.3.4', 6, 0x00010002000300040005000601020304n],
     ['1:2:3:4:5:6:7::', 6, 0x00010002000300040005000600070000n],
     ['ABCD::', 6, 0xabcdn << 112n],
-  ])('is read: %s', (text, version, bits) => {
+  ])('is read from %s', (text, version, bits) => {
     expect(readAddress(text)).toEqual({ version, bits });
   });
 
-  it.each(['', '1', '1.2.3', '1.2.3.4.5', '1.2.3.256', '01.2.3.4', '1.2.3.4 ', '1.2.3.-4', '0x1.2.3.4', ':', ':::', '1::2::3', '1:2:3:4:5:6:7', '1:2:3:4:5:6:7:8:9', '1:2:3:4:5:6:7:8::', '12345::', 'g::', '::1.2.3', '1.2.3.4::', '::1.2.3.4:5', 'fe80::1%eth0', '[::1]', 'example.com'])('is none, and is refused: %j', (text) => {
+  it.each(['', '1', '1.2.3', '1.2.3.4.5', '1.2.3.256', '01.2.3.4', '1.2.3.4 ', '1.2.3.-4', '0x1.2.3.4', ':', ':::', '1::2::3', '1:2:3:4:5:6:7', '1:2:3:4:5:6:7:8:9', '1:2:3:4:5:6:7:8::', '12345::', 'g::', '::1.2.3', '1.2.3.4::', '::1.2.3.4:5', 'fe80::1%eth0', '[::1]', 'example.com'])('is not read from %j, which is not public either', (text) => {
     expect(readAddress(text)).toBeUndefined();
     expect(whyNotPublic(text)).toBe('no IP address');
   }); // prettier-ignore
 
-  it('is read as URL writes it, whatever it is', () => {
+  it('is read from the form in which URL writes it', () => {
     const group = fc.integer({ min: 0, max: 0xffff });
     fc.assert(
       fc.property(fc.array(group, { minLength: 8, maxLength: 8 }), (groups) => {
         const literal = literalOf(
-          new URL(`https://[${groups.map((one) => one.toString(16)).join(':')}]/`),
+          new URL(`https://[${groups.map((value) => value.toString(16)).join(':')}]/`),
         );
         expect(readAddress(literal ?? '')?.bits).toBe(
-          groups.reduce((sum, one) => (sum << 16n) | BigInt(one), 0n),
+          groups.reduce((sum, value) => (sum << 16n) | BigInt(value), 0n),
         );
       }),
     );
@@ -326,7 +326,7 @@ describe('an address in numbers', () => {
     );
   });
 
-  it('is of the outside of IPv6 in 2000::/3 alone', () => {
+  it('of version 6 is public within 2000::/3 only', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: (1n << 128n) - 1n }), (bits) => {
         const groups = Array.from({ length: 8 }, (_, index) =>

@@ -1,8 +1,8 @@
 import { deliverOver } from '../../../adapters/webhooks/deliver.js';
 
 /**
- * Delivers to each address of its arguments, whose names all lead to this machine, and prints what
- * came of it: a status, or a code of OpenSSL or Node.
+ * Delivers to each URL in its arguments, with every name resolved to this machine, and prints the
+ * outcomes: a status, or an error code of OpenSSL or Node.
  */
 const deliver = deliverOver({
   rules: { allowPrivate: true, ports: [443] },

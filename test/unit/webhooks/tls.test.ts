@@ -17,14 +17,14 @@ afterEach(() => {
 });
 
 interface Heard {
-  /** Of each connection that came to be: the name that it asked for. */
+  /** The server name (SNI) of each completed TLS connection. */
   readonly names: (string | false)[];
   readonly requests: { readonly host: string | undefined; readonly body: string }[];
-  /** After decryption. */
+  /** Bytes received, counted after decryption. */
   bytes: number;
 }
 
-/** A receiver with a certificate of the fixtures. */
+/** Starts a TLS server with a certificate of the fixtures. */
 async function receiver(certificate: string): Promise<{ port: number; heard: Heard }> {
   const heard: Heard = { names: [], requests: [], bytes: 0 };
   const server = createServer(
@@ -55,8 +55,8 @@ async function receiver(certificate: string): Promise<{ port: number; heard: Hea
 }
 
 /**
- * Delivers in a process that trusts the signer of the fixtures, and whose environment asks for less
- * care besides.
+ * Delivers in a process that trusts the test CA. Its environment disables certificate checks, which
+ * the delivery must ignore.
  */
 async function delivered(...urls: string[]): Promise<unknown> {
   const env = {
@@ -71,8 +71,8 @@ async function delivered(...urls: string[]): Promise<unknown> {
   return JSON.parse(await text(child.stdout));
 }
 
-describe('a delivery by TLS', () => {
-  it('asks for the name of the endpoint at the address that was checked, and says it in the request', async () => {
+describe('a delivery over TLS', () => {
+  it('sends the name of the endpoint as SNI and Host to the checked address', async () => {
     const { port, heard } = await receiver('name');
     expect(await delivered(`https://${NAME}:${port}/hook`)).toEqual([204]);
     expect(heard).toMatchObject({
@@ -82,7 +82,7 @@ describe('a delivery by TLS', () => {
     expect(heard.bytes).toBeGreaterThan(0);
   });
 
-  it('to an address in numbers wants a certificate of that address', async () => {
+  it('requires a certificate for the address when the URL has an IP address', async () => {
     const [address, name] = [await receiver('address'), await receiver('name')];
     expect(
       await delivered(`https://127.0.0.1:${address.port}/`, `https://127.0.0.1:${name.port}/`),
@@ -94,19 +94,19 @@ describe('a delivery by TLS', () => {
     expect([name.heard.requests, name.heard.bytes]).toEqual([[], 0]);
   });
 
-  it('sends nothing to a server without a certificate for the name that is of now and of a trusted issuer', async () => {
+  it('sends nothing when the certificate has a wrong name, issuer or date', async () => {
     const expected = {
       'other-name': 'ERR_TLS_CERT_ALTNAME_INVALID',
-      // What the name leads to is not the server that it names.
+      // This certificate names the IP address, not the host.
       address: 'ERR_TLS_CERT_ALTNAME_INVALID',
       'self-signed': 'DEPTH_ZERO_SELF_SIGNED_CERT',
       expired: 'CERT_HAS_EXPIRED',
       early: 'CERT_NOT_YET_VALID',
     };
-    const all = await Promise.all(Object.keys(expected).map(receiver));
-    expect(await delivered(...all.map(({ port }) => `https://${NAME}:${port}/`))).toEqual(
+    const servers = await Promise.all(Object.keys(expected).map(receiver));
+    expect(await delivered(...servers.map(({ port }) => `https://${NAME}:${port}/`))).toEqual(
       Object.values(expected),
     );
-    for (const { heard } of all) expect([heard.requests, heard.bytes]).toEqual([[], 0]);
+    for (const { heard } of servers) expect([heard.requests, heard.bytes]).toEqual([[], 0]);
   });
 });

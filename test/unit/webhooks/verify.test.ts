@@ -42,7 +42,7 @@ function optionsOf({ id, timestamp, signature, body }: Sent): VerifyOptions {
 const verify = (over: Partial<Sent> = {}, more: Partial<VerifyOptions> = {}) =>
   verifyWebhook({ ...optionsOf({ ...GOOD, ...over }), ...more });
 
-/** Signed by a sender that knows the secret. */
+/** Makes a message that a sender with the secret signed. */
 const signed = (
   body: string | Uint8Array,
   id = ID,
@@ -70,14 +70,14 @@ function refusal(work: () => unknown): { code: string; reason: string } {
   throw new Error('It was accepted.');
 }
 
-describe('the vectors of Standard Webhooks', () => {
+describe('verification by the vectors of Standard Webhooks', () => {
   const vector = {
     id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
     seconds: 1_614_265_330,
     body: '{"test": 2432232314}',
   };
 
-  it('gives the fixed signature, as the official package and as Node do', () => {
+  it('computes the published signature, as the official package and Node do', () => {
     const { id, seconds, body } = vector;
     const expected = 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=';
     for (const secret of [SECRET, SECRET.replace('whsec_', '')]) {
@@ -87,7 +87,7 @@ describe('the vectors of Standard Webhooks', () => {
     }
   });
 
-  it('knows that signature, and that what it signs is no event', () => {
+  it('accepts the published signature, and then refuses its body, which is no event', () => {
     const { id, seconds, body } = vector;
     const sent = {
       id,
@@ -100,26 +100,29 @@ describe('the vectors of Standard Webhooks', () => {
     );
   });
 
-  it.each(['', 'whsec_'])('refuses an empty key: "%s"', (secret) => {
+  it.each(['', 'whsec_'])('refuses the empty secret "%s"', (secret) => {
     expect(() => verify({}, { secret })).toThrow(
       expect.objectContaining({ code: 'invalid_option', details: { option: 'secret' } }),
     );
   });
 
-  it.each(['webhook-id', 'webhook-timestamp', 'webhook-signature'])('misses %s', (name) => {
-    const { headers, ...rest } = optionsOf(GOOD);
-    const without = Object.fromEntries(Object.entries(headers).filter(([key]) => key !== name));
-    expect(refusal(() => verifyWebhook({ ...rest, headers: without })).reason).toBe(
-      `${name} is missing`,
-    );
-    expect(
-      refusal(() =>
-        verifyWebhook({ ...rest, headers: new Headers(without as Record<string, string>) }),
-      ).reason,
-    ).toBe(`${name} is missing`);
-  });
+  it.each(['webhook-id', 'webhook-timestamp', 'webhook-signature'])(
+    'refuses a message without %s',
+    (name) => {
+      const { headers, ...rest } = optionsOf(GOOD);
+      const without = Object.fromEntries(Object.entries(headers).filter(([key]) => key !== name));
+      expect(refusal(() => verifyWebhook({ ...rest, headers: without })).reason).toBe(
+        `${name} is missing`,
+      );
+      expect(
+        refusal(() =>
+          verifyWebhook({ ...rest, headers: new Headers(without as Record<string, string>) }),
+        ).reason,
+      ).toBe(`${name} is missing`);
+    },
+  );
 
-  it('refuses a signature that is wrong, or only begins', () => {
+  it('refuses a wrong, a cut and an empty signature', () => {
     expect(refusal(() => verify({ signature: 'v1,dawfeoifkpqwoekfpqoekf' })).reason).toMatch(
       /no signature is of this body/,
     );
@@ -129,12 +132,12 @@ describe('the vectors of Standard Webhooks', () => {
     expect(refusal(() => verify({ signature: 'v1,' })).reason).toMatch(/no list of signatures/);
   });
 
-  it('accepts what is signed, with the prefix of the secret and without', () => {
+  it('accepts a signed event for a secret with or without its prefix', () => {
     expect(verify()).toEqual(eventOf());
     expect(verify({}, { secret: SECRET.replace('whsec_', '') })).toEqual(eventOf());
   });
 
-  it('refuses what is too old, and what is of the future', () => {
+  it('refuses a message that is more than five minutes old or ahead', () => {
     for (const [now, reason] of [
       [NOW + 301_000, /too long ago/],
       [NOW - 301_000, /in the future/],
@@ -145,18 +148,18 @@ describe('the vectors of Standard Webhooks', () => {
       expect(verify({}, { now })).toEqual(eventOf());
   });
 
-  it('finds the one that fits among several signatures, of several versions', () => {
-    const others = [
+  it('accepts a valid signature among signatures of other secrets and versions', () => {
+    const invalid = [
       hmac(OTHER_SECRET, ID, SECONDS, BODY),
       'v2,Ceo5qEr07ixe2NLpvHk3FH9bwy/WavXrAFQ/9tdO6mc=',
       'v1a,AAAA',
     ];
-    expect(verify({ signature: [...others, SIGNATURE].join(' ') })).toEqual(eventOf());
-    expect(verify({ signature: [SIGNATURE, ...others].join(' ') })).toEqual(eventOf());
-    expect(refusal(() => verify({ signature: others.join(' ') })).reason).toMatch(/no signature/);
+    expect(verify({ signature: [...invalid, SIGNATURE].join(' ') })).toEqual(eventOf());
+    expect(verify({ signature: [SIGNATURE, ...invalid].join(' ') })).toEqual(eventOf());
+    expect(refusal(() => verify({ signature: invalid.join(' ') })).reason).toMatch(/no signature/);
   });
 
-  it('refuses an empty body, also a signed one', () => {
+  it('refuses an empty body, even when it is signed', () => {
     expect(refusal(() => verify({ body: '' })).reason).toMatch(/no signature/);
     expect(refusal(() => verify(signed(''))).reason).toMatch(/no JSON/);
   });
@@ -168,7 +171,7 @@ const flipped = (text: string, at: number) =>
 const spoilt = Uint8Array.from(bytes.encode(BODY), (byte, index) => (index === 20 ? 0xff : byte));
 const withHalf = BODY.replace('ü', '\ud800');
 
-/** One step away from a message that is good. */
+/** Messages that differ from a valid message in one point. */
 const MUTATIONS: readonly (readonly [name: string, sent: Partial<Sent>])[] = [
   ...Array.from(
     { length: 12 },
@@ -252,7 +255,7 @@ const MUTATIONS: readonly (readonly [name: string, sent: Partial<Sent>])[] = [
 ];
 
 describe('verifyWebhook', () => {
-  it('is asked of more than forty mutations', () => {
+  it('is tested with at least forty mutations', () => {
     expect(MUTATIONS.length).toBeGreaterThanOrEqual(40);
   });
 
@@ -261,7 +264,7 @@ describe('verifyWebhook', () => {
     expect(reason).not.toContain('0a1b2c');
   });
 
-  it('accepts nothing that is changed anywhere', () => {
+  it('refuses a body with any changed character', () => {
     fc.assert(
       fc.property(fc.nat(BODY.length - 1), fc.integer({ min: 1, max: 0xffff }), (at, change) => {
         const body =
@@ -273,7 +276,7 @@ describe('verifyWebhook', () => {
     );
   });
 
-  it('takes the headers of fetch, of Node and of any other, and the body as text or bytes', () => {
+  it('accepts headers in any case and form, and the body as text or bytes', () => {
     const names = {
       'Webhook-Id': ID,
       'WEBHOOK-TIMESTAMP': String(SECONDS),
@@ -290,7 +293,7 @@ describe('verifyWebhook', () => {
     }
   });
 
-  it('refuses a header that comes under two spellings', () => {
+  it('refuses a header that occurs in two spellings', () => {
     const { headers, ...rest } = optionsOf(GOOD);
     expect(
       refusal(() => verifyWebhook({ ...rest, headers: { ...headers, 'Webhook-Id': 'another' } }))
@@ -298,7 +301,7 @@ describe('verifyWebhook', () => {
     ).toMatch(/more than once/);
   });
 
-  it('takes any of several secrets, for as long as one takes the place of another', () => {
+  it('accepts a signature of any listed secret', () => {
     const { secret: _, ...rest } = optionsOf(GOOD);
     expect(verifyWebhook({ ...rest, secrets: [OTHER_SECRET, SECRET] })).toEqual(eventOf());
     expect(refusal(() => verifyWebhook({ ...rest, secrets: [OTHER_SECRET] })).reason).toMatch(
@@ -306,7 +309,7 @@ describe('verifyWebhook', () => {
     );
   });
 
-  it('keeps to its tolerance', () => {
+  it('applies toleranceSeconds in place of five minutes', () => {
     expect(refusal(() => verify({}, { toleranceSeconds: 0, now: NOW + 1_000 })).reason).toMatch(
       /too long ago/,
     );
@@ -314,7 +317,7 @@ describe('verifyWebhook', () => {
     expect(verify({}, { toleranceSeconds: 3_600, now: NOW + 3_599_000 })).toEqual(eventOf());
   });
 
-  it('goes by the clock of the system if it is given none', () => {
+  it('uses the system clock when `now` is missing', () => {
     const seconds = Math.floor(Date.now() / 1000);
     expect(verify(signed(BODY, ID, seconds), { now: undefined })).toEqual(eventOf());
     expect(refusal(() => verify({}, { now: undefined })).reason).toMatch(
@@ -324,23 +327,23 @@ describe('verifyWebhook', () => {
 
   it.each<[string, object]>([
     ['no secret', { secret: undefined }],
-    ['a secret and secrets', { secrets: [SECRET] }],
-    ['no secrets', { secret: undefined, secrets: [] }],
+    ['both secret and secrets', { secrets: [SECRET] }],
+    ['an empty list of secrets', { secret: undefined, secrets: [] }],
     ['eleven secrets', { secret: undefined, secrets: Array(11).fill(SECRET) }],
-    ['a secret that is no base64', { secret: 'whsec_%%%' }],
+    ['a secret that is not base64', { secret: 'whsec_%%%' }],
     ['a secret of 23 bytes', { secret: `whsec_${Buffer.alloc(23).toString('base64')}` }],
     ['a secret of 65 bytes', { secret: `whsec_${Buffer.alloc(65).toString('base64')}` }],
-    ['a secret that is none', { secret: Buffer.alloc(32) }],
-    ['a body that was parsed', { body: JSON.parse(BODY) }],
+    ['a secret in bytes', { secret: Buffer.alloc(32) }],
+    ['a parsed body', { body: JSON.parse(BODY) }],
     ['no body', { body: undefined }],
     ['no headers', { headers: undefined }],
     ['a list of headers', { headers: [['webhook-id', ID]] }],
-    ['a tolerance of a part', { toleranceSeconds: 0.5 }],
-    ['a tolerance below zero', { toleranceSeconds: -1 }],
-    ['a tolerance without end', { toleranceSeconds: Infinity }],
-    ['a time that is none', { now: Number.NaN }],
+    ['a fractional tolerance', { toleranceSeconds: 0.5 }],
+    ['a negative tolerance', { toleranceSeconds: -1 }],
+    ['an infinite tolerance', { toleranceSeconds: Infinity }],
+    ['a time that is not a number', { now: Number.NaN }],
     ['a misspelt option', { tolerance: 5 }],
-  ])('is given %s', (_, over) => {
+  ])('throws a ConfigError for %s', (_, over) => {
     try {
       verifyWebhook({ ...optionsOf(GOOD), ...over });
     } catch (error) {
@@ -369,10 +372,10 @@ const DATA: WebhookDetails = {
   },
 };
 
-describe('the events that it reads', () => {
+describe('a verified event', () => {
   const read = (said: object): WebhookEvent => verify(signed(JSON.stringify(said)));
 
-  it.each(webhookEvents)('are %s, with all that it says', (type) => {
+  it.each(webhookEvents)('of type %s needs every field and keeps new fields', (type) => {
     const said = { type, timestamp: SAID.timestamp, data: DATA[type] };
     expect(read(said)).toEqual({ id: ID, ...said });
     expect(
@@ -387,7 +390,7 @@ describe('the events that it reads', () => {
     }
   });
 
-  it('may say of a payment that failed which one that was', () => {
+  it('of type payment.failed may name the payerSignature', () => {
     const said = {
       type: 'payment.failed',
       timestamp: SAID.timestamp,
@@ -400,36 +403,24 @@ describe('the events that it reads', () => {
   });
 
   it.each<[string, object, RegExp]>([
-    [
-      'of a kind that is to come',
-      { ...SAID, type: 'payment.refunded' },
-      /does not know: update it/,
-    ],
-    ['of no kind', { ...SAID, type: undefined }, /lacks/],
-    ['of a kind that every object has', { ...SAID, type: 'constructor' }, /does not know/],
-    ['without a time', { ...SAID, timestamp: undefined }, /lacks/],
-    ['at a time that is none', { ...SAID, timestamp: 'yesterday' }, /lacks/],
-    ['with a list for its data', { ...SAID, data: [] }, /lacks/],
-    [
-      'with an amount that is a number',
-      { ...SAID, data: { ...SAID.data, amount: 10_000 } },
-      /lacks/,
-    ],
-    [
-      'with an amount in other letters',
-      { ...SAID, data: { ...SAID.data, amount: '1e4' } },
-      /lacks/,
-    ],
-    ['as a list', [SAID], /no JSON of an event/],
-  ])('are none %s', (_, said, reason) => {
+    ['has an unknown type', { ...SAID, type: 'payment.refunded' }, /does not know: update it/],
+    ['has no type', { ...SAID, type: undefined }, /lacks/],
+    ['has the type constructor', { ...SAID, type: 'constructor' }, /does not know/],
+    ['has no timestamp', { ...SAID, timestamp: undefined }, /lacks/],
+    ['has an invalid timestamp', { ...SAID, timestamp: 'yesterday' }, /lacks/],
+    ['has a list as data', { ...SAID, data: [] }, /lacks/],
+    ['has a number as amount', { ...SAID, data: { ...SAID.data, amount: 10_000 } }, /lacks/],
+    ['has an amount with an exponent', { ...SAID, data: { ...SAID.data, amount: '1e4' } }, /lacks/],
+    ['is a list', [SAID], /no JSON of an event/],
+  ])('is refused when it %s', (_, said, reason) => {
     expect(refusal(() => read(said)).reason).toMatch(reason);
   });
 });
 
-/** What every runtime of workers has, and nothing of Node. */
+/** The globals that every worker runtime has; none is from Node. */
 const WEB = ['Headers', 'TextDecoder', 'TextEncoder', 'URL', 'crypto'] as const;
 
-it('is verified by what the web has, in a worker: nothing of Node, and no text that is run', async () => {
+it('verifies in a worker with web globals only, without Node modules or eval', async () => {
   const { outputFiles, metafile } = await build({
     entryPoints: [fileURLToPath(new URL('../../../adapters/webhooks/verify.ts', import.meta.url))],
     ...{
@@ -454,7 +445,7 @@ it('is verified by what the web has, in a worker: nothing of Node, and no text t
     `${outputFiles[0]!.text}; globalThis.verifyWebhook = receiver.verifyWebhook;`,
     context,
   );
-  const verifyThere = runInContext('verifyWebhook', context) as typeof verifyWebhook;
-  expect(verifyThere(optionsOf(GOOD))).toEqual(eventOf());
-  expect(() => verifyThere({ ...optionsOf(GOOD), body: `${BODY} ` })).toThrow(/not accepted/);
+  const verifyInWorker = runInContext('verifyWebhook', context) as typeof verifyWebhook;
+  expect(verifyInWorker(optionsOf(GOOD))).toEqual(eventOf());
+  expect(() => verifyInWorker({ ...optionsOf(GOOD), body: `${BODY} ` })).toThrow(/not accepted/);
 });

@@ -31,22 +31,22 @@ afterEach(async () => {
 });
 
 const hub = (...args: Parameters<typeof hubOf>): Hub => {
-  const one = hubOf(...args);
-  hubs.push(one);
-  return one;
+  const made = hubOf(...args);
+  hubs.push(made);
+  return made;
 };
 
 const pathOf = ({ message }: Delivery) => new URL(message.url).pathname;
 const idOf = ({ message }: Delivery) => message.headers['webhook-id'];
-/** A receiver that never answers. */
+/** Plays a receiver that never answers: rejects when the delivery is aborted. */
 const hanging = ({ signal }: Delivery): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('cut off'))));
-/** What waits in a journal, or was taken and is not ended, long after now. */
+/** Returns the jobs in the outbox long after now: waiting, or taken and unfinished. */
 const leftIn = async ({ journal, clock }: Hub) =>
   journal.outbox.take({ limit: 10_000, leaseMs: 1, now: clock.now() + 1000 * DAY_MS });
 
 describe('onDelivery', () => {
-  it('hears how each delivery went, also if it throws', async () => {
+  it('receives a report of each delivery, even after it threw', async () => {
     const reports: WebhookDelivery[] = [];
     const { register, webhooks, clock, fail, deliveries } = hub(
       (path) => (path === '/bad' ? answered(503) : ok),
@@ -72,9 +72,9 @@ describe('onDelivery', () => {
 });
 
 describe('an event', () => {
-  it('is told to each endpoint that wants it, once, signed for that one', async () => {
-    const one = hub(() => ok);
-    const { register, webhooks, clock, fail, deliveries } = one;
+  it('reaches each subscribed endpoint once, signed with its secret', async () => {
+    const worker = hub(() => ok);
+    const { register, webhooks, clock, fail, deliveries } = worker;
     const [a, b] = [
       await register('/a'),
       await register('/b', ['payment.settled', 'payment.failed']),
@@ -85,11 +85,11 @@ describe('an event', () => {
       events: ['payment.failed'],
       wallets: [WALLET],
     });
-    const others = 'So11111111111111111111111111111111111111112';
+    const otherWallet = 'So11111111111111111111111111111111111111112';
     await webhooks.register({
       url: 'https://hooks.example.com/theirs',
       events: ['payment.failed'],
-      wallets: [others],
+      wallets: [otherWallet],
     });
     webhooks.start();
     const id = await fail();
@@ -113,36 +113,36 @@ describe('an event', () => {
         'content-type': 'application/json',
         'user-agent': 'exact-change',
       });
-      const others = Object.values(secrets).filter((other) => other !== secret);
+      const otherSecrets = Object.values(secrets).filter((candidate) => candidate !== secret);
       expect(() =>
         verifyWebhook({
-          secrets: others,
+          secrets: otherSecrets,
           headers: message.headers,
           body: message.body,
           now: clock.now(),
         }),
       ).toThrow(/no signature/);
     }
-    expect(await leftIn(one)).toEqual([]);
+    expect(await leftIn(worker)).toEqual([]);
   });
 
-  it('is over when no endpoint wants it', async () => {
-    const one = hub(() => ok);
-    one.webhooks.start();
-    await one.fail();
-    await one.clock.pass(0);
-    expect(one.deliveries).toEqual([]);
-    expect(await leftIn(one)).toEqual([]);
+  it('leaves the outbox when no endpoint subscribes to it', async () => {
+    const worker = hub(() => ok);
+    worker.webhooks.start();
+    await worker.fail();
+    await worker.clock.pass(0);
+    expect(worker.deliveries).toEqual([]);
+    expect(await leftIn(worker)).toEqual([]);
   });
 
-  it('that was written before the start, or by another process, is found by asking', async () => {
+  it('is delivered when it was written before the start or by another process', async () => {
     const { register, webhooks, journal, clock, fail, deliveries } = hub(() => ok);
     await register('/a');
     await fail();
     webhooks.start();
     await clock.pass(0);
     expect(deliveries).toHaveLength(1);
-    // As from another process: no call tells of it.
+    // Without onAdded the worker learns of events by polling only, as with another process.
     const silent = hubOf(
       () => ok,
       { journal: { ...journal, outbox: { ...journal.outbox, onAdded: () => () => undefined } } },
@@ -159,26 +159,26 @@ describe('an event', () => {
     expect(silent.deliveries).toHaveLength(1);
   });
 
-  it('is told to the endpoint that another process has just registered, by one that has just seen which there were', async () => {
+  it('reaches an endpoint that another process registered a moment ago', async () => {
     const { journal, clock, ...teller } = hub(() => ok);
-    const other = hub(() => ok, { journal }, clock);
-    await other.register('/old');
+    const otherHub = hub(() => ok, { journal }, clock);
+    await otherHub.register('/old');
     teller.webhooks.start();
     for (let event = 0; event < 2; event += 1) {
       await clock.pass(10 * SECOND_MS);
       await teller.fail();
       await clock.pass(0);
     }
-    const { id } = await other.register('/new');
+    const { id } = await otherHub.register('/new');
     await teller.fail();
     await clock.pass(0);
     expect(teller.deliveries.map(pathOf)).toEqual(['/old', '/old', '/old', '/new']);
-    // As if the other one hands it on, too.
-    await other.webhooks.remove(id);
+    // The other process may also assign the event to its endpoint.
+    await otherHub.webhooks.remove(id);
     await clock.pass(10 * SECOND_MS);
     await teller.fail();
     await clock.pass(0);
-    const newer = await other.register('/newer');
+    const newer = await otherHub.register('/newer');
     const attempt = attemptOf({ wallet: WALLET });
     await journal.reserve(attempt, []);
     const released = journal.release(attempt.id);
@@ -195,11 +195,11 @@ describe('an event', () => {
     expect(teller.deliveries.map(pathOf).slice(4)).toEqual(['/old', '/newer']);
   });
 
-  it('is told to the endpoint that another process has just let be told again', async () => {
+  it('reaches an endpoint that another process enabled again a moment ago', async () => {
     let status = 410;
     const { journal, clock, ...teller } = hub(() => answered(status));
-    const other = hub(() => ok, { journal }, clock);
-    const { id } = await other.register('/a');
+    const otherHub = hub(() => ok, { journal }, clock);
+    const { id } = await otherHub.register('/a');
     teller.webhooks.start();
     await teller.fail();
     await clock.pass(10 * SECOND_MS);
@@ -207,22 +207,22 @@ describe('an event', () => {
     await clock.pass(0);
     expect(teller.deliveries).toHaveLength(1);
     status = 200;
-    await other.webhooks.rotate(id);
+    await otherHub.webhooks.rotate(id);
     const attempt = await teller.fail();
     await clock.pass(0);
     expect(teller.deliveries.map(idOf).slice(1)).toEqual([`${attempt}_payment_failed`]);
   });
 
-  it('is found also after the clock was set back', async () => {
+  it('is found within two seconds after the clock was set back', async () => {
     const clock = createClock();
     let backMs = 0;
     const runtime = { ...clock.runtime, now: () => clock.now() - backMs };
     const journal = withOutbox(memoryJournal({ outbox: true }));
-    let asked = 0;
+    let polls = 0;
     const outbox = {
       ...journal.outbox,
       take: async (options: Parameters<typeof journal.outbox.take>[0]) => (
-        (asked += 1),
+        (polls += 1),
         journal.outbox.take(options)
       ),
     };
@@ -232,35 +232,35 @@ describe('an event', () => {
     });
     webhooks.start();
     await clock.pass(10 * SECOND_MS);
-    [backMs, asked] = [3_600 * SECOND_MS, 0];
+    [backMs, polls] = [3_600 * SECOND_MS, 0];
     await clock.pass(60 * SECOND_MS);
-    expect(asked).toBeGreaterThanOrEqual(29);
+    expect(polls).toBeGreaterThanOrEqual(29);
     await webhooks.close();
   });
 
-  it('asks an outbox in which nothing is, every one or two seconds', async () => {
+  it('is looked for every one or two seconds while the outbox is empty', async () => {
     const journal = withOutbox(memoryJournal({ outbox: true }));
-    let asked = 0;
+    let polls = 0;
     const outbox = {
       ...journal.outbox,
       take: async (options: Parameters<typeof journal.outbox.take>[0]) => (
-        (asked += 1),
+        (polls += 1),
         journal.outbox.take(options)
       ),
     };
     const { webhooks, clock } = hub(() => ok, { journal: { ...journal, outbox } });
     webhooks.start();
     await clock.pass(60 * SECOND_MS);
-    expect(asked).toBeGreaterThanOrEqual(30);
-    expect(asked).toBeLessThanOrEqual(61);
+    expect(polls).toBeGreaterThanOrEqual(30);
+    expect(polls).toBeLessThanOrEqual(61);
   });
 });
 
-describe('an event that does not arrive', () => {
-  it('is told again by the schedule with the same id and body and a new time; after the last try the endpoint is told nothing more', async () => {
+describe('an event that is not accepted', () => {
+  it('is retried by the schedule with the same id and body, then disables the endpoint', async () => {
     const ends: WebhookDelivery[] = [];
-    const one = hub(() => answered(500), { onDelivery: (delivery) => ends.push(delivery) });
-    const { register, webhooks, clock, fail, deliveries, errors } = one;
+    const worker = hub(() => answered(500), { onDelivery: (delivery) => ends.push(delivery) });
+    const { register, webhooks, clock, fail, deliveries, errors } = worker;
     const { id, secret, url } = await register('/a');
     webhooks.start();
     const attempt = await fail();
@@ -294,11 +294,11 @@ describe('an event that does not arrive', () => {
     });
     expect(String(errors[0])).toContain(id);
     expect(String(errors[0])).toContain(attempt);
-    for (const secretly of [secret, url]) expect(JSON.stringify(errors[0])).not.toContain(secretly);
+    for (const hidden of [secret, url]) expect(JSON.stringify(errors[0])).not.toContain(hidden);
     expect(await webhooks.list()).toEqual([
       expect.objectContaining({ id, disabledAt: expect.any(Number) }),
     ]);
-    expect(await leftIn(one)).toEqual([]);
+    expect(await leftIn(worker)).toEqual([]);
     await fail();
     await clock.pass(DAY_MS);
     expect(deliveries).toHaveLength(SCHEDULE_MS.length);
@@ -306,10 +306,10 @@ describe('an event that does not arrive', () => {
 
   it.each<[string, () => Promise<never> | Answer]>([
     ['a redirect', () => answered(302)],
-    ['not found', () => answered(404)],
-    ['nothing that is a status', () => answered(0)],
-    ['no answer', () => Promise.reject(new Error('ECONNRESET'))],
-  ])('is told again after %s', async (_, answer) => {
+    ['a 404', () => answered(404)],
+    ['an invalid status', () => answered(0)],
+    ['a lost connection', () => Promise.reject(new Error('ECONNRESET'))],
+  ])('is retried after %s', async (_, answer) => {
     let calls = 0;
     const { register, webhooks, clock, fail, deliveries, errors } = hub(() =>
       (calls += 1) === 1 ? answer() : ok,
@@ -322,7 +322,7 @@ describe('an event that does not arrive', () => {
     expect(errors).toEqual([]);
   });
 
-  it.each([200, 201, 202, 204, 299])('is over with %i', async (status) => {
+  it.each([200, 201, 202, 204, 299])('is not retried after a %i', async (status) => {
     const { register, webhooks, clock, fail, deliveries } = hub(() => answered(status));
     await register('/a');
     webhooks.start();
@@ -331,7 +331,7 @@ describe('an event that does not arrive', () => {
     expect(deliveries).toHaveLength(1);
   });
 
-  it.each([429, 503])('waits as long as an answer with %i asks for', async (status) => {
+  it.each([429, 503])('waits for the Retry-After of a %i', async (status) => {
     let calls = 0;
     const { register, webhooks, clock, fail, deliveries } = hub(() =>
       (calls += 1) === 1 ? answered(status, '3600') : ok,
@@ -345,7 +345,7 @@ describe('an event that does not arrive', () => {
     expect(deliveries).toHaveLength(2);
   });
 
-  it('is not told again to an endpoint that says that it is gone, nor is anything else; until its secret is rotated', async () => {
+  it('disables an endpoint that answers 410 until its secret is rotated', async () => {
     let status = 410;
     const { register, webhooks, clock, fail, deliveries, errors } = hub(() => answered(status));
     const { id } = await register('/a');
@@ -366,24 +366,24 @@ describe('an event that does not arrive', () => {
     expect(deliveries).toHaveLength(before + 1);
   });
 
-  it('leaves an endpoint on whose secret was rotated while it said that it was gone', async () => {
-    let say = (): void => undefined;
+  it('leaves an endpoint enabled when its secret is rotated during a 410', async () => {
+    let answer = (): void => undefined;
     const { register, webhooks, clock, fail } = hub(
-      () => new Promise((resolve) => (say = () => resolve(answered(410)))),
+      () => new Promise((resolve) => (answer = () => resolve(answered(410)))),
     );
     const { id } = await register('/a');
     webhooks.start();
     await fail();
     await clock.pass(0);
     await webhooks.rotate(id);
-    say();
+    answer();
     await clock.pass(0);
     expect(await webhooks.list()).toEqual([
       expect.not.objectContaining({ disabledAt: expect.anything() }),
     ]);
   });
 
-  it('that alone is not accepted does not end the telling of the others, and is told of', async () => {
+  it('is reported and dropped when the endpoint accepts all other events', async () => {
     const isPoison = ({ message }: Delivery) => message.body.includes('"method":"POISON"');
     const { register, webhooks, clock, fail, deliveries, errors } = hub((_, delivery) =>
       isPoison(delivery) ? answered(500) : ok,
@@ -396,7 +396,7 @@ describe('an event that does not arrive', () => {
       for (const _ of SCHEDULE_MS) await clock.pass(DAY_MS / SCHEDULE_MS.length);
     }
     expect(deliveries.filter(isPoison)).toHaveLength(SCHEDULE_MS.length);
-    expect(deliveries.filter((one) => !isPoison(one))).toHaveLength(5);
+    expect(deliveries.filter((delivery) => !isPoison(delivery))).toHaveLength(5);
     expect(errors).toEqual([
       expect.objectContaining({ code: 'service_unavailable', details: { status: 500 } }),
     ]);
@@ -408,7 +408,7 @@ describe('an event that does not arrive', () => {
     ]);
   });
 
-  it('ends the telling if nothing was accepted since it first failed, whatever was before', async () => {
+  it('disables the endpoint when no event was accepted after its first failure', async () => {
     let answer = ok;
     const { register, webhooks, clock, fail } = hub(() => answer);
     await register('/a');
@@ -424,7 +424,7 @@ describe('an event that does not arrive', () => {
     ]);
   });
 
-  it('leaves on record when its endpoint accepted something, once an hour', async () => {
+  it('records the last acceptance of an endpoint at most once an hour', async () => {
     const journal = withOutbox(memoryJournal({ outbox: true }));
     const times: (number | undefined)[] = [];
     const changeEndpoint: typeof journal.outbox.changeEndpoint = async (id, change) => {
@@ -446,9 +446,9 @@ describe('an event that does not arrive', () => {
     expect(times).toEqual([first, first + DAY_MS / 24]);
   });
 
-  it('is over for an endpoint that was removed meanwhile', async () => {
-    const one = hub(() => answered(500));
-    const { register, webhooks, clock, fail, deliveries, errors } = one;
+  it('is dropped when its endpoint is removed', async () => {
+    const worker = hub(() => answered(500));
+    const { register, webhooks, clock, fail, deliveries, errors } = worker;
     const { id } = await register('/a');
     webhooks.start();
     await fail();
@@ -457,12 +457,12 @@ describe('an event that does not arrive', () => {
     await clock.pass(5 * DAY_MS);
     expect(deliveries).toHaveLength(1);
     expect(errors).toEqual([]);
-    expect(await leftIn(one)).toEqual([]);
+    expect(await leftIn(worker)).toEqual([]);
   });
 });
 
-describe('a secret that was rotated', () => {
-  it('signs along for a day, and no longer', async () => {
+describe('a rotated secret', () => {
+  it('signs beside the new secret for a day, and then stops', async () => {
     const { register, webhooks, clock, fail, deliveries } = hub(() => ok);
     const before = await register('/a');
     webhooks.start();
@@ -492,7 +492,7 @@ describe('a secret that was rotated', () => {
 });
 
 describe('many events', () => {
-  it('are delivered so many at once, and so many to one endpoint', async () => {
+  it('stay within the limits of parallel deliveries, in total and per endpoint', async () => {
     const open = new Set<Delivery>();
     let most = 0;
     const releases: (() => void)[] = [];
@@ -515,14 +515,18 @@ describe('many events', () => {
     while (deliveries.length < 40 || releases.length > 0) {
       await clock.pass(SECOND_MS);
       for (const path of ['/a', '/b', '/c', '/d'])
-        expect([...open].filter((one) => pathOf(one) === path).length).toBeLessThanOrEqual(2);
+        expect(
+          [...open].filter((delivery) => pathOf(delivery) === path).length,
+        ).toBeLessThanOrEqual(2);
       for (const release of releases.splice(0)) release();
     }
     expect(most).toBe(5);
-    expect(new Set(deliveries.map((one) => `${pathOf(one)} ${idOf(one)}`)).size).toBe(40);
+    expect(
+      new Set(deliveries.map((delivery) => `${pathOf(delivery)} ${idOf(delivery)}`)).size,
+    ).toBe(40);
   });
 
-  it('are all delivered at once to an endpoint that is quick, however many they are', async () => {
+  it('all reach a quick endpoint within five seconds, once each', async () => {
     const { register, webhooks, clock, fail, deliveries } = hub(() => ok, {
       concurrency: 4,
       perEndpoint: 1,
@@ -535,7 +539,7 @@ describe('many events', () => {
     expect(deliveries).toHaveLength(500);
   });
 
-  it('are not held up by an endpoint that is slow, however much waits for it', async () => {
+  it('for a slow endpoint do not delay a quick endpoint', async () => {
     const { register, webhooks, clock, fail, deliveries } = hub(
       (path, delivery) => (path === '/slow' ? hanging(delivery) : ok),
       {
@@ -556,7 +560,7 @@ describe('many events', () => {
     ]);
   });
 
-  it('for an endpoint that is slow are put off until it gets to them, and leave the outbox to others meanwhile', async () => {
+  it('for a slow endpoint are put off, so that another endpoint is not delayed', async () => {
     const clock = createClock();
     const answer = async (path: string) => {
       if (path === '/slow') await clock.runtime.sleep(200);
@@ -567,7 +571,7 @@ describe('many events', () => {
       { concurrency: 8, perEndpoint: 2 },
       clock,
     );
-    // Of what is put off it need not be told.
+    // Without onAdded the worker finds jobs that it put off by polling.
     journal.outbox.onAdded = () => () => undefined;
     const { finish } = journal.outbox;
     let putOff = 0;
@@ -594,7 +598,7 @@ describe('many events', () => {
     expect(deliveries.length).toBeGreaterThan(250);
   });
 
-  it('are not held up by endpoints that are slow, however many, if theirs has answered in time', async () => {
+  it('reach an endpoint that answered in time while 20 slow endpoints hang', async () => {
     const { webhooks, register, clock, fail, deliveries } = hub((path, delivery) =>
       path === '/quick' ? ok : hanging(delivery),
     );
@@ -621,7 +625,7 @@ describe('many events', () => {
 
 describe('an outbox that fails', () => {
   it.each(['take', 'finish', 'endpoints'] as const)(
-    'loses nothing by %s, is left alone for longer each time, and is told of',
+    'loses no event when %s fails, rests longer after each failure, and is reported',
     async (step) => {
       const journal = withOutbox(memoryJournal({ outbox: true }));
       let broken = false;
@@ -673,7 +677,7 @@ describe('an outbox that fails', () => {
     },
   );
 
-  it('may have a log that fails too', async () => {
+  it('does not stop deliveries when onError throws', async () => {
     const onError = () => {
       throw new Error('the log is full');
     };
@@ -689,8 +693,8 @@ describe('an outbox that fails', () => {
   });
 });
 
-describe('the end', () => {
-  it('waits for what is under way, and leaves the rest where it was', async () => {
+describe('close()', () => {
+  it('waits for the delivery under way, and leaves later events in the outbox', async () => {
     let finish = (): void => undefined;
     const { register, webhooks, clock, fail, deliveries, journal } = hub(
       () => new Promise((resolve) => (finish = () => resolve(ok))),
@@ -712,13 +716,13 @@ describe('the end', () => {
     finish();
     await closed;
     expect(deliveries).toHaveLength(1);
-    // At once: its lease was given back.
+    // The job is free at once, because close() gave its lease back.
     const left = await journal.outbox.take({ limit: 10, leaseMs: 1, now: clock.now() });
     expect(left).toHaveLength(1);
     expect(left[0]).toMatchObject({ failures: 0 });
   });
 
-  it('cuts off what takes too long, and that is told again by the next process', async () => {
+  it('aborts a delivery after ten seconds, and the next process repeats it', async () => {
     const { register, webhooks, clock, fail, deliveries, journal } = hub((_, delivery) =>
       hanging(delivery),
     );
@@ -736,7 +740,7 @@ describe('the end', () => {
     expect(next.deliveries.map(idOf)).toEqual([`${id}_payment_failed`]);
   });
 
-  it('is for good, and leaves no timer', async () => {
+  it('prevents a later start, and leaves no timer', async () => {
     const { webhooks, clock, register } = hub(() => ok);
     await webhooks.close();
     expect(() => webhooks.start()).toThrow(expect.objectContaining({ code: 'client_closed' }));
@@ -746,16 +750,16 @@ describe('the end', () => {
   });
 });
 
-it('hands each event to one of two workers of a journal', async () => {
+it('delivers each event once when two workers share a journal', async () => {
   const clock = createClock();
-  const one = hub(() => ok, {}, clock);
-  const other = hub(() => ok, { journal: one.journal }, clock);
-  await one.register('/a');
-  one.webhooks.start();
-  other.webhooks.start();
-  for (let event = 0; event < 50; event += 1) await one.fail();
+  const first = hub(() => ok, {}, clock);
+  const second = hub(() => ok, { journal: first.journal }, clock);
+  await first.register('/a');
+  first.webhooks.start();
+  second.webhooks.start();
+  for (let event = 0; event < 50; event += 1) await first.fail();
   await clock.pass(10 * SECOND_MS);
-  const ids = [...one.deliveries, ...other.deliveries].map(idOf);
+  const ids = [...first.deliveries, ...second.deliveries].map(idOf);
   expect(ids).toHaveLength(50);
   expect(new Set(ids).size).toBe(50);
 });

@@ -2,7 +2,7 @@ import { local } from 'exact-change';
 import { createHandler } from 'exact-change/http';
 import { nextRoutes } from 'exact-change/next';
 
-// What the handler saw, in the answer: no test is in this process.
+// Returns the URL that the handler saw, because the test runs in another process.
 const authorize = ({ url, headers }) =>
   headers.get('x-ask') === 'url' ? Response.json({ url }) : true;
 
