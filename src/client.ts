@@ -8,8 +8,8 @@ import {
   type Logger,
   type StepName,
 } from './events.js';
-import { loadOnce, part } from './internal/load-once.js';
-import { isOwn } from './internal/own-request.js';
+import { loadOnce, lazyPart } from './internal/load-once.js';
+import { isOwnRequest } from './internal/own-request.js';
 import { captureCall } from './internal/request.js';
 import type { Runtime } from './internal/runtime.js';
 import type { Parts } from './payments/context.js';
@@ -24,7 +24,7 @@ import type { FreedReceipt, Receipt, ReceiptFilter } from './receipt.js';
 import type { SwapQuote, SwapRequest, UiSwapRequest } from './swaps/types.js';
 import type { TokenBalance, TransportOptions } from './transport.js';
 
-const stepLog = /* @__PURE__ */ part(() => import('./payments/step-log.js'));
+const stepLog = /* @__PURE__ */ lazyPart(() => import('./payments/step-log.js'));
 
 /** `RequestInit`, with the options that only `client.fetch` takes. */
 export interface PayingRequestInit extends RequestInit {
@@ -166,7 +166,7 @@ export function buildClient(
   return {
     address: config.signer.address,
     async fetch(input, init) {
-      const call = isOwn(init) ? undefined : captureCall(config.fetch, input, init, headers);
+      const call = isOwnRequest(init) ? undefined : captureCall(config.fetch, input, init, headers);
       if (call === undefined) return config.fetch(input, init);
       // Treat an empty key as absent, because every call would share it.
       const idempotencyKey = init?.idempotencyKey || call.header('idempotency-key') || undefined;

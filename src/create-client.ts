@@ -1,9 +1,9 @@
 import { buildClient, type Client } from './client.js';
 import type { ClientOptions } from './config/options.js';
 import { X402_HEADERS } from './protocols/x402/index.js';
-import { part } from './internal/load-once.js';
+import { lazyPart } from './internal/load-once.js';
 
-const everyPart = /* @__PURE__ */ part(() => import('./parts.js'));
+const everyPart = /* @__PURE__ */ lazyPart(() => import('./parts.js'));
 
 /**
  * Creates a client that pays for calls from one wallet. The global fetch stays as it is, and the

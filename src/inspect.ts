@@ -5,9 +5,9 @@ import { parseMint } from './config/swap-request.js';
 import { refuse, refuseUnknown } from './internal/options.js';
 import { readAddress, readUnits } from './policy/read.js';
 import type { SwapVerdict } from './swaps/firewall/verdict.js';
-import { part } from './internal/load-once.js';
+import { lazyPart } from './internal/load-once.js';
 
-const inspectEngine = /* @__PURE__ */ part(() => import('./inspect-engine.js'));
+const inspectEngine = /* @__PURE__ */ lazyPart(() => import('./inspect-engine.js'));
 
 /** What a foreign swap transaction is expected to do, and the node that simulates it. */
 export interface InspectOptions extends Pick<

@@ -1,10 +1,10 @@
-import { loadOnce, part } from './internal/load-once.js';
+import { loadOnce, lazyPart } from './internal/load-once.js';
 import { wantsOutbox, type JournalOptions } from './journal/options.js';
 import type { Journal } from './journal/types.js';
 import type { Outbox } from './outbox/outbox.js';
 
-const outboxInMemory = /* @__PURE__ */ part(() => import('./outbox/memory.js'));
-const journalInMemory = /* @__PURE__ */ part(() => import('./journal/memory.js'));
+const outboxInMemory = /* @__PURE__ */ lazyPart(() => import('./outbox/memory.js'));
+const journalInMemory = /* @__PURE__ */ lazyPart(() => import('./journal/memory.js'));
 
 /**
  * Creates a journal in memory, for one process; it is lost when the process ends. Throws

@@ -35,7 +35,7 @@ export function refusal(code: ToolError['code'], message: string): ToolResult {
 }
 
 /** Returns the result of an aborted tool call: what the client had signed by then is unknown. */
-export function ended(): ToolResult {
+export function abortedResult(): ToolResult {
   const message =
     'The call was ended before its answer was there. What was signed for it by then may still land: look at receipts, balance and budget before it is made again.';
   const error: ToolError = { code: 'request_failed', message, retry: 'never' };
@@ -57,13 +57,13 @@ export function failure(error: unknown, fence: Fence): ToolResult {
   return {
     ok: false,
     funds,
-    error: { code, message, retry, details: own(details) },
+    error: { code, message, retry, details: withoutUntrusted(details) },
     ...(texts.length === 0 ? {} : { untrusted: fence(texts.join('\n')) }),
   };
 }
 
 /** Returns an object without its `untrusted` fields, at any depth. */
-export function own(value: object): Readonly<Record<string, unknown>> {
+export function withoutUntrusted(value: object): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
     Object.entries(value)
       .filter(([name]) => name !== 'untrusted')
@@ -73,7 +73,7 @@ export function own(value: object): Readonly<Record<string, unknown>> {
 
 function ownValue(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(ownValue);
-  return isRecord(value) ? own(value) : value;
+  return isRecord(value) ? withoutUntrusted(value) : value;
 }
 
 /** Returns the text in all `untrusted` fields of an object, at any depth. */

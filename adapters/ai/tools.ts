@@ -12,7 +12,7 @@ import { amountWriter } from '../amounts.js';
 import { planData, quoteData, receiptData, swapData } from './data.js';
 import { fenced } from './fence.js';
 import { paidFetch, refusedUrl, requestOf, type CallLimits } from './paid-fetch.js';
-import { ended, failure, own, refusal, type ToolResult } from './result.js';
+import { abortedResult, failure, withoutUntrusted, refusal, type ToolResult } from './result.js';
 import * as inputs from './schemas.js';
 
 /** The members of a client that the tools use. */
@@ -188,7 +188,7 @@ function tool<S extends v.GenericSchema>(
         // After an abort, the error is the signal's reason, or an error that a fetch makes of it.
         const isEnded = options.signal?.aborted === true && !isExactChangeError(error);
         return facts.spends && isEnded
-          ? ended()
+          ? abortedResult()
           : failure(error, (text) => fenced('the seller', text, maxAnswer));
       }
     },
@@ -250,5 +250,5 @@ function mintOf(text: string): string {
 }
 
 function done(data: object): ToolResult {
-  return { ok: true, funds: 'untouched', data: own(data) };
+  return { ok: true, funds: 'untouched', data: withoutUntrusted(data) };
 }

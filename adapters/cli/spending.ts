@@ -52,7 +52,7 @@ export function spendingBy(group: Group, spends: readonly Spend[]): Spending[] {
 }
 
 /** Returns the sum of several groups, as one group. */
-export function together(group: string, rows: readonly Spending[]): Spending {
+export function sumOf(group: string, rows: readonly Spending[]): Spending {
   const microUsd = rows.reduce((sum, { usd }) => sum + microOf(usd), 0n);
   const payments = rows.reduce((sum, row) => sum + row.payments, 0);
   return { group, usd: formatUiAmount(microUsd, USD_DECIMALS), payments };

@@ -3,7 +3,7 @@ import { hex } from '../../src/internal/bytes.js';
 import { throwIfAborted } from '../../src/internal/abort.js';
 import { isAddress } from '../../src/solana/address.js';
 import { RequestRefusal } from './refusal.js';
-import type { Asked } from './route.js';
+import type { AdmittedRequest } from './route.js';
 
 /** A caller, as the service knows it. */
 export interface WebhookCaller {
@@ -34,8 +34,8 @@ const OPERATOR: WebhookCaller = { id: '' };
  * Returns the caller of a request. Throws if the hook returns anything but a caller, because callers
  * that are taken for the same caller would share their webhooks.
  */
-export async function callerBehind(
-  { request, signal }: Asked,
+export async function callerOfRequest(
+  { request, signal }: AdmittedRequest,
   callerOf: CallerOf | undefined,
 ): Promise<WebhookCaller> {
   if (callerOf === undefined) return OPERATOR;

@@ -15,7 +15,7 @@ const MAX_KEPT = 1_000;
  * Wraps a transport so that callers share quotes and balances: see {@link createSharedCalls}.
  * `buildSwap` and `autoPay` decide on money, so they use no shared answer.
  */
-export function coalesced(
+export function withSharedReads(
   transport: Transport,
   { quoteMs, balanceMs }: Freshness,
   now: () => number,

@@ -7,10 +7,10 @@ import { PROBLEM_TYPE, problemOf, type Problem } from '../../src/wire/problem.js
 import { readQuery } from '../../src/wire/query.js';
 import { addressOf, NOTHING_HERE } from './address.js';
 import { readJsonBody } from './body.js';
-import { coalesced } from './coalesced.js';
+import { withSharedReads } from './coalesced.js';
 import { corsHeaders, preflight } from './cors.js';
 import { ALWAYS, requestIdOf } from './headers.js';
-import { measured, metricsRoute } from './metrics-route.js';
+import { withMetrics, metricsRoute } from './metrics-route.js';
 import { parseHandlerOptions, type HandlerOptions, type HandlerSettings } from './options.js';
 import { RequestRefusal } from './refusal.js';
 import type { Route } from './route.js';
@@ -50,7 +50,7 @@ export function createHandler(
   const { quoteCacheMs: quoteMs, balanceCacheMs: balanceMs } = settings;
   const { metrics } = settings;
   const routing = routingOf(
-    coalesced(transport, { quoteMs, balanceMs }, systemRuntime.now),
+    withSharedReads(transport, { quoteMs, balanceMs }, systemRuntime.now),
     settings,
   );
   const handle = async (request: Request): Promise<Response> => {
@@ -70,7 +70,7 @@ export function createHandler(
       return json(request, problem.status, PROBLEM_TYPE, problem, { ...headers, ...more });
     }
   };
-  return metrics === undefined ? handle : measured(handle, metrics, routing);
+  return metrics === undefined ? handle : withMetrics(handle, metrics, routing);
 }
 
 /** Returns the calls of the service by path and method. */

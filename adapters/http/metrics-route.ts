@@ -17,7 +17,7 @@ export function metricsRoute(metrics: Metrics): Route {
  * Wraps a handler so that its requests are counted by path and method. Paths and methods that the
  * service does not have count as `other`.
  */
-export function measured(
+export function withMetrics(
   handle: (request: Request) => Promise<Response>,
   metrics: Metrics,
   routing: ReadonlyMap<string, ReadonlyMap<string, unknown>>,

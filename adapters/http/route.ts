@@ -2,7 +2,7 @@ import type { Operation } from '../../src/wire/operations.js';
 import { readAs, readRequest } from '../../src/wire/read.js';
 
 /** An admitted request, and a signal that fires when its answer is of no more use. */
-export interface Asked {
+export interface AdmittedRequest {
   readonly request: Request;
   readonly signal: AbortSignal;
 }
@@ -11,7 +11,7 @@ export interface Asked {
 export interface Route {
   readonly operation: Operation;
   /** Rejects with `invalid_option` if the input does not fit, or with the error of the work. */
-  call(input: unknown, admitted: Asked): Promise<unknown>;
+  call(input: unknown, admitted: AdmittedRequest): Promise<unknown>;
 }
 
 /**
@@ -20,7 +20,7 @@ export interface Route {
  */
 export function route<Q, A>(
   operation: Operation<Q, A>,
-  work: (input: Q, admitted: Asked) => Promise<A>,
+  work: (input: Q, admitted: AdmittedRequest) => Promise<A>,
 ): Route {
   return {
     operation,

@@ -2,7 +2,7 @@ import { isExactChangeError, QuoteError } from '../../src/errors.js';
 import type { Transport } from '../../src/transport.js';
 import { operations } from '../../src/wire/operations.js';
 import type { Metrics } from './metrics.js';
-import { callerBehind, keyOf, type CallerOf } from './caller.js';
+import { callerOfRequest, keyOf, type CallerOf } from './caller.js';
 import { route, type Route } from './route.js';
 
 /** Creates the routes of a service over its transport. */
@@ -35,7 +35,7 @@ export function transportRoutes(
       const keyed =
         key === undefined
           ? input
-          : { ...input, idempotencyKey: keyOf(await callerBehind(admitted, callerOf), key) };
+          : { ...input, idempotencyKey: keyOf(await callerOfRequest(admitted, callerOf), key) };
       const result = await transport.autoPay(keyed, { signal });
       metrics?.step(result.state);
       return result;

@@ -1,7 +1,7 @@
 import { PolicyError } from '../../src/errors.js';
 import { webhookOperations } from '../../src/wire/webhooks.js';
 import type { WebhookRegistry } from '../webhooks/types.js';
-import { callerBehind, type CallerOf, type WebhookCaller } from './caller.js';
+import { callerOfRequest, type CallerOf, type WebhookCaller } from './caller.js';
 import { RequestRefusal } from './refusal.js';
 import { route, type Route } from './route.js';
 
@@ -12,20 +12,20 @@ export function webhookRoutes(
 ): readonly Route[] {
   return [
     route(webhookOperations.listWebhooks, async (_, admitted) => {
-      const { id: caller } = await callerBehind(admitted, callerOf);
+      const { id: caller } = await callerOfRequest(admitted, callerOf);
       return registry.list(caller);
     }),
     route(webhookOperations.registerWebhook, async ({ url, events, wallets }, admitted) => {
-      const caller = await callerBehind(admitted, callerOf);
+      const caller = await callerOfRequest(admitted, callerOf);
       return registry.register({ url, events, wallets: walletsFor(caller, wallets) }, caller.id);
     }),
     route(webhookOperations.removeWebhook, async ({ id }, admitted) => {
-      const { id: caller } = await callerBehind(admitted, callerOf);
+      const { id: caller } = await callerOfRequest(admitted, callerOf);
       if (!(await registry.remove(id, caller))) throw noEndpoint();
       return { removed: true };
     }),
     route(webhookOperations.rotateWebhook, async ({ id }, admitted) => {
-      const { id: caller } = await callerBehind(admitted, callerOf);
+      const { id: caller } = await callerOfRequest(admitted, callerOf);
       const rotated = await registry.rotate(id, caller);
       if (rotated === undefined) throw noEndpoint();
       return rotated;

@@ -1,11 +1,11 @@
 import type { LocalSettings } from '../../src/config/options.js';
-import { loadOnce, part } from '../../src/internal/load-once.js';
+import { loadOnce, lazyPart } from '../../src/internal/load-once.js';
 import type { Parts } from '../../src/payments/context.js';
 import { transportClosed } from '../../src/service/closed.js';
 import { transportOf, type Transport } from '../../src/transport.js';
-import type { GivenParts, LocalOperations } from './operations.js';
+import type { ClientParts, LocalOperations } from './operations.js';
 
-const operations = /* @__PURE__ */ part(() => import('./operations.js'));
+const operations = /* @__PURE__ */ lazyPart(() => import('./operations.js'));
 
 /** A transport in this process. */
 export interface LocalTransport extends Transport {
@@ -28,7 +28,7 @@ export const localOver: Parts['local'] = (config, rpc, sources) =>
   lazily({ ...config, journal: undefined }, { rpc, sources, wallet: config.signer.address });
 
 /** Returns a transport that loads its operations, with web3.js, with the first call. */
-export function lazily(settings: LocalSettings, clientParts?: GivenParts): LocalTransport {
+export function lazily(settings: LocalSettings, clientParts?: ClientParts): LocalTransport {
   let loading: Promise<LocalOperations> | undefined;
   let closed: Promise<void> | undefined;
   const start = loadOnce(async () => {

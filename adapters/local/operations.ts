@@ -40,7 +40,7 @@ export interface LocalOperations extends Required<Omit<Transport, 'distant'>> {
 }
 
 /** The parts that a client shares with its transport. */
-export interface GivenParts {
+export interface ClientParts {
   readonly rpc: Rpc;
   readonly sources: readonly SwapSource[] | undefined;
   readonly wallet: Address;
@@ -51,7 +51,7 @@ export interface GivenParts {
  */
 export async function createOperations(
   settings: LocalSettings,
-  clientParts?: GivenParts,
+  clientParts?: ClientParts,
 ): Promise<LocalOperations> {
   const { network, policy, runtime } = settings;
   const {

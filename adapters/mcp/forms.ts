@@ -3,7 +3,7 @@ import { isRecord } from '../../src/internal/record.js';
 type Json = Readonly<Record<string, unknown>>;
 
 /** The terms that a tool answered with, and the form in which it takes the payment. */
-export interface Asked {
+export interface PaymentTerms {
   readonly terms: Json;
   /** Cloudflare's agents take the payment as a header has it; the specification has an object. */
   readonly takes: 'object' | 'base64';
@@ -16,7 +16,7 @@ const PAYMENT_CODES: readonly unknown[] = [402, -32042];
  * Finds the terms in the result of a tool, in any of the forms that are in use. Returns undefined
  * if the tool asks for no payment.
  */
-export function askedInResult(result: unknown): Asked | undefined {
+export function termsInResult(result: unknown): PaymentTerms | undefined {
   if (!isRecord(result)) return undefined;
   const typed = termsOfType(result);
   if (typed !== undefined) return { terms: typed, takes: 'object' };
@@ -51,7 +51,7 @@ export function withKnownType(message: unknown): unknown {
 }
 
 /** Finds the terms in an error of JSON-RPC. */
-export function askedInError(error: unknown): Asked | undefined {
+export function termsInError(error: unknown): PaymentTerms | undefined {
   if (!isRecord(error) || !PAYMENT_CODES.includes(error['code'])) return undefined;
   const { data } = error;
   const terms = isRecord(data) && isRecord(data['x402']) ? data['x402'] : data;

@@ -8,7 +8,7 @@ import type { Client } from '../../src/client.js';
 import type { ClientOptions } from '../../src/config/options.js';
 import { createClient } from '../../src/index.js';
 import { passOnReceipt } from '../../src/receipt.js';
-import { askedInError, askedInResult, settlementIn, type Asked } from './forms.js';
+import { termsInError, termsInResult, settlementIn, type PaymentTerms } from './forms.js';
 import { senderOf, type CallOptions, type McpLike, type Send, type ToolCall } from './sender.js';
 
 export type { McpLike, ToolCall } from './sender.js';
@@ -25,7 +25,7 @@ export interface WrapMcpOptions extends Omit<ClientOptions, 'fetch'> {
 interface Purchase {
   readonly call: ToolCall;
   readonly options: CallOptions;
-  takes: Asked['takes'];
+  takes: PaymentTerms['takes'];
   result: unknown;
 }
 
@@ -108,10 +108,10 @@ async function exchange(
   ).then(
     (result) => {
       purchase.result = result;
-      return askedInResult(result);
+      return termsInResult(result);
     },
     (error: unknown) => {
-      const askedByError = askedInError(error);
+      const askedByError = termsInError(error);
       if (askedByError === undefined) throw error;
       return askedByError;
     },

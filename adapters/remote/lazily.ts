@@ -1,9 +1,9 @@
-import { loadOnce, part } from '../../src/internal/load-once.js';
+import { loadOnce, lazyPart } from '../../src/internal/load-once.js';
 import type { Runtime } from '../../src/internal/runtime.js';
 import type { Parts } from '../../src/payments/context.js';
 import { transportOf, type Transport } from '../../src/transport.js';
 
-const operations = /* @__PURE__ */ part(() => import('./operations.js'));
+const operations = /* @__PURE__ */ lazyPart(() => import('./operations.js'));
 
 export interface RemoteOptions {
   /** The `fetch` that sends requests; default: the global `fetch` at the time of each call. */

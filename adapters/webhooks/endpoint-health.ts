@@ -10,12 +10,13 @@ type Change = (endpoint: Endpoint) => Endpoint | undefined;
 const HOUR_MS = 60 * 60_000;
 
 /** Whether `acceptedAt` of an endpoint is old enough to write it again. */
-export function isNews({ acceptedAt }: Endpoint, now: number): boolean {
+export function isAcceptanceStale({ acceptedAt }: Endpoint, now: number): boolean {
   return acceptedAt === undefined || now - acceptedAt >= HOUR_MS;
 }
 
-export function accepting(now: number): Change {
-  return (endpoint) => (isNews(endpoint, now) ? { ...endpoint, acceptedAt: now } : undefined);
+export function markAccepted(now: number): Change {
+  return (endpoint) =>
+    isAcceptanceStale(endpoint, now) ? { ...endpoint, acceptedAt: now } : undefined;
 }
 
 /**
@@ -23,7 +24,7 @@ export function accepting(now: number): Change {
  * wants deliveries again. If it accepted any event while this event was tried, only this event is
  * at fault; an endpoint that answered 410 (`isGone`) is disabled all the same.
  */
-export function disabling(seen: Endpoint, now: number, isGone: boolean): Change {
+export function markDisabled(seen: Endpoint, now: number, isGone: boolean): Change {
   return (endpoint) => {
     const { acceptedAt = -Infinity, disabledAt, secrets } = endpoint;
     if (disabledAt !== undefined || secrets[0]?.secret !== seen.secrets[0]?.secret)

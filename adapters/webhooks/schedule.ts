@@ -59,7 +59,7 @@ export function askedWait(status: number, retryAfter: string | undefined, now: n
 }
 
 /** Returns the milliseconds to wait after an outbox has failed `failures` times in a row. */
-export function restAfter(failures: number, random: number): number {
+export function backoffAfter(failures: number, random: number): number {
   const pause = Math.min(SECOND_MS * 2 ** (failures - 1), MINUTE_MS);
   return Math.round(pause * (1 - JITTER + 2 * JITTER * random));
 }

@@ -21,7 +21,7 @@ export const DISABLED = 'It is told nothing more. Repair it and rotate its secre
 export const SKIPPED = 'It is told what comes after it. See why it does not accept this one.';
 
 /** Delivers an event to an endpoint, once and now. Never rejects. */
-export async function tell(
+export async function deliverOnce(
   deliver: Deliver,
   endpoint: Endpoint,
   event: WebhookEvent,
@@ -42,7 +42,7 @@ export async function tell(
  * Returns the error for an event that is given up. It holds neither the endpoint's address, which
  * may contain a token, nor text of its answers.
  */
-export function givenUp(
+export function givenUpError(
   { event, endpoint = '' }: OutboxJob,
   tries: number,
   { status, ...rest }: Failure,

@@ -1,11 +1,11 @@
 import type { Runtime } from '../../src/internal/runtime.js';
 import type { Endpoint, NextJob, Outbox, OutboxJob } from '../../src/outbox/outbox.js';
 import { DRAIN_MS, type Deliver } from './deliver.js';
-import { accepting, disabling, isNews } from './endpoint-health.js';
+import { markAccepted, markDisabled, isAcceptanceStale } from './endpoint-health.js';
 import { wants, type Endpoints } from './endpoints.js';
 import { createLanes, type Lanes, type Leased } from './lanes.js';
-import { nextTry, restAfter } from './schedule.js';
-import { DISABLED, GONE, givenUp, SKIPPED, tell, type Failure } from './tell.js';
+import { nextTry, backoffAfter } from './schedule.js';
+import { DISABLED, GONE, givenUpError, SKIPPED, deliverOnce, type Failure } from './tell.js';
 import type { WebhookDelivery } from './types.js';
 
 export interface WorkerParts {
@@ -136,7 +136,7 @@ export function createWorker(parts: WorkerParts): Worker {
 
   function failed(error: unknown): void {
     failures += 1;
-    quietUntil = runtime.now() + restAfter(failures, random());
+    quietUntil = runtime.now() + backoffAfter(failures, random());
     report(error);
   }
 
@@ -195,7 +195,7 @@ export function createWorker(parts: WorkerParts): Worker {
         asTarget((await endpoints.now()).get(endpoint));
       if (target === undefined) return await end(job, []);
       const startedAt = runtime.now();
-      const outcome = await tell(deliver, target, job.event, runtime, stopped);
+      const outcome = await deliverOnce(deliver, target, job.event, runtime, stopped);
       const at = runtime.now();
       const next = outcome.told ? [] : await afterFailure(job, target, outcome, stopped);
       await end(job, next);
@@ -212,7 +212,8 @@ export function createWorker(parts: WorkerParts): Worker {
       }
       const now = runtime.now();
       // Write the job first: the record of the endpoint matters less.
-      if (outcome.told && isNews(target, now)) await endpoints.change(endpoint, accepting(now));
+      if (outcome.told && isAcceptanceStale(target, now))
+        await endpoints.change(endpoint, markAccepted(now));
     } catch (error) {
       failed(error);
     }
@@ -232,8 +233,11 @@ export function createWorker(parts: WorkerParts): Worker {
     const { status, askedMs } = outcome;
     const dueAt = status === GONE ? undefined : nextTry(tries, now, random(), askedMs);
     if (dueAt !== undefined) return [{ ...retryOf(job, dueAt), failures: tries }];
-    const disabled = await endpoints.change(endpoint.id, disabling(endpoint, now, status === GONE));
-    report(givenUp(job, tries, outcome, disabled === undefined ? SKIPPED : DISABLED));
+    const disabled = await endpoints.change(
+      endpoint.id,
+      markDisabled(endpoint, now, status === GONE),
+    );
+    report(givenUpError(job, tries, outcome, disabled === undefined ? SKIPPED : DISABLED));
     return [];
   }
 

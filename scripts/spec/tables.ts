@@ -38,7 +38,7 @@ import { parsePolicy } from '../../src/policy/policy.js';
 import { JSON_LIMITS } from '../../src/protocols/x402/json.js';
 import { reservedAddresses } from '../../src/solana/address.js';
 import { tokenExtensions } from '../../src/solana/tokens/extensions.js';
-import { lateTokenNames, systemNames, tokenNames } from '../../src/solana/transactions/inner.js';
+import { extraTokenNames, systemNames, tokenNames } from '../../src/solana/transactions/inner.js';
 import {
   GUARD_ACCOUNTS,
   LIGHTHOUSE_PROGRAM,
@@ -114,7 +114,7 @@ const tokens = {
   calls: {
     system: systemNames,
     token: tokenNames,
-    lateToken: lateTokenNames,
+    lateToken: extraTokenNames,
     harmless: [...harmlessCalls],
   },
 };

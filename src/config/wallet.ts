@@ -3,9 +3,9 @@ import { isAddress } from '../solana/address.js';
 import { createKeySigner, createSeedSigner } from '../solana/keys.js';
 import type { Signer } from '../solana/signer.js';
 import type { ClientOptions } from './options.js';
-import { part } from '../internal/load-once.js';
+import { lazyPart } from '../internal/load-once.js';
 
-const kitSigner = /* @__PURE__ */ part(() => import('./kit-signer.js'));
+const kitSigner = /* @__PURE__ */ lazyPart(() => import('./kit-signer.js'));
 
 /**
  * Returns the signer of the paying wallet, which the options give in one of three ways. Throws

@@ -22,7 +22,7 @@ export function loadOnce<T>(load: () => Promise<T>): () => Promise<T> {
  *
  * @returns A function that loads the code; `funds` is the state of the caller's money before.
  */
-export function part<T>(load: () => Promise<T>): (funds?: Funds) => Promise<T> {
+export function lazyPart<T>(load: () => Promise<T>): (funds?: Funds) => Promise<T> {
   const code = loadOnce(load);
   return async (funds = 'untouched') => {
     try {

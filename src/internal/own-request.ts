@@ -6,10 +6,10 @@ const OWN: unique symbol = Symbol.for('exact-change.own-request');
  * reads. The request may go out by a fetch that pays, such as the global fetch, which must not pay
  * for it.
  */
-export function asOwn(init: RequestInit): RequestInit {
+export function markOwnRequest(init: RequestInit): RequestInit {
   return Object.assign(init, { [OWN]: true });
 }
 
-export function isOwn(init: RequestInit | null | undefined): boolean {
+export function isOwnRequest(init: RequestInit | null | undefined): boolean {
   return typeof init === 'object' && init !== null && OWN in init;
 }

@@ -1,6 +1,6 @@
 import type { Cost } from '../policy/cost.js';
-import { costIn, countedAt } from './counting.js';
-import { createLargeMap } from './large.js';
+import { costIn, countedAt } from './attempt-costs.js';
+import { createLargeMap } from './large-map.js';
 import type { Attempt, Owner } from './types.js';
 
 /** The fields of a payment by which caps tell payments apart. */
@@ -33,7 +33,7 @@ export function isClosed({ state, delivered, fingerprint }: Attempt): boolean {
   );
 }
 
-export function isOf({ wallet, network }: Owner, owner: Owner): boolean {
+export function belongsTo({ wallet, network }: Owner, owner: Owner): boolean {
   return wallet === owner.wallet && network === owner.network;
 }
 
@@ -89,7 +89,7 @@ export function entryOf(attempt: Attempt): Entry {
 }
 
 /** Whether replacing `before` by `after` changes no sum and no name. */
-export function takesTheSame(before: Entry, after: Entry): boolean {
+export function isSameEntry(before: Entry, after: Entry): boolean {
   return (
     before.at === after.at &&
     before.owner === after.owner &&

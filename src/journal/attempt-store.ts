@@ -1,18 +1,18 @@
-import { counts, type Cap } from '../policy/caps.js';
+import { capCounts, type Cap } from '../policy/caps.js';
 import {
   createNameIndex,
   entryOf,
   isClosed,
-  isOf,
+  belongsTo,
   keyName,
   ownerName,
   requestName,
-  takesTheSame,
+  isSameEntry,
   type Entry,
 } from './attempt-names.js';
-import { countsLonger, dropsSwap, firstFull, mayRelease, UNDECIDED_MS } from './counting.js';
+import { countsLonger, dropsSwap, firstFull, mayRelease, UNDECIDED_MS } from './attempt-costs.js';
 import { createHeap } from './heap.js';
-import { createLargeMap, createLargeSet } from './large.js';
+import { createLargeMap, createLargeSet } from './large-map.js';
 import { createSpending } from './spending.js';
 import { briefOf, createSpentKeys, isSpentKey, leanOf, ofBrief } from './spent-keys.js';
 import { attemptStates, isOpen, mayFollow, openStates } from './states.js';
@@ -107,7 +107,7 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
     const { id } = attempt;
     const entry = entryOf(attempt);
     const before = open.get(id);
-    if (before !== undefined && isOpen(attempt) && takesTheSame(before, entry))
+    if (before !== undefined && isOpen(attempt) && isSameEntry(before, entry))
       return void open.set(id, { ...entry, made: before.made });
     const number = madeOf(id) ?? made++;
     remove(id);
@@ -145,7 +145,7 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
     const name = ownerName(owner);
     let sum = spending.since(name, cap, since) + pending.since(name, cap, -Infinity);
     for (const { attempt, cost } of lapsed(since))
-      if (isOf(attempt, owner) && counts(cap, attempt)) sum -= cost.get(cap.unit) ?? 0n;
+      if (belongsTo(attempt, owner) && capCounts(cap, attempt)) sum -= cost.get(cap.unit) ?? 0n;
     return sum;
   };
   const blocked = (attempt: Attempt, caps: readonly Cap[], before?: Attempt) => {
@@ -159,7 +159,7 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
       .map((id) => [id, madeOf(id) ?? 0] as const)
       .sort(([, a], [, b]) => a - b)
       .flatMap(([id]) => get(id) ?? [])
-      .filter((attempt) => isOf(attempt, owner));
+      .filter((attempt) => belongsTo(attempt, owner));
   const withKey = (owner: Owner, key: string): Attempt[] => {
     const spent = keys
       .find(owner, key)
@@ -212,7 +212,7 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
       const ids = [...open, ...old].map(([id, kept]) => [id, kept.made] as const);
       for (const [id] of ids.sort(([, a], [, b]) => a - b)) {
         const attempt = get(id);
-        if (attempt === undefined || !(owner === undefined || isOf(attempt, owner))) continue;
+        if (attempt === undefined || !(owner === undefined || belongsTo(attempt, owner))) continue;
         if ((state ?? attempt.state) === attempt.state && attempt.at >= since) yield attempt;
       }
     },

@@ -74,7 +74,7 @@ export function locksWithTimeout(locks: Locks): Locks {
           return work();
         }, [...signals, deadline.signal]);
       } catch (error) {
-        throw deadline.passed ? late('lock', LOCK_WAIT_MS) : error;
+        throw deadline.passed ? waitTimeout('lock', LOCK_WAIT_MS) : error;
       } finally {
         deadline.end();
       }
@@ -83,7 +83,7 @@ export function locksWithTimeout(locks: Locks): Locks {
 }
 
 /** Returns the error of a wait that ran out of time. */
-export function late(step: string, timeoutMs: number): TransportError {
+export function waitTimeout(step: string, timeoutMs: number): TransportError {
   return new TransportError(
     'timeout',
     `No answer within ${timeoutMs} ms, so nothing more was signed. Try again.`,

@@ -1,6 +1,6 @@
 import { randomBytes } from '../internal/runtime.js';
 import { createLedger } from './balance-ledger.js';
-import type { LetGo } from './let-go.js';
+import type { ReleasedClaims } from './released-claims.js';
 import { createLocks } from './locks.js';
 import { memoryJournal } from './memory.js';
 import type { OpenPayment } from './open-payment.js';
@@ -12,12 +12,12 @@ export interface Wallet {
   readonly coordination: Coordination;
   readonly journal: Journal;
   /** Base units that payments in wait for a swap need, by output mint: one swap serves them all. */
-  readonly waiting: Map<string, bigint>;
+  readonly neededByMint: Map<string, bigint>;
   /**
    * Calls that are choosing what to pay: a call that swaps waits until the need of each call is
    * known.
    */
-  readonly arriving: Set<Promise<void>>;
+  readonly choosingCalls: Set<Promise<void>>;
   /**
    * Signed payments by attempt id, until the chain decides. Each has the contexts that monitor it.
    */
@@ -28,7 +28,7 @@ export interface Wallet {
   /** Calls that have ended and still release their claims: the next call waits for them. */
   readonly releasing: Set<Promise<void>>;
   /** Claims that calls have released, and that a journal may still have. */
-  readonly letGo: LetGo;
+  readonly releasedClaims: ReleasedClaims;
   /**
    * Idempotency keys of purchases that calls in this process are making now, even if no purchase is
    * written yet.
@@ -46,7 +46,7 @@ interface Shared {
   readonly counts: Map<string, number>;
 }
 
-const SHARED: unique symbol = Symbol.for('exact-change.wallets.6');
+const SHARED: unique symbol = Symbol.for('exact-change.wallets.7');
 
 interface Registry {
   [SHARED]?: Shared | undefined;
@@ -62,11 +62,11 @@ export function newWallet(): Wallet {
   return {
     coordination: createCoordination(shared().counts),
     journal: memoryJournal(),
-    waiting: new Map(),
-    arriving: new Set(),
+    neededByMint: new Map(),
+    choosingCalls: new Set(),
     monitored: new Map(),
     releasing: new Set(),
-    letGo: new Map(),
+    releasedClaims: new Map(),
     keys: new Set(),
   };
 }
@@ -96,12 +96,12 @@ function nameOf(address: string, network: string): string {
  * Announces a call that is choosing what to pay. Returns a function to call once the call's need is
  * known, or once it needs nothing.
  */
-export function announce({ arriving }: Wallet): () => void {
+export function announceCall({ choosingCalls }: Wallet): () => void {
   let arrived = (): void => undefined;
   const call = new Promise<void>((resolve) => (arrived = resolve));
-  arriving.add(call);
+  choosingCalls.add(call);
   return () => {
-    arriving.delete(call);
+    choosingCalls.delete(call);
     arrived();
   };
 }
@@ -148,7 +148,7 @@ function start(): number {
  * Wraps a journal without coordination: changes that go along with a write are made in the
  * coordination of its process, right before the write or after it.
  */
-export function alongWith(
+export function withCoordination(
   journal: Journal,
   { claims, ledger }: Pick<Coordination, 'claims' | 'ledger'>,
 ): Journal {

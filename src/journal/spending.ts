@@ -1,4 +1,4 @@
-import { counts, type Cap } from '../policy/caps.js';
+import { capCounts, type Cap } from '../policy/caps.js';
 import type { Cost } from '../policy/cost.js';
 import { plainHost, portless } from '../policy/hosts.js';
 import { DAY_MS, HOUR_MS } from '../policy/periods.js';
@@ -94,7 +94,7 @@ export function createSpending(): Spending {
       let sum = 0n;
       for (const name of names) {
         const known = spending.places.get(name);
-        if (known !== undefined && counts(cap, known.place))
+        if (known !== undefined && capCounts(cap, known.place))
           sum += known.sums.get(unit)?.since(moment) ?? 0n;
       }
       return sum;

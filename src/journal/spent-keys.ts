@@ -1,7 +1,7 @@
 import { DAY_MS } from '../policy/periods.js';
 import type { Receipt } from '../receipt.js';
 import { ownerName } from './attempt-names.js';
-import { createLargeMap, type LargeMap } from './large.js';
+import { createLargeMap, type LargeMap } from './large-map.js';
 import type { Attempt, Owner } from './types.js';
 
 /** Keys are remembered for a day at least, and longer while they are fewer than this. */

@@ -260,7 +260,7 @@ export interface Journal {
   /**
    * Coordinates payers in several processes. A journal with this method makes the changes that go
    * `along` with a write. A journal without it serves the payers of one process, and gets no
-   * changes along: see `alongWith`.
+   * changes along: see `withCoordination`.
    */
   coordination?(owner: Owner): Coordination;
   /** Events that the journal's writes cause, if the journal was made to keep them. */

@@ -3,11 +3,11 @@ import type { Config } from '../config/options.js';
 import type { Events } from '../events.js';
 import { bounded } from '../internal/abort.js';
 import { hex } from '../internal/bytes.js';
-import { part } from '../internal/load-once.js';
+import { lazyPart } from '../internal/load-once.js';
 import { createTurns, type NextTurn } from '../internal/turns.js';
-import { claimedAlong, claimsLetGo } from '../journal/let-go.js';
+import { journalWithReleases, claimsWithReleases } from '../journal/released-claims.js';
 import { locksWithTimeout } from '../journal/locks.js';
-import { alongWith, walletOf, type Wallet } from '../journal/registry.js';
+import { withCoordination, walletOf, type Wallet } from '../journal/registry.js';
 import type { Coordination, Journal, Owner } from '../journal/types.js';
 import type { PaymentProtocol } from '../protocols/protocol.js';
 import { wrapSigner } from '../solana/keys.js';
@@ -21,7 +21,7 @@ import { createMemory, createRecovery, type Memory, type Prices, type Recovery }
 import { reasons } from './on-demand.js';
 import { createHistories, type Histories } from './reconcile/histories.js';
 
-const timeLimits = /* @__PURE__ */ part(() => import('./timeouts.js'));
+const timeLimits = /* @__PURE__ */ lazyPart(() => import('./timeouts.js'));
 
 const ID_BYTES = 12;
 
@@ -101,13 +101,13 @@ async function transportOf(config: Config, parts: Parts): Promise<Transport | un
 }
 
 /** The caller's journal, with a time limit on each of its calls. */
-export interface KeptBy {
+export interface TimedJournal {
   readonly journal: Journal;
   /** Shared by all processes that use the journal. Undefined if the journal brings none. */
   readonly coordination: Coordination | undefined;
 }
 
-async function callersJournal(config: Config, events: Events): Promise<KeptBy | undefined> {
+async function callersJournal(config: Config, events: Events): Promise<TimedJournal | undefined> {
   const { journal, network, signer, timeouts, runtime } = config;
   if (journal === undefined) return undefined;
   const { timedJournal } = await timeLimits();
@@ -124,7 +124,7 @@ type ContextParts = Pick<
 > &
   Partial<Pick<PaymentContext, 'prices'>> & {
     /** Undefined: the context uses the journal that all clients of the wallet here share. */
-    readonly kept: KeptBy | undefined;
+    readonly kept: TimedJournal | undefined;
     /** Token prices that contexts share. Undefined: this context has its own. */
     readonly tokenPrices?: Prices;
   };
@@ -145,13 +145,15 @@ export function contextOver(
   const idle = (ms: number) => runtime.idle(ms, closing.signal);
   return {
     ...coordination,
-    claims: claimsLetGo(coordination.claims, wallet.letGo, idle),
+    claims: claimsWithReleases(coordination.claims, wallet.releasedClaims, idle),
     locks: locksWithTimeout(coordination.locks),
     ...parts,
     config,
     prices,
     journal:
-      shared === undefined ? alongWith(journal, coordination) : claimedAlong(journal, wallet.letGo),
+      shared === undefined
+        ? withCoordination(journal, coordination)
+        : journalWithReleases(journal, wallet.releasedClaims),
     memory: createMemory(tokenPrices),
     recovery: createRecovery(),
     histories: createHistories(rpc, runtime),

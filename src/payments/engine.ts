@@ -12,10 +12,10 @@ import { createContext, type Parts } from './context.js';
 import { claimsReleased } from './execute/release-claim.js';
 import type { Payment, PayOptions } from './pay-header.js';
 import { payAhead, payForCall, type CallOptions } from './pay.js';
-import { part } from '../internal/load-once.js';
+import { lazyPart } from '../internal/load-once.js';
 import { reasons, recovery, swapEngine } from './on-demand.js';
 
-const payingHeader = /* @__PURE__ */ part(() => import('./pay-header.js'));
+const payingHeader = /* @__PURE__ */ lazyPart(() => import('./pay-header.js'));
 
 /** A confirmed swap. Amounts are decimal strings of base units, as the chain shows them. */
 export interface SwapResult {

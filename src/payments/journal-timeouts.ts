@@ -3,7 +3,7 @@ import type { EventDetails } from '../events.js';
 import { bounded } from '../internal/abort.js';
 import type { Ledger } from '../journal/balance-ledger.js';
 import type { Coordination, Journal, Owner } from '../journal/types.js';
-import type { KeptBy } from './context.js';
+import type { TimedJournal } from './context.js';
 import { createLateTakes, type LateTakes } from './late-takes.js';
 
 /** The clock that times the steps of a journal, and the listener for steps that have ended. */
@@ -27,7 +27,7 @@ export function timedJournal(
   owner: Owner,
   timeoutMs: number,
   timer: StepTimer,
-): KeptBy {
+): TimedJournal {
   const coordination = journal.coordination?.(owner);
   const takes = takesOf.get(journal) ?? createLateTakes();
   takesOf.set(journal, takes);
@@ -57,16 +57,16 @@ export function journalWithTimeouts(
   const owners = journal.owners?.bind(journal);
   return {
     reserve: (attempt, caps, along, hold) =>
-      call('reserve', () => takes.during(attempt.id, journal.reserve(attempt, caps, along, hold))),
+      call('reserve', () => takes.track(attempt.id, journal.reserve(attempt, caps, along, hold))),
     put(attempt, along) {
       // A hold that is still being taken would land after this release, so release it again then.
       for (const account of along?.free ?? [])
-        takes.after(attempt.id, async () => ledger?.release(account, attempt.id));
+        takes.afterPending(attempt.id, async () => ledger?.release(account, attempt.id));
       return call('put', () => journal.put(attempt, along));
     },
     raise: (attempt, caps) => call('raise', () => journal.raise(attempt, caps)),
     release: (id, along) =>
-      call('release', () => takes.ending(id, () => journal.release(id, along))),
+      call('release', () => takes.endAfterPending(id, () => journal.release(id, along))),
     similar: (owner, fingerprint, key) =>
       call('similar', () => journal.similar(owner, fingerprint, key)),
     attempts: (owner, filter) => eachWithin(silentCall, () => journal.attempts(owner, filter)),
@@ -85,7 +85,7 @@ function coordinationWithTimeouts(
   const inOrder = createClaimOrder();
   const drop = async (ids: readonly string[]) => {
     // A write that is still under way claims its attempt too, so drop that claim after it.
-    for (const id of ids) takes.after(id, () => claims.drop([id]));
+    for (const id of ids) takes.afterPending(id, () => claims.drop([id]));
     await claims.drop(ids);
   };
   return {
@@ -95,12 +95,12 @@ function coordinationWithTimeouts(
       see: (account, known, moved) => call('balance', () => ledger.see(account, known, moved)),
       forget: (account) => call('balance', () => ledger.forget(account)),
       take: (account, id, amount, fresh) =>
-        call('hold', () => takes.during(id, ledger.take(account, id, amount, fresh))),
+        call('hold', () => takes.track(id, ledger.take(account, id, amount, fresh))),
       hold: (account, id, amount) =>
-        call('hold', () => takes.during(id, ledger.hold(account, id, amount))),
+        call('hold', () => takes.track(id, ledger.hold(account, id, amount))),
       spend: (account, id, slot) => call('hold', () => ledger.spend(account, id, slot)),
       release: (account, id) =>
-        call('hold', () => takes.ending(id, () => ledger.release(account, id))),
+        call('hold', () => takes.endAfterPending(id, () => ledger.release(account, id))),
     },
     locks,
     claims: {

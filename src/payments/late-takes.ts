@@ -5,17 +5,17 @@
  */
 export interface LateTakes {
   /** Notes that `work` reserves or holds for an attempt until it settles. Returns `work`. */
-  during<T>(id: string, work: Promise<T>): Promise<T>;
+  track<T>(id: string, work: Promise<T>): Promise<T>;
   /** Runs `end` after the calls under way for an attempt, if there are any. Ignores its errors. */
-  after(id: string, end: () => Promise<unknown>): void;
+  afterPending(id: string, end: () => Promise<unknown>): void;
   /** Runs `end` now, and once more after the calls under way for an attempt, if there are any. */
-  ending<T>(id: string, end: () => Promise<T>): Promise<T>;
+  endAfterPending<T>(id: string, end: () => Promise<T>): Promise<T>;
 }
 
 export function createLateTakes(): LateTakes {
   /** Calls under way, by attempt id. None of these promises rejects. */
   const taking = new Map<string, Set<Promise<void>>>();
-  const after: LateTakes['after'] = (id, end) => {
+  const afterPending: LateTakes['afterPending'] = (id, end) => {
     const calls = taking.get(id);
     if (calls === undefined) return;
     Promise.all(calls)
@@ -23,8 +23,8 @@ export function createLateTakes(): LateTakes {
       .catch(() => undefined);
   };
   return {
-    after,
-    during(id, work) {
+    afterPending,
+    track(id, work) {
       const calls = taking.get(id) ?? new Set();
       taking.set(id, calls);
       const forget = () => {
@@ -35,8 +35,8 @@ export function createLateTakes(): LateTakes {
       calls.add(settled);
       return work;
     },
-    ending(id, end) {
-      after(id, end);
+    endAfterPending(id, end) {
+      afterPending(id, end);
       return end();
     },
   };

@@ -1,6 +1,6 @@
 import type { Funds } from '../errors.js';
 import { untilAborted } from '../internal/abort.js';
-import { part } from '../internal/load-once.js';
+import { lazyPart } from '../internal/load-once.js';
 
 /** Stops waiting for code when the call is aborted, because a file may never arrive. */
 function abortable<T>(
@@ -11,15 +11,15 @@ function abortable<T>(
 
 /** Loads the code for swaps, plans and approvals, and for the client's calls that do not pay. */
 export const swapEngine = /* @__PURE__ */ abortable(
-  /* @__PURE__ */ part(() => import('./swap-engine.js')),
+  /* @__PURE__ */ lazyPart(() => import('./swap-engine.js')),
 );
 
 /** Loads the code that decides open payments and frees orphaned attempts. */
 export const recovery = /* @__PURE__ */ abortable(
-  /* @__PURE__ */ part(() => import('./recovery.js')),
+  /* @__PURE__ */ lazyPart(() => import('./recovery.js')),
 );
 
 /** Loads the code that says why a payment is refused. */
 export const reasons = /* @__PURE__ */ abortable(
-  /* @__PURE__ */ part(() => import('./reasons.js')),
+  /* @__PURE__ */ lazyPart(() => import('./reasons.js')),
 );

@@ -4,8 +4,8 @@ import { refuse } from '../internal/options.js';
 import { untilAborted } from '../internal/abort.js';
 import type { Attempt } from '../journal/types.js';
 import type { CapUse } from '../policy/cap-use.js';
-import { capsSeen } from '../policy/cap-use.js';
-import { showable } from '../swaps/quote/check-quote.js';
+import { capsForSpends } from '../policy/cap-use.js';
+import { cleanQuote } from '../swaps/quote/check-quote.js';
 import type { SwapQuote, SwapRequest, UiSwapRequest } from '../swaps/types.js';
 import { symbolOf } from '../network.js';
 import type { TokenBalance } from '../transport.js';
@@ -52,7 +52,7 @@ export async function quote(
   const resolved = parseSwapRequest(await inBaseUnits(context, request, signal), context.config);
   const answer = await context.transport.quote(resolved, { signal });
   checkFit(answer, resolved);
-  return showable(answer);
+  return cleanQuote(answer);
 }
 
 /** Returns the wallet's balances of some mints, or of every token that it holds. */
@@ -82,5 +82,5 @@ export async function spent(context: PaymentContext): Promise<CapUse[]> {
   if (policy.caps.some(({ host, payTo }) => host === '*' || payTo === '*')) {
     for await (const attempt of context.journal.attempts(ownerOf(context))) spends.push(attempt);
   }
-  return usesOf(context, capsSeen(policy, spends));
+  return usesOf(context, capsForSpends(policy, spends));
 }

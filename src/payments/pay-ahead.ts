@@ -13,8 +13,8 @@ import { presentOrResign, type SignFor } from './execute/resign.js';
 import { asPurchase, signFor, type CallOptions } from './pay.js';
 import type { ChooseOptions } from './plan/choose.js';
 import { forgetStableTerms } from './plan/stable-terms.js';
-import { spent } from './reconcile/earlier-errors.js';
-import { decided } from './reconcile/payment-monitor.js';
+import { alreadySpent } from './reconcile/earlier-errors.js';
+import { receiptOnceDecided } from './reconcile/payment-monitor.js';
 import type { Buying } from './task.js';
 
 /**
@@ -84,7 +84,7 @@ async function presentAhead(
   const shown = await presenting;
   if ('response' in shown) return shown.response;
   forgetStableTerms(context, call);
-  if (first.attempt.state === 'settled') throw spent(first.attempt, shown.rejected.response);
+  if (first.attempt.state === 'settled') throw alreadySpent(first.attempt, shown.rejected.response);
   if (terms === undefined) throw shown.rejected;
   shown.rejected.response?.body?.cancel().catch(() => undefined);
   const task = { ...buying.task, id: newId(context) };
@@ -110,7 +110,7 @@ async function termsOnceUnsettled(
       timeoutMs: config.timeouts.terms,
       signal,
     });
-    await decided(context, open, emit, deadline.signal);
+    await receiptOnceDecided(context, open, emit, deadline.signal);
     return open.attempt.state === 'unsettled' ? terms : undefined;
   } catch (error) {
     throwIfAborted(signal);

@@ -2,7 +2,7 @@ import { ConfigError, isExactChangeError, ProtocolError, type Moved } from '../e
 import { amendError } from '../errors/amend.js';
 import { untilAborted } from '../internal/abort.js';
 import { detectTerms, type PaymentProtocol } from '../protocols/protocol.js';
-import { announce } from '../journal/registry.js';
+import { announceCall } from '../journal/registry.js';
 import type { PaymentRequired } from '../protocols/types.js';
 import type { Receipt } from '../receipt.js';
 import { newId, type PaymentContext } from './context.js';
@@ -52,7 +52,7 @@ export async function payHeader(
   const id = newId(context);
   const emit = context.events.emitter(id);
   const moved: Moved[] = [];
-  const onCounted = announce(context.wallet);
+  const onCounted = announceCall(context.wallet);
   try {
     await untilAborted(Promise.all([context.nextTurn(), context.ready()]), signal);
     await resumeOnce(context);

@@ -5,7 +5,7 @@ import { isCrossOrigin } from '../internal/origin.js';
 import type { Call } from '../internal/request.js';
 import type { OpenPayment } from '../journal/open-payment.js';
 import type { Attempt } from '../journal/types.js';
-import { announce } from '../journal/registry.js';
+import { announceCall } from '../journal/registry.js';
 import type { PaymentRequired } from '../protocols/types.js';
 import { newId, type PaymentContext } from './context.js';
 import type { Approve } from './execute/ask-approval.js';
@@ -20,14 +20,14 @@ import { choose, spendOf, type Choice, type ChooseOptions } from './plan/choose.
 import type { Funding } from './plan/funding.js';
 import { noteCharge, stableTermsOf } from './plan/stable-terms.js';
 import { fingerprintOf, resumeEarlierPayment, underKey } from './reconcile/find-earlier.js';
-import { unread } from './reconcile/key-errors.js';
+import { throwUnread } from './reconcile/key-errors.js';
 import { resumeOnce } from './reconcile/resume-once.js';
 import type { Buying, Task } from './task.js';
-import { part } from '../internal/load-once.js';
+import { lazyPart } from '../internal/load-once.js';
 import { reasons, swapEngine } from './on-demand.js';
 
-const resigning = /* @__PURE__ */ part(() => import('./execute/resign.js'));
-const payingAhead = /* @__PURE__ */ part(() => import('./pay-ahead.js'));
+const resigning = /* @__PURE__ */ lazyPart(() => import('./execute/resign.js'));
+const payingAhead = /* @__PURE__ */ lazyPart(() => import('./pay-ahead.js'));
 /** Reason for cancelling a body: without one, Node makes an error with a stack each time. */
 const NOT_READ = 'not read';
 
@@ -131,7 +131,7 @@ export async function asPurchase<T extends Response | undefined>(
   const emit = context.events.emitter(id);
   const moved: Moved[] = [];
   // Announce the call before its first wait, so that a swap for several calls can cover it too.
-  const onCounted = announce(context.wallet);
+  const onCounted = announceCall(context.wallet);
   try {
     const turn = context.nextTurn();
     if (turn !== undefined) await untilAborted(turn, call.signal);
@@ -145,7 +145,7 @@ export async function asPurchase<T extends Response | undefined>(
       ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     };
     return await underKey(context, idempotencyKey, async () => {
-      await resumeOnce(context).catch(unread);
+      await resumeOnce(context).catch(throwUnread);
       const common = { call, repeatable, emit, startedAt };
       // Check for an earlier payment first: the seller controls these terms and their URL.
       const earlier = await resumeEarlierPayment(context, {
@@ -186,7 +186,7 @@ export async function asPurchase<T extends Response | undefined>(
  */
 export function signFor(context: PaymentContext, checkPlace?: () => Promise<void>): SignFor {
   return async (terms, task, refuse) => {
-    const endAnnouncement = announce(context.wallet);
+    const endAnnouncement = announceCall(context.wallet);
     const onCounted = () => {
       endAnnouncement();
       task.onCounted();

@@ -6,7 +6,7 @@
 export { overBudget } from '../policy/over-budget.js';
 export { nothingPayable } from './plan/nothing-payable.js';
 export { frozenAccount, notPriced, otherDecimals, payeeProblem } from './plan/offer-problems.js';
-export { shortOf } from './plan/short-of.js';
+export { tooLittleHeld } from './plan/short-of.js';
 export { chooseShort } from './plan/choose-short.js';
 export { judgedMint } from './plan/supported-mint.js';
 export { decodeTokenAccount } from '../solana/tokens/decode.js';

@@ -6,6 +6,6 @@
 export { afterRefusal } from './execute/rejection.js';
 export { settleEarlier } from './reconcile/settle-earlier.js';
 export { historyOf } from './reconcile/account-history.js';
-export { isUpToDate, keepWatching } from './reconcile/keep-watching.js';
+export { refreshIfSigned, keepWatching } from './reconcile/keep-watching.js';
 export { freeOrphanedBudget, giveUp, resume, takeUp } from './reconcile/resume.js';
 export { searchHistory } from './reconcile/search-history.js';

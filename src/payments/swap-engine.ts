@@ -9,7 +9,7 @@ export { listReceipts } from './list-receipts.js';
 export { balance, quote, spent, swap } from './operations.js';
 export { usdPriceOf } from './plan/usd-price.js';
 export { chooseFunding } from './plan/choose-funding.js';
-export { holdingsIn, shareFirst } from './plan/holdings.js';
+export { holdingsIn, readFirstHoldings } from './plan/holdings.js';
 export { makePlan, planOf } from './plan/plan.js';
 export { decidedOutcome, forgetAccounts } from './reconcile/open-swaps.js';
 export { keepToppedUp, onceToppedUp } from './top-up.js';

@@ -6,7 +6,7 @@ import { newId, type PaymentContext } from './context.js';
 import { swapLock } from './execute/fund.js';
 import { topUp, topUpUrl } from './execute/top-up.js';
 import { knownAvailable } from './plan/offer-accounts.js';
-import { listed } from './reconcile/resume-once.js';
+import { attemptsInState } from './reconcile/resume-once.js';
 
 // A top-up that failed or brought too little has a reason that lasts, so the next top-up waits.
 const FIRST_REST_MS = 60_000;
@@ -78,7 +78,7 @@ export function onceToppedUp<T>(
     const { topUp } = config.policy;
     if (topUp === undefined || !isExactChangeError(error, 'budget_exhausted')) throw error;
     const url = topUpUrl(topUp.mint);
-    const reserved = await listed(context, 'reserved');
+    const reserved = await attemptsInState(context, 'reserved');
     if (reserved.some((attempt) => attempt.url === url && attempt.swapping !== undefined))
       await locks.hold([swapLock(topUp.mint)], () => Promise.resolve(), [signal, closing.signal]);
     return ask();

@@ -2,7 +2,7 @@ import { isExactChangeError, TransportError } from '../errors.js';
 import { bounded } from '../internal/abort.js';
 import type { Transport, TransportOptions } from '../transport.js';
 import { isTrustedError } from '../wire/trusted-error.js';
-import { late } from '../journal/locks.js';
+import { waitTimeout } from '../journal/locks.js';
 
 /**
  * Puts a time limit on each call of the caller's transport; its signal fires when time is up. An
@@ -14,7 +14,7 @@ export function transportWithTimeouts(transport: Transport, timeoutMs: number): 
     (request: R, options: TransportOptions = {}): Promise<T> =>
       bounded(
         timeoutMs,
-        () => late(`transport.${step}`, timeoutMs),
+        () => waitTimeout(`transport.${step}`, timeoutMs),
         [options.signal],
         async (signal) => {
           try {

@@ -48,7 +48,7 @@ export function capUse(cap: Cap, used: bigint, parts: readonly bigint[]): CapUse
  * Returns all caps over time. A cap for each host or payee is returned for the hosts and payees
  * among the spends.
  */
-export function capsSeen(
+export function capsForSpends(
   { caps }: Pick<CapRules, 'caps'>,
   spends: Iterable<Spend>,
 ): readonly Cap[] {

@@ -52,14 +52,14 @@ export interface Spend extends Expense {
  * if the cap does not count the spend.
  */
 export function takenOf(cap: Cap, spend: Spend): bigint {
-  return counts(cap, spend) ? (costOf(spend, true).get(cap.unit) ?? 0n) : 0n;
+  return capCounts(cap, spend) ? (costOf(spend, true).get(cap.unit) ?? 0n) : 0n;
 }
 
 /**
  * Whether a cap counts a spend. A cap that names a host without a port counts all its ports, so
  * that a seller cannot leave it by a change of port.
  */
-export function counts(
+export function capCounts(
   cap: Cap,
   { host, payTo, mint }: Pick<Spend, 'host' | 'payTo' | 'mint'>,
 ): boolean {
@@ -81,7 +81,9 @@ export function capsFor({ caps }: Pick<CapRules, 'caps'>, spend: Spend): readonl
 export function countingOf(caps: readonly Cap[], spend: Spend): Cap[] {
   const isAbout = (cap: Cap) =>
     cap.mint === undefined || cap.mint === spend.mint || takenOf(cap, spend) > 0n;
-  return caps.map((cap) => named(cap, spend)).filter((cap) => counts(cap, spend) && isAbout(cap));
+  return caps
+    .map((cap) => named(cap, spend))
+    .filter((cap) => capCounts(cap, spend) && isAbout(cap));
 }
 
 /**

@@ -9,7 +9,7 @@ import { USD } from './units.js';
  * Returns the cap on a single payment that a spend exceeds, with all that its swaps take;
  * `unpriced` if no cap can hold. Undefined if the payment may go on. `refusals.ts` has the words.
  */
-export function overOf(
+export function exceededCap(
   { maxAmount, maxPerPayment, perPayment }: Omit<CapRules, 'caps'>,
   spend: Spend,
 ): Cap | 'unpriced' | undefined {
@@ -47,16 +47,16 @@ export function valuesOf({ payTo, mint, network, scheme }: OfferFacts): Values {
 
 /** Whether the lists refuse a host, before the client reads what the host asks for. */
 export function isRefusedPlace(policy: ListRules, host: string): boolean {
-  return refusing(policy, { hosts: plainHost(host) }) !== undefined;
+  return refusingList(policy, { hosts: plainHost(host) }) !== undefined;
 }
 
 /** Whether the lists refuse an offer. */
 export function isRefusedOffer(policy: ListRules, offer: OfferFacts): boolean {
-  return refusing(policy, valuesOf(offer)) !== undefined;
+  return refusingList(policy, valuesOf(offer)) !== undefined;
 }
 
 /** Returns the first list that refuses a value; a host is in the form of {@link plainHost}. */
-export function refusing({ lists }: ListRules, values: Values): List | undefined {
+export function refusingList({ lists }: ListRules, values: Values): List | undefined {
   return lists.find(({ allows, kind, entries }) => {
     const value = values[kind];
     if (value === undefined) return false;

@@ -161,7 +161,7 @@ export function inUnit(unit: string, value: bigint): string {
 const WORDS: readonly string[] = [USD, PAYMENTS, SWAPS, LAMPORTS];
 
 /** As {@link inUnit}, with the name of the unit. */
-export function sayIn(unit: string, value: bigint): string {
+export function amountInUnit(unit: string, value: bigint): string {
   return `${inUnit(unit, value)} ${WORDS.includes(unit) ? unit : 'base units'}`;
 }
 

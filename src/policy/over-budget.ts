@@ -1,7 +1,7 @@
 import { PolicyError } from '../errors.js';
 import type { Cap } from './caps.js';
 import { periodOf } from './periods.js';
-import { inUnit, sayIn } from './cost.js';
+import { inUnit, amountInUnit } from './cost.js';
 
 /**
  * Returns the refusal of a spend if a cap over time has no room for it; `used` and `taken` in the
@@ -16,7 +16,7 @@ export function overBudget(cap: Cap, used: bigint, taken: bigint): PolicyError<'
   const next = waits ? 'Wait, or raise it.' : 'Raise it to allow the payment.';
   return new PolicyError(
     'budget_exhausted',
-    `${sayIn(unit, taken)} do not fit policy.${name} of ${sayIn(unit, limit)}: ${sayIn(unit, used)} are spent or reserved ${period}. ${next}`,
+    `${amountInUnit(unit, taken)} do not fit policy.${name} of ${amountInUnit(unit, limit)}: ${amountInUnit(unit, used)} are spent or reserved ${period}. ${next}`,
     {
       details: {
         cap: name,

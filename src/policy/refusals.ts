@@ -1,7 +1,7 @@
 import { cleanText, PolicyError } from '../errors.js';
 import type { CapRules, Spend } from './caps.js';
-import { overOf, refusing, valuesOf, type OfferFacts } from './check-payment.js';
-import { costOf, costParts, inUnit, sayIn, type Cost } from './cost.js';
+import { exceededCap, refusingList, valuesOf, type OfferFacts } from './check-payment.js';
+import { costOf, costParts, inUnit, amountInUnit, type Cost } from './cost.js';
 import { plainHost } from './hosts.js';
 import type { List, ListRules } from './lists.js';
 import { USD, USD_OF_FEES, USD_OF_SWAPS } from './units.js';
@@ -15,7 +15,7 @@ export function checkPayment(
   spend: Spend,
 ): PolicyError<'amount_over_limit' | 'price_unknown'> | undefined {
   const { mint } = spend;
-  const over = overOf(policy, spend);
+  const over = exceededCap(policy, spend);
   if (over === undefined) return undefined;
   if (over === 'unpriced')
     return new PolicyError(
@@ -28,7 +28,7 @@ export function checkPayment(
   const taken = cost.get(unit) ?? 0n;
   return new PolicyError(
     'amount_over_limit',
-    `${describeCost(spend, cost, unit, taken)} is above policy.${name} of ${sayIn(unit, limit)}. Raise it to allow the payment.`,
+    `${describeCost(spend, cost, unit, taken)} is above policy.${name} of ${amountInUnit(unit, limit)}. Raise it to allow the payment.`,
     { details: { cap: name, limit: inUnit(unit, limit), amount: inUnit(unit, taken), unit } },
   );
 }
@@ -40,7 +40,7 @@ function describeCost(
   unit: string,
   taken: bigint,
 ): string {
-  const price = sayIn(unit, taken);
+  const price = amountInUnit(unit, taken);
   if (swapped === undefined && swapping === undefined)
     return `The price of ${price}${host && ` at ${host}`}`;
   const leaves = `What leaves for the payment, ${price}`;
@@ -64,7 +64,7 @@ export function checkPlace(
   host: string,
 ): PolicyError<'not_allowed'> | undefined {
   const hosts = plainHost(host);
-  return refusedBy(refusing(policy, { hosts }), hosts);
+  return refusedBy(refusingList(policy, { hosts }), hosts);
 }
 
 /** Checks an offer against the lists. Returns the refusal (`not_allowed`), or undefined. */
@@ -73,7 +73,7 @@ export function checkOffer(
   offer: OfferFacts,
 ): PolicyError<'not_allowed'> | undefined {
   const values = valuesOf(offer);
-  const list = refusing(policy, values);
+  const list = refusingList(policy, values);
   return refusedBy(list, list && values[list.kind]);
 }
 

@@ -50,7 +50,7 @@ export interface PaymentProtocol {
   /** Returns the transaction in a header of `attach`; undefined if the header has none. */
   transactionIn(header: PaymentHeader): Uint8Array | undefined;
   /** Reads what the seller says about a paid request. It reads the body of a 402 only. */
-  readOutcome(response: Response, options: ReadOptions): Promise<SellersWord>;
+  readOutcome(response: Response, options: ReadOptions): Promise<SettlementClaim>;
 }
 
 /** Limits for reading a response. */
@@ -123,7 +123,7 @@ export interface AttachedPayment {
 }
 
 /** What the seller says about the payment in its answer to a paid request. */
-export interface SellersWord {
+export interface SettlementClaim {
   readonly settlement?: Settlement | undefined;
   /** Why the seller refused the payment, in its own words. */
   readonly reason?: string | undefined;

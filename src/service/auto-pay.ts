@@ -28,7 +28,7 @@ import { parsedOffer, termsOf } from './parse-payment.js';
 import { readPayment } from './read-payment.js';
 import { readSigned, type SignedBytes } from './read-swap.js';
 import { narrowed, swapAmountOf } from './request.js';
-import { awaitVerdict, sentBytes, soon, type SwapState } from './verdict.js';
+import { awaitSwapState, sentBytes, withinCallerWait, type SwapState } from './verdict.js';
 
 /** @internal The dependencies of a step. */
 export interface AutoPayDeps {
@@ -231,8 +231,8 @@ async function submit(
   signal: AbortSignal | undefined,
 ): Promise<string | undefined> {
   const signed = await readSigned(wallet, bytes);
-  const verdict = await soon(signal, async (within) => {
-    const found = await awaitVerdict(context, signed, within);
+  const verdict = await withinCallerWait(signal, async (within) => {
+    const found = await awaitSwapState(context, signed, within);
     return found.state === 'open' ? land(context, signed, found.slot, within) : found;
   });
   await throwIfFailed(context, signed, verdict);

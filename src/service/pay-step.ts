@@ -5,7 +5,7 @@ import { costFor, paidBy } from '../payments/execute/attempt-receipt.js';
 import { mayBeFor } from '../payments/execute/nonce-check.js';
 import { spendOf, type Choice } from '../payments/plan/choose.js';
 import { readOfferAccounts } from '../payments/plan/offer-accounts.js';
-import { shortOf } from '../payments/plan/short-of.js';
+import { tooLittleHeld } from '../payments/plan/short-of.js';
 import { usdValueOf } from '../payments/plan/usd-value.js';
 import { fateOf, inPaymentTime, sentPayment, SLOT_MARGIN } from '../payments/reconcile/fate.js';
 import { checkOffer, checkPayment, checkPlace } from '../policy/refusals.js';
@@ -17,7 +17,7 @@ import { parsedOffer } from './parse-payment.js';
 import { pastBalance } from './past-balance.js';
 import { readPayment, type ReadPayment } from './read-payment.js';
 import {
-  bearerOf,
+  findByKey,
   findFunded,
   findPaid,
   findReserved,
@@ -48,8 +48,11 @@ export async function payStep(step: Step, bytes: Uint8Array): Promise<PaymentRes
   const landed = await landedAs(step, read, choice, bound);
   if (landed !== undefined) return landed;
   if (choice.facts.available < choice.offer.amount)
-    throw shortOf(ownerOf(session.context), choice.offer, choice.facts);
-  const { attempt, isNew } = await session.alone(() => record(step, read, choice, bound), signal);
+    throw tooLittleHeld(ownerOf(session.context), choice.offer, choice.facts);
+  const { attempt, isNew } = await session.exclusively(
+    () => record(step, read, choice, bound),
+    signal,
+  );
   if (!isNew) return resultFor(step, attempt);
   await session.watch(attempt).catch(() => undefined);
   await session.context.claims.drop([attempt.id]).catch(() => undefined);
@@ -176,7 +179,7 @@ async function record(
   const funded = await findFunded(context, purchase, spendOf(choice, purchase.host));
   // An earlier call may have reserved the same bytes before the journal failed.
   const existing = funded ?? (await findReserved(context, idOf(print)));
-  const bearer = await bearerOf(context, purchase);
+  const bearer = await findByKey(context, purchase);
   if (bearer !== undefined && bearer.id !== existing?.id) throw keyTaken();
   const reserved = existing ?? reservedFor(step, choice, print);
   // The attempt counts with everything that its swaps took.

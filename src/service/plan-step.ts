@@ -9,7 +9,7 @@ import type { PaymentResult } from '../transport.js';
 import { plan, planner } from './auto-pay.js';
 import { seeSwapProceeds } from './swap-proceeds.js';
 import {
-  bearerOf,
+  findByKey,
   findFunded,
   hasSwap,
   isPaid,
@@ -24,7 +24,7 @@ import { submittedSwap, waitFor } from './wait-swap.js';
 /** Returns the next transaction to sign. For a known key, returns the result so far. */
 export async function planStep(step: Step): Promise<PaymentResult> {
   const { session, request, purchase } = step;
-  const bearer = await bearerOf(session.context, purchase);
+  const bearer = await findByKey(session.context, purchase);
   if (bearer !== undefined && !isOffered(step, bearer)) throw keyTaken();
   if (bearer !== undefined && isPaid(bearer)) return resultSoFar(step, bearer);
   if (bearer !== undefined && hasSwap(bearer)) {

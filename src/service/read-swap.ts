@@ -12,7 +12,7 @@ import {
   type DecodedTransaction,
 } from '../solana/transactions/transaction.js';
 import { costsOf } from '../swaps/firewall/outlay.js';
-import { readMakings, readTemporary } from '../swaps/firewall/read-temporary.js';
+import { readCreationCosts, readTemporary } from '../swaps/firewall/read-temporary.js';
 import { checkSwap } from '../swaps/firewall/instruction-rules.js';
 import { priorityFeeOf } from '../swaps/firewall/compute-budget.js';
 import { decodeSwap, decoderOf } from '../swaps/firewall/decoders.js';
@@ -130,7 +130,7 @@ export async function readSwap(
   const { maxPriorityFeeLamports: maxPriorityFee } = swapLimits(config.policy);
   enforce(surroundingsRules, { instructions, swapAt, expected, maxPriorityFee, temporary });
   checkSwap(foreign.swap, expected);
-  const makings = await readMakings(
+  const makings = await readCreationCosts(
     rpc,
     wallet,
     createdIn({ instructions, swapAt, expected }),

@@ -103,7 +103,7 @@ export async function findFunded(
  * Finds the attempt that has the purchase's key and is neither unsettled nor abandoned. Throws
  * `idempotency_mismatch` if that attempt is for another URL, or is a client's.
  */
-export async function bearerOf(
+export async function findByKey(
   context: PaymentContext,
   { url, idempotencyKey }: Purchase,
 ): Promise<Attempt | undefined> {

@@ -10,9 +10,9 @@ import { throwIfFailed } from './landing.js';
 import { pastBalance } from './past-balance.js';
 import { planOn } from './plan-step.js';
 import { readSigned, readSwap, type ReadSwap, type SignedBytes } from './read-swap.js';
-import { bearerOf, findSwap, isPaid, keyTaken, swapPrint, type SwapAttempt } from './records.js';
+import { findByKey, findSwap, isPaid, keyTaken, swapPrint, type SwapAttempt } from './records.js';
 import { raise, reserve, reservedFor, resultSoFar, type Step } from './step.js';
-import { awaitVerdict, soon } from './verdict.js';
+import { awaitSwapState, withinCallerWait } from './verdict.js';
 import { submittedSwap, waitFor } from './wait-swap.js';
 
 /** Records and sends a signed swap, then plans the payment once the swap has landed. */
@@ -53,7 +53,9 @@ async function sendFirst(step: Step, signed: SignedBytes): Promise<Sent> {
   const { session, request, terms, signal } = step;
   const { context } = session;
   const swap = await readSwap(context, signed, signal);
-  const verdict = await soon(signal, (within) => awaitVerdict(context, signed, within));
+  const verdict = await withinCallerWait(signal, (within) =>
+    awaitSwapState(context, signed, within),
+  );
   await throwIfFailed(context, signed, verdict);
   if (verdict.state === 'waiting') {
     return {
@@ -125,10 +127,10 @@ async function reserveSwap(
       lastValidBlockHeight: lastValidBlockHeight.toString(),
     },
   };
-  return session.alone(async () => {
+  return session.exclusively(async () => {
     const recorded = await findSwap(context, signed.signature);
     if (recorded !== undefined) return recorded;
-    const bearer = await bearerOf(context, purchase);
+    const bearer = await findByKey(context, purchase);
     if (bearer === undefined) {
       await reserve(context, attempt);
       return attempt;
@@ -150,10 +152,10 @@ async function reserveSwap(
       swapping,
     };
     await raise(context, next).catch(async (error: unknown) => {
-      await session.letGo(next.id).catch(() => undefined);
+      await session.releaseClaim(next.id).catch(() => undefined);
       throw error;
     });
-    void session.keep(next);
+    void session.landSwap(next);
     return next;
   }, signal);
 }

@@ -1,6 +1,6 @@
 import { startDeadline, throwIfAborted } from '../internal/abort.js';
 import type { PaymentContext } from '../payments/context.js';
-import { fateOf, SLOT_MARGIN, type Sent } from '../payments/reconcile/fate.js';
+import { fateOf, SLOT_MARGIN, type SentTransaction } from '../payments/reconcile/fate.js';
 import { pastBalance } from './past-balance.js';
 import type { SignedBytes } from './read-swap.js';
 
@@ -26,7 +26,7 @@ export const SWAP_WAIT_MS = 20_000;
  * Calls `look` for as long as a caller may wait, and returns `waiting` after that. Rejects with the
  * reason of the caller's signal.
  */
-export async function soon(
+export async function withinCallerWait(
   caller: AbortSignal | undefined,
   look: (signal: AbortSignal) => Promise<SwapState>,
 ): Promise<SwapState> {
@@ -47,7 +47,7 @@ export async function soon(
  * Asks the chain until the state is not `waiting`. Returns `waiting` if the signal ends the wait.
  * Rejects as the nodes do.
  */
-export async function awaitVerdict(
+export async function awaitSwapState(
   context: PaymentContext,
   signed: SignedBytes,
   signal: AbortSignal,
@@ -100,7 +100,7 @@ export async function sentBytes(
   { signature, decoded }: SignedBytes,
   seenAt: number,
   signal: AbortSignal,
-): Promise<Sent> {
+): Promise<SentTransaction> {
   const source = { account: context.config.signer.address, unit: 'lamports' } as const;
   const slot = Math.max(0, seenAt - SLOT_MARGIN);
   return {

@@ -12,7 +12,7 @@ export async function waitFor(
 ): Promise<Landed | undefined> {
   const deadline = startDeadline(SWAP_WAIT_MS, signal);
   try {
-    return await untilAborted(session.keep(attempt), deadline.signal);
+    return await untilAborted(session.landSwap(attempt), deadline.signal);
   } catch (error) {
     if (deadline.passed) return undefined;
     throw error;

@@ -30,19 +30,19 @@ const LONGEST_WAIT_MS = 30_000;
 export interface WalletSession {
   readonly context: PaymentContext;
   /** Runs work that no other work on the wallet's reserved attempts overlaps. */
-  alone<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
+  exclusively<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
   /** Follows a signed payment on the chain, in the background. */
   watch(attempt: PaidAttempt): Promise<void>;
   /**
    * Sends a swap until it is decided and records its outcome, in the background. Resolves with
    * undefined if the session closes first.
    */
-  keep(attempt: SwapAttempt): Promise<Landed | undefined>;
+  landSwap(attempt: SwapAttempt): Promise<Landed | undefined>;
   /**
    * Releases the claim of an attempt. It does nothing while a swap of the attempt is being sent,
    * because an attempt without a claim counts as orphaned.
    */
-  letGo(id: string): Promise<void>;
+  releaseClaim(id: string): Promise<void>;
 }
 
 export interface WalletSessions {
@@ -182,7 +182,7 @@ function sessionOver(
   >();
   const { closing, claims, journal } = context;
   const { runtime } = context.config;
-  const alone: WalletSession['alone'] = (work, signal) =>
+  const alone: WalletSession['exclusively'] = (work, signal) =>
     context.locks.hold(['auto-pay'], work, [signal, closing.signal]);
 
   /**
@@ -237,19 +237,19 @@ function sessionOver(
       await settle(attempt, (current) => endUnpaid(context, withoutBound(current)));
   };
 
-  const letGo: WalletSession['letGo'] = async (id) => {
+  const letGo: WalletSession['releaseClaim'] = async (id) => {
     if (![...landings.values()].some((landing) => landing.id === id)) await claims.drop([id]);
   };
 
   return {
     context,
-    alone,
-    letGo,
+    exclusively: alone,
+    releaseClaim: letGo,
     async watch(attempt) {
       const open = await heldPaymentOf(context, attempt);
       inBackground(monitorPayment(context, open, context.events.emitter(attempt.id)));
     },
-    keep(attempt) {
+    landSwap(attempt) {
       const { signature } = attempt.swap;
       const { id } = attempt;
       const known = landings.get(signature);
@@ -282,7 +282,7 @@ async function takeUp(session: WalletSession): Promise<void> {
     if (!hasSwap(attempt)) await context.journal.release(attempt.id);
     else {
       await context.claims.take([attempt.id]);
-      void session.keep(attempt);
+      void session.landSwap(attempt);
     }
   }
 }

@@ -4,9 +4,9 @@ import { isGoodSignature, isTransactionSigner, isUint8Array } from './keys.js';
 import type { Signer, SigningIntent } from './signer.js';
 import { assembleTransaction } from './transactions/transaction.js';
 import type { Address } from './types.js';
-import { part } from '../internal/load-once.js';
+import { lazyPart } from '../internal/load-once.js';
 
-const walletChanges = /* @__PURE__ */ part(() => import('./transactions/wallet-changes.js'));
+const walletChanges = /* @__PURE__ */ lazyPart(() => import('./transactions/wallet-changes.js'));
 
 /** The result of a signer's answer. */
 export interface SignedMessage {

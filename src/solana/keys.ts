@@ -1,13 +1,13 @@
 import { ConfigError } from '../errors.js';
 import { base58 } from '../internal/bytes.js';
-import { part } from '../internal/load-once.js';
+import { lazyPart } from '../internal/load-once.js';
 import { addressBytes, addressOf, isAddress } from './address.js';
 import { isStrictKey, publicKeyOf } from './curve.js';
 import type { MessageSigner, Signer, TransactionSigner } from './signer.js';
 import type { Address } from './types.js';
 import { ED25519, quietSubtle } from './web-crypto.js';
 
-const ed25519 = /* @__PURE__ */ part(() => import('./ed25519.js'));
+const ed25519 = /* @__PURE__ */ lazyPart(() => import('./ed25519.js'));
 
 const SEED_BYTES = 32;
 const KEYPAIR_BYTES = 64;

@@ -1,8 +1,8 @@
 import { jupiterDecoder } from './jupiter/decoder.js';
 import type { SwapDecoder, SwapSource } from './provider.js';
-import { part } from '../internal/load-once.js';
+import { lazyPart } from '../internal/load-once.js';
 
-const jupiter = /* @__PURE__ */ part(() => import('./jupiter/connect.js'));
+const jupiter = /* @__PURE__ */ lazyPart(() => import('./jupiter/connect.js'));
 
 /** Sources of swaps, in the order in which they are asked. */
 export const swapSources: readonly SwapSource[] = [

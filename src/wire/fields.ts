@@ -82,7 +82,7 @@ export const name = shaped(
 );
 
 /** A key that a caller chooses. */
-export const visible = shaped(
+export const callerKey = shaped(
   'must be 1 to 255 visible ASCII characters.',
   /^[\x21-\x7e]{1,255}$/,
   255,
@@ -107,7 +107,7 @@ function isWebAddress(address: string): boolean {
 }
 
 /** Creates a schema for text of limited length, such as the value of a header. */
-export function upTo(characters: number): v.GenericSchema<string> {
+export function textUpTo(characters: number): v.GenericSchema<string> {
   const rule = `must be text of at most ${characters} characters.`;
   return v.pipe(v.string(rule), v.maxLength(characters, rule));
 }

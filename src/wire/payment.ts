@@ -13,8 +13,8 @@ import {
   name,
   text,
   transaction,
-  upTo,
-  visible,
+  textUpTo,
+  callerKey,
   webAddress,
   within,
 } from './fields.js';
@@ -29,7 +29,11 @@ const MAX_SWAP_FROM = 32;
 
 const MANY_HEADERS = `must have at most ${MAX_HEADERS} entries.`;
 const headers = v.pipe(
-  v.record(shapedHeaderName(), upTo(MAX_HEADER), 'must be an object of header names and values.'),
+  v.record(
+    shapedHeaderName(),
+    textUpTo(MAX_HEADER),
+    'must be an object of header names and values.',
+  ),
   v.maxEntries(MAX_HEADERS, MANY_HEADERS),
 );
 
@@ -74,7 +78,7 @@ export const autoPayRequest = v.strictObject(
     swapAmount: v.exactOptional(amount),
     signedSwap: v.exactOptional(transaction),
     signedPayment: v.exactOptional(transaction),
-    idempotencyKey: v.exactOptional(visible),
+    idempotencyKey: v.exactOptional(callerKey),
   },
   'must be an object.',
 );

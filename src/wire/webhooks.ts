@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { address, count, name, upTo, webAddress } from './fields.js';
+import { address, count, name, textUpTo, webAddress } from './fields.js';
 import type { Operation } from './operations.js';
 import { webhookEvents, type WebhookEventName } from './webhook-events.js';
 
@@ -45,7 +45,7 @@ const wallets: v.GenericSchema<unknown, readonly string[]> = v.array(
 
 const endpointFields = {
   ...id,
-  url: upTo(MAX_ESCAPED),
+  url: textUpTo(MAX_ESCAPED),
   events,
   wallets: v.exactOptional(wallets),
   createdAt: count,

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { attemptStates, mayFollow, type AttemptState } from '../../src/journal/states.js';
 import type { Attempt, Journal, Owner } from '../../src/journal/types.js';
-import { counts, takenOf, type Cap } from '../../src/policy/caps.js';
+import { capCounts, takenOf, type Cap } from '../../src/policy/caps.js';
 import { costOf, type SwapCost } from '../../src/policy/cost.js';
 import {
   attemptOf,
@@ -60,7 +60,7 @@ async function* noOwners(): AsyncIterable<Owner> {}
  */
 function takesAt(cap: Cap, attempt: Attempt, now: number): bigint {
   const { state, at, leftAt = at } = attempt;
-  if (!counts(cap, attempt)) return 0n;
+  if (!capCounts(cap, attempt)) return 0n;
   const longer = state === 'signed' || state === 'abandoned' ? DAY_MS : 0;
   const isIn =
     cap.windowMs === undefined || state === 'reserved' || leftAt > now - cap.windowMs - longer;
@@ -275,7 +275,7 @@ export function journalContract(
           /** Returns a cap that the step takes more of than before, and that has no room for it. */
           const blocking = (next: Attempt, now: number, before?: Attempt) => {
             const takes = (attempt: Attempt, cap: Cap) =>
-              counts(cap, attempt)
+              capCounts(cap, attempt)
                 ? (costOf(attempt, attemptStates[attempt.state].counts).get(cap.unit) ?? 0n)
                 : 0n;
             const full = caps.find((cap) => {
@@ -485,7 +485,7 @@ export function journalContract(
         expect(await journal.used(owner, caps, NOW)).toEqual(
           caps.map((cap) =>
             attempts
-              .filter((attempt) => counts(cap, attempt))
+              .filter((attempt) => capCounts(cap, attempt))
               .reduce((sum, attempt) => sum + takenOf(cap, attempt), 0n),
           ),
         );

@@ -149,14 +149,14 @@ export function replacing(
 }
 
 /** Changes the terms of the swap instruction. */
-export function saying(change: (terms: Terms, base: Base) => Partial<Terms>) {
+export function changingTerms(change: (terms: Terms, base: Base) => Partial<Terms>) {
   return (from: Base): Uint8Array =>
     transaction(draftOf(withTerms(from, (terms) => change(terms, from))));
 }
 
 /** Changes some accounts of the swap instruction. */
-export function naming(change: (base: Base) => Partial<Terms['accounts']>) {
-  return saying((terms, from) => ({ accounts: { ...terms.accounts, ...change(from) } }));
+export function changingAccounts(change: (base: Base) => Partial<Terms['accounts']>) {
+  return changingTerms((terms, from) => ({ accounts: { ...terms.accounts, ...change(from) } }));
 }
 
 /** Changes the compiled message of the honest transaction. */
@@ -165,7 +165,7 @@ export function rearranging(change: (message: Message) => Message) {
 }
 
 /** Changes the bytes of the honest transaction. */
-export function spoiling(change: (bytes: Uint8Array) => Uint8Array | string) {
+export function changingBytes(change: (bytes: Uint8Array) => Uint8Array | string) {
   return (from: Base): Uint8Array | string => change(wire(compile(draftOf(from))));
 }
 

@@ -13,12 +13,12 @@ import { base64, transaction } from './build.js';
 import {
   adding,
   formsWhere,
-  naming,
+  changingAccounts,
   rearranging,
   replacing,
-  saying,
+  changingTerms,
   shapes,
-  spoiling,
+  changingBytes,
   swapCase,
   type Shape,
   type SwapCase,
@@ -209,23 +209,25 @@ const states: readonly Shape[] = [
 const swaps: readonly Shape[] = [
   {
     shape: 'of_two_steps',
-    make: saying((_, { form }) => ({ plan: routePlan(FORMS[form].version, [RAYDIUM, WHIRLPOOL]) })),
+    make: changingTerms((_, { form }) => ({
+      plan: routePlan(FORMS[form].version, [RAYDIUM, WHIRLPOOL]),
+    })),
   },
-  { shape: 'of_no_slippage', make: saying(() => ({ slippageBps: 0 })) },
+  { shape: 'of_no_slippage', make: changingTerms(() => ({ slippageBps: 0 })) },
   {
     shape: 'better_than_agreed',
-    make: saying(({ quoted }, { form }) => ({
+    make: changingTerms(({ quoted }, { form }) => ({
       quoted: FORMS[form].mode === 'ExactIn' ? quoted + 1n : quoted - 1n,
     })),
   },
   {
     shape: 'output_named_twice',
     forms: formsWhere(({ places }) => places.includes('override')),
-    make: naming(({ expected }) => ({ override: own(expected.outputMint) })),
+    make: changingAccounts(({ expected }) => ({ override: own(expected.outputMint) })),
   },
   {
     shape: 'another_own_account_read_only',
-    make: saying(({ venues }) => ({
+    make: changingTerms(({ venues }) => ({
       venues: [...venues, readonly(own(MINTS.bonk)), readonly(WALLET)],
     })),
   },
@@ -266,7 +268,7 @@ const lookups: readonly Shape[] = [
 ];
 
 const whole: readonly Shape[] = [
-  { shape: 'in_base64', make: spoiling(base64) },
+  { shape: 'in_base64', make: changingBytes(base64) },
   {
     shape: 'of_thirteen_instructions',
     make: (from) => {

@@ -40,7 +40,7 @@ export interface Making {
 }
 
 /** Makes Jupiter's instruction `create_token_account`. */
-export function makes({
+export function createTemporary({
   account,
   bump,
   user = WALLET,
@@ -60,7 +60,7 @@ export function makes({
 export const close = closeAccount(TEMPORARY.account, WALLET, WALLET);
 
 /** Makes the transfer that funds the account before its creation. */
-export function funds(
+export function fundTemporary(
   { expected }: Base,
   more = 0n,
   to: Address = TEMPORARY.account,
@@ -71,7 +71,7 @@ export function funds(
 }
 
 /** Returns the honest swap with a temporary account instead of the wallet's wrapped SOL account. */
-export function through(from: Base, account: Address = TEMPORARY.account): Base {
+export function swapThrough(from: Base, account: Address = TEMPORARY.account): Base {
   const moved = (address: Address) => (address === own(MINTS.wsol) ? account : address);
   return withTerms(from, ({ accounts, venues }) => ({
     accounts: {
@@ -85,5 +85,9 @@ export function through(from: Base, account: Address = TEMPORARY.account): Base 
 
 /** Returns the recorded form: transfer (if SOL is sold), creation, swap, close. */
 export function recorded(from: Base): Base {
-  return { ...through(from), setup: [...funds(from), makes(TEMPORARY)], cleanup: [close] };
+  return {
+    ...swapThrough(from),
+    setup: [...fundTemporary(from), createTemporary(TEMPORARY)],
+    cleanup: [close],
+  };
 }

@@ -29,7 +29,7 @@ export interface Estate {
 }
 
 /** Accounts by address, as the chain stores them at one moment. */
-export type Lying = ReadonlyMap<Address, ChainAccount | undefined>;
+export type AccountStates = ReadonlyMap<Address, ChainAccount | undefined>;
 
 const keyBytes = (key: Address): Uint8Array => Uint8Array.from(getAddressEncoder().encode(key));
 
@@ -106,12 +106,12 @@ export function watchedOf({ wallet, at, others }: Estate): Address[] {
   return [wallet, ...Object.values(at), ...others];
 }
 
-export function lyingNow({ chain }: Sandbox, addresses: readonly Address[]): Lying {
+export function accountStates({ chain }: Sandbox, addresses: readonly Address[]): AccountStates {
   return new Map(addresses.map((account) => [account, chain.account(account)]));
 }
 
 /** Restores accounts to an earlier state. */
-export function putBack({ chain }: Sandbox, lying: Lying): void {
+export function restoreAccounts({ chain }: Sandbox, lying: AccountStates): void {
   const missing = { lamports: 0n, data: new Uint8Array(), owner: SYSTEM, executable: false };
   for (const [key, account] of lying) chain.setAccount(key, account ?? missing);
 }
@@ -126,7 +126,12 @@ export interface Deal {
 }
 
 /** Returns each way in which the wallet lost more than the deal allows, by the chain alone. */
-export function lossesOf(estate: Estate, deal: Deal, before: Lying, after: Lying): string[] {
+export function lossesOf(
+  estate: Estate,
+  deal: Deal,
+  before: AccountStates,
+  after: AccountStates,
+): string[] {
   const { wallet, at, others } = estate;
   const symbols = Object.keys(at) as MintSymbol[]; // The keys of the record.
   const walletAfter = after.get(wallet);
@@ -202,7 +207,7 @@ export async function simulatedBy(
   { rpcUrl }: Sandbox,
   wire: Uint8Array,
   watched: readonly Address[],
-): Promise<{ readonly error: unknown; readonly after: Lying }> {
+): Promise<{ readonly error: unknown; readonly after: AccountStates }> {
   const text = Buffer.from(wire).toString('base64') as Base64EncodedWireTransaction;
   const { value } = await createSolanaRpc(rpcUrl)
     .simulateTransaction(text, {

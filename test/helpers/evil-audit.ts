@@ -24,17 +24,17 @@ import {
   accountsOf,
   estateOf,
   lossesOf,
-  lyingNow,
+  accountStates,
   watchedOf,
   type Estate,
-  type Lying,
+  type AccountStates,
 } from './estate.js';
 import {
   startFront,
   type Endpoint,
   type EvilLie,
   type Front,
-  type How,
+  type SessionOptions,
   type Session,
 } from './evil-front.js';
 import { CANARY } from './evil-lies.js';
@@ -81,7 +81,7 @@ export async function startStage(): Promise<Stage> {
 }
 
 /** A wallet with much to lose and too little USDC; its client uses the evil front as service. */
-export interface Prey {
+export interface Victim {
   readonly estate: Estate;
   readonly secretKey: string;
   readonly client: Client;
@@ -89,9 +89,9 @@ export interface Prey {
   readonly signed: readonly SigningIntent[];
   readonly messages: readonly Uint8Array[];
   readonly events: readonly ClientEvent[];
-  readonly before: Lying;
+  readonly before: AccountStates;
   /** The attacker's wallet and token accounts before the call. */
-  readonly loot: Lying;
+  readonly loot: AccountStates;
   readonly earlier: readonly string[];
   /** URL that the prey pays for; no other test uses it. */
   readonly wares: string;
@@ -100,7 +100,7 @@ export interface Prey {
   close(): Promise<void>;
 }
 
-export interface Bait extends How {
+export interface VictimOptions extends SessionOptions {
   readonly lie: EvilLie;
   readonly options?: ClientOptions;
   readonly installed?: boolean;
@@ -111,8 +111,8 @@ const FUNDS = { SOL: '0.5', USDC: '0.001', USDT: '20', BONK: '100000' } as const
 export async function preyOf(
   sandbox: Sandbox,
   front: Front,
-  { lie, options, installed = false, ...how }: Bait,
-): Promise<Prey> {
+  { lie, options, installed = false, ...how }: VictimOptions,
+): Promise<Victim> {
   const wallet = await sandbox.createWallet(FUNDS);
   const estate = await estateOf(sandbox, wallet);
   const { signer, signed, messages } = recordingSigner(wallet.address, wallet.secretKey);
@@ -128,8 +128,8 @@ export async function preyOf(
     ...options,
   };
   const earlier = await signaturesOf(rpcUrl, wallet.address);
-  const before = lyingNow(sandbox, watchedOf(estate));
-  const loot = lyingNow(sandbox, await lairOf(sandbox));
+  const before = accountStates(sandbox, watchedOf(estate));
+  const loot = accountStates(sandbox, await lairOf(sandbox));
   const interceptor = installed ? new HTTPInterceptor(clientOptions) : undefined;
   const client = interceptor?.client ?? createClient(clientOptions);
   const events: ClientEvent[] = [];
@@ -174,18 +174,18 @@ export const outcomeOf = (call: Promise<unknown>): Promise<Outcome> =>
 export type Aim = 'payment' | 'swap' | 'question';
 
 /** A call of a client, and the way in which the evil service answers it. */
-export interface Way {
+export interface ClientCall {
   readonly name: string;
   readonly aim: Aim;
-  readonly bait?: Omit<Bait, 'lie'>;
+  readonly bait?: Omit<VictimOptions, 'lie'>;
   /** Endpoints of the service that the call may use. */
   readonly asks: readonly Endpoint[];
-  call(prey: Prey): Promise<unknown>;
+  call(prey: Victim): Promise<unknown>;
 }
 
 const swapOf = { inputMint: 'USDT', outputMint: 'USDC', amount: SWAPPED } as const;
 
-export const PLANNED: Way = {
+export const PLANNED: ClientCall = {
   ...{
     name: 'a payment out of USDT, planned by it',
     aim: 'payment',
@@ -194,24 +194,24 @@ export const PLANNED: Way = {
   bait: { options: { swapFrom: ['USDT'] } },
   call: ({ client, wares }) => client.fetch(wares),
 };
-export const STEPWISE: Way = {
+export const STEPWISE: ClientCall = {
   ...{ name: 'a payment out of SOL, step by step', aim: 'payment', asks: ['quote', 'build'] },
   bait: { planless: true, options: { swapFrom: ['SOL'] } },
   call: ({ client, wares }) => client.fetch(wares),
 };
-export const SWAP: Way = {
+export const SWAP: ClientCall = {
   name: 'a swap by name',
   aim: 'swap',
   asks: ['quote', 'build'],
   call: ({ client }) => client.swap(swapOf),
 };
-export const QUOTE: Way = {
+export const QUOTE: ClientCall = {
   name: 'a quote',
   aim: 'question',
   asks: ['quote'],
   call: ({ client }) => client.quote(swapOf),
 };
-export const BALANCE: Way = {
+export const BALANCE: ClientCall = {
   ...{ name: 'balances', aim: 'question', asks: ['balance'] },
   call: ({ client }) => client.balance(['USDC', 'SOL']),
 };
@@ -219,9 +219,9 @@ export const BALANCE: Way = {
 /** Makes the call with a fresh wallet while the service lies, and checks every effect of it. */
 export async function trial(
   { sandbox, front }: Stage,
-  way: Way,
+  way: ClientCall,
   lie: EvilLie,
-  bait: Omit<Bait, 'lie'> = {},
+  bait: Omit<VictimOptions, 'lie'> = {},
 ): Promise<{ readonly end: 'done' | 'refused'; readonly session: Session }> {
   const prey = await preyOf(sandbox, front, {
     ...way.bait,
@@ -253,7 +253,7 @@ const SLACK = 1_000_000_000n;
  */
 export async function expectHonest(
   sandbox: Sandbox,
-  prey: Prey,
+  prey: Victim,
   aim: Aim,
   outcome: Outcome,
 ): Promise<ExactChangeError | undefined> {
@@ -333,7 +333,7 @@ function dealIn(sandbox: Sandbox, bytes: Uint8Array, aim: Aim): SwapDeal {
  */
 async function expectChain(
   sandbox: Sandbox,
-  { estate, before, loot, earlier, wares, signed }: Prey,
+  { estate, before, loot, earlier, wares, signed }: Victim,
   aim: Aim,
   deals: readonly SwapDeal[],
   payments: number,
@@ -355,7 +355,7 @@ async function expectChain(
     ({ url, status }) => wares.endsWith(url) && status === 200,
   );
   expect(servings.length).toBe(takings.length);
-  expect(lyingNow(sandbox, await lairOf(sandbox))).toEqual(loot);
+  expect(accountStates(sandbox, await lairOf(sandbox))).toEqual(loot);
 
   const from = deals[0]?.from ?? 'BONK';
   const sum = (amounts: readonly bigint[]) => amounts.reduce((total, amount) => total + amount, 0n);
@@ -367,8 +367,8 @@ async function expectChain(
     minOut: sum(done.map(({ minOut }) => minOut)) - sum(takings),
     maxFees: FEES * BigInt(deals.length),
   };
-  expect(lossesOf(estate, deal, before, lyingNow(sandbox, watchedOf(estate)))).toEqual([]);
-  if (aim === 'question') expect(lyingNow(sandbox, watchedOf(estate))).toEqual(before);
+  expect(lossesOf(estate, deal, before, accountStates(sandbox, watchedOf(estate)))).toEqual([]);
+  if (aim === 'question') expect(accountStates(sandbox, watchedOf(estate))).toEqual(before);
   return found;
 }
 
@@ -376,7 +376,10 @@ const isTaking = ({ tokens }: ChainTransaction, till: string): boolean =>
   tokens.some(({ account }) => account === till);
 
 /** Checks that no key, signature, signed message or credential reached the service. */
-function expectSilent({ session, secretKey, messages }: Prey, signatures: readonly string[]): void {
+function expectSilent(
+  { session, secretKey, messages }: Victim,
+  signatures: readonly string[],
+): void {
   const traffic = session.seen
     .map(
       ({ path, headers, body }) =>
@@ -406,7 +409,7 @@ function expectSilent({ session, secretKey, messages }: Prey, signatures: readon
 }
 
 /** Checks that no error or event repeats the service's words as words of the client. */
-function expectNoWords({ events }: Prey, outcome: Outcome): void {
+function expectNoWords({ events }: Victim, outcome: Outcome): void {
   expect(JSON.stringify(events)).not.toContain('IGNORE');
   if (!('error' in outcome)) return;
   for (const cause of errorChain(outcome.error)) {
@@ -421,7 +424,7 @@ function expectNoWords({ events }: Prey, outcome: Outcome): void {
 /** Checks that the error is of the library, and that `funds` and `moved` agree with the chain. */
 async function expectTrueError(
   sandbox: Sandbox,
-  { client, signed }: Prey,
+  { client, signed }: Victim,
   found: readonly ChainTransaction[],
   error: unknown,
 ): Promise<ExactChangeError> {
@@ -444,7 +447,7 @@ async function expectTrueError(
 
 function expectTrueReceipt(
   sandbox: Sandbox,
-  { estate }: Prey,
+  { estate }: Victim,
   found: readonly ChainTransaction[],
   receipt: Receipt,
 ): void {
@@ -468,7 +471,7 @@ function expectTrueReceipt(
 
 /** Checks that the reported swap is on the chain, with the reported input and output. */
 function expectTrueSwap(
-  { estate: { at } }: Pick<Prey, 'estate'>,
+  { estate: { at } }: Pick<Victim, 'estate'>,
   found: readonly ChainTransaction[],
   told: unknown,
 ): void {

@@ -25,7 +25,7 @@ export interface Draft {
 }
 
 /** A call that the front answers with a lie. */
-export interface Told {
+export interface LieContext {
   readonly endpoint: Endpoint;
   /** Body of a POST, or query of a GET. */
   readonly request: Json;
@@ -36,14 +36,14 @@ export interface Told {
   readonly elsewhere: string;
 }
 
-type Says<T = Json> = (truth: T, told: Told) => unknown;
+type Says<T = Json> = (truth: T, told: LieContext) => unknown;
 
 /**
  * The changes that an evil service makes to honest answers. Each change applies to every quote,
  * built swap, offer, step or balance in any answer.
  */
 export interface EvilLie {
-  readonly asks?: (request: Json, told: Told) => Json;
+  readonly asks?: (request: Json, told: LieContext) => Json;
   readonly quote?: Says;
   readonly swap?: Says;
   readonly offer?: Says;
@@ -52,7 +52,7 @@ export interface EvilLie {
   /** True if only a timeout ends the call: the front does not call the honest service. */
   readonly slow?: boolean;
   /** Writes the raw HTTP answer. */
-  readonly answers?: (response: ServerResponse, honest: Draft, told: Told) => void;
+  readonly answers?: (response: ServerResponse, honest: Draft, told: LieContext) => void;
 }
 
 /** The front as one victim sees it. */
@@ -68,7 +68,7 @@ export interface Session {
 }
 
 /** Settings of a session. */
-export interface How {
+export interface SessionOptions {
   /** Endpoints at which the front lies; default: all of them. */
   readonly at?: readonly Endpoint[] | undefined;
   /** True if the front has no auto-pay endpoint, like older services: clients call each step. */
@@ -77,7 +77,7 @@ export interface How {
 
 export interface Front {
   readonly port: number;
-  session(wallet: string, lie: EvilLie, how?: How): Session;
+  session(wallet: string, lie: EvilLie, how?: SessionOptions): Session;
   /** Requests outside of every session, such as those that follow a redirect. */
   readonly strays: readonly Seen[];
   close(): Promise<void>;
@@ -89,7 +89,7 @@ export const isJson = (value: unknown): value is Json =>
 interface Running {
   readonly wallet: string;
   readonly lie: EvilLie;
-  readonly how: How;
+  readonly how: SessionOptions;
   readonly seen: Seen[];
   readonly calls: Endpoint[];
   readonly told: Endpoint[];
@@ -147,7 +147,7 @@ export async function startFront(sandbox: Sandbox, service: string): Promise<Fro
     if (lies && lie.answers !== undefined) running.told.push(endpoint);
     // A bound TCP server's address is never a pipe's name or null.
     const { port } = server.address() as AddressInfo;
-    const told: Told = {
+    const liedAt: LieContext = {
       endpoint,
       request: requestIn(seen, body),
       victim: { sandbox, wallet: address(wallet), own: await ownAccounts(sandbox, wallet) },
@@ -161,11 +161,11 @@ export async function startFront(sandbox: Sandbox, service: string): Promise<Fro
       },
       elsewhere: `http://127.0.0.1:${port}/elsewhere`,
     };
-    if (lies && lie.slow === true) return lie.answers?.(response, NOT_FOUND, told);
+    if (lies && lie.slow === true) return lie.answers?.(response, NOT_FOUND, liedAt);
     const [path = '', query] = seen.path.replace(/^\/[^/]*/, '').split('?');
     const changedRequest =
       lies && lie.asks !== undefined && seen.method === 'POST'
-        ? lie.asks(told.request, told)
+        ? lie.asks(liedAt.request, liedAt)
         : undefined;
     if (changedRequest !== undefined) running.told.push(endpoint);
     const text =
@@ -176,12 +176,12 @@ export async function startFront(sandbox: Sandbox, service: string): Promise<Fro
       seen.method === 'GET' ? undefined : text,
     );
     if (!lies) return write(response, honest);
-    if (lie.answers !== undefined) return lie.answers(response, honest, told);
+    if (lie.answers !== undefined) return lie.answers(response, honest, liedAt);
     if (honest.status !== 200) return write(response, honest);
     const before = running.told.length;
     const changed = await lieIn(
       lie,
-      told,
+      liedAt,
       parsed(honest.bytes),
       () => void running.told.push(endpoint),
     );
@@ -238,7 +238,12 @@ function requestIn({ method, path }: Seen, body: Buffer): Json {
   return Object.fromEntries(new URL(path, 'http://front.test').searchParams);
 }
 
-async function lieIn(lie: EvilLie, told: Told, truth: unknown, note: () => void): Promise<unknown> {
+async function lieIn(
+  lie: EvilLie,
+  told: LieContext,
+  truth: unknown,
+  note: () => void,
+): Promise<unknown> {
   const say = async (says: Says | undefined, value: unknown): Promise<unknown> => {
     if (says === undefined || !isJson(value)) return value;
     note();

@@ -29,7 +29,7 @@ import {
   type Endpoint,
   type EvilLie,
   type Json,
-  type Told,
+  type LieContext,
 } from './evil-front.js';
 import { sealed, type Parts } from './foreign-transaction.js';
 import { inInstruction, inTransaction, type Lie, type Victim } from './lying-service.js';
@@ -595,7 +595,7 @@ const cutShort = (response: ServerResponse, { bytes }: Draft): void => {
 };
 const redirects =
   (status: number) =>
-  (response: ServerResponse, _honest: Draft, { elsewhere }: Told): void =>
+  (response: ServerResponse, _honest: Draft, { elsewhere }: LieContext): void =>
     void response.writeHead(status, { location: elsewhere }).end();
 
 /** A lie below JSON. If it is `harmless`, the client still reads the honest answer. */

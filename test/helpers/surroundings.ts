@@ -30,7 +30,7 @@ const PROGRAMS: readonly Address[] = [
 ];
 
 /** The accounts that a generated instruction can name. The wallet signs wherever it is named. */
-export interface Cast {
+export interface Participants {
   readonly estate: Estate;
   readonly mints: Sandbox['mints'];
   readonly attacker: Address;
@@ -65,7 +65,7 @@ interface Extra {
 }
 
 /** Returns instructions that Jupiter and the library put around a swap, each correct by itself. */
-function templates({ estate, mints, deal }: Cast, lamports: bigint): Extra[] {
+function templates({ estate, mints, deal }: Participants, lamports: bigint): Extra[] {
   const { wallet, at } = estate;
   const before = (instruction: Instruction): Extra => ({ instruction, side: 'before' });
   const after = (instruction: Instruction): Extra => ({ instruction, side: 'after' });
@@ -108,7 +108,7 @@ function templates({ estate, mints, deal }: Cast, lamports: bigint): Extra[] {
 }
 
 /** Returns instructions that take assets or rights from the wallet, each valid by itself. */
-function thefts({ estate, mints, attacker, loot }: Cast, lamports: bigint): Instruction[] {
+function thefts({ estate, mints, attacker, loot }: Participants, lamports: bigint): Instruction[] {
   const { wallet, at, others } = estate;
   const [stash, spendable, nonce, minted] = others;
   const symbols = ['USDC', 'USDT', 'BONK'] as const;
@@ -174,7 +174,7 @@ function thefts({ estate, mints, attacker, loot }: Cast, lamports: bigint): Inst
 }
 
 /** Returns every address that an instruction may name. */
-function everybody({ estate, mints, attacker, loot, good }: Cast): Address[] {
+function everybody({ estate, mints, attacker, loot, good }: Participants): Address[] {
   const named = good.flatMap(({ accounts = [] }) => accounts.map((account) => account.address));
   const addresses = [
     ...[
@@ -196,7 +196,7 @@ function everybody({ estate, mints, attacker, loot, good }: Cast): Address[] {
 }
 
 /** Draws the aggregator's instructions with one to six extra instructions at any place. */
-export function crowds(cast: Cast): fc.Arbitrary<Instruction[]> {
+export function crowdedInstructions(cast: Participants): fc.Arbitrary<Instruction[]> {
   const { wallet } = cast.estate;
   // Make the wallet a signer, and programs read-only, because kit refuses to compile a writable
   // program.

@@ -38,7 +38,7 @@ function failedPart({ error, instructions }: ChainTransaction): FailedPart {
  * Lands a swap that must fail. Checks that the wallet pays only the network fee, and that no other
  * byte of its accounts changes. Returns the part that failed.
  */
-export async function landsForTheFeeAlone(
+export async function landAndExpectFeeOnly(
   sandbox: Sandbox,
   trader: Trader,
   signed: SignedSwap,

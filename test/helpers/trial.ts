@@ -24,8 +24,8 @@ import {
   estateOn,
   landedOn,
   lossesOf,
-  lyingNow,
-  putBack,
+  accountStates,
+  restoreAccounts,
   signedBy,
   simulatedBy,
   watchedOf,
@@ -231,7 +231,7 @@ export class Trial {
     wire: Uint8Array,
   ): Promise<{ readonly error: unknown; readonly losses: readonly string[] }> {
     const watched = watchedOf(this.estate);
-    const before = lyingNow(this.sandbox, watched);
+    const before = accountStates(this.sandbox, watched);
     const { error, after } = await simulatedBy(this.sandbox, wire, watched);
     return { error, losses: error === null ? lossesOf(this.estate, deal, before, after) : [] };
   }
@@ -264,14 +264,16 @@ export class Trial {
   /** Lands a transaction, checks its effects, and restores the accounts. */
   private async land(deal: Deal, wire: Uint8Array, runs: boolean): Promise<void> {
     const { sandbox, estate } = this;
-    const before = lyingNow(sandbox, [...watchedOf(estate), ...this.vaults]);
+    const before = accountStates(sandbox, [...watchedOf(estate), ...this.vaults]);
     try {
       const error = await landedOn(sandbox, wire);
       expect(error === null).toBe(runs);
       const allowed = runs ? deal : { ...deal, maxIn: 0n, minOut: 0n };
-      expect(lossesOf(estate, allowed, before, lyingNow(sandbox, watchedOf(estate)))).toEqual([]);
+      expect(lossesOf(estate, allowed, before, accountStates(sandbox, watchedOf(estate)))).toEqual(
+        [],
+      );
     } finally {
-      putBack(sandbox, before);
+      restoreAccounts(sandbox, before);
     }
     this.tally.landed += 1;
   }

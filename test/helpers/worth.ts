@@ -76,7 +76,7 @@ interface Gone {
  * Checks the use of a cap in dollars. It is at least the loss of the wallet by the chain, and above
  * it only by prices and rounding. Its `payments` part equals the paid prices.
  */
-export function expectCounted(
+export function expectCapUse(
   sandbox: Pick<Sandbox, 'mints'>,
   { cap, used, parts }: CapUse,
   { left, paid, attempts }: Gone,

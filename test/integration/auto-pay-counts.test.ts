@@ -10,7 +10,7 @@ import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change-sa
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createOperations } from '../../adapters/local/operations.js';
 import { parseLocalOptions } from '../../src/config/parse-options.js';
-import { alongWith, createCoordination } from '../../src/journal/registry.js';
+import { withCoordination, createCoordination } from '../../src/journal/registry.js';
 import type { Coordination } from '../../src/journal/types.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
 import { u64 } from '../corpus/accounts.js';
@@ -249,7 +249,10 @@ it('keeps the claim of a purchase while its second swap is open', async () => {
       hold: (names, work, signals) => locks.hold(names, work, signals).finally(() => (held += 1)),
     },
   };
-  const journal: Journal = { ...alongWith(memoryJournal(), shared), coordination: () => shared };
+  const journal: Journal = {
+    ...withCoordination(memoryJournal(), shared),
+    coordination: () => shared,
+  };
   const { rpcUrl, jupiterUrl } = sandbox;
   const transport = await createOperations(
     parseLocalOptions({ rpcUrl, jupiterUrl, journal }, { ...systemRuntime, idle }),

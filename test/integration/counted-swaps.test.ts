@@ -20,7 +20,7 @@ import { failureOf, payerOf, payerOn, recordingSigner, type Payer } from '../hel
 import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
 import { answer, offerOf, settle, settlementHeader } from '../helpers/settling.js';
-import { expectCounted, worth } from '../helpers/worth.js';
+import { expectCapUse, worth } from '../helpers/worth.js';
 
 // A swap counts by the prices of its reservation and by the balances on the chain. Late, lost or
 // wrong answers must not make it count less.
@@ -57,7 +57,7 @@ async function expectAllCounted(
   const { client, left } = payer;
   const [use] = (await client.spent()).filter(({ unit }) => unit === 'USD');
   if (use === undefined) throw new Error('There is no cap in dollars.');
-  expectCounted(sandbox, use, { left: await left(), paid, attempts: await stored(journal, payer) });
+  expectCapUse(sandbox, use, { left: await left(), paid, attempts: await stored(journal, payer) });
 }
 
 describe('a swap that is decided long after its call', () => {

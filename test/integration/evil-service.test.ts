@@ -16,9 +16,9 @@ import {
   STEPWISE,
   SWAP,
   trial,
-  type Bait,
+  type VictimOptions,
   type Stage,
-  type Way,
+  type ClientCall,
 } from '../helpers/evil-audit.js';
 import type { EvilLie, Json } from '../helpers/evil-front.js';
 import {
@@ -75,7 +75,11 @@ async function remember(): Promise<void> {
 }
 
 /** Returns how a call ends when the service tells a lie. */
-async function end(way: Way, lie: EvilLie, bait: Omit<Bait, 'lie'> = {}): Promise<End> {
+async function end(
+  way: ClientCall,
+  lie: EvilLie,
+  bait: Omit<VictimOptions, 'lie'> = {},
+): Promise<End> {
   const { end: came, session } = await trial(stage, way, lie, bait);
   expect(session.told.length).toBeGreaterThan(0);
   // The client asks for a plan first, and the service lies about it too.
@@ -86,7 +90,7 @@ async function end(way: Way, lie: EvilLie, bait: Omit<Bait, 'lie'> = {}): Promis
 /** Whether a lie changes an answer that the way asks for. */
 const concerns = (
   { quote, swap, asks, offer, step, balance }: EvilLie,
-  { asks: places }: Way,
+  { asks: places }: ClientCall,
 ): boolean =>
   (quote !== undefined && places.some((place) => place !== 'balance')) ||
   ((swap !== undefined || asks !== undefined) && places.includes('build')) ||
@@ -99,7 +103,7 @@ const rows = <L extends NamedLie | WireLie>(lies: readonly L[]) =>
   lies.map((lie) => [lie.name, lie] as const);
 const WAYS = [PLANNED, STEPWISE, SWAP, QUOTE, BALANCE];
 /** Attacks on a built swap run for a direct swap only: a payment step by step asks the same way. */
-const isToldTo = (lie: NamedLie, way: Way) =>
+const isToldTo = (lie: NamedLie, way: ClientCall) =>
   concerns(lie, way) && !(way === STEPWISE && lie.name.startsWith('swap attack'));
 const EACH_BY_ALL_WAYS = LIES.map((lie) =>
   WAYS.filter((way) => isToldTo(lie, way)).map((way) => ({ way, lie })),
@@ -109,7 +113,8 @@ const TOLD = share(
   EACH_BY_ALL_WAYS.flat(),
   eachNth(EACH_BY_ALL_WAYS, 10).flatMap((ways, turn) => inTurn(ways, turn)),
 );
-const toldTo = (way: Way) => rows(TOLD.filter((told) => told.way === way).map(({ lie }) => lie));
+const toldTo = (way: ClientCall) =>
+  rows(TOLD.filter((told) => told.way === way).map(({ lie }) => lie));
 
 it('tests at least forty lies with distinct names', () => {
   const names = [...LIES, ...WIRE_LIES].map(({ name }) => name);
@@ -164,7 +169,7 @@ const TOLD_ON_WIRE = share(
 );
 const wireRows = (slow: boolean) =>
   TOLD_ON_WIRE.filter(([, , lie]) => (lie.slow === true) === slow);
-const placeOf = (place: (typeof IN)[number]): Omit<Bait, 'lie'> =>
+const placeOf = (place: (typeof IN)[number]): Omit<VictimOptions, 'lie'> =>
   place === 'its plan' ? { at: ['autoPay'] } : {};
 
 describe.concurrent('a service that lies on the wire', () => {
@@ -279,7 +284,7 @@ unsampled('an interceptor that replaces the global fetch', () => {
       name,
     ),
   );
-  const way: Way = { ...PLANNED, call: ({ wares }) => fetch(wares) };
+  const way: ClientCall = { ...PLANNED, call: ({ wares }) => fetch(wares) };
 
   it.each(chosen.map((lie) => [lie.name, lie] as const))(
     'loses nothing: %s',
@@ -291,7 +296,7 @@ unsampled('an interceptor that replaces the global fetch', () => {
 });
 
 unsampled('a caller that asks for single steps of a payment', () => {
-  const steps = (request: Partial<AutoPayRequest> = {}): Way => ({
+  const steps = (request: Partial<AutoPayRequest> = {}): ClientCall => ({
     ...{ name: 'a step of a payment', aim: 'question', asks: ['autoPay'] },
     call: ({ estate, session }) =>
       remote(session.url).autoPay({

@@ -12,7 +12,7 @@ import { connectRpc } from '../../src/solana/rpc/connection.js';
 import type { Rpc } from '../../src/solana/rpc/rpc.js';
 import { failureOf } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { landsAndMoves, landsForTheFeeAlone } from '../helpers/traded.js';
+import { landsAndMoves, landAndExpectFeeOnly } from '../helpers/traded.js';
 import {
   boundsOf,
   type Direction,
@@ -185,7 +185,7 @@ describe('a change between the signature and the landing of a swap', () => {
       const { direction, trader, swap } = await signed(form, name);
       await give(trader.address, direction.to);
       setVenue({ modes: [MODE.underpay], amount: GIFT + 1n });
-      expect(await landsForTheFeeAlone(sandbox, trader, swap)).toBe('guard');
+      expect(await landAndExpectFeeOnly(sandbox, trader, swap)).toBe('guard');
     },
   );
 
@@ -219,7 +219,7 @@ describe('a change between the signature and the landing of a swap', () => {
       const { direction, trader, swap, maxIn } = await signed(form, name);
       await give(trader.address, direction.from);
       setVenue({ modes: [MODE.overcharge], amount: maxIn - direction.amounts.input + GIFT + 1n });
-      expect(await landsForTheFeeAlone(sandbox, trader, swap)).toBe('guard');
+      expect(await landAndExpectFeeOnly(sandbox, trader, swap)).toBe('guard');
     },
   );
 
@@ -229,7 +229,7 @@ describe('a change between the signature and the landing of a swap', () => {
       const { trader, swap } = await signed(form, 'USDC to USDT');
       sandbox.chain.fundSol(trader.address, GIFT);
       setVenue({ modes: [MODE.takeSol], amount: GIFT + 1n });
-      expect(await landsForTheFeeAlone(sandbox, trader, swap)).toBe('guard');
+      expect(await landAndExpectFeeOnly(sandbox, trader, swap)).toBe('guard');
     },
   );
 
@@ -239,7 +239,7 @@ describe('a change between the signature and the landing of a swap', () => {
       const { direction, trader, swap, maxIn } = await signed(form, 'USDC to USDT');
       await sandbox.chain.fundToken(trader.address, sandbox.mints.USDC, -GIFT);
       setVenue({ modes: [MODE.overcharge], amount: maxIn - direction.amounts.input - GIFT + 1n });
-      expect(await landsForTheFeeAlone(sandbox, trader, swap)).toBe('guard');
+      expect(await landAndExpectFeeOnly(sandbox, trader, swap)).toBe('guard');
     },
   );
 
@@ -249,7 +249,7 @@ describe('a change between the signature and the landing of a swap', () => {
   ] as const)('fails the swap when the output account is %s', async (_, offset, bytes, part) => {
     const { trader, swap } = await signed('route_v2', 'USDC to USDT');
     overwrite(trader.at.USDT, offset, bytes);
-    expect(await landsForTheFeeAlone(sandbox, trader, swap)).toBe(part);
+    expect(await landAndExpectFeeOnly(sandbox, trader, swap)).toBe(part);
   });
 
   it.each(formNames)(

@@ -18,7 +18,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { accountsOf } from '../helpers/estate.js';
 import { inChaos } from '../helpers/sampled.js';
-import { type Cast, crowds } from '../helpers/surroundings.js';
+import { type Participants, crowdedInstructions } from '../helpers/surroundings.js';
 import { type Offer, Trial, type WantedName, wanted, wantedNames } from '../helpers/trial.js';
 
 const SEED = 20_261_121;
@@ -26,7 +26,7 @@ const RUNS = inChaos ? 400 : 100;
 const ATTACKER = address('Attack1111111111111111111111111111111111112');
 
 let trial: Trial;
-const casts = new Map<WantedName, { readonly offer: Offer; readonly cast: Cast }>();
+const casts = new Map<WantedName, { readonly offer: Offer; readonly cast: Participants }>();
 
 beforeAll(async () => {
   trial = await Trial.open('firewall-crowds');
@@ -82,7 +82,7 @@ describe.each(wantedNames)('a transaction with random instructions around %s', (
     const before = { ...tally };
     let harmful = 0;
     await fc.assert(
-      fc.asyncProperty(crowds(cast), async (instructions) => {
+      fc.asyncProperty(crowdedInstructions(cast), async (instructions) => {
         const wire = wireOf(instructions);
         fc.pre(wire !== undefined);
         if (await trial.inspect(offer, wire)) return;

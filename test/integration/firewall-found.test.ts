@@ -18,7 +18,7 @@ import { lying } from '../helpers/lying-service.js';
 import { ownAccounts } from '../helpers/own-messages.js';
 import { failureOf, payerOf } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { landsForTheFeeAlone } from '../helpers/traded.js';
+import { landAndExpectFeeOnly } from '../helpers/traded.js';
 import { type Direction, directions, type Trader, traderOn } from '../helpers/trader.js';
 import { expectUntouched } from '../helpers/untouched.js';
 
@@ -85,7 +85,7 @@ describe('an account that the venue owns, with the wallet as delegate and close 
     await sandbox.chain.fundToken(trader.address, sandbox.mints[direction.to], 1n);
     const signed = await trader.sign('route_v2', direction);
     takeOver(trader, symbol);
-    expect(await landsForTheFeeAlone(sandbox, trader, signed)).toBe('guard');
+    expect(await landAndExpectFeeOnly(sandbox, trader, signed)).toBe('guard');
   });
 
   it('makes inspectSwap report guarded: false when the revoke comes too late', async () => {
@@ -124,7 +124,7 @@ describe('SOL at the address of a wrapped SOL account that does not exist yet', 
     sandbox.chain.fundSol(trader.at.SOL, LAMPORTS);
     const signed = await trader.sign('route_v2', directions['SOL to USDC'], [SYSTEM, ATTACKER]);
     setVenue({ modes: [MODE.overcharge] });
-    expect(await landsForTheFeeAlone(sandbox, trader, signed)).toBe('guard');
+    expect(await landAndExpectFeeOnly(sandbox, trader, signed)).toBe('guard');
   });
 
   it('cannot be taken by the venue when the output is unwrapped', async () => {
@@ -132,7 +132,7 @@ describe('SOL at the address of a wrapped SOL account that does not exist yet', 
     sandbox.chain.fundSol(trader.at.SOL, LAMPORTS);
     const signed = await trader.sign('route_v2', directions['USDC to SOL'], [SYSTEM, ATTACKER]);
     setVenue({ modes: [MODE.underpay], amount: 5_000_000n });
-    expect(await landsForTheFeeAlone(sandbox, trader, signed)).toBe('guard');
+    expect(await landAndExpectFeeOnly(sandbox, trader, signed)).toBe('guard');
   });
 
   it('cannot be taken by the venue when the output stays wrapped', async () => {
@@ -143,7 +143,7 @@ describe('SOL at the address of a wrapped SOL account that does not exist yet', 
       ATTACKER,
     ]);
     setVenue({ modes: [MODE.underpay], amount: 5_000_000n });
-    expect(await landsForTheFeeAlone(sandbox, trader, signed)).toBe('guard');
+    expect(await landAndExpectFeeOnly(sandbox, trader, signed)).toBe('guard');
   });
 
   it.each([

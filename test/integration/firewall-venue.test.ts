@@ -7,7 +7,7 @@ import type { Rpc } from '../../src/solana/rpc/rpc.js';
 import { failureOf } from '../helpers/payer.js';
 import { eachNth, onePerRow, share, unsampled } from '../helpers/sampled.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { landsAndMoves, landsForTheFeeAlone, type Moved } from '../helpers/traded.js';
+import { landsAndMoves, landAndExpectFeeOnly, type Moved } from '../helpers/traded.js';
 import {
   boundsOf,
   type Direction,
@@ -377,7 +377,7 @@ describe.each([
           before(attack);
           const signed = await trader.sign(form, directions[direction], extraFor(direction));
           after(attack);
-          const failed = await landsForTheFeeAlone(sandbox, trader, signed);
+          const failed = await landAndExpectFeeOnly(sandbox, trader, signed);
           expect(failed === 'guard').toBe(atOnce === 'guard');
         }),
     );
@@ -424,7 +424,7 @@ unsampled('a signed swap', () => {
         setVenue({ lateDeviationBps: isExactOut(form) ? 51 : -51, afterSlot: sandbox.chain.slot });
         const signed = await trader.sign(form, directions[name]);
         sandbox.controls.node.warp(1);
-        expect(await landsForTheFeeAlone(sandbox, trader, signed)).toBe('swap');
+        expect(await landAndExpectFeeOnly(sandbox, trader, signed)).toBe('swap');
       }),
   );
 
@@ -456,7 +456,7 @@ unsampled('a signed swap', () => {
           modes: [MODE.overcharge],
           amount: (isExactOut(form) ? mostInput - input : 0n) + 1n,
         });
-        expect(await landsForTheFeeAlone(sandbox, trader, signed)).toBe('guard');
+        expect(await landAndExpectFeeOnly(sandbox, trader, signed)).toBe('guard');
       }),
   );
 
@@ -473,7 +473,7 @@ unsampled('a signed swap', () => {
       unmoved(name, async (trader) => {
         const signed = await trader.sign(form, directions[name], extraFor(name));
         setVenue({ modes: [MODE.takeSol], amount: slack(form, name) + 1n });
-        expect(await landsForTheFeeAlone(sandbox, trader, signed)).toBe('guard');
+        expect(await landAndExpectFeeOnly(sandbox, trader, signed)).toBe('guard');
       }),
   );
 

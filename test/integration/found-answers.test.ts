@@ -1,7 +1,7 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { memoryJournal, SOLANA_MAINNET, type Attempt, type Journal } from 'exact-change';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { alongWith, createCoordination } from '../../src/journal/registry.js';
+import { withCoordination, createCoordination } from '../../src/journal/registry.js';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { listOf } from '../helpers/attempts.js';
 import { until } from '../helpers/chain.js';
@@ -156,7 +156,10 @@ describe('a repeated call with a claim that arrives too late', () => {
       return (arrived = claim());
     };
     const shared = { ...coordination, claims: { ...claims, take } };
-    const journal: Journal = { ...alongWith(memoryJournal(), shared), coordination: () => shared };
+    const journal: Journal = {
+      ...withCoordination(memoryJournal(), shared),
+      coordination: () => shared,
+    };
     const payer = await payerOn(sandbox, { USDC: '1' }, { journal, timeouts: { journal: 500 } });
     const seller = await startSeller((request, response) => {
       if (!isPaid(request)) return answerTerms(response, terms());

@@ -11,7 +11,7 @@ import { type ErrorCode, inspectSwap, type InspectOptions, type SwapVerdict } fr
 import type { MintSymbol, SandboxWallet, VenueBehaviour } from 'exact-change-sandbox';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { MODE, TARGET, VENUE } from '../../adapters/sandbox/venue/venue.mjs';
-import { type Making, makes, temporaryAt } from '../corpus/temporary.js';
+import { type Making, createTemporary, temporaryAt } from '../corpus/temporary.js';
 import { tokenAccount, until } from '../helpers/chain.js';
 import {
   altered,
@@ -215,7 +215,7 @@ const throughTemporary: Shape['edit'] = (all, wallet, account, temporary) =>
         meta.address === account ? { ...meta, address: temporary.account } : meta,
       );
       const moved = accounts === undefined ? step : { ...step, accounts };
-      return step.programAddress === VENUE ? [makes(temporary), moved] : [moved];
+      return step.programAddress === VENUE ? [createTemporary(temporary), moved] : [moved];
     });
 
 const fromSol = { from: 'SOL', to: 'USDC', amount: 20_000_000n } as const;

@@ -7,7 +7,7 @@ import {
   type PayingRequestInit,
 } from 'exact-change';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { alongWith, createCoordination } from '../../src/journal/registry.js';
+import { withCoordination, createCoordination } from '../../src/journal/registry.js';
 import type { Coordination } from '../../src/journal/types.js';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { landed, until } from '../helpers/chain.js';
@@ -231,7 +231,10 @@ it.each([undefined, 'order-1'])(
         },
       },
     };
-    const journal: Journal = { ...alongWith(memoryJournal(), shared), coordination: () => shared };
+    const journal: Journal = {
+      ...withCoordination(memoryJournal(), shared),
+      coordination: () => shared,
+    };
     const payer = await holder({ journal });
     const url = `${sandbox.apiUrl}/usdc`;
     const init = idempotencyKey === undefined ? {} : { idempotencyKey };
@@ -272,7 +275,10 @@ it('releases a claim that was taken in spite of an error before the next call lo
       },
     },
   };
-  const journal: Journal = { ...alongWith(memoryJournal(), shared), coordination: () => shared };
+  const journal: Journal = {
+    ...withCoordination(memoryJournal(), shared),
+    coordination: () => shared,
+  };
   const payer = await holder({ journal });
   const seller = await losing(false);
   await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');

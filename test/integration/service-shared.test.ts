@@ -3,7 +3,7 @@ import { createClient, local } from 'exact-change';
 import { createHandler } from 'exact-change/http';
 import type { SandboxWallet } from 'exact-change-sandbox';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { coalesced } from '../../adapters/http/coalesced.js';
+import { withSharedReads } from '../../adapters/http/coalesced.js';
 import { rpc, until } from '../helpers/chain.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { served, type Served } from '../helpers/served.js';
@@ -35,7 +35,7 @@ async function handlerOver({ timeStands = false, jupiterApiKey = 'shared' } = {}
   });
   const handler = timeStands
     ? createHandler(
-        coalesced(transport, { quoteMs: 1_000, balanceMs: 400 }, () => 5),
+        withSharedReads(transport, { quoteMs: 1_000, balanceMs: 400 }, () => 5),
         { quoteCacheMs: 0, balanceCacheMs: 0 },
       )
     : createHandler(transport);

@@ -4,7 +4,7 @@ import { understood } from './instructions.js';
 import type { Machine } from './machine.js';
 import { accountOf, WALLET } from './places.js';
 import { itemOf, type Limit, type Part, type Plan } from './plan.js';
-import { limitOf, measure, outsOf, shown, FINE, type Out } from './truth.js';
+import { limitOf, measure, spendingsOf, shown, MICRO_USD_PARTS, type Spending } from './truth.js';
 import type { Traffic } from './traffic.js';
 import { fundsAgree } from './told.js';
 import type { World } from './world.js';
@@ -32,7 +32,7 @@ export interface Broken {
 }
 
 /** An answer of `spent()`, with the times before and after the call. */
-export interface Said {
+export interface SpentAnswer {
   readonly from: { readonly at: number; readonly wall: number };
   readonly to: { readonly at: number; readonly wall: number };
   readonly uses: readonly CapUse[];
@@ -42,12 +42,12 @@ export interface Said {
 export function judge(
   world: World,
   machine: Machine,
-  said: readonly Said[],
+  said: readonly SpentAnswer[],
   attempts: readonly Attempt[],
   left: readonly string[],
 ): Broken[] {
   const { plan, ledger, tokens } = world;
-  const outs = outsOf(ledger.all(), machine, tokens);
+  const outs = spendingsOf(ledger.all(), machine, tokens);
   return [
     ...onceEach(plan, outs),
     ...withinCaps(plan, machine, outs),
@@ -115,11 +115,11 @@ function stays({ traffic }: World, { signed }: Machine): Broken[] {
 }
 
 /** Checks that each offer that the service called settled has a payment on the chain. */
-function wasPaid({ plan, settled }: World, outs: readonly Out[]): Broken[] {
+function wasPaid({ plan, settled }: World, outs: readonly Spending[]): Broken[] {
   if (mayBeDropped(plan)) return [];
   return settled
     .filter(({ payTo, mint, amount }) => {
-      const pays = ({ payments, signed: { intent } }: Out) =>
+      const pays = ({ payments, signed: { intent } }: Spending) =>
         payments > 0n &&
         intent.kind === 'payment' &&
         intent.payTo === payTo &&
@@ -183,8 +183,8 @@ function endsSoon({ plan, tokens, ledger, work: { spells, choices } }: World): B
   ];
 }
 
-function onceEach({ resign }: Plan, outs: readonly Out[]): Broken[] {
-  const payments = new Map<string, Out[]>();
+function onceEach({ resign }: Plan, outs: readonly Spending[]): Broken[] {
+  const payments = new Map<string, Spending[]>();
   for (const out of outs) {
     if (out.payments === 0n || out.signed.intent.kind !== 'payment') continue;
     const item = itemOf(out.signed.intent.url);
@@ -221,15 +221,15 @@ function slackOf({ parts }: Plan): number {
   return parts.reduce((sum, part) => sum + slack(part), 0);
 }
 
-type Moment = Pick<Said['to'], 'at' | 'wall'>;
+type Moment = Pick<SpentAnswer['to'], 'at' | 'wall'>;
 
 function inWindow(
   plan: Plan,
-  outs: readonly Out[],
+  outs: readonly Spending[],
   { windowMs, host }: Pick<Limit, 'windowMs' | 'host'>,
   from: Moment,
   to: Moment,
-): readonly Out[] {
+): readonly Spending[] {
   const window = (windowMs ?? Infinity) - slackOf(plan);
   return outs.filter(({ landed, host: paidHost }) => {
     const isYoung = landed.at > to.at - window && landed.wall > to.wall - window;
@@ -237,7 +237,7 @@ function inWindow(
   });
 }
 
-function withinCaps(plan: Plan, machine: Machine, outs: readonly Out[]): Broken[] {
+function withinCaps(plan: Plan, machine: Machine, outs: readonly Spending[]): Broken[] {
   const broken: Broken[] = [];
   const fees = countsFees(plan);
   for (const limit of plan.limits) {
@@ -264,10 +264,10 @@ function withinCaps(plan: Plan, machine: Machine, outs: readonly Out[]): Broken[
  * never lands, or if its caller allows a further payment.
  */
 function onePayments(
-  outs: readonly Out[],
+  outs: readonly Spending[],
   { signed, paymentsOf }: Machine,
-): readonly (readonly Out[])[] {
-  const groups = new Map<string, Out[]>();
+): readonly (readonly Spending[])[] {
+  const groups = new Map<string, Spending[]>();
   for (const out of outs) {
     const before = signed.filter(
       ({ signature, at }) => paymentsOf.get(signature) === out.attempt && at < out.signed.at,
@@ -278,7 +278,11 @@ function onePayments(
   return [...groups.values()];
 }
 
-function tellsAll(plan: Plan, outs: readonly Out[], { from, to, uses }: Said): Broken[] {
+function tellsAll(
+  plan: Plan,
+  outs: readonly Spending[],
+  { from, to, uses }: SpentAnswer,
+): Broken[] {
   const fees = countsFees(plan);
   return uses.flatMap(({ cap, unit, used, windowMs, host }) => {
     // `spent()` may answer before a transaction lands in the same millisecond.
@@ -286,7 +290,7 @@ function tellsAll(plan: Plan, outs: readonly Out[], { from, to, uses }: Said): B
       ({ landed }) => landed.at < from.at,
     );
     const truth = earlier.reduce((sum, out) => sum + measure(out, unit, fees), 0n);
-    const told = unit === 'USD' ? microOf(used) * FINE : BigInt(used);
+    const told = unit === 'USD' ? microOf(used) * MICRO_USD_PARTS : BigInt(used);
     if (told >= truth) return [];
     const how = `${cap} is ${shown(unit, told)} at ${seconds(to.at)}, and ${shown(unit, truth)} had left by ${seconds(from.at)}`;
     return [{ promise: 'spent tells all' as const, how }];
@@ -297,16 +301,21 @@ function tellsAll(plan: Plan, outs: readonly Out[], { from, to, uses }: Said): B
  * Checks that caps end without reservations and payments that never landed. Dollar caps are exempt
  * if there were swaps, because the library rounds the cost of swaps up.
  */
-function countsNoMore(plan: Plan, outs: readonly Out[], said: Said | undefined): Broken[] {
+function countsNoMore(
+  plan: Plan,
+  outs: readonly Spending[],
+  said: SpentAnswer | undefined,
+): Broken[] {
   if (said === undefined || mayBeDropped(plan)) return [];
   const isSwapped = outs.some(({ swaps }) => swaps > 0n);
   return said.uses.flatMap(({ cap, unit, used, host }) => {
     const counted = outs.filter((out) => host === undefined || out.host === host);
-    const left = (out: Out) => (unit === 'lamports' ? out.gross : measure(out, unit, true));
+    const left = (out: Spending) => (unit === 'lamports' ? out.gross : measure(out, unit, true));
     const truth = counted.reduce((sum, out) => sum + left(out), 0n);
-    const told = unit === 'USD' ? microOf(used) * FINE : BigInt(used);
+    const told = unit === 'USD' ? microOf(used) * MICRO_USD_PARTS : BigInt(used);
     // The library rounds up a few times, and adds the market's fee.
-    const most = unit === 'USD' ? (truth * 102n) / 100n + BigInt(3 * counted.length) * FINE : truth;
+    const most =
+      unit === 'USD' ? (truth * 102n) / 100n + BigInt(3 * counted.length) * MICRO_USD_PARTS : truth;
     if (told <= most || (unit === 'USD' && isSwapped)) return [];
     const how = `${cap} is ${shown(unit, told)} in the end, and ${shown(unit, truth)} had left`;
     return [{ promise: 'spent tells no more' as const, how }];
@@ -318,7 +327,7 @@ function microOf(dollars: string): bigint {
   return BigInt(whole) * 1_000_000n + BigInt(part.padEnd(6, '0').slice(0, 6));
 }
 
-function decided(plan: Plan, attempts: readonly Attempt[], outs: readonly Out[]): Broken[] {
+function decided(plan: Plan, attempts: readonly Attempt[], outs: readonly Spending[]): Broken[] {
   const landed = new Set(
     outs.filter(({ payments }) => payments > 0n).map(({ signed }) => signed.signature),
   );

@@ -286,7 +286,7 @@ export const mends: readonly Mend[] = [
       },
       {
         file: 'src/payments/pay-ahead.ts',
-        now: "  if (first.attempt.state === 'settled') throw spent(first.attempt, shown.rejected.response);\n",
+        now: "  if (first.attempt.state === 'settled') throw alreadySpent(first.attempt, shown.rejected.response);\n",
         before: '',
       },
     ],
@@ -297,7 +297,7 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/payments/reconcile/find-earlier.ts',
-        now: '    .catch(unread);\n',
+        now: '    .catch(throwUnread);\n',
         before: ';\n',
       },
     ],
@@ -330,7 +330,7 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/payments/late-takes.ts',
-        now: '      after(id, end);\n      return end();',
+        now: '      afterPending(id, end);\n      return end();',
         before: '      return end();',
       },
     ],

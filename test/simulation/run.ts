@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Attempt } from '../../src/journal/types.js';
 import { buy } from './caller.js';
 import { buyByService } from './service-caller.js';
-import { judge, type Broken, type Said } from './judge.js';
+import { judge, type Broken, type SpentAnswer } from './judge.js';
 import type { Landed } from './ledger.js';
 import { createMachine, type Machine } from './machine.js';
 import { accountOf, NETWORK, WALLET } from './places.js';
@@ -69,7 +69,7 @@ async function live(world: World): Promise<Broken[]> {
     if (part.kind === 'kill')
       world.upset(part.at, () => machine.kill(part.calls, part.power, restart(part.down)));
 
-  const said: Said[] = [];
+  const said: SpentAnswer[] = [];
   let isOver = false;
   const asking = async () => {
     while (!isOver) {
@@ -136,7 +136,7 @@ async function resume(machine: Machine): Promise<void> {
 }
 
 /** Calls `spent()` and records its answer, unless the process ends before. */
-async function ask({ clock, trace }: World, machine: Machine, said: Said[]): Promise<void> {
+async function ask({ clock, trace }: World, machine: Machine, said: SpentAnswer[]): Promise<void> {
   const client = machine.clients()?.[0];
   if (client === undefined) return;
   const moment = () => ({ at: clock.now(), wall: clock.wall() });

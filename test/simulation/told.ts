@@ -1,16 +1,16 @@
 import type { Broken } from './judge.js';
 import { itemOf } from './plan.js';
-import type { Out } from './truth.js';
+import type { Spending } from './truth.js';
 import type { World } from './world.js';
 
 /** Checks that the `funds` and `moved` of thrown errors agree with the chain. */
 export function fundsAgree(
   { thrown, plan, ledger, traffic }: World,
-  outs: readonly Out[],
+  outs: readonly Spending[],
 ): Broken[] {
   // After a fork, a landed transaction may be missing from the final chain.
   const hasFork = plan.parts.some(({ kind }) => kind === 'fork');
-  const isFor = (out: Pick<Out, 'signed'>, item: string) =>
+  const isFor = (out: Pick<Spending, 'signed'>, item: string) =>
     out.signed.intent.kind === 'payment' && itemOf(out.signed.intent.url) === item;
   // An error before the call's attempt began says nothing of earlier attempts for the item.
   const begun = thrown.filter(({ ids }) => ids.size > 0);

@@ -6,7 +6,7 @@ import { SOL, WALLET } from './places.js';
 import type { Limit } from './plan.js';
 
 /** A landed transaction of the library, and its cost to the wallet by the chain. */
-export interface Out {
+export interface Spending {
   readonly landed: Landed;
   readonly signed: Signed;
   readonly attempt: string;
@@ -22,14 +22,14 @@ export interface Out {
 }
 
 /** Parts of a millionth of a dollar, fine enough that rounding does not hide a lamport. */
-export const FINE = 10n ** 9n;
+export const MICRO_USD_PARTS = 10n ** 9n;
 
 /** Returns the landed transactions that the wallet signed for the library, in order of landing. */
-export function outsOf(
+export function spendingsOf(
   history: readonly Landed[],
   machine: Machine,
   tokens: readonly Token[],
-): Out[] {
+): Spending[] {
   const bySignature = new Map(machine.signed.map((signed) => [signed.signature, signed]));
   return history.flatMap((landed) => {
     const signed = landed.signatures
@@ -58,7 +58,7 @@ export function outsOf(
 function taken(
   { message, before, after, fee }: Landed,
   tokens: readonly Token[],
-): Pick<Out, 'worth' | 'lamports' | 'gross'> {
+): Pick<Spending, 'worth' | 'lamports' | 'gross'> {
   let worth = 0n;
   let rent = 0n;
   let made = 0n;
@@ -73,7 +73,7 @@ function taken(
     const [less, more] = [had?.token?.amount ?? 0n, has?.token?.amount ?? 0n];
     const known = tokens.find(({ mint }) => mint === token.mint);
     const unit = 10n ** BigInt(known?.decimals ?? 0);
-    worth += ((less - more) * (known?.worth ?? 0n) * FINE) / unit;
+    worth += ((less - more) * (known?.worth ?? 0n) * MICRO_USD_PARTS) / unit;
     const kept = rentIn(has) - rentIn(had);
     rent += kept;
     if (kept > 0n) made += kept;
@@ -97,7 +97,7 @@ function rentIn(account: Account | undefined): bigint {
 }
 
 /** Returns the cost of a transaction in a cap's unit; dollars leave out fees without a price. */
-export function measure(out: Out, unit: string, countsFees: boolean): bigint {
+export function measure(out: Spending, unit: string, countsFees: boolean): bigint {
   if (unit === 'USD') {
     const worth = countsFees ? out.worth : out.worth - out.lamports * SOL_WORTH;
     return worth > 0n ? worth : 0n;
@@ -113,7 +113,7 @@ export function measure(out: Out, unit: string, countsFees: boolean): bigint {
 
 /** Returns the limit in the unit of {@link measure}, which counts dollars in finer parts. */
 export function limitOf({ unit, limit }: Pick<Limit, 'unit' | 'limit'>): bigint {
-  return unit === 'USD' ? limit * FINE : limit;
+  return unit === 'USD' ? limit * MICRO_USD_PARTS : limit;
 }
 
 export function shown(unit: string, value: bigint): string {

@@ -1,7 +1,7 @@
 import type { Clock } from './clock.js';
 
 /** A period of overlapping calls, from an idle moment to the next idle moment. */
-export interface Spell {
+export interface BusyPeriod {
   calls: number;
   /** Number of 402s from sellers in the period; a call may get two, because it may plan first. */
   prices: number;
@@ -20,13 +20,13 @@ export interface Work {
   looks(id: string): void;
   /** Records that an attempt chose an offer, or failed. */
   chose(id: string): void;
-  readonly spells: readonly Spell[];
+  readonly spells: readonly BusyPeriod[];
   /** Milliseconds between price and choice of each attempt. */
   readonly choices: readonly number[];
 }
 
 export function createWork({ now }: Pick<Clock, 'now'>): Work {
-  const spells: Spell[] = [];
+  const spells: BusyPeriod[] = [];
   const choices: number[] = [];
   const looking = new Map<string, number>();
   let running = 0;

@@ -1,12 +1,5 @@
 import { formatUiAmount, type Attempt, type AttemptFilter, type Receipt } from 'exact-change';
-import {
-  spendingBy,
-  spendOf,
-  together,
-  type Group,
-  type Spend,
-  type Spending,
-} from '../spending.js';
+import { spendingBy, spendOf, sumOf, type Group, type Spend, type Spending } from '../spending.js';
 import { openRow, receiptRow, swapRow } from './rows.js';
 import type { OpenRow, Overview, ReceiptPage, ReceiptRow, SwapRow } from './shown.js';
 
@@ -142,7 +135,7 @@ export function createJournalView(
       const ofOpen = of(open.values(), wallet).flatMap(({ row }) => row ?? []);
       const rows = ofSwaps.slice(-MOST_SHOWN).map(({ row }) => row);
       return {
-        ...{ receipts: ofReceipts.length, days, inDays: together('days', days) },
+        ...{ receipts: ofReceipts.length, days, inDays: sumOf('days', days) },
         ...{ hosts: topOf(by('host')), tokens: topOf(by('token')) },
         ...{ open: ofOpen.slice(-MOST_SHOWN).reverse(), openCount: ofOpen.length },
         ...{ swaps: rows.reverse(), swapCount: ofSwaps.length },
@@ -181,7 +174,7 @@ const TOP = 8;
 function topOf(rows: readonly Spending[]): Spending[] {
   if (rows.length <= TOP) return [...rows];
   const others = rows.slice(TOP - 1);
-  return [...rows.slice(0, TOP - 1), together(`${others.length} others`, others)];
+  return [...rows.slice(0, TOP - 1), sumOf(`${others.length} others`, others)];
 }
 
 /** Returns the spending of each of the last days, also of days without a payment. */
@@ -190,6 +183,6 @@ function lastDays(rows: readonly Spending[], now: number): Spending[] {
   return Array.from({ length: MOST_DAYS }, (_, index) => {
     const at = now - (MOST_DAYS - 1 - index) * DAY_MS;
     const group = new Date(at).toISOString().slice(0, 10);
-    return known.get(group) ?? together(group, []);
+    return known.get(group) ?? sumOf(group, []);
   });
 }

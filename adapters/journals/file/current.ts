@@ -19,7 +19,7 @@ export interface Current {
 }
 
 /** The writer's process id and the records of a line that counts. */
-export interface Said {
+export interface CountedLine {
   readonly by: string;
   readonly records: readonly FileRecord[];
 }
@@ -40,7 +40,7 @@ export async function readCurrent(file: OpenFile, archive: Archive): Promise<Cur
  *
  * @param onLine - Called with each applied line, also if a later line fails.
  */
-export function catchUp(current: Current, onLine: (line: Said) => void): void {
+export function catchUp(current: Current, onLine: (line: CountedLine) => void): void {
   const { file, scanner } = current;
   if (current.damage !== undefined) throw current.damage;
   const size = file.size();
@@ -54,7 +54,7 @@ export function catchUp(current: Current, onLine: (line: Said) => void): void {
  * Applies the lines of the next part of a file, and returns whether that was the last part. A
  * damaged file stays damaged, because its state is unknown from then on.
  */
-function readPart(current: Current, onLine?: (line: Said) => void): boolean {
+function readPart(current: Current, onLine?: (line: CountedLine) => void): boolean {
   try {
     const { lines, isLast } = current.scanner.next(current.file);
     for (const { at, value } of lines) {

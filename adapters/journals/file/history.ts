@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { isAttempt } from '../../../src/journal/attempt-json.js';
-import { isOf } from '../../../src/journal/attempt-names.js';
+import { belongsTo } from '../../../src/journal/attempt-names.js';
 import type { Made } from '../../../src/journal/store-types.js';
 import type { Attempt, Owner } from '../../../src/journal/types.js';
 import { hasCode, type Disk, type OpenFile } from './disk.js';
@@ -144,7 +144,7 @@ export function historyAt(path: string, disk: Disk): History {
       for (const [index, { place }] of found.sort((a, b) => a.made - b.made).entries()) {
         if (index % TURN === TURN - 1) await setImmediate();
         const made = madeAt(place);
-        if (owner === undefined || isOf(made.attempt, owner)) yield made;
+        if (owner === undefined || belongsTo(made.attempt, owner)) yield made;
       }
     },
     close: () => file?.close(),

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { kill, pid, platform } from 'node:process';
 import type { ProcessId } from '../log/process-id.js';
 import { hasCode } from './disk.js';
-import { knock, listenIn, look } from './socket.js';
+import { connectOnce, listenIn, fileExists } from './socket.js';
 import { isLocal, volumeOf } from './volume.js';
 
 const isSocket = ({ sign }: ProcessId) => sign.endsWith('.sock');
@@ -58,7 +58,7 @@ export function processesOn(system: NodeJS.Platform): Processes {
     },
     async judge(other, directory) {
       const [boot, volume] = await Promise.all([bootOf(), volumeOf(directory)]);
-      const answer = await (isSocket(other) ? knock : look)(directory, other.sign);
+      const answer = await (isSocket(other) ? connectOnce : fileExists)(directory, other.sign);
       if (answer === 'accepts') return 'lives';
       // The process removed its sign; or a person did, because the process has ended; or this is a
       // copy of its journal.

@@ -5,7 +5,7 @@ import { removeFile, type Disk, type OpenFile } from './disk.js';
 import { encodeHeader } from './header.js';
 import type { History } from './history.js';
 import { encodeLine } from './line.js';
-import { linesOf, snapshotOf, type Says } from '../log/snapshot.js';
+import { linesOf, snapshotOf, type LogLine } from '../log/snapshot.js';
 import { REWRITING, type State } from '../log/state.js';
 import type { Tail } from './tail.js';
 
@@ -39,7 +39,7 @@ export async function writeAnew(
   const archived = new Set(snapshot.closed.map(({ attempt }) => attempt.id));
   tail.collect(true);
   /** Returns the new lines, without the attempts of the history: their states are final. */
-  const collected = (): Says[] =>
+  const collected = (): LogLine[] =>
     tail
       .collected()
       .map(([by, ...records]) => [
@@ -103,7 +103,7 @@ export async function writeState(
 /** Returns a writer of lines into a new file. */
 function createWriter(file: OpenFile): {
   /** @param isUrgent - Whether all processes wait for these lines: it then makes no pauses. */
-  write(lines: readonly Says[], isUrgent?: boolean): Promise<void>;
+  write(lines: readonly LogLine[], isUrgent?: boolean): Promise<void>;
 } {
   const put = (bytes: Buffer): void => {
     if (file.append(bytes) < bytes.length) throw new Error('ENOSPC: there is no room for it.');

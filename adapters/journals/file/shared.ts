@@ -1,5 +1,5 @@
 import { basename, dirname, join } from 'node:path';
-import type { Share } from '../log/journal.js';
+import type { SharedLog } from '../log/journal.js';
 import { hasCode, type Disk } from './disk.js';
 import { openLog, type FileLog, type LogParts } from './log.js';
 
@@ -28,7 +28,7 @@ function logs(): Map<string, Entry> {
  * Returns the log of a file. This process has one log for a file, also if callers use different
  * paths or copies of the package. The last user that leaves closes the file.
  */
-export async function shareLog(path: string, parts: LogParts): Promise<Share> {
+export async function shareLog(path: string, parts: LogParts): Promise<SharedLog> {
   const real = realPath(path, parts.disk);
   const open = logs();
   for (

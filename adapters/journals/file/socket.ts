@@ -39,7 +39,8 @@ export async function listenIn(directory: string, name: string): Promise<LifeSoc
     // The mode can be set only after `listen`. Until then, another user can connect, and no more.
     await chmod(path, OWNER_ONLY);
     // On some file systems the socket cannot be reached by its path: a refusal would prove nothing.
-    if ((await knock(directory, name)) !== 'accepts') throw new Error('It cannot be reached.');
+    if ((await connectOnce(directory, name)) !== 'accepts')
+      throw new Error('It cannot be reached.');
     return { close };
   } catch {
     await close();
@@ -55,7 +56,7 @@ export async function listenIn(directory: string, name: string): Promise<LifeSoc
 export type Answer = 'accepts' | 'refuses' | 'gone' | 'unknown';
 
 /** Connects to a socket in a directory, once. */
-export async function knock(directory: string, name: string): Promise<Answer> {
+export async function connectOnce(directory: string, name: string): Promise<Answer> {
   const connected = (address: string) =>
     new Promise<void>((resolve, reject) => {
       const connection = connect({ path: address }, () => {
@@ -77,7 +78,7 @@ export async function knock(directory: string, name: string): Promise<Answer> {
 }
 
 /** Returns `gone` if a directory has no file of a name, else `unknown`. */
-export async function look(directory: string, name: string): Promise<Answer> {
+export async function fileExists(directory: string, name: string): Promise<Answer> {
   return (await inodeOf(join(directory, name))) === undefined ? 'gone' : 'unknown';
 }
 

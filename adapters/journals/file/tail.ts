@@ -5,7 +5,7 @@ import { encodeLine } from './line.js';
 import type { ProcessId } from '../log/process-id.js';
 import type { FileRecord } from '../log/records.js';
 import { Damage } from './scan.js';
-import type { Says } from '../log/snapshot.js';
+import type { LogLine } from '../log/snapshot.js';
 import type { State } from '../log/state.js';
 
 /** Follows the end of a file for this process, and writes there. */
@@ -28,7 +28,7 @@ export interface Tail {
   /** Starts or stops the collection of lines that count. */
   collect(isOn: boolean): void;
   /** Returns the lines that were collected since the last call. */
-  collected(): Says[];
+  collected(): LogLine[];
   /** Notes that the first `end` bytes of a file are on the disk. */
   synced(file: OpenFile, end: number): void;
   /** Byte at which the last line that counts ends. */
@@ -51,7 +51,7 @@ export async function tailOf(
   let current: Current = await readCurrent(first, { ...archive, past: [] });
   /** Bytes known to be on the disk that no `synced` record tells yet; 0 if there are none. */
   let unsaidSynced = 0;
-  let collecting: Says[] | undefined;
+  let collecting: LogLine[] | undefined;
 
   const collect = (by: string, records: readonly FileRecord[]): void => {
     // `synced` and `sealed` are about this file only, so the next file does not get them.

@@ -26,14 +26,14 @@ const LONGEST_WAIT_MS = 50;
 const LOOK_MS = 250;
 
 /** The calls of a log that are no steps. */
-export type Besides = Pick<JournalLog, 'living' | 'later'> & {
+export type LogCalls = Pick<JournalLog, 'living' | 'later'> & {
   /** Returns the error for calls after the journal was closed. */
   closedError(): Error;
 };
 
 export function coordinationOver(
   run: Run,
-  { living, later, closedError }: Besides,
+  { living, later, closedError }: LogCalls,
 ): LogCoordination {
   // The calls of this process queue here, so that only one of them asks the file for the lock.
   const queue = createLocks();

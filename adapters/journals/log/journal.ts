@@ -19,7 +19,7 @@ import { coordinationOver, type Run } from './coordination.js';
 import type { JournalLog, Step } from './port.js';
 import type { FileRecord } from './records.js';
 import type { State } from './state.js';
-import { alongRecords, holdStep, inverseOf, isSigned, toldRecords } from './steps.js';
+import { alongRecords, holdStep, inverseOf, isSigned, eventRecords } from './steps.js';
 
 /** A journal over a log. */
 export interface LogJournal extends Journal {
@@ -34,15 +34,15 @@ export interface LogJournal extends Journal {
 }
 
 /** A log that journals of this process may share. */
-export interface Share {
+export interface SharedLog {
   readonly log: JournalLog;
   /** Gives up this share; the last user closes the log. */
   leave(): Promise<void>;
 }
 
 /** Opens a file or database that holds a journal, and makes its errors. */
-export interface Place {
-  open(): Promise<Share>;
+export interface LogOpener {
+  open(): Promise<SharedLog>;
   /** Returns the error for callers if the journal cannot be used. */
   unavailable(cause: unknown): ExactChangeError;
   closedError(): ExactChangeError;
@@ -50,14 +50,14 @@ export interface Place {
 
 /** Returns a journal over the log at a place. The first call opens the log. */
 export function journalOver(
-  { open: openShare, unavailable, closedError }: Place,
+  { open: openShare, unavailable, closedError }: LogOpener,
   keepsEvents: boolean,
 ): LogJournal {
   const listeners = createOutboxListeners();
-  let share: Promise<Share> | undefined;
+  let share: Promise<SharedLog> | undefined;
   let isClosed = false;
   let closing: Promise<void> | undefined;
-  const open = async (): Promise<Share> => {
+  const open = async (): Promise<SharedLog> => {
     try {
       const opened = await openShare();
       if (!keepsEvents) return opened;
@@ -113,7 +113,7 @@ export function journalOver(
       if (before !== undefined && 'cap' in before) return { records: [], result: before };
       const extras = alongRecords(state, me, attempt, along);
       if (before === undefined) return { records: extras, result: undefined };
-      const events = toldRecords(state, keeps, before, attempt);
+      const events = eventRecords(state, keeps, before, attempt);
       return {
         records: [{ put: attempt }, ...events, ...extras],
         result: undefined,
@@ -145,7 +145,7 @@ export function journalOver(
         const before = state.attempts.releasable(id);
         const extras = alongRecords(state, me, before ?? { id }, along);
         if (before === undefined) return { records: extras, result: undefined };
-        const events = toldRecords(state, keeps, before, undefined);
+        const events = eventRecords(state, keeps, before, undefined);
         return { records: [{ release: id }, ...events, ...extras], result: undefined };
       }),
     similar: (owner, fingerprint, idempotencyKey) =>

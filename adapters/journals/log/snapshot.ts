@@ -1,7 +1,7 @@
 import { heldOf } from '../../../src/journal/account-balance.js';
 import { entryOf, ownerName } from '../../../src/journal/attempt-names.js';
 import type { StoreContent } from '../../../src/journal/store-types.js';
-import { countedAt } from '../../../src/journal/counting.js';
+import { countedAt } from '../../../src/journal/attempt-costs.js';
 import {
   isSpentKey,
   leanOf,
@@ -16,12 +16,12 @@ import { spentJson, type FileRecord } from './records.js';
 import { accountOf, REWRITING, type State } from './state.js';
 
 /** The content of a line: the id of the writer (empty if it does not matter) and records. */
-export type Says = readonly [by: string, ...records: FileRecord[]];
+export type LogLine = readonly [by: string, ...records: FileRecord[]];
 
 /** The content of a rewritten file, as of one moment. */
 export interface Snapshot extends StoreContent {
   readonly spent: readonly SpentAt[];
-  readonly others: readonly Says[];
+  readonly others: readonly LogLine[];
 }
 
 /** Age at which a balance without holds is left out: by then it must be read again anyway. */
@@ -52,13 +52,15 @@ export function snapshotOf(state: State, now: number): Snapshot {
     closed: content.closed.map(({ made, attempt }) => ({ made, attempt: leanOf(attempt) })),
     spent,
     others: [
-      ...[...seats].map(([by, seat]): Says => [by, { seat }]),
+      ...[...seats].map(([by, seat]): LogLine => [by, { seat }]),
       ['', ...books],
       ['', ...[...counts].slice(-COUNTS).map((count): FileRecord => ({ count }))],
       ['', ...outbox.content()],
-      ...[...claims].flatMap(([id, all]) => [...all].map((by): Says => [by, { claim: [id] }])),
-      ...[...locks].flatMap(([lock, by]): Says[] => (lock === REWRITING ? [] : [[by, { lock }]])),
-      ...[...taken].map(([by, jobs]): Says => [
+      ...[...claims].flatMap(([id, all]) => [...all].map((by): LogLine => [by, { claim: [id] }])),
+      ...[...locks].flatMap(([lock, by]): LogLine[] =>
+        lock === REWRITING ? [] : [[by, { lock }]],
+      ),
+      ...[...taken].map(([by, jobs]): LogLine => [
         by,
         ...[...jobs].flatMap(([id, until]): FileRecord[] =>
           until > now ? [{ taken: [until, id] }] : [],
@@ -78,7 +80,7 @@ export function linesOf(
   { made, kept, closed, keys, spent, others }: Snapshot,
   places: readonly number[],
   history: number,
-): Says[] {
+): LogLine[] {
   const newKeys = closed.flatMap(({ attempt }, index): SpentKey[] => {
     if (!isSpentKey(attempt)) return [];
     const { idempotencyKey: key, wallet, network } = attempt;
@@ -94,8 +96,8 @@ export function linesOf(
   return [...inLines(records), ...others.flatMap(([by, ...all]) => inLines(all, by))];
 }
 
-function inLines(records: readonly FileRecord[], by = ''): Says[] {
-  const lines: Says[] = [];
+function inLines(records: readonly FileRecord[], by = ''): LogLine[] {
+  const lines: LogLine[] = [];
   for (let at = 0; at < records.length; at += RECORDS_A_LINE)
     lines.push([by, ...records.slice(at, at + RECORDS_A_LINE)]);
   return lines;

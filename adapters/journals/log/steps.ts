@@ -90,7 +90,7 @@ export function holdStep(
 }
 
 /** Returns the events of a change of an attempt, if events are kept or an endpoint exists. */
-export function toldRecords(
+export function eventRecords(
   { outbox }: State,
   keepsEvents: boolean,
   before: Attempt,

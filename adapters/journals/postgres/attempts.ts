@@ -1,6 +1,6 @@
 import { systemRuntime } from '../../../src/internal/runtime.js';
 import { copyOf } from '../../../src/journal/attempt-json.js';
-import { dropsSwap, firstFull, mayDropSwap } from '../../../src/journal/counting.js';
+import { dropsSwap, firstFull, mayDropSwap } from '../../../src/journal/attempt-costs.js';
 import {
   attemptStates,
   mayFollow,

@@ -1,4 +1,4 @@
-import { UNDECIDED_MS } from '../../../src/journal/counting.js';
+import { UNDECIDED_MS } from '../../../src/journal/attempt-costs.js';
 import type { Cap } from '../../../src/policy/caps.js';
 import type { Tables } from './tables.js';
 

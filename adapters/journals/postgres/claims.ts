@@ -2,7 +2,7 @@ import type { Along, Claims } from '../../../src/journal/types.js';
 import type { Database, Query } from './database.js';
 import { digest } from './keys.js';
 import { ignored } from './pool.js';
-import type { Line, Session } from './session.js';
+import type { Connection, Session } from './session.js';
 import { statementsOf } from './statements.js';
 import type { Tables } from './tables.js';
 
@@ -20,7 +20,7 @@ export interface SharedClaims extends Claims {
     write: (along: object) => Promise<T>,
   ): Promise<T>;
   /** Writes the claims of this instance again, in the name of a new connection. */
-  restore(query: Query, line: Line): Promise<void>;
+  restore(query: Query, line: Connection): Promise<void>;
   /** Releases all claims of this instance. */
   clear(database: Database): Promise<void>;
 }
@@ -34,7 +34,7 @@ export function sharedClaims(
 ): SharedClaims {
   const text = statementsOf(tables);
   const mine = new Set<string>();
-  const write = (query: Query, names: readonly string[], { holder }: Line) =>
+  const write = (query: Query, names: readonly string[], { holder }: Connection) =>
     query(text.claim, [names, instance, holder]);
   // An id may be any text, and Postgres cannot store every text.
   const name = (id: string) => digest(id);

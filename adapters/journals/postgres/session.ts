@@ -20,7 +20,7 @@ export interface Session {
    * Runs statements on the connection, one call after the other; opens the connection if needed.
    * Rejects with `journal_unavailable`.
    */
-  run<T>(step: string, work: (query: Query, line: Line) => Promise<T>): Promise<T>;
+  run<T>(step: string, work: (query: Query, line: Connection) => Promise<T>): Promise<T>;
   /** The holder key of the connection, while it is open. */
   readonly holder: string | undefined;
   /** Opens the connection again if it was lost, in the background. */
@@ -30,7 +30,7 @@ export interface Session {
 }
 
 /** One connection of a session. */
-export interface Line {
+export interface Connection {
   /** The key of an advisory lock that only this connection ever held. */
   readonly holder: string;
 }
@@ -39,14 +39,14 @@ export interface SessionEvents {
   /** Channel to listen on. */
   readonly channel: string;
   /** Takes the locks and claims of an earlier connection again, before other calls run. */
-  restore(query: Query, line: Line): Promise<void>;
+  restore(query: Query, line: Connection): Promise<void>;
   notified(payload: string): void;
   lost(): void;
   /** Whether locks, claims or listeners need a connection. */
   needed(): boolean;
 }
 
-interface Open extends Line {
+interface Open extends Connection {
   readonly client: PostgresClient;
   readonly query: Query;
   end(): void;

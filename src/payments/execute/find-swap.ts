@@ -24,11 +24,12 @@ export async function findForAll(
   signal: AbortSignal | undefined,
   except: ReadonlySet<Address>,
 ): Promise<Funding> {
-  const { waiting } = context.wallet;
+  const { neededByMint } = context.wallet;
   const { mint, amount } = choice.offer;
   await waitForCrowd(context, choice, signal);
   // A token that is not pinned may be worth nothing, so each payment buys only what it lacks.
-  const amountNeeded = () => (isPinned(context, mint) ? (waiting.get(mint) ?? amount) : amount);
+  const amountNeeded = () =>
+    isPinned(context, mint) ? (neededByMint.get(mint) ?? amount) : amount;
   const needed = amountNeeded();
   const planned =
     choice.funding !== undefined && !except.has(choice.funding.inputMint)
@@ -57,25 +58,25 @@ async function waitForCrowd(
   { offer: { mint, amount } }: Choice,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const { waiting, arriving } = wallet;
+  const { neededByMint, choosingCalls } = wallet;
   const { idle } = config.runtime;
   const elapsed = stopwatch(config.runtime);
-  const choosing = [...arriving];
+  const choosing = [...choosingCalls];
   const allChosen = Promise.all(choosing);
   for (let left = choosing.length, stillLooks = 0; left > 0 && elapsed() < CROWD_MS;) {
     await Promise.race([allChosen, idle(ARRIVAL_MS / LOOKS, signal)]);
-    const leftNow = choosing.filter((call) => arriving.has(call)).length;
+    const leftNow = choosing.filter((call) => choosingCalls.has(call)).length;
     stillLooks = leftNow === left ? stillLooks + 1 : 0;
     if (stillLooks === LOOKS) return;
     left = leftNow;
   }
-  let needed = waiting.get(mint) ?? amount;
+  let needed = neededByMint.get(mint) ?? amount;
   let changedAt = elapsed();
   const isCrowd = () => needed > amount && elapsed() < Math.min(changedAt + ARRIVAL_MS, CROWD_MS);
   for (let quietLooks = 0; quietLooks < LOOKS && isCrowd();) {
     await config.runtime.sleep(QUIET_MS, signal);
-    const neededNow = waiting.get(mint) ?? amount;
-    quietLooks = arriving.size === 0 && neededNow === needed ? quietLooks + 1 : 0;
+    const neededNow = neededByMint.get(mint) ?? amount;
+    quietLooks = choosingCalls.size === 0 && neededNow === needed ? quietLooks + 1 : 0;
     if (neededNow !== needed) changedAt = elapsed();
     needed = neededNow;
   }

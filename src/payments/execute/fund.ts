@@ -52,7 +52,7 @@ export async function fundPayment(
 ): Promise<HeldFunds> {
   const { offer, facts } = choice;
   const { id, emit, signal } = task;
-  const { waiting } = context.wallet;
+  const { neededByMint } = context.wallet;
   const missing = offer.amount > facts.available ? offer.amount - facts.available : 0n;
   emit('balance.checked', {
     mint: offer.mint,
@@ -65,13 +65,13 @@ export async function fundPayment(
     return task.taken;
   }
   // Count this payment before the first wait, so that another call's swap can cover it too.
-  waiting.set(offer.mint, (waiting.get(offer.mint) ?? 0n) + offer.amount);
+  neededByMint.set(offer.mint, (neededByMint.get(offer.mint) ?? 0n) + offer.amount);
   task.onCounted();
   try {
-    const held = await holdNow(context, choice, id, signal);
+    const held = await holdTokens(context, choice, id, signal);
     if (held !== undefined) return held;
     if (!context.config.autoSwap)
-      throw (await reasons('untouched', signal)).shortOf(ownerOf(context), offer, facts);
+      throw (await reasons('untouched', signal)).tooLittleHeld(ownerOf(context), offer, facts);
     // The call that swaps into this mint holds the lock. Other calls wait for it, and mostly find
     // enough tokens then.
     const work = context.locks.hold(
@@ -85,9 +85,9 @@ export async function fundPayment(
       throw error;
     });
   } finally {
-    const stillWaiting = (waiting.get(offer.mint) ?? 0n) - offer.amount;
-    if (stillWaiting > 0n) waiting.set(offer.mint, stillWaiting);
-    else waiting.delete(offer.mint);
+    const stillWaiting = (neededByMint.get(offer.mint) ?? 0n) - offer.amount;
+    if (stillWaiting > 0n) neededByMint.set(offer.mint, stillWaiting);
+    else neededByMint.delete(offer.mint);
   }
 }
 
@@ -113,7 +113,7 @@ export function holdFor(context: PaymentContext, { offer, facts }: Choice): Hold
 const MOST_LOOKS = 5;
 
 /** Holds the tokens for a payment, under the mint's lock; undefined if there are too few. */
-export function holdNow(
+export function holdTokens(
   context: PaymentContext,
   { offer, facts }: Choice,
   id: string,
@@ -124,7 +124,7 @@ export function holdNow(
       const known = await knownAvailable(context, facts.source);
       if (known === undefined) await freshFacts(context, { offer, facts }, signal);
       throwIfAborted(signal);
-      const taken = await takeKnown(context, { offer, facts }, id);
+      const taken = await holdIfKnown(context, { offer, facts }, id);
       if (taken !== undefined) return taken;
       if (known !== undefined && known < offer.amount) return undefined;
     }
@@ -134,7 +134,7 @@ export function holdNow(
 }
 
 /** Holds the tokens for a payment if the known balance has enough; else undefined. */
-export function takeKnown(
+export function holdIfKnown(
   context: PaymentContext,
   { offer, facts }: Pick<Choice, 'offer' | 'facts'>,
   id: string,

@@ -9,17 +9,17 @@ import { outdateHoldings } from '../plan/pinned-holdings.js';
 import { endOfSwap, landSwap, type Swapped } from '../reconcile/swap-end.js';
 import { rememberAfter } from '../reconcile/swap-outcome.js';
 import { mintLock } from './fund.js';
-import type { Watched } from './swap-task.js';
+import type { SwapHooks } from './swap-task.js';
 
 /**
  * Signs and lands a swap. Meanwhile no payment leaves from the accounts of `mints`, and no other
  * swap of the wallet runs: the guard at the swap's end counts on the balances read before. The
  * caller may stop waiting; the swap goes on to its end.
  */
-export function exclusively(
+export function landExclusively(
   context: PaymentContext,
   mints: readonly Address[],
-  { emit, signal, onSigned, onDecided, onConfirmed }: Omit<Watched, 'onPlanned'>,
+  { emit, signal, onSigned, onDecided, onConfirmed }: Omit<SwapHooks, 'onPlanned'>,
   sign: () => Promise<SignedSwap>,
   quoted: QuotedAmounts,
 ): Promise<Swapped> {

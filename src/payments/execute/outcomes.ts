@@ -1,4 +1,4 @@
-import type { SellersWord } from '../../protocols/protocol.js';
+import type { SettlementClaim } from '../../protocols/protocol.js';
 
 /**
  * Every outcome of presenting a signed payment, as data. The code acts by this table, the
@@ -60,7 +60,7 @@ export const outcomes = {
 export type AnswerOutcome = keyof typeof outcomes;
 
 /** Reads an answer to a paid request. */
-export function outcomeOf(status: number, word: SellersWord): Exclude<AnswerOutcome, 'lost'> {
+export function outcomeOf(status: number, word: SettlementClaim): Exclude<AnswerOutcome, 'lost'> {
   if (status === 402) return rejectionOf(word);
   return status >= 200 && status < 300 ? 'success' : 'failure';
 }
@@ -69,7 +69,7 @@ function rejectionOf({
   settlement,
   reason,
   hasTerms = false,
-}: SellersWord): 'pending' | 'duplicate' | 'unsettled' | 'refused' {
+}: SettlementClaim): 'pending' | 'duplicate' | 'unsettled' | 'refused' {
   // v1 servers give the reason in the body, and facilitators write it with or without a prefix.
   const says = (pattern: RegExp) =>
     [settlement?.errorReason, reason].some((text) => text !== undefined && pattern.test(text));

@@ -3,11 +3,11 @@ import type { Emit } from '../../events.js';
 import { startDeadline, untilAborted } from '../../internal/abort.js';
 import type { Call } from '../../internal/request.js';
 import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
-import { protocolOfHeader, type SellersWord } from '../../protocols/protocol.js';
+import { protocolOfHeader, type SettlementClaim } from '../../protocols/protocol.js';
 import { attachReceipt, type Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
 import { recovery } from '../on-demand.js';
-import { decided, monitorPayment } from '../reconcile/payment-monitor.js';
+import { receiptOnceDecided, monitorPayment } from '../reconcile/payment-monitor.js';
 import { hasBody, onBodyEnd, type BodyEnd } from './body-end.js';
 import type { AnswerOutcome } from './outcomes.js';
 import { bodyClaim, delayNextCall, releaseClaims } from './release-claim.js';
@@ -97,7 +97,7 @@ export interface Delivered {
 /** A 402 to the paid request, with the reason that the seller gives. */
 export interface Refused {
   readonly response: Response;
-  readonly word: SellersWord;
+  readonly word: SettlementClaim;
 }
 
 /**
@@ -158,7 +158,7 @@ export async function presentOnce(
   }
   attachReceipt(response, {
     read: () => open.attempt.receipt,
-    settled: (signal) => decided(context, open, emit, signal),
+    settled: (signal) => receiptOnceDecided(context, open, emit, signal),
   });
   // The body may still be lost on its way. A repeated call must then not pay anew, in this process
   // or the next.

@@ -9,12 +9,12 @@ import { concernsCandidate } from '../plan/candidate-errors.js';
 import type { Choice } from '../plan/choose.js';
 import { askAbout, broughtBy, findFunding, MAX_CANDIDATES, type Funding } from '../plan/funding.js';
 import type { OwnFacts } from '../plan/offer-accounts.js';
-import { shortOf } from '../plan/short-of.js';
+import { tooLittleHeld } from '../plan/short-of.js';
 import { finishOpenSwaps } from '../reconcile/open-swaps.js';
 import type { Swapped } from '../reconcile/swap-end.js';
 import { noLongerApproved } from './ask-approval.js';
 import { findForAll } from './find-swap.js';
-import { freshFacts, holdNow, takeKnown, type FundTask, type HeldFunds } from './fund.js';
+import { freshFacts, holdTokens, holdIfKnown, type FundTask, type HeldFunds } from './fund.js';
 import { runSwap } from './run-swap.js';
 import { isOverCap, type SwapTaking } from './swap-bound.js';
 import { runWrap } from './swap-once.js';
@@ -38,16 +38,16 @@ export async function swapAndHold(
   throwIfAborted(task.signal);
   const earlier = await finishOpenSwaps(context, offer.mint, task);
   // The known balance may be older than that swap.
-  if (earlier.any) await context.ledger.forget(choice.facts.source);
+  if (earlier.hadOpenSwaps) await context.ledger.forget(choice.facts.source);
   const facts = await freshFacts(context, choice, task.signal);
-  const held = await holdNow(context, choice, id, task.signal);
+  const held = await holdTokens(context, choice, id, task.signal);
   if (held !== undefined) return { ...held, swap: earlier.swap };
   let taken: Taken | undefined;
   // Hold the tokens before the swap releases its locks: calls that wait for them come first then.
   const onConfirmed = async () => {
     // Ignore a failed hold, because the swap has landed and the hold is tried once more below.
     if (task.signal?.aborted !== true)
-      taken = await takeKnown(context, choice, id).catch(() => undefined);
+      taken = await holdIfKnown(context, choice, id).catch(() => undefined);
   };
   const find: FindSwap = (needed, signal, except) =>
     needed === undefined
@@ -60,11 +60,11 @@ export async function swapAndHold(
   const swap = await swapFromBest(context, wanted, facts, task, onConfirmed);
   const { signature, inputMint, inAmount, outputMint, outAmount } = swap.record;
   task.moved.push({ kind: 'swap', signature, inputMint, inAmount, outputMint, outAmount });
-  taken ??= await holdNow(context, choice, id, task.signal);
+  taken ??= await holdTokens(context, choice, id, task.signal);
   if (taken !== undefined) return { ...taken, swap };
   if (swaps < MAX_SWAPS) return swapAndHold(context, choice, task, swaps + 1);
   // The node has confirmed the swap, so another program spends from this wallet.
-  throw shortOf(ownerOf(context), offer, await freshFacts(context, choice, task.signal));
+  throw tooLittleHeld(ownerOf(context), offer, await freshFacts(context, choice, task.signal));
 }
 
 /**

@@ -26,15 +26,15 @@ import { notRelayed, relayOffer } from '../plan/relay.js';
 import { buildFor } from '../plan/swap-build.js';
 import { checkInput } from '../plan/swap-quote.js';
 import type { Swapped } from '../reconcile/swap-end.js';
-import { exclusively } from './land-exclusively.js';
+import { landExclusively } from './land-exclusively.js';
 import { isOverCap, takingOf } from './swap-bound.js';
-import type { SwapTask, Watched } from './swap-task.js';
+import type { SwapTask, SwapHooks } from './swap-task.js';
 
 /** Wraps SOL, for a payment in wrapped SOL. */
 export async function runWrap(
   context: PaymentContext,
   amount: bigint,
-  task: Watched,
+  task: SwapHooks,
 ): Promise<Swapped> {
   const quoted = {
     inputMint: WSOL_MINT,
@@ -43,7 +43,7 @@ export async function runWrap(
     outAmount: amount,
     provider: 'wrap',
   };
-  return exclusively(
+  return landExclusively(
     context,
     [WSOL_MINT],
     task,
@@ -123,14 +123,14 @@ export async function swapOnce(
       .catch((error: unknown) => {
         throw isPastApproval(error, task.worst) ? pastApproval() : error;
       });
-  const landAlone = () => exclusively(context, [inputMint, outputMint], task, sign, quoted);
+  const landAlone = () => landExclusively(context, [inputMint, outputMint], task, sign, quoted);
   if (task.beside !== true) return landAlone();
   const signBeside = () => {
     // The rehearsal has a strict guard: a payment that leaves meanwhile fails it.
     guard.isStrict = true;
     return signSwapPaid(context, deps, { ...order, reserved, beside: true }, task);
   };
-  return exclusively(context, [inputMint], task, signBeside, quoted).catch((error: unknown) => {
+  return landExclusively(context, [inputMint], task, signBeside, quoted).catch((error: unknown) => {
     if (!isOverCap(error)) throw error;
     guard.isStrict = false;
     return landAlone();

@@ -44,7 +44,7 @@ export interface SwapTask {
 }
 
 /** The part of a task that landing a swap needs. */
-export type Watched = Pick<
+export type SwapHooks = Pick<
   SwapTask,
   'emit' | 'signal' | 'onPlanned' | 'onSigned' | 'onDecided' | 'onConfirmed'
 >;

@@ -122,14 +122,14 @@ function scale(amount: bigint, decimals: number): bigint {
 }
 
 function remember(context: PaymentContext, mint: Address, price: PriceSeen): void {
-  const known = recent(context, mint);
+  const known = recentPricesOf(context, mint);
   const { prices } = context.memory;
   makeRoom(prices);
   prices.set(mint, [...known, price]);
 }
 
 /** Returns the prices of the last `PRICE_MEMORY_MS`, oldest first. */
-export function recent(context: PaymentContext, mint: Address): readonly PriceSeen[] {
+export function recentPricesOf(context: PaymentContext, mint: Address): readonly PriceSeen[] {
   const since = context.config.runtime.now() - PRICE_MEMORY_MS;
   return (context.memory.prices.get(mint) ?? []).filter(({ at }) => at >= since);
 }

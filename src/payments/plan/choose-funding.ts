@@ -8,7 +8,7 @@ import { broughtBy, findFunding, type Funding } from './funding.js';
 const MAX_COMPARED = 3;
 
 interface Funded {
-  readonly one: Priced;
+  readonly priced: Priced;
   readonly funding: Funding;
 }
 
@@ -37,7 +37,7 @@ export async function chooseFunding(
       toPay: options.toSwap && priced === short[0] ? priced.offer : undefined,
     }).catch((error: unknown) => asRefusal(options.explain(error)));
     if (isExactChangeError(funding)) options.refuse(priced.offer, funding);
-    else funded.push({ one: priced, funding });
+    else funded.push({ priced: priced, funding });
   }
   return cheapest(funded);
 }
@@ -58,7 +58,7 @@ function cheapest(funded: readonly Funded[]): Funded | undefined {
  * and the surplus is no cost.
  */
 function costsLess(a: Funded, b: Funded): boolean {
-  const cost = ({ one, funding }: Funded) => one.offer.amount * funding.maxInAmount;
+  const cost = ({ priced, funding }: Funded) => priced.offer.amount * funding.maxInAmount;
   return cost(a) * broughtBy(b.funding) < cost(b) * broughtBy(a.funding);
 }
 

@@ -2,7 +2,7 @@ import { ownerOf, type PaymentContext } from '../context.js';
 import { swapEngine } from '../on-demand.js';
 import type { Priced } from './choose.js';
 import type { chooseFunding } from './choose-funding.js';
-import { forgetBalance, shortOf } from './short-of.js';
+import { forgetBalance, tooLittleHeld } from './short-of.js';
 
 /**
  * Chooses among offers that the wallet holds too little for. With `autoSwap`, returns the offer
@@ -18,7 +18,7 @@ export async function chooseShort(
     return chooseFunding(context, short, options);
   }
   for (const { offer, facts } of short) {
-    options.refuse(offer, shortOf(ownerOf(context), offer, facts));
+    options.refuse(offer, tooLittleHeld(ownerOf(context), offer, facts));
     await forgetBalance(context, facts);
   }
   return undefined;

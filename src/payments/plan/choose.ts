@@ -13,7 +13,7 @@ import {
 } from '../../internal/abort.js';
 import { pinnedMint } from '../../network.js';
 import type { Spend } from '../../policy/caps.js';
-import { isRefusedOffer, isRefusedPlace, overOf } from '../../policy/check-payment.js';
+import { isRefusedOffer, isRefusedPlace, exceededCap } from '../../policy/check-payment.js';
 import { protocolOf, type OfferReading, type PaymentProtocol } from '../../protocols/protocol.js';
 import type { Offer, PaymentRequired } from '../../protocols/types.js';
 import type { PaymentContext } from '../context.js';
@@ -172,7 +172,7 @@ async function chooseBefore(
     }
     const spend = spendOf({ offer: priced.offer, microUsd }, host);
     const refusal =
-      overOf(policy, spend) === undefined
+      exceededCap(policy, spend) === undefined
         ? options.refuse?.(priced.offer, microUsd, priced.facts)
         : (await reasons()).checkPayment(policy, spend);
     if (refusal !== undefined) refused.set(priced.offer.index, refusal);
@@ -199,7 +199,7 @@ async function chooseBefore(
     explain: (error) => inTime(deadline, error),
     refuse: ({ index }, reason) => refused.set(index, reason),
   });
-  if (best !== undefined) return choiceOf(best.one, best.funding);
+  if (best !== undefined) return choiceOf(best.priced, best.funding);
   // If Jupiter did not answer, throw that error, because a retry may help.
   if (unpriced !== undefined) throw unpriced;
   throw nothingPayable(refused, refusals(refused, untrusted));

@@ -22,12 +22,12 @@ import {
   mayPay,
 } from './candidate-queue.js';
 import { cheapestOfAll, findTogether, foundAlone } from './cheapest.js';
-import { shareFirst, shareHoldings } from './holdings.js';
+import { readFirstHoldings, readAllHoldings } from './holdings.js';
 import { outdateHoldings } from './pinned-holdings.js';
 import type { OwnFacts } from './offer-accounts.js';
 import { askServicePlan } from './service-plan.js';
 import { withRelay } from './relay.js';
-import { forgetBalance, short } from './short-of.js';
+import { forgetBalance, noTokenCovers } from './short-of.js';
 import { checkAvailable, quoteForPayment, type GivenQuote } from './swap-quote.js';
 import { floatOf } from './usd-price.js';
 
@@ -85,7 +85,7 @@ export async function findFunding(
   options: FundingOptions,
 ): Promise<Funding> {
   const missing = needed - facts.available;
-  const reading = shareFirst(context, options.signal);
+  const reading = readFirstHoldings(context, options.signal);
   const ahead = quoteAhead(context, mint, facts, missing, options).catch(() => undefined);
   const holdings = await reading;
   const find = async () => {
@@ -130,11 +130,11 @@ async function fundingOutOf(
   const candidates = await candidatesIn(context, holdings, mint, except);
   const readOthers = loadOnce(async () => {
     if (context.config.swapFrom !== undefined) return [];
-    const all = await candidatesIn(context, await shareHoldings(context, signal), mint, except);
+    const all = await candidatesIn(context, await readAllHoldings(context, signal), mint, except);
     return all.filter((candidate) => !isPinned(context, candidate.mint));
   });
   if (candidates.length === 0 && (await readOthers()).length === 0)
-    throw short(ownerOf(context), mint, needed, facts);
+    throw noTokenCovers(ownerOf(context), mint, needed, facts);
   // Try the float with all candidates first. Otherwise two tokens could be swapped back and forth
   // by candidates that afford no more than this payment.
   const amounts = await amountsFor(context, mint, facts, missing, exact, signal);
@@ -143,7 +143,7 @@ async function fundingOutOf(
   const unsellable = new Set<Address>();
   const search = async (candidate: Candidate, amount: bigint, within = signal) => {
     if (isPinned(context, mint) && !(await mayPay(context, candidate, mint, amount, within)))
-      return short(ownerOf(context), mint, needed, facts);
+      return noTokenCovers(ownerOf(context), mint, needed, facts);
     const request = requestFor(context, candidate, mint, amount);
     const given = (await ahead)?.of(request);
     const quote = await quoteFrom(context, candidate, request, within, given).catch(asReason);
@@ -194,7 +194,7 @@ async function fundingOutOf(
   // Throw the best candidate's reason, unless that candidate only holds too little.
   throw (
     reasons.find(({ code }) => code !== 'insufficient_funds') ??
-    short(ownerOf(context), mint, needed, facts)
+    noTokenCovers(ownerOf(context), mint, needed, facts)
   );
 }
 

@@ -13,7 +13,7 @@ import { readAccounts, type Read } from './read-accounts.js';
  * Reads all holdings of the wallet. Calls within a second share a read, unless the read is
  * outdated.
  */
-export function shareHoldings(
+export function readAllHoldings(
   context: PaymentContext,
   signal: AbortSignal | undefined,
 ): Promise<Holdings> {
@@ -31,11 +31,11 @@ export function shareHoldings(
  * Reads the holdings to try first: SOL and pinned tokens, which take a single cheap request. Reads
  * all holdings if the caller's `swapFrom` has other tokens. Calls share reads here too.
  */
-export function shareFirst(
+export function readFirstHoldings(
   context: PaymentContext,
   signal: AbortSignal | undefined,
 ): Promise<Holdings> {
-  if (!isPinnedFirst(context)) return shareHoldings(context, signal);
+  if (!isPinnedFirst(context)) return readAllHoldings(context, signal);
   const { pinned } = context.memory;
   const shared = isShared(context, pinned) ? pinned.read : undefined;
   if (shared !== undefined) return untilAborted(shared, signal);

@@ -63,7 +63,7 @@ export async function readOfferAccounts(
   if (beside !== undefined) for (const address of beside.addresses) unknown.add(address);
   else if (context.config.autoSwap && known.length > 0 && known.every(({ isShort }) => isShort))
     swapEngine()
-      .then(({ shareFirst }) => shareFirst(context, signal))
+      .then(({ readFirstHoldings }) => readFirstHoldings(context, signal))
       .catch(() => undefined);
   const accounts = await readAccounts(context, [...unknown], signal);
   const available = new Map(known.flatMap((facts) => [...facts.available]));

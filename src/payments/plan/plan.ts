@@ -3,7 +3,7 @@ import { untilAborted } from '../../internal/abort.js';
 import type { Call } from '../../internal/request.js';
 import { capUse, partsOf, type CapUse } from '../../policy/cap-use.js';
 import { capsFor, takenOf, type Cap, type Spend } from '../../policy/caps.js';
-import { capsSeen } from '../../policy/cap-use.js';
+import { capsForSpends } from '../../policy/cap-use.js';
 import type { Plan } from '../../policy/plan.js';
 import type { PaymentRequired } from '../../protocols/types.js';
 import type { Receipt } from '../../receipt.js';
@@ -36,7 +36,7 @@ export async function makePlan(
       ...place,
       refused: [],
       maxFeeLamports: '0',
-      caps: await usesOf(context, capsSeen(context.config.policy, [])),
+      caps: await usesOf(context, capsForSpends(context.config.policy, [])),
     };
   await untilAborted(context.ready(), call.signal);
   const choice = await choose(context, terms, {

@@ -12,7 +12,7 @@ import type { RelayOffer } from '../../swaps/relayer/sign-relayed.js';
 import { newAccountRent } from '../../swaps/transaction/read-facts.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
-import { shareFirst } from './holdings.js';
+import { readFirstHoldings } from './holdings.js';
 import { checkAvailable, quoteForPayment } from './swap-quote.js';
 import { usdPriceOf } from './usd-price.js';
 
@@ -105,7 +105,7 @@ async function hasSol(
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
   const { rpc, config, ledger } = context;
-  const { lamports, wallet } = await shareFirst(context, signal);
+  const { lamports, wallet } = await readFirstHoldings(context, signal);
   const [held, minimum, rent] = await Promise.all([
     ledger.held(wallet),
     rpc.rent(0, { signal }),

@@ -8,7 +8,7 @@ import type { PaymentContext } from '../context.js';
 import type { OwnFacts } from './offer-accounts.js';
 
 /** Returns the error for an offer if the wallet holds too little of its mint. */
-export function shortOf(owner: Owner, { mint, amount }: Offer, facts: OwnFacts): FundsError {
+export function tooLittleHeld(owner: Owner, { mint, amount }: Offer, facts: OwnFacts): FundsError {
   const price = amountText(owner.network, mint, amount, facts.decimals);
   return tooLittle(
     owner,
@@ -20,7 +20,12 @@ export function shortOf(owner: Owner, { mint, amount }: Offer, facts: OwnFacts):
 }
 
 /** Returns the error if also no other token of the wallet is worth the difference. */
-export function short(owner: Owner, mint: Address, needed: bigint, facts: OwnFacts): FundsError {
+export function noTokenCovers(
+  owner: Owner,
+  mint: Address,
+  needed: bigint,
+  facts: OwnFacts,
+): FundsError {
   const need = amountText(owner.network, mint, needed, facts.decimals);
   return tooLittle(
     owner,

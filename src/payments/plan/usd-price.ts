@@ -6,7 +6,7 @@ import { pinnedMint } from '../../network.js';
 import type { Address } from '../../solana/types.js';
 import type { PaymentContext } from '../context.js';
 import type { PriceSeen } from '../memory.js';
-import { recent, searchPrice } from './ask-price.js';
+import { recentPricesOf, searchPrice } from './ask-price.js';
 import { atPar, type UsdPrice } from './usd-value.js';
 
 // A token's buying price is above its selling price by its market's spread, which no quote shows.
@@ -81,7 +81,7 @@ function knownUsdPriceOf(
   const { network, runtime } = context.config;
   const pinned = pinnedMint(network, mint);
   if (pinned?.dollar === true) return atPar(pinned.decimals);
-  const last = lastOf(recent(context, mint));
+  const last = lastOf(recentPricesOf(context, mint));
   return last === undefined || sinceThen(runtime, last.at) > maxAgeMs
     ? undefined
     : worthAt(last, lowsOf(context, mint));
@@ -89,7 +89,9 @@ function knownUsdPriceOf(
 
 /** Returns a mint's recent prices; none for a pinned mint, because no seller can move its price. */
 function lowsOf(context: PaymentContext, mint: Address): readonly PriceSeen[] {
-  return pinnedMint(context.config.network, mint) === undefined ? recent(context, mint) : [];
+  return pinnedMint(context.config.network, mint) === undefined
+    ? recentPricesOf(context, mint)
+    : [];
 }
 
 /**

@@ -14,7 +14,7 @@ export interface Source {
 }
 
 /** One transaction of the source, as a node gave it. */
-export interface LookedAt {
+export interface SeenTransaction {
   /** Null if the transaction succeeded. */
   readonly error: string | null;
   /** Undefined for a version above 0. */
@@ -54,9 +54,9 @@ export interface AccountHistory {
    * Returns a transaction by its id; undefined if the node does not give it. Rejects only with the
    * signal's reason.
    */
-  read(id: string, signal: AbortSignal): Promise<LookedAt | undefined>;
+  read(id: string, signal: AbortSignal): Promise<SeenTransaction | undefined>;
   /** Returns a transaction that {@link AccountHistory.read} gave before. */
-  known(id: string): LookedAt | undefined;
+  known(id: string): SeenTransaction | undefined;
   /** Drops a transaction that the node may have given wrongly: the next look reads it again. */
   forget(id: string): void;
   /** Returns the source's balance at `finalized`, as of `minContextSlot` or later. */
@@ -94,13 +94,13 @@ export function historyOf(
 
 function createHistory({ rpc, source, runtime }: HistoryOptions): KeptHistory {
   const { account } = source;
-  const transactions = new Map<string, LookedAt>();
+  const transactions = new Map<string, SeenTransaction>();
   const expirySlots = new Map<string, number>();
   const tips = keptForASlot<Tip>(runtime);
   const balances = keptForASlot<Reading>(runtime);
   const listings = keptForASlot<Pages>(runtime);
   const reaches = keptForASlot<number>(runtime);
-  const pendingReads = new Map<string, Promise<LookedAt | undefined>>();
+  const pendingReads = new Map<string, Promise<SeenTransaction | undefined>>();
   const readNow = async (id: string) => {
     const found = await rpc.transaction(id).catch(() => null);
     pendingReads.delete(id);
@@ -165,7 +165,7 @@ export function amountIn(account: Account | null, { unit }: Pick<Source, 'unit'>
   return unit === 'lamports' ? account.lamports : (decodeTokenAccount(account)?.amount ?? 0n);
 }
 
-function lookedAt(found: LandedTransaction | 'newer', { account, unit }: Source): LookedAt {
+function lookedAt(found: LandedTransaction | 'newer', { account, unit }: Source): SeenTransaction {
   if (found === 'newer')
     return { error: null, slot: undefined, signatures: [], amounts: undefined };
   const { error, slot, signatures, lamports } = found;
@@ -181,7 +181,7 @@ function lookedAt(found: LandedTransaction | 'newer', { account, unit }: Source)
 function tokensOf(
   { tokenChanges, tellsTokens }: LandedTransaction,
   account: Address,
-): LookedAt['amounts'] {
+): SeenTransaction['amounts'] {
   return (
     tokenChanges.find((change) => change.account === account) ??
     (tellsTokens ? { before: 0n, after: 0n } : undefined)

@@ -10,7 +10,7 @@ const SIGNATURE_BYTES = 64;
 const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/;
 
 /** A transaction id that a seller claims for a payment. */
-export interface Claim {
+export interface ClaimedId {
   readonly id: string;
   /** Returns whether the id is the id of this payment's transaction. */
   isProven(): Promise<boolean>;
@@ -23,10 +23,10 @@ export interface Claim {
  * The id is proven if it is the fee payer's signature over the message that the wallet signed. This
  * check needs no node. Only the chain can say whether the transaction landed.
  */
-export function claimOf(
+export function claimedIdOf(
   protocols: readonly PaymentProtocol[],
   open: OpenPayment,
-): Claim | undefined {
+): ClaimedId | undefined {
   const { payment, receipt } = open.attempt;
   const id = receipt.settlement?.transaction;
   if (id === undefined || !SIGNATURE.test(id)) return undefined;

@@ -2,7 +2,7 @@ import { SettlementError, type Moved } from '../../errors.js';
 import type { OpenPayment } from '../../journal/open-payment.js';
 
 /** Returns the error for a purchase that an earlier attempt has paid. */
-export function spent(
+export function alreadySpent(
   { payment, receipt, mint, amount }: OpenPayment['attempt'],
   response?: Response,
 ): SettlementError {
@@ -40,7 +40,7 @@ function withoutProvider({
 }
 
 /** Returns the error for a purchase with an earlier payment that the chain has not decided. */
-export function undecided(open: OpenPayment, cause?: unknown): SettlementError {
+export function paymentUncertain(open: OpenPayment, cause?: unknown): SettlementError {
   const { attempt } = open;
   const { payerSignature, lastValidBlockHeight } = attempt.payment;
   return new SettlementError(

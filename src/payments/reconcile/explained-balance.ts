@@ -1,8 +1,8 @@
 import type { Reading } from '../../journal/account-balance.js';
 import type { SignatureInfo } from '../../solana/rpc/rpc.js';
-import type { AccountHistory, LookedAt } from './account-history.js';
+import type { AccountHistory, SeenTransaction } from './account-history.js';
 import type { Listing } from './history-pages.js';
-import type { Sent } from './fate.js';
+import type { SentTransaction } from './fate.js';
 
 /** Transactions that one look reads from a node; the next look continues after them. */
 export const READS_A_LOOK = 32;
@@ -23,7 +23,7 @@ const FLOOD = 1_000;
 export async function isExplained(
   node: AccountHistory,
   listing: Listing,
-  sent: Sent,
+  sent: SentTransaction,
   { asOf, isIndexed }: { readonly asOf: number; readonly isIndexed: boolean },
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -108,7 +108,7 @@ async function movedBy(
 async function baseOf(
   node: AccountHistory,
   { entries, older }: Listing,
-  sent: Sent,
+  sent: SentTransaction,
   signal: AbortSignal,
 ): Promise<Reading | undefined> {
   const before = [...entries, ...(older === undefined ? [] : [older])].filter(
@@ -131,7 +131,7 @@ async function readEntry(
   node: AccountHistory,
   { signature, slot }: SignatureInfo,
   signal: AbortSignal,
-): Promise<LookedAt | undefined> {
+): Promise<SeenTransaction | undefined> {
   const found = await node.read(signature, signal);
   if (found?.slot === undefined || found.slot === slot) return found;
   node.forget(signature);

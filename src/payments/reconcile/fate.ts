@@ -6,7 +6,7 @@ import type { Address } from '../../solana/types.js';
 import type { PaymentContext } from '../context.js';
 import { recovery } from '../on-demand.js';
 import type { Source } from './account-history.js';
-import type { Claim } from './claim.js';
+import type { ClaimedId } from './claim.js';
 import type { Histories, Witness } from './histories.js';
 
 /** The chain's verdict on a transaction that this wallet signed. */
@@ -42,7 +42,11 @@ const NEVER: Fate = { state: 'never' };
  * - The source's whole history has no such transaction, and the address index has reached the slot.
  * - The source's history explains its whole balance.
  */
-export async function fateOf(histories: Histories, sent: Sent, signal: AbortSignal): Promise<Fate> {
+export async function fateOf(
+  histories: Histories,
+  sent: SentTransaction,
+  signal: AbortSignal,
+): Promise<Fate> {
   const failures: unknown[] = [];
   const nodes = histories.of(sent.source);
   const unpaidFates: Fate[] = [];
@@ -82,7 +86,7 @@ export function inPaymentTime<T>(
   return bounded(timeoutMs, timeoutError, [signal], ask);
 }
 
-async function askNode(node: Witness, sent: Sent, signal: AbortSignal): Promise<Fate> {
+async function askNode(node: Witness, sent: SentTransaction, signal: AbortSignal): Promise<Fate> {
   const fate = await findFate(node, sent, signal);
   if (fate.state !== 'landed' || fate.error === null) return fate;
   const tip = await (await node.history()).tip(signal);
@@ -92,7 +96,7 @@ async function askNode(node: Witness, sent: Sent, signal: AbortSignal): Promise<
 }
 
 /** Checks the seller's claim first, because mostly it makes the search unnecessary. */
-async function findFate(node: Witness, sent: Sent, signal: AbortSignal): Promise<Fate> {
+async function findFate(node: Witness, sent: SentTransaction, signal: AbortSignal): Promise<Fate> {
   const claimed = sent.isId ? undefined : await fateOfClaim(node, sent, signal);
   return claimed ?? (await recovery()).searchHistory(await node.history(), sent, signal);
 }
@@ -105,7 +109,7 @@ async function findFate(node: Witness, sent: Sent, signal: AbortSignal): Promise
  */
 async function fateOfClaim(
   node: Witness,
-  { claim }: Sent,
+  { claim }: SentTransaction,
   signal: AbortSignal,
 ): Promise<Fate | undefined> {
   if (claim === undefined) return undefined;
@@ -124,13 +128,13 @@ async function fateOfClaim(
 export const SLOT_MARGIN = 364;
 
 /** A transaction that this wallet signed, with all facts that its fate is decided by. */
-export interface Sent {
+export interface SentTransaction {
   /** The wallet's signature in the transaction. */
   readonly signature: string;
   /** Whether that signature is the transaction's id: it is if the wallet pays the fee. */
   readonly isId: boolean;
   /** The transaction's id as the seller claims it: checked first, and believed if proven. */
-  readonly claim?: Claim | undefined;
+  readonly claim?: ClaimedId | undefined;
   /** The transaction's memo, if it has a unique memo. */
   readonly memo?: string | undefined;
   /** The account that the transaction takes from. */
@@ -163,8 +167,8 @@ export function sourceOf({ source }: Pick<SignedPayment, 'source'>): Source {
 export function sentPayment(
   { mint }: Pick<Attempt, 'mint'>,
   payment: SignedPayment,
-  claim?: Claim,
-): Sent {
+  claim?: ClaimedId,
+): SentTransaction {
   const { payerSignature, memo, before, slot, blockhash, blockhashSlot, lastValidBlockHeight } =
     payment;
   return {

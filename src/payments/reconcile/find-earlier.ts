@@ -5,7 +5,7 @@ import { sha256 } from '../../internal/sha2.js';
 import { ownerOf, type PaymentContext } from '../context.js';
 import { claimsReleased } from '../execute/release-claim.js';
 import { recovery } from '../on-demand.js';
-import { inProgress, unread } from './key-errors.js';
+import { inProgress, throwUnread } from './key-errors.js';
 
 /** A call that may repeat an earlier purchase. */
 export interface RepeatedCall {
@@ -35,7 +35,7 @@ export async function resumeEarlierPayment(
   const { fingerprint, idempotencyKey } = repeat;
   const similar = await context.journal
     .similar(ownerOf(context), fingerprint, idempotencyKey)
-    .catch(unread);
+    .catch(throwUnread);
   if (similar.length === 0) return undefined;
   const { settleEarlier } = await recovery('uncertain', repeat.call.signal);
   return settleEarlier(context, similar, repeat);

@@ -1,5 +1,5 @@
 import type { PaymentContext } from '../context.js';
-import type { Sent } from './fate.js';
+import type { SentTransaction } from './fate.js';
 
 // A blockhash lasts for a minute or two. After a day, only a node's old history can show a payment.
 const FORGOTTEN_MS = 24 * 60 * 60_000;
@@ -18,7 +18,11 @@ const FORGOTTEN_BLOCKS = 216_000;
 export async function isForgotten(
   { histories, config, closing }: PaymentContext,
   at: number,
-  { source, slot, lastValidBlockHeight }: Pick<Sent, 'source' | 'slot' | 'lastValidBlockHeight'>,
+  {
+    source,
+    slot,
+    lastValidBlockHeight,
+  }: Pick<SentTransaction, 'source' | 'slot' | 'lastValidBlockHeight'>,
 ): Promise<boolean> {
   if (config.runtime.now() - at <= FORGOTTEN_MS) return false;
   const height = lastValidBlockHeight + BigInt(FORGOTTEN_BLOCKS);

@@ -26,7 +26,7 @@ interface KeptNode {
 }
 
 export function createHistories(
-  rpc: Pick<Rpc, 'alone'>,
+  rpc: Pick<Rpc, 'perNode'>,
   runtime: Pick<Runtime, 'now' | 'sleep'>,
 ): Histories {
   const keptNodes = new Map<Rpc, KeptNode>();
@@ -40,7 +40,7 @@ export function createHistories(
   };
   return {
     of: (source) =>
-      rpc.alone().map((node) => {
+      rpc.perNode().map((node) => {
         const { known, statusOf } = keptOf(node);
         const history = async () =>
           (await recovery()).historyOf(known, cacheKeyOf(source), { rpc: node, source, runtime });

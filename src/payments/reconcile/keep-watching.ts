@@ -53,7 +53,10 @@ async function isPast(
  * Copies into the record what other processes have written of its attempt since it was read.
  * Returns false if the journal no longer has the attempt as signed.
  */
-export async function isUpToDate(context: PaymentContext, open: OpenPayment): Promise<boolean> {
+export async function refreshIfSigned(
+  context: PaymentContext,
+  open: OpenPayment,
+): Promise<boolean> {
   const { id, at } = open.attempt;
   for await (const attempt of context.journal.attempts(ownerOf(context), {
     state: 'signed',

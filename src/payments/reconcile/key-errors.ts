@@ -22,7 +22,7 @@ export function inProgress(details: ErrorDetails['payment_in_progress']): Settle
  * `journal_unavailable` into an error with `funds: 'uncertain'`, because the call may repeat a call
  * that has paid.
  */
-export function unread(error: unknown): never {
+export function throwUnread(error: unknown): never {
   if (!isExactChangeError(error, 'journal_unavailable') || error.funds !== 'untouched') throw error;
   const { details, cause } = error;
   throw new TransportError(

@@ -19,9 +19,9 @@ interface Task {
 }
 
 /** The result of `finishOpenSwaps`. */
-export interface Finished {
+export interface FinishedSwaps {
   /** Whether there were open swaps. */
-  readonly any: boolean;
+  readonly hadOpenSwaps: boolean;
   /** The last swap that succeeded, if a node gives its transaction. */
   readonly swap: Swapped | undefined;
 }
@@ -38,7 +38,7 @@ export async function finishOpenSwaps(
   context: PaymentContext,
   mint: Address,
   task: Task,
-): Promise<Finished> {
+): Promise<FinishedSwaps> {
   // Release orphans first, because the swap of a process that just died is on a reserved attempt.
   await releaseOrphans(context);
   const open: Attempt[] = [];
@@ -60,7 +60,7 @@ export async function finishOpenSwaps(
       if (end.outcome !== undefined) await endDecided(context, attempt, end.outcome);
     }
   }
-  return { any: open.length > 0, swap: last };
+  return { hadOpenSwaps: open.length > 0, swap: last };
 }
 
 /**
@@ -97,7 +97,7 @@ async function finishSwap(
     config.policy.approve !== undefined &&
     (await askSwap(context, swap, signal)).outcome === 'unknown'
   )
-    throw undecided(swap);
+    throw undecidedSwap(swap);
   const land = async () => {
     throwIfAborted(signal);
     return landSwap(context, swap);
@@ -110,7 +110,7 @@ async function finishSwap(
   if (landing.outcome !== 'unknown') await forgetAccounts(context, swap);
   if (landing.outcome === 'failed') emit('swap.failed', { signature, code: 'swap_failed' });
   const end = await endOfSwap(context, swap, landing);
-  if (end === undefined) throw undecided(swap);
+  if (end === undefined) throw undecidedSwap(swap);
   if ('error' in end) return end;
   const { record, feeLamports } = end.swapped;
   const { provider: _provider, ...amounts } = record;

@@ -4,7 +4,7 @@ import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import type { PaymentContext } from '../context.js';
 import { withSwapCost } from '../execute/swap-cost.js';
 import { withoutBound } from '../execute/reservation.js';
-import { listed, orphanedAttempts } from './resume-once.js';
+import { attemptsInState, orphanedAttempts } from './resume-once.js';
 import { noteFreed, noteResumed } from './resumed-changes.js';
 
 /** The result of `releaseOrphans`. */
@@ -95,7 +95,7 @@ function withoutKey({ idempotencyKey: _key, ...attempt }: Attempt): Attempt {
 
 async function isListed(context: PaymentContext, id: string): Promise<boolean> {
   for (const state of ['reserved', 'abandoned'] as const)
-    if ((await listed(context, state)).some((attempt) => attempt.id === id)) return true;
+    if ((await attemptsInState(context, state)).some((attempt) => attempt.id === id)) return true;
   return false;
 }
 

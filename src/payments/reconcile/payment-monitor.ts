@@ -6,7 +6,7 @@ import type { Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
 import { costFor } from '../execute/attempt-receipt.js';
 import { recovery } from '../on-demand.js';
-import { claimOf } from './claim.js';
+import { claimedIdOf } from './claim.js';
 import { fateOf, sentPayment, type Fate } from './fate.js';
 
 /**
@@ -51,7 +51,7 @@ export async function monitorPayment(
  * Returns a payment's receipt once the chain has decided. Rejects with the signal's reason, or with
  * `ConfigError` (`client_closed`).
  */
-export async function decided(
+export async function receiptOnceDecided(
   context: PaymentContext,
   open: OpenPayment,
   emit: Emit,
@@ -92,7 +92,7 @@ export async function decidePayment(
 ): Promise<boolean> {
   if (isDecided(open)) return true;
   const { attempt } = open;
-  const sent = sentPayment(attempt, attempt.payment, claimOf(context.protocols, open));
+  const sent = sentPayment(attempt, attempt.payment, claimedIdOf(context.protocols, open));
   const verdict = decisionOf(await fateOf(context.histories, sent, signal));
   if (verdict === undefined) return false;
   if (verdict.state === 'unsettled') context.blockhashes.expire(attempt.payment.blockhash);
@@ -125,7 +125,8 @@ async function closeAttempt(
   emit: Emit,
 ): Promise<void> {
   const { payment } = open.attempt;
-  const isSigned = open.isForeign !== true || (await (await recovery()).isUpToDate(context, open));
+  const isSigned =
+    open.isForeign !== true || (await (await recovery()).refreshIfSigned(context, open));
   const change = { isMade: false };
   const close = (attempt: OpenPayment['attempt']) => {
     if (attempt.state !== 'signed') return attempt;

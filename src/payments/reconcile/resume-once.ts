@@ -42,7 +42,7 @@ export async function orphanedAttempts(
   context: PaymentContext,
   state: 'signed' | 'reserved' | 'abandoned',
 ): Promise<Attempt[]> {
-  const ids = (await listed(context, state)).map(({ id }) => id);
+  const ids = (await attemptsInState(context, state)).map(({ id }) => id);
   if (ids.length === 0) return [];
   const live = await context.claims.live(ids.flatMap((id) => [id, bodyClaim(id)]));
   // A call that still reads an attempt's response owns it: a second writer would overwrite its
@@ -51,11 +51,11 @@ export async function orphanedAttempts(
   if (unclaimed.size === 0) return [];
   // List again, because an attempt may have left the state and dropped its claim between the list
   // and the question about claims.
-  return (await listed(context, state)).filter(({ id }) => unclaimed.has(id));
+  return (await attemptsInState(context, state)).filter(({ id }) => unclaimed.has(id));
 }
 
 /** Returns all attempts in a state, claimed or not. */
-export async function listed(
+export async function attemptsInState(
   context: PaymentContext,
   state: 'signed' | 'reserved' | 'abandoned',
 ): Promise<Attempt[]> {

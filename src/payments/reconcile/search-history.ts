@@ -1,8 +1,8 @@
 import type { SignatureInfo } from '../../solana/rpc/rpc.js';
 import type { Address } from '../../solana/types.js';
-import type { AccountHistory, LookedAt } from './account-history.js';
+import type { AccountHistory, SeenTransaction } from './account-history.js';
 import { isExplained, MAX_UNREADABLE, READS_A_LOOK } from './explained-balance.js';
-import type { Fate, Sent } from './fate.js';
+import type { Fate, SentTransaction } from './fate.js';
 import type { Listing } from './history-pages.js';
 
 const OPEN: Fate = { state: 'open' };
@@ -22,7 +22,7 @@ const INDEX_BLOCKS = 2_250n;
  */
 export async function searchHistory(
   node: AccountHistory,
-  sent: Sent,
+  sent: SentTransaction,
   signal: AbortSignal,
 ): Promise<Fate> {
   const byId = sent.isId ? await statusOf(node, sent, 0, signal) : undefined;
@@ -67,7 +67,7 @@ export async function searchHistory(
  */
 async function expiredAt(
   node: AccountHistory,
-  { blockhash, blockhashSlot }: Sent,
+  { blockhash, blockhashSlot }: SentTransaction,
   tip: number,
   signal: AbortSignal,
 ): Promise<number | undefined> {
@@ -77,7 +77,7 @@ async function expiredAt(
 /** Returns whether the node's address index has reached a slot. */
 async function reachesIndex(
   node: AccountHistory,
-  sent: Sent,
+  sent: SentTransaction,
   slot: number,
   height: bigint,
   signal: AbortSignal,
@@ -92,7 +92,7 @@ function showsOlder({ entries, older }: Listing, than: number): boolean {
   return older !== undefined || entries.some(({ slot }) => slot < than);
 }
 
-function earliest({ slot, before }: Sent): number {
+function earliest({ slot, before }: SentTransaction): number {
   return before === undefined ? slot : Math.min(slot, before.slot);
 }
 
@@ -102,7 +102,7 @@ function earliest({ slot, before }: Sent): number {
  */
 async function statusOf(
   node: AccountHistory,
-  sent: Sent,
+  sent: SentTransaction,
   minContextSlot: number,
   signal: AbortSignal,
 ): Promise<Fate | undefined> {
@@ -122,7 +122,7 @@ async function statusOf(
 async function listed(
   node: AccountHistory,
   { entries }: Listing,
-  { signature }: Sent,
+  { signature }: SentTransaction,
   signal: AbortSignal,
 ): Promise<Fate | undefined> {
   const entry = entries.find((candidate) => candidate.signature === signature);
@@ -150,7 +150,7 @@ async function landedAs(
  */
 function judge(
   node: AccountHistory,
-  found: LookedAt | undefined,
+  found: SeenTransaction | undefined,
   entry: { readonly signature: string; readonly slot: number | undefined },
   ours: string,
 ): Fate | undefined {
@@ -165,7 +165,7 @@ function judge(
 /** Returns a landed failure; `open` if tokens moved, because a failed transaction moves none. */
 function failedAs(
   { source }: AccountHistory,
-  { slot, error, amounts }: LookedAt,
+  { slot, error, amounts }: SeenTransaction,
   signature: string,
 ): Fate {
   const hasMoved = amounts !== undefined && amounts.before !== amounts.after;
@@ -177,7 +177,7 @@ function failedAs(
 function recognised(
   node: AccountHistory,
   { entries, older }: Listing,
-  sent: Sent,
+  sent: SentTransaction,
 ): Fate | undefined {
   for (const entry of [...entries, ...(older === undefined ? [] : [older])]) {
     const fate = judge(node, node.known(entry.signature), entry, sent.signature);
@@ -193,7 +193,7 @@ function recognised(
 async function search(
   node: AccountHistory,
   { entries }: Listing,
-  sent: Sent,
+  sent: SentTransaction,
   signal: AbortSignal,
 ): Promise<Fate | undefined> {
   const tellsMemos = entries.some(({ memo }) => typeof memo === 'string' && memo !== '');
@@ -216,7 +216,7 @@ async function search(
  * Returns whether an entry may be the sent transaction, by its memo. A missing or empty memo
  * excludes an entry only if the node gives the memos of other entries.
  */
-function mayBeSent({ memo }: SignatureInfo, sent: Sent, tellsMemos: boolean): boolean {
+function mayBeSent({ memo }: SignatureInfo, sent: SentTransaction, tellsMemos: boolean): boolean {
   if (sent.memo === undefined) return true;
   return typeof memo === 'string' && memo !== '' ? memo.includes(sent.memo) : !tellsMemos;
 }

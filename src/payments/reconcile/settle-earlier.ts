@@ -3,16 +3,16 @@ import type { Emit } from '../../events.js';
 import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
 import type { Attempt } from '../../journal/types.js';
-import { refusing } from '../../policy/check-payment.js';
+import { refusingList } from '../../policy/check-payment.js';
 import { plainHost } from '../../policy/hosts.js';
 import { ownerOf, type PaymentContext } from '../context.js';
 import { present } from '../execute/present.js';
 import { mayRepeat } from '../execute/rejection.js';
 import { delayNextCall, bodyClaim } from '../execute/release-claim.js';
-import { spent, swappedBy, undecided } from './earlier-errors.js';
+import { alreadySpent, swappedBy, paymentUncertain } from './earlier-errors.js';
 import type { RepeatedCall } from './find-earlier.js';
 import { isForgotten } from './forgotten.js';
-import { inProgress, unread } from './key-errors.js';
+import { inProgress, throwUnread } from './key-errors.js';
 import { decidePayment, openPaymentOf } from './payment-monitor.js';
 import { inPaymentTime, sentPayment, sourceOf } from './fate.js';
 
@@ -56,12 +56,12 @@ export async function settleEarlier(
   );
   if (current !== undefined) {
     if (mayRepeat(current, repeat)) return presentAgain(context, current, repeat);
-    throw undecided(current);
+    throw paymentUncertain(current);
   }
   const settled = payments.filter(({ attempt }) => attempt.state === 'settled');
   const latest = settled[settled.length - 1];
   if (latest === undefined) {
-    if (signed[0] !== undefined) throw undecided(signed[0]);
+    if (signed[0] !== undefined) throw paymentUncertain(signed[0]);
     return undefined;
   }
   // Present a settled payment only if the seller recognises its payment id or the caller allows
@@ -72,7 +72,7 @@ export async function settleEarlier(
   );
   const response =
     presentable === undefined
-      ? Promise.reject(spent(latest.attempt))
+      ? Promise.reject(alreadySpent(latest.attempt))
       : presentAgain(context, presentable, repeat);
   return response.catch(async (error: unknown) => {
     if (isExactChangeError(error, 'already_spent')) await tell(context, settled);
@@ -97,7 +97,7 @@ async function findEarlier(
   const { fingerprint, idempotencyKey } = repeat;
   const { runtime, retryWindow } = context.config;
   const found: OpenPayment['attempt'][] = [];
-  const { similar, isAtWork } = await readSimilar(context, first, repeat).catch(unread);
+  const { similar, isAtWork } = await readSimilar(context, first, repeat).catch(throwUnread);
   for (const attempt of similar) {
     const { payment, receipt, state, delivered } = attempt;
     if (idempotencyKey !== undefined && attempt.fingerprint !== fingerprint) throw mismatch();
@@ -166,14 +166,14 @@ async function presentAgain(
   const { host, payTo, mint, network } = open.attempt;
   const named = { hosts: plainHost(host), payees: payTo, mints: mint, networks: network };
   // The policy's lists may have changed since the payment was signed.
-  if (refusing(context.config.policy, named) !== undefined)
-    throw open.attempt.state === 'settled' ? spent(open.attempt) : undecided(open);
+  if (refusingList(context.config.policy, named) !== undefined)
+    throw open.attempt.state === 'settled' ? alreadySpent(open.attempt) : paymentUncertain(open);
   const claims = [open.attempt.id, bodyClaim(open.attempt.id)];
   await context.claims.take(claims).catch((cause: unknown) => {
     // The claims may exist despite the error. Drop them: the next call would think that this call
     // is at work, and pay again.
     void delayNextCall(context, context.claims.drop(claims));
-    throw undecided(open, cause);
+    throw paymentUncertain(open, cause);
   });
   const shown = await present(context, open, {
     call,
@@ -185,7 +185,7 @@ async function presentAgain(
   });
   if ('response' in shown) return shown.response;
   throw open.attempt.state === 'settled'
-    ? spent(open.attempt, shown.rejected.response)
+    ? alreadySpent(open.attempt, shown.rejected.response)
     : shown.rejected;
 }
 
@@ -205,7 +205,7 @@ async function askChain(
     throwIfAborted(signal);
     if (!isExactChangeError(error)) throw error;
     // Whatever prevented the question, the payment may still land.
-    throw undecided(open, error);
+    throw paymentUncertain(open, error);
   }
 }
 

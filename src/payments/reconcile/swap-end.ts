@@ -8,8 +8,8 @@ import type { LandedTransaction } from '../../solana/rpc/rpc.js';
 import { landTransaction, type Landing } from '../../solana/transactions/confirm.js';
 import type { Address } from '../../solana/types.js';
 import type { PaymentContext } from '../context.js';
-import type { Claim } from './claim.js';
-import { fateOf, readingOf, SLOT_MARGIN, type Fate, type Sent } from './fate.js';
+import type { ClaimedId } from './claim.js';
+import { fateOf, readingOf, SLOT_MARGIN, type Fate, type SentTransaction } from './fate.js';
 import {
   failureFee,
   ownFee,
@@ -186,7 +186,7 @@ export function sentSwap(
     lastValidBlockHeight,
   }: Omit<SignedSwap, 'transaction' | 'quoted'>,
   wallet: Address,
-): Sent {
+): SentTransaction {
   return {
     // A relayer can sign the same message again with a different signature. Only the wallet's own
     // signature is sure to be in the landed transaction.
@@ -209,7 +209,7 @@ export function sentSwap(
 }
 
 /** Returns a proven claim, because the relayer's signature was verified before it was recorded. */
-function proven(id: string): Claim {
+function proven(id: string): ClaimedId {
   return { id, isProven: () => Promise.resolve(true) };
 }
 

@@ -1,12 +1,12 @@
 import { untilAborted } from '../../internal/abort.js';
-import { part } from '../../internal/load-once.js';
+import { lazyPart } from '../../internal/load-once.js';
 import type { ReadOptions } from '../protocol.js';
 import type { PaymentRequired } from '../types.js';
 import { JSON_LIMITS } from './json.js';
 import { fromHeader, isReadable, withUrl } from './parse.js';
 
 /** Loads the code for bodies and refusals. A payment by a good header alone does not need it. */
-export const rareTerms = /* @__PURE__ */ part(() => import('./rare.js'));
+export const rareTerms = /* @__PURE__ */ lazyPart(() => import('./rare.js'));
 
 const JSON_TYPE = /^\s*[a-z]+\/(?:[a-z0-9.-]+\+)?json\b/i;
 

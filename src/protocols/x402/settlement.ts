@@ -1,6 +1,6 @@
 import { cleanText } from '../../errors.js';
 import { untilAborted } from '../../internal/abort.js';
-import type { ReadOptions, SellersWord } from '../protocol.js';
+import type { ReadOptions, SettlementClaim } from '../protocol.js';
 import type { JsonObject, JsonValue, Settlement } from '../types.js';
 import { decodeHeader, fieldsOf } from './json.js';
 import { headerValue, type PaymentRequiredParts } from './parse.js';
@@ -59,7 +59,10 @@ export function reasonIn(reason: JsonValue | undefined): string | undefined {
 }
 
 /** Reads what the seller says about the payment in its answer to a paid request. */
-export async function readOutcome(response: Response, options: ReadOptions): Promise<SellersWord> {
+export async function readOutcome(
+  response: Response,
+  options: ReadOptions,
+): Promise<SettlementClaim> {
   const { headers } = response;
   const settlement = readSettlement(headers);
   const hasTerms = headers.has('payment-required');

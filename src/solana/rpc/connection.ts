@@ -1,6 +1,6 @@
 import type { Connection } from '@solana/web3.js';
 import { untilAborted } from '../../internal/abort.js';
-import { loadOnce, part } from '../../internal/load-once.js';
+import { loadOnce, lazyPart } from '../../internal/load-once.js';
 import type { Runtime } from '../../internal/runtime.js';
 import { askNodes, inTurn, type Node, type Request } from './failover.js';
 import { Fault } from './fault.js';
@@ -43,7 +43,7 @@ export interface ConnectOptions {
 }
 
 /** Loads the code that a payment does not need if it settles as its seller says. */
-const rareCalls = /* @__PURE__ */ part(() => import('./rare-calls.js'));
+const rareCalls = /* @__PURE__ */ lazyPart(() => import('./rare-calls.js'));
 
 /** Connects to RPC nodes. It opens no connection before the first call. */
 export function connectRpc(options: ConnectOptions): Rpc {
@@ -102,8 +102,8 @@ function rpcOver(options: Nodes): Rpc {
 
   // Load this before a node is asked: a file that cannot load is not the node's fault.
   const loadRare = loadOnce(async () => {
-    const { keepAnswers, rareMethods } = await rareCalls();
-    return clock === undefined ? rareMethods(ask) : keepAnswers(rareMethods(ask), clock);
+    const { cacheAnswers, rareMethods } = await rareCalls();
+    return clock === undefined ? rareMethods(ask) : cacheAnswers(rareMethods(ask), clock);
   });
   const rare = (call: CallOptions | undefined) => wanted(loadRare(), call);
 
@@ -184,7 +184,7 @@ function rpcOver(options: Nodes): Rpc {
 
     onAccount: (address, listener) => socket.watchAccount(address, listener),
 
-    alone: () => inTurn(nodes).flatMap((node) => singles().get(node) ?? []),
+    perNode: () => inTurn(nodes).flatMap((node) => singles().get(node) ?? []),
 
     close(reason = new Fault('unavailable', 'the connection was closed')) {
       closing.abort(reason);

@@ -12,7 +12,7 @@ export interface Node {
   /** Returns the hash of the node's first block, if the node checks its network. */
   readonly genesis?: () => Promise<string>;
   /** Rejects with a {@link Fault} unless the node's answers count. */
-  readonly admit?: () => Promise<void>;
+  readonly checkNetwork?: () => Promise<void>;
 }
 
 /** Sends one request to one node. */
@@ -94,7 +94,7 @@ export async function askNodes<T>(
           // Check the network at the same time, so that a node that takes over is no slower.
           const [value] = await Promise.all([
             ask((method, params) => node.request(method, params, taskSignal), node),
-            unchecked === true ? undefined : node.admit?.(),
+            unchecked === true ? undefined : node.checkNetwork?.(),
           ]);
           return value;
         };

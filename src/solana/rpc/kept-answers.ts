@@ -21,7 +21,10 @@ const MAX_VENUES = 256;
  * Wraps a connection with a cache. The rent of each size is kept for ten minutes, and the fees of a
  * set of accounts for two seconds.
  */
-export function keepAnswers<R extends Pick<Rpc, 'rent' | 'priorityFees'>>(rpc: R, clock: Clock): R {
+export function cacheAnswers<R extends Pick<Rpc, 'rent' | 'priorityFees'>>(
+  rpc: R,
+  clock: Clock,
+): R {
   const rents = keeper<bigint>(clock, RENT_MS, MAX_SIZES);
   const fees = keeper<readonly bigint[]>(clock, FEES_MS, MAX_VENUES);
   return {

@@ -2,7 +2,7 @@ import type { Connection } from '@solana/web3.js';
 import { ConfigError } from '../../errors.js';
 import { bounded } from '../../internal/abort.js';
 import { refuse } from '../../internal/options.js';
-import { asOwn } from '../../internal/own-request.js';
+import { markOwnRequest } from '../../internal/own-request.js';
 import { isRecord, type UnknownRecord } from '../../internal/record.js';
 import { hideAddress } from '../../internal/redact.js';
 import { isAddress } from '../address.js';
@@ -67,8 +67,8 @@ async function send(
     // The global fetch is looked up for each call, because it may be set later, or replaced in
     // tests.
     return await (customFetch === undefined
-      ? globalThis.fetch(url, asOwn(init))
-      : customFetch(url, asOwn(init)));
+      ? globalThis.fetch(url, markOwnRequest(init))
+      : customFetch(url, markOwnRequest(init)));
   } catch (cause) {
     throw new Fault('unavailable', 'the connection failed', { cause });
   }
@@ -235,7 +235,7 @@ export function checkedNode(
   return {
     ...node,
     genesis,
-    async admit() {
+    async checkNetwork() {
       const actual = networkOf(await genesis());
       if (actual !== network)
         throw new Fault('foreign', 'it serves another network', {

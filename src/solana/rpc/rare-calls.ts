@@ -25,7 +25,7 @@ import { checked, COMMITMENT, leastSlot, settings } from './tip.js';
 
 // Code that a payment does not need if it settles as its seller says. It has one entry, so that it
 // is one chunk of a bundle.
-export { keepAnswers } from './kept-answers.js';
+export { cacheAnswers } from './kept-answers.js';
 export { createSignatureSocket } from './signature-socket.js';
 export { toTransportError } from './transport-error.js';
 

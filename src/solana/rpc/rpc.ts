@@ -177,7 +177,7 @@ export interface Rpc {
    * Returns a connection for each node alone, for answers that must come from the same node. Nodes
    * that failed lately come last. Each call returns the same objects.
    */
-  alone(): readonly Rpc[];
+  perNode(): readonly Rpc[];
   /** @param reason - Error with which open calls reject; `rpc_unavailable` by default. */
   close(reason?: Error): void;
 }

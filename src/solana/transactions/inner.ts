@@ -57,7 +57,7 @@ export const tokenNames: readonly string[] = [
   'uiAmountToAmount',
   'initializeMintCloseAuthority',
 ];
-export const lateTokenNames: Readonly<Record<number, string>> = {
+export const extraTokenNames: Readonly<Record<number, string>> = {
   38: 'withdrawExcessLamports',
   45: 'unwrapLamports',
   255: 'batch',
@@ -172,5 +172,5 @@ function tokenName([opcode, extension]: Uint8Array): string | undefined {
   if (opcode === undefined) return undefined;
   if (opcode === TRANSFER_FEE_EXTENSION && extension === TRANSFER_CHECKED_WITH_FEE)
     return 'transferCheckedWithFee';
-  return tokenNames[opcode] ?? lateTokenNames[opcode];
+  return tokenNames[opcode] ?? extraTokenNames[opcode];
 }

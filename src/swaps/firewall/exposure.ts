@@ -4,7 +4,7 @@ import type { Account } from '../../solana/rpc/rpc.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import { decodeMint } from '../../solana/tokens/decode.js';
 import type { AccountMeta, Address, Instruction } from '../../solana/types.js';
-import { isThere } from '../transaction/own-account.js';
+import { accountExists } from '../transaction/own-account.js';
 import { type Rule, enforce } from './rule.js';
 
 /**
@@ -81,7 +81,9 @@ export function checkExposure(wallet: Address, exposed: readonly Exposed[]): voi
 }
 
 function exposesNoVacancy(subject: ExposureSubject): boolean {
-  const vacant = subject.exposed.filter(({ writable, account }) => writable && !isThere(account));
+  const vacant = subject.exposed.filter(
+    ({ writable, account }) => writable && !accountExists(account),
+  );
   // Skip the slow derivation of addresses for most swaps, because they name no vacant account.
   const own = vacant.length === 0 ? [] : ownAccounts(subject);
   return !vacant.some(({ address }) => own.includes(address));

@@ -70,7 +70,7 @@ function guardToken(authority: Address, { account, least }: TokenFloor): Instruc
 }
 
 /** Whether the guards at the end of a transaction hold it to these floors at least. */
-export function holds({ tokens, lamports }: GuardsFound, floors: Floors): boolean {
+export function guardsHold({ tokens, lamports }: GuardsFound, floors: Floors): boolean {
   const staying = floors.tokens.filter((token) => !token.closed);
   const areGuarded = staying.every(({ account, least }) => {
     const guards = tokens.filter((guarded) => guarded.account === account.address);

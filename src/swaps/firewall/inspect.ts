@@ -7,15 +7,15 @@ import { assembleTransaction } from '../../solana/transactions/transaction.js';
 import type { Instruction } from '../../solana/types.js';
 import type { SwapCall } from '../provider.js';
 import { readExposed } from '../quote/market.js';
-import { heldIn, isThere, type OwnAccount } from '../transaction/own-account.js';
+import { decodeHeldAccount, accountExists, type OwnAccount } from '../transaction/own-account.js';
 import { ownAccountOf, type RawLeg, readRawWallet } from '../transaction/read-facts.js';
 import { type Outlay, outlayOf, type WalletBefore } from './outlay.js';
-import { readMakings, readTemporary } from './read-temporary.js';
+import { readCreationCosts, readTemporary } from './read-temporary.js';
 import { type FirewallRules, firewallRules } from './catalog.js';
 import { isSwap, temporaryOf } from './decoders.js';
 import { readTransaction } from './envelope.js';
 import { exposureSubject, foreignAccounts } from './exposure.js';
-import { holds } from './guard.js';
+import { guardsHold } from './guard.js';
 import { guardsIn } from './guards-found.js';
 import { type SwapExpectation, swapSubject } from './instruction-rules.js';
 import type { OwnAccountSubject } from './own-accounts.js';
@@ -136,7 +136,7 @@ class Inspection implements Findings {
     ];
     const [exposed, makings] = await Promise.all([
       readExposed(node, foreignAccounts(swap, ownAddresses), { ...options, minContextSlot: slot }),
-      readMakings(node, wallet, created, legs, options),
+      readCreationCosts(node, wallet, created, legs, options),
     ]);
     this.check(rules.exposure, exposureSubject(wallet, exposed));
     // Compare addresses, because the wrapped SOL account can also be the input or the output.
@@ -171,7 +171,7 @@ class Inspection implements Findings {
     );
     const { floors } = this.outlay;
     const guards = guardsIn(subject);
-    this.guarded = holds(guards, floors);
+    this.guarded = guardsHold(guards, floors);
     const guardFrom =
       subject.instructions.length - guards.tokens.length - (guards.lamports === undefined ? 0 : 1);
     const wire = assembleTransaction(message, new Map());
@@ -198,9 +198,9 @@ class Inspection implements Findings {
 
   /** Returns the wallet's account of a leg for the rules; no subject if it does not exist yet. */
   private accountSubject({ account, token: { mint, tokenProgram } }: RawLeg): OwnAccountSubject[] {
-    return account === null || !isThere(account)
+    return account === null || !accountExists(account)
       ? []
-      : [{ wallet: this.terms.wallet, mint, held: heldIn(account, tokenProgram) }];
+      : [{ wallet: this.terms.wallet, mint, held: decodeHeldAccount(account, tokenProgram) }];
   }
 
   private check<Subject>(rules: readonly Rule<Subject>[], subject: Subject): void {

@@ -1,6 +1,6 @@
 import type { Account, CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import type { Address } from '../../solana/types.js';
-import { onceMade, isThere } from '../transaction/own-account.js';
+import { creationCost, accountExists } from '../transaction/own-account.js';
 import {
   accountBytes,
   ownAccountOf,
@@ -27,27 +27,27 @@ export async function readTemporary(
     node.rent(TOKEN_ACCOUNT_BYTES, options),
   ]);
   const account = accounts[0] ?? null;
-  return { leg: { address, account }, rent, vacant: !isThere(account) };
+  return { leg: { address, account }, rent, vacant: !accountExists(account) };
 }
 
 /**
  * Reads two amounts for each created account that does not exist yet: the lamports that it takes to
  * create it, and the lamports at its address that `SyncNative` would then count.
  */
-export async function readMakings(
+export async function readCreationCosts(
   node: Pick<Rpc, 'rent'>,
   wallet: Address,
   created: readonly Address[],
   legs: readonly RawLeg[],
   options: CallOptions,
-): Promise<ReadonlyMap<Address, ReturnType<typeof onceMade>>> {
+): Promise<ReadonlyMap<Address, ReturnType<typeof creationCost>>> {
   const missing = legs.filter(
-    ({ address, account }) => created.includes(address) && !isThere(account),
+    ({ address, account }) => created.includes(address) && !accountExists(account),
   );
   const made = await Promise.all(
     missing.map(async (leg) => {
       const rent = await node.rent(accountBytes(leg.mint), options);
-      return [leg.address, onceMade(ownAccountOf(wallet, leg), rent)] as const;
+      return [leg.address, creationCost(ownAccountOf(wallet, leg), rent)] as const;
     }),
   );
   return new Map(made);

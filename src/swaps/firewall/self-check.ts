@@ -3,7 +3,7 @@ import { decodeMessage } from '../../solana/transactions/transaction.js';
 import { resolveInstructions } from '../../solana/transactions/resolve.js';
 import type { Address, Instruction, LookupTable } from '../../solana/types.js';
 import { isSwap } from './decoders.js';
-import { type Floors, holds } from './guard.js';
+import { type Floors, guardsHold } from './guard.js';
 import { guardsIn } from './guards-found.js';
 import type { SwapExpectation } from './instruction-rules.js';
 import { placed } from './placed-instructions.js';
@@ -54,7 +54,7 @@ export function checkComposed(
   const own = [expected.wallet, ...floors.tokens.map(({ account }) => account.address)];
   if (!isSame(instructions[swapAt], instruction, own))
     throw failed('its swap is not the one that was checked');
-  if (!holds(guardsIn(subject), floors)) throw failed('it does not end in the guard');
+  if (!guardsHold(guardsIn(subject), floors)) throw failed('it does not end in the guard');
 }
 
 /**

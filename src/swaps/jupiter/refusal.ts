@@ -3,7 +3,7 @@ import { isRecord } from '../../internal/record.js';
 import type { Address } from '../../solana/types.js';
 
 /** The mints of the swap that Jupiter refused. */
-export interface Asked {
+export interface SwapMints {
   readonly inputMint: Address;
   readonly outputMint: Address;
 }
@@ -30,7 +30,7 @@ const STALE = 'FAILED_TO_GET_SWAP_AND_ACCOUNT_METAS';
 export function refusalOf(
   status: number,
   body: string,
-  { inputMint, outputMint }: Asked,
+  { inputMint, outputMint }: SwapMints,
 ): ExactChangeError {
   const { code, text } = readRefusal(body);
   const untrusted = { ...(code === undefined ? {} : { errorCode: code }), error: text };

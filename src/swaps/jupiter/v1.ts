@@ -3,7 +3,7 @@ import { isRecord, type UnknownRecord } from '../../internal/record.js';
 import type { Runtime } from '../../internal/runtime.js';
 import type { SwapProvider } from '../provider.js';
 import { foreignQuote, parseObject, readBuild, readQuote } from './answer.js';
-import { type Asked, refusalOf } from './refusal.js';
+import { type SwapMints, refusalOf } from './refusal.js';
 import { jupiterBase, keyHeader } from './http.js';
 
 export interface JupiterOptions {
@@ -72,7 +72,7 @@ export function createJupiterV1({ baseUrl, apiKey, http, runtime }: JupiterOptio
 
 /** Makes a call and reads the answer; `createJupiterHttp` has bounded its time and size. */
 async function answer(
-  mints: Asked,
+  mints: SwapMints,
   call: () => Promise<{ raw: Response }>,
 ): Promise<UnknownRecord> {
   let response: Response;

@@ -42,7 +42,7 @@ export function checkFields(quote: SwapQuote): void {
 const MAX_ROUTE = 50;
 
 /** Returns a checked quote with a route that callers may show: the route is a service's text. */
-export function showable(quote: SwapQuote): SwapQuote {
+export function cleanQuote(quote: SwapQuote): SwapQuote {
   return { ...quote, route: quote.route.slice(0, MAX_ROUTE).map(cleanText) };
 }
 

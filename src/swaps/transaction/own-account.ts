@@ -53,8 +53,8 @@ export function readOwnAccount(
     uncounted: 0n,
     lamports: account?.lamports ?? 0n,
   };
-  if (account === null || !isThere(account)) return missing;
-  const held = heldIn(account, tokenProgram);
+  if (account === null || !accountExists(account)) return missing;
+  const held = decodeHeldAccount(account, tokenProgram);
   const broken = brokenBy(ownAccountRules, { wallet, mint, held });
   if (broken !== undefined || held === undefined) throw unusable(address, broken);
   return {
@@ -69,7 +69,7 @@ export function readOwnAccount(
  * Returns the lamports that it takes to create a missing account. For wrapped SOL, also returns the
  * lamports at its address beyond the rent, which count as soon as the account exists.
  */
-export function onceMade(
+export function creationCost(
   missing: OwnAccount,
   rent: bigint,
 ): { readonly takes: bigint; readonly uncounted: bigint } {
@@ -82,12 +82,15 @@ export function onceMade(
 }
 
 /** Whether an account exists. Lamports alone do not count, because any wallet may send them. */
-export function isThere(account: Account | null): boolean {
+export function accountExists(account: Account | null): boolean {
   return account !== null && !(account.owner === SYSTEM_PROGRAM && account.data.length === 0);
 }
 
 /** Decodes a token account of this program; undefined if it is none. */
-export function heldIn(account: Account, tokenProgram: Address): TokenAccount | undefined {
+export function decodeHeldAccount(
+  account: Account,
+  tokenProgram: Address,
+): TokenAccount | undefined {
   return account.owner === tokenProgram ? decodeTokenAccount(account) : undefined;
 }
 

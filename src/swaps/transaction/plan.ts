@@ -13,7 +13,7 @@ import {
   leastLamports,
   priorityFee,
 } from './budget.js';
-import { onceMade, type OwnAccount } from './own-account.js';
+import { creationCost, type OwnAccount } from './own-account.js';
 
 /** Amounts that other transactions of ours in flight may take. */
 export interface ReservedAmounts {
@@ -90,12 +90,12 @@ export function planSwap(
   const rents = [
     {
       create: !source.exists && native,
-      lamports: onceMade(source, facts.sourceRent).takes,
+      lamports: creationCost(source, facts.sourceRent).takes,
       closed: closeSource,
     },
     {
       create: !output.exists,
-      lamports: onceMade(output, facts.outputRent).takes,
+      lamports: creationCost(output, facts.outputRent).takes,
       closed: closeOutput,
     },
   ];
@@ -120,7 +120,7 @@ export function planSwap(
   };
   const outputUncounted = output.exists
     ? output.uncounted
-    : onceMade(output, facts.outputRent).uncounted;
+    : creationCost(output, facts.outputRent).uncounted;
   const sourceLeast = source.balance - leeway.input + source.uncounted;
   const outputLeast = output.balance - leeway.output + outputUncounted;
   const availableLamports = maxAmount(facts.lamports - reserved.lamports, 0n);

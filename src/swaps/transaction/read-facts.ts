@@ -4,7 +4,7 @@ import type { Account, CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import { type Mint, decodeMint } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
-import { isThere, type OwnAccount, readOwnAccount, type TokenFacts } from './own-account.js';
+import { accountExists, type OwnAccount, readOwnAccount, type TokenFacts } from './own-account.js';
 
 /** The account and the mint of one side of a swap, as the chain has them. */
 export interface Leg {
@@ -159,6 +159,6 @@ export async function newAccountRent(
 ): Promise<bigint> {
   const { legs } = await readRawWallet(rpc, wallet, [mint], options);
   const [leg] = legs;
-  if (leg === undefined || isThere(leg.account)) return 0n;
+  if (leg === undefined || accountExists(leg.account)) return 0n;
   return rpc.rent(accountBytes(leg.mint), options);
 }

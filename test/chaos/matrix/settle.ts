@@ -9,7 +9,7 @@ import {
   until,
   type ChainTransaction,
 } from '../../helpers/chain.js';
-import { expectCounted, worth } from '../../helpers/worth.js';
+import { expectCapUse, worth } from '../../helpers/worth.js';
 import {
   attemptsOf,
   balancesOf,
@@ -216,7 +216,7 @@ async function compareJournal(
   expect(dollars.length).toBeGreaterThan(0);
   const left =
     worth(sandbox, buyer.given) - worth(sandbox, await balancesOf(sandbox, buyer.address));
-  for (const use of dollars) expectCounted(sandbox, use, { left, paid: cost, attempts });
+  for (const use of dollars) expectCapUse(sandbox, use, { left, paid: cost, attempts });
   expect(await heldBy(sandbox, buyer)).toEqual({});
 }
 

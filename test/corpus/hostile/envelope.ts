@@ -17,8 +17,8 @@ import {
   formsWhere,
   rearranging,
   replacing,
-  saying,
-  spoiling,
+  changingTerms,
+  changingBytes,
   type Attack,
 } from '../case.js';
 import {
@@ -87,7 +87,7 @@ const parties: readonly Attack[] = [
   {
     attack: 'second_signer_in_swap',
     rule: 'transaction_signers',
-    make: saying((terms) => ({ venues: [...terms.venues, signer(ATTACKER)] })),
+    make: changingTerms((terms) => ({ venues: [...terms.venues, signer(ATTACKER)] })),
   },
   {
     attack: 'second_signer_named_nowhere',
@@ -135,7 +135,7 @@ function longWritten(bytes: Uint8Array): Uint8Array {
 }
 
 const version = (byte: number) =>
-  spoiling((bytes) => {
+  changingBytes((bytes) => {
     const changed = bytes.slice();
     changed[65] = byte;
     return changed;
@@ -183,30 +183,30 @@ const encodings: readonly Attack[] = [
   {
     attack: 'trailing',
     rule: 'transaction_encoding',
-    make: spoiling((bytes) => concat(bytes, [0])),
+    make: changingBytes((bytes) => concat(bytes, [0])),
   },
   {
     attack: 'trailing_second_transaction',
     rule: 'transaction_encoding',
-    make: spoiling((bytes) => concat(bytes, bytes).slice(0, PACKET_BYTES)),
+    make: changingBytes((bytes) => concat(bytes, bytes).slice(0, PACKET_BYTES)),
   },
   {
     attack: 'truncated1',
     rule: 'transaction_encoding',
-    make: spoiling((bytes) => bytes.slice(0, -1)),
+    make: changingBytes((bytes) => bytes.slice(0, -1)),
   },
   {
     attack: 'truncated_in_a_key',
     rule: 'transaction_encoding',
-    make: spoiling((bytes) => bytes.slice(0, 200)),
+    make: changingBytes((bytes) => bytes.slice(0, 200)),
   },
   {
     attack: 'signature_alone',
     rule: 'transaction_encoding',
     ...once,
-    make: spoiling((bytes) => bytes.slice(0, 65)),
+    make: changingBytes((bytes) => bytes.slice(0, 65)),
   },
-  { attack: 'length_in_two_bytes', rule: 'transaction_encoding', make: spoiling(longWritten) },
+  { attack: 'length_in_two_bytes', rule: 'transaction_encoding', make: changingBytes(longWritten) },
   { attack: 'version_1', rule: 'transaction_encoding', make: version(0x81) },
   { attack: 'version_127', rule: 'transaction_encoding', make: version(0xff) },
   {
@@ -253,7 +253,8 @@ function withSpareBits(bytes: Uint8Array): string {
   return `${text.slice(0, end)}${alphabet[alphabet.indexOf(text[end] ?? '') + 1] ?? ''}${text.slice(end + 1)}`;
 }
 
-const inBase64 = (change: (text: string) => string) => spoiling((bytes) => change(base64(bytes)));
+const inBase64 = (change: (text: string) => string) =>
+  changingBytes((bytes) => change(base64(bytes)));
 
 /**
  * Makes a transaction with a length that needs padding, and with a blockhash that base64 and
@@ -307,7 +308,7 @@ const texts: readonly Attack[] = [
   {
     attack: 'hex',
     rule: 'transaction_encoding',
-    make: spoiling((bytes) => Buffer.from(bytes).toString('hex')),
+    make: changingBytes((bytes) => Buffer.from(bytes).toString('hex')),
   },
   {
     attack: 'data_url',
@@ -318,7 +319,7 @@ const texts: readonly Attack[] = [
   {
     attack: 'nul_bytes',
     rule: 'transaction_encoding',
-    make: spoiling((bytes) => new Uint8Array(bytes.length)),
+    make: changingBytes((bytes) => new Uint8Array(bytes.length)),
   },
   { attack: 'empty', rule: 'transaction_encoding', ...once, make: () => '' },
   { attack: 'empty_bytes', rule: 'transaction_encoding', ...once, make: () => new Uint8Array() },

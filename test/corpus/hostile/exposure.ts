@@ -12,7 +12,7 @@ import {
 } from '../addresses.js';
 import { draftOf, withTerms, type Base, type DirectionName } from '../bases.js';
 import { transaction } from '../build.js';
-import { family, formsWhere, naming, saying, type Attack } from '../case.js';
+import { family, formsWhere, changingAccounts, changingTerms, type Attack } from '../case.js';
 import { readonly, writable } from '../instructions.js';
 import { EXPOSED, TABLES, TABLE_ENTRIES } from '../world.js';
 
@@ -23,7 +23,7 @@ const NOT_HELD = FAKE_MINTS.usdc;
 const handing = (attack: string, ...addresses: readonly Address[]): Attack => ({
   attack,
   rule: 'exposed_account',
-  make: saying(({ venues }) => ({ venues: [...venues, ...addresses.map(writable)] })),
+  make: changingTerms(({ venues }) => ({ venues: [...venues, ...addresses.map(writable)] })),
 });
 
 /**
@@ -32,7 +32,9 @@ const handing = (attack: string, ...addresses: readonly Address[]): Attack => ({
  */
 const throughMultisig = (attack: string, account: Address, multisig: Address): Attack => ({
   ...{ attack, rule: 'exposed_multisig' },
-  make: saying(({ venues }) => ({ venues: [...venues, writable(account), readonly(multisig)] })),
+  make: changingTerms(({ venues }) => ({
+    venues: [...venues, writable(account), readonly(multisig)],
+  })),
 });
 
 /** Names an account only by an index of a lookup table, so that its address is hidden. */
@@ -69,13 +71,13 @@ const exposures: readonly Attack[] = [
   {
     attack: 'account_that_is_yet_to_come',
     rule: 'exposed_vacancy',
-    make: saying(({ venues }) => ({
+    make: changingTerms(({ venues }) => ({
       venues: [...venues, writable(own(NOT_HELD)), readonly(NOT_HELD)],
     })),
   },
   {
     ...{ attack: 'account_that_is_yet_to_come_and_has_lamports', rule: 'exposed_vacancy' },
-    make: saying(({ venues }) => ({
+    make: changingTerms(({ venues }) => ({
       venues: [...venues, writable(own(NOT_HELD)), readonly(NOT_HELD)],
     })),
     accounts: () => new Map([[own(NOT_HELD), account(PROGRAMS.system)]]),
@@ -85,7 +87,7 @@ const exposures: readonly Attack[] = [
   { attack: 'third_ata_from_lut', rule: 'exposed_account', make: fromTable },
   {
     ...{ attack: 'as_a_vault', rule: 'exposed_account', forms: formsWhere(({ shared }) => shared) },
-    make: naming(() => ({ vaultIn: EXPOSED.auxiliary })),
+    make: changingAccounts(() => ({ vaultIn: EXPOSED.auxiliary })),
   },
   {
     ...{
@@ -93,7 +95,7 @@ const exposures: readonly Attack[] = [
       rule: 'exposed_account',
       forms: formsWhere(({ shared }) => shared),
     },
-    make: naming(() => ({ vaultOut: own(MINTS.bonk) })),
+    make: changingAccounts(() => ({ vaultOut: own(MINTS.bonk) })),
   },
 ];
 

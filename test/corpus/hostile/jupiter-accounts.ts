@@ -16,7 +16,7 @@ import {
 } from '../addresses.js';
 import { draftOf, withTerms, type Base, type Expectation } from '../bases.js';
 import { transaction } from '../build.js';
-import { family, formsWhere, naming, saying, type Attack } from '../case.js';
+import { family, formsWhere, changingAccounts, changingTerms, type Attack } from '../case.js';
 import type { Place, Terms } from '../forms.js';
 import { readonly, writable } from '../instructions.js';
 import { EXPOSED, POOLS, TABLES, TABLE_ENTRIES } from '../world.js';
@@ -29,7 +29,7 @@ const breaking =
   (rule: string, options: Pick<Attack, 'forms' | 'directions'> = {}) =>
   (attack: string, accounts: (expected: Expectation) => Partial<Terms['accounts']>): Attack => ({
     ...{ attack, rule, ...options },
-    make: naming(({ expected }) => accounts(expected)),
+    make: changingAccounts(({ expected }) => accounts(expected)),
   });
 
 const user = breaking('swap_user');
@@ -180,7 +180,7 @@ const fees: readonly Attack[] = [
   fee('jup_fee_acct_own', () => ({ fee: own(bonk) })),
   {
     ...{ attack: 'two_fee_accounts', rule: 'fee_account', forms: has('fee') },
-    make: saying(({ accounts, venues }, { expected }) => ({
+    make: changingTerms(({ accounts, venues }, { expected }) => ({
       accounts: { ...accounts, fee: theirs(expected.outputMint) },
       venues: [...venues, writable(theirs(expected.inputMint))],
     })),
@@ -193,7 +193,7 @@ const fees: readonly Attack[] = [
       rule: 'platform_fee',
       forms: formsWhere(({ version }) => version === 2),
     },
-    make: saying(({ venues }, { expected }) => ({
+    make: changingTerms(({ venues }, { expected }) => ({
       platformFeeBps: 50,
       venues: [
         ...venues,

@@ -1,5 +1,5 @@
 import type { Base } from '../bases.js';
-import { family, formsWhere, saying, type Attack } from '../case.js';
+import { family, formsWhere, changingTerms, type Attack } from '../case.js';
 import type { Terms } from '../forms.js';
 
 const ALL = 2n ** 64n - 1n;
@@ -14,7 +14,7 @@ const says = (
   change: (terms: Terms, base: Base) => Partial<Terms>,
   forms?: Attack['forms'],
 ): Attack => ({
-  ...{ attack, rule, make: saying(change) },
+  ...{ attack, rule, make: changingTerms(change) },
   ...(forms === undefined ? {} : { forms }),
 });
 

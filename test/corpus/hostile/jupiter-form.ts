@@ -2,7 +2,7 @@ import { concat, u32 } from '../accounts.js';
 import { ATTACKER, MINTS, PROGRAMS, WALLET, own, theirs } from '../addresses.js';
 import { draftOf, instructionsOf, withTerms, type Base } from '../bases.js';
 import { transaction } from '../build.js';
-import { adding, family, formsWhere, replacing, saying, type Attack } from '../case.js';
+import { adding, family, formsWhere, replacing, changingTerms, type Attack } from '../case.js';
 import {
   FORMS,
   RAYDIUM,
@@ -83,7 +83,7 @@ const forms: readonly Attack[] = [
 /** Changes only the bytes of the route plan. */
 const planned = (attack: string, plan: (honest: Uint8Array) => Uint8Array): Attack => ({
   ...{ attack, rule: 'jupiter_plan', forms: V1 },
-  make: saying(({ plan: honest }) => ({ plan: plan(honest) })),
+  make: changingTerms(({ plan: honest }) => ({ plan: plan(honest) })),
 });
 
 /**

@@ -15,13 +15,13 @@ import {
 } from '../instructions.js';
 import {
   close,
-  funds,
-  makes,
+  fundTemporary,
+  createTemporary,
   recorded,
   RENT,
   TEMPORARY,
   temporaryAt,
-  through,
+  swapThrough,
   type Making,
 } from '../temporary.js';
 
@@ -46,17 +46,19 @@ const [evil, ofUsdc, ofFake, ofAnotherSeed] = await Promise.all([
   temporaryAt(WALLET, FAKE_MINTS.wsol),
   temporaryAt(WALLET, wsol, 'token-account'),
 ]);
-const honest = makes(TEMPORARY);
+const honest = createTemporary(TEMPORARY);
 
 /** Makes the recorded form with another temporary account. */
 const elsewhere = (attack: string, making: Making): Attack =>
   bad('one_swap')(attack, (from) => ({
-    setup: [...funds(from, 0n, making.account), makes(making)],
-    swap: through(from, making.account).swap,
+    setup: [...fundTemporary(from, 0n, making.account), createTemporary(making)],
+    swap: swapThrough(from, making.account).swap,
     cleanup: [closeAccount(making.account, WALLET, WALLET)],
   }));
 const making = (attack: string, change: Partial<FilledInstruction>): Attack =>
-  bad('one_swap')(attack, (from) => ({ setup: [...funds(from), { ...honest, ...change }] }));
+  bad('one_swap')(attack, (from) => ({
+    setup: [...fundTemporary(from), { ...honest, ...change }],
+  }));
 
 /** Temporary accounts made in an unrecorded way, which count as a second instruction of Jupiter. */
 const makings: readonly Attack[] = [
@@ -68,8 +70,8 @@ const makings: readonly Attack[] = [
   making('made_for_another', {
     accounts: honest.accounts.map((one) => (one.address === WALLET ? writable(ATTACKER) : one)),
   }),
-  making('made_with_another_bump', makes({ ...TEMPORARY, bump: TEMPORARY.bump - 1 })),
-  making('made_by_token_2022', makes({ ...TEMPORARY, tokenProgram: PROGRAMS.token2022 })),
+  making('made_with_another_bump', createTemporary({ ...TEMPORARY, bump: TEMPORARY.bump - 1 })),
+  making('made_by_token_2022', createTemporary({ ...TEMPORARY, tokenProgram: PROGRAMS.token2022 })),
   making('made_with_one_account_more', { accounts: [...honest.accounts, writable(own(usdc))] }),
   making('made_with_one_account_less', { accounts: honest.accounts.slice(0, 4) }),
   making('made_with_a_tail', { data: Uint8Array.of(...honest.data, 0) }),
@@ -101,20 +103,23 @@ const uses: readonly Attack[] = [
   })),
   misused('closed_with_a_tail', () => ({ cleanup: [{ ...close, data: Uint8Array.of(9, 0) }] })),
   misused('closed_before_the_swap', (from) => ({
-    setup: [...funds(from), honest, close],
+    setup: [...fundTemporary(from), honest, close],
     cleanup: [],
   })),
   misused('closed_twice', () => ({ cleanup: [close, close] })),
-  misused('made_after_the_swap', (from) => ({ setup: funds(from), cleanup: [honest, close] })),
-  misused('made_twice', (from) => ({ setup: [...funds(from), honest, honest] })),
+  misused('made_after_the_swap', (from) => ({
+    setup: fundTemporary(from),
+    cleanup: [honest, close],
+  })),
+  misused('made_twice', (from) => ({ setup: [...fundTemporary(from), honest, honest] })),
   misused('made_and_not_used', ({ swap }) => ({ swap })),
   misused('approved_to_another', () => ({ cleanup: [approve, close] })),
-  misused('synced', (from) => ({ setup: [...funds(from), honest, syncNative(temporary)] })),
+  misused('synced', (from) => ({ setup: [...fundTemporary(from), honest, syncNative(temporary)] })),
   misused('funded_once_it_is_made', () => ({
     setup: [honest, transferSol(WALLET, temporary, 1n)],
   })),
   misused('funded_in_parts', (from) => ({
-    setup: [transferSol(WALLET, temporary, 1n), ...funds(from, -1n), honest],
+    setup: [transferSol(WALLET, temporary, 1n), ...fundTemporary(from, -1n), honest],
     cleanup: [close, close],
   })),
   misused('funded_at_the_end', () => ({ cleanup: [close, transferSol(WALLET, temporary, RENT)] })),
@@ -124,10 +129,10 @@ const sold = bad('temporary_funding', ['sol-usdc']);
 const there = tokenAccount(PROGRAMS.token, { mint: wsol, owner: WALLET, amount: 5_000_000_000n });
 
 const fundings: readonly Attack[] = [
-  sold('funded_with_one_more', (from) => ({ setup: [...funds(from, 1n), honest] })),
-  sold('funded_with_one_less', (from) => ({ setup: [...funds(from, -1n), honest] })),
-  sold('funded_with_all', (from) => ({ setup: [...funds(from, 1_000_000_000n), honest] })),
-  sold('funded_without_rent', (from) => ({ setup: [...funds(from, -RENT), honest] })),
+  sold('funded_with_one_more', (from) => ({ setup: [...fundTemporary(from, 1n), honest] })),
+  sold('funded_with_one_less', (from) => ({ setup: [...fundTemporary(from, -1n), honest] })),
+  sold('funded_with_all', (from) => ({ setup: [...fundTemporary(from, 1_000_000_000n), honest] })),
+  sold('funded_without_rent', (from) => ({ setup: [...fundTemporary(from, -RENT), honest] })),
   sold('funded_with_nothing', () => ({ setup: [honest] })),
   {
     ...bad('temporary_funding')('there_already', () => ({})),
@@ -137,13 +142,13 @@ const fundings: readonly Attack[] = [
     setup: [transferSol(WALLET, temporary, RENT), honest],
   })),
   bad('token_account_creation')('beside_the_own_account', (from) => ({
-    setup: [createOwn(wsol), ...funds(from), honest],
+    setup: [createOwn(wsol), ...fundTemporary(from), honest],
   })),
   bad('close_account')('with_the_own_account_closed', () => ({
     cleanup: [close, closeAccount(own(wsol), WALLET, WALLET)],
   })),
   bad('sync_native')('with_the_own_account_synced', (from) => ({
-    setup: [syncNative(own(wsol)), ...funds(from), honest],
+    setup: [syncNative(own(wsol)), ...fundTemporary(from), honest],
   })),
 ];
 

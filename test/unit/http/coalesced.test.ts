@@ -9,7 +9,7 @@ import {
 import { createHandler, type HandlerOptions } from 'exact-change/http';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { coalesced } from '../../../adapters/http/coalesced.js';
+import { withSharedReads } from '../../../adapters/http/coalesced.js';
 import { balanceOfUsdc, quote, USDC, WALLET } from '../wire/samples.js';
 import { fakeTransport, serving } from './fake.js';
 
@@ -41,7 +41,7 @@ function sharing({ quoteMs = 1_000, balanceMs = 400 } = {}, over: Partial<Transp
       ),
     ...over,
   });
-  const shared = coalesced(transport, { quoteMs, balanceMs }, () => clock.ms);
+  const shared = withSharedReads(transport, { quoteMs, balanceMs }, () => clock.ms);
   const call = (
     request: Parameters<Transport['quote']>[0] = REQUEST,
     options?: TransportOptions,
@@ -361,7 +361,11 @@ describe('a shared answer', () => {
             return { ...quote, inAmount: String(amount), quotedAt: clock.ms };
           },
         });
-        const shared = coalesced(transport, { quoteMs: 1_000, balanceMs: 400 }, () => clock.ms);
+        const shared = withSharedReads(
+          transport,
+          { quoteMs: 1_000, balanceMs: 400 },
+          () => clock.ms,
+        );
         const begun = clock.ms;
         for (const { wait, amount, fails: failing } of steps) {
           clock.ms += wait;

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { SOLANA_MAINNET } from '../../../src/index.js';
-import { claimsLetGo } from '../../../src/journal/let-go.js';
+import { claimsWithReleases } from '../../../src/journal/released-claims.js';
 import { memoryJournal } from '../../../src/journal/memory.js';
 import type { Claims, Coordination, Journal } from '../../../src/journal/types.js';
 import { newWallet } from '../../../src/journal/registry.js';
@@ -31,7 +31,10 @@ function slowClaims() {
     onStep: () => undefined,
   });
   if (timed === undefined) throw new Error('The journal has no coordination.');
-  return { claims: claimsLetGo(timed.claims, new Map(), () => new Promise(() => undefined)), land };
+  return {
+    claims: claimsWithReleases(timed.claims, new Map(), () => new Promise(() => undefined)),
+    land,
+  };
 }
 
 const unavailable = { code: 'journal_unavailable' };

@@ -1,6 +1,6 @@
 import { memoryJournal, type Coordination } from 'exact-change';
 import { describe, expect, it } from 'vitest';
-import { createCoordination, alongWith } from '../../../src/journal/registry.js';
+import { createCoordination, withCoordination } from '../../../src/journal/registry.js';
 import type { Journal } from '../../../src/journal/types.js';
 import { timedJournal } from '../../../src/payments/journal-timeouts.js';
 import { attemptOf, listOf } from '../../helpers/attempts.js';
@@ -13,7 +13,7 @@ const timer = { now: () => 0, onStep: () => undefined };
 /** A journal that delays holds and records until `land` is called. */
 function slow() {
   const inner = createCoordination();
-  const journal = alongWith(memoryJournal(), inner);
+  const journal = withCoordination(memoryJournal(), inner);
   let land = (): void => undefined;
   const landing = new Promise<void>((resolve) => (land = resolve));
   const { ledger } = inner;

@@ -93,7 +93,7 @@ describe('a call that cannot load a file', () => {
       funds: 'untouched',
       retry: 'fresh',
     });
-    expect(context.wallet.waiting.size).toBe(0);
+    expect(context.wallet.neededByMint.size).toBe(0);
   });
 
   it('rejects an outbox query and ends no process that listens to the outbox', async () => {

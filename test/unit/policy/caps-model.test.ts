@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SOLANA_MAINNET, pinnedMint } from '../../../src/network.js';
 import { capsFor, takenOf, type Cap, type Spend } from '../../../src/policy/caps.js';
-import { capsSeen } from '../../../src/policy/cap-use.js';
+import { capsForSpends } from '../../../src/policy/cap-use.js';
 import { checkPayment } from '../../../src/policy/refusals.js';
 import type { SwapCost } from '../../../src/policy/cost.js';
 import type { LimitOptions } from '../../../src/policy/limits.js';
@@ -208,7 +208,7 @@ describe('any set of limits', () => {
     fc.assert(
       fc.property(cases, ({ limits, spends }) => {
         const policy = parse({ limits });
-        const seen = capsSeen(policy, new Set(spends.map(({ spend }) => spend)));
+        const seen = capsForSpends(policy, new Set(spends.map(({ spend }) => spend)));
         const keys = seen.map(key);
         expect(new Set(keys).size).toBe(keys.length);
         for (const { spend } of spends)

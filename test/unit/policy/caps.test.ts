@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { PolicyError } from '../../../src/errors.js';
 import { pinnedMint, SOLANA_MAINNET } from '../../../src/network.js';
 import { capUse } from '../../../src/policy/cap-use.js';
-import { capsFor, counts, takenOf, type Cap, type Spend } from '../../../src/policy/caps.js';
-import { capsSeen } from '../../../src/policy/cap-use.js';
+import { capsFor, capCounts, takenOf, type Cap, type Spend } from '../../../src/policy/caps.js';
+import { capsForSpends } from '../../../src/policy/cap-use.js';
 import { checkPayment } from '../../../src/policy/refusals.js';
 import { overBudget } from '../../../src/policy/over-budget.js';
 import { capsOf, parse } from './parse.js';
@@ -164,7 +164,7 @@ describe('a cap for a host', () => {
     ['http://localhost:4022/', []],
   ])('counts a payment to %s only if it is for the host', (url, expected) => {
     const spend = spendOf({ host: new URL(url).host });
-    expect(caps.filter((cap) => counts(cap, spend)).map((cap) => cap.host)).toEqual([
+    expect(caps.filter((cap) => capCounts(cap, spend)).map((cap) => cap.host)).toEqual([
       undefined,
       ...expected,
     ]);
@@ -211,8 +211,8 @@ describe('a cap for each host or payee', () => {
       '*',
     ]);
     for (const [index, host] of hosts.entries())
-      expect(counts(hostCaps[index]!, spendOf({ host }))).toBe(true);
-    expect(counts(hostCaps[7]!, spendOf())).toBe(false);
+      expect(capCounts(hostCaps[index]!, spendOf({ host }))).toBe(true);
+    expect(capCounts(hostCaps[7]!, spendOf())).toBe(false);
   });
 
   it('exists only if it counts the spend', () => {
@@ -240,7 +240,9 @@ describe('a cap for each host or payee', () => {
       { ...bonk(2n), payTo: OTHER },
     ];
     const shown = (list: Iterable<Spend>) =>
-      capsSeen(policy, list).map(({ name, host, payTo }) => [name, host, payTo].join(' ').trim());
+      capsForSpends(policy, list).map(({ name, host, payTo }) =>
+        [name, host, payTo].join(' ').trim(),
+      );
     expect(shown(spends.values())).toEqual([
       'maxPerDay',
       'maxLamportsPerDay',

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { askedWait, nextTry, restAfter, SCHEDULE_MS } from '../../../adapters/webhooks/schedule.js';
+import {
+  askedWait,
+  nextTry,
+  backoffAfter,
+  SCHEDULE_MS,
+} from '../../../adapters/webhooks/schedule.js';
 
 const NOW = 1_800_000_000_000;
 const HOUR_MS = 3_600_000;
@@ -56,7 +61,7 @@ describe('the Retry-After header', () => {
 });
 
 it('doubles the rest after each failure of the outbox, up to a minute', () => {
-  expect([1, 2, 3, 6, 7, 50].map((failures) => restAfter(failures, 0.5))).toEqual([
+  expect([1, 2, 3, 6, 7, 50].map((failures) => backoffAfter(failures, 0.5))).toEqual([
     1_000, 2_000, 4_000, 32_000, 60_000, 60_000,
   ]);
 });

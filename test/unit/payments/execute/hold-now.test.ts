@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { newWallet } from '../../../../src/journal/registry.js';
 import { SOLANA_MAINNET, TOKEN_PROGRAM } from '../../../../src/network.js';
 import type { PaymentContext } from '../../../../src/payments/context.js';
-import { holdNow } from '../../../../src/payments/execute/fund.js';
+import { holdTokens } from '../../../../src/payments/execute/fund.js';
 import { createMemory } from '../../../../src/payments/memory.js';
 import type { Choice } from '../../../../src/payments/plan/choose.js';
 import { addressBytes } from '../../../../src/solana/address.js';
@@ -45,7 +45,7 @@ const paying = (amount: bigint) =>
   }) as unknown as Choice;
 
 const hold = (context: PaymentContext, amount: bigint) =>
-  holdNow(context, paying(amount), 'one', undefined);
+  holdTokens(context, paying(amount), 'one', undefined);
 
 // A balance counts as fresh for 30 s.
 it.each(Array.from({ length: 12 }, (_, at) => at + 1))(

@@ -3,7 +3,7 @@ import { newWallet } from '../../../../src/journal/registry.js';
 import { SOLANA_MAINNET, TOKEN_PROGRAM } from '../../../../src/network.js';
 import type { PaymentContext } from '../../../../src/payments/context.js';
 import { createMemory } from '../../../../src/payments/memory.js';
-import { reservedOf, shareFirst } from '../../../../src/payments/plan/holdings.js';
+import { reservedOf, readFirstHoldings } from '../../../../src/payments/plan/holdings.js';
 import { firstBeside, outdateHoldings } from '../../../../src/payments/plan/pinned-holdings.js';
 import { addressBytes } from '../../../../src/solana/address.js';
 import { associatedTokenAddress } from '../../../../src/solana/tokens/accounts.js';
@@ -57,7 +57,7 @@ function contextOf(options: { autoSwap?: boolean; swapFrom?: string[] } = {}) {
     memory: createMemory(),
     ...newWallet().coordination,
   } as unknown as PaymentContext;
-  const lamports = async () => (await shareFirst(context, undefined)).lamports;
+  const lamports = async () => (await readFirstHoldings(context, undefined)).lamports;
   return { context, clock, asked, lamports };
 }
 
@@ -85,7 +85,7 @@ it('reuses holdings that were read beside another request for a second', async (
   const { context, clock, asked, lamports } = contextOf();
   await firstBeside(context)?.note(FIVE);
   clock.ms = 999;
-  const { tokens } = await shareFirst(context, undefined);
+  const { tokens } = await readFirstHoldings(context, undefined);
 
   expect(await lamports()).toBe(5n);
   expect(tokens.map(({ account: { mint, amount } }) => [mint, amount])).toEqual([[USDC, 3n]]);

@@ -4,7 +4,7 @@ import { Keypair, SystemProgram, TransactionMessage, VersionedTransaction } from
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { OpenPayment } from '../../../../src/journal/open-payment.js';
-import { claimOf } from '../../../../src/payments/reconcile/claim.js';
+import { claimedIdOf } from '../../../../src/payments/reconcile/claim.js';
 import { x402Protocol } from '../../../../src/protocols/x402/protocol.js';
 import { till, TILL_PAYMENT } from '../../../helpers/till.js';
 import { payment } from './fake-chain.js';
@@ -51,7 +51,7 @@ const open = (part: Parameters<typeof payment>[0] = {}): OpenPayment => ({
 const judge = async (pending: OpenPayment, claim: string | undefined) => {
   const settlement = { success: true, transaction: claim, network: '' };
   pending.attempt = { ...pending.attempt, receipt: { settlement } as never };
-  const claimed = claimOf([x402Protocol, till], pending);
+  const claimed = claimedIdOf([x402Protocol, till], pending);
   return (await claimed?.isProven()) === true ? claimed?.id : undefined;
 };
 const proven = (claim: string | undefined, part: Parameters<typeof payment>[0] = {}) =>
@@ -111,7 +111,7 @@ describe('the transaction id that a seller claims', () => {
       const pending = open();
       const settlement = { success: true, transaction: claim, network: '' };
       pending.attempt = { ...pending.attempt, receipt: { settlement } as never };
-      expect(claimOf([x402Protocol], pending)).toBeUndefined();
+      expect(claimedIdOf([x402Protocol], pending)).toBeUndefined();
     },
   );
 

@@ -98,7 +98,7 @@ export function fakeRpc(
         address === 'source'
           ? answer('signaturesFor', (node) => page(node, options))
           : answer('newest', (node) => busy(node, address)),
-      alone: () => (singles ??= alive.map((node) => make([node]))),
+      perNode: () => (singles ??= alive.map((node) => make([node]))),
       ...part,
     };
   };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createHistories } from '../../../../src/payments/reconcile/histories.js';
-import type { Claim } from '../../../../src/payments/reconcile/claim.js';
+import type { ClaimedId } from '../../../../src/payments/reconcile/claim.js';
 import { fateOf, sentPayment, type Fate } from '../../../../src/payments/reconcile/fate.js';
 import { sentSwap } from '../../../../src/payments/reconcile/swap-end.js';
 import type { SignedPayment } from '../../../../src/journal/types.js';
@@ -18,17 +18,17 @@ import {
 
 const until = new AbortController().signal;
 const claims = (id: string, isProven = true) => ({ id, isProven: async () => isProven });
-const sent = (part: Partial<SignedPayment> = {}, claim?: Claim) =>
+const sent = (part: Partial<SignedPayment> = {}, claim?: ClaimedId) =>
   sentPayment({ mint: 'mint' }, payment(part), claim);
 /** Histories with a clock that moves more than a slot between two looks. */
-const historiesOf = (rpc: Pick<Rpc, 'alone'>) => {
+const historiesOf = (rpc: Pick<Rpc, 'perNode'>) => {
   let now = 0;
   return createHistories(rpc, { now: () => (now += 1_000), sleep: () => Promise.resolve() });
 };
 const ask = (
   nodes: readonly FakeNode[],
   part: Partial<SignedPayment> = {},
-  claim?: Claim,
+  claim?: ClaimedId,
 ): Promise<Fate> => fateOf(historiesOf(fakeRpc(nodes)), sent(part, claim), until);
 
 /** A node past the last height of the payment, with its whole history. */
@@ -354,13 +354,13 @@ describe('a payment that is not decided', () => {
       memo: 'other',
     }));
     const deaf = { ...fakeRpc([past()]), signaturesFor: () => Promise.resolve(list) };
-    expect(await fateOf(historiesOf({ alone: () => [deaf] }), sent(), until)).toEqual(open);
+    expect(await fateOf(historiesOf({ perNode: () => [deaf] }), sent(), until)).toEqual(open);
   });
 
   it('is not decided when a load balancer takes the height and the list from different nodes', async () => {
     const search = fakeRpc([{ slot: 900, height: 400n }]);
     const balanced = { ...fakeRpc([past({ tx: settles })]), signaturesFor: search.signaturesFor };
-    const asked = fateOf(historiesOf({ alone: () => [balanced] }), sent(), until);
+    const asked = fateOf(historiesOf({ perNode: () => [balanced] }), sent(), until);
     await expect(asked).rejects.toMatchObject({ code: 'rpc_unavailable' });
   });
 });
@@ -389,7 +389,7 @@ describe('a swap', () => {
   });
   const askSwap = (node: FakeNode, statuses: Rpc['statuses'], inputMint = 'mint') =>
     fateOf(
-      historiesOf(fakeRpc([node], { statuses, alone: () => [fakeRpc([node], { statuses })] })),
+      historiesOf(fakeRpc([node], { statuses, perNode: () => [fakeRpc([node], { statuses })] })),
       sentSwap({ ...record, inputMint }, 'wallet'),
       until,
     );
@@ -496,7 +496,7 @@ describe('the search in the history', () => {
       },
     };
     await expect(
-      fateOf(historiesOf({ alone: () => [stopping, rpc] }), sent(), aborting.signal),
+      fateOf(historiesOf({ perNode: () => [stopping, rpc] }), sent(), aborting.signal),
     ).rejects.toThrow('closed');
     expect(rpc.asked).toEqual([]);
   });

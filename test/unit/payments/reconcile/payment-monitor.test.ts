@@ -2,7 +2,7 @@ import type { OpenPayment } from '../../../../src/journal/open-payment.js';
 import { describe, expect, it } from 'vitest';
 import { createHistories } from '../../../../src/payments/reconcile/histories.js';
 import { monitorPayment } from '../../../../src/payments/reconcile/payment-monitor.js';
-import { alongWith, newWallet } from '../../../../src/journal/registry.js';
+import { withCoordination, newWallet } from '../../../../src/journal/registry.js';
 import { memoryJournal } from '../../../../src/journal/memory.js';
 import { systemRuntime } from '../../../../src/internal/runtime.js';
 import { seenSince } from '../../../helpers/seen-since.js';
@@ -30,7 +30,10 @@ async function monitored(node: FakeNode) {
     ...wallet.coordination,
     wallet,
     closing,
-    journal: alongWith({ ...memoryJournal(), put: () => Promise.resolve() }, wallet.coordination),
+    journal: withCoordination(
+      { ...memoryJournal(), put: () => Promise.resolve() },
+      wallet.coordination,
+    ),
     config: { runtime: systemRuntime, timeouts: { payment: 60_000 } },
     rpc: both,
     histories: createHistories(both, systemRuntime),

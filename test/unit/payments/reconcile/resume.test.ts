@@ -496,7 +496,7 @@ describe('a signed payment', () => {
       signaturesFor: (address, options) =>
         address === 'other' ? Promise.reject(refused()) : signaturesFor(address, options),
     };
-    const lone: Rpc = { ...faulty, alone: () => [faulty] };
+    const lone: Rpc = { ...faulty, perNode: () => [faulty] };
     const receipts = await resume({
       ...core,
       rpc: lone,

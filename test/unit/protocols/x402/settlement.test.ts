@@ -117,7 +117,7 @@ describe('a decisive reason that shares words with a configured address', () => 
   );
 
   it.each([
-    ['alone', 'settlement_pending', 'pending'],
+    ['perNode', 'settlement_pending', 'pending'],
     ['with the prefix of a facilitator', 'exact_svm_settlement_pending', 'pending'],
     [
       'with the prefix of a facilitator in Go, and a space',

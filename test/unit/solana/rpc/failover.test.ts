@@ -160,7 +160,7 @@ it('returns the single nodes in the order in which they are worth asking', async
   const { rpc, requests, reply, first, second } = await twoNodes();
   reply.first = cut;
   await requests();
-  const [best, last] = rpc.alone();
+  const [best, last] = rpc.perNode();
   const before = [first.calls.length, second.calls.length];
   await best?.genesisHash();
   expect([first.calls.length, second.calls.length]).toEqual([before[0], (before[1] ?? 0) + 1]);

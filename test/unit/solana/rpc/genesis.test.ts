@@ -59,7 +59,7 @@ describe('a node of another network', () => {
   it('is detected also when it is asked alone', async () => {
     const good = await node(ours, 3);
     const foreign = await node(other, 2);
-    const [first, second] = connect([good.url, foreign.url]).alone();
+    const [first, second] = connect([good.url, foreign.url]).perNode();
     expect(await first?.firstSlot()).toBe(3);
     await expect(second?.firstSlot()).rejects.toMatchObject({ code: 'rpc_wrong_network' });
   });
@@ -70,7 +70,7 @@ describe('a node of our network', () => {
     const good = await node(ours, 3);
     const rpc = connect([good.url]);
     expect(
-      await Promise.all([rpc.genesisHash(), rpc.firstSlot(), rpc.alone()[0]?.firstSlot()]),
+      await Promise.all([rpc.genesisHash(), rpc.firstSlot(), rpc.perNode()[0]?.firstSlot()]),
     ).toEqual([ours, 3, 3]);
     await rpc.firstSlot();
     expect(genesisCalls(good.calls)).toBe(1);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Rpc } from '../../../../src/solana/rpc/rpc.js';
-import { keepAnswers } from '../../../../src/solana/rpc/kept-answers.js';
+import { cacheAnswers } from '../../../../src/solana/rpc/kept-answers.js';
 
 /** A node with the rents of the test, in order. */
 function nodeWith(answers: readonly (bigint | Error)[]) {
@@ -12,7 +12,7 @@ function nodeWith(answers: readonly (bigint | Error)[]) {
     const answer = left.shift() ?? new Error('asked too often');
     return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer);
   };
-  const node = keepAnswers({ rent } as Rpc, { now: () => now });
+  const node = cacheAnswers({ rent } as Rpc, { now: () => now });
   return { node, sizes, setClock: (ms: number) => void (now = ms) };
 }
 
@@ -56,7 +56,7 @@ describe('the priority fee of accounts', () => {
       asked.push(accounts);
       return Promise.resolve([BigInt(asked.length)]);
     };
-    const node = keepAnswers({ priorityFees } as Rpc, { now: () => now });
+    const node = cacheAnswers({ priorityFees } as Rpc, { now: () => now });
     expect(await Promise.all([node.priorityFees(['b', 'a']), node.priorityFees(['c'])])).toEqual([
       [1n],
       [2n],

@@ -23,7 +23,7 @@ function rpcWith(part: Partial<Rpc>): Rpc {
     tip: unused,
     isBlockhashValid: unused,
     firstSlot: unused,
-    alone: () => [],
+    perNode: () => [],
     rent: unused,
     priorityFees: unused,
     simulate: unused,

@@ -79,7 +79,7 @@ function fakeRpc({ status = () => null, ...rest }: Fake) {
     latestBlockhash: unused,
     isBlockhashValid: unused,
     firstSlot: unused,
-    alone: () => [],
+    perNode: () => [],
     tip: () => Promise.resolve({ slot: 20, height: 1n }),
     send: (sent, options) => {
       log.sent.push(sent);

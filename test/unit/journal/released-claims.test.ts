@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { claimsLetGo } from '../../../src/journal/let-go.js';
+import { claimsWithReleases } from '../../../src/journal/released-claims.js';
 import type { Claims } from '../../../src/journal/types.js';
 
 const gate = () => {
@@ -20,7 +20,7 @@ function lettingGo(drop: (count: number, work: () => void) => Promise<void>) {
   };
   const rests: (() => void)[] = [];
   const rest = () => new Promise<void>((resolve) => void rests.push(resolve));
-  return { claims: claimsLetGo(claims, new Map(), rest), next: () => rests.shift()?.() };
+  return { claims: claimsWithReleases(claims, new Map(), rest), next: () => rests.shift()?.() };
 }
 
 const full = () => Promise.reject(new Error('The disk is full.'));

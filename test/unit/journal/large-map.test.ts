@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createLargeMap, createLargeSet } from '../../../src/journal/large.js';
+import { createLargeMap, createLargeSet } from '../../../src/journal/large-map.js';
 
 const key = fc.integer({ min: 0, max: 400 }).map((number) => `key ${number}`);
 const steps = fc.array(fc.tuple(fc.boolean(), key), { maxLength: 400 });

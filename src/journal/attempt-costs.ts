@@ -1,4 +1,4 @@
-import { counts, type Cap } from '../policy/caps.js';
+import { capCounts, type Cap } from '../policy/caps.js';
 import { costOf, type Cost } from '../policy/cost.js';
 import { attemptStates } from './states.js';
 import type { Attempt, CapBlock } from './types.js';
@@ -81,7 +81,7 @@ export function firstFull(
 ): CapBlock | undefined {
   const takesOf = (counted: Attempt) => {
     const cost = costIn(counted);
-    return (cap: Cap) => (counts(cap, counted) ? (cost.get(cap.unit) ?? 0n) : 0n);
+    return (cap: Cap) => (capCounts(cap, counted) ? (cost.get(cap.unit) ?? 0n) : 0n);
   };
   const takes = takesOf(attempt);
   const took = before === undefined ? () => 0n : takesOf(before);

@@ -7,7 +7,7 @@ export interface Drop {
 }
 
 /** Claims that this process released, each with its latest release, for all payers of a wallet. */
-export type LetGo = Map<string, Drop>;
+export type ReleasedClaims = Map<string, Drop>;
 
 /** Waits without keeping the process alive; rejects once the wait has no purpose any more. */
 type Sleep = (ms: number) => Promise<void>;
@@ -20,9 +20,10 @@ const LONGEST_WAIT_MS = 30_000;
  * could not be told. Otherwise a repeated call would take it for a call still at work, and pay
  * beside it. The journal is told again in the background, for other processes.
  */
-export function claimsLetGo(claims: Claims, letGo: LetGo, sleep: Sleep): Claims {
+export function claimsWithReleases(claims: Claims, released: ReleasedClaims, sleep: Sleep): Claims {
   // An id that was claimed and released again meanwhile belongs to a newer release.
-  const untold = (ids: readonly string[], drop: Drop) => ids.filter((id) => letGo.get(id) === drop);
+  const untold = (ids: readonly string[], drop: Drop) =>
+    ids.filter((id) => released.get(id) === drop);
   const tell = async (ids: readonly string[], drop: Drop): Promise<void> => {
     drop.telling = claims.drop(ids);
     try {
@@ -30,7 +31,7 @@ export function claimsLetGo(claims: Claims, letGo: LetGo, sleep: Sleep): Claims 
     } finally {
       drop.telling = undefined;
     }
-    for (const id of untold(ids, drop)) letGo.delete(id);
+    for (const id of untold(ids, drop)) released.delete(id);
   };
   const tellLater = async (ids: readonly string[], drop: Drop): Promise<void> => {
     for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
@@ -41,10 +42,10 @@ export function claimsLetGo(claims: Claims, letGo: LetGo, sleep: Sleep): Claims 
     }
   };
   return {
-    take: (ids) => claimed(letGo, ids, () => claims.take(ids)),
+    take: (ids) => claimed(released, ids, () => claims.take(ids)),
     async drop(ids) {
       const drop: Drop = {};
-      for (const id of ids) letGo.set(id, drop);
+      for (const id of ids) released.set(id, drop);
       await tell(ids, drop).catch((error: unknown) => {
         tellLater(ids, drop).catch(() => undefined);
         throw error;
@@ -52,26 +53,30 @@ export function claimsLetGo(claims: Claims, letGo: LetGo, sleep: Sleep): Claims 
     },
     async live(ids) {
       const live = await claims.live(ids);
-      return new Set([...live].filter((id) => !letGo.has(id)));
+      return new Set([...live].filter((id) => !released.has(id)));
     },
   };
 }
 
 /** Wraps a journal: a write that claims ids cancels their release. */
-export function claimedAlong(journal: Journal, letGo: LetGo): Journal {
+export function journalWithReleases(journal: Journal, released: ReleasedClaims): Journal {
   return {
     ...journal,
     reserve: (attempt, caps, along, hold) =>
-      claimed(letGo, idsIn(along), () => journal.reserve(attempt, caps, along, hold)),
-    put: (attempt, along) => claimed(letGo, idsIn(along), () => journal.put(attempt, along)),
+      claimed(released, idsIn(along), () => journal.reserve(attempt, caps, along, hold)),
+    put: (attempt, along) => claimed(released, idsIn(along), () => journal.put(attempt, along)),
   };
 }
 
 const idsIn = ({ claim = [] }: Along = {}): readonly string[] => claim;
 
 /** Claims ids after pending releases, because a release that lands later would end the claim. */
-function claimed<T>(letGo: LetGo, ids: readonly string[], claim: () => Promise<T>): Promise<T> {
-  const telling = ids.flatMap((id) => letGo.get(id)?.telling ?? []);
-  for (const id of ids) letGo.delete(id);
+function claimed<T>(
+  released: ReleasedClaims,
+  ids: readonly string[],
+  claim: () => Promise<T>,
+): Promise<T> {
+  const telling = ids.flatMap((id) => released.get(id)?.telling ?? []);
+  for (const id of ids) released.delete(id);
   return telling.length === 0 ? claim() : Promise.allSettled(telling).then(claim);
 }
