@@ -132,7 +132,7 @@ export async function forgetAccounts(
   await ledger.forget(output);
 }
 
-function undecided({ signature, lastValidBlockHeight }: SignedSwap): TransactionError {
+function undecidedSwap({ signature, lastValidBlockHeight }: SignedSwap): TransactionError {
   return new TransactionError(
     'swap_uncertain',
     `An earlier swap into this token was sent, and no node says what became of it. Nothing more was signed; try again once block height ${lastValidBlockHeight} is final.`,
