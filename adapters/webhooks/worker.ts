@@ -233,10 +233,8 @@ export function createWorker(parts: WorkerParts): Worker {
     const { status, askedMs } = outcome;
     const dueAt = status === GONE ? undefined : nextTry(tries, now, random(), askedMs);
     if (dueAt !== undefined) return [{ ...retryOf(job, dueAt), failures: tries }];
-    const disabled = await endpoints.change(
-      endpoint.id,
-      markDisabled(endpoint, now, status === GONE),
-    );
+    const change = markDisabled(endpoint, now, status === GONE);
+    const disabled = await endpoints.change(endpoint.id, change);
     report(givenUpError(job, tries, outcome, disabled === undefined ? SKIPPED : DISABLED));
     return [];
   }
