@@ -79,7 +79,7 @@ describe('a call that cannot load a file', () => {
     const { fundPayment } = await import('../../../src/payments/execute/fund.js');
     const context = {
       config: { runtime: { now: () => 0 }, autoSwap: false },
-      wallet: { waiting: new Map() },
+      wallet: { neededByMint: new Map() },
       ledger: { available: async () => 0n, take: async () => undefined },
       locks: { hold: async (_names: unknown, work: () => Promise<unknown>) => work() },
       closing: new AbortController(),

@@ -24,7 +24,7 @@ async function monitored(node: FakeNode) {
     ...rpc,
     tip: (...args: Parameters<typeof rpc.tip>) => (heard(), rpc.tip(...args)),
   };
-  const both = { ...rpc, alone: () => [listening] };
+  const both = { ...rpc, perNode: () => [listening] };
   // The parts of a context that a monitor needs.
   const core = {
     ...wallet.coordination,
