@@ -64,7 +64,12 @@ async function attempt(world: World, client: Client, part: Buy, kept: Kept): Pro
   const [url, { method }] = [urlOf(part), part];
   const ids = new Set<string>();
   const forget = client.on('*', (event) => {
-    if ('url' in event && itemOf(event.url) === String(part.item)) ids.add(event.id);
+    // The first attempt for the item that no other call has is this call's own.
+    const isOwn = ids.size === 0 && !world.attemptsOfCalls.has(event.id);
+    if (isOwn && event.type === 'payment.required' && itemOf(event.url) === String(part.item)) {
+      ids.add(event.id);
+      world.attemptsOfCalls.add(event.id);
+    }
     if (event.type !== part.stops?.step || !ids.has(event.id)) return;
     const abort = () => stop.abort(new Error(STOPPED));
     if (part.stops.ms === 0) abort();

@@ -56,6 +56,8 @@ export interface World {
   readonly settled: ParsedOffer[];
   /** Errors of calls that pay. */
   readonly thrown: Thrown[];
+  /** Ids of attempts that belong to a call already: equal calls may run at once. */
+  readonly attemptsOfCalls: Set<string>;
   /** Functions that cancel the unread bodies that callers keep. */
   readonly kept: (() => Promise<void>)[];
   trace(line: string): void;
@@ -166,6 +168,7 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
       leaks,
       settled: [],
       thrown: [],
+      attemptsOfCalls: new Set(),
       kept: [],
       traffic: createTraffic(clock),
       work,
