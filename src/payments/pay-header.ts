@@ -55,7 +55,7 @@ export async function payHeader(
   const onCounted = announceCall(context.wallet);
   try {
     await untilAborted(Promise.all([context.nextTurn(), context.ready()]), signal);
-    await resumeOnce(context);
+    await untilAborted(resumeOnce(context), signal);
     const choice = await choose(context, terms, {
       host: new URL(payUrl).host,
       signal,

@@ -145,7 +145,7 @@ export async function asPurchase<T extends Response | undefined>(
       ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     };
     return await underKey(context, idempotencyKey, async () => {
-      await resumeOnce(context).catch(throwUnread);
+      await untilAborted(resumeOnce(context), call.signal).catch(throwUnread);
       const common = { call, repeatable, emit, startedAt };
       // Check for an earlier payment first: the seller controls these terms and their URL.
       const earlier = await resumeEarlierPayment(context, {

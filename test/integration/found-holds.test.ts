@@ -46,7 +46,11 @@ async function unsettled(own: Change, others: Change) {
   await (await payer.client.fetch(seller.url)).text();
   return {
     client: payer.client,
-    other: payer.again({ journal: journalWith(others) }),
+    other: payer.again({
+      journal: journalWith(others),
+      rpcUrl: `${sandbox.rpcUrl}/?caller=other`,
+      timeouts: { rpc: 60_000 },
+    }),
     decided: () =>
       until('the payment is decided', async () =>
         (await listOf(file.attempts(owner)))[0]?.state === 'unsettled' ? true : undefined,
@@ -119,6 +123,27 @@ describe('a payment that no node remembers when a client resumes it', () => {
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 25 * 3_600_000 });
     expect(await other.resume()).toEqual([]);
     expect(await held()).toBe(0n);
+  });
+});
+
+describe('a call of a client that finds a payment of more than a day ago', () => {
+  it('ends with its caller while no node answers', async () => {
+    const { client, other } = await unsettled(
+      () => ({}),
+      () => ({}),
+    );
+    await client.close();
+    onTestFinished(() => void vi.useRealTimers());
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 25 * 3_600_000 });
+    const { node } = sandbox.controls;
+    onTestFinished(node.fault('getEpochInfo', { kind: 'hang' }));
+    const caller = new AbortController();
+    const call = other.fetch(`${sandbox.apiUrl}/usdc`, { signal: caller.signal });
+    const ended = call.catch((error: unknown) => error);
+    await until('the node is asked', () => node.callsByMethod('other')['getEpochInfo']);
+    caller.abort('given up');
+    const timer = new Promise((resolve) => setTimeout(resolve, 5_000, 'still waits'));
+    expect(await Promise.race([ended, timer])).toBe('given up');
   });
 });
 

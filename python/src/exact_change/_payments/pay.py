@@ -7,7 +7,7 @@ from typing import Callable, NamedTuple, TypeVar
 from .._base.urls import parse_address
 from .._journal.registry import OpenPayment
 from .._kernel.signals import check
-from .._kernel.steps import background, ensure, quiet, settled, start
+from .._kernel.steps import background, ensure, quiet, settled, start, until_aborted
 from .._kernel.task import Steps
 from .._tied import receipt_of
 from .._x402.types import PaymentRequired
@@ -131,7 +131,7 @@ def _as_purchase(
     moved: list[Moved] = []
 
     def purchase(purpose: Purpose) -> Steps[R | Reply]:
-        yield from or_unread(resume_once(context))
+        yield from or_unread(until_aborted(resume_once(context), call.signal))
         is_repeatable = options.is_repeatable
         # Check for an earlier payment first: the seller controls these terms and redirects.
         repeat = RepeatedCall(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from .._base.options import refuse
 from .._base.urls import parse_address
 from .._kernel.signals import Signal
-from .._kernel.steps import quiet
+from .._kernel.steps import quiet, until_aborted
 from .._kernel.task import Steps
 from .._receipt import Receipt, read_receipt
 from .._x402.types import PaymentHeader, PaymentRequired
@@ -58,7 +58,7 @@ def pay_header(
     moved: list[Moved] = []
     try:
         yield from context.ready(signal)
-        yield from resume_once(context)
+        yield from until_aborted(resume_once(context), signal)
         choice = yield from choose(context, terms, host, signal)
         # The request of this payment is unknown here. So the fingerprint is unique, and no other
         # call takes the payment for its own.

@@ -126,13 +126,16 @@ def _collect(context: PaymentContext) -> Steps[_Unfinished]:
     signed, abandoned = yield from both(
         orphaned_attempts(context, "signed"), orphaned_attempts(context, "abandoned")
     )
-    open_: list[OpenPayment] = []
-    for attempt in signed:
-        payment = attempt.get("payment")
-        if payment is None or "receipt" not in attempt:
-            continue
-        open_.append((yield from _held_payment_of(context, attempt, payment)))
-        note_resumed(context, attempt)
+    # All at once: calls wait for this, and a node that does not answer must cost them one timeout.
+    open_ = yield from all_of(
+        [
+            _held_payment_of(context, attempt, attempt["payment"])
+            for attempt in signed
+            if "payment" in attempt and "receipt" in attempt
+        ]
+    )
+    for open_payment in open_:
+        note_resumed(context, open_payment.attempt)
     for attempt in abandoned:
         note_resumed(context, attempt)
     freed = yield from release_orphans(context)
