@@ -20,6 +20,8 @@ type Request = InferOutput<typeof planInput>;
 
 /** Bytes of an answer that are read; the rest is left unread. */
 const MAX_BYTES = 64 * 1024 * 1024;
+/** Milliseconds until the rest of a body is left unread: a seller may never end it. */
+const MAX_BODY_MS = 120_000;
 
 /**
  * Returns the refusal of an address that a model may not call; undefined if it may. Names are not
@@ -119,8 +121,12 @@ async function readBody(
   limit: number,
 ): Promise<{ readonly text: string; readonly bytes: number; readonly isWhole: boolean }> {
   const kept: Uint8Array[] = [];
-  let [bytes, keptBytes] = [0, 0];
+  let [bytes, keptBytes, isLate] = [0, 0, false];
   const reader = body?.getReader();
+  const timer = setTimeout(() => {
+    isLate = true;
+    reader?.cancel().catch(() => undefined);
+  }, MAX_BODY_MS);
   const read = async (): Promise<void> => {
     for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) {
       bytes += part.value.length;
@@ -132,9 +138,10 @@ async function readBody(
   };
   // Do not reject if the body breaks off, because the payment has left all the same.
   const isWhole = await read().then(
-    () => true,
+    () => !isLate,
     () => false,
   );
+  clearTimeout(timer);
   const isText = /^(text\/|application\/([\w.+-]*\+)?(json|xml|x-www-form-urlencoded|javascript))/i;
   const type = headers.get('content-type') ?? 'text/plain';
   if (!isText.test(type)) return { text: `[${bytes} bytes that are no text]`, bytes, isWhole };

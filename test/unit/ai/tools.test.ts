@@ -1,6 +1,6 @@
 import { ConfigError } from 'exact-change';
 import { agentTools, type ToolClient, type ToolOptions } from 'exact-change/ai';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 
 /** An escape sequence, a direction mark, a hidden tag, a separator, a noncharacter. */
 const unsafeCharacters = '\u001b[2J\u202e\u{e0041}\u2028\ufffe';
@@ -52,6 +52,19 @@ describe('a tool for a model', () => {
         funds: 'untouched',
         error: { code: 'address_refused' },
       });
+  });
+
+  it('stops reading a body that never ends, and returns its beginning', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const endless = new ReadableStream({
+      start: (controller) => controller.enqueue(new TextEncoder().encode('the beginning')),
+    });
+    const running = run('paid_fetch', { url: 'https://api.example.com/' }, answering(endless));
+    await vi.advanceTimersByTimeAsync(120_000);
+    const { ok, error, untrusted } = await running;
+    expect({ ok, code: error?.code }).toEqual({ ok: false, code: 'request_failed' });
+    expect(JSON.stringify(untrusted)).toContain('the beginning');
   });
 
   it.each([['file:///etc/passwd'], ['no address'], ['https://user:secret@api.example.com/']])(
