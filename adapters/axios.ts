@@ -1,5 +1,5 @@
 /**
- * axios whose requests pay.
+ * axios with requests that pay.
  *
  * @module exact-change/axios
  */

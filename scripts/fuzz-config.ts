@@ -44,12 +44,12 @@ headers = { x-api-key = "${fuzzed.apiKey}" }
 max-examples = 200
 database = "none"
 
-# What JSON Schema cannot tell apart is still refused: 43 letters that are no address, a 402 whose terms cannot be read, a wallet that holds nothing.
+# What JSON Schema cannot tell apart is still refused: 43 letters that are no address, a 402 with terms that cannot be read, a wallet that holds nothing.
 [checks]
 positive_data_acceptance.expected-statuses = ["2xx", "400", "403", "404", "409", "422"]
 negative_data_rejection.expected-statuses = ["4xx"]
 
-# But not what the document itself shows, other than the endpoint of somebody else.
+# But not what the document itself shows, other than the endpoint of another caller.
 [phases.examples]
 checks.positive_data_acceptance.expected-statuses = ["2xx", "404"]
 

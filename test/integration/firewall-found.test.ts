@@ -229,7 +229,7 @@ describe('the longest swap that the client composes', () => {
   });
 });
 
-describe('a transaction whose bytes change during inspectSwap', () => {
+describe('a transaction with bytes that change during inspectSwap', () => {
   it('is judged and recomposed by its bytes at the call', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5', USDC: '20' });
     const swap = await buildForeign(sandbox, wallet.address, {

@@ -116,7 +116,7 @@ describe('a lost connection', () => {
   it('fails no later call if it was idle', async () => {
     await works(journal);
     wire.cut();
-    // The pool may hand out a connection whose end it has not seen yet.
+    // The pool may hand out a connection before it sees that it has ended.
     await until('a connection is there again', () =>
       journal.used(owner, [], NOW).catch(() => undefined),
     );

@@ -32,7 +32,7 @@ test('tries the next token when a swap would take more than policy.maxInAmount',
   await client.close();
 });
 
-test('a plan counts the rent of an account whose address only holds lamports', async () => {
+test('a plan counts the rent of an account if its address only holds lamports', async () => {
   const plain = await sandbox.createWallet({ SOL: '1' });
   const sprinkled = await sandbox.createWallet({ SOL: '1' });
   const at = address(await tokenAccount(sprinkled.address, sandbox.mints.USDC));

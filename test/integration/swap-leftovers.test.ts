@@ -44,7 +44,7 @@ function sentBytes(): unknown[] {
 }
 
 /**
- * Makes a wallet whose first client closes after it signed a swap that no node knows: the node
+ * Makes a wallet. Its first client closes after it signed a swap that no node knows: the node
  * dropped the swap, or hides that it landed.
  */
 async function leftBehind(how: 'dropped' | 'landed', more: ClientOptions = {}) {

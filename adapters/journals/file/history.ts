@@ -20,7 +20,7 @@ const TURN = 64;
 
 /** The file beside a journal that keeps the closed attempts which the journal dropped. */
 export interface History {
-  /** Returns the attempt whose line begins at a place. */
+  /** Returns the attempt on the line that begins at a place. */
   recall(place: number): Attempt;
   /**
    * Writes attempts at `length`, over any bytes that follow there. Once the attempts are on the

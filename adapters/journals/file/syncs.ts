@@ -18,7 +18,7 @@ export function createSyncs(
   syncNames: () => Promise<void>,
   rewrite: () => Promise<void>,
 ): Syncs {
-  /** The file whose name is on the disk. */
+  /** The file with a name that is on the disk. */
   let named: OpenFile | undefined;
   /** The file of a failed sync: its earlier writes may be lost, even if a later sync succeeds. */
   let broken: OpenFile | undefined;

@@ -12,7 +12,7 @@ export type FileRecord =
   | { readonly put: Attempt }
   /** The id of the attempt that was released. */
   | { readonly release: string }
-  /** Attempt ids that the writer claims, and ids whose claim it releases. */
+  /** Attempt ids that the writer claims, and ids of claims that it releases. */
   | { readonly claim: readonly string[] }
   | { readonly drop: readonly string[] }
   /** Names that the writer locks and unlocks. */

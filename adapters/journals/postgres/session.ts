@@ -88,7 +88,7 @@ export function createSession(database: Database, events: SessionEvents): Sessio
     if (closed) throw closedError(step);
     const deadline = startDeadline(database.timeoutMs, undefined);
     const turn = tail.then(async () => {
-      // Work whose deadline passed while it waited for its turn does not begin.
+      // Work does not begin if its deadline passed while it waited for its turn.
       if (deadline.signal.aborted) {
         // A skipped release would hold the lock for ever. So end the connection, which frees all;
         // the next connection takes the other locks again.

@@ -1,4 +1,4 @@
-"""A swap whose write to the journal fails."""
+"""A swap that cannot be written to the journal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paid streams that break off, and streams whose reader stops."""
+"""Paid streams that break off, and streams with a reader that stops."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 /** An escape sequence, a direction mark, a hidden tag, a separator, a noncharacter. */
 const unsafeCharacters = '\u001b[2J\u202e\u{e0041}\u2028\ufffe';
 
-/** Makes a client whose methods throw, except the methods in `parts`. */
+/** Makes a client with methods that throw, except the methods in `parts`. */
 function clientOf(parts: Partial<ToolClient>): ToolClient {
   const refused = async (): Promise<never> => {
     throw new Error('This is not to be called.');

@@ -107,7 +107,7 @@ class Waiting:
     def needed(self, mint: str) -> int:
         """Returns the base units that all payments of a mint need.
 
-        Leaves out payments whose event loop was closed, because they never pay.
+        Leaves out payments of closed event loops, because they never pay.
         """
         for call, (host, _, _) in list(self._calls.items()):
             if host.is_gone:
@@ -128,7 +128,7 @@ class OwnClaim:
         # The journal that records the claim; None for the wallet's own coordination.
         self.journal = journal
         self.claims = claims
-        # The task that drops the claim of a call whose event loop was closed.
+        # The task that drops the claim of a call after its event loop was closed.
         self.dropping: Task[None] | None = None
 
 

@@ -42,7 +42,7 @@ class History:
         self._file: OpenFile | None = None
 
     def recall(self, place: int) -> Attempt:
-        """Returns the attempt whose line begins at a place."""
+        """Returns the attempt on the line that begins at a place."""
         return self._made_at(place).attempt
 
     def append(self, length: int, closed: Sequence[Made], now: int) -> Steps[Written]:

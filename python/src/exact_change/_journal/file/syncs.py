@@ -20,7 +20,7 @@ class Syncs:
         self._tail = tail
         self._sync_names = sync_names
         self._rewrite = rewrite
-        # The file whose name is on the disk.
+        # The file with a name that is on the disk.
         self._named: OpenFile | None = None
         # The file of a failed sync: its earlier writes may be lost, even if a later sync succeeds.
         self._broken: OpenFile | None = None

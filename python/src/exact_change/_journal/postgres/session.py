@@ -121,7 +121,7 @@ class Session:
 
     def _perform(self, step: str, end: float, work: Callable[[Query, str], T]) -> T:
         """Runs statements on the connection, in a thread."""
-        # Work whose deadline passed while it waited for its turn does not begin.
+        # Work does not begin if its deadline passed while it waited for its turn.
         if time.monotonic() >= end:
             # A skipped release would hold the lock for ever. So end the connection, which frees
             # all; the next connection takes the other locks again.
