@@ -5,8 +5,8 @@ import { lazyPart } from '../internal/load-once.js';
 /** Stops waiting for code when the call is aborted, because a file may never arrive. */
 function abortable<T>(
   code: (funds?: Funds) => Promise<T>,
-): (funds?: Funds, signal?: AbortSignal) => Promise<T> {
-  return (funds, signal) => untilAborted(code(funds), signal);
+): (signal?: AbortSignal, funds?: Funds) => Promise<T> {
+  return (signal, funds) => untilAborted(code(funds), signal);
 }
 
 /** Loads the code for swaps, plans and approvals, and for the client's calls that do not pay. */

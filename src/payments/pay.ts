@@ -56,7 +56,7 @@ export async function payForCall(
     return asPurchase(context, { call, url, unpaid }, options, () => Promise.reject(terms));
   const sign = signFor(context, async () => {
     if (isCrossOrigin(unpaid))
-      await (await reasons('untouched', call.signal)).checkCors(context, call, unpaid, terms);
+      await (await reasons(call.signal)).checkCors(context, call, unpaid, terms);
   });
   const response = await asPurchase(
     context,
@@ -239,11 +239,11 @@ export async function preparePayment(
     const taken =
       policy.topUp === undefined
         ? await reserve()
-        : await (await swapEngine('untouched', signal)).onceToppedUp(context, reserve, signal);
+        : await (await swapEngine(signal)).onceToppedUp(context, reserve, signal);
     const planPlace = { url: place.url, method: place.method, status: 402 };
     let approve: Approve = () => Promise.resolve(false);
     if (policy.approve !== undefined) {
-      const { approvalFor, planOf } = await swapEngine('untouched', signal);
+      const { approvalFor, planOf } = await swapEngine(signal);
       const planFor = (funding: Funding | undefined) =>
         planOf(context, planPlace, choice, funding, signal, true);
       approve = approvalFor(context, policy.approve, planFor, signal);

@@ -71,7 +71,7 @@ export async function fundPayment(
     const held = await holdTokens(context, choice, id, signal);
     if (held !== undefined) return held;
     if (!context.config.autoSwap)
-      throw (await reasons('untouched', signal)).tooLittleHeld(ownerOf(context), offer, facts);
+      throw (await reasons(signal)).tooLittleHeld(ownerOf(context), offer, facts);
     // The call that swaps into this mint holds the lock. Other calls wait for it, and mostly find
     // enough tokens then.
     const work = context.locks.hold(

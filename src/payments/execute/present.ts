@@ -112,7 +112,7 @@ async function handleRefusal(
   within: AbortSignal,
 ): Promise<Delivered | Rejected> {
   const { call, moved, emit } = showing;
-  const { afterRefusal } = await recovery('uncertain', within).catch(async (error: unknown) => {
+  const { afterRefusal } = await recovery(within, 'uncertain').catch(async (error: unknown) => {
     await untilAborted(noteDoubt(context, open, 'payment_rejected', emit), call.signal);
     throw isExactChangeError(error) ? error : paymentUncertain(open, moved, error);
   });

@@ -65,11 +65,7 @@ export function reservationFor(
       );
       if (done !== undefined && 'taken' in done) throw inProgress({});
       if (done !== undefined && 'cap' in done)
-        throw (await reasons('untouched', signal)).overBudget(
-          done.cap,
-          done.used,
-          takenOf(done.cap, attempt),
-        );
+        throw (await reasons(signal)).overBudget(done.cap, done.used, takenOf(done.cap, attempt));
       isReserved = true;
       return done;
     },
@@ -92,7 +88,7 @@ export function reservationFor(
         // The attempt may be on record even if the journal's answer was lost.
         if (!isReserved && !isUnwritten) return;
         // Wait for the file even if the caller has given up, because the budget must become free.
-        const { giveUp } = await bounded(config.timeouts.journal, fileLate, [], () => recovery());
+        const { giveUp } = await bounded(config.timeouts.journal, Error, [], () => recovery());
         const free = source === undefined ? [] : [source];
         await giveUp(context, reservation.attempt, { drop, free });
       };
@@ -120,12 +116,8 @@ export async function againWithoutOrphans<T>(
 ): Promise<T> {
   const result = await ask();
   if (isDone(result)) return result;
-  const { freeOrphanedBudget } = await recovery('untouched', signal);
+  const { freeOrphanedBudget } = await recovery(signal);
   return (await freeOrphanedBudget(context)) ? ask() : result;
-}
-
-function fileLate(): Error {
-  return new Error('A part of exact-change did not come in time.');
 }
 
 /** Returns an attempt without the bound of a swap that was never signed, or can never land. */

@@ -17,7 +17,7 @@ export async function checkRequest(
   const place = new URL(url);
   const isMoved = unpaid?.redirected === true && call.method !== 'GET' && call.method !== 'HEAD';
   if (!isSecure(place) || isMoved || isRefusedPlace(policy, place.host))
-    throw (await reasons('untouched', call.signal)).requestProblem(policy, call, url);
+    throw (await reasons(call.signal)).requestProblem(policy, call, url);
 }
 
 /** Returns whether a payment header may be sent to a URL. */

@@ -35,7 +35,7 @@ export async function usdValueOf(
 ): Promise<bigint | undefined> {
   const pinned = pinnedMint(context.config.network, mint);
   if (pinned?.dollar === true) return atPar(pinned.decimals).most(amount);
-  const { usdPriceOf } = await swapEngine('untouched', signal);
+  const { usdPriceOf } = await swapEngine(signal);
   return (await usdPriceOf(context, mint, signal, decimals))?.most(amount);
 }
 

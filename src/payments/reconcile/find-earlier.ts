@@ -37,7 +37,7 @@ export async function resumeEarlierPayment(
     .similar(ownerOf(context), fingerprint, idempotencyKey)
     .catch(throwUnread);
   if (similar.length === 0) return undefined;
-  const { settleEarlier } = await recovery('uncertain', repeat.call.signal);
+  const { settleEarlier } = await recovery(repeat.call.signal, 'uncertain');
   return settleEarlier(context, similar, repeat);
 }
 

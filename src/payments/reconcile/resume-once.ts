@@ -34,7 +34,7 @@ async function takeUpOrphans(context: PaymentContext): Promise<void> {
   if (orphans.every(({ length }) => length === 0)) return;
   // A signed orphan may be a payment for the same purchase as this call.
   const funds = orphans[0].length > 0 ? 'uncertain' : 'untouched';
-  await (await recovery(funds)).takeUp(context);
+  await (await recovery(undefined, funds)).takeUp(context);
 }
 
 /** Returns the attempts in a state that no call of any process claims. */

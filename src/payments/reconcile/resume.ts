@@ -100,15 +100,16 @@ async function collectUnfinished(context: PaymentContext): Promise<Unfinished> {
     orphanedAttempts(context, 'signed'),
     orphanedAttempts(context, 'abandoned'),
   ]);
+  const open: OpenPayment[] = [];
   // All at once: calls wait for this, and a node that does not answer must cost them one timeout.
-  const holding = signed.map(async (attempt) => {
-    const { payment, receipt } = attempt;
-    if (payment === undefined || receipt === undefined) return [];
-    const held = await heldPaymentOf(context, { ...attempt, payment, receipt });
-    noteResumed(context, attempt);
-    return [held];
-  });
-  const open = (await Promise.all(holding)).flat();
+  await Promise.all(
+    signed.map(async (attempt) => {
+      const { payment, receipt } = attempt;
+      if (payment === undefined || receipt === undefined) return;
+      open.push(await heldPaymentOf(context, { ...attempt, payment, receipt }));
+      noteResumed(context, attempt);
+    }),
+  );
   for (const attempt of abandoned) noteResumed(context, attempt);
   const freed = await releaseOrphans(context);
   return { open, abandoned: [...abandoned, ...freed.abandoned] };
