@@ -71,6 +71,8 @@ const ownAccount = (owner: string, symbol: MintSymbol) =>
 
 // Byte offsets in a token account.
 const [OWNER, STATE, DELEGATE, CLOSE_AUTHORITY] = [32, 108, 72, 129];
+/** Token-2022's extension 8, of one byte: transfers in need a memo right before them. */
+const MEMO_REQUIRED = [8, 0, 1, 0, 1];
 const stranger = Uint8Array.from([1, 0, 0, 0, ...new Uint8Array(32).fill(7)]);
 
 describe('a call with a payee that cannot be paid', () => {
@@ -103,6 +105,21 @@ describe('a call with a payee that cannot be paid', () => {
     await refusal(sandbox, payer, 'payee_account_missing', () =>
       payer.client.fetch(`${sandbox.apiUrl}/usdc`),
     );
+  });
+
+  it("is refused before a swap when the payee's token account requires a memo", async () => {
+    const account = await ownAccount(sandbox.merchant, 'PYUSD');
+    const before = accountAt(account);
+    restored.push(() => sandbox.chain.setAccount(address(account), before));
+    sandbox.chain.setAccount(address(account), {
+      ...before,
+      data: Uint8Array.from([...before.data, ...MEMO_REQUIRED]),
+    });
+    const payer = await payerOn(sandbox, { SOL: '1', USDC: '5' }, { autoSwap: true });
+    const error = await refusal(sandbox, payer, 'unsupported_offer', () =>
+      payer.client.fetch(`${sandbox.apiUrl}/pyusd`),
+    );
+    expect(error.details.reason).toBe('payee requires a memo before each transfer');
   });
 
   it('is refused when payTo is a token account instead of a wallet', async () => {

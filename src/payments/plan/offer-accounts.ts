@@ -11,6 +11,7 @@ import {
   type PlainAccount,
   type PlainMint,
 } from '../../solana/tokens/accounts.js';
+import type { TokenAccount } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
 import type { PaymentContext } from '../context.js';
 import { makeRoom, type Memory } from '../memory.js';
@@ -174,8 +175,9 @@ async function learnFacts(
     const isWallet = !isTokenProgram(accounts.get(payTo)?.account?.owner);
     const receiving = accounts.get(destination)?.account;
     const decoded = receiving ? await readAccount(receiving) : undefined;
-    if (!isWallet || decoded?.mint !== mint || decoded.state !== 'initialized')
-      return (await reasons()).payeeProblem(offer, destination, isWallet);
+    const requiresMemo = decoded?.requiresMemo === true;
+    if (!isWallet || decoded?.mint !== mint || decoded.state !== 'initialized' || requiresMemo)
+      return (await reasons()).payeeProblem(offer, destination, isWallet, requiresMemo);
     makeRoom(memory.payees);
     memory.payees.add(destination);
   }
@@ -203,7 +205,9 @@ async function learnFacts(
 }
 
 /** Decodes a token account. Loads code for accounts with extensions, which few payments need. */
-async function readAccount(account: Account): Promise<PlainAccount | undefined> {
+async function readAccount(
+  account: Account,
+): Promise<(PlainAccount & Partial<TokenAccount>) | undefined> {
   return plainAccount(account) ?? (await reasons()).decodeTokenAccount(account);
 }
 

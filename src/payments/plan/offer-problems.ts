@@ -30,17 +30,28 @@ export function otherDecimals(mint: Address, decimals: number): ProtocolError {
   );
 }
 
-/** @param isWallet - Whether the payee is a wallet: then only its token account is the problem. */
+/**
+ * @param isWallet - Whether the payee is a wallet: then only its token account is the problem.
+ * @param requiresMemo - Whether a transfer to that account fails without a memo right before it. In
+ *   `exact` payments the compute-unit price comes right before the transfer.
+ */
 export function payeeProblem(
   { payTo, mint }: Offer,
   tokenAccount: Address,
   isWallet: boolean,
+  requiresMemo: boolean,
 ): FundsError | ProtocolError {
   if (!isWallet)
     return new ProtocolError(
       'unsupported_offer',
       `The payee ${payTo} is itself a token account or mint, not a wallet. The seller has to name the owner.`,
       { details: { reason: 'payee is a token account' } },
+    );
+  if (requiresMemo)
+    return new ProtocolError(
+      'unsupported_offer',
+      `The payee's token account ${tokenAccount} takes no transfer without a memo before it, so no facilitator can settle. The seller has to switch that off.`,
+      { details: { reason: 'payee requires a memo before each transfer' } },
     );
   return new FundsError(
     'payee_account_missing',
