@@ -64,6 +64,12 @@ const ownCalls: Record<string, (...args: never[]) => unknown> = {
     sandbox.chain.fundSol(owner as never, BigInt(lamports)),
   fundToken: (owner: string, symbol: keyof typeof mints, amount: string) =>
     sandbox.chain.fundToken(owner as never, mints[symbol], BigInt(amount)),
+  appendData: (account: string, bytes: readonly number[]) => {
+    const before = sandbox.chain.account(account as never);
+    if (before === undefined) throw new Error(`nothing is at ${account}`);
+    const data = Uint8Array.from([...before.data, ...bytes]);
+    sandbox.chain.setAccount(account as never, { ...before, data });
+  },
   /** Starts the HTTP service on this sandbox. Resolves with its URL. */
   serve: async (apiKey?: string) => {
     const transport = local({ rpcUrl, jupiterUrl });

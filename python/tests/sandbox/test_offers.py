@@ -32,6 +32,20 @@ def test_refuses_a_payee_that_is_a_token_account(
     assert refusal(payer, seller) == "payee is a token account"
 
 
+def test_refuses_a_payee_that_requires_a_memo_before_each_transfer(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    """A swap would cost money, and the payment could not land."""
+    payer, pyusd = make_payer(USDC="5", SOL="1"), sandbox.mints["PYUSD"]
+    payee = sandbox.wallet(PYUSD="1").address
+    account = associated_token_address(payee, pyusd["address"], pyusd["tokenProgram"])
+    # Token-2022's extension 8, of one byte.
+    sandbox.call("appendData", account, [8, 0, 1, 0, 1])
+    asked = offer(sandbox, payTo=payee, asset=pyusd["address"])
+    seller = make_seller(lambda _: terms(asked))
+    assert refusal(payer, seller) == "payee requires a memo before each transfer"
+
+
 def test_refuses_an_offer_with_other_decimals_than_its_mint(
     sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:

@@ -212,6 +212,14 @@ def _payee_problem(
             {"reason": "payee is a token account"},
         )
     account = None if receiving is None else decode_token_account(receiving)
+    if account is not None and account.requires_memo:
+        # In `exact` payments the compute-unit price comes right before the transfer.
+        return failure(
+            "unsupported_offer",
+            f"The payee's token account {destination} takes no transfer without a memo before it, "
+            "so no facilitator can settle. The seller has to switch that off.",
+            {"reason": "payee requires a memo before each transfer"},
+        )
     if account is not None and account.mint == offer.mint and account.state == "initialized":
         return None
     return failure(
