@@ -98,15 +98,15 @@ describe('a database that stops answering', () => {
   });
 
   it('fails each call in time before its tables exist', async () => {
-    const fresh = postgresJournal({
-      connectionString: wire.address,
-      // Enough time to create the tables, also on a busy machine.
-      timeoutMs: 5_000,
-      schema: 'fresh',
-    });
+    // Enough time to create the tables, also on a busy machine.
+    const timeoutMs = 5_000;
+    const connectionString = wire.address;
+    const fresh = postgresJournal({ connectionString, timeoutMs, schema: 'fresh' });
     wire.silence();
     await Promise.all(callsOf(fresh).map(([, call]) => failureOf(call(), 'journal_unavailable')));
     wire.speak();
+    // A call that joins a look for the tables from before fails with that look.
+    await until('the tables are there', () => fresh.used(owner, [], NOW).catch(() => undefined));
     await works(fresh);
     await fresh.close();
   });
