@@ -18,8 +18,9 @@ export default defineConfig({
     execArgv: ['--max-semi-space-size=32'],
     // Loading the library and its packages for each file anew would be a third of all work.
     isolate: false,
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // For a hang alone: a machine under load may take ten times as long as a quiet one.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     include: ['test/{unit,contract,surface,integration}/**/*.test.ts'],
   },
 });

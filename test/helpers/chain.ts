@@ -80,7 +80,7 @@ export async function rpc<T>(url: string, method: string, params: readonly unkno
 export async function until<T>(
   what: string,
   ask: () => Promise<T | undefined> | T | undefined,
-  deadlineMs = 15_000,
+  deadlineMs = 60_000,
 ): Promise<T> {
   const end = Date.now() + deadlineMs;
   for (;;) {
