@@ -3,26 +3,23 @@ import { fileURLToPath } from 'node:url';
 import { createKeyPairSignerFromBytes, getBase58Encoder } from '@solana/kit';
 import { Keypair } from '@solana/web3.js';
 import {
-  createClient,
   memoryJournal,
   receiptOf,
   SOLANA_MAINNET,
-  type Client,
   type ClientOptions,
   type Journal,
   type Receipt,
 } from 'exact-change';
 import type { MintSymbol, SandboxWallet } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
 import { tokenAccount, tokenAmount, until } from '../helpers/chain.js';
-import { decided, kitSigner, onSandbox, recorded } from '../helpers/flow.js';
+import { clientOn, decided, kitSigner, recorded } from '../helpers/flow.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { paidOf, UNUSED, usedByCap } from '../helpers/worth.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
 let legacy: LegacySeller;
-let clients: Client[] = [];
 
 beforeAll(async () => {
   legacy = await startLegacySeller(sandbox, { facilitator: 'current' });
@@ -30,16 +27,8 @@ beforeAll(async () => {
 afterAll(async () => {
   await legacy.close();
 });
-afterEach(async () => {
-  await Promise.all(clients.map((client) => client.close()));
-  clients = [];
-});
-
-function clientFor(wallet: SandboxWallet, options: ClientOptions = {}): Client {
-  const client = createClient(onSandbox(sandbox, wallet, options));
-  clients.push(client);
-  return client;
-}
+const clientFor = (wallet: SandboxWallet, options?: ClientOptions) =>
+  clientOn(sandbox, wallet, options);
 
 const merchantHolds = (symbol: MintSymbol) =>
   tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol]);
