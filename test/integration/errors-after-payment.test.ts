@@ -1,7 +1,8 @@
-import { receiptOf, type ClientOptions, type EventName, type Receipt } from 'exact-change';
+import { receiptOf, type ClientOptions, type EventName } from 'exact-change';
 import type { AggregatorControls } from 'exact-change-sandbox';
 import { afterEach, describe, expect, it } from 'vitest';
 import { entryV2, envelopeV2 } from '../fixtures/malformed-402.js';
+import { listOf } from '../helpers/attempts.js';
 import { landed, tokenAmount, until } from '../helpers/chain.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
@@ -37,11 +38,7 @@ const told = (payer: Payer, type: EventName, times = 1) =>
  */
 const later = (payer: Payer) => payer.again();
 
-async function receiptsOf({ client }: Payer): Promise<Receipt[]> {
-  const receipts: Receipt[] = [];
-  for await (const receipt of client.receipts()) receipts.push(receipt);
-  return receipts;
-}
+const receiptsOf = ({ client }: Payer) => listOf(client.receipts());
 
 const settledOf = (payer: Payer) => timesSpent(sandbox, payer, 'USDC');
 
