@@ -1,10 +1,3 @@
-import {
-  createKeyPairFromBytes,
-  getBase58Encoder,
-  getBase64EncodedWireTransaction,
-  getBase64Encoder,
-} from '@solana/kit';
-import { getTransactionDecoder, partiallySignTransaction } from '@solana/kit';
 import type {
   ErrorCode,
   ErrorDetails,
@@ -16,6 +9,7 @@ import type {
 import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { landed, rpc, tokenAmount, until } from '../helpers/chain.js';
+import { signedByKit } from '../helpers/flow.js';
 import { failureOf } from '../helpers/payer.js';
 
 /** A transport with the options of `local()`, in this process or another. */
@@ -272,7 +266,7 @@ export function transportContract(
         expect(Number(built.lastValidBlockHeight)).toBeGreaterThan(0);
         expect(built.computeUnitLimit).toBeGreaterThan(0);
         expect(built.priorityFeeLamports).toMatch(/^[0-9]+$/);
-        const signed = await sign(wallet, built.transaction);
+        const signed = (await signedByKit(wallet, built.transaction)).wire;
         const signature = await rpc<string>(sandbox.rpcUrl, 'sendTransaction', [
           signed,
           { encoding: 'base64' },
@@ -441,13 +435,13 @@ export function transportContract(
           state: 'swap_required',
           offer: { amount: '10000', mint: sandbox.mints.USDC.address },
         });
-        const signedSwap = await sign(wallet, first.swap?.transaction);
+        const signedSwap = (await signedByKit(wallet, first.swap?.transaction)).wire;
         const second = await until('the swap is confirmed', async () => {
           const answer = await transport.autoPay({ ...asked, signedSwap });
           return answer.state === 'swap_submitted' ? undefined : answer;
         });
         expect(second.state).toBe('ready_to_sign');
-        const signedPayment = await sign(wallet, second.payment?.transaction);
+        const signedPayment = (await signedByKit(wallet, second.payment?.transaction)).wire;
         const third = await transport.autoPay({ ...asked, signedPayment });
         expect(third).toMatchObject({
           state: 'ready_to_present',
@@ -516,14 +510,4 @@ export async function termsOf(
     headers: Object.fromEntries(response.headers),
     body: await response.text(),
   };
-}
-
-/** Signs with kit, so no code of the library takes part. */
-export async function sign(wallet: SandboxWallet, transaction = ''): Promise<string> {
-  const keys = await createKeyPairFromBytes(getBase58Encoder().encode(wallet.secretKey));
-  const signed = await partiallySignTransaction(
-    [keys],
-    getTransactionDecoder().decode(getBase64Encoder().encode(transaction)),
-  );
-  return getBase64EncodedWireTransaction(signed);
 }

@@ -94,3 +94,24 @@ export function createAccount(
   ];
   return instruction(PROGRAMS.associatedToken, metas, data);
 }
+
+/** Returns the instruction with these bytes at an offset of its data. */
+export const written = (
+  swap: FilledInstruction,
+  offset: number,
+  bytes: Uint8Array,
+): FilledInstruction => {
+  const data = swap.data.slice();
+  data.set(bytes, offset);
+  return { ...swap, data };
+};
+
+/** Returns the instruction with another account at an index. */
+export const withAccount = (
+  swap: FilledInstruction,
+  index: number,
+  meta: FilledInstruction['accounts'][number],
+): FilledInstruction => ({
+  ...swap,
+  accounts: swap.accounts.map((account, at) => (at === index ? meta : account)),
+});

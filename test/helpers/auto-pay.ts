@@ -7,8 +7,9 @@ import {
 } from 'exact-change';
 import { createHandler } from 'exact-change/http';
 import type { Sandbox, SandboxWallet } from 'exact-change-sandbox';
-import { sign, termsOf } from '../contract/transport-contract.js';
+import { termsOf } from '../contract/transport-contract.js';
 import { until } from './chain.js';
+import { signedByKit } from './flow.js';
 import { served } from './served.js';
 
 /** A service with a journal, reachable over a real socket. */
@@ -79,7 +80,7 @@ export async function buyerOf(
       });
       return { status: response.status, body: (await response.json()) as Answer['body'] };
     },
-    sign: (transaction) => sign(wallet, transaction),
+    sign: async (transaction) => (await signedByKit(wallet, transaction)).wire,
     present: ({ body: { header } }) =>
       fetch(url, { headers: { [header?.name ?? '']: header?.value ?? '' } }),
   };

@@ -1,4 +1,5 @@
 import type { MintSymbol, Sandbox } from 'exact-change-sandbox';
+import { onTestFinished } from 'vitest';
 import { answerTerms, isPaid, startSeller, type Seller } from './seller.js';
 
 const MAINNET = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
@@ -29,6 +30,16 @@ export function startTaker(
         accepts,
       });
   });
+}
+
+/** Starts such a seller until the end of the test, and returns its URL. */
+export async function takerUrl(
+  sandbox: Sandbox,
+  prices: Parameters<typeof startTaker>[1],
+): Promise<string> {
+  const seller = await startTaker(sandbox, prices);
+  onTestFinished(() => seller.close());
+  return seller.url;
 }
 
 /**

@@ -13,6 +13,7 @@ import {
 import { FORMS } from '../corpus/forms.js';
 import {
   createAccount,
+  type FilledInstruction,
   instruction,
   payer,
   readonly,
@@ -20,8 +21,9 @@ import {
   system,
   transferSol,
   unitPrice,
+  withAccount,
   writable,
-  type FilledInstruction,
+  written,
 } from '../corpus/instructions.js';
 import {
   write,
@@ -106,19 +108,6 @@ const inputAt = (swap: FilledInstruction): number => (isExactIn(swap) ? EXACT : 
 const outputAt = (swap: FilledInstruction): number => (isExactIn(swap) ? QUOTED : EXACT);
 const amountAt = ({ data }: FilledInstruction, offset: number): bigint =>
   Buffer.from(data).readBigUInt64LE(offset);
-const written = (swap: FilledInstruction, offset: number, bytes: Uint8Array): FilledInstruction => {
-  const data = swap.data.slice();
-  data.set(bytes, offset);
-  return { ...swap, data };
-};
-const withAccount = (
-  swap: FilledInstruction,
-  index: number,
-  meta: FilledInstruction['accounts'][number],
-): FilledInstruction => ({
-  ...swap,
-  accounts: swap.accounts.map((account, at) => (at === index ? meta : account)),
-});
 
 /** Returns base64 of an unsigned transfer of the wallet's USDT to the attacker. */
 function theft({ wallet, own }: Victim): string {

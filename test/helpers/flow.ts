@@ -1,5 +1,16 @@
-import { address, createKeyPairFromBytes, getBase58Encoder, signBytes } from '@solana/kit';
 import {
+  address,
+  createKeyPairFromBytes,
+  getBase58Encoder,
+  getBase64EncodedWireTransaction,
+  getBase64Encoder,
+  getSignatureFromTransaction,
+  getTransactionDecoder,
+  partiallySignTransaction,
+  signBytes,
+} from '@solana/kit';
+import {
+  createClient,
   settled,
   type Client,
   type ClientEvent,
@@ -9,6 +20,7 @@ import {
   type SigningIntent,
 } from 'exact-change';
 import type { Sandbox, SandboxWallet } from 'exact-change-sandbox';
+import { closedAfterTest } from './payer.js';
 
 /**
  * Returns the options of a client on the sandbox. By `?caller=client` the node counts the client's
@@ -26,6 +38,11 @@ export function onSandbox(
     autoSwap: true,
     ...more,
   };
+}
+
+/** Makes a client on the sandbox, which the sandbox of the file closes after the test. */
+export function clientOn(sandbox: Sandbox, wallet: SandboxWallet, more?: ClientOptions): Client {
+  return closedAfterTest(createClient(onSandbox(sandbox, wallet, more)));
 }
 
 /** Waits until the chain has decided the payment of a response, and returns its receipt. */
@@ -72,6 +89,22 @@ export async function kitSigner(
     return new Uint8Array(await signBytes(privateKey, message));
   };
   return { signer: { address: address(wallet.address), signMessage }, signed };
+}
+
+/** Signs a base64 transaction by kit alone: all that a caller of a service needs besides HTTP. */
+export async function signedByKit(
+  wallet: SandboxWallet,
+  transaction = '',
+): Promise<{ readonly wire: string; readonly signature: () => string }> {
+  const keys = await createKeyPairFromBytes(getBase58Encoder().encode(wallet.secretKey));
+  const signed = await partiallySignTransaction(
+    [keys],
+    getTransactionDecoder().decode(getBase64Encoder().encode(transaction)),
+  );
+  return {
+    wire: getBase64EncodedWireTransaction(signed),
+    signature: () => getSignatureFromTransaction(signed),
+  };
 }
 
 /** Returns a fetch that holds each 402 until `calls` of them have arrived. */

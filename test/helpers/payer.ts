@@ -84,8 +84,7 @@ export function payerOf(
     const base = change.connection === undefined ? connections : { jupiterUrl: sandbox.jupiterUrl };
     const client = createClient({ ...base, signer, ...change });
     client.on('*', (event) => void events.push(event));
-    open.add(client);
-    return client;
+    return closedAfterTest(client);
   };
   return {
     address,
@@ -96,6 +95,12 @@ export function payerOf(
     events,
     again: (change = options) => make(change),
   };
+}
+
+/** Lets {@link closePayers} close a client. */
+export function closedAfterTest(client: Client): Client {
+  open.add(client);
+  return client;
 }
 
 /** Closes every client of this module. */

@@ -1,24 +1,14 @@
-import { afterEach, describe, expect, it } from 'vitest';
-import { startTaker } from '../helpers/bounds.js';
-import { closePayers, failureOf, payerOn } from '../helpers/payer.js';
+import { describe, expect, it } from 'vitest';
+import { takerUrl } from '../helpers/bounds.js';
+import { failureOf, payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import type { Seller } from '../helpers/seller.js';
 import { refusal } from '../helpers/untouched.js';
 
 const HUGE = '18446744073709551615';
 
 const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
-const sellers: Seller[] = [];
-afterEach(async () => {
-  await closePayers();
-  await Promise.all(sellers.splice(0).map((seller) => seller.close()));
-});
 
-async function taker(...asked: Parameters<typeof startTaker>[1][number][]): Promise<string> {
-  const seller = await startTaker(sandbox, asked);
-  sellers.push(seller);
-  return seller.url;
-}
+const taker = (...asked: Parameters<typeof takerUrl>[1][number][]) => takerUrl(sandbox, asked);
 
 describe('the price of a token that is not a stablecoin', () => {
   it('ignores a huge amount that the seller offers first', async () => {

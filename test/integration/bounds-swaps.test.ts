@@ -1,22 +1,12 @@
-import { afterEach, describe, expect, it } from 'vitest';
-import { oneSided, startTaker } from '../helpers/bounds.js';
-import { closePayers, payerOn } from '../helpers/payer.js';
+import { describe, expect, it } from 'vitest';
+import { oneSided, takerUrl } from '../helpers/bounds.js';
+import { payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import type { Seller } from '../helpers/seller.js';
 import { refusal } from '../helpers/untouched.js';
 
 const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
-const sellers: Seller[] = [];
-afterEach(async () => {
-  await closePayers();
-  await Promise.all(sellers.splice(0).map((seller) => seller.close()));
-});
 
-async function taker(...asked: Parameters<typeof startTaker>[1][number][]): Promise<string> {
-  const seller = await startTaker(sandbox, asked);
-  sellers.push(seller);
-  return seller.url;
-}
+const taker = (...asked: Parameters<typeof takerUrl>[1][number][]) => takerUrl(sandbox, asked);
 
 describe('a swap for a payment', () => {
   it.each(['USDC', 'SOL'] as const)(

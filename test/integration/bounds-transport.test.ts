@@ -5,29 +5,19 @@ import {
   type SwapRequest,
   type Transport,
 } from 'exact-change';
-import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { startTaker } from '../helpers/bounds.js';
-import { closePayers, payerOn } from '../helpers/payer.js';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { takerUrl } from '../helpers/bounds.js';
+import { payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import type { Seller } from '../helpers/seller.js';
 import { refusal } from '../helpers/untouched.js';
 
 const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
 let honest: Transport;
-const sellers: Seller[] = [];
 beforeAll(async () => {
   honest = local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl });
 });
-afterEach(async () => {
-  await closePayers();
-  await Promise.all(sellers.splice(0).map((seller) => seller.close()));
-});
 
-async function taker(...asked: Parameters<typeof startTaker>[1][number][]): Promise<string> {
-  const seller = await startTaker(sandbox, asked);
-  sellers.push(seller);
-  return seller.url;
-}
+const taker = (...asked: Parameters<typeof takerUrl>[1][number][]) => takerUrl(sandbox, asked);
 
 /** Client options for a service that answers with the quote that `change` returns. */
 const service = (change: (quote: SwapQuote, request: SwapRequest) => unknown): ClientOptions => ({

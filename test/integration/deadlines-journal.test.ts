@@ -7,6 +7,7 @@ import {
 } from 'exact-change';
 import type { MintSymbol } from 'exact-change-sandbox';
 import { describe, expect, it } from 'vitest';
+import { listOf } from '../helpers/attempts.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { UNUSED, usedByCap } from '../helpers/worth.js';
@@ -66,17 +67,11 @@ const CALLS = {
   balance: { funds: HOLDER, run: (client) => client.balance('USDC') },
   warm: { funds: HOLDER, run: (client) => client.warm() },
   spent: { funds: {}, run: (client) => client.spent() },
-  receipts: { funds: {}, run: (client) => listed(client) },
+  receipts: { funds: {}, run: (client) => listOf(client.receipts()) },
   resume: { funds: {}, run: (client) => client.resume() },
 } as const satisfies Record<string, Call>;
 type Name = keyof typeof CALLS;
 const NAMES = Object.keys(CALLS) as Name[]; // The keys of a literal.
-
-async function listed(client: Payer['client']): Promise<unknown[]> {
-  const receipts: unknown[] = [];
-  for await (const receipt of client.receipts()) receipts.push(receipt);
-  return receipts;
-}
 
 async function outcomeOf(call: Promise<unknown>): Promise<string> {
   try {

@@ -3,6 +3,7 @@ import { isExactChangeError, type ClientOptions, type EventName } from 'exact-ch
 import type { MintSymbol } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { systemRuntime } from '../../src/internal/runtime.js';
+import { listOf } from '../helpers/attempts.js';
 import { until } from '../helpers/chain.js';
 import { closePayers, failureOf, payerOn, recordingSigner, type Payer } from '../helpers/payer.js';
 import { startRelay, type Held, type Passing, type Relay } from '../helpers/relay.js';
@@ -117,16 +118,10 @@ const CALLS = {
   warm: { funds: {}, run: ({ client }) => client.warm() },
   resume: { funds: {}, run: ({ client }) => client.resume() },
   spent: { funds: {}, run: ({ client }) => client.spent() },
-  receipts: { funds: {}, run: ({ client }) => receiptsOf(client) },
+  receipts: { funds: {}, run: ({ client }) => listOf(client.receipts()) },
 } as const satisfies Record<string, Call>;
 type Name = keyof typeof CALLS;
 const NAMES = Object.keys(CALLS) as Name[]; // The keys of a literal.
-
-async function receiptsOf(client: Payer['client']): Promise<unknown[]> {
-  const receipts: unknown[] = [];
-  for await (const receipt of client.receipts()) receipts.push(receipt);
-  return receipts;
-}
 
 /** Returns `ok`, or the code, funds and step of the error; a foreign error fails the test. */
 async function outcomeOf(call: Promise<unknown>): Promise<string> {

@@ -1,11 +1,13 @@
-import { receiptOf, type ClientOptions, type EventName, type Receipt } from 'exact-change';
+import { receiptOf, type ClientOptions, type EventName } from 'exact-change';
 import type { AggregatorControls } from 'exact-change-sandbox';
 import { afterEach, describe, expect, it } from 'vitest';
 import { entryV2, envelopeV2 } from '../fixtures/malformed-402.js';
-import { landed, signaturesOf, tokenAccount, tokenAmount, until } from '../helpers/chain.js';
+import { listOf } from '../helpers/attempts.js';
+import { landed, tokenAmount, until } from '../helpers/chain.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
+import { signedOf, timesSpent } from '../helpers/spends.js';
 import { expectUntouched } from '../helpers/untouched.js';
 import { paidOf } from '../helpers/worth.js';
 
@@ -21,7 +23,7 @@ const PRICE = 10_000n;
 const url = (path: string) => sandbox.apiUrl + path;
 const holder = (options: ClientOptions = {}) => payerOn(sandbox, { USDC: '1' }, options);
 const held = ({ address }: Payer) => tokenAmount(sandbox.rpcUrl, address, sandbox.mints.USDC);
-const payments = ({ signed }: Payer) => signed.filter(({ kind }) => kind === 'payment').length;
+const payments = (payer: Payer) => signedOf(payer, 'payment');
 const usedOf = async ({ client }: Payer) => (await client.spent())[0]?.used;
 const seen = ({ events }: Payer, type: EventName) =>
   events.filter((event) => event.type === type).length;
@@ -36,25 +38,9 @@ const told = (payer: Payer, type: EventName, times = 1) =>
  */
 const later = (payer: Payer) => payer.again();
 
-async function receiptsOf({ client }: Payer): Promise<Receipt[]> {
-  const receipts: Receipt[] = [];
-  for await (const receipt of client.receipts()) receipts.push(receipt);
-  return receipts;
-}
+const receiptsOf = ({ client }: Payer) => listOf(client.receipts());
 
-/** Counts the payments of a wallet on the chain. */
-async function settledOf(payer: Payer): Promise<number> {
-  const account = await tokenAccount(payer.address, sandbox.mints.USDC);
-  const transactions = await Promise.all(
-    (await signaturesOf(sandbox.rpcUrl, account)).map((signature) =>
-      landed(sandbox.rpcUrl, signature),
-    ),
-  );
-  return transactions.filter(
-    ({ error, tokens }) =>
-      error === null && tokens.some((token) => token.account === account && token.change < 0n),
-  ).length;
-}
+const settledOf = (payer: Payer) => timesSpent(sandbox, payer, 'USDC');
 
 /** Answers the paid request with a fault, and no other request. */
 const onPaid = ({ client }: Payer, path: string, fault: ServiceFault) => {

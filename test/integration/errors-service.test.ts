@@ -69,171 +69,134 @@ const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`;
 
 /** Timeout of the service in milliseconds, for answers that only a timeout ends. */
 const SOON_MS = 300;
-interface Row {
-  readonly name: string;
-  readonly code: ErrorCode;
-  readonly answer: Answer;
-  readonly serviceMs?: number;
-}
+type Row = readonly [name: string, ErrorCode, Answer, serviceMs?: number];
 const ROWS: readonly Row[] = [
-  {
-    name: '200 with a problem in it',
-    code: 'invalid_response',
-    answer: saysJson({ code: 'no_route', status: 422, detail: PROMPT }),
-  },
-  {
-    name: '200 with the content type of a problem',
-    code: 'invalid_response',
-    answer: says(200, 'application/problem+json', '{}'),
-  },
-  {
-    name: '200 without a body',
-    code: 'invalid_response',
-    answer: says(200, 'application/json', ''),
-  },
-  {
-    name: '204',
-    code: 'invalid_response',
-    answer: (response) => void response.writeHead(204).end(),
-  },
-  {
-    name: '206',
-    code: 'invalid_response',
-    answer: says(206, 'application/json', JSON.stringify(quoteLike)),
-  },
-  { name: 'a slow drip', code: 'timeout', answer: drips, serviceMs: SOON_MS },
-  { name: 'no answer', code: 'timeout', answer: () => undefined, serviceMs: SOON_MS },
-  {
-    name: 'ten megabytes',
-    code: 'invalid_response',
-    answer: says(200, 'application/json', `"${'x'.repeat(TEN_MB)}"`),
-  },
-  {
-    name: 'ten megabytes compressed to a few bytes',
-    code: 'invalid_response',
-    answer: says(200, 'application/json', gzipSync(Buffer.alloc(TEN_MB, 0x20)), {
+  [
+    '200 with a problem in it',
+    'invalid_response',
+    saysJson({ code: 'no_route', status: 422, detail: PROMPT }),
+  ],
+  [
+    '200 with the content type of a problem',
+    'invalid_response',
+    says(200, 'application/problem+json', '{}'),
+  ],
+  ['200 without a body', 'invalid_response', says(200, 'application/json', '')],
+  ['204', 'invalid_response', (response) => void response.writeHead(204).end()],
+  ['206', 'invalid_response', says(206, 'application/json', JSON.stringify(quoteLike))],
+  ['a slow drip', 'timeout', drips, SOON_MS],
+  ['no answer', 'timeout', () => undefined, SOON_MS],
+  ['ten megabytes', 'invalid_response', says(200, 'application/json', `"${'x'.repeat(TEN_MB)}"`)],
+  [
+    'ten megabytes compressed to a few bytes',
+    'invalid_response',
+    says(200, 'application/json', gzipSync(Buffer.alloc(TEN_MB, 0x20)), {
       'content-encoding': 'gzip',
     }),
-  },
-  {
-    name: 'another content type',
-    code: 'invalid_response',
-    answer: says(200, 'text/plain', JSON.stringify(quoteLike)),
-  },
-  { name: 'HTML', code: 'invalid_response', answer: says(200, 'text/html', `<h1>${PROMPT}</h1>`) },
-  {
-    name: 'HTML with a 502',
-    code: 'service_unavailable',
-    answer: says(502, 'text/html', `<h1>${PROMPT}</h1>`),
-  },
-  {
-    name: 'JSON that ends early',
-    code: 'invalid_response',
-    answer: says(200, 'application/json', '{"inputMint":"So111'),
-  },
-  { name: 'a body that is cut short', code: 'service_unavailable', answer: cutShort },
-  { name: 'a closed connection', code: 'service_unavailable', answer: hangsUp },
-  {
-    name: 'JSON nested without end',
-    code: 'invalid_response',
-    answer: says(200, 'application/json', deep),
-  },
-  {
-    name: 'bytes that are no UTF-8',
-    code: 'invalid_response',
-    answer: says(200, 'application/json', Uint8Array.of(0x22, 0xff, 0x22)),
-  },
-  {
-    name: 'keys that name a prototype',
-    code: 'invalid_response',
-    answer: says(
+  ],
+  ['another content type', 'invalid_response', says(200, 'text/plain', JSON.stringify(quoteLike))],
+  ['HTML', 'invalid_response', says(200, 'text/html', `<h1>${PROMPT}</h1>`)],
+  ['HTML with a 502', 'service_unavailable', says(502, 'text/html', `<h1>${PROMPT}</h1>`)],
+  [
+    'JSON that ends early',
+    'invalid_response',
+    says(200, 'application/json', '{"inputMint":"So111'),
+  ],
+  ['a body that is cut short', 'service_unavailable', cutShort],
+  ['a closed connection', 'service_unavailable', hangsUp],
+  ['JSON nested without end', 'invalid_response', says(200, 'application/json', deep)],
+  [
+    'bytes that are no UTF-8',
+    'invalid_response',
+    says(200, 'application/json', Uint8Array.of(0x22, 0xff, 0x22)),
+  ],
+  [
+    'keys that name a prototype',
+    'invalid_response',
+    says(
       200,
       'application/json',
       '{"__proto__":{"inAmount":"1","polluted":true},"constructor":{"prototype":{"polluted":true}}}',
     ),
-  },
-  {
-    name: 'field names that are a prompt',
-    code: 'invalid_response',
-    answer: saysJson({ [PROMPT]: PROMPT, inputMint: PROMPT }),
-  },
-  {
-    name: 'a problem with spent funds',
-    code: 'invalid_response',
-    answer: saysProblem(422, 'no_route', {
+  ],
+  [
+    'field names that are a prompt',
+    'invalid_response',
+    saysJson({ [PROMPT]: PROMPT, inputMint: PROMPT }),
+  ],
+  [
+    'a problem with spent funds',
+    'invalid_response',
+    saysProblem(422, 'no_route', {
       details: { inputMint: 'a', outputMint: 'b' },
       funds: 'spent',
     }),
-  },
-  {
-    name: 'a problem about a swap that was never sent',
-    code: 'invalid_response',
-    answer: saysProblem(409, 'swap_uncertain', {
+  ],
+  [
+    'a problem about a swap that was never sent',
+    'invalid_response',
+    saysProblem(409, 'swap_uncertain', {
       details: { signature: 'x', lastValidBlockHeight: '1' },
       funds: 'uncertain',
     }),
-  },
-  {
-    name: 'a problem that claims an earlier payment',
-    code: 'invalid_response',
-    answer: saysProblem(409, 'already_spent', {
+  ],
+  [
+    'a problem that claims an earlier payment',
+    'invalid_response',
+    saysProblem(409, 'already_spent', {
       details: { payerSignature: 'x' },
       funds: 'untouched',
     }),
-  },
-  {
-    name: 'a problem with a swap in moved',
-    code: 'invalid_response',
-    answer: saysProblem(503, 'rpc_unavailable', {
+  ],
+  [
+    'a problem with a swap in moved',
+    'invalid_response',
+    saysProblem(503, 'rpc_unavailable', {
       details: { method: 'x' },
       moved: [{ kind: 'swap', signature: 'x' }],
     }),
-  },
-  {
-    name: 'an unknown error code',
-    code: 'invalid_response',
-    answer: saysProblem(422, 'send_your_key', { detail: PROMPT }),
-  },
-  {
-    name: 'a known error code with invalid details',
-    code: 'invalid_response',
-    answer: saysProblem(422, 'insufficient_funds', {
+  ],
+  [
+    'an unknown error code',
+    'invalid_response',
+    saysProblem(422, 'send_your_key', { detail: PROMPT }),
+  ],
+  [
+    'a known error code with invalid details',
+    'invalid_response',
+    saysProblem(422, 'insufficient_funds', {
       details: { mint: 'x', required: PROMPT, available: -1 },
     }),
-  },
-  {
-    name: 'a known error code with a prompt in its text',
-    code: 'mint_not_supported',
-    answer: saysProblem(422, 'mint_not_supported', {
+  ],
+  [
+    'a known error code with a prompt in its text',
+    'mint_not_supported',
+    saysProblem(422, 'mint_not_supported', {
       title: PROMPT,
       detail: PROMPT,
       details: { mint: 'x', reason: 'a fee' },
     }),
-  },
-  {
-    name: 'a Retry-After of years',
-    code: 'timeout',
-    answer: says(429, 'text/plain', '', { 'retry-after': '999999999' }),
-    serviceMs: SOON_MS,
-  },
-  {
-    name: 'a negative Retry-After',
-    code: 'rate_limited',
-    answer: says(429, 'text/plain', '', { 'retry-after': '-100000' }),
-  },
-  {
-    name: 'cookies',
-    code: 'service_unavailable',
-    answer: says(503, 'text/plain', '', { 'set-cookie': 'id=1; Path=/' }),
-  },
-  {
-    name: 'huge headers',
-    code: 'service_unavailable',
-    answer: says(200, 'application/json', '{}', { 'x-pad': 'x'.repeat(200_000) }),
-  },
+  ],
+  [
+    'a Retry-After of years',
+    'timeout',
+    says(429, 'text/plain', '', { 'retry-after': '999999999' }),
+    SOON_MS,
+  ],
+  [
+    'a negative Retry-After',
+    'rate_limited',
+    says(429, 'text/plain', '', { 'retry-after': '-100000' }),
+  ],
+  ['cookies', 'service_unavailable', says(503, 'text/plain', '', { 'set-cookie': 'id=1; Path=/' })],
+  [
+    'huge headers',
+    'service_unavailable',
+    says(200, 'application/json', '{}', { 'x-pad': 'x'.repeat(200_000) }),
+  ],
 ];
 
-async function expectRefused(wire: WireService, { code, serviceMs }: Row): Promise<void> {
+async function expectRefused(wire: WireService, code: ErrorCode, serviceMs?: number) {
   const payer = await payerAt(wire.url, serviceMs);
   const error = await refusal(sandbox, payer, code, () => payer.client.fetch(usdc()));
   expect(payer.signed).toEqual([]);
@@ -255,18 +218,23 @@ const afterQuotes = (answer: Answer): Answer => {
   };
 };
 const ASKED = ['for a quote', 'for the swap after an honest quote'] as const;
-const ALL = ROWS.flatMap((row) => ASKED.map((asked) => [row.name, asked, row] as const));
+const ALL = ROWS.flatMap(([name, code, answer, serviceMs]) =>
+  ASKED.map((asked) => [name, asked, code, answer, serviceMs] as const),
+);
 /** `npm test` runs each answer to one of the two requests, in turn. */
 const ANSWERS = share(ALL, onePerRow(ALL, ASKED.length));
 
 describe('a service with a wrong answer', () => {
-  it.each(ANSWERS)('gets no signature when it answers with %s, asked %s', async (_, asked, row) => {
-    const isLate = asked !== 'for a quote';
-    const wire = await service(isLate ? afterQuotes(row.answer) : row.answer);
-    await expectRefused(wire, row);
-    // The client asks for a plan first, which fails too.
-    expect(wire.seen.some(({ method }) => method === (isLate ? 'POST' : 'GET'))).toBe(true);
-  });
+  it.each(ANSWERS)(
+    'gets no signature when it answers with %s, asked %s',
+    async (_, asked, code, answer, serviceMs) => {
+      const isLate = asked !== 'for a quote';
+      const wire = await service(isLate ? afterQuotes(answer) : answer);
+      await expectRefused(wire, code, serviceMs);
+      // The client asks for a plan first, which fails too.
+      expect(wire.seen.some(({ method }) => method === (isLate ? 'POST' : 'GET'))).toBe(true);
+    },
+  );
 });
 
 it.each([301, 302, 307, 308])('does not follow a %i redirect of a service', async (status) => {
@@ -274,7 +242,7 @@ it.each([301, 302, 307, 308])('does not follow a %i redirect of a service', asyn
   const wire = await service(
     says(status, 'text/plain', '', { location: `${elsewhere.url}/api/quote` }),
   );
-  await expectRefused(wire, { name: 'a redirect', code: 'service_unavailable', answer: hangsUp });
+  await expectRefused(wire, 'service_unavailable');
   expect(elsewhere.seen).toEqual([]);
 });
 
@@ -284,11 +252,7 @@ unsampled('a service that answers with a 402', () => {
 
   it('is not paid by the client', async () => {
     const wire = await service(asksForPayment());
-    await expectRefused(wire, {
-      name: 'a 402',
-      code: 'invalid_response',
-      answer: asksForPayment(),
-    });
+    await expectRefused(wire, 'invalid_response');
   });
 
   // A transport that the caller makes uses the global fetch, which the interceptor replaces.

@@ -1,17 +1,8 @@
-import {
-  AccountRole,
-  address,
-  type AccountMeta,
-  getAddressEncoder,
-  type Address,
-} from '@solana/kit';
-import type { MintSymbol, VenueBehaviour } from 'exact-change-sandbox';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AccountRole, type AccountMeta, getAddressEncoder, type Address } from '@solana/kit';
+import type { MintSymbol } from 'exact-change-sandbox';
+import { describe, expect, it } from 'vitest';
 import { MODE } from '../../adapters/sandbox/venue/venue.mjs';
-import { connectRpc } from '../../src/solana/rpc/connection.js';
-import type { Rpc } from '../../src/solana/rpc/rpc.js';
 import { failureOf } from '../helpers/payer.js';
-import { useSandbox } from '../helpers/sandbox.js';
 import { landsAndMoves, landAndExpectFeeOnly } from '../helpers/traded.js';
 import {
   boundsOf,
@@ -24,27 +15,9 @@ import {
   traderOn,
 } from '../helpers/trader.js';
 import { expectUntouched } from '../helpers/untouched.js';
+import { ATTACKER, SYSTEM, useVenue } from '../helpers/venue.js';
 
-const ATTACKER = address('Attack1111111111111111111111111111111111112');
-const SYSTEM: AccountMeta = {
-  address: address('11111111111111111111111111111111'),
-  role: AccountRole.READONLY,
-};
-
-const sandbox = await useSandbox({ seed: 'firewall-accounts', confirmationMs: 0, slotMs: 0 });
-let rpc: Rpc;
-
-beforeAll(async () => {
-  rpc = connectRpc({ urls: [sandbox.rpcUrl], wsUrl: sandbox.wsUrl, timeoutMs: 10_000 });
-  sandbox.chain.fundSol(ATTACKER, 10_000_000n);
-});
-
-afterAll(async () => {
-  rpc.close();
-});
-
-const setVenue = (behaviour: VenueBehaviour) =>
-  sandbox.controls.aggregator.setVenue({ attacker: ATTACKER, ...behaviour });
+const { sandbox, rpc, setVenue } = await useVenue('firewall-accounts');
 
 /** Overwrites a part of an account, as its owner or a stranger could have done. */
 function overwrite(at: Address, offset: number, bytes: readonly number[]): void {

@@ -2,48 +2,26 @@ import {
   AccountRole,
   address,
   getAddressEncoder,
-  type AccountMeta,
   type Address,
   type Instruction,
 } from '@solana/kit';
 import { inspectSwap, isExactChangeError, local } from 'exact-change';
-import type { MintSymbol, VenueBehaviour } from 'exact-change-sandbox';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { MintSymbol } from 'exact-change-sandbox';
+import { describe, expect, it } from 'vitest';
 import { MODE } from '../../adapters/sandbox/venue/venue.mjs';
-import { connectRpc } from '../../src/solana/rpc/connection.js';
-import type { Rpc } from '../../src/solana/rpc/rpc.js';
 import { copyBuild } from '../../src/payments/plan/swap-build.js';
 import { altered, buildForeign } from '../helpers/foreign-swap.js';
 import { lying } from '../helpers/lying-service.js';
 import { ownAccounts } from '../helpers/own-messages.js';
 import { failureOf, payerOf } from '../helpers/payer.js';
-import { useSandbox } from '../helpers/sandbox.js';
 import { landAndExpectFeeOnly } from '../helpers/traded.js';
 import { type Direction, directions, type Trader, traderOn } from '../helpers/trader.js';
 import { expectUntouched } from '../helpers/untouched.js';
+import { ATTACKER, SYSTEM, useVenue } from '../helpers/venue.js';
 
 // Attacks that a review of the firewall found.
 
-const ATTACKER = address('Attack1111111111111111111111111111111111112');
-const SYSTEM: AccountMeta = {
-  address: address('11111111111111111111111111111111'),
-  role: AccountRole.READONLY,
-};
-
-const sandbox = await useSandbox({ seed: 'firewall-found', confirmationMs: 0, slotMs: 0 });
-let rpc: Rpc;
-
-beforeAll(async () => {
-  rpc = connectRpc({ urls: [sandbox.rpcUrl], wsUrl: sandbox.wsUrl, timeoutMs: 10_000 });
-  sandbox.chain.fundSol(ATTACKER, 10_000_000n);
-});
-
-afterAll(async () => {
-  rpc.close();
-});
-
-const setVenue = (behaviour: VenueBehaviour) =>
-  sandbox.controls.aggregator.setVenue({ attacker: ATTACKER, ...behaviour });
+const { sandbox, rpc, setVenue } = await useVenue('firewall-found');
 
 describe('an account that the venue owns, with the wallet as delegate and close authority', () => {
   const key = (of: Address) => [...getAddressEncoder().encode(of)];

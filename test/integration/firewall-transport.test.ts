@@ -32,6 +32,7 @@ import { FORMS, RAYDIUM, routePlan, swapInstruction, type Terms } from '../corpu
 import {
   computeBudget,
   createAccount,
+  type FilledInstruction,
   fromHex,
   instruction,
   payer as paying,
@@ -39,8 +40,9 @@ import {
   signer,
   system,
   transferSol,
+  withAccount,
   writable,
-  type FilledInstruction,
+  written,
 } from '../corpus/instructions.js';
 import { sealed, type Parts } from '../helpers/foreign-transaction.js';
 import {
@@ -490,19 +492,6 @@ describe('a service that lies in its quote', () => {
   });
 });
 
-const written = (swap: FilledInstruction, offset: number, bytes: Uint8Array): FilledInstruction => {
-  const data = swap.data.slice();
-  data.set(bytes, offset);
-  return { ...swap, data };
-};
-const withAccount = (
-  swap: FilledInstruction,
-  index: number,
-  meta: FilledInstruction['accounts'][number],
-): FilledInstruction => ({
-  ...swap,
-  accounts: swap.accounts.map((account, at) => (at === index ? meta : account)),
-});
 const alsoNaming = (
   swap: FilledInstruction,
   ...metas: FilledInstruction['accounts']

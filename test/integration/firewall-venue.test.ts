@@ -1,12 +1,8 @@
-import { AccountRole, address, type AccountMeta, type Address } from '@solana/kit';
-import type { VenueBehaviour } from 'exact-change-sandbox';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type AccountMeta, type Address } from '@solana/kit';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { MODE, TARGET } from '../../adapters/sandbox/venue/venue.mjs';
-import { connectRpc } from '../../src/solana/rpc/connection.js';
-import type { Rpc } from '../../src/solana/rpc/rpc.js';
 import { failureOf } from '../helpers/payer.js';
 import { eachNth, onePerRow, share, unsampled } from '../helpers/sampled.js';
-import { useSandbox } from '../helpers/sandbox.js';
 import { landsAndMoves, landAndExpectFeeOnly, type Moved } from '../helpers/traded.js';
 import {
   boundsOf,
@@ -21,25 +17,14 @@ import {
   traderOn,
 } from '../helpers/trader.js';
 import { expectUntouched } from '../helpers/untouched.js';
+import { ATTACKER, SYSTEM, useVenue } from '../helpers/venue.js';
 
-const ATTACKER = address('Attack1111111111111111111111111111111111112');
-const SYSTEM: AccountMeta = {
-  address: address('11111111111111111111111111111111'),
-  role: AccountRole.READONLY,
-};
-
-// The clock stands still unless a test moves it, so a venue that is hostile by the clock cannot
-// turn hostile by chance.
-const sandbox = await useSandbox({ seed: 'firewall-venue', confirmationMs: 0, slotMs: 0 });
-let rpc: Rpc;
+const { sandbox, rpc, setVenue } = await useVenue('firewall-venue');
 /** Accounts that an attack needs: the System program, the attacker's wallet and token accounts. */
 const reach = new Map<DirectionName, readonly (Address | AccountMeta)[]>();
 
 beforeAll(async () => {
-  rpc = connectRpc({ urls: [sandbox.rpcUrl], wsUrl: sandbox.wsUrl, timeoutMs: 10_000 });
   const { chain, mints } = sandbox;
-  // The attacker's wallet needs some SOL to exist, so that it can receive SOL.
-  chain.fundSol(ATTACKER, 10_000_000n);
   for (const name of directionNames) {
     const symbols = new Set([directions[name].to, 'USDC'] as const);
     const loot = await Promise.all(
@@ -47,10 +32,6 @@ beforeAll(async () => {
     );
     reach.set(name, [SYSTEM, ATTACKER, ...loot]);
   }
-});
-
-afterAll(async () => {
-  rpc.close();
 });
 
 /**
@@ -262,8 +243,6 @@ const thatLate = (cases: readonly Case[], wanted: Landed) =>
     ([, , , , late]) => late === wanted,
   );
 
-const setVenue = (behaviour: VenueBehaviour) =>
-  sandbox.controls.aggregator.setVenue({ attacker: ATTACKER, ...behaviour });
 const sent = () => sandbox.controls.node.calls({ method: 'sendTransaction' });
 const fresh = (direction: Direction) => traderOn(sandbox, rpc, direction.wrapped);
 const extraFor = (direction: DirectionName) => reach.get(direction) ?? [];

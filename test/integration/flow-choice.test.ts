@@ -1,9 +1,9 @@
-import { createClient, type Client, type ClientOptions, type Plan } from 'exact-change';
+import { type Client, type ClientOptions, type Plan } from 'exact-change';
 import type { MintSymbol, SandboxWallet } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { landed, tokenAccount, tokenAmount } from '../helpers/chain.js';
 import { startSeller, type Offered, type Seller } from '../helpers/flow-seller.js';
-import { decided, onSandbox, recorded } from '../helpers/flow.js';
+import { clientOn, decided, recorded } from '../helpers/flow.js';
 import { useSandbox } from '../helpers/sandbox.js';
 
 const OFFERS: readonly Offered[] = [
@@ -29,7 +29,6 @@ const name = (offers: readonly Offered[]) =>
 const sandbox = await useSandbox({ confirmationMs: 20 });
 let seller: Seller;
 let equal: Seller;
-let clients: Client[] = [];
 
 beforeAll(async () => {
   seller = await startSeller(sandbox, {
@@ -45,16 +44,8 @@ afterAll(async () => {
   await seller.close();
   await equal.close();
 });
-afterEach(async () => {
-  await Promise.all(clients.map((client) => client.close()));
-  clients = [];
-});
-
-function clientFor(wallet: SandboxWallet, options: ClientOptions = {}): Client {
-  const client = createClient(onSandbox(sandbox, wallet, options));
-  clients.push(client);
-  return client;
-}
+const clientFor = (wallet: SandboxWallet, options?: ClientOptions) =>
+  clientOn(sandbox, wallet, options);
 
 const symbolOf = ({ payment }: Plan) =>
   Object.values(sandbox.mints).find(({ address }) => address === payment?.mint)?.symbol;

@@ -3,26 +3,24 @@ import { fileURLToPath } from 'node:url';
 import { createKeyPairSignerFromBytes, getBase58Encoder } from '@solana/kit';
 import { Keypair } from '@solana/web3.js';
 import {
-  createClient,
   memoryJournal,
   receiptOf,
   SOLANA_MAINNET,
-  type Client,
   type ClientOptions,
   type Journal,
   type Receipt,
 } from 'exact-change';
 import type { MintSymbol, SandboxWallet } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
+import { listOf } from '../helpers/attempts.js';
 import { tokenAccount, tokenAmount, until } from '../helpers/chain.js';
-import { decided, kitSigner, onSandbox, recorded } from '../helpers/flow.js';
+import { clientOn, decided, kitSigner, recorded } from '../helpers/flow.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { paidOf, UNUSED, usedByCap } from '../helpers/worth.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
 let legacy: LegacySeller;
-let clients: Client[] = [];
 
 beforeAll(async () => {
   legacy = await startLegacySeller(sandbox, { facilitator: 'current' });
@@ -30,25 +28,11 @@ beforeAll(async () => {
 afterAll(async () => {
   await legacy.close();
 });
-afterEach(async () => {
-  await Promise.all(clients.map((client) => client.close()));
-  clients = [];
-});
-
-function clientFor(wallet: SandboxWallet, options: ClientOptions = {}): Client {
-  const client = createClient(onSandbox(sandbox, wallet, options));
-  clients.push(client);
-  return client;
-}
+const clientFor = (wallet: SandboxWallet, options?: ClientOptions) =>
+  clientOn(sandbox, wallet, options);
 
 const merchantHolds = (symbol: MintSymbol) =>
   tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol]);
-
-async function collect<T>(list: AsyncIterable<T>): Promise<T[]> {
-  const items: T[] = [];
-  for await (const item of list) items.push(item);
-  return items;
-}
 
 // RPC methods that change nothing.
 const READS = [
@@ -138,7 +122,7 @@ describe('client.plan', () => {
     ).toEqual([]);
     expect([api.calls(), facilitator.calls()]).toEqual([1, 0]);
     expect(
-      await collect(journal.attempts({ wallet: client.address, network: SOLANA_MAINNET })),
+      await listOf(journal.attempts({ wallet: client.address, network: SOLANA_MAINNET })),
     ).toEqual([]);
     expect(await usedByCap(client)).toEqual(UNUSED);
 
@@ -247,7 +231,7 @@ describe('client.pay', () => {
       expect(paid.status).toBe(200);
       const settled = await until(
         'its receipt is settled',
-        async () => (await collect(client.receipts({ state: 'settled' })))[0],
+        async () => (await listOf(client.receipts({ state: 'settled' })))[0],
       );
       expect(settled.payment.payerSignature).toBe(receipt.payment.payerSignature);
       expect((await merchantHolds('USDC')) - before).toBe(10_000n);
@@ -416,15 +400,15 @@ describe('client.receipts and client.spent', () => {
     expect(unsettled.state).toBe('unsettled');
     expect(unsettled.payment.signature).toBeUndefined();
 
-    const receipts = await collect(client.receipts());
+    const receipts = await listOf(client.receipts());
     expect(receipts.map(({ url, state }) => [new URL(url).pathname, state])).toEqual([
       ['/usdc', 'settled'],
       ['/usdt', 'settled'],
       ['/fails', 'unsettled'],
     ]);
     expect(receipts[0]).toEqual(settled);
-    expect(await collect(client.receipts({ state: 'unsettled' }))).toEqual([unsettled]);
-    expect(await collect(client.receipts({ state: 'pending' }))).toEqual([]);
+    expect(await listOf(client.receipts({ state: 'unsettled' }))).toEqual([unsettled]);
+    expect(await listOf(client.receipts({ state: 'pending' }))).toEqual([]);
     expect(JSON.parse(JSON.stringify(receipts))).toEqual(receipts);
     // A payment that can never land does not count.
     expect((await client.spent()).map(({ used }) => used)).toEqual(['0.03', '0.03', '0', '0']);
@@ -546,7 +530,7 @@ describe('the journal of a call', () => {
       'put signed with swap and payment, 2 signed, 1 served, delivered true',
       'put settled with swap and payment, 2 signed, 1 served, delivered true',
     ]);
-    const [attempt, ...others] = await collect(
+    const [attempt, ...others] = await listOf(
       inner.attempts({ wallet: wallet.address, network: SOLANA_MAINNET }),
     );
     expect(others).toEqual([]);
@@ -567,7 +551,7 @@ describe('the journal of a call', () => {
       code: 'insufficient_funds',
     });
     expect(
-      await collect(journal.attempts({ wallet: client.address, network: SOLANA_MAINNET })),
+      await listOf(journal.attempts({ wallet: client.address, network: SOLANA_MAINNET })),
     ).toEqual([]);
     expect(await usedByCap(client)).toEqual(UNUSED);
   });
@@ -601,7 +585,7 @@ describe('a repeated call after a lost answer', () => {
     expect((await merchantHolds('USDC')) - before).toBe(20_000n);
     expect(events.filter(({ type }) => type === 'payment.signed')).toHaveLength(2);
     expect(events.filter(({ type }) => type === 'payment.settled')).toHaveLength(2);
-    expect((await collect(client.receipts())).map(({ state }) => state)).toEqual([
+    expect((await listOf(client.receipts())).map(({ state }) => state)).toEqual([
       'settled',
       'settled',
     ]);

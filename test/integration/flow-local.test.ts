@@ -1,33 +1,21 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {
-  createKeyPairFromBytes,
-  getBase58Encoder,
-  getBase64EncodedWireTransaction,
-  getBase64Encoder,
-  getSignatureFromTransaction,
-  getTransactionDecoder,
-  partiallySignTransaction,
-} from '@solana/kit';
-import {
-  createClient,
   local,
   type AutoPayRequest,
-  type Client,
   type PaymentResponseParts,
   type Transport,
 } from 'exact-change';
-import type { MintSymbol, SandboxWallet } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { MintSymbol } from 'exact-change-sandbox';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
 import { landed, rpc, tokenAmount, until } from '../helpers/chain.js';
-import { decided, onSandbox, recorded } from '../helpers/flow.js';
+import { clientOn, decided, recorded, signedByKit } from '../helpers/flow.js';
 import { useSandbox } from '../helpers/sandbox.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
 let legacy: LegacySeller;
 let transport: Transport;
-let clients: Client[] = [];
 
 beforeAll(async () => {
   legacy = await startLegacySeller(sandbox, { facilitator: 'legacy' });
@@ -36,29 +24,8 @@ beforeAll(async () => {
 afterAll(async () => {
   await legacy.close();
 });
-afterEach(async () => {
-  await Promise.all(clients.map((client) => client.close()));
-  clients = [];
-});
-
 const merchantHolds = (symbol: MintSymbol) =>
   tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol]);
-
-/** Signs the bytes of a transaction with kit, as a wallet without this library does. */
-async function signed(
-  wallet: SandboxWallet,
-  transaction: string,
-): Promise<{ readonly wire: string; readonly signature: () => string }> {
-  const keys = await createKeyPairFromBytes(getBase58Encoder().encode(wallet.secretKey));
-  const complete = await partiallySignTransaction(
-    [keys],
-    getTransactionDecoder().decode(getBase64Encoder().encode(transaction)),
-  );
-  return {
-    wire: getBase64EncodedWireTransaction(complete),
-    signature: () => getSignatureFromTransaction(complete),
-  };
-}
 
 async function partsOf(response: Response): Promise<PaymentResponseParts> {
   return {
@@ -86,7 +53,7 @@ describe('the local transport', () => {
     });
     const built = await transport.buildSwap({ wallet: wallet.address, quote });
     expect(built.quote).toEqual(quote);
-    const { wire, signature } = await signed(wallet, built.transaction);
+    const { wire, signature } = await signedByKit(wallet, built.transaction);
     await rpc(sandbox.rpcUrl, 'sendTransaction', [wire, { encoding: 'base64' }]);
     const transaction = await landed(sandbox.rpcUrl, signature());
     expect(transaction.error).toBeNull();
@@ -150,7 +117,7 @@ describe('the local transport', () => {
         offer: { payable: true, amount: price.toString(), mint: sandbox.mints[symbol].address },
       });
       if (first.swap === undefined) throw new Error('There is no swap to sign.');
-      const swap = await signed(wallet, first.swap.transaction);
+      const swap = await signedByKit(wallet, first.swap.transaction);
 
       const second = await until('the swap is confirmed', async () => {
         const answer = await step({ signedSwap: swap.wire });
@@ -159,7 +126,7 @@ describe('the local transport', () => {
       expect(second.state).toBe('ready_to_sign');
       expect((await landed(sandbox.rpcUrl, swap.signature())).error).toBeNull();
       if (second.payment === undefined) throw new Error('There is no payment to sign.');
-      const payment = await signed(wallet, second.payment.transaction);
+      const payment = await signedByKit(wallet, second.payment.transaction);
 
       const third = await step({ signedPayment: payment.wire });
       expect(third.state).toBe('ready_to_present');
@@ -206,7 +173,7 @@ describe('the local transport', () => {
     ]);
     const paymentRequired = await partsOf(await fetch(`${sandbox.apiUrl}/usdc`));
     const { payment } = await transport.autoPay({ paymentRequired, wallet: wallet.address });
-    const { wire } = await signed(wallet, payment?.transaction ?? '');
+    const { wire } = await signedByKit(wallet, payment?.transaction ?? '');
     await expect(
       transport.autoPay({ paymentRequired, wallet: other.address, signedPayment: wire }),
     ).rejects.toMatchObject({
@@ -246,8 +213,7 @@ describe('a client with a transport without swapInstruction', () => {
       parsePayment: (...args) => (asked.push('parsePayment'), transport.parsePayment(...args)),
       autoPay: (...args) => (asked.push('autoPay'), transport.autoPay(...args)),
     };
-    const client = createClient(onSandbox(sandbox, wallet, { transport: built }));
-    clients.push(client);
+    const client = clientOn(sandbox, wallet, { transport: built });
     for (const [path, symbol, price] of [
       ['/usdc', 'USDC', 10_000n],
       ['/pyusd', 'PYUSD', 30_000n],
@@ -283,10 +249,7 @@ describe('a client with several nodes', () => {
 
   it('swaps, pays and settles by the second node when the first is dead', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
-    const client = createClient(
-      onSandbox(sandbox, wallet, { rpcUrl: [await deadUrl(), sandbox.rpcUrl] }),
-    );
-    clients.push(client);
+    const client = clientOn(sandbox, wallet, { rpcUrl: [await deadUrl(), sandbox.rpcUrl] });
     const events = recorded(client);
     const before = await merchantHolds('USDT');
     const response = await client.fetch(`${sandbox.apiUrl}/usdt`);

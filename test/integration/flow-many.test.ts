@@ -1,21 +1,14 @@
-import {
-  createClient,
-  memoryJournal,
-  receiptOf,
-  type Client,
-  type ClientOptions,
-} from 'exact-change';
+import { memoryJournal, receiptOf, type Client, type ClientOptions } from 'exact-change';
 import type { MintSymbol, SandboxWallet } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
 import { signaturesOf, tokenAccount, tokenAmount, until } from '../helpers/chain.js';
-import { arrivingTogether, decided, onSandbox, recorded } from '../helpers/flow.js';
+import { arrivingTogether, clientOn, decided, recorded } from '../helpers/flow.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { paidOf, UNUSED, usedByCap } from '../helpers/worth.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
 let legacy: LegacySeller;
-let clients: Client[] = [];
 
 beforeAll(async () => {
   legacy = await startLegacySeller(sandbox, { facilitator: 'legacy' });
@@ -23,16 +16,8 @@ beforeAll(async () => {
 afterAll(async () => {
   await legacy.close();
 });
-afterEach(async () => {
-  await Promise.all(clients.map((client) => client.close()));
-  clients = [];
-});
-
-function clientFor(wallet: SandboxWallet, options: ClientOptions = {}): Client {
-  const client = createClient(onSandbox(sandbox, wallet, options));
-  clients.push(client);
-  return client;
-}
+const clientFor = (wallet: SandboxWallet, options?: ClientOptions) =>
+  clientOn(sandbox, wallet, options);
 
 const merchantHolds = (symbol: MintSymbol) =>
   tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol]);

@@ -1,16 +1,15 @@
-import { createClient, receiptOf, type Client, type Receipt } from 'exact-change';
+import { receiptOf, type Client, type Receipt } from 'exact-change';
 import type { MintSymbol, SandboxWallet } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { POOL_AUTHORITY, VENUE } from '../../adapters/sandbox/venue/venue.mjs';
 import { LEGACY_PRICE, startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
 import { landed, tokenAmount } from '../helpers/chain.js';
-import { decided, onSandbox, overheard } from '../helpers/flow.js';
+import { clientOn, decided, overheard } from '../helpers/flow.js';
 import { useSandbox } from '../helpers/sandbox.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
 let sellers: Record<'legacy' | 'current', LegacySeller>;
 let wallet: SandboxWallet;
-let clients: Client[] = [];
 
 beforeAll(async () => {
   sellers = {
@@ -27,18 +26,8 @@ beforeEach(async () => {
   wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
 });
 
-afterEach(async () => {
-  await Promise.all(clients.map((client) => client.close()));
-  clients = [];
-});
-
-function clientFor(swapFrom?: readonly string[]): Client {
-  const client = createClient(
-    onSandbox(sandbox, wallet, swapFrom === undefined ? {} : { swapFrom }),
-  );
-  clients.push(client);
-  return client;
-}
+const clientFor = (swapFrom?: readonly string[]) =>
+  clientOn(sandbox, wallet, swapFrom === undefined ? {} : { swapFrom });
 
 const merchantHolds = (symbol: MintSymbol) =>
   tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol]);

@@ -1,32 +1,17 @@
-import {
-  createClient,
-  type Client,
-  type ClientOptions,
-  type SwapResult,
-  type UiSwapRequest,
-} from 'exact-change';
+import { type ClientOptions, type SwapResult, type UiSwapRequest } from 'exact-change';
 import type { MintSymbol, SandboxWallet } from 'exact-change-sandbox';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { POOL_AUTHORITY } from '../../adapters/sandbox/venue/venue.mjs';
 import { landed, rpc, tokenAccount, tokenAmount } from '../helpers/chain.js';
-import { decided, onSandbox, recorded } from '../helpers/flow.js';
+import { clientOn, decided, recorded } from '../helpers/flow.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { UNUSED, usedByCap } from '../helpers/worth.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
-let clients: Client[] = [];
 
 beforeEach(() => sandbox.controls.aggregator.resetCalls());
-afterEach(async () => {
-  await Promise.all(clients.map((client) => client.close()));
-  clients = [];
-});
-
-function clientFor(wallet: SandboxWallet, options: ClientOptions = {}): Client {
-  const client = createClient(onSandbox(sandbox, wallet, options));
-  clients.push(client);
-  return client;
-}
+const clientFor = (wallet: SandboxWallet, options?: ClientOptions) =>
+  clientOn(sandbox, wallet, options);
 
 const exists = async (account: string) =>
   (

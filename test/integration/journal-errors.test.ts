@@ -9,9 +9,10 @@ import {
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { listOf } from '../helpers/attempts.js';
-import { landed, signaturesOf, tokenAccount, tokenAmount, until } from '../helpers/chain.js';
+import { tokenAmount, until } from '../helpers/chain.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
+import { timesSpent } from '../helpers/spends.js';
 import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
 import { offerOf } from '../helpers/settling.js';
 import { expectUnread, expectUntouched, nothingSent } from '../helpers/untouched.js';
@@ -127,17 +128,7 @@ describe.each(WAYS)('a client at a journal that %s', (_, fail) => {
     repair();
     expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
     // The next call completes the swap that is on record. A second swap would sell twice.
-    const account = await tokenAccount(payer.address, sandbox.mints.USDT);
-    const all = await Promise.all(
-      (await signaturesOf(sandbox.rpcUrl, account)).map((signature) =>
-        landed(sandbox.rpcUrl, signature),
-      ),
-    );
-    expect(
-      all.filter(({ tokens }) =>
-        tokens.some((entry) => entry.account === account && entry.change < 0n),
-      ).length,
-    ).toBe(1);
+    expect(await timesSpent(sandbox, payer, 'USDT')).toBe(1);
   });
 
   it('returns the answer when its write fails, and writes the settlement later', async () => {

@@ -1,10 +1,10 @@
 import { createClient, local, type PaymentResult } from 'exact-change';
 import { apiKeys, createHandler } from 'exact-change/http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { sign, termsOf } from '../contract/transport-contract.js';
+import { termsOf } from '../contract/transport-contract.js';
 import { findNeedles, keyNeedles, tap, type Needle, type Tap } from '../helpers/capture.js';
 import { landed, until } from '../helpers/chain.js';
-import { decided } from '../helpers/flow.js';
+import { decided, signedByKit } from '../helpers/flow.js';
 import { MOUNTS, type Mounted } from '../helpers/mounts.js';
 import { secretBytes } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
@@ -121,12 +121,12 @@ describe('the main job through Express', () => {
     const asked = { paymentRequired: await termsOf(url), wallet: wallet.address, autoSwap: true };
     const first = await autoPay(asked);
     expect(first.state).toBe('swap_required');
-    const signedSwap = await sign(wallet, first.swap?.transaction);
+    const signedSwap = (await signedByKit(wallet, first.swap?.transaction)).wire;
     const second = await until('the swap is confirmed', async () => {
       const answer = await autoPay({ ...asked, signedSwap });
       return answer.state === 'swap_submitted' ? undefined : answer;
     });
-    const signedPayment = await sign(wallet, second.payment?.transaction);
+    const signedPayment = (await signedByKit(wallet, second.payment?.transaction)).wire;
     const third = await autoPay({ ...asked, signedPayment });
     const paid = await fetch(url, {
       headers: { [third.header?.name ?? '']: third.header?.value ?? '' },

@@ -1,23 +1,17 @@
 import { memoryJournal, receiptOf, SOLANA_MAINNET, type ClientOptions } from 'exact-change';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { entryV2, envelopeV2 } from '../fixtures/malformed-402.js';
-import { landed, signaturesOf, tokenAccount, until } from '../helpers/chain.js';
-import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { until } from '../helpers/chain.js';
+import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
+import { signedOf, timesSpent } from '../helpers/spends.js';
 import { paidOf } from '../helpers/worth.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
-let sellers: Seller[] = [];
-
-afterEach(async () => {
-  await closePayers();
-  await Promise.all(sellers.map((seller) => seller.close()));
-  sellers = [];
-});
 
 const holder = (options: ClientOptions = {}) => payerOn(sandbox, { USDC: '1', USDT: '1' }, options);
-const payments = ({ signed }: Payer) => signed.filter(({ kind }) => kind === 'payment').length;
+const payments = (payer: Payer) => signedOf(payer, 'payment');
 const url = (path: string) => sandbox.apiUrl + path;
 const terms = (change: Record<string, unknown> = {}) =>
   envelopeV2([
@@ -26,22 +20,11 @@ const terms = (change: Record<string, unknown> = {}) =>
 
 async function selling(handler: Parameters<typeof startSeller>[0]): Promise<Seller> {
   const seller = await startSeller(handler);
-  sellers.push(seller);
+  onTestFinished(() => seller.close());
   return seller;
 }
 
-async function settledOf(payer: Payer): Promise<number> {
-  const account = await tokenAccount(payer.address, sandbox.mints.USDC);
-  const found = await Promise.all(
-    (await signaturesOf(sandbox.rpcUrl, account)).map((signature) =>
-      landed(sandbox.rpcUrl, signature),
-    ),
-  );
-  return found.filter(
-    ({ error, tokens }) =>
-      error === null && tokens.some((entry) => entry.account === account && entry.change < 0n),
-  ).length;
-}
+const settledOf = (payer: Payer) => timesSpent(sandbox, payer, 'USDC');
 
 describe('a request with an earlier payment', () => {
   it.each([429, 500, 502, 503, 302, 404])(

@@ -1,9 +1,10 @@
 import type { CapUse, ClientOptions, LimitOptions } from 'exact-change';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
-import { landed, signaturesOf, tokenAccount, tokenAmount, until } from '../helpers/chain.js';
+import { tokenAmount, until } from '../helpers/chain.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
+import { timesSpent } from '../helpers/spends.js';
 import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
 import { answer, offerOf, settle, settlementHeader } from '../helpers/settling.js';
 import { refusal } from '../helpers/untouched.js';
@@ -301,17 +302,7 @@ describe('a failed payment', () => {
       );
       expect((await payer.again().fetch(url('/memo'))).status).toBe(200);
       expect(await used(payer, cap)).toEqual([all]);
-      const account = await tokenAccount(payer.address, sandbox.mints.USDC);
-      const found = await Promise.all(
-        (await signaturesOf(sandbox.rpcUrl, account)).map((signature) =>
-          landed(sandbox.rpcUrl, signature),
-        ),
-      );
-      expect(
-        found.filter(({ tokens }) =>
-          tokens.some((entry) => entry.account === account && entry.change < 0n),
-        ).length,
-      ).toBe(1);
+      expect(await timesSpent(sandbox, payer, 'USDC')).toBe(1);
     },
   );
 });

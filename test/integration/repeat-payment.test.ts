@@ -14,12 +14,13 @@ import { landed, until } from '../helpers/chain.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
+import { signedOf } from '../helpers/spends.js';
 import { answer, offerOf, paymentHeader, settle, settlementHeader } from '../helpers/settling.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
 
 const holder = (options: ClientOptions = {}) => payerOn(sandbox, { USDC: '1' }, options);
-const payments = ({ signed }: Payer) => signed.filter(({ kind }) => kind === 'payment').length;
+const payments = (payer: Payer) => signedOf(payer, 'payment');
 const settled = (payer: Payer) =>
   until('it is settled', () =>
     payer.events.some(({ type }) => type === 'payment.settled') ? true : undefined,

@@ -2,11 +2,12 @@ import type { ServerResponse } from 'node:http';
 import { receiptOf, type ClientOptions } from 'exact-change';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
-import { landed, signaturesOf, tokenAccount, until } from '../helpers/chain.js';
+import { until } from '../helpers/chain.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
 import { answer, offerOf, paymentHeader, settle, settlementHeader } from '../helpers/settling.js';
+import { timesSpent } from '../helpers/spends.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
 
@@ -17,18 +18,7 @@ const holder = (options: ClientOptions = {}) =>
 const payments = ({ signed }: Payer) => signed.filter(({ kind }) => kind === 'payment');
 const usedOf = async ({ client }: Payer) => (await client.spent())[0]?.used;
 
-async function settledOf(payer: Payer): Promise<number> {
-  const account = await tokenAccount(payer.address, sandbox.mints.USDC);
-  const found = await Promise.all(
-    (await signaturesOf(sandbox.rpcUrl, account)).map((signature) =>
-      landed(sandbox.rpcUrl, signature),
-    ),
-  );
-  return found.filter(
-    ({ error, tokens }) =>
-      error === null && tokens.some((entry) => entry.account === account && entry.change < 0n),
-  ).length;
-}
+const settledOf = (payer: Payer) => timesSpent(sandbox, payer, 'USDC');
 
 /** Starts a seller that refuses the first payments, each in its way, and settles later payments. */
 async function selling(

@@ -1,20 +1,12 @@
 import { request as rawRequest } from 'node:http';
-import {
-  createKeyPairFromBytes,
-  getBase58Encoder,
-  getBase64EncodedWireTransaction,
-  getBase64Encoder,
-  getSignatureFromTransaction,
-  getTransactionDecoder,
-  partiallySignTransaction,
-} from '@solana/kit';
 import { local } from 'exact-change';
 import { apiKeys, createHandler } from 'exact-change/http';
-import type { MintSymbol, SandboxWallet } from 'exact-change-sandbox';
+import type { MintSymbol } from 'exact-change-sandbox';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { base64, envelopeV2 } from '../fixtures/malformed-402.js';
 import { startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
 import { landed, rpc, tokenAmount, until } from '../helpers/chain.js';
+import { signedByKit } from '../helpers/flow.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { startSeller } from '../helpers/seller.js';
 import { served, type Served } from '../helpers/served.js';
@@ -70,22 +62,6 @@ async function answerOf(response: Response): Promise<Answer> {
   return response.ok ? json : { ...json, ...{ status: response.status } };
 }
 
-/** Signs a transaction, which is all that a caller needs besides HTTP. Here kit signs. */
-async function sign(
-  wallet: SandboxWallet,
-  transaction = '',
-): Promise<{ readonly wire: string; readonly signature: () => string }> {
-  const keys = await createKeyPairFromBytes(getBase58Encoder().encode(wallet.secretKey));
-  const done = await partiallySignTransaction(
-    [keys],
-    getTransactionDecoder().decode(getBase64Encoder().encode(transaction)),
-  );
-  return {
-    wire: getBase64EncodedWireTransaction(done),
-    signature: () => getSignatureFromTransaction(done),
-  };
-}
-
 /** Returns a 402 in the form that a caller in any language has. */
 async function termsOf(url: string): Promise<object> {
   const response = await fetch(url);
@@ -114,7 +90,7 @@ describe('the service over a socket', () => {
     });
     const built = await post('/api/swap/build', { wallet: wallet.address, quote });
     expect(built.quote).toEqual(quote);
-    const { wire, signature } = await sign(wallet, built.transaction);
+    const { wire, signature } = await signedByKit(wallet, built.transaction);
     await rpc(sandbox.rpcUrl, 'sendTransaction', [wire, { encoding: 'base64' }]);
     expect((await landed(sandbox.rpcUrl, signature())).error).toBeNull();
     expect(await get(`/api/balance?wallet=${wallet.address}&mint=PYUSD`)).toMatchObject({
@@ -137,7 +113,7 @@ describe('the service over a socket', () => {
       amount: '5000000',
     });
     expect(built.quote).toMatchObject({ inAmount: '5000000', swapMode: 'ExactIn' });
-    expect((await sign(wallet, built.transaction)).signature()).toMatch(
+    expect((await signedByKit(wallet, built.transaction)).signature()).toMatch(
       /^[1-9A-HJ-NP-Za-km-z]{64,88}$/,
     );
   });
@@ -178,7 +154,7 @@ describe('the service over a socket', () => {
         state: 'swap_required',
         offer: { amount: price.toString(), mint: sandbox.mints[symbol].address },
       });
-      const swap = await sign(wallet, first.swap?.transaction);
+      const swap = await signedByKit(wallet, first.swap?.transaction);
 
       const second = await until('the swap is confirmed', async () => {
         const answer = await post('/api/x402/auto-pay', { ...request, signedSwap: swap.wire });
@@ -186,7 +162,7 @@ describe('the service over a socket', () => {
       });
       expect(second.state).toBe('ready_to_sign');
       expect((await landed(sandbox.rpcUrl, swap.signature())).error).toBeNull();
-      const payment = await sign(wallet, second.payment?.transaction);
+      const payment = await signedByKit(wallet, second.payment?.transaction);
 
       const third = await post('/api/x402/auto-pay', { ...request, signedPayment: payment.wire });
       expect(third.state).toBe('ready_to_present');
@@ -229,7 +205,10 @@ describe('the service over a socket', () => {
       wallet: wallet.address,
       autoSwap: true,
     };
-    const swap = await sign(wallet, (await post('/api/x402/auto-pay', request)).swap?.transaction);
+    const swap = await signedByKit(
+      wallet,
+      (await post('/api/x402/auto-pay', request)).swap?.transaction,
+    );
     const refused = await until('the swap is confirmed', async () => {
       const limits = { [sandbox.mints.USDC.address]: '1' };
       const answer = await post('/api/x402/auto-pay', {
@@ -251,7 +230,7 @@ describe('the service over a socket', () => {
     const swapper = async () => {
       const wallet = await sandbox.createWallet({ SOL: '0.5' });
       const request = { paymentRequired, wallet: wallet.address, autoSwap: true };
-      const { wire, signature } = await sign(
+      const { wire, signature } = await signedByKit(
         wallet,
         (await post('/api/x402/auto-pay', request)).swap?.transaction,
       );
@@ -378,7 +357,7 @@ describe('the service over a socket', () => {
       asked,
     );
     expect(planned).toMatchObject({ state: 'ready_to_sign' });
-    const { signature: _, wire } = await sign(wallet, planned.payment?.transaction);
+    const { signature: _, wire } = await signedByKit(wallet, planned.payment?.transaction);
     const request = { paymentRequired, wallet: wallet.address, signedPayment: wire };
     expect(await post('/api/x402/auto-pay', request, asked)).toMatchObject({
       state: 'ready_to_present',

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { receiptOf, type ClientOptions } from 'exact-change';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV1, envelopeV2 } from '../fixtures/malformed-402.js';
-import { landed, signaturesOf, tokenAccount, until } from '../helpers/chain.js';
+import { landed, until } from '../helpers/chain.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
@@ -15,6 +15,7 @@ import {
   settlementHeader,
   type Settled,
 } from '../helpers/settling.js';
+import { signedOf, timesSpent } from '../helpers/spends.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
 
@@ -24,20 +25,9 @@ const words = ['settlement_pending', 'duplicate_settlement'] as const;
 const cells = versions.flatMap((version) => words.map((word) => [version, word] as const));
 
 const holder = (options: ClientOptions = {}) => payerOn(sandbox, { USDC: '1' }, options);
-const payments = ({ signed }: Payer) => signed.filter(({ kind }) => kind === 'payment').length;
+const payments = (payer: Payer) => signedOf(payer, 'payment');
 
-async function settledOf(payer: Payer): Promise<number> {
-  const account = await tokenAccount(payer.address, sandbox.mints.USDC);
-  const found = await Promise.all(
-    (await signaturesOf(sandbox.rpcUrl, account)).map((signature) =>
-      landed(sandbox.rpcUrl, signature),
-    ),
-  );
-  return found.filter(
-    ({ error, tokens }) =>
-      error === null && tokens.some((entry) => entry.account === account && entry.change < 0n),
-  ).length;
-}
+const settledOf = (payer: Payer) => timesSpent(sandbox, payer, 'USDC');
 
 /** A presented payment, and the function that settles it. */
 interface Shown {

@@ -7,31 +7,21 @@ import {
 } from 'exact-change';
 import { describe, expect, it } from 'vitest';
 import { listOf } from '../helpers/attempts.js';
-import { landed, signaturesOf, tokenAccount, until } from '../helpers/chain.js';
+import { landed, until } from '../helpers/chain.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
+import { signedOf, timesSpent } from '../helpers/spends.js';
 import { paidOf } from '../helpers/worth.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
 
 const url = (path: string) => sandbox.apiUrl + path;
-const swaps = ({ signed }: Payer) => signed.filter(({ kind }) => kind === 'swap').length;
+const swaps = (payer: Payer) => signedOf(payer, 'swap');
 const stored = (journal: Journal, { address }: Payer): Promise<Attempt[]> =>
   listOf(journal.attempts({ wallet: address, network: SOLANA_MAINNET }));
 
 /** Returns how often USDT left for a swap, as the chain shows it. */
-async function swappedOf(payer: Payer): Promise<number> {
-  const account = await tokenAccount(payer.address, sandbox.mints.USDT);
-  const found = await Promise.all(
-    (await signaturesOf(sandbox.rpcUrl, account)).map((signature) =>
-      landed(sandbox.rpcUrl, signature),
-    ),
-  );
-  return found.filter(
-    ({ error, tokens }) =>
-      error === null && tokens.some((entry) => entry.account === account && entry.change < 0n),
-  ).length;
-}
+const swappedOf = (payer: Payer) => timesSpent(sandbox, payer, 'USDT');
 
 /** Returns a list that collects every transaction sent from now on, as the node received it. */
 function sentBytes(): unknown[] {

@@ -1,7 +1,7 @@
 /** Regressions: each of these cases once caused a second payment or a second swap. */
 import { expect, it } from 'vitest';
 import { entryV1, envelopeV1 } from '../../fixtures/malformed-402.js';
-import { landed, signaturesOf, tokenAccount } from '../../helpers/chain.js';
+import { timesSpent } from '../../helpers/spends.js';
 import { afterSettling, mangled, onPaid } from '../matrix/after-paying.js';
 import { answer } from '../matrix/front.js';
 import { changed, faultyNode } from '../matrix/node-faults.js';
@@ -9,18 +9,7 @@ import { worldsOfFile, type Buyer, type World } from '../matrix/world.js';
 
 const worlds = worldsOfFile();
 
-async function settledOf(world: World, buyer: Buyer): Promise<number> {
-  const account = await tokenAccount(buyer.address, world.sandbox.mints.USDC);
-  const transactions = await Promise.all(
-    (await signaturesOf(world.sandbox.rpcUrl, account)).map((signature) =>
-      landed(world.sandbox.rpcUrl, signature),
-    ),
-  );
-  return transactions.filter(
-    ({ error, tokens }) =>
-      error === null && tokens.some((token) => token.account === account && token.change < 0n),
-  ).length;
-}
+const settledOf = ({ sandbox }: World, buyer: Buyer) => timesSpent(sandbox, buyer, 'USDC');
 
 const thrice = async (call: () => Promise<unknown>) => {
   for (const _ of [1, 2, 3]) await call().catch(() => undefined);
