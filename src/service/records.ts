@@ -4,7 +4,7 @@ import { ConfigError } from '../errors.js';
 import { FROM_SERVICE, isFromService } from '../journal/attempt-names.js';
 import type { Attempt } from '../journal/types.js';
 import { ownerOf, type PaymentContext } from '../payments/context.js';
-import type { Spend } from '../policy/caps.js';
+import { attemptsInState } from '../payments/reconcile/resume-once.js';
 
 /** An attempt with a signed swap. */
 export type SwapAttempt = Attempt & { readonly swap: NonNullable<Attempt['swap']> };
@@ -73,30 +73,36 @@ export async function findReserved(
   context: PaymentContext,
   id: string,
 ): Promise<Attempt | undefined> {
-  for await (const attempt of context.journal.attempts(ownerOf(context), { state: 'reserved' }))
-    if (attempt.id === id) return attempt;
-  return undefined;
+  return (await attemptsInState(context, 'reserved')).find((attempt) => attempt.id === id);
 }
 
 /** Finds the attempt for the same purchase with a landed swap and without a signed payment. */
 export async function findFunded(
   context: PaymentContext,
   purchase: Purchase,
-  spend: Spend,
+  spend: PaidFor,
 ): Promise<SwapAttempt | undefined> {
   const { url, idempotencyKey } = purchase;
-  for await (const attempt of context.journal.attempts(ownerOf(context), { state: 'reserved' })) {
-    if (!isFromService(attempt) || !hasSwap(attempt) || attempt.swap.outcome?.state !== 'confirmed')
-      continue;
-    if (attempt.url !== url || attempt.idempotencyKey !== idempotencyKey) continue;
-    if (
-      attempt.payTo === spend.payTo &&
-      attempt.mint === spend.mint &&
-      attempt.amount === spend.amount
-    )
-      return attempt;
-  }
-  return undefined;
+  return (await findSwapped(context)).find(
+    (attempt) =>
+      isFromService(attempt) &&
+      attempt.url === url &&
+      attempt.idempotencyKey === idempotencyKey &&
+      paysSame(attempt, spend),
+  );
+}
+
+/** Finds the attempts with a landed swap and without a signed payment. */
+export async function findSwapped(context: PaymentContext): Promise<SwapAttempt[]> {
+  const reserved = await attemptsInState(context, 'reserved');
+  return reserved.filter(hasSwap).filter(({ swap }) => swap.outcome?.state === 'confirmed');
+}
+
+export type PaidFor = Pick<Attempt, 'payTo' | 'mint' | 'amount'>;
+
+/** Whether both pay the same amount to the same payee. */
+export function paysSame(one: PaidFor, other: PaidFor): boolean {
+  return one.payTo === other.payTo && one.mint === other.mint && one.amount === other.amount;
 }
 
 /**

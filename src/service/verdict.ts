@@ -20,23 +20,23 @@ export type SwapState =
 
 const POLL_MS = 500;
 // An HTTP caller does not wait long. If the swap is not decided by then, the caller asks again.
-export const SWAP_WAIT_MS = 20_000;
+const SWAP_WAIT_MS = 20_000;
 
 /**
- * Calls `look` for as long as a caller may wait, and returns `waiting` after that. Rejects with the
+ * Calls `look` for as long as a caller may wait, and returns undefined after that. Rejects with the
  * reason of the caller's signal.
  */
-export async function withinCallerWait(
+export async function withinCallerWait<T>(
   caller: AbortSignal | undefined,
-  look: (signal: AbortSignal) => Promise<SwapState>,
-): Promise<SwapState> {
+  look: (signal: AbortSignal) => Promise<T>,
+): Promise<T | undefined> {
   const deadline = startDeadline(SWAP_WAIT_MS, caller);
   try {
     const verdict = await look(deadline.signal);
     throwIfAborted(caller);
     return verdict;
   } catch (error) {
-    if (deadline.passed) return { state: 'waiting' };
+    if (deadline.passed) return undefined;
     throw error;
   } finally {
     deadline.end();
