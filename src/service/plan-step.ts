@@ -1,3 +1,4 @@
+import { isPaid, type SignedAttempt } from '../journal/open-payment.js';
 import { ownerOf, type PaymentContext } from '../payments/context.js';
 import { spendOf, type Choice } from '../payments/plan/choose.js';
 import { decidePayment, openPaymentOf } from '../payments/reconcile/payment-monitor.js';
@@ -9,15 +10,7 @@ import { overBudget } from '../policy/over-budget.js';
 import type { PaymentResult } from '../transport.js';
 import { plan, planner } from './auto-pay.js';
 import { seeSwapProceeds } from './swap-proceeds.js';
-import {
-  findByKey,
-  findFunded,
-  hasSwap,
-  isPaid,
-  keyTaken,
-  type PaidAttempt,
-  type SwapAttempt,
-} from './records.js';
+import { findByKey, findFunded, hasSwap, keyTaken, type SwapAttempt } from './records.js';
 import { swapAmountOf } from './request.js';
 import { answerIfOpen, isOffered, resultSoFar, type Step } from './step.js';
 
@@ -65,7 +58,7 @@ export async function planOn(
 async function inFlight(
   context: PaymentContext,
   signal: AbortSignal = context.closing.signal,
-): Promise<PaidAttempt[]> {
+): Promise<SignedAttempt[]> {
   const signed = (await attemptsInState(context, 'signed')).filter(isPaid);
   // Without fresh histories, a payment that just landed would count twice and cause a needless
   // swap.

@@ -2,14 +2,13 @@ import { sha256 } from '../internal/sha2.js';
 import { hex } from '../internal/bytes.js';
 import { ConfigError } from '../errors.js';
 import { FROM_SERVICE, isFromService } from '../journal/attempt-names.js';
+import { isPaid, type SignedAttempt } from '../journal/open-payment.js';
 import type { Attempt } from '../journal/types.js';
 import { ownerOf, type PaymentContext } from '../payments/context.js';
 import { attemptsInState } from '../payments/reconcile/resume-once.js';
 
 /** An attempt with a signed swap. */
 export type SwapAttempt = Attempt & { readonly swap: NonNullable<Attempt['swap']> };
-/** An attempt with a signed payment. */
-export type PaidAttempt = Attempt & Required<Pick<Attempt, 'payment' | 'receipt'>>;
 
 /** What identifies a purchase of a wallet: the URL, its host and the idempotency key. */
 export interface Purchase {
@@ -39,10 +38,6 @@ export function hasSwap(attempt: Attempt): attempt is SwapAttempt {
   return attempt.swap !== undefined;
 }
 
-export function isPaid(attempt: Attempt): attempt is PaidAttempt {
-  return attempt.payment !== undefined && attempt.receipt !== undefined;
-}
-
 /** Finds the attempt with the signature of a swap, among the attempts of the last day. */
 export async function findSwap(
   context: PaymentContext,
@@ -59,7 +54,7 @@ export async function findSwap(
 export async function findPaid(
   context: PaymentContext,
   payerSignature: string,
-): Promise<PaidAttempt | undefined> {
+): Promise<SignedAttempt | undefined> {
   const found = await context.journal.similar(
     ownerOf(context),
     paymentPrint(payerSignature),

@@ -1,6 +1,7 @@
 import { TransportError } from '../errors.js';
 import { untilAborted } from '../internal/abort.js';
 import { isFromService } from '../journal/attempt-names.js';
+import type { SignedAttempt } from '../journal/open-payment.js';
 import type { Attempt } from '../journal/types.js';
 import type { PaymentContext } from '../payments/context.js';
 import { spendOf, type Choice } from '../payments/plan/choose.js';
@@ -17,7 +18,6 @@ import {
   idOf,
   keyTaken,
   paysSame,
-  type PaidAttempt,
   type PaidFor,
   type Purchase,
   type SwapAttempt,
@@ -143,7 +143,7 @@ export async function answerIfOpen(
  * header. The seller serves the first request with the header, and a wallet's address, a key or a
  * landed swap is no secret.
  */
-export function resultSoFar(step: Step, attempt: PaidAttempt): PaymentResult {
+export function resultSoFar(step: Step, attempt: SignedAttempt): PaymentResult {
   const { id, state, receipt, payment } = attempt;
   const { header, payerSignature, lastValidBlockHeight } = payment;
   const about = { id, offer: offerFor(step, attempt), payerSignature, lastValidBlockHeight };

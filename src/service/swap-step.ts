@@ -1,23 +1,16 @@
 import { ProtocolError } from '../errors.js';
-import { WSOL_MINT } from '../network.js';
+import { isPaid } from '../journal/open-payment.js';
 import { swapBound } from '../payments/execute/swap-bound.js';
 import { choose } from '../payments/plan/choose.js';
-import { SLOT_MARGIN } from '../payments/reconcile/fate.js';
+import { earliestSlot, recordedBefore } from '../payments/reconcile/fate.js';
+import { swapSource } from '../payments/reconcile/swap-end.js';
 import type { PaymentResult } from '../transport.js';
 import { afterSwap, firstOffer, planner } from './auto-pay.js';
 import { throwIfFailed } from './landing.js';
 import { pastBalance } from './past-balance.js';
 import { planOn } from './plan-step.js';
 import { readSigned, readSwap, type ReadSwap, type SignedBytes } from './read-swap.js';
-import {
-  findByKey,
-  findSwap,
-  isPaid,
-  keyTaken,
-  paysSame,
-  swapPrint,
-  type SwapAttempt,
-} from './records.js';
+import { findByKey, findSwap, keyTaken, paysSame, swapPrint, type SwapAttempt } from './records.js';
 import { answerIfOpen, raise, reserve, reservedFor, resultSoFar, type Step } from './step.js';
 import { awaitSwapState, withinCallerWait } from './verdict.js';
 
@@ -96,16 +89,8 @@ async function reserveSwap(
   const reserved = reservedFor(step, choice, swapPrint(signed.signature));
   const { maxIn: _maxIn, minOut: _minOut, lamports: _lamports, ...read } = swap;
   const swapping = await swapBound(planning, swap, reserved, signal);
-  const source =
-    swap.inputMint === WSOL_MINT
-      ? ({ account: request.wallet, unit: 'lamports' } as const)
-      : ({ account: swap.source, unit: 'tokens' } as const);
-  const before = await pastBalance(
-    context,
-    source,
-    Math.max(0, minContextSlot - SLOT_MARGIN),
-    signal,
-  );
+  const source = swapSource(swap, request.wallet);
+  const before = await pastBalance(context, source, earliestSlot(minContextSlot), signal);
   const attempt: SwapAttempt = {
     ...reserved,
     swapping,
@@ -115,9 +100,7 @@ async function reserveSwap(
       transaction: request.signedSwap ?? '',
       blockhash: signed.decoded.blockhash,
       blockhashSlot: minContextSlot,
-      ...(before === undefined
-        ? {}
-        : { before: { amount: before.amount.toString(), slot: before.slot } }),
+      ...recordedBefore(before),
       lastValidBlockHeight: lastValidBlockHeight.toString(),
     },
   };

@@ -1,6 +1,6 @@
 import { startDeadline, throwIfAborted } from '../internal/abort.js';
 import type { PaymentContext } from '../payments/context.js';
-import { fateOf, SLOT_MARGIN, type SentTransaction } from '../payments/reconcile/fate.js';
+import { earliestSlot, fateOf, type SentTransaction } from '../payments/reconcile/fate.js';
 import { pastBalance } from './past-balance.js';
 import type { SignedBytes } from './read-swap.js';
 
@@ -102,7 +102,7 @@ export async function sentBytes(
   signal: AbortSignal,
 ): Promise<SentTransaction> {
   const source = { account: context.config.signer.address, unit: 'lamports' } as const;
-  const slot = Math.max(0, seenAt - SLOT_MARGIN);
+  const slot = earliestSlot(seenAt);
   return {
     ...{ signature, isId: true, source, slot, blockhash: decoded.blockhash, blockhashSlot: seenAt },
     before: await pastBalance(context, source, slot, signal),

@@ -2,6 +2,7 @@ import { isExactChangeError } from '../errors.js';
 import { createEvents } from '../events.js';
 import { knownWallet, newWallet } from '../journal/registry.js';
 import { isFromService } from '../journal/attempt-names.js';
+import { isPaid, type SignedAttempt } from '../journal/open-payment.js';
 import type { Journal } from '../journal/types.js';
 import type { PaymentContext } from '../payments/context.js';
 import { withSwapCost } from '../payments/execute/swap-cost.js';
@@ -14,7 +15,7 @@ import { heldPaymentOf } from '../payments/reconcile/resume.js';
 import { keylessContext, type AutoPayDeps } from './auto-pay.js';
 import { transportClosed } from './closed.js';
 import { askUntilClosed, keepLanding, landedBefore, type Landed } from './landing.js';
-import { findReserved, hasSwap, isPaid, type PaidAttempt, type SwapAttempt } from './records.js';
+import { findReserved, hasSwap, type SwapAttempt } from './records.js';
 
 // Milliseconds that a caller has to sign the payment after its swap. Until then the budget stays
 // reserved for it.
@@ -29,7 +30,7 @@ export interface WalletSession {
   /** Runs work that no other work on the wallet's reserved attempts overlaps. */
   exclusively<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
   /** Follows a signed payment on the chain, in the background. */
-  watch(attempt: PaidAttempt): Promise<void>;
+  watch(attempt: SignedAttempt): Promise<void>;
   /**
    * Sends a swap until it is decided and records its outcome, in the background. Resolves with
    * undefined if the session closes first.

@@ -9,8 +9,7 @@ import { assembleTransaction } from '../../solana/transactions/transaction.js';
 import type { Lifetime } from '../../solana/types.js';
 import { signerWithTimeout, type PaymentContext } from '../context.js';
 import type { Choice } from '../plan/choose.js';
-
-const PAYMENT_ID_BYTES = 16;
+import { recordedBefore } from '../reconcile/fate.js';
 
 // Slots of margin, because the slot comes from a node at `confirmed` and a short fork may differ.
 const FORK_SLOTS = 64;
@@ -123,16 +122,14 @@ export async function signPayment(
   const transaction = assembleTransaction(signed.message, new Map([[signer.address, signature]]));
   const { header, hasPaymentId } = protocol.attach({
     ...{ terms, offer, transaction },
-    random: () => runtime.randomBytes(PAYMENT_ID_BYTES),
+    random: runtime.randomBytes,
   });
   const payment = {
     header,
     payerSignature: base58.encode(signature),
     source: facts.source,
     ...(memo === undefined ? {} : { memo }),
-    ...(before === undefined
-      ? {}
-      : { before: { amount: before.amount.toString(), slot: before.slot } }),
+    ...recordedBefore(before),
     slot,
     blockhash,
     blockhashSlot,

@@ -10,6 +10,7 @@ import { withoutBound } from '../execute/reservation.js';
 import { isForgotten } from './forgotten.js';
 import { endDecided, endUnpaid, releaseOrphans } from './orphaned-attempts.js';
 import { askSwap, endOfSwap, landSwap, sentSwap, type SwapEnd, type Swapped } from './swap-end.js';
+import { forgetAccounts } from './swap-outcome.js';
 
 interface Task {
   readonly emit: Emit;
@@ -121,15 +122,6 @@ async function finishSwap(
   if (end.landed !== undefined)
     emit('swap.confirmed', { ...record, feeLamports: feeLamports.toString() });
   return end;
-}
-
-/** Forgets the balances of a swap's accounts, because the swap may have landed since the read. */
-export async function forgetAccounts(
-  { ledger }: PaymentContext,
-  { source, output }: SignedSwap,
-): Promise<void> {
-  await ledger.forget(source);
-  await ledger.forget(output);
 }
 
 function undecidedSwap({ signature, lastValidBlockHeight }: SignedSwap): TransactionError {
