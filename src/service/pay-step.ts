@@ -3,7 +3,7 @@ import type { SignedAttempt } from '../journal/open-payment.js';
 import type { Attempt, SignedPayment } from '../journal/types.js';
 import { ownerOf, type PaymentContext } from '../payments/context.js';
 import { firstReceipt } from '../payments/execute/attempt-receipt.js';
-import { mayBeFor } from '../payments/execute/nonce-check.js';
+import { mayBeFor } from '../payments/execute/sign-payment.js';
 import { spendOf, type Choice } from '../payments/plan/choose.js';
 import { readOfferAccounts } from '../payments/plan/offer-accounts.js';
 import { tooLittleHeld } from '../payments/plan/short-of.js';

@@ -4,6 +4,7 @@ import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import type { SignedSwap as SwapRecord } from '../../journal/types.js';
 import type { Address } from '../../solana/types.js';
 import { swappedAtMost, type SignedSwap } from '../../swaps/transaction/prepare.js';
+import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
 import { outdateHoldings } from '../plan/pinned-holdings.js';
 import { recordedBefore } from '../reconcile/fate.js';
@@ -80,14 +81,10 @@ async function busyOf(
   return busy;
 }
 
-/** Amounts that a quote says the swap takes and brings, in base units. */
-interface QuotedAmounts {
-  readonly inputMint: Address;
-  readonly outputMint: Address;
-  readonly inAmount: bigint;
-  readonly outAmount: bigint;
-  readonly provider: string;
-}
+type QuotedAmounts = Pick<
+  SwapQuote,
+  'inputMint' | 'outputMint' | 'inAmount' | 'outAmount' | 'provider'
+>;
 
 /** Name of the lock for transactions that count on the wallet's lamports. */
 export const LAMPORTS_LOCK = 'lamports';
@@ -117,8 +114,8 @@ function recordOf(
     lastValidBlockHeight: lastValidBlockHeight.toString(),
     transaction: base64.encode(bytes),
     quoted: {
-      inAmount: inAmount.toString(),
-      outAmount: outAmount.toString(),
+      inAmount: BigInt(inAmount).toString(),
+      outAmount: BigInt(outAmount).toString(),
       feeLamports: (expected.networkFeeLamports + expected.priorityFeeLamports).toString(),
     },
   };
