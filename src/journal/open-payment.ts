@@ -1,10 +1,11 @@
-import type { Receipt } from '../receipt.js';
 import type { Along, Attempt, Journal } from './types.js';
 
-type SignedAttempt = Attempt & {
-  readonly payment: NonNullable<Attempt['payment']>;
-  readonly receipt: Receipt;
-};
+/** An attempt with a signed payment. */
+export type SignedAttempt = Attempt & Required<Pick<Attempt, 'payment' | 'receipt'>>;
+
+export function isPaid(attempt: Attempt): attempt is SignedAttempt {
+  return attempt.payment !== undefined && attempt.receipt !== undefined;
+}
 
 /** A signed payment, as this process knows it. */
 export interface OpenPayment {

@@ -84,7 +84,7 @@ async function presentAhead(
   const shown = await presenting;
   if ('response' in shown) return shown.response;
   forgetStableTerms(context, call);
-  if (first.attempt.state === 'settled') throw alreadySpent(first.attempt, shown.rejected.response);
+  if (first.attempt.state === 'settled') throw alreadySpent(first, shown.rejected.response);
   if (terms === undefined) throw shown.rejected;
   shown.rejected.response?.body?.cancel().catch(() => undefined);
   const task = { ...buying.task, id: newId(context) };

@@ -246,7 +246,7 @@ export async function preparePayment(
       const { approvalFor, planOf } = await swapEngine(signal);
       const planFor = (funding: Funding | undefined) =>
         planOf(context, planPlace, choice, funding, signal, true);
-      approve = approvalFor(context, policy.approve, planFor, signal);
+      approve = approvalFor(context, planFor, signal);
     }
     const funding = { ...task, reservation, approve, taken };
     const { swap, before } = await fundPayment(context, choice, funding);

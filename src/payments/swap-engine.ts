@@ -11,6 +11,7 @@ export { usdPriceOf } from './plan/usd-price.js';
 export { chooseFunding } from './plan/choose-funding.js';
 export { holdingsIn, readFirstHoldings } from './plan/holdings.js';
 export { makePlan, planOf } from './plan/plan.js';
-export { decidedOutcome, forgetAccounts } from './reconcile/open-swaps.js';
+export { decidedOutcome } from './reconcile/open-swaps.js';
+export { forgetAccounts } from './reconcile/swap-outcome.js';
 export { keepToppedUp, onceToppedUp } from './top-up.js';
 export { warmSwap } from './warm-swap.js';

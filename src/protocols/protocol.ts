@@ -112,8 +112,8 @@ export interface PaymentToAttach {
   readonly offer: Offer;
   /** The serialized transaction: the wallet's signature is set, the fee payer's slot is empty. */
   readonly transaction: Uint8Array;
-  /** Draws 16 bytes for a payment identifier, which tells some sellers that a payment repeats. */
-  readonly random: () => Uint8Array;
+  /** Draws bytes for a payment identifier, which tells some sellers that a payment repeats. */
+  readonly random: (length: number) => Uint8Array;
 }
 
 export interface AttachedPayment {

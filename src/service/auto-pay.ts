@@ -1,7 +1,7 @@
 import { base64 } from '../internal/bytes.js';
 import { maxAmount } from '../amount.js';
-import type { LocalSettings } from '../config/options.js';
-import { ConfigError, isExactChangeError } from '../errors.js';
+import type { Config, LocalSettings } from '../config/options.js';
+import { isExactChangeError } from '../errors.js';
 import { amendError } from '../errors/amend.js';
 import { createEvents } from '../events.js';
 import { refuse } from '../internal/options.js';
@@ -19,6 +19,7 @@ import { encodePayment } from '../protocols/x402/payload.js';
 import { x402Protocol } from '../protocols/x402/protocol.js';
 import { isAddress } from '../solana/address.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
+import type { Address } from '../solana/types.js';
 import { landTransaction } from '../solana/transactions/confirm.js';
 import { assembleTransaction, firstSignature } from '../solana/transactions/transaction.js';
 import type { SwapSource } from '../swaps/provider.js';
@@ -47,10 +48,7 @@ export async function autoPayStep(
   signal: AbortSignal | undefined,
 ): Promise<PaymentResult> {
   const { wallet, autoSwap = false, signedSwap, signedPayment } = request;
-  if (!isAddress(wallet))
-    throw new ConfigError('invalid_option', 'Option wallet must be a base58 address.', {
-      details: { option: 'wallet' },
-    });
+  if (!isAddress(wallet)) throw refuse('wallet', 'must be a base58 address.');
   const terms = termsOf(request.paymentRequired);
   if (signedPayment !== undefined)
     return present(terms, deps.settings.network, wallet, bytesOf('signedPayment', signedPayment));
@@ -67,14 +65,19 @@ export async function autoPayStep(
       signature: submitted,
       offer: firstOffer(terms, deps.settings.network, wallet),
     };
-  try {
-    return await plan(context, terms, { purpose, signal });
-  } catch (error) {
-    // The payment cannot be planned, but the error must still report the swap that landed.
+  return afterSwap(firstSignature(bytes), plan(context, terms, { purpose, signal }));
+}
+
+/** Returns a plan. If it fails, the error still reports the swap that landed before. */
+export function afterSwap(
+  signature: string,
+  planned: Promise<PaymentResult>,
+): Promise<PaymentResult> {
+  return planned.catch((error: unknown) => {
     throw isExactChangeError(error)
-      ? amendError(error, { moved: [{ kind: 'swap', signature: firstSignature(bytes) }] })
+      ? amendError(error, { moved: [{ kind: 'swap', signature }] })
       : error;
-  }
+  });
 }
 
 /**
@@ -82,35 +85,43 @@ export async function autoPayStep(
  * only prices.
  */
 export function planner(
-  { settings, sources, rpc, transport, tokenPrices }: AutoPayDeps,
+  deps: AutoPayDeps,
   request: AutoPayRequest,
   autoSwap: boolean,
 ): PaymentContext {
   const config = {
-    ...narrowed(settings, request),
-    signer: {
-      address: request.wallet,
-      signMessage: () => Promise.reject(new TypeError('this context only plans')),
-    },
+    ...narrowed(deps.settings, request),
+    ...{ address: request.wallet, autoSwap, journal: undefined },
+  };
+  return keylessContext(deps, config, {
+    events: createEvents(config.runtime.now),
+    kept: undefined,
+    tokenPrices: deps.tokenPrices,
+    wallet: newWallet(),
+  });
+}
+
+/** Creates a context for a wallet without its key. */
+export function keylessContext(
+  { sources, rpc, transport }: AutoPayDeps,
+  {
+    address,
+    ...settings
+  }: LocalSettings & Pick<Config, 'autoSwap' | 'journal'> & { readonly address: Address },
+  parts: Pick<Parameters<typeof contextOver>[1], 'events' | 'kept' | 'tokenPrices' | 'wallet'>,
+): PaymentContext {
+  const signMessage = () => Promise.reject(new TypeError('the service has no key of this wallet'));
+  const config = {
+    ...settings,
+    signer: { address, signMessage },
     transport,
-    autoSwap,
     apiUrl: undefined,
     apiKey: undefined,
     relayer: undefined,
-    journal: undefined,
     presign: [],
     retryWindow: 0,
   };
-  return contextOver(config, {
-    protocols: [x402Protocol],
-    sources,
-    events: createEvents(settings.runtime.now),
-    rpc,
-    transport,
-    kept: undefined,
-    tokenPrices,
-    wallet: newWallet(),
-  });
+  return contextOver(config, { protocols: [x402Protocol], sources, rpc, transport, ...parts });
 }
 
 /** Options of a plan. */
@@ -236,7 +247,7 @@ async function submit(
     return found.state === 'open' ? land(context, signed, found.slot, within) : found;
   });
   await throwIfFailed(context, signed, verdict);
-  return verdict.state === 'confirmed' ? undefined : signed.signature;
+  return verdict?.state === 'confirmed' ? undefined : signed.signature;
 }
 
 /** Sends a swap with a blockhash that was valid at the slot. */

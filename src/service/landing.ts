@@ -15,25 +15,30 @@ export interface Landed {
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 
-/**
- * Sends a signed swap until the chain has decided. Returns undefined if the context closes first.
- * Its timers do not keep the process alive.
- */
-export async function keepLanding(
+/** Sends a signed swap until the chain has decided, as {@link askUntilClosed} does. */
+export function keepLanding(
   context: PaymentContext,
   swap: SignedSwap,
 ): Promise<Landed | undefined> {
   const { runtime } = context.config;
-  const { idle } = runtime;
-  const { signal } = context.closing;
+  return askUntilClosed(context, async () =>
+    endOfSwap(context, swap, await landSwap(context, swap, { ...runtime, sleep: runtime.idle })),
+  );
+}
+
+/**
+ * Asks again in growing waits until there is an answer. Returns undefined if the context closes
+ * first. Its timers do not keep the process alive.
+ */
+export async function askUntilClosed<T>(
+  { config, closing }: PaymentContext,
+  ask: () => Promise<T | undefined>,
+): Promise<T | undefined> {
+  const { signal } = closing;
   for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
-    const end = await endOfSwap(
-      context,
-      swap,
-      await landSwap(context, swap, { ...runtime, sleep: idle }),
-    );
-    if (end !== undefined) return end;
-    await idle(wait, signal).catch(() => undefined);
+    const answer = await ask();
+    if (answer !== undefined) return answer;
+    await config.runtime.idle(wait, signal).catch(() => undefined);
   }
   return undefined;
 }
@@ -42,10 +47,10 @@ export async function keepLanding(
 export async function throwIfFailed(
   context: PaymentContext,
   { signature, decoded }: SignedBytes,
-  swap: SwapState,
+  swap: SwapState | undefined,
 ): Promise<void> {
-  if (swap.state === 'expired') throw swapExpired(signature);
-  if (swap.state !== 'failed') return;
+  if (swap?.state === 'expired') throw swapExpired(signature);
+  if (swap?.state !== 'failed') return;
   const fee =
     failureFee(await readLanded(context, signature), context.config.signer.address, {}) ??
     mostFee(decoded);

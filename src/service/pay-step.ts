@@ -1,16 +1,23 @@
 import { refuse } from '../internal/options.js';
+import type { SignedAttempt } from '../journal/open-payment.js';
 import type { Attempt, SignedPayment } from '../journal/types.js';
 import { ownerOf, type PaymentContext } from '../payments/context.js';
-import { costFor, paidBy } from '../payments/execute/attempt-receipt.js';
-import { mayBeFor } from '../payments/execute/nonce-check.js';
+import { firstReceipt } from '../payments/execute/attempt-receipt.js';
+import { mayBeFor } from '../payments/execute/sign-payment.js';
 import { spendOf, type Choice } from '../payments/plan/choose.js';
 import { readOfferAccounts } from '../payments/plan/offer-accounts.js';
 import { tooLittleHeld } from '../payments/plan/short-of.js';
 import { usdValueOf } from '../payments/plan/usd-value.js';
-import { fateOf, inPaymentTime, sentPayment, SLOT_MARGIN } from '../payments/reconcile/fate.js';
+import {
+  earliestSlot,
+  fateOf,
+  inPaymentTime,
+  recordedBefore,
+  sentPayment,
+} from '../payments/reconcile/fate.js';
+import { swapRecordOf } from '../payments/reconcile/swap-outcome.js';
 import { checkOffer, checkPayment, checkPlace } from '../policy/refusals.js';
-import { attachPayment, PAYMENT_ID_BYTES } from '../protocols/x402/payload.js';
-import type { Receipt } from '../receipt.js';
+import { attachPayment } from '../protocols/x402/payload.js';
 import type { PaymentResult } from '../transport.js';
 import { planner } from './auto-pay.js';
 import { parsedOffer } from './parse-payment.js';
@@ -24,7 +31,6 @@ import {
   idOf,
   keyTaken,
   paymentPrint,
-  type PaidAttempt,
 } from './records.js';
 import { reserve, reservedFor, resultSoFar, type Step } from './step.js';
 
@@ -72,7 +78,7 @@ export async function payStep(step: Step, bytes: Uint8Array): Promise<PaymentRes
  * Returns the result of a recorded payment, but only for its own purchase. Under another key the
  * result would be wrong, because the payment does not pay for that purchase.
  */
-function resultFor(step: Step, known: PaidAttempt): PaymentResult {
+function resultFor(step: Step, known: SignedAttempt): PaymentResult {
   const { url, idempotencyKey } = step.purchase;
   if (
     idempotencyKey !== undefined &&
@@ -151,17 +157,13 @@ async function boundOf(
   const { lastValidBlockHeight } = await rpc.latestBlockhash({ minContextSlot, signal });
   // Use a slot that two answers have shown. With a slot that is too high, the search would take
   // every landed transaction for older than the payment.
-  const slot = Math.max(0, minContextSlot - SLOT_MARGIN);
+  const slot = earliestSlot(minContextSlot);
   const before = await pastBalance(context, { account: source, unit: 'tokens' }, slot, signal);
   return {
-    ...(before === undefined
-      ? {}
-      : { before: { amount: before.amount.toString(), slot: before.slot } }),
-    ...{
-      slot,
-      blockhashSlot: minContextSlot,
-      lastValidBlockHeight: lastValidBlockHeight.toString(),
-    },
+    ...recordedBefore(before),
+    slot,
+    blockhashSlot: minContextSlot,
+    lastValidBlockHeight: lastValidBlockHeight.toString(),
   };
 }
 
@@ -170,7 +172,7 @@ async function record(
   read: ReadPayment,
   choice: Pick<Choice, 'offer' | 'facts' | 'microUsd'>,
   bound: Bound,
-): Promise<{ readonly attempt: PaidAttempt; readonly isNew: boolean }> {
+): Promise<{ readonly attempt: SignedAttempt; readonly isNew: boolean }> {
   const { session, purchase } = step;
   const { context } = session;
   const known = await findPaid(context, read.payerSignature);
@@ -188,10 +190,16 @@ async function record(
   if (existing === undefined) await reserve(context, reserved);
   else if (funded === undefined) await context.claims.take([reserved.id]);
   const payment = paymentOf(context, read, choice, bound);
-  const attempt: PaidAttempt = {
+  const attempt: SignedAttempt = {
     ...{ ...reserved, fingerprint: print, state: 'signed', at: context.config.runtime.now() },
     payment,
-    receipt: receiptFor(reserved, choice.facts.decimals, payment.payerSignature),
+    receipt: firstReceipt(
+      reserved,
+      choice.facts.decimals,
+      payment.payerSignature,
+      landedSwapOf(reserved),
+      {},
+    ),
   };
   try {
     await context.journal.put(attempt);
@@ -216,7 +224,7 @@ function paymentOf(
 ): SignedPayment {
   const { header, hasPaymentId } = attachPayment({
     ...{ terms: envelope, offer, transaction: bytes },
-    random: () => config.runtime.randomBytes(PAYMENT_ID_BYTES),
+    random: config.runtime.randomBytes,
   });
   return {
     header,
@@ -227,25 +235,9 @@ function paymentOf(
   };
 }
 
-function receiptFor(attempt: Attempt, decimals: number, payerSignature: string): Receipt {
-  const { id, url, method, at, swap } = attempt;
-  const swapped = swap?.outcome?.state === 'confirmed' ? swap.outcome : undefined;
-  return {
-    ...{ id, url, method, at, state: 'pending' },
-    payment: paidBy(attempt, decimals, payerSignature),
-    ...(swap === undefined || swapped === undefined
-      ? {}
-      : {
-          swap: {
-            ...{ signature: swap.signature, inputMint: swap.inputMint, inAmount: swapped.inAmount },
-            ...{
-              outputMint: swap.outputMint,
-              outAmount: swapped.outAmount,
-              provider: swap.provider,
-            },
-          },
-        }),
-    cost: costFor(attempt, BigInt(swapped?.feeLamports ?? 0)),
-    timings: {},
-  };
+/** Returns the attempt's swap for the receipt, if the swap has landed. */
+function landedSwapOf({ swap }: Attempt): Parameters<typeof firstReceipt>[3] {
+  if (swap?.outcome?.state !== 'confirmed') return undefined;
+  const { outcome } = swap;
+  return { record: swapRecordOf(swap, outcome), feeLamports: BigInt(outcome.feeLamports) };
 }

@@ -1,25 +1,18 @@
+import { isPaid, type SignedAttempt } from '../journal/open-payment.js';
 import { ownerOf, type PaymentContext } from '../payments/context.js';
 import { spendOf, type Choice } from '../payments/plan/choose.js';
 import { decidePayment, openPaymentOf } from '../payments/reconcile/payment-monitor.js';
 import { inPaymentTime, sourceOf } from '../payments/reconcile/fate.js';
+import { attemptsInState } from '../payments/reconcile/resume-once.js';
 import { capsFor, takenOf, type Spend } from '../policy/caps.js';
 import { checkPayment } from '../policy/refusals.js';
 import { overBudget } from '../policy/over-budget.js';
 import type { PaymentResult } from '../transport.js';
 import { plan, planner } from './auto-pay.js';
 import { seeSwapProceeds } from './swap-proceeds.js';
-import {
-  findByKey,
-  findFunded,
-  hasSwap,
-  isPaid,
-  keyTaken,
-  type PaidAttempt,
-  type SwapAttempt,
-} from './records.js';
+import { findByKey, findFunded, hasSwap, keyTaken, type SwapAttempt } from './records.js';
 import { swapAmountOf } from './request.js';
-import { isOffered, resultSoFar, type Step } from './step.js';
-import { submittedSwap, waitFor } from './wait-swap.js';
+import { answerIfOpen, isOffered, resultSoFar, type Step } from './step.js';
 
 /** Returns the next transaction to sign. For a known key, returns the result so far. */
 export async function planStep(step: Step): Promise<PaymentResult> {
@@ -28,9 +21,8 @@ export async function planStep(step: Step): Promise<PaymentResult> {
   if (bearer !== undefined && !isOffered(step, bearer)) throw keyTaken();
   if (bearer !== undefined && isPaid(bearer)) return resultSoFar(step, bearer);
   if (bearer !== undefined && hasSwap(bearer)) {
-    const landed = await waitFor(step, bearer);
-    if (landed === undefined) return submittedSwap(step, bearer);
-    if (landed.error !== undefined) throw landed.error;
+    const answer = await answerIfOpen(step, bearer);
+    if (answer !== undefined) return answer;
   }
   return planOn(step, swapAmountOf(request));
 }
@@ -66,10 +58,8 @@ export async function planOn(
 async function inFlight(
   context: PaymentContext,
   signal: AbortSignal = context.closing.signal,
-): Promise<PaidAttempt[]> {
-  const signed: PaidAttempt[] = [];
-  for await (const attempt of context.journal.attempts(ownerOf(context), { state: 'signed' }))
-    if (isPaid(attempt)) signed.push(attempt);
+): Promise<SignedAttempt[]> {
+  const signed = (await attemptsInState(context, 'signed')).filter(isPaid);
   // Without fresh histories, a payment that just landed would count twice and cause a needless
   // swap.
   for (const { payment } of signed) context.histories.outdate(sourceOf(payment));

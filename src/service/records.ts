@@ -2,14 +2,13 @@ import { sha256 } from '../internal/sha2.js';
 import { hex } from '../internal/bytes.js';
 import { ConfigError } from '../errors.js';
 import { FROM_SERVICE, isFromService } from '../journal/attempt-names.js';
+import { isPaid, type SignedAttempt } from '../journal/open-payment.js';
 import type { Attempt } from '../journal/types.js';
 import { ownerOf, type PaymentContext } from '../payments/context.js';
-import type { Spend } from '../policy/caps.js';
+import { attemptsInState } from '../payments/reconcile/resume-once.js';
 
 /** An attempt with a signed swap. */
 export type SwapAttempt = Attempt & { readonly swap: NonNullable<Attempt['swap']> };
-/** An attempt with a signed payment. */
-export type PaidAttempt = Attempt & Required<Pick<Attempt, 'payment' | 'receipt'>>;
 
 /** What identifies a purchase of a wallet: the URL, its host and the idempotency key. */
 export interface Purchase {
@@ -39,10 +38,6 @@ export function hasSwap(attempt: Attempt): attempt is SwapAttempt {
   return attempt.swap !== undefined;
 }
 
-export function isPaid(attempt: Attempt): attempt is PaidAttempt {
-  return attempt.payment !== undefined && attempt.receipt !== undefined;
-}
-
 /** Finds the attempt with the signature of a swap, among the attempts of the last day. */
 export async function findSwap(
   context: PaymentContext,
@@ -59,7 +54,7 @@ export async function findSwap(
 export async function findPaid(
   context: PaymentContext,
   payerSignature: string,
-): Promise<PaidAttempt | undefined> {
+): Promise<SignedAttempt | undefined> {
   const found = await context.journal.similar(
     ownerOf(context),
     paymentPrint(payerSignature),
@@ -73,30 +68,36 @@ export async function findReserved(
   context: PaymentContext,
   id: string,
 ): Promise<Attempt | undefined> {
-  for await (const attempt of context.journal.attempts(ownerOf(context), { state: 'reserved' }))
-    if (attempt.id === id) return attempt;
-  return undefined;
+  return (await attemptsInState(context, 'reserved')).find((attempt) => attempt.id === id);
 }
 
 /** Finds the attempt for the same purchase with a landed swap and without a signed payment. */
 export async function findFunded(
   context: PaymentContext,
   purchase: Purchase,
-  spend: Spend,
+  spend: PaidFor,
 ): Promise<SwapAttempt | undefined> {
   const { url, idempotencyKey } = purchase;
-  for await (const attempt of context.journal.attempts(ownerOf(context), { state: 'reserved' })) {
-    if (!isFromService(attempt) || !hasSwap(attempt) || attempt.swap.outcome?.state !== 'confirmed')
-      continue;
-    if (attempt.url !== url || attempt.idempotencyKey !== idempotencyKey) continue;
-    if (
-      attempt.payTo === spend.payTo &&
-      attempt.mint === spend.mint &&
-      attempt.amount === spend.amount
-    )
-      return attempt;
-  }
-  return undefined;
+  return (await findSwapped(context)).find(
+    (attempt) =>
+      isFromService(attempt) &&
+      attempt.url === url &&
+      attempt.idempotencyKey === idempotencyKey &&
+      paysSame(attempt, spend),
+  );
+}
+
+/** Finds the attempts with a landed swap and without a signed payment. */
+export async function findSwapped(context: PaymentContext): Promise<SwapAttempt[]> {
+  const reserved = await attemptsInState(context, 'reserved');
+  return reserved.filter(hasSwap).filter(({ swap }) => swap.outcome?.state === 'confirmed');
+}
+
+export type PaidFor = Pick<Attempt, 'payTo' | 'mint' | 'amount'>;
+
+/** Whether both pay the same amount to the same payee. */
+export function paysSame(one: PaidFor, other: PaidFor): boolean {
+  return one.payTo === other.payTo && one.mint === other.mint && one.amount === other.amount;
 }
 
 /**

@@ -1,8 +1,11 @@
 import { TransportError } from '../errors.js';
+import { untilAborted } from '../internal/abort.js';
 import { isFromService } from '../journal/attempt-names.js';
+import type { SignedAttempt } from '../journal/open-payment.js';
 import type { Attempt } from '../journal/types.js';
-import { ownerOf, type PaymentContext } from '../payments/context.js';
+import type { PaymentContext } from '../payments/context.js';
 import { spendOf, type Choice } from '../payments/plan/choose.js';
+import { attemptsInState } from '../payments/reconcile/resume-once.js';
 import { capsFor, takenOf } from '../policy/caps.js';
 import { checkPayment } from '../policy/refusals.js';
 import { overBudget } from '../policy/over-budget.js';
@@ -11,7 +14,15 @@ import { readOffers } from '../protocols/x402/offers.js';
 import type { AutoPayRequest, ParsedOffer, PaymentResult } from '../transport.js';
 import { firstOffer, type AutoPayDeps } from './auto-pay.js';
 import { parsedOffer } from './parse-payment.js';
-import { idOf, keyTaken, type PaidAttempt, type Purchase } from './records.js';
+import {
+  idOf,
+  keyTaken,
+  paysSame,
+  type PaidFor,
+  type Purchase,
+  type SwapAttempt,
+} from './records.js';
+import { withinCallerWait } from './verdict.js';
 import type { WalletSession } from './wallet-sessions.js';
 
 /** One step of a payment, with the inputs that every kind of step needs. */
@@ -61,10 +72,8 @@ const OPEN_MS = 60_000;
 /** Throws `rate_limited` if a wallet has too many open purchases for one more. */
 async function checkOpen(context: PaymentContext): Promise<void> {
   let open = 0;
-  for (const state of ['reserved', 'signed'] as const) {
-    for await (const attempt of context.journal.attempts(ownerOf(context), { state }))
-      if (isFromService(attempt)) open += 1;
-  }
+  for (const state of ['reserved', 'signed'] as const)
+    open += (await attemptsInState(context, state)).filter(isFromService).length;
   if (open < MAX_OPEN) return;
   throw new TransportError(
     'rate_limited',
@@ -112,11 +121,29 @@ export async function raise(
 }
 
 /**
+ * Waits a while for the end of an attempt's swap, and throws the swap's error if it failed. Returns
+ * the answer for the caller if the swap is still open; undefined once the swap has landed.
+ */
+export async function answerIfOpen(
+  step: Step,
+  attempt: SwapAttempt,
+): Promise<PaymentResult | undefined> {
+  const { session, signal } = step;
+  const landed = await withinCallerWait(signal, (within) =>
+    untilAborted(session.landSwap(attempt), within),
+  );
+  if (landed?.error !== undefined) throw landed.error;
+  if (landed !== undefined) return undefined;
+  const { id, swap } = attempt;
+  return { state: 'swap_submitted', id, signature: swap.signature, offer: offerFor(step, attempt) };
+}
+
+/**
  * Returns the result of a recorded payment. Only a caller that sent the signed payment gets its
  * header. The seller serves the first request with the header, and a wallet's address, a key or a
  * landed swap is no secret.
  */
-export function resultSoFar(step: Step, attempt: PaidAttempt): PaymentResult {
+export function resultSoFar(step: Step, attempt: SignedAttempt): PaymentResult {
   const { id, state, receipt, payment } = attempt;
   const { header, payerSignature, lastValidBlockHeight } = payment;
   const about = { id, offer: offerFor(step, attempt), payerSignature, lastValidBlockHeight };
@@ -134,12 +161,10 @@ export function resultSoFar(step: Step, attempt: PaidAttempt): PaymentResult {
 /**
  * Returns the offer of the 402 that an attempt is for, or else the first offer that can be paid.
  */
-export function offerFor(step: Step, attempt: PaidFor): ParsedOffer {
+function offerFor(step: Step, attempt: PaidFor): ParsedOffer {
   const { terms, request, deps } = step;
   return findOffer(step, attempt) ?? firstOffer(terms, deps.settings.network, request.wallet);
 }
-
-type PaidFor = Pick<Attempt, 'payTo' | 'mint' | 'amount'>;
 
 /**
  * Whether the 402 asks for exactly what an attempt pays. With another payee or amount, the attempt
@@ -149,16 +174,13 @@ export function isOffered(step: Step, attempt: PaidFor): boolean {
   return findOffer(step, attempt) !== undefined;
 }
 
-function findOffer(
-  { terms, request, deps }: Step,
-  { payTo, mint, amount }: PaidFor,
-): ParsedOffer | undefined {
+function findOffer({ terms, request, deps }: Step, attempt: PaidFor): ParsedOffer | undefined {
   const { network } = deps.settings;
   for (const envelope of terms.fallback === undefined ? [terms] : [terms, terms.fallback]) {
     for (const reading of readOffers(envelope, network, request.wallet)) {
       if (!reading.ok) continue;
       const { offer } = reading;
-      if (offer.payTo === payTo && offer.mint === mint && offer.amount.toString() === amount)
+      if (paysSame({ ...offer, amount: offer.amount.toString() }, attempt))
         return parsedOffer(reading, envelope);
     }
   }

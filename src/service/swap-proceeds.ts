@@ -1,7 +1,7 @@
 import { TransportError } from '../errors.js';
-import { ownerOf, type PaymentContext } from '../payments/context.js';
+import type { PaymentContext } from '../payments/context.js';
 import { decodeTokenAccount } from '../solana/tokens/decode.js';
-import { hasSwap, type SwapAttempt } from './records.js';
+import { findSwapped } from './records.js';
 
 // Within this time a node that does not show a confirmed swap is behind. Later it may have pruned
 // the swap.
@@ -14,14 +14,11 @@ const RECENT_MS = 120_000;
  */
 export async function seeSwapProceeds(
   planning: PaymentContext,
-  { journal }: Pick<PaymentContext, 'journal'>,
+  recorded: PaymentContext,
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const { rpc, ledger, config } = planning;
-  const landed: SwapAttempt[] = [];
-  for await (const attempt of journal.attempts(ownerOf(planning), { state: 'reserved' })) {
-    if (hasSwap(attempt) && attempt.swap.outcome?.state === 'confirmed') landed.push(attempt);
-  }
+  const landed = await findSwapped(recorded);
   if (landed.length === 0) return;
   const at = config.runtime.now();
   const statuses = await rpc.statuses(

@@ -1,19 +1,18 @@
-import { isExactChangeError, ProtocolError } from '../errors.js';
-import { amendError } from '../errors/amend.js';
-import { WSOL_MINT } from '../network.js';
+import { ProtocolError } from '../errors.js';
+import { isPaid } from '../journal/open-payment.js';
 import { swapBound } from '../payments/execute/swap-bound.js';
 import { choose } from '../payments/plan/choose.js';
-import { SLOT_MARGIN } from '../payments/reconcile/fate.js';
+import { earliestSlot, recordedBefore } from '../payments/reconcile/fate.js';
+import { swapSource } from '../payments/reconcile/swap-end.js';
 import type { PaymentResult } from '../transport.js';
-import { firstOffer, planner } from './auto-pay.js';
+import { afterSwap, firstOffer, planner } from './auto-pay.js';
 import { throwIfFailed } from './landing.js';
 import { pastBalance } from './past-balance.js';
 import { planOn } from './plan-step.js';
 import { readSigned, readSwap, type ReadSwap, type SignedBytes } from './read-swap.js';
-import { findByKey, findSwap, isPaid, keyTaken, swapPrint, type SwapAttempt } from './records.js';
-import { raise, reserve, reservedFor, resultSoFar, type Step } from './step.js';
+import { findByKey, findSwap, keyTaken, paysSame, swapPrint, type SwapAttempt } from './records.js';
+import { answerIfOpen, raise, reserve, reservedFor, resultSoFar, type Step } from './step.js';
 import { awaitSwapState, withinCallerWait } from './verdict.js';
-import { submittedSwap, waitFor } from './wait-swap.js';
 
 /** Records and sends a signed swap, then plans the payment once the swap has landed. */
 export async function swapStep(step: Step, bytes: Uint8Array): Promise<PaymentResult> {
@@ -24,24 +23,14 @@ export async function swapStep(step: Step, bytes: Uint8Array): Promise<PaymentRe
   if (known !== undefined && isPaid(known)) return resultSoFar(step, known);
   const sent = await (known === undefined ? sendFirst(step, signed) : finish(step, known));
   if ('state' in sent) return sent;
-  try {
-    return { ...sent, ...(await planOn(step)) };
-  } catch (error) {
-    // The payment cannot be planned, but the error must still report the swap that landed.
-    throw isExactChangeError(error)
-      ? amendError(error, { moved: [{ kind: 'swap', signature }] })
-      : error;
-  }
+  return { ...sent, ...(await afterSwap(signature, planOn(step))) };
 }
 
 /** The caller's answer while the swap is open, or the attempt's id once the swap has landed. */
 type Sent = PaymentResult | Pick<PaymentResult, 'id'>;
 
 async function finish(step: Step, attempt: SwapAttempt): Promise<Sent> {
-  const landed = await waitFor(step, attempt);
-  if (landed === undefined) return submittedSwap(step, attempt);
-  if (landed.error !== undefined) throw landed.error;
-  return { id: attempt.id };
+  return (await answerIfOpen(step, attempt)) ?? { id: attempt.id };
 }
 
 /**
@@ -57,7 +46,7 @@ async function sendFirst(step: Step, signed: SignedBytes): Promise<Sent> {
     awaitSwapState(context, signed, within),
   );
   await throwIfFailed(context, signed, verdict);
-  if (verdict.state === 'waiting') {
+  if (verdict === undefined || verdict.state === 'waiting') {
     return {
       state: 'swap_submitted',
       signature: signed.signature,
@@ -88,13 +77,11 @@ async function reserveSwap(
       details: { reason: 'asks for another token than the swap brings' },
     },
   );
-  const refuseOther: NonNullable<Parameters<typeof choose>[2]['refuse']> = ({ mint }) =>
-    mint === swap.outputMint ? undefined : otherMint;
   const choice = await choose(planning, terms, {
     host: purchase.host,
     signal,
     quote: false,
-    refuse: refuseOther,
+    refuse: ({ mint }) => (mint === swap.outputMint ? undefined : otherMint),
   });
   choice.protocol.checkHeader(choice.terms, choice.offer);
   // A blockhash expires no later than a newer blockhash, so the newest height is an upper bound.
@@ -102,16 +89,8 @@ async function reserveSwap(
   const reserved = reservedFor(step, choice, swapPrint(signed.signature));
   const { maxIn: _maxIn, minOut: _minOut, lamports: _lamports, ...read } = swap;
   const swapping = await swapBound(planning, swap, reserved, signal);
-  const source =
-    swap.inputMint === WSOL_MINT
-      ? ({ account: request.wallet, unit: 'lamports' } as const)
-      : ({ account: swap.source, unit: 'tokens' } as const);
-  const before = await pastBalance(
-    context,
-    source,
-    Math.max(0, minContextSlot - SLOT_MARGIN),
-    signal,
-  );
+  const source = swapSource(swap, request.wallet);
+  const before = await pastBalance(context, source, earliestSlot(minContextSlot), signal);
   const attempt: SwapAttempt = {
     ...reserved,
     swapping,
@@ -121,9 +100,7 @@ async function reserveSwap(
       transaction: request.signedSwap ?? '',
       blockhash: signed.decoded.blockhash,
       blockhashSlot: minContextSlot,
-      ...(before === undefined
-        ? {}
-        : { before: { amount: before.amount.toString(), slot: before.slot } }),
+      ...recordedBefore(before),
       lastValidBlockHeight: lastValidBlockHeight.toString(),
     },
   };
@@ -137,13 +114,7 @@ async function reserveSwap(
     }
     // The purchase may get another swap only after its last swap is decided and brought too little.
     const isDecided = bearer.state === 'reserved' && bearer.swap?.outcome !== undefined;
-    if (
-      !isDecided ||
-      bearer.payTo !== attempt.payTo ||
-      bearer.mint !== attempt.mint ||
-      bearer.amount !== attempt.amount
-    )
-      throw keyTaken();
+    if (!isDecided || !paysSame(bearer, attempt)) throw keyTaken();
     const next = {
       ...bearer,
       fingerprint: attempt.fingerprint,

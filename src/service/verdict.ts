@@ -1,6 +1,6 @@
 import { startDeadline, throwIfAborted } from '../internal/abort.js';
 import type { PaymentContext } from '../payments/context.js';
-import { fateOf, SLOT_MARGIN, type SentTransaction } from '../payments/reconcile/fate.js';
+import { earliestSlot, fateOf, type SentTransaction } from '../payments/reconcile/fate.js';
 import { pastBalance } from './past-balance.js';
 import type { SignedBytes } from './read-swap.js';
 
@@ -20,23 +20,23 @@ export type SwapState =
 
 const POLL_MS = 500;
 // An HTTP caller does not wait long. If the swap is not decided by then, the caller asks again.
-export const SWAP_WAIT_MS = 20_000;
+const SWAP_WAIT_MS = 20_000;
 
 /**
- * Calls `look` for as long as a caller may wait, and returns `waiting` after that. Rejects with the
+ * Calls `look` for as long as a caller may wait, and returns undefined after that. Rejects with the
  * reason of the caller's signal.
  */
-export async function withinCallerWait(
+export async function withinCallerWait<T>(
   caller: AbortSignal | undefined,
-  look: (signal: AbortSignal) => Promise<SwapState>,
-): Promise<SwapState> {
+  look: (signal: AbortSignal) => Promise<T>,
+): Promise<T | undefined> {
   const deadline = startDeadline(SWAP_WAIT_MS, caller);
   try {
     const verdict = await look(deadline.signal);
     throwIfAborted(caller);
     return verdict;
   } catch (error) {
-    if (deadline.passed) return { state: 'waiting' };
+    if (deadline.passed) return undefined;
     throw error;
   } finally {
     deadline.end();
@@ -102,7 +102,7 @@ export async function sentBytes(
   signal: AbortSignal,
 ): Promise<SentTransaction> {
   const source = { account: context.config.signer.address, unit: 'lamports' } as const;
-  const slot = Math.max(0, seenAt - SLOT_MARGIN);
+  const slot = earliestSlot(seenAt);
   return {
     ...{ signature, isId: true, source, slot, blockhash: decoded.blockhash, blockhashSlot: seenAt },
     before: await pastBalance(context, source, slot, signal),

@@ -2,26 +2,24 @@ import { isExactChangeError } from '../errors.js';
 import { createEvents } from '../events.js';
 import { knownWallet, newWallet } from '../journal/registry.js';
 import { isFromService } from '../journal/attempt-names.js';
+import { isPaid, type SignedAttempt } from '../journal/open-payment.js';
 import type { Journal } from '../journal/types.js';
-import { contextOver, ownerOf, type PaymentContext } from '../payments/context.js';
+import type { PaymentContext } from '../payments/context.js';
 import { withSwapCost } from '../payments/execute/swap-cost.js';
 import { withoutBound } from '../payments/execute/reservation.js';
 import { journalWithTimeouts, timedJournal } from '../payments/journal-timeouts.js';
-import { orphanedAttempts } from '../payments/reconcile/resume-once.js';
+import { attemptsInState, orphanedAttempts } from '../payments/reconcile/resume-once.js';
 import { endUnpaid } from '../payments/reconcile/orphaned-attempts.js';
 import { monitorPayment } from '../payments/reconcile/payment-monitor.js';
 import { heldPaymentOf } from '../payments/reconcile/resume.js';
-import { x402Protocol } from '../protocols/x402/protocol.js';
-import type { AutoPayDeps } from './auto-pay.js';
+import { keylessContext, type AutoPayDeps } from './auto-pay.js';
 import { transportClosed } from './closed.js';
-import { keepLanding, landedBefore, type Landed } from './landing.js';
-import { findReserved, hasSwap, isPaid, type PaidAttempt, type SwapAttempt } from './records.js';
+import { askUntilClosed, keepLanding, landedBefore, type Landed } from './landing.js';
+import { findReserved, hasSwap, type SwapAttempt } from './records.js';
 
 // Milliseconds that a caller has to sign the payment after its swap. Until then the budget stays
 // reserved for it.
 const PATIENCE_MS = 10 * 60_000;
-const FIRST_WAIT_MS = 1_000;
-const LONGEST_WAIT_MS = 30_000;
 
 /**
  * The work on one wallet's attempts. The session exists while a call or a background task works on
@@ -32,7 +30,7 @@ export interface WalletSession {
   /** Runs work that no other work on the wallet's reserved attempts overlaps. */
   exclusively<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
   /** Follows a signed payment on the chain, in the background. */
-  watch(attempt: PaidAttempt): Promise<void>;
+  watch(attempt: SignedAttempt): Promise<void>;
   /**
    * Sends a swap until it is decided and records its outcome, in the background. Resolves with
    * undefined if the session closes first.
@@ -65,10 +63,8 @@ interface OpenSession {
 }
 
 /** Creates sessions over a journal. Their background timers do not keep the process alive. */
-export function createWalletSessions(
-  { settings, sources, rpc, transport }: AutoPayDeps,
-  journal: Journal,
-): WalletSessions {
+export function createWalletSessions(deps: AutoPayDeps, journal: Journal): WalletSessions {
+  const { settings } = deps;
   const { network, runtime, timeouts } = settings;
   const sessions = new Map<string, OpenSession>();
   const contexts = new Set<PaymentContext>();
@@ -83,33 +79,15 @@ export function createWalletSessions(
   };
 
   const openSession = (wallet: string): OpenSession => {
-    const config = {
-      ...settings,
-      signer: {
-        address: wallet,
-        signMessage: () => Promise.reject(new TypeError('this wallet is only watched')),
-      },
-      transport,
-      autoSwap: false,
-      apiUrl: undefined,
-      apiKey: undefined,
-      relayer: undefined,
-      journal,
-      presign: [],
-      retryWindow: 0,
-    };
-    // A client in this process that pays from the same wallet shares the holds and claims.
     const events = createEvents(runtime.now);
-    const context = contextOver(config, {
-      protocols: [x402Protocol],
-      sources,
+    const config = { ...settings, address: wallet, autoSwap: false, journal };
+    const context = keylessContext(deps, config, {
       events,
-      rpc,
-      transport,
       kept: timedJournal(journal, { wallet, network }, timeouts.journal, {
         now: runtime.now,
         onStep: (step) => events.emitCall('journal.called', step),
       }),
+      // A client in this process that pays from the same wallet shares the holds and claims.
       wallet: knownWallet(wallet, network) ?? newWallet(),
     });
     contexts.add(context);
@@ -193,25 +171,13 @@ function sessionOver(
     { id, swap }: SwapAttempt,
     change: (attempt: SwapAttempt) => Promise<void>,
   ): Promise<void> => {
-    for (
-      let wait = FIRST_WAIT_MS;
-      !closing.signal.aborted;
-      wait = Math.min(wait * 2, LONGEST_WAIT_MS)
-    ) {
-      try {
-        return await alone(async () => {
-          const attempt = await findReserved(context, id);
-          if (
-            attempt !== undefined &&
-            hasSwap(attempt) &&
-            attempt.swap.signature === swap.signature
-          )
-            await change(attempt);
-        });
-      } catch {
-        await runtime.idle(wait, closing.signal).catch(() => undefined);
-      }
-    }
+    const changeIfSame = async () => {
+      const attempt = await findReserved(context, id);
+      if (attempt !== undefined && hasSwap(attempt) && attempt.swap.signature === swap.signature)
+        await change(attempt);
+      return true;
+    };
+    await askUntilClosed(context, () => alone(changeIfSame).catch(() => undefined));
   };
 
   const land = async (attempt: SwapAttempt): Promise<Landed | undefined> => {
@@ -289,6 +255,6 @@ async function takeUp(session: WalletSession): Promise<void> {
 
 async function followSigned(session: WalletSession): Promise<void> {
   const { context } = session;
-  for await (const attempt of context.journal.attempts(ownerOf(context), { state: 'signed' }))
-    if (isPaid(attempt)) await session.watch(attempt);
+  for (const attempt of (await attemptsInState(context, 'signed')).filter(isPaid))
+    await session.watch(attempt);
 }

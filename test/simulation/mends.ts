@@ -286,7 +286,7 @@ export const mends: readonly Mend[] = [
       },
       {
         file: 'src/payments/pay-ahead.ts',
-        now: "  if (first.attempt.state === 'settled') throw alreadySpent(first.attempt, shown.rejected.response);\n",
+        now: "  if (first.attempt.state === 'settled') throw alreadySpent(first, shown.rejected.response);\n",
         before: '',
       },
     ],

@@ -10,34 +10,32 @@ import type { Funding } from '../plan/funding.js';
  */
 export type Approve = (funding: Funding | undefined) => Promise<boolean>;
 
-/** The type of `policy.approve`. */
-type PolicyHook = NonNullable<PaymentContext['config']['policy']['approve']>;
-
 /**
  * Returns a function that asks `policy.approve`, with a plan of exactly the transactions to sign.
  * If a swap was approved together with its payment, it does not ask again for the payment.
  */
 export function approvalFor(
   context: PaymentContext,
-  approve: PolicyHook | undefined,
   planFor: (funding: Funding | undefined) => Promise<Plan>,
   signal: AbortSignal | undefined,
 ): Approve {
+  const { approve } = context.config.policy;
   if (approve === undefined) return () => Promise.resolve(false);
   let approved = false;
   return async (funding) => {
     if (funding === undefined && approved) return true;
-    await askApproval(context, approve, await planFor(funding), signal);
+    const plan = await planFor(funding);
+    // The async function turns a synchronous throw of the hook into a rejection.
+    await requireApproval(context, async () => approve(plan), signal);
     approved = true;
     return true;
   };
 }
 
-/** Asks a hook whether the transactions of a plan may be signed. Rejects if the hook refuses. */
-async function askApproval(
+/** Asks the hook whether transactions may be signed. Rejects if the hook refuses. */
+async function requireApproval(
   context: PaymentContext,
-  approve: PolicyHook,
-  plan: Plan,
+  ask: () => Promise<unknown>,
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const { timeouts } = context.config;
@@ -45,13 +43,7 @@ async function askApproval(
     new Error(`policy.approve did not answer within timeouts.signer, ${timeouts.signer} ms.`);
   let answer: unknown;
   try {
-    // The async function turns a synchronous throw of the hook into a rejection.
-    answer = await bounded(
-      timeouts.signer,
-      timeoutError,
-      [signal, context.closing.signal],
-      async () => approve(plan),
-    );
+    answer = await bounded(timeouts.signer, timeoutError, [signal, context.closing.signal], ask);
   } catch (cause) {
     if (signal?.aborted === true) throw signal.reason;
     if (isExactChangeError(cause, 'client_closed')) throw cause;

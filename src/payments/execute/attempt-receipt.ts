@@ -31,7 +31,7 @@ export function costFor(
 }
 
 /** Returns a signed payment for its receipt. */
-export function paidBy(
+function paidBy(
   { network, mint, amount, payTo, wallet }: Attempt,
   decimals: number,
   payerSignature: string,
@@ -45,7 +45,7 @@ export function firstReceipt(
   attempt: Attempt,
   decimals: number,
   payerSignature: string,
-  swap: Swapped | undefined,
+  swap: Pick<Swapped, 'record' | 'feeLamports'> | undefined,
   timings: Receipt['timings'],
 ): Receipt {
   const { id, url, method, at } = attempt;

@@ -4,8 +4,7 @@ import { newId, type PaymentContext } from '../context.js';
 import type { Swapped } from '../reconcile/swap-end.js';
 import { reservationFor, type Reservation } from './reservation.js';
 import { runSwap } from './run-swap.js';
-import { swapRecord } from './swap-record.js';
-import type { SwapTaking } from './swap-bound.js';
+import { recordSwaps } from './swap-record.js';
 import type { SwapTask } from './swap-task.js';
 
 /**
@@ -20,15 +19,12 @@ export async function countedSwap(
   const { inputMint, outputMint } = request;
   const url = `swap:${inputMint}/${outputMint}`;
   const counted = { id: newId(context), url, mint: outputMint, signal };
-  return swapCounted(context, counted, (reservation) => {
-    const record = swapRecord(context, reservation);
-    return runSwap(context, {
+  return swapCounted(context, counted, (reservation) =>
+    runSwap(context, {
       ...{ request, emit, signal, worst },
-      onPlanned: (taking: SwapTaking) => record.planSwap(taking, signal),
-      onSigned: record.recordSwap,
-      onDecided: record.endSwap,
-    });
-  });
+      ...recordSwaps(context, reservation, signal),
+    }),
+  );
 }
 
 interface CountedSwap {

@@ -4,10 +4,12 @@ import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import type { SignedSwap as SwapRecord } from '../../journal/types.js';
 import type { Address } from '../../solana/types.js';
 import { swappedAtMost, type SignedSwap } from '../../swaps/transaction/prepare.js';
+import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
 import { outdateHoldings } from '../plan/pinned-holdings.js';
+import { recordedBefore } from '../reconcile/fate.js';
 import { endOfSwap, landSwap, type Swapped } from '../reconcile/swap-end.js';
-import { rememberAfter } from '../reconcile/swap-outcome.js';
+import { forgetAccounts, rememberAfter } from '../reconcile/swap-outcome.js';
 import { mintLock } from './fund.js';
 import type { SwapHooks } from './swap-task.js';
 
@@ -34,11 +36,13 @@ export function landExclusively(
     await onSigned?.(record);
     emit('swap.signed', { signature, lastValidBlockHeight });
     const busy = await busyOf(context, signed, mints);
+    // If the journal fails, the balances are still read again when they are too old.
+    const forgetBalances = () => forgetAccounts(context, record).catch(() => undefined);
     const end = await endOfSwap(context, record, await landSwap(context, record));
     outdateHoldings(context);
     if (end === undefined || 'error' in end) {
       const cost = end === undefined ? undefined : onDecided?.(end.outcome);
-      await forgetBalances(context, signed);
+      await forgetBalances();
       const error = end?.error ?? swapUncertain(record);
       emit('swap.failed', { signature, code: error.code, ...(cost === undefined ? {} : { cost }) });
       throw error;
@@ -48,7 +52,7 @@ export function landExclusively(
       emit('warning', {
         message: `No node gives the confirmed swap ${signature}, so its amounts are reported as quoted.`,
       });
-      await forgetBalances(context, signed);
+      await forgetBalances();
       if (onConfirmed !== undefined)
         await rememberLeast(context, signed.expected).catch(() => undefined);
     } else await rememberAfter(context, landed, signed.expected, busy).catch(() => undefined);
@@ -77,14 +81,10 @@ async function busyOf(
   return busy;
 }
 
-/** Amounts that a quote says the swap takes and brings, in base units. */
-interface QuotedAmounts {
-  readonly inputMint: Address;
-  readonly outputMint: Address;
-  readonly inAmount: bigint;
-  readonly outAmount: bigint;
-  readonly provider: string;
-}
+type QuotedAmounts = Pick<
+  SwapQuote,
+  'inputMint' | 'outputMint' | 'inAmount' | 'outAmount' | 'provider'
+>;
 
 /** Name of the lock for transactions that count on the wallet's lamports. */
 export const LAMPORTS_LOCK = 'lamports';
@@ -107,15 +107,15 @@ function recordOf(
       blockhash,
       blockhashSlot: slot,
     },
-    before: { amount: before.amount.toString(), slot: before.slot },
+    ...recordedBefore(before),
     ...(relay === undefined
       ? {}
       : { relay: { payerSignature, mint: relay.mint, fee: relay.amount.toString() } }),
     lastValidBlockHeight: lastValidBlockHeight.toString(),
     transaction: base64.encode(bytes),
     quoted: {
-      inAmount: inAmount.toString(),
-      outAmount: outAmount.toString(),
+      inAmount: BigInt(inAmount).toString(),
+      outAmount: BigInt(outAmount).toString(),
       feeLamports: (expected.networkFeeLamports + expected.priorityFeeLamports).toString(),
     },
   };
@@ -143,17 +143,4 @@ function rememberLeast(
   const { output, outputBefore } = expected;
   const amount = outputBefore + swappedAtMost(expected).minOut;
   return ledger.see(output, { amount, at: config.runtime.now() });
-}
-
-/**
- * Forgets the balances of both accounts, because the swap may have changed them. If that fails,
- * they are still read again when they are too old.
- */
-async function forgetBalances(
-  { ledger }: PaymentContext,
-  { expected }: Pick<SignedSwap, 'expected'>,
-): Promise<void> {
-  await Promise.all([ledger.forget(expected.source), ledger.forget(expected.output)]).catch(
-    () => undefined,
-  );
 }

@@ -1,5 +1,5 @@
 import { TransactionError } from '../../errors.js';
-import { base58 } from '../../internal/bytes.js';
+import { base58, hex } from '../../internal/bytes.js';
 import { sha256 } from '../../internal/sha2.js';
 import type { Reading } from '../../journal/account-balance.js';
 import type { SignedPayment } from '../../journal/types.js';
@@ -9,8 +9,7 @@ import { assembleTransaction } from '../../solana/transactions/transaction.js';
 import type { Lifetime } from '../../solana/types.js';
 import { signerWithTimeout, type PaymentContext } from '../context.js';
 import type { Choice } from '../plan/choose.js';
-
-const PAYMENT_ID_BYTES = 16;
+import { recordedBefore } from '../reconcile/fate.js';
 
 // Slots of margin, because the slot comes from a node at `confirmed` and a short fork may differ.
 const FORK_SLOTS = 64;
@@ -123,16 +122,14 @@ export async function signPayment(
   const transaction = assembleTransaction(signed.message, new Map([[signer.address, signature]]));
   const { header, hasPaymentId } = protocol.attach({
     ...{ terms, offer, transaction },
-    random: () => runtime.randomBytes(PAYMENT_ID_BYTES),
+    random: runtime.randomBytes,
   });
   const payment = {
     header,
     payerSignature: base58.encode(signature),
     source: facts.source,
     ...(memo === undefined ? {} : { memo }),
-    ...(before === undefined
-      ? {}
-      : { before: { amount: before.amount.toString(), slot: before.slot } }),
+    ...recordedBefore(before),
     slot,
     blockhash,
     blockhashSlot,
@@ -172,7 +169,7 @@ async function sign(
 }
 
 const NONCE_BYTES = 16;
-export const RANDOM_BYTES = 8;
+const RANDOM_BYTES = 8;
 
 /** The purchase that a payment is for. */
 export interface Purpose {
@@ -197,10 +194,24 @@ export function nonceFor(
 }
 
 /**
+ * Whether a memo may belong to a purchase. A memo that looks like a nonce of this library must
+ * commit to the URL and the key of the purchase. Any other memo may belong to it.
+ */
+export function mayBeFor(memo: string | undefined, { url, idempotencyKey }: Purpose): boolean {
+  if (memo === undefined || idempotencyKey === undefined || !/^[0-9a-f]{32}$/.test(memo))
+    return true;
+  const nonce = hex.decode(memo);
+  return (
+    hex.encode(nonce.subarray(RANDOM_BYTES)) ===
+    hex.encode(commitment(nonce.subarray(0, RANDOM_BYTES), url, idempotencyKey))
+  );
+}
+
+/**
  * Returns the hash half of a nonce. JSON marks where the URL ends and the key begins. The fragment
  * is left out, because it is never sent.
  */
-export function commitment(random: Uint8Array, url: string, idempotencyKey: string): Uint8Array {
+function commitment(random: Uint8Array, url: string, idempotencyKey: string): Uint8Array {
   const text = JSON.stringify([url.replace(/#.*/s, ''), idempotencyKey]);
   const bytes = Uint8Array.of(...random, ...new TextEncoder().encode(text));
   return sha256(bytes).subarray(0, NONCE_BYTES - RANDOM_BYTES);

@@ -16,9 +16,9 @@ import { noLongerApproved } from './ask-approval.js';
 import { findForAll } from './find-swap.js';
 import { freshFacts, holdTokens, holdIfKnown, type FundTask, type HeldFunds } from './fund.js';
 import { runSwap } from './run-swap.js';
-import { isOverCap, type SwapTaking } from './swap-bound.js';
+import { isOverCap } from './swap-bound.js';
 import { runWrap } from './swap-once.js';
-import { swapRecord } from './swap-record.js';
+import { recordSwaps } from './swap-record.js';
 
 // If no cap has room for a swap, the next swap brings a quarter of it.
 const SHRINK = 4n;
@@ -144,15 +144,9 @@ async function swapInto(
   { emit, signal, reservation, approve }: Parameters<typeof swapFromBest>[3],
   onConfirmed: (() => Promise<void>) | undefined,
 ): Promise<Swapped> {
-  const record = swapRecord(context, reservation);
   const task = {
-    emit,
-    signal,
-    onPlanned: (taking: SwapTaking) => record.planSwap(taking, signal),
-    onSigned: record.recordSwap,
-    onDecided: record.endSwap,
-    onConfirmed,
-    beside,
+    ...{ emit, signal, onConfirmed, beside },
+    ...recordSwaps(context, reservation, signal),
   };
   const approved = await approve(funding);
   if ('wrap' in funding) return runWrap(context, funding.wrap, task);
@@ -165,20 +159,15 @@ async function swapInto(
     swapMode: 'ExactOut' as const,
     slippageBps: quote.slippageBps,
   };
-  const keepWrapped = mint === WSOL_MINT;
-  if (!approved)
-    return runSwap(context, { ...task, request, quote, built, available, relay, keepWrapped });
-  // A new quote may take no more than the approved plan shows.
-  return runSwap(context, {
+  const swapping = runSwap(context, {
     ...task,
-    request,
-    quote,
-    built,
-    approved,
-    available: funding.maxInAmount,
-    relay,
-    keepWrapped,
-  }).catch((error: unknown) => {
-    throw isExactChangeError(error, 'insufficient_funds') ? noLongerApproved(error) : error;
+    ...{ request, quote, built, relay, approved, keepWrapped: mint === WSOL_MINT },
+    // A new quote may take no more than the approved plan shows.
+    available: approved ? funding.maxInAmount : available,
+  });
+  return swapping.catch((error: unknown) => {
+    throw approved && isExactChangeError(error, 'insufficient_funds')
+      ? noLongerApproved(error)
+      : error;
   });
 }

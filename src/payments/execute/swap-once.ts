@@ -39,8 +39,8 @@ export async function runWrap(
   const quoted = {
     inputMint: WSOL_MINT,
     outputMint: WSOL_MINT,
-    inAmount: amount,
-    outAmount: amount,
+    inAmount: amount.toString(),
+    outAmount: amount.toString(),
     provider: 'wrap',
   };
   return landExclusively(
@@ -51,10 +51,8 @@ export async function runWrap(
       signWrap(depsOf(context, task.signal), {
         ...{ amount, next: context.next },
         reserved: () => reservedFor(context, WSOL_MINT, WSOL_MINT),
-        ...{
-          onPlanned: async (expected: SwapOutlook) => task.onPlanned?.(takingOf(expected)),
-          signal: task.signal,
-        },
+        onPlanned: async (expected: SwapOutlook) => task.onPlanned?.(takingOf(expected)),
+        signal: task.signal,
       }),
     quoted,
   );
@@ -100,13 +98,6 @@ export async function swapOnce(
     },
     signal: task.signal,
   };
-  const quoted = {
-    inputMint: quote.inputMint,
-    outputMint: quote.outputMint,
-    inAmount: BigInt(quote.inAmount),
-    outAmount: BigInt(quote.outAmount),
-    provider: quote.provider,
-  };
   const deps = depsOf(context, task.signal);
   const { inputMint, outputMint } = quote;
   const reserved = () => reservedFor(context, inputMint, outputMint);
@@ -123,14 +114,14 @@ export async function swapOnce(
       .catch((error: unknown) => {
         throw isPastApproval(error, task.worst) ? pastApproval() : error;
       });
-  const landAlone = () => landExclusively(context, [inputMint, outputMint], task, sign, quoted);
+  const landAlone = () => landExclusively(context, [inputMint, outputMint], task, sign, quote);
   if (task.beside !== true) return landAlone();
   const signBeside = () => {
     // The rehearsal has a strict guard: a payment that leaves meanwhile fails it.
     guard.isStrict = true;
     return signSwapPaid(context, deps, { ...order, reserved, beside: true }, task);
   };
-  return landExclusively(context, [inputMint], task, signBeside, quoted).catch((error: unknown) => {
+  return landExclusively(context, [inputMint], task, signBeside, quote).catch((error: unknown) => {
     if (!isOverCap(error)) throw error;
     guard.isStrict = false;
     return landAlone();

@@ -1,37 +1,26 @@
-import type { SignedSwap, SwapOutcome } from '../../journal/types.js';
 import { capsFor, takenOf } from '../../policy/caps.js';
 import { checkPayment } from '../../policy/refusals.js';
 import { overBudget } from '../../policy/over-budget.js';
-import { noSwapCost, type SwapCost } from '../../policy/cost.js';
-import type { Receipt } from '../../receipt.js';
+import { noSwapCost } from '../../policy/cost.js';
 import type { PaymentContext } from '../context.js';
 import { costFor } from './attempt-receipt.js';
 import { againWithoutOrphans, type Reservation } from './reservation.js';
-import { type SwapTaking } from './swap-bound.js';
-import { swapCostAfter, withSwapCost } from './swap-cost.js';
 import { swapBound } from './swap-bound.js';
+import { swapCostAfter, withSwapCost } from './swap-cost.js';
+import type { SwapTask } from './swap-task.js';
 
-/** Counts and records the swaps for a payment. */
-export interface SwapRecord {
-  /**
-   * Reserves the bound of a swap, before it is signed. Throws `budget_exhausted` or
-   * `amount_over_limit`.
-   */
-  planSwap(taking: SwapTaking, signal: AbortSignal | undefined): Promise<void>;
-  /** Writes a signed swap to the journal, before it leaves. */
-  readonly recordSwap: (swap: SignedSwap) => Promise<void>;
-  /**
-   * Notes the outcome of the last signed swap, which the next write puts on record. Returns the
-   * cost of the swap.
-   */
-  readonly endSwap: (outcome: SwapOutcome) => Receipt['cost'];
-}
-
-/** Returns the record of the swaps for a reserved payment. */
-export function swapRecord(context: PaymentContext, reservation: Reservation): SwapRecord {
+/**
+ * Returns the hooks that count and record the swaps for a reserved payment. Before a signature they
+ * reserve the swap's bound, and throw `budget_exhausted` or `amount_over_limit`.
+ */
+export function recordSwaps(
+  context: PaymentContext,
+  reservation: Reservation,
+  signal: AbortSignal | undefined,
+): Required<Pick<SwapTask, 'onPlanned' | 'onSigned' | 'onDecided'>> {
   const { config, journal } = context;
   return {
-    async planSwap(taking, signal) {
+    async onPlanned(taking) {
       const swapping = await swapBound(context, taking, reservation.attempt, signal);
       // This write also records the outcome of an earlier swap, before the new swap replaces it.
       const next = { ...reservation.attempt, swapping, at: config.runtime.now() };
@@ -43,7 +32,7 @@ export function swapRecord(context: PaymentContext, reservation: Reservation): S
         throw overBudget(refused.cap, refused.used, takenOf(refused.cap, next));
       reservation.attempt = next;
     },
-    async recordSwap(swap) {
+    async onSigned(swap) {
       // Set this before the write, because a call that gives up meanwhile must know of the swap.
       const signed = { ...reservation.attempt, swap };
       reservation.attempt = signed;
@@ -56,20 +45,13 @@ export function swapRecord(context: PaymentContext, reservation: Reservation): S
         throw error;
       });
     },
-    endSwap(outcome) {
+    onDecided(outcome) {
+      // The next write puts the outcome on record.
       const { attempt } = reservation;
-      const cost = swapCostAfter(attempt, outcome) ?? noSwapCost;
+      const swapped = swapCostAfter(attempt, outcome) ?? noSwapCost;
       reservation.attempt = withSwapCost(attempt, outcome);
-      return costForSwap(cost, BigInt(outcome.feeLamports ?? 0));
+      const expense = { mint: '', amount: '0', microUsd: '0', swapped };
+      return costFor(expense, BigInt(outcome.feeLamports ?? 0), false);
     },
   };
-}
-
-/** Returns the cost of a swap for its events. */
-function costForSwap(cost: SwapCost, networkFeeLamports: bigint): Receipt['cost'] {
-  return costFor(
-    { mint: '', amount: '0', microUsd: '0', swapped: cost },
-    networkFeeLamports,
-    false,
-  );
 }

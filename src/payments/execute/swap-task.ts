@@ -34,11 +34,11 @@ export interface SwapTask {
    * Called before the signature with the most that the swap takes, first by its quote and then by
    * its guard. A rejection prevents the signature.
    */
-  readonly onPlanned?: ((taking: SwapTaking) => Promise<void>) | undefined;
+  readonly onPlanned?: (taking: SwapTaking) => Promise<void>;
   /** Writes the signed swap to the journal before it leaves. */
-  readonly onSigned?: ((signed: SwapRecord) => Promise<void>) | undefined;
+  readonly onSigned?: (signed: SwapRecord) => Promise<void>;
   /** Called with the outcome of each signed swap, when the chain has decided. Returns its cost. */
-  readonly onDecided?: ((outcome: SwapOutcome) => Receipt['cost']) | undefined;
+  readonly onDecided?: (outcome: SwapOutcome) => Receipt['cost'];
   /** Called when the proceeds have arrived, before any other payment or swap may take them. */
   readonly onConfirmed?: (() => Promise<void>) | undefined;
 }

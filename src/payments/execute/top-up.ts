@@ -53,7 +53,7 @@ export async function topUp(context: PaymentContext, id: string, emit: Emit): Pr
     const { record } = await swapCounted(context, counted, (reservation) => {
       const planFor = (funding: Funding | undefined) =>
         planOfSwap(context, place, reservation.attempt, funding, signal, true);
-      const approve = approvalFor(context, policy.approve, planFor, signal);
+      const approve = approvalFor(context, planFor, signal);
       return swapFromBest(context, wanted, facts, { emit, signal, reservation, approve });
     });
     return available + BigInt(record.outAmount) >= below;

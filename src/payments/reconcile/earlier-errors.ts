@@ -1,15 +1,12 @@
 import { SettlementError, type Moved } from '../../errors.js';
 import type { OpenPayment } from '../../journal/open-payment.js';
+import { boundsOf } from '../execute/present.js';
 
 /** Returns the error for a purchase that an earlier attempt has paid. */
-export function alreadySpent(
-  { payment, receipt, mint, amount }: OpenPayment['attempt'],
-  response?: Response,
-): SettlementError {
+export function alreadySpent(open: OpenPayment, response?: Response): SettlementError {
+  const { payment, receipt, mint, amount } = open.attempt;
   const { payerSignature } = payment;
   const { signature } = receipt.payment;
-  const { swap } = receipt;
-  const swapped: Moved[] = swap === undefined ? [] : [{ kind: 'swap', ...withoutProvider(swap) }];
   const paid: Moved[] =
     signature === undefined
       ? []
@@ -20,7 +17,7 @@ export function alreadySpent(
     {
       details: { payerSignature, ...(signature === undefined ? {} : { signature }) },
       funds: 'spent',
-      moved: [...swapped, ...paid],
+      moved: [...swappedBy(open), ...paid],
       ...(response === undefined ? {} : { response }),
     },
   );
@@ -29,25 +26,19 @@ export function alreadySpent(
 /** Returns the swap of an attempt's receipt as an entry of the error's `moved`. */
 export function swappedBy({ attempt }: OpenPayment): Moved[] {
   const { swap } = attempt.receipt;
-  return swap === undefined ? [] : [{ kind: 'swap', ...withoutProvider(swap) }];
-}
-
-function withoutProvider({
-  provider: _provider,
-  ...swap
-}: NonNullable<OpenPayment['attempt']['receipt']['swap']>): Omit<Moved, 'kind'> {
-  return swap;
+  if (swap === undefined) return [];
+  const { provider: _provider, ...amounts } = swap;
+  return [{ kind: 'swap', ...amounts }];
 }
 
 /** Returns the error for a purchase with an earlier payment that the chain has not decided. */
 export function paymentUncertain(open: OpenPayment, cause?: unknown): SettlementError {
-  const { attempt } = open;
-  const { payerSignature, lastValidBlockHeight } = attempt.payment;
+  const bounds = boundsOf(open);
   return new SettlementError(
     'payment_uncertain',
-    `An earlier payment for this same call may still settle until block height ${lastValidBlockHeight} is final. Repeat the call after that, or pay anew by giving a new idempotencyKey.`,
+    `An earlier payment for this same call may still settle until block height ${bounds.lastValidBlockHeight} is final. Repeat the call after that, or pay anew by giving a new idempotencyKey.`,
     {
-      details: { payerSignature, lastValidBlockHeight },
+      details: bounds,
       funds: 'uncertain',
       moved: swappedBy(open),
       ...(cause === undefined ? {} : { cause }),

@@ -125,7 +125,7 @@ async function fateOfClaim(
 /**
  * Slots from a blockhash to its last use, at most: 150 blocks, and slots that have no block.
  */
-export const SLOT_MARGIN = 364;
+const SLOT_MARGIN = 364;
 
 /** A transaction that this wallet signed, with all facts that its fate is decided by. */
 export interface SentTransaction {
@@ -149,6 +149,18 @@ export interface SentTransaction {
   /** The blockhash was valid as of this slot. */
   readonly blockhashSlot: number;
   readonly lastValidBlockHeight: bigint;
+}
+
+/** Returns the slot before which a transaction cannot land, by a slot that its blockhash is of. */
+export function earliestSlot(blockhashSlot: number): number {
+  return Math.max(0, blockhashSlot - SLOT_MARGIN);
+}
+
+/** Returns a balance that was read before a signature, as a field of the signed record. */
+export function recordedBefore(before: Reading | undefined): Pick<SignedPayment, 'before'> {
+  return before === undefined
+    ? {}
+    : { before: { amount: before.amount.toString(), slot: before.slot } };
 }
 
 /** Parses a recorded balance. */

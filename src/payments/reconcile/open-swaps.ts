@@ -1,15 +1,17 @@
 import { TransactionError, type Moved } from '../../errors.js';
 import type { Emit } from '../../events.js';
 import { throwIfAborted, untilAborted } from '../../internal/abort.js';
-import type { Attempt, SignedSwap, SwapOutcome } from '../../journal/types.js';
+import type { SignedSwap, SwapOutcome } from '../../journal/types.js';
 import type { Address } from '../../solana/types.js';
-import { ownerOf, type PaymentContext } from '../context.js';
+import type { PaymentContext } from '../context.js';
 import { mintLock } from '../execute/fund.js';
 import { LAMPORTS_LOCK } from '../execute/land-exclusively.js';
 import { withoutBound } from '../execute/reservation.js';
 import { isForgotten } from './forgotten.js';
 import { endDecided, endUnpaid, releaseOrphans } from './orphaned-attempts.js';
+import { attemptsInState } from './resume-once.js';
 import { askSwap, endOfSwap, landSwap, sentSwap, type SwapEnd, type Swapped } from './swap-end.js';
+import { forgetAccounts } from './swap-outcome.js';
 
 interface Task {
   readonly emit: Emit;
@@ -41,9 +43,8 @@ export async function finishOpenSwaps(
 ): Promise<FinishedSwaps> {
   // Release orphans first, because the swap of a process that just died is on a reserved attempt.
   await releaseOrphans(context);
-  const open: Attempt[] = [];
-  for await (const attempt of context.journal.attempts(ownerOf(context), { state: 'abandoned' }))
-    if (attempt.mint === mint) open.push(attempt);
+  const abandoned = await attemptsInState(context, 'abandoned');
+  const open = abandoned.filter((attempt) => attempt.mint === mint);
   let last: Swapped | undefined;
   for (const attempt of open) {
     const { swap, at } = attempt;
@@ -121,15 +122,6 @@ async function finishSwap(
   if (end.landed !== undefined)
     emit('swap.confirmed', { ...record, feeLamports: feeLamports.toString() });
   return end;
-}
-
-/** Forgets the balances of a swap's accounts, because the swap may have landed since the read. */
-export async function forgetAccounts(
-  { ledger }: PaymentContext,
-  { source, output }: SignedSwap,
-): Promise<void> {
-  await ledger.forget(source);
-  await ledger.forget(output);
 }
 
 function undecidedSwap({ signature, lastValidBlockHeight }: SignedSwap): TransactionError {

@@ -1,4 +1,4 @@
-import type { OpenPayment } from '../../journal/open-payment.js';
+import { isPaid, type OpenPayment } from '../../journal/open-payment.js';
 import type { Along, Attempt } from '../../journal/types.js';
 import type { FreedReceipt, Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
@@ -103,10 +103,8 @@ async function collectUnfinished(context: PaymentContext): Promise<Unfinished> {
   const open: OpenPayment[] = [];
   // All at once: calls wait for this, and a node that does not answer must cost them one timeout.
   await Promise.all(
-    signed.map(async (attempt) => {
-      const { payment, receipt } = attempt;
-      if (payment === undefined || receipt === undefined) return;
-      open.push(await heldPaymentOf(context, { ...attempt, payment, receipt }));
+    signed.filter(isPaid).map(async (attempt) => {
+      open.push(await heldPaymentOf(context, attempt));
       noteResumed(context, attempt);
     }),
   );

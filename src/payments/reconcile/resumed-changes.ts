@@ -4,7 +4,7 @@ import { LAMPORTS } from '../../policy/units.js';
 import type { FreedReceipt, Receipt } from '../../receipt.js';
 import { ownerOf, type PaymentContext } from '../context.js';
 import { costFor } from '../execute/attempt-receipt.js';
-import { relayFeeOf } from './swap-outcome.js';
+import { swapRecordOf } from './swap-outcome.js';
 
 /** The most freed attempts to remember if the caller never calls `resume`. */
 const MOST_FREED = 1_000;
@@ -59,18 +59,10 @@ function freedReceipt(attempt: Attempt, state: FreedReceipt['state']): FreedRece
   const { usd, parts } = costFor(attempt, 0n, false);
   return {
     ...{ id, url, method, at, state },
-    ...(swap?.outcome?.state === 'confirmed' ? { swap: recordOf(swap, swap.outcome) } : {}),
+    ...(swap?.outcome?.state === 'confirmed' ? { swap: swapRecordOf(swap, swap.outcome) } : {}),
     cost: {
       ...(usd === undefined || parts === undefined ? {} : { usd, parts }),
       lamports: (costOf(attempt, false).get(LAMPORTS) ?? 0n).toString(),
     },
   };
-}
-
-function recordOf(
-  swap: NonNullable<Attempt['swap']>,
-  { inAmount, outAmount }: { readonly inAmount: string; readonly outAmount: string },
-): NonNullable<Receipt['swap']> {
-  const { signature, inputMint, outputMint, provider } = swap;
-  return { signature, inputMint, inAmount, outputMint, outAmount, provider, ...relayFeeOf(swap) };
 }

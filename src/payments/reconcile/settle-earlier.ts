@@ -1,7 +1,7 @@
 import { ConfigError, isExactChangeError } from '../../errors.js';
 import type { Emit } from '../../events.js';
 import { throwIfAborted, untilAborted } from '../../internal/abort.js';
-import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
+import { isPaid, saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
 import type { Attempt } from '../../journal/types.js';
 import { refusingList } from '../../policy/check-payment.js';
 import { plainHost } from '../../policy/hosts.js';
@@ -72,7 +72,7 @@ export async function settleEarlier(
   );
   const response =
     presentable === undefined
-      ? Promise.reject(alreadySpent(latest.attempt))
+      ? Promise.reject(alreadySpent(latest))
       : presentAgain(context, presentable, repeat);
   return response.catch(async (error: unknown) => {
     if (isExactChangeError(error, 'already_spent')) await tell(context, settled);
@@ -99,21 +99,19 @@ async function findEarlier(
   const found: OpenPayment['attempt'][] = [];
   const { similar, isAtWork } = await readSimilar(context, first, repeat).catch(throwUnread);
   for (const attempt of similar) {
-    const { payment, receipt, state, delivered } = attempt;
     if (idempotencyKey !== undefined && attempt.fingerprint !== fingerprint) throw mismatch();
-    if (payment === undefined || receipt === undefined || state === 'unsettled') continue;
+    if (!isPaid(attempt) || attempt.state === 'unsettled') continue;
     if (idempotencyKey !== undefined && isAtWork(attempt.id))
-      throw inProgress({ payerSignature: payment.payerSignature });
+      throw inProgress({ payerSignature: attempt.payment.payerSignature });
     // Without a key, parallel calls are separate purchases. So is a later call, once the response
     // arrived or the caller was told that the purchase is paid.
     const isUnderWay = isAtWork(attempt.id) || isAtWork(bodyClaim(attempt.id));
     const lost =
-      !delivered &&
+      !attempt.delivered &&
       !isUnderWay &&
       !similar.some((later) => later.resigns === attempt.id && later.delivered);
     const untold = isUntold(attempt, runtime.now(), retryWindow);
-    if (idempotencyKey !== undefined || (lost && untold))
-      found.push({ ...attempt, payment, receipt });
+    if (idempotencyKey !== undefined || (lost && untold)) found.push(attempt);
   }
   const isFound = (id: string) => found.some((attempt) => attempt.id === id);
   const replaces = ({ resigns, payment, state, id }: Attempt, replaced: string) =>
@@ -167,7 +165,7 @@ async function presentAgain(
   const named = { hosts: plainHost(host), payees: payTo, mints: mint, networks: network };
   // The policy's lists may have changed since the payment was signed.
   if (refusingList(context.config.policy, named) !== undefined)
-    throw open.attempt.state === 'settled' ? alreadySpent(open.attempt) : paymentUncertain(open);
+    throw open.attempt.state === 'settled' ? alreadySpent(open) : paymentUncertain(open);
   const claims = [open.attempt.id, bodyClaim(open.attempt.id)];
   await context.claims.take(claims).catch((cause: unknown) => {
     // The claims may exist despite the error. Drop them: the next call would think that this call
@@ -185,7 +183,7 @@ async function presentAgain(
   });
   if ('response' in shown) return shown.response;
   throw open.attempt.state === 'settled'
-    ? alreadySpent(open.attempt, shown.rejected.response)
+    ? alreadySpent(open, shown.rejected.response)
     : shown.rejected;
 }
 

@@ -8,15 +8,16 @@ import type { LandedTransaction } from '../../solana/rpc/rpc.js';
 import { landTransaction, type Landing } from '../../solana/transactions/confirm.js';
 import type { Address } from '../../solana/types.js';
 import type { PaymentContext } from '../context.js';
+import type { Source } from './account-history.js';
 import type { ClaimedId } from './claim.js';
-import { fateOf, readingOf, SLOT_MARGIN, type Fate, type SentTransaction } from './fate.js';
+import { earliestSlot, fateOf, readingOf, type Fate, type SentTransaction } from './fate.js';
 import {
   failureFee,
   ownFee,
   readLanded,
-  relayFeeOf,
   rentIn,
   swapAmountsOf,
+  swapRecordOf,
 } from './swap-outcome.js';
 
 /** Milliseconds until a transaction that has not landed is sent again. */
@@ -112,21 +113,13 @@ function swappedBy(
   swap: SignedSwap,
   landed: LandedTransaction | undefined,
 ): Swapped {
-  const { signature, inputMint, outputMint, provider, quoted } = swap;
+  const { inputMint, outputMint, quoted } = swap;
   const wallet = context.config.signer.address;
   // Wrapped SOL stays on the wallet's own accounts, so the sum of their changes does not show it.
   const amounts =
     landed === undefined || inputMint === outputMint ? quoted : swapAmountsOf(landed, wallet, swap);
   return {
-    record: {
-      signature,
-      inputMint,
-      inAmount: `${amounts.inAmount}`,
-      outputMint,
-      outAmount: `${amounts.outAmount}`,
-      provider,
-      ...relayFeeOf(swap),
-    },
+    record: swapRecordOf(swap, amounts),
     feeLamports: landed === undefined ? BigInt(quoted.feeLamports) : ownFee(landed, swap),
     rentLamports: landed === undefined ? undefined : rentIn(landed, wallet, swap),
   };
@@ -170,10 +163,7 @@ export function swapExpired(signature: string): TransactionError<'swap_expired'>
   );
 }
 
-/**
- * Returns a signed swap as the transaction to look for on chain. A swap that sells SOL takes
- * lamports from the wallet itself.
- */
+/** Returns a signed swap as the transaction to look for on chain. */
 export function sentSwap(
   {
     signature,
@@ -199,13 +189,23 @@ export function sentSwap(
           mint: inputMint,
         }),
     ...{ blockhash, blockhashSlot, lastValidBlockHeight: BigInt(lastValidBlockHeight) },
-    source:
-      inputMint === WSOL_MINT
-        ? { account: wallet, unit: 'lamports' }
-        : { account: source, unit: 'tokens' },
+    source: swapSource({ inputMint, source }, wallet),
     before: readingOf(before),
-    slot: Math.max(0, blockhashSlot - SLOT_MARGIN),
+    slot: earliestSlot(blockhashSlot),
   };
+}
+
+/**
+ * Returns the account that a swap takes from. A swap that sells SOL takes lamports from the wallet
+ * itself.
+ */
+export function swapSource(
+  { inputMint, source }: Pick<SignedSwap, 'inputMint' | 'source'>,
+  wallet: Address,
+): Source {
+  return inputMint === WSOL_MINT
+    ? { account: wallet, unit: 'lamports' }
+    : { account: source, unit: 'tokens' };
 }
 
 /** Returns a proven claim, because the relayer's signature was verified before it was recorded. */

@@ -2,7 +2,7 @@ import { maxAmount } from '../../amount.js';
 import type { Known } from '../../journal/account-balance.js';
 import type { SignedSwap } from '../../journal/types.js';
 import { WSOL_MINT } from '../../network.js';
-import type { RelayFee } from '../../receipt.js';
+import type { Receipt } from '../../receipt.js';
 import type { LandedTransaction } from '../../solana/rpc/rpc.js';
 import { decodeTokenAccount } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
@@ -46,9 +46,22 @@ export function ownFee(
   return relay === undefined ? feeLamports : 0n;
 }
 
-/** Returns the fee that a relayer took, as a field of a swap's record. */
-export function relayFeeOf({ relay }: Pick<SignedSwap, 'relay'>): { readonly relayFee?: RelayFee } {
-  return relay === undefined ? {} : { relayFee: { mint: relay.mint, amount: relay.fee } };
+/** Returns a landed swap for its receipt. */
+export function swapRecordOf(
+  {
+    signature,
+    inputMint,
+    outputMint,
+    provider,
+    relay,
+  }: Pick<SignedSwap, 'signature' | 'inputMint' | 'outputMint' | 'provider' | 'relay'>,
+  { inAmount, outAmount }: Record<'inAmount' | 'outAmount', bigint | string>,
+): NonNullable<Receipt['swap']> {
+  return {
+    signature,
+    ...{ inputMint, inAmount: `${inAmount}`, outputMint, outAmount: `${outAmount}`, provider },
+    ...(relay === undefined ? {} : { relayFee: { mint: relay.mint, amount: relay.fee } }),
+  };
 }
 
 /** Returns the amounts that the landed transaction moved on the wallet's own accounts. */
@@ -157,6 +170,14 @@ export async function rememberAfter(
     if (change === undefined || known === undefined) await ledger.forget(account);
     else await ledger.see(account, known, change.after - change.before);
   }
+}
+
+/** Forgets the balances of a swap's accounts, because the swap may have changed them. */
+export async function forgetAccounts(
+  { ledger }: PaymentContext,
+  { source, output }: Pick<SignedSwap, 'source' | 'output'>,
+): Promise<void> {
+  await Promise.all([ledger.forget(source), ledger.forget(output)]);
 }
 
 /**

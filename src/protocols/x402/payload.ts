@@ -15,7 +15,7 @@ const LIMIT_BYTES = 12_288;
 const OWN_BYTES = 512;
 
 /** Number of random bytes in a payment identifier. */
-export const PAYMENT_ID_BYTES = 16;
+const PAYMENT_ID_BYTES = 16;
 
 export interface EncodePaymentInput {
   readonly paymentRequired: PaymentRequired;
@@ -66,7 +66,7 @@ export function attachPayment({
   random,
 }: PaymentToAttach): AttachedPayment {
   const hasPaymentId = offersPaymentId(terms);
-  const paymentId = hasPaymentId ? createPaymentId(random()) : undefined;
+  const paymentId = hasPaymentId ? createPaymentId(random(PAYMENT_ID_BYTES)) : undefined;
   const header = encodePayment({ paymentRequired: terms, offer, transaction, paymentId });
   return { header, hasPaymentId };
 }
@@ -94,7 +94,7 @@ export function checkHeader(terms: PaymentRequired, offer: Offer): void {
   // most calls return here and do not write the header.
   if (4 * echoed + 2 * bytes + OWN_BYTES <= LIMIT_BYTES) return;
   const transaction = new Uint8Array(bytes);
-  attachPayment({ terms, offer, transaction, random: () => new Uint8Array(PAYMENT_ID_BYTES) });
+  attachPayment({ terms, offer, transaction, random: (length) => new Uint8Array(length) });
 }
 
 /**

@@ -1,7 +1,6 @@
 import { hex } from '@scure/base';
 import { describe, expect, it } from 'vitest';
-import { mayBeFor } from '../../../../src/payments/execute/nonce-check.js';
-import { nonceFor } from '../../../../src/payments/execute/sign-payment.js';
+import { mayBeFor, nonceFor } from '../../../../src/payments/execute/sign-payment.js';
 import { systemRuntime } from '../../../../src/internal/runtime.js';
 
 const { randomBytes } = systemRuntime;
