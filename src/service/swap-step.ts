@@ -20,7 +20,6 @@ export async function swapStep(step: Step, bytes: Uint8Array): Promise<PaymentRe
   const signed = await readSigned(request.wallet, bytes);
   const { signature } = signed;
   const known = await findSwap(session.context, signature);
-  if (known !== undefined && isPaid(known)) return resultSoFar(step, known);
   const sent = await (known === undefined ? sendFirst(step, signed) : finish(step, known));
   if ('state' in sent) return sent;
   return { ...sent, ...(await afterSwap(signature, planOn(step))) };
@@ -29,7 +28,9 @@ export async function swapStep(step: Step, bytes: Uint8Array): Promise<PaymentRe
 /** The caller's answer while the swap is open, or the attempt's id once the swap has landed. */
 type Sent = PaymentResult | Pick<PaymentResult, 'id'>;
 
+/** Answers for a recorded swap. */
 async function finish(step: Step, attempt: SwapAttempt): Promise<Sent> {
+  if (isPaid(attempt)) return resultSoFar(step, attempt);
   return (await answerIfOpen(step, attempt)) ?? { id: attempt.id };
 }
 
@@ -45,6 +46,11 @@ async function sendFirst(step: Step, signed: SignedBytes): Promise<Sent> {
   const verdict = await withinCallerWait(signal, (within) =>
     awaitSwapState(context, signed, within),
   );
+  if (verdict?.state !== 'open') {
+    // Another service over the same journal may have recorded and sent the swap meanwhile.
+    const recorded = await findSwap(context, signed.signature);
+    if (recorded !== undefined) return finish(step, recorded);
+  }
   await throwIfFailed(context, signed, verdict);
   if (verdict === undefined || verdict.state === 'waiting') {
     return {
@@ -54,8 +60,7 @@ async function sendFirst(step: Step, signed: SignedBytes): Promise<Sent> {
     };
   }
   if (verdict.state !== 'open') return {};
-  const attempt = await reserveSwap(step, signed, swap, verdict.slot);
-  return isPaid(attempt) ? resultSoFar(step, attempt) : finish(step, attempt);
+  return finish(step, await reserveSwap(step, signed, swap, verdict.slot));
 }
 
 /** Records a swap with a blockhash that was valid at the slot. */

@@ -12,6 +12,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createOperations } from '../../adapters/local/operations.js';
 import { parseLocalOptions } from '../../src/config/parse-options.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
+import { listOf } from '../helpers/attempts.js';
 import { failureOf } from '../helpers/payer.js';
 import { startPostgres, type Postgres } from '../helpers/postgres.js';
 import { buyerOf, startService, untilState, type AutoPayService } from '../helpers/auto-pay.js';
@@ -83,11 +84,14 @@ async function serve(
   return service;
 }
 
-async function attemptsOf(journal: Journal, { address }: SandboxWallet): Promise<Attempt[]> {
-  const attempts: Attempt[] = [];
-  for await (const attempt of journal.attempts({ wallet: address, network: SOLANA_MAINNET }))
-    attempts.push(attempt);
-  return attempts;
+const attemptsOf = (journal: Journal, { address }: SandboxWallet): Promise<Attempt[]> =>
+  listOf(journal.attempts({ wallet: address, network: SOLANA_MAINNET }));
+
+/** Something that a test waits for until it is given. */
+function signal() {
+  let give = (): void => undefined;
+  const given = new Promise<void>((resolve) => (give = resolve));
+  return { given, give };
 }
 
 const usdcOf = (owner: string) => tokenAmount(sandbox.rpcUrl, owner, sandbox.mints.USDC);
@@ -332,6 +336,46 @@ describe('a signed swap or payment that a buyer posts to the service', () => {
       state: 'submitted',
       id: ready.body.id,
     });
+    expect(await attemptsOf(journal, wallet)).toHaveLength(1);
+  });
+
+  it('gives the id of the attempt when another service sends the swap after the look', async () => {
+    const journal = memoryJournal();
+    const [looked, landed, answered] = [signal(), signal(), signal()];
+    const early: Journal = {
+      ...journal,
+      // The swap has landed, and its outcome is not on record yet.
+      async put(attempt, along) {
+        if (attempt.swap?.outcome !== undefined) await answered.given;
+        await journal.put(attempt, along);
+      },
+    };
+    const late: Journal = {
+      ...journal,
+      async *attempts(owner, filter) {
+        const listed = await listOf(journal.attempts(owner, filter));
+        if (filter?.since !== undefined) {
+          looked.give();
+          await landed.given;
+        }
+        yield* listed;
+      },
+    };
+    const [first, second] = [await serve(early), await serve(late)];
+    const wallet = await sandbox.createWallet({ SOL: '0.5' });
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+    const signedSwap = await buyer.sign((await buyer.post(first)).body.swap?.transaction);
+    const lateAnswer = buyer.post(second, { signedSwap });
+    await looked.given;
+    const earlyAnswer = buyer.post(first, { signedSwap });
+    await until(
+      'the swap has landed',
+      async () => (await usdcOf(wallet.address)) > 0n || undefined,
+    );
+    landed.give();
+    const { body } = await lateAnswer;
+    answered.give();
+    expect(body).toMatchObject({ state: 'ready_to_sign', id: (await earlyAnswer).body.id });
     expect(await attemptsOf(journal, wallet)).toHaveLength(1);
   });
 
