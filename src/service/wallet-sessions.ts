@@ -10,7 +10,7 @@ import { journalWithTimeouts, timedJournal } from '../payments/journal-timeouts.
 import { orphanedAttempts } from '../payments/reconcile/resume-once.js';
 import { endUnpaid } from '../payments/reconcile/orphaned-attempts.js';
 import { monitorPayment } from '../payments/reconcile/payment-monitor.js';
-import { heldPaymentOf } from '../payments/reconcile/resume.js';
+import { endIfDecided, heldPaymentOf } from '../payments/reconcile/resume.js';
 import { x402Protocol } from '../protocols/x402/protocol.js';
 import type { AutoPayDeps } from './auto-pay.js';
 import { transportClosed } from './closed.js';
@@ -285,6 +285,9 @@ async function takeUp(session: WalletSession): Promise<void> {
       void session.landSwap(attempt);
     }
   }
+  // A process may have ended after it recorded the outcome of a swap, before the attempt was over.
+  for (const attempt of (await orphanedAttempts(context, 'abandoned')).filter(isFromService))
+    await endIfDecided(context, attempt).catch(() => undefined);
 }
 
 async function followSigned(session: WalletSession): Promise<void> {
