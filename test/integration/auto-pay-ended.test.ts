@@ -1,4 +1,4 @@
-import { memoryJournal, SOLANA_MAINNET, type Journal } from 'exact-change';
+import { memoryJournal, SOLANA_MAINNET, type AutoPayRequest, type Journal } from 'exact-change';
 import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { createOperations } from '../../adapters/local/operations.js';
@@ -43,7 +43,8 @@ it('ends a purchase whose process ended after its swap, before it was forgotten'
   }
 });
 
-it('frees the budget of a payment that its journal records too late', async () => {
+/** Starts a service with a journal that records its first reservation only after its time limit. */
+async function lateService(funds: Parameters<Sandbox['createWallet']>[0]) {
   const waits: (() => void)[] = [];
   // The test ends the waits of a minute.
   const idle = (ms: number, signal?: AbortSignal) =>
@@ -53,17 +54,14 @@ it('frees the budget of a payment that its journal records too late', async () =
           waits.push(resolve);
           signal?.addEventListener('abort', () => reject(new Error('closed')));
         });
-  let isLate = true;
-  let recorded: Promise<unknown> | undefined;
   const inner = memoryJournal();
+  let recorded: ReturnType<Journal['reserve']> | undefined;
   const journal: Journal = {
     ...inner,
-    async reserve(...attempt) {
-      if (!isLate) return inner.reserve(...attempt);
-      isLate = false;
-      recorded = systemRuntime.sleep(300).then(() => inner.reserve(...attempt));
-      return recorded as ReturnType<Journal['reserve']>;
-    },
+    reserve: (...args) =>
+      recorded === undefined
+        ? (recorded = systemRuntime.sleep(300).then(() => inner.reserve(...args)))
+        : inner.reserve(...args),
   };
   const options = {
     ...{ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl, journal },
@@ -71,19 +69,41 @@ it('frees the budget of a payment that its journal records too late', async () =
   };
   const service = await createOperations(parseLocalOptions(options, { ...systemRuntime, idle }));
   onTestFinished(() => service.close());
-  const wallet = await sandbox.createWallet({ USDC: '1' });
-  const owner = { wallet: wallet.address, network: SOLANA_MAINNET };
+  const wallet = await sandbox.createWallet(funds);
   const { paymentRequired, sign } = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
-  const common = { paymentRequired, wallet: wallet.address };
-  const planned = await service.autoPay(common);
-  const signedPayment = await sign(planned.payment?.transaction);
-  await expect(service.autoPay({ ...common, signedPayment })).rejects.toMatchObject({
-    code: 'journal_unavailable',
+  const owner = { wallet: wallet.address, network: SOLANA_MAINNET };
+  return {
+    ...{ wallet, sign },
+    attempts: () => listOf(journal.attempts(owner)),
+    step: (more: Partial<AutoPayRequest>) =>
+      service.autoPay({ paymentRequired, wallet: wallet.address, autoSwap: true, ...more }),
+    /** Lets a minute pass once the reservation is on record. */
+    async aMinuteLater() {
+      await recorded;
+      for (const end of waits.splice(0)) end();
+    },
+  };
+}
+
+it('frees the budget of a payment that its journal records too late', async () => {
+  const { sign, step, attempts, aMinuteLater } = await lateService({ USDC: '1' });
+  const signedPayment = await sign((await step({})).payment?.transaction);
+  await expect(step({ signedPayment })).rejects.toMatchObject({
+    ...{ code: 'journal_unavailable', funds: 'untouched' },
   });
-  await recorded;
-  expect(await listOf(journal.attempts(owner))).toMatchObject([{ state: 'reserved' }]);
-  for (const end of waits.splice(0)) end();
-  await until('its budget is free', async () =>
-    (await listOf(journal.attempts(owner))).length === 0 ? true : undefined,
+  await aMinuteLater();
+  await until('its budget is free', async () => (await attempts()).length === 0 || undefined);
+});
+
+it('reports a swap as uncertain that its journal may record too late, and then sends it', async () => {
+  const { wallet, sign, step, aMinuteLater } = await lateService({ SOL: '0.5', USDC: '0' });
+  const signedSwap = await sign((await step({})).swap?.transaction);
+  await expect(step({ signedSwap })).rejects.toMatchObject({
+    ...{ code: 'journal_unavailable', funds: 'uncertain', retry: 'same' },
+  });
+  await aMinuteLater();
+  await until(
+    'it has landed',
+    async () => (await sandbox.balance(wallet.address, 'USDC')) > 0n || undefined,
   );
 });
