@@ -2,6 +2,7 @@ import { toJsonSchema } from '@valibot/to-json-schema';
 import * as v from 'valibot';
 import type { Client } from '../../src/client.js';
 import { isExactChangeError } from '../../src/errors.js';
+import { untilAborted } from '../../src/internal/abort.js';
 import { refuse, refuseUnknown } from '../../src/internal/options.js';
 import { isRecord } from '../../src/internal/record.js';
 import { pinnedMints, SOLANA_MAINNET } from '../../src/network.js';
@@ -213,7 +214,8 @@ async function swap(
 ): Promise<ToolResult> {
   const { raw: _raw, ...quote } = await client.quote(request, options);
   // A hook in JavaScript may return anything.
-  const answer: unknown = await approveSwap(quote);
+  const asking: unknown = approveSwap(quote);
+  const answer = await untilAborted(Promise.resolve(asking), options.signal);
   const noWorseThan = answer === true ? quote : readBounds(answer);
   if (noWorseThan === undefined)
     return refusal('approval_refused', 'The person did not approve the swap. Nothing was signed.');

@@ -36,7 +36,8 @@ const CALL = 'x-exact-change-call';
  * Makes `callTool` of an MCP client pay tools that ask for payment by x402. Returns the client of
  * this library that pays, with the same caps, journal, swaps and errors as its `fetch`. The result
  * comes as the server gave it; `receiptOf(result)` has the receipt. A call presents its payment
- * once: if the tool asks again after that, the call throws `payment_rejected`.
+ * once: if the tool asks again after that, the call throws `payment_rejected`. A call that brings a
+ * payment of its own (`_meta['x402/payment']`) is only passed on.
  *
  * Takes clients of `@modelcontextprotocol/client` and of `@modelcontextprotocol/sdk`. With the
  * latter, results are not checked against the tool's `outputSchema`: the check would take the terms,
@@ -68,6 +69,8 @@ export function wrapMcp(
   });
   mcp.callTool = async (call, ...rest) => {
     const callOptions = optionsOf(rest);
+    // A call with a payment pays by itself: a refusal of that payment is no reason to pay again.
+    if (call._meta?.['x402/payment'] !== undefined) return send(call, callOptions);
     const purchase: Purchase = { call, options: callOptions, takes: 'object', result: undefined };
     const id = String((callCount += 1));
     underWay.set(id, purchase);

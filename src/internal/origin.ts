@@ -11,3 +11,15 @@ export function isLoopback(hostname: string): boolean {
 export function isCrossOrigin({ type }: Pick<Response, 'type'>): boolean {
   return type === 'cors' && 'location' in globalThis;
 }
+
+/**
+ * Whether a redirect led to a response of a request to `asked`. The fetch of React Native has no
+ * `redirected`, so only the URL of its response shows that.
+ */
+export function isRedirected(
+  { url, redirected }: { readonly url: string; readonly redirected?: boolean },
+  asked: string,
+): boolean {
+  const page = (address: string) => address.replace(/#.*/s, '');
+  return redirected ?? (url !== '' && page(url) !== page(asked));
+}

@@ -13,7 +13,7 @@ import { swapAmountOf } from './request.js';
 import { swapStep } from './swap-step.js';
 import { createWalletSessions, type WalletSessions } from './wallet-sessions.js';
 
-// Interval at which a process resumes attempts of other processes over the same journal that died.
+// Interval at which a process resumes attempts that nothing else ends.
 const ROUND_MS = 60_000;
 
 /** Auto-pay that records each step in the journal. */
@@ -25,8 +25,8 @@ export interface RecordedAutoPay extends Pick<WalletSessions, 'resume' | 'close'
  * Runs the steps of payments that a caller signs. It records a swap before it sends it, and a
  * payment before it returns its header. It follows open attempts in the background.
  *
- * After a restart the first call resumes the open attempts. If several processes share the journal,
- * a running process also resumes the attempts of a process that died.
+ * After a restart the first call resumes the open attempts. A running process resumes attempts too:
+ * of another process over the journal that died, and of its own if the journal wrote them too late.
  */
 export function createRecordedAutoPay(deps: AutoPayDeps, journal: Journal): RecordedAutoPay {
   const sessions = createWalletSessions(deps, journal);
@@ -43,9 +43,7 @@ export function createRecordedAutoPay(deps: AutoPayDeps, journal: Journal): Reco
     }
   };
   const resume = () => {
-    // Repeat only if other processes share the journal: only they leave new attempts behind.
-    if (journal.coordination !== undefined && !closing.signal.aborted)
-      rounds ??= resumeRegularly().catch(() => undefined);
+    if (!closing.signal.aborted) rounds ??= resumeRegularly().catch(() => undefined);
     return (resumed ??= sessions.resume().catch((error: unknown) => {
       resumed = undefined;
       throw error;

@@ -11,7 +11,7 @@ import { journalWithTimeouts, timedJournal } from '../payments/journal-timeouts.
 import { attemptsInState, orphanedAttempts } from '../payments/reconcile/resume-once.js';
 import { endUnpaid } from '../payments/reconcile/orphaned-attempts.js';
 import { monitorPayment } from '../payments/reconcile/payment-monitor.js';
-import { heldPaymentOf } from '../payments/reconcile/resume.js';
+import { endIfDecided, heldPaymentOf } from '../payments/reconcile/resume.js';
 import { keylessContext, type AutoPayDeps } from './auto-pay.js';
 import { transportClosed } from './closed.js';
 import { askUntilClosed, keepLanding, landedBefore, type Landed } from './landing.js';
@@ -251,6 +251,9 @@ async function takeUp(session: WalletSession): Promise<void> {
       void session.landSwap(attempt);
     }
   }
+  // A process may have ended after it recorded the outcome of a swap, before the attempt was over.
+  for (const attempt of (await orphanedAttempts(context, 'abandoned')).filter(isFromService))
+    await endIfDecided(context, attempt).catch(() => undefined);
 }
 
 async function followSigned(session: WalletSession): Promise<void> {

@@ -150,6 +150,27 @@ describe('indexedDbJournal in Chromium', () => {
     await tab.close();
   });
 
+  it('refuses to go on after the browser evicted the database that it made itself', async () => {
+    const tab = await opened.openTab();
+    await tab.evaluate(async () => {
+      const journal = journalPage.indexedDbJournal('evicted early');
+      await journal.reserve(journalPage.attemptOf(), []);
+      Object.assign(globalThis, { journal });
+    });
+    expect(await deleteDatabase(opened.page, 'evicted early')).toBe('deleted');
+    const later = await tab.evaluate(async () => {
+      const { journal } = globalThis as unknown as {
+        journal: ReturnType<typeof journalPage.indexedDbJournal>;
+      };
+      return journal.reserve(journalPage.attemptOf(), []).catch((error: unknown) => ({
+        ...(error as { code: string }),
+      }));
+    });
+    expect(later).toMatchObject({ code: 'journal_damaged' });
+    expect(await reserve(tab, 'evicted early', 1, 10_000)).toEqual(['journal_damaged']);
+    await tab.close();
+  });
+
   it('refuses a write beyond its quota, and keeps its earlier attempts', async () => {
     // A new origin, because Chromium caches the quota of an origin with data.
     const { page, close } = await openPage(browser, 'journal.page.ts');

@@ -137,8 +137,12 @@ async function market(sdk: Sdk, form: string, more: { readonly afterwards?: () =
     policy: { maxPerHost: { 'mcp.example.com': '0.015' } },
   });
   onTestFinished(() => client.close());
-  const call = (query: string) =>
-    mcp.callTool({ name: 'search', arguments: { query } }) as Promise<Json>;
+  const call = (query: string, _meta?: Json) =>
+    mcp.callTool({
+      name: 'search',
+      arguments: { query },
+      ...(_meta && { _meta }),
+    }) as Promise<Json>;
   return { call, payments, signed, client, address };
 }
 
@@ -171,6 +175,16 @@ describe.each(Object.keys(CONNECT) as Sdk[])(
       const { call, payments, signed } = await market(sdk, form, { afterwards: asksAgain });
       const { funds } = await failureOf(call('x402'), 'payment_rejected');
       expect([funds, payments.length, signed.length]).toEqual(['uncertain', 1, 1]);
+    });
+
+    it('are not paid beside a payment that the caller presents itself', async () => {
+      const form = 'of the specification';
+      const asksAgain = () => FORMS[form]?.(terms(), sdk) ?? {};
+      const { call, payments, signed } = await market(sdk, form, { afterwards: asksAgain });
+      const payment = { x402Version: 2, payload: { transaction: 'own' } };
+      const result = await call('x402', { 'x402/payment': payment });
+      expect(result).toMatchObject({ isError: true, structuredContent: terms() });
+      expect([payments, signed.length]).toEqual([[payment], 0]);
     });
   },
 );

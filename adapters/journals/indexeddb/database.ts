@@ -39,16 +39,16 @@ export interface Witness {
 const VERSION = 1;
 const [LOG, ABOUT, NAME] = ['log', 'about', 'name'];
 
-/** @param newName - A unique name for the database, if it has to be made. */
+/** @param newName - Returns a unique name for each database that has to be made. */
 export async function openDatabase(
   factory: IDBFactory,
   path: string,
-  newName: string,
+  newName: () => string,
   witness: Witness,
 ): Promise<Database> {
   let open: Promise<IDBDatabase> | undefined;
   const connect = async (): Promise<IDBDatabase> => {
-    const database = await opened(factory, path, newName);
+    const database = await opened(factory, path, newName());
     const lose = () => {
       open = undefined;
       database.close();

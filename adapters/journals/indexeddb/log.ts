@@ -33,8 +33,9 @@ interface Waiting {
  */
 export async function openLog(path: string, parts: LogParts): Promise<JournalLog> {
   const { factory, locks, witness, compactFrom } = parts;
-  const me = hex.encode(randomBytes(16));
-  const database = await openDatabase(factory, path, me, witness);
+  const newName = () => hex.encode(randomBytes(16));
+  const me = newName();
+  const database = await openDatabase(factory, path, newName, witness);
   const tabs = await joinTabs(locks, path, me).catch((error: unknown) => {
     database.close();
     throw error;

@@ -1,4 +1,4 @@
-import { isLoopback } from '../../internal/origin.js';
+import { isLoopback, isRedirected } from '../../internal/origin.js';
 import type { Call } from '../../internal/request.js';
 import { isRefusedPlace } from '../../policy/check-payment.js';
 import type { ListRules } from '../../policy/lists.js';
@@ -15,7 +15,11 @@ export async function checkRequest(
   url: string,
 ): Promise<void> {
   const place = new URL(url);
-  const isMoved = unpaid?.redirected === true && call.method !== 'GET' && call.method !== 'HEAD';
+  const isMoved =
+    unpaid !== undefined &&
+    isRedirected(unpaid, call.url) &&
+    call.method !== 'GET' &&
+    call.method !== 'HEAD';
   if (!isSecure(place) || isMoved || isRefusedPlace(policy, place.host))
     throw (await reasons(call.signal)).requestProblem(policy, call, url);
 }

@@ -1,4 +1,5 @@
 import type { Call } from '../../internal/request.js';
+import { isRedirected } from '../../internal/origin.js';
 import { sinceThen } from '../../internal/runtime.js';
 import type { PaymentRequired } from '../../protocols/types.js';
 import type { PaymentContext } from '../context.js';
@@ -38,7 +39,7 @@ export function noteCharge(
   memory.charging.add(new URL(call.url).origin);
   const ms = lifetimeOf(config.presign, call, unpaid);
   // After a redirect, the terms belong to a different URL than the call's.
-  if (ms <= 0 || unpaid.redirected || !paid.ok) return;
+  if (ms <= 0 || isRedirected(unpaid, call.url) || !paid.ok) return;
   makeRoom(memory.stableTerms);
   memory.stableTerms.set(keyOf(config, call), { terms, at: config.runtime.now(), ms });
 }

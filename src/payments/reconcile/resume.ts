@@ -170,7 +170,7 @@ async function waitForSwap(context: PaymentContext, attempt: Attempt): Promise<v
 }
 
 /** Ends an attempt unless its swap may still land. Returns whether it ended. */
-async function endIfDecided(context: PaymentContext, attempt: Attempt): Promise<boolean> {
+export async function endIfDecided(context: PaymentContext, attempt: Attempt): Promise<boolean> {
   const { swap } = attempt;
   if (swap === undefined) {
     await endUnpaid(context, attempt);

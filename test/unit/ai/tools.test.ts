@@ -157,4 +157,21 @@ describe('a tool for a model', () => {
     await run('swap', swap, parts as unknown as ToolClient);
     expect(swapOptions).toMatchObject([{ counted: true }]);
   });
+
+  it('ends an aborted swap although approveSwap never answers', async () => {
+    const quote = { inputMint: 'a', outputMint: 'b', maxInAmount: '1', minOutAmount: '1' };
+    const parts = { quote: async () => quote, swap: () => Promise.reject(new Error('swapped')) };
+    const stop = new AbortController();
+    const [tool] = agentTools(parts as unknown as ToolClient, {
+      approveSwap: () => {
+        stop.abort();
+        return new Promise(() => undefined);
+      },
+    }).filter(({ name }) => name === 'swap');
+    const input = { input: 'SOL', output: 'USDC', amount: '1' };
+    expect(await tool?.run(input, { signal: stop.signal })).toMatchObject({
+      ok: false,
+      error: { code: 'request_failed' },
+    });
+  });
 });

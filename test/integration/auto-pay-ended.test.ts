@@ -1,0 +1,109 @@
+import { memoryJournal, SOLANA_MAINNET, type AutoPayRequest, type Journal } from 'exact-change';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { createOperations } from '../../adapters/local/operations.js';
+import { parseLocalOptions } from '../../src/config/parse-options.js';
+import { systemRuntime } from '../../src/internal/runtime.js';
+import { listOf } from '../helpers/attempts.js';
+import { buyerOf, startService } from '../helpers/auto-pay.js';
+import { until } from '../helpers/chain.js';
+
+let sandbox: Sandbox;
+
+beforeAll(async () => void (sandbox = await createSandbox({ confirmationMs: 20 })));
+afterAll(() => sandbox.close());
+
+it('ends a purchase whose process ended after its swap, before it was forgotten', async () => {
+  const journal = memoryJournal();
+  const wallet = await sandbox.createWallet({ SOL: '0.5' });
+  const owner = { wallet: wallet.address, network: SOLANA_MAINNET };
+  // The process ends when it has recorded the outcome of the swap.
+  const ending: Journal = { ...journal, release: () => Promise.reject(new Error('killed')) };
+  const first = await startService(sandbox, ending);
+  const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+  const signedSwap = await buyer.sign((await buyer.post(first)).body.swap?.transaction);
+  sandbox.controls.node.fault('sendTransaction', { kind: 'dropBefore' });
+  const posted = buyer.post(first, { signedSwap });
+  await until('the swap is on record', async () => (await listOf(journal.attempts(owner)))[0]);
+  sandbox.controls.node.warp();
+  expect((await posted).body.code).toBe('swap_expired');
+  await until(
+    'its outcome is on record',
+    async () => (await listOf(journal.attempts(owner, { state: 'abandoned' })))[0],
+  );
+  await first.close();
+  sandbox.controls.node.clearFaults();
+
+  const second = await startService(sandbox, journal);
+  try {
+    await second.transport.resume();
+    expect(await listOf(journal.attempts(owner))).toEqual([]);
+  } finally {
+    await second.close();
+  }
+});
+
+/** Starts a service with a journal that records its first reservation only after its time limit. */
+async function lateService(funds: Parameters<Sandbox['createWallet']>[0]) {
+  const waits: (() => void)[] = [];
+  // The test ends the waits of a minute.
+  const idle = (ms: number, signal?: AbortSignal) =>
+    ms < 60_000
+      ? systemRuntime.idle(ms, signal)
+      : new Promise<void>((resolve, reject) => {
+          waits.push(resolve);
+          signal?.addEventListener('abort', () => reject(new Error('closed')));
+        });
+  const inner = memoryJournal();
+  let recorded: ReturnType<Journal['reserve']> | undefined;
+  const journal: Journal = {
+    ...inner,
+    reserve: (...args) =>
+      recorded === undefined
+        ? (recorded = systemRuntime.sleep(300).then(() => inner.reserve(...args)))
+        : inner.reserve(...args),
+  };
+  const options = {
+    ...{ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl, journal },
+    ...{ timeouts: { journal: 100 }, policy: { maxPerDay: '0.015' } },
+  };
+  const service = await createOperations(parseLocalOptions(options, { ...systemRuntime, idle }));
+  onTestFinished(() => service.close());
+  const wallet = await sandbox.createWallet(funds);
+  const { paymentRequired, sign } = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+  const owner = { wallet: wallet.address, network: SOLANA_MAINNET };
+  return {
+    ...{ wallet, sign },
+    attempts: () => listOf(journal.attempts(owner)),
+    step: (more: Partial<AutoPayRequest>) =>
+      service.autoPay({ paymentRequired, wallet: wallet.address, autoSwap: true, ...more }),
+    /** Lets a minute pass once the reservation is on record. */
+    async aMinuteLater() {
+      await recorded;
+      for (const end of waits.splice(0)) end();
+    },
+  };
+}
+
+it('frees the budget of a payment that its journal records too late', async () => {
+  const { sign, step, attempts, aMinuteLater } = await lateService({ USDC: '1' });
+  const signedPayment = await sign((await step({})).payment?.transaction);
+  await expect(step({ signedPayment })).rejects.toMatchObject({
+    ...{ code: 'journal_unavailable', funds: 'untouched' },
+  });
+  await aMinuteLater();
+  await until('its budget is free', async () => (await attempts()).length === 0 || undefined);
+});
+
+it('reports a swap as uncertain that its journal may record too late, and then sends it', async () => {
+  const { wallet, sign, step, aMinuteLater } = await lateService({ SOL: '0.5', USDC: '0' });
+  const signedSwap = await sign((await step({})).swap?.transaction);
+  await expect(step({ signedSwap })).rejects.toMatchObject({
+    ...{ code: 'journal_unavailable', funds: 'uncertain', retry: 'same' },
+  });
+  await aMinuteLater();
+  await until(
+    'it has landed',
+    async () => (await sandbox.balance(wallet.address, 'USDC')) > 0n || undefined,
+  );
+});
