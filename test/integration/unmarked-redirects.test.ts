@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { receiptOf } from 'exact-change';
 import { expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
@@ -14,16 +15,12 @@ const unmarked: typeof fetch = async (input, init) =>
 
 /** Starts a seller, and a door that redirects to it. */
 async function sellerBehindDoor() {
-  const seller = await startSeller(async (request, response) => {
-    if (isPaid(request))
-      answer(
-        response,
-        200,
-        { ok: true },
-        settlementHeader({ ...(await settle(sandbox, request)) }),
-      );
-    else answer(response, 402, envelopeV2([offerOf(sandbox)]));
-  });
+  const sell = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    if (!isPaid(request)) return answer(response, 402, envelopeV2([offerOf(sandbox)]));
+    const settled = await settle(sandbox, request);
+    answer(response, 200, { ok: true }, settlementHeader({ ...settled }));
+  };
+  const seller = await startSeller((request, response) => void sell(request, response));
   const door = await startSeller((_, response) => {
     response.writeHead(302, { location: seller.url }).end();
   });
