@@ -1,3 +1,4 @@
+import { isExactChangeError } from '../errors.js';
 import type { Along, Claims, Journal } from './types.js';
 
 /** A release of claims that the journal may not know yet. */
@@ -9,7 +10,7 @@ export interface Drop {
 /** Claims that this process released, each with its latest release, for all payers of a wallet. */
 export type ReleasedClaims = Map<string, Drop>;
 
-/** Waits without keeping the process alive; rejects once the wait has no purpose any more. */
+/** Waits without keeping the process alive. */
 type Sleep = (ms: number) => Promise<void>;
 
 const FIRST_WAIT_MS = 1_000;
@@ -38,7 +39,10 @@ export function claimsWithReleases(claims: Claims, released: ReleasedClaims, sle
       await sleep(wait);
       const remaining = untold(ids, drop);
       if (remaining.length === 0) return;
-      await tell(remaining, drop).catch(() => undefined);
+      await tell(remaining, drop).catch((error: unknown) => {
+        // A journal that was closed has released its claims.
+        if (isExactChangeError(error) && error.retry === 'never') throw error;
+      });
     }
   };
   return {

@@ -142,7 +142,8 @@ export function contextOver(
   };
   const coordination = shared ?? wallet.coordination;
   const closing = new AbortController();
-  const idle = (ms: number) => runtime.idle(ms, closing.signal);
+  // Not until the client closes: the process lives on, and so would its claims for the others.
+  const idle = (ms: number) => runtime.idle(ms);
   return {
     ...coordination,
     claims: claimsWithReleases(coordination.claims, wallet.releasedClaims, idle),

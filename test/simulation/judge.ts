@@ -47,20 +47,22 @@ export function judge(
   left: readonly string[],
 ): Broken[] {
   const { plan, ledger, tokens } = world;
-  const outs = spendingsOf(ledger.all(), machine, tokens);
+  const everything = spendingsOf(ledger.all(), machine, tokens);
+  const outs = everything.filter(({ signed }) => !machine.uncounted.has(signed.signature));
   return [
     ...onceEach(plan, outs),
     ...withinCaps(plan, machine, outs),
     ...said.flatMap((answer) => tellsAll(plan, outs, answer)),
     ...countsNoMore(plan, outs, said[said.length - 1]),
     ...decided(plan, attempts, outs),
-    ...fundsAgree(world, outs),
+    ...fundsAgree(world, everything),
     ...left.map((item) => ({ promise: 'all is decided' as const, how: `${item} is left` })),
     ...(plan.isService ? [] : sentSafely(world.traffic)),
     ...stays(world, machine),
     ...wasPaid(world, outs),
     ...endsSoon(world),
     ...world.leaks.map((how) => ({ promise: 'keys are shown to no caller' as const, how })),
+    ...world.lies.map((how) => ({ promise: 'errors tell of funds' as const, how })),
     ...world.misfits().map((how) => ({ promise: 'sellers can be paid' as const, how })),
     ...machine.signed.flatMap(({ message, intent }) => {
       const how = understood(message, intent, tokens);

@@ -25,6 +25,7 @@ export interface Signed {
   readonly message: Uint8Array;
   readonly intent: SigningIntent;
   readonly at: number;
+  readonly order: object | undefined;
 }
 
 /**
@@ -55,6 +56,8 @@ export interface Machine {
   readonly paymentsOf: ReadonlyMap<string, string>;
   /** Items of paid answers that a running process read to their end. */
   readonly arrived: ReadonlySet<string>;
+  /** Signatures of swaps that no cap counts. */
+  readonly uncounted: Set<string>;
   /** Ids of all attempts in the clients' events. */
   readonly ids: ReadonlySet<string>;
   /** Returns the journal itself, without simulated faults. */
@@ -73,6 +76,7 @@ export function createMachine(world: World): Machine {
   const paymentsOf = new Map<string, string>();
   const arrived = new Set<string>();
   const ids = new Set<string>();
+  const uncounted = new Set<string>();
   const closings = plan.parts.filter((part) => part.kind === 'close');
   let disk = new MemoryDisk();
   let kept: Journal = memoryJournal();
@@ -167,7 +171,9 @@ export function createMachine(world: World): Machine {
 
   function sign(message: Uint8Array, intent: SigningIntent): Uint8Array {
     const signature = signAsWallet(message);
-    signed.push({ signature: addressOf(signature), message, intent, at: clock.now() });
+    const order = world.ordering.getStore();
+    signed.push({ signature: addressOf(signature), message, intent, at: clock.now(), order });
+    if (order?.counted === false) uncounted.add(addressOf(signature));
     return signature;
   }
 
@@ -190,13 +196,19 @@ export function createMachine(world: World): Machine {
       };
       kept = journalAt('/journal', parts);
     }
+    const approving = world.random.fork(`approve ${id}`);
+    const approve = async () => {
+      await new Promise((resolve) => setTimeout(resolve, approving.pick([10, 500, 7_000])));
+      return approving.chance(plan.approves ?? 1);
+    };
     const common = {
+      ...(plan.retryWindow === undefined ? {} : { retryWindow: plan.retryWindow }),
       ...{
         rpcUrl: NODE_URLS.slice(0, plan.nodes),
         jupiterUrl: JUPITER_URL,
         jupiterApiKey: JUPITER_KEY,
         network: NETWORK,
-        policy: policyOf(plan),
+        policy: { ...policyOf(plan), ...(plan.approves === undefined ? {} : { approve }) },
         journal: through(kept, world.strike, () => whileRunning(id)),
       },
       fetch: (input: RequestInfo | URL, init?: RequestInit) => request(id, input, init),
@@ -246,6 +258,27 @@ export function createMachine(world: World): Machine {
       return client;
     };
     clients = Array.from({ length: plan.clients }, make);
+    if (plan.twins) {
+      // The second process has its own state, journal and id.
+      const twin = 1_000 + id;
+      clock.after(40, () => {
+        if (hasEnded(id)) return;
+        trace(`process ${twin} starts`);
+        for (const name of processState()) Reflect.deleteProperty(globalThis, name);
+        const parts = {
+          disk: disk.port(() => {
+            count(id);
+            if (hasEnded(id)) throw new Error('This process has ended.');
+          }),
+          processes: processes.as(twin),
+          compactFrom: 20_000,
+          recent: 4,
+        };
+        const journal = through(journalAt('/journal', parts), world.strike, () => whileRunning(id));
+        common.journal = journal;
+        clients = [...clients, ...Array.from({ length: plan.clients }, make)];
+      });
+    }
   }
 
   return {
@@ -268,6 +301,7 @@ export function createMachine(world: World): Machine {
         trace(`process ${life} ends${power ? ' with the power' : ''}`);
         isUp = false;
         processes.end(life);
+        processes.end(1_000 + life);
         disk = disk.after(power ? 'power failure' : 'kill');
         clock.stopTimers();
         end();
@@ -277,7 +311,7 @@ export function createMachine(world: World): Machine {
       else dying = { calls, end: stop };
     },
     isDying: () => dying !== undefined,
-    ...{ signed, swapsOf, paymentsOf, arrived, ids },
+    ...{ signed, swapsOf, paymentsOf, arrived, ids, uncounted },
     journal: () => kept,
   };
 }

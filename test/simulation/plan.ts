@@ -131,6 +131,19 @@ export type Part =
       readonly step: StepName;
       readonly waits: boolean;
     }
+  /** A caller orders a swap, which the caps count if `counted` is set. */
+  | {
+      readonly kind: 'swap';
+      readonly at: number;
+      readonly client: number;
+      readonly input: string;
+      readonly output: string;
+      readonly mode: 'ExactIn' | 'ExactOut';
+      readonly amount: number;
+      readonly counted: boolean;
+      readonly tries: number;
+      readonly abort: number | undefined;
+    }
   /** The signed bytes for `item` are also sent to the service with the key of item `under`. */
   | { readonly kind: 'theft'; readonly item: number; readonly under: number };
 
@@ -156,6 +169,13 @@ export interface Plan {
   readonly isService: boolean;
   readonly autoSwap: boolean;
   readonly resign: 0 | 1;
+  /** Thousandths of a dollar: the float of USDC that clients keep. */
+  readonly topUp: { readonly below: number; readonly to: number } | undefined;
+  /** Share of plans that `policy.approve` approves; undefined if there is no such hook. */
+  readonly approves: number | undefined;
+  readonly retryWindow: number | undefined;
+  /** A second process on the same journal. */
+  readonly twins: boolean;
   /** True if clients pay ahead at all sellers. */
   readonly presigns: boolean;
   /** True if a new process settles the open payments after the world has healed. */
@@ -346,6 +366,29 @@ export function planOf(seed: number): Plan {
     }
   });
 
+  const more = random.fork('more');
+  const extra = more.chance(isService ? 0 : 0.7);
+  const [below, gap] = [more.pick([50, 300, 900]), more.pick([100, 700, 1_500])];
+  const topUp = extra && more.chance(0.6) ? { below, to: below + gap } : undefined;
+  const approves = extra && more.chance(0.25) ? more.pick([0.5, 0.9, 1]) : undefined;
+  const retryWindow = extra && more.chance(0.2) ? more.pick([0, 5_000]) : undefined;
+  const twins = extra && isDurable && more.chance(0.4);
+  swarm('swaps', extra ? 0.5 : 0, (own) => {
+    for (let count = own.int(1, 6); count > 0; count -= 1)
+      parts.push({
+        kind: 'swap',
+        at: own.chance(0.5) ? own.int(0, 1_000) : time(own),
+        client: own.int(0, 3),
+        input: own.pick([USDC, USDT, SOL, PYUSD, 'own']),
+        output: own.pick([USDC, USDT, SOL, PYUSD, 'own']),
+        mode: own.pick(['ExactIn', 'ExactOut']),
+        amount: own.int(1_000, 900_000),
+        counted: own.chance(0.7),
+        tries: own.int(1, 3),
+        abort: own.chance(0.2) ? own.int(50, 5_000) : undefined,
+      });
+  });
+
   const buying = random.fork('buying');
   const ways = random.fork('ways');
   const byThemselves = ways.pick([0, 0, 0.3, 1]);
@@ -416,8 +459,9 @@ export function planOf(seed: number): Plan {
   const amount = (whole: number) => BigInt(Math.floor(money.next() * whole * 1_000_000));
   return {
     ...{ seed, clients, nodes, isDurable, isService, presigns, length },
+    ...{ topUp, approves, retryWindow, twins },
     hasSignal: ways.chance(0.3),
-    autoSwap: money.chance(0.8),
+    autoSwap: money.chance(0.8) || topUp !== undefined,
     resign: money.chance(0.15) ? 1 : 0,
     endsAnew: random.fork('end').chance(0.5),
     funds: {
@@ -518,7 +562,8 @@ function limitsOf(own: Random): Limit[] {
 }
 
 /** Returns the limits in the form of the library's options. */
-export function policyOf({ limits, resign }: Plan): PolicyOptions {
+export function policyOf({ limits, resign, topUp }: Plan): PolicyOptions {
+  const float = (milli: number) => (milli / 1000).toFixed(3);
   const dollars = (micro: bigint) =>
     `${micro / 1_000_000n}.${String(micro % 1_000_000n).padStart(6, '0')}`;
   const find = (unit: Limit['unit'], windowMs: number | undefined) =>
@@ -543,6 +588,7 @@ export function policyOf({ limits, resign }: Plan): PolicyOptions {
     ...(day && { maxPerDay: dollars(day.limit) }),
     ...(total && { maxTotal: dollars(total.limit) }),
     ...(lamports && { maxLamportsPerDay: lamports.limit }),
+    ...(topUp && { topUp: { token: 'USDC', below: float(topUp.below), to: float(topUp.to) } }),
     limits: others,
     resign,
   };

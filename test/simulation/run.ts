@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Attempt } from '../../src/journal/types.js';
 import { buy } from './caller.js';
+import { order } from './order.js';
 import { buyByService } from './service-caller.js';
 import { judge, type Broken, type SpentAnswer } from './judge.js';
 import type { Landed } from './ledger.js';
@@ -82,14 +83,18 @@ async function live(world: World): Promise<Broken[]> {
   const buying = Promise.all(
     plan.parts.map(async (part) => (part.kind === 'buy' ? shop(world, machine, part) : undefined)),
   );
-  await Promise.race([buying, clock.wait(PATIENCE_MS)]);
+  const swapping = Promise.all(
+    plan.parts.map(async (part) =>
+      part.kind === 'swap' ? order(world, machine, part) : undefined,
+    ),
+  );
+  await Promise.race([Promise.all([buying, swapping]), clock.wait(PATIENCE_MS)]);
   trace('the callers are done');
   if (clock.now() < plan.length) await clock.wait(plan.length - clock.now());
   isOver = true;
 
   world.heal();
-  for (const cancel of world.kept)
-    await Promise.race([cancel().catch(() => undefined), clock.wait(MINUTE)]);
+  await cancelKept(world);
   const isEnded = plan.isDurable && (plan.endsAnew || machine.isDying());
   if (machine.clients() !== undefined && isEnded) machine.kill(0, false, restart(0));
   while (machine.clients() === undefined) await clock.wait(1_000);
@@ -97,6 +102,8 @@ async function live(world: World): Promise<Broken[]> {
     await Promise.race([resume(machine), clock.wait(MINUTE)]);
     await clock.wait(rest);
   }
+  // A call that outlived the patience of the run may have kept another body since.
+  await cancelKept(world);
   await ask(world, machine, said);
   const attempts: Attempt[] = [];
   for await (const attempt of machine.journal().attempts({ wallet: WALLET, network: NETWORK }))
@@ -113,6 +120,12 @@ async function live(world: World): Promise<Broken[]> {
     clock.wait(MINUTE),
   ]);
   return judge(world, machine, said, attempts, left);
+}
+
+/** Cancels the unread bodies that callers keep. */
+async function cancelKept({ kept, clock }: World): Promise<void> {
+  for (const cancel of kept.splice(0))
+    await Promise.race([cancel().catch(() => undefined), clock.wait(MINUTE)]);
 }
 
 /** Returns the claims and holds that are left in the journal, if the journal stores them. */

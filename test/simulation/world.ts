@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ExactChangeError, ParsedOffer } from '../../src/index.js';
 import { leakIn, NODE_KEYS } from './keys.js';
 import { mintAccount, tokenAccount, wallet } from './accounts.js';
@@ -50,6 +51,9 @@ export interface World {
   readonly signal: AbortSignal | undefined;
   /** Checks a text that a caller sees for API keys. */
   shows(text: string): void;
+  readonly lies: string[];
+  /** The ordered swap that the current work is for. */
+  readonly ordering: AsyncLocalStorage<{ readonly counted: boolean }>;
   /** API keys found in texts that a caller sees. */
   readonly leaks: readonly string[];
   /** Offers that the service called settled. */
@@ -166,6 +170,8 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
       trace,
       lines,
       leaks,
+      lies: [],
+      ordering: new AsyncLocalStorage(),
       settled: [],
       thrown: [],
       attemptsOfCalls: new Set(),

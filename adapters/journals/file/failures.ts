@@ -40,7 +40,7 @@ export function closedError(): TransportError<'journal_unavailable'> {
   return new TransportError(
     'journal_unavailable',
     'This journal was closed. Make another one with fileJournal.',
-    { details: { step: 'file' } },
+    { details: { step: 'file' }, retry: 'never' },
   );
 }
 
