@@ -2,11 +2,11 @@ import { untilAborted } from '../../../src/internal/abort.js';
 import { systemRuntime } from '../../../src/internal/runtime.js';
 import { emptyBalance } from '../../../src/journal/account-balance.js';
 import { ledgerOver } from '../../../src/journal/balance-ledger.js';
-import { createLocks, type Locks } from '../../../src/journal/locks.js';
 import type { Along, Claims, Coordination, Owner } from '../../../src/journal/types.js';
+import { lockName, sharedLocks } from '../shared-locks.js';
 import type { JournalLog, Step } from './port.js';
 import { accountName, type State } from './state.js';
-import { balanceRecords, dropRecords, lockName } from './steps.js';
+import { balanceRecords, dropRecords } from './steps.js';
 
 /** Runs a step at a log. */
 export type Run = <T>(decide: (state: State, log: JournalLog) => Step<T>) => Promise<T>;
@@ -35,8 +35,6 @@ export function coordinationOver(
   run: Run,
   { living, later, closedError }: LogCalls,
 ): LogCoordination {
-  // The calls of this process queue here, so that only one of them asks the file for the lock.
-  const queue = createLocks();
   const closing = new AbortController();
   /** Locks and claims of this journal; in the file, all journals of a process share one id. */
   const [held, claimed] = [new Set<string>(), new Set<string>()];
@@ -51,7 +49,7 @@ export function coordinationOver(
           ? { records: [{ lock: name }], result: undefined }
           : { records: [], result: by };
       });
-      if (holder === undefined) return;
+      if (holder === undefined) return void held.add(name);
       if (looked >= LOOK_MS) {
         await living([holder]);
         looked = 0;
@@ -65,27 +63,7 @@ export function coordinationOver(
     await run(() => ({ records, result: undefined })).catch(() => later(records));
   };
 
-  const locksOf = (owner: Owner): Locks => ({
-    hold(names, work, callSignals = []) {
-      const signals = [...callSignals, closing.signal];
-      const lockNames = names.map((name) => lockName(owner, name));
-      const locked = async () => {
-        const taken: string[] = [];
-        try {
-          // Every process takes locks in the order of the names, so none waits in a circle.
-          for (const name of [...new Set(lockNames)].sort()) {
-            await take(name, signals);
-            taken.push(name);
-            held.add(name);
-          }
-          return await work();
-        } finally {
-          if (taken.length > 0) await free(taken);
-        }
-      };
-      return queue.hold(lockNames, locked, signals);
-    },
-  });
+  const locksOf = sharedLocks(closing.signal, { take, free });
 
   const note = ({ claim = [], drop = [] }: Along): void => {
     for (const id of claim) claimed.add(id);

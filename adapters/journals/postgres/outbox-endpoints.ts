@@ -1,6 +1,6 @@
 import type { Endpoint, Outbox } from '../../../src/outbox/outbox.js';
 import { hasPlaceFor } from '../../../src/outbox/store.js';
-import type { Database, Query, Row } from './database.js';
+import { lockedTransaction, type Database, type Query, type Row } from './database.js';
 import { digest, lockKey } from './keys.js';
 import { statementsOf } from './statements.js';
 import type { Tables } from './tables.js';
@@ -24,15 +24,13 @@ export async function prepareEndpoints(database: Database, tables: Tables): Prom
   // Check first, because another user may have made the table, and this user may lack that right.
   if (await hasOutbox(database, tables)) return;
   const { schema, endpoints } = tables;
-  const key = lockKey(schema, 'tables');
-  await database.transaction('tables', key, async (query) => {
-    await query('select pg_advisory_xact_lock($1::bigint)::text', [key]);
-    await query(`create table if not exists ${endpoints} (
+  await lockedTransaction(database, 'tables', lockKey(schema, 'tables'), (query) =>
+    query(`create table if not exists ${endpoints} (
       seq bigint generated always as identity,
       id text primary key,
       record text not null
-    )`);
-  });
+    )`),
+  );
 }
 
 /** Returns the endpoints of the outbox, one row for each. */
@@ -47,9 +45,8 @@ export function endpointsIn(
     },
     addEndpoint: (endpoint, most) => {
       const key = lockKey(schema, 'endpoints');
-      return database.transaction('add an endpoint', key, async (query) => {
-        // Only one transaction adds at a time, so that the count is right until the row is written.
-        await query('select pg_advisory_xact_lock($1::bigint)::text', [key]);
+      // Only one transaction adds at a time, so that the count is right until the row is written.
+      return lockedTransaction(database, 'add an endpoint', key, async (query) => {
         if (!hasPlaceFor(endpoint, (await query(list)).map(endpointOf), most)) return false;
         await query(`insert into ${endpoints} (id, record) values ($1, $2)`, [
           endpoint.id,

@@ -1,5 +1,5 @@
 import { ConfigError } from '../../../src/errors.js';
-import type { Database, Query } from './database.js';
+import { lockedTransaction, type Database, type Query } from './database.js';
 import { functionsOf } from './stored-functions.js';
 import { lockKey } from './keys.js';
 import { statementsOf } from './statements.js';
@@ -28,8 +28,7 @@ export async function prepareTables(database: Database, tables: Tables): Promise
   let found = await versionIn(database, tables);
   if (found === undefined || found in UPGRADES) {
     const key = lockKey(tables.schema, 'tables');
-    found = await database.transaction('tables', key, async (query) => {
-      await query('select pg_advisory_xact_lock($1::bigint)::text', [key]);
+    found = await lockedTransaction(database, 'tables', key, async (query) => {
       const ask = { query: (_: string, ...question: Parameters<Query>) => query(...question) };
       const before = await versionIn(ask, tables);
       if (before === undefined) await create(query, tables);
