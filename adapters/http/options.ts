@@ -1,4 +1,6 @@
 import { refuse, refuseUnknown } from '../../src/internal/options.js';
+import { parseUrl } from '../parse.js';
+import { readWhole } from '../read-whole.js';
 import type { WebhookRegistry } from '../webhooks/types.js';
 import type { CallerOf } from './caller.js';
 import type { Metrics } from './metrics.js';
@@ -93,12 +95,12 @@ export function parseHandlerOptions(options: HandlerOptions): HandlerSettings {
   refuseUnknown(options, NAMES);
   return {
     basePath: parseBasePath(options.basePath ?? ''),
-    maxBodyBytes: parseWhole('maxBodyBytes', options.maxBodyBytes ?? 65_536),
-    timeoutMs: parseWhole('timeoutMs', options.timeoutMs ?? 30_000),
+    maxBodyBytes: readWhole('maxBodyBytes', options.maxBodyBytes ?? 65_536),
+    timeoutMs: readWhole('timeoutMs', options.timeoutMs ?? 30_000),
     authorize: parseHook('authorize', options.authorize) ?? (() => true),
     rateLimit: parseHook('rateLimit', options.rateLimit) ?? (() => 0),
-    quoteCacheMs: parseWhole('quoteCacheMs', options.quoteCacheMs ?? 1_000, 0, MAX_CACHE_MS),
-    balanceCacheMs: parseWhole('balanceCacheMs', options.balanceCacheMs ?? 400, 0, MAX_CACHE_MS),
+    quoteCacheMs: readWhole('quoteCacheMs', options.quoteCacheMs ?? 1_000, 0, MAX_CACHE_MS),
+    balanceCacheMs: readWhole('balanceCacheMs', options.balanceCacheMs ?? 400, 0, MAX_CACHE_MS),
     webhooks: parseRegistry(options.webhooks),
     callerOf: parseHook('callerOf', options.callerOf),
     metrics: parseMetrics(options.metrics),
@@ -111,12 +113,6 @@ function parseBasePath(path: unknown): string {
   if (typeof path !== 'string' || !/^(?:\/[A-Za-z0-9._~-]+)*$/.test(path))
     throw refuse('basePath', 'must be empty, or a path such as "/pay".');
   return path;
-}
-
-function parseWhole(option: string, value: unknown, least = 1, most = 2 ** 31 - 1): number {
-  if (typeof value !== 'number' || !Number.isInteger(value) || value < least || value > most)
-    throw refuse(option, `must be a whole number from ${least} to ${most}.`);
-  return value;
 }
 
 function parseHook<T>(option: string, hook: T | undefined): T | undefined {
@@ -151,16 +147,8 @@ function parseMetrics(metrics: Metrics | undefined): Metrics | undefined {
 function parseOrigins(origins: unknown): readonly string[] {
   if (!Array.isArray(origins)) throw refuse('cors', 'must be a list of origins.');
   return origins.map((origin: unknown) => {
-    if (typeof origin !== 'string' || !isOrigin(origin))
+    if (typeof origin !== 'string' || parseUrl(origin)?.origin !== origin)
       throw refuse('cors', 'must name origins such as "https://app.example.com", each in full.');
     return origin;
   });
-}
-
-function isOrigin(text: string): boolean {
-  try {
-    return new URL(text).origin === text;
-  } catch {
-    return false;
-  }
 }

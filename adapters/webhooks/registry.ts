@@ -10,7 +10,8 @@ import type {
 } from '../../src/outbox/outbox.js';
 import { readAddress, readList } from '../../src/policy/read.js';
 import type { Endpoints } from './endpoints.js';
-import { isEventName, isRecord } from './event.js';
+import { isRecord } from '../../src/internal/record.js';
+import { isEventName } from './event.js';
 import { secretOf } from './signature.js';
 import { readTarget, type TargetRules } from './target.js';
 import type {

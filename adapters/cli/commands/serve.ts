@@ -9,6 +9,7 @@ import { apiKeys, createHandler, createMetrics } from 'exact-change/http';
 import { fileJournal } from 'exact-change/journal/file';
 import { serve } from 'exact-change/node';
 import { createWebhooks } from 'exact-change/webhooks';
+import { hasCode } from '../../error-code.js';
 import { stateFolder } from '../paths.js';
 import { openWallet } from '../wallet.js';
 import type { Command } from '../report.js';
@@ -115,7 +116,7 @@ async function serviceKey(
   const source = join(stateFolder(env), 'service-key');
   await writeNewFile(source, `${randomBytes(24).toString('base64url')}\n`).catch(
     (error: unknown) => {
-      if (!isRecord(error) || error['code'] !== 'EEXIST') throw error;
+      if (!hasCode(error, 'EEXIST')) throw error;
     },
   );
   return { key: (await readFile(source, 'utf8')).trim(), source };

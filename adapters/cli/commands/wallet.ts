@@ -4,6 +4,7 @@ import { ConfigError } from 'exact-change';
 import { base58 } from '../../../src/internal/bytes.js';
 import { isRecord } from '../../../src/internal/record.js';
 import { createKeySigner, createSeedSigner } from '../../../src/solana/keys.js';
+import { hasCode } from '../../error-code.js';
 import { Interrupted } from '../interrupt.js';
 import { keyAsArgument } from '../key-in-words.js';
 import { newPassphrase } from '../passphrase.js';
@@ -70,7 +71,7 @@ async function keep(
   const file = await encryptWallet(secret, address, passphrase);
   secret.fill(0);
   await writeNewFile(path, `${JSON.stringify(file, null, 2)}\n`).catch((error: unknown) => {
-    throw isRecord(error) && error['code'] === 'EEXIST' ? isThere(path) : error;
+    throw hasCode(error, 'EEXIST') ? isThere(path) : error;
   });
   return {
     json: { address, source: path },

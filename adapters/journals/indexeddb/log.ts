@@ -1,6 +1,7 @@
 import { randomBytes, systemRuntime } from '../../../src/internal/runtime.js';
 import { hex } from '../../../src/internal/bytes.js';
 import { createOutboxListeners } from '../../../src/outbox/port.js';
+import { parseJson } from '../../parse.js';
 import type { Decide, JournalLog, Step } from '../log/port.js';
 import { readRecords, type FileRecord } from '../log/records.js';
 import { linesOf, snapshotOf } from '../log/snapshot.js';
@@ -56,7 +57,7 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
   const read = (rows: readonly Row[]): void => {
     for (const { n, text, anew } of rows) {
       if (anew !== undefined) reset(anew);
-      const line = readRecords(parsed(text));
+      const line = readRecords(parseJson(String(text)));
       if (line === undefined) throw damaged(path, n);
       state.apply(line.by, line.records);
       [last, size] = [n, size + text.length];
@@ -183,12 +184,4 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
     },
   };
   return log;
-}
-
-function parsed(text: unknown): unknown {
-  try {
-    return JSON.parse(String(text));
-  } catch {
-    return undefined;
-  }
 }
