@@ -1,6 +1,7 @@
 import { ConfigError, TransportError } from '../../src/errors.js';
 import { systemRuntime, type Runtime } from '../../src/internal/runtime.js';
 import type { Outbox } from '../../src/outbox/outbox.js';
+import { callHook } from '../call-hook.js';
 import { deliverOver, type Deliver } from './deliver.js';
 import { endpointsOf } from './endpoints.js';
 import { guardOutbox } from './guard-outbox.js';
@@ -103,7 +104,6 @@ function reportDropped(
       details: { step: 'outbox full' },
       retry: 'never',
     });
-    // An `onError` that throws must not stop the outbox.
-    new Promise<void>((resolve) => resolve(onError(error))).catch(() => undefined);
+    callHook(() => onError(error));
   });
 }
