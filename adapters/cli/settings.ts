@@ -6,7 +6,8 @@ import { hasCode } from '../error-code.js';
 import { parseJson } from '../parse.js';
 import { fromEnvironment } from './environment.js';
 import { NODE_NAMES, type Layer, type NodeOptions } from './layer.js';
-import { configFolder, expandHome, stateFolder } from './paths.js';
+import { expandHome } from '../node/expand-home.js';
+import { configFolder, stateFolder } from './paths.js';
 
 /** The settings of a command, merged from all layers. */
 export interface Settings extends Omit<Layer, 'journal'> {

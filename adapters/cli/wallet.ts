@@ -6,7 +6,8 @@ import { isRecord } from '../../src/internal/record.js';
 import { createKeySigner } from '../../src/solana/keys.js';
 import { parseJson } from '../parse.js';
 import type { WalletPlace } from './layer.js';
-import { configFolder, expandHome } from './paths.js';
+import { expandHome } from '../node/expand-home.js';
+import { configFolder } from './paths.js';
 import { readPassphrase, type PassphraseSource } from './passphrase.js';
 import { decryptWallet, readEncrypted, type EncryptedWallet } from './wallet-file.js';
 

@@ -4,7 +4,6 @@ import { dirname, join } from 'node:path';
 import { local } from 'exact-change';
 import { isLoopback } from '../../../src/internal/origin.js';
 import { refuse } from '../../../src/internal/options.js';
-import { isRecord } from '../../../src/internal/record.js';
 import { apiKeys, createHandler, createMetrics } from 'exact-change/http';
 import { fileJournal } from 'exact-change/journal/file';
 import { serve } from 'exact-change/node';

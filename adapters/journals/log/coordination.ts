@@ -4,7 +4,7 @@ import { emptyBalance } from '../../../src/journal/account-balance.js';
 import { ledgerOver } from '../../../src/journal/balance-ledger.js';
 import type { Along, Claims, Coordination, Owner } from '../../../src/journal/types.js';
 import { lockName, sharedLocks } from '../shared-locks.js';
-import type { JournalLog, Step } from './port.js';
+import { reads, writes, type JournalLog, type Step } from './port.js';
 import { accountName, type State } from './state.js';
 import { balanceRecords, dropRecords } from './steps.js';
 
@@ -45,9 +45,7 @@ export function coordinationOver(
       for (const signal of signals) if (signal?.aborted === true) throw signal.reason;
       const holder = await run(({ locks }) => {
         const by = locks.get(name);
-        return by === undefined
-          ? { records: [{ lock: name }], result: undefined }
-          : { records: [], result: by };
+        return by === undefined ? writes([{ lock: name }]) : reads(by);
       });
       if (holder === undefined) return void held.add(name);
       if (looked >= LOOK_MS) {
@@ -60,7 +58,7 @@ export function coordinationOver(
   };
   const free = async (names: readonly string[]): Promise<void> => {
     const records = names.flatMap((unlock) => (held.delete(unlock) ? [{ unlock }] : []));
-    await run(() => ({ records, result: undefined })).catch(() => later(records));
+    await run(() => writes(records)).catch(() => later(records));
   };
 
   const locksOf = sharedLocks(closing.signal, { take, free });
@@ -71,18 +69,17 @@ export function coordinationOver(
   };
   const claims: Claims = {
     async take(claim) {
-      await run(() => ({ records: [{ claim }], result: undefined }));
+      await run(() => writes([{ claim }]));
       note({ claim });
     },
     async drop(drop) {
       note({ drop });
-      await run((state, { me }) => ({ records: dropRecords(state, me, drop), result: undefined }));
+      await run((state, { me }) => writes(dropRecords(state, me, drop)));
     },
     async live(ids) {
-      const found = await run(({ claims: all }) => ({
-        records: [],
-        result: ids.map((id) => [id, [...(all.get(id) ?? [])]] as const),
-      }));
+      const found = await run(({ claims: all }) =>
+        reads(ids.map((id) => [id, [...(all.get(id) ?? [])]] as const)),
+      );
       const alive = await living(found.flatMap(([, holders]) => holders));
       return new Set(
         found.flatMap(([id, holders]) => (holders.some((by) => alive.has(by)) ? id : [])),
@@ -94,10 +91,7 @@ export function coordinationOver(
     of: (owner) => ({
       ledger: ledgerOver({
         read: (account) =>
-          run(({ balances }) => ({
-            records: [],
-            result: balances.get(accountName(owner, account)) ?? emptyBalance,
-          })),
+          run(({ balances }) => reads(balances.get(accountName(owner, account)) ?? emptyBalance)),
         step: (account, decide) =>
           run((state) => {
             const balance = state.balances.get(accountName(owner, account)) ?? emptyBalance;
