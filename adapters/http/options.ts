@@ -55,21 +55,13 @@ export interface HandlerOptions {
   readonly onError?: ((error: unknown, requestId: string) => void) | undefined;
 }
 
+/** Options that have no default. */
+type Optional = 'webhooks' | 'callerOf' | 'metrics';
+
 /** Checked options, with defaults filled in. */
-export interface HandlerSettings {
-  readonly basePath: string;
-  readonly maxBodyBytes: number;
-  readonly timeoutMs: number;
-  readonly authorize: NonNullable<HandlerOptions['authorize']>;
-  readonly rateLimit: NonNullable<HandlerOptions['rateLimit']>;
-  readonly quoteCacheMs: number;
-  readonly balanceCacheMs: number;
-  readonly webhooks: WebhookRegistry | undefined;
-  readonly callerOf: CallerOf | undefined;
-  readonly metrics: Metrics | undefined;
-  readonly cors: readonly string[];
-  readonly onError: NonNullable<HandlerOptions['onError']>;
-}
+export type HandlerSettings = Pick<HandlerOptions, Optional> & {
+  readonly [K in Exclude<keyof HandlerOptions, Optional>]-?: NonNullable<HandlerOptions[K]>;
+};
 
 // A client quotes again if a quote is older: run-swap.ts.
 const MAX_CACHE_MS = 5_000;

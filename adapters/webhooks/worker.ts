@@ -1,24 +1,18 @@
 import type { Runtime } from '../../src/internal/runtime.js';
-import type { Endpoint, NextJob, Outbox, OutboxJob } from '../../src/outbox/outbox.js';
+import type { Endpoint, NextJob, OutboxJob } from '../../src/outbox/outbox.js';
 import { callHook } from '../call-hook.js';
 import { DRAIN_MS, type Deliver } from './deliver.js';
 import { markAccepted, markDisabled, isAcceptanceStale } from './endpoint-health.js';
 import { wants, type Endpoints } from './endpoints.js';
 import { createLanes, type Lanes, type Leased } from './lanes.js';
+import type { WebhooksSettings } from './options.js';
 import { nextTry, backoffAfter } from './schedule.js';
 import { DISABLED, GONE, givenUpError, SKIPPED, deliverOnce, type Failure } from './tell.js';
-import type { WebhookDelivery } from './types.js';
 
-export interface WorkerParts {
-  readonly outbox: Outbox;
+export interface WorkerParts extends Omit<WebhooksSettings, 'rules'> {
   readonly endpoints: Endpoints;
   readonly deliver: Deliver;
   readonly runtime: Runtime;
-  readonly timeoutMs: number;
-  readonly concurrency: number;
-  readonly perEndpoint: number;
-  readonly onError: (error: unknown) => void;
-  readonly onDelivery: (delivery: WebhookDelivery) => void;
 }
 
 /** Takes due jobs out of an outbox and delivers them. */

@@ -244,14 +244,10 @@ async function paidIn({ payTo }: World, { messageBytes }: Transaction): Promise<
   return pico / SANDBOX_MINTS.SOL.picoUsd;
 }
 
-async function signature(key: KeyPairSigner, message: ReadonlyUint8Array): Promise<Uint8Array> {
-  return Uint8Array.from(await signBytes(key.keyPair.privateKey, message));
-}
-
 /** Returns wire bytes with the relayer's signature; the other signature slots are zero. */
 async function signAs(key: KeyPairSigner, message: ReadonlyUint8Array): Promise<Uint8Array> {
   const { header } = getCompiledTransactionMessageDecoder().decode(message);
   const slots = new Uint8Array(64 * header.numSignerAccounts);
-  slots.set(await signature(key, message));
+  slots.set(await signBytes(key.keyPair.privateKey, message));
   return Uint8Array.from([header.numSignerAccounts, ...slots, ...message]);
 }
