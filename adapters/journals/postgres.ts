@@ -11,15 +11,21 @@ import type { Coordination, Journal, Owner } from '../../src/journal/types.js';
 import { attemptsIn } from './postgres/attempts.js';
 import { balancesIn } from './postgres/balances.js';
 import { sharedClaims } from './postgres/claims.js';
-import { createDatabase, guarded } from './postgres/database.js';
+import { createDatabase, guarded, queryOf } from './postgres/database.js';
 import { createGate } from './postgres/gate.js';
 import { digest, lockKey, ownerParts } from './postgres/keys.js';
 import { advisoryLocks, type AdvisoryLocks } from './postgres/locks.js';
 import { outboxIn } from './postgres/outbox.js';
 import { hasOutbox, prepareEndpoints } from './postgres/outbox-endpoints.js';
 import { jobSchema, jobsIn, prepareJobs } from './postgres/outbox-queue.js';
-import { openPool } from './postgres/own-pool.js';
-import { ignored, type OpenPool, type PostgresClient, type PostgresPool } from './postgres/pool.js';
+import {
+  borrowPool,
+  ignored,
+  openPool,
+  type OpenPool,
+  type PostgresClient,
+  type PostgresPool,
+} from './postgres/pool.js';
 import { prepareTables } from './postgres/schema.js';
 import { tablesIn } from './postgres/tables.js';
 import { createSession } from './postgres/session.js';
@@ -103,7 +109,7 @@ export function postgresJournal(options: PostgresJournalOptions): PostgresJourna
     calls,
     loadOnce(async () => {
       await prepareTables(direct, tables);
-      if (!keepsEvents && !(await hasOutbox(direct, tables))) return;
+      if (!keepsEvents && !(await hasOutbox(queryOf(direct, 'tables'), tables))) return;
       // Check pg-boss before any write: a process that cannot report a payment must not make it.
       await prepareJobs(direct, jobSchema(schema));
       await prepareEndpoints(direct, tables);
@@ -187,7 +193,7 @@ function opener(
 ): () => Promise<OpenPool> {
   if ((connectionString === undefined) === (pool === undefined))
     throw refuse('connectionString', 'or pool must be given, and not both.');
-  if (pool !== undefined) return () => Promise.resolve(borrow(pool));
+  if (pool !== undefined) return () => Promise.resolve(borrowPool(pool));
   if (
     typeof connectionString !== 'string' ||
     !/^(postgres(ql)?:\/\/|socket:|\/)./.test(connectionString)
@@ -198,12 +204,4 @@ function opener(
     );
   }
   return () => openPool(connectionString, timeoutMs);
-}
-
-function borrow(pool: PostgresPool): OpenPool {
-  pool.on('error', ignored);
-  return {
-    pool,
-    close: () => Promise.resolve(pool.removeListener('error', ignored)).then(ignored),
-  };
 }

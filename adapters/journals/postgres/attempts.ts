@@ -90,11 +90,7 @@ export function attemptsIn(
       const jobs = standing === WRITTEN ? jobsOf(before, attempt, systemRuntime.now()) : [];
       // Ask each time, because another process may have begun to keep events. While no process
       // keeps events, there is no table for them.
-      if (
-        jobs.length > 0 &&
-        (always || (await hasOutbox({ query: (_, ...question) => query(...question) }, tables)))
-      )
-        await add(jobs);
+      if (jobs.length > 0 && (always || (await hasOutbox(query, tables)))) await add(jobs);
       return { standing };
     });
 

@@ -136,6 +136,11 @@ function withoutNulls(row: Readonly<Record<string, string | null>>): Row {
   );
 }
 
+/** Returns a function that runs the single statements of a step. */
+export function queryOf(database: Pick<Database, 'query'>, step: string): Query {
+  return (text, values) => database.query(step, text, values);
+}
+
 /** Runs a transaction that waits until it has the advisory lock of its key. */
 export function lockedTransaction<T>(
   database: Pick<Database, 'transaction'>,

@@ -1,18 +1,13 @@
 import type { Endpoint, Outbox } from '../../../src/outbox/outbox.js';
 import { hasPlaceFor } from '../../../src/outbox/store.js';
-import { lockedTransaction, type Database, type Query, type Row } from './database.js';
+import { lockedTransaction, queryOf, type Database, type Query, type Row } from './database.js';
 import { digest, lockKey } from './keys.js';
 import { statementsOf } from './statements.js';
 import type { Tables } from './tables.js';
 
 /** Whether a journal of the schema keeps events, or did: then the table of endpoints exists. */
-export async function hasOutbox(
-  database: Pick<Database, 'query'>,
-  tables: Tables,
-): Promise<boolean> {
-  const [found] = await database.query('tables', statementsOf(tables).hasOutbox, [
-    tables.endpoints,
-  ]);
+export async function hasOutbox(query: Query, tables: Tables): Promise<boolean> {
+  const [found] = await query(statementsOf(tables).hasOutbox, [tables.endpoints]);
   return found?.['name'] !== undefined;
 }
 
@@ -22,7 +17,7 @@ export async function hasOutbox(
  */
 export async function prepareEndpoints(database: Database, tables: Tables): Promise<void> {
   // Check first, because another user may have made the table, and this user may lack that right.
-  if (await hasOutbox(database, tables)) return;
+  if (await hasOutbox(queryOf(database, 'tables'), tables)) return;
   const { schema, endpoints } = tables;
   await lockedTransaction(database, 'tables', lockKey(schema, 'tables'), (query) =>
     query(`create table if not exists ${endpoints} (
