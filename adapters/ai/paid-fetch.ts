@@ -1,7 +1,7 @@
 import type { InferOutput } from 'valibot';
 import type { Client } from '../../src/client.js';
 import type { Funds } from '../../src/errors.js';
-import { parseUrl } from '../parse.js';
+import { parseUrl } from '../../src/internal/parse.js';
 import { fundsOf, settledSoon } from '../receipts/outcome.js';
 import { readAddress, whyNotPublic } from '../webhooks/addresses.js';
 import { receiptData } from './data.js';

@@ -23,3 +23,8 @@ function base(env: Env, xdg: string, windows: string, fallback: string): string 
     .find((path) => path !== undefined && isAbsolute(path));
   return fromEnv ?? join(homedir(), fallback);
 }
+
+/** Returns a path with a leading `~` replaced by the home folder. */
+export function expandHome(path: string): string {
+  return path.replace(/^~(?=[/\\]|$)/, () => homedir());
+}

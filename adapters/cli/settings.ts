@@ -2,12 +2,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { refuse, refuseUnknown } from '../../src/internal/options.js';
 import { isRecord } from '../../src/internal/record.js';
-import { hasCode } from '../error-code.js';
-import { parseJson } from '../parse.js';
+import { hasCode } from '../../src/internal/error-code.js';
+import { parseJson } from '../../src/internal/parse.js';
 import { fromEnvironment } from './environment.js';
 import { NODE_NAMES, type Layer, type NodeOptions } from './layer.js';
-import { expandHome } from '../node/expand-home.js';
-import { configFolder, stateFolder } from './paths.js';
+import { configFolder, stateFolder, expandHome } from './paths.js';
 
 /** The settings of a command, merged from all layers. */
 export interface Settings extends Omit<Layer, 'journal'> {

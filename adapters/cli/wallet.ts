@@ -4,10 +4,9 @@ import { ConfigError, type MessageSigner } from 'exact-change';
 import { loadOnce } from '../../src/internal/load-once.js';
 import { isRecord } from '../../src/internal/record.js';
 import { createKeySigner } from '../../src/solana/keys.js';
-import { parseJson } from '../parse.js';
+import { parseJson } from '../../src/internal/parse.js';
 import type { WalletPlace } from './layer.js';
-import { expandHome } from '../node/expand-home.js';
-import { configFolder } from './paths.js';
+import { configFolder, expandHome } from './paths.js';
 import { readPassphrase, type PassphraseSource } from './passphrase.js';
 import { decryptWallet, readEncrypted, type EncryptedWallet } from './wallet-file.js';
 

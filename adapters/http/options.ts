@@ -1,5 +1,5 @@
 import { refuse, refuseUnknown } from '../../src/internal/options.js';
-import { parseUrl } from '../parse.js';
+import { parseUrl } from '../../src/internal/parse.js';
 import { readWhole } from '../read-whole.js';
 import type { WebhookRegistry } from '../webhooks/types.js';
 import type { CallerOf } from './caller.js';

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { ConfigError } from '../../src/errors.js';
 import { createKeySigner } from '../../src/solana/keys.js';
 import type { MessageSigner } from '../../src/solana/signer.js';
-import { expandHome } from './expand-home.js';
 
 /**
  * Returns a signer for a key file of Solana's command line tools, such as
@@ -15,7 +15,7 @@ import { expandHome } from './expand-home.js';
  * const client = createClient({ signer: fromFile('~/.config/solana/id.json') });
  */
 export function fromFile(path: string): MessageSigner {
-  return createKeySigner(readKeyFile(expandHome(path)));
+  return createKeySigner(readKeyFile(path.replace(/^~(?=[/\\]|$)/, () => homedir())));
 }
 
 function readKeyFile(path: string): string {

@@ -1,5 +1,5 @@
 import { refuse } from '../../src/internal/options.js';
-import { parseUrl } from '../parse.js';
+import { parseUrl } from '../../src/internal/parse.js';
 import { readAddress, whyNotPublic } from './addresses.js';
 
 /** Rules for the addresses of endpoints. */

@@ -8,7 +8,7 @@ import type { WebhookEvent } from '../../src/outbox/outbox.js';
 import { refuse, refuseUnknown } from '../../src/internal/options.js';
 import { isRecord } from '../../src/internal/record.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
-import { parseJson } from '../parse.js';
+import { parseJson } from '../../src/internal/parse.js';
 import { readWhole } from '../read-whole.js';
 import { isEvent, isEventName, MAX_BODY_BYTES } from './event.js';
 import { hasShape, headerShapes } from './shapes.js';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { refuse } from '../../../src/internal/options.js';
-import { parseUrl } from '../../parse.js';
+import { parseUrl } from '../../../src/internal/parse.js';
 
 /** The options of a request, named as in curl. */
 export interface RequestFlags {

@@ -8,7 +8,7 @@ import { apiKeys, createHandler, createMetrics } from 'exact-change/http';
 import { fileJournal } from 'exact-change/journal/file';
 import { serve } from 'exact-change/node';
 import { createWebhooks } from 'exact-change/webhooks';
-import { hasCode } from '../../error-code.js';
+import { hasCode } from '../../../src/internal/error-code.js';
 import { stateFolder } from '../paths.js';
 import { openWallet } from '../wallet.js';
 import type { Command } from '../report.js';

@@ -1,4 +1,4 @@
-import { parseJson } from '../../parse.js';
+import { parseJson } from '../../../src/internal/parse.js';
 import { isRecord } from '../../../src/internal/record.js';
 import { cleanLine } from '../clean.js';
 

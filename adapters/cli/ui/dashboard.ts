@@ -1,4 +1,3 @@
-import { ALWAYS } from '../../http/headers.js';
 import type { Asset } from './assets.js';
 import type { Changes } from './changes.js';
 import type { JournalView } from './journal-view.js';
@@ -33,10 +32,13 @@ const CSP = [
 ].join('; ');
 
 const HEADERS = {
-  ...ALWAYS,
   'content-security-policy': CSP,
+  'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'cache-control': 'no-store',
 } as const;
 
 /**

@@ -1,6 +1,6 @@
 import { explorerUrl, formatUiAmount, type Attempt, type Receipt } from 'exact-change';
 import { amountText, solText } from '../../../src/token-text.js';
-import { parseUrl } from '../../parse.js';
+import { parseUrl } from '../../../src/internal/parse.js';
 import { cleanLine } from '../clean.js';
 import type { OpenRow, ReceiptRow, SwapRow } from './shown.js';
 

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import { platform } from 'node:process';
 import { promisify } from 'node:util';
-import { hasCode } from '../../error-code.js';
+import { hasCode } from '../../../src/internal/error-code.js';
 
 /** Identifies a file by its inode, whatever its names are. */
 export interface FileId {

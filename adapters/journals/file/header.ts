@@ -1,5 +1,5 @@
 import { isRecord } from '../../../src/internal/record.js';
-import { parseJson } from '../../parse.js';
+import { parseJson } from '../../../src/internal/parse.js';
 import { crc32 } from './crc32.js';
 import type { OpenFile } from './disk.js';
 

@@ -3,7 +3,7 @@ import { readFile, readlink, unlink, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { kill, pid, platform } from 'node:process';
-import { hasCode } from '../../error-code.js';
+import { hasCode } from '../../../src/internal/error-code.js';
 import type { ProcessId } from '../log/process-id.js';
 import { connectOnce, listenIn, fileExists } from './socket.js';
 import { isLocal, volumeOf } from './volume.js';

@@ -1,5 +1,5 @@
 import { basename, dirname, join } from 'node:path';
-import { hasCode } from '../../error-code.js';
+import { hasCode } from '../../../src/internal/error-code.js';
 import type { SharedLog } from '../log/journal.js';
 import type { Disk } from './disk.js';
 import { openLog, type FileLog, type LogParts } from './log.js';

@@ -3,7 +3,7 @@ import { isRecord } from '../../../src/internal/record.js';
 import { isAttempt } from '../../../src/journal/attempt-json.js';
 import { isEndpoint, isOutboxJob } from '../../../src/outbox/json.js';
 import { PAYMENTS, USD } from '../../../src/policy/units.js';
-import { hasCode } from '../../error-code.js';
+import { hasCode } from '../../../src/internal/error-code.js';
 import { crc32 } from './crc32.js';
 import { removeFile, type Disk, type OpenFile } from './disk.js';
 import { lockedBy } from './failures.js';

@@ -1,7 +1,7 @@
 import { randomBytes, systemRuntime } from '../../../src/internal/runtime.js';
 import { hex } from '../../../src/internal/bytes.js';
 import { createOutboxListeners } from '../../../src/outbox/port.js';
-import { parseJson } from '../../parse.js';
+import { parseJson } from '../../../src/internal/parse.js';
 import { writes, type Decide, type JournalLog, type Step } from '../log/port.js';
 import { readRecords, type FileRecord } from '../log/records.js';
 import { linesOf, snapshotOf } from '../log/snapshot.js';

@@ -1,5 +1,5 @@
 import { ConfigError } from '../../../src/errors.js';
-import { hasCode } from '../../error-code.js';
+import { hasCode } from '../../../src/internal/error-code.js';
 
 /**
  * Loads an optional package. Rejects with `ConfigError` (`missing_dependency`) if it is not
