@@ -7,6 +7,7 @@ import { Readable } from 'node:stream';
 import type { Client } from '../src/client.js';
 import { refuseUnknown } from '../src/internal/options.js';
 import { receiptOf, type Receipt } from '../src/receipt.js';
+import { chunksOf } from './chunks.js';
 
 /** The supported options of undici's `request`. An unknown option is refused. */
 export interface UndiciRequestOptions {
@@ -114,16 +115,7 @@ function headersOf(headers: Headers): Record<string, string | string[]> {
 
 /** Returns the body as a stream. Reading begins only when the caller reads. */
 function bodyOf(response: Response): UndiciResponse['body'] {
-  async function* chunks(): AsyncIterable<Uint8Array> {
-    const reader = response.body?.getReader();
-    try {
-      for (let part = await reader?.read(); part?.done === false; part = await reader?.read())
-        yield part.value;
-    } finally {
-      await reader?.cancel();
-    }
-  }
-  return Object.assign(Readable.from(chunks(), { objectMode: false }), {
+  return Object.assign(Readable.from(chunksOf(response.body), { objectMode: false }), {
     text: () => response.text(),
     json: (): Promise<unknown> => response.json(),
     arrayBuffer: () => response.arrayBuffer(),

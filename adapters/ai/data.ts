@@ -32,9 +32,7 @@ export function planData(plan: Plan, write: WriteAmount): Data {
       payTo: payment.payTo,
       canSpend: write(payment.mint, payment.available),
     }),
-    ...(swap && {
-      swap: { ...quoteData(swap, write) },
-    }),
+    ...(swap && { swap: quoteData(swap, write) }),
     usdAtMost: cost?.usd,
     refusedOffers: refused.map(({ code, message }) => ({ code, message })),
     caps,

@@ -1,3 +1,4 @@
+import { hex } from '../../src/internal/bytes.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
 import { UNSAFE } from '../../src/internal/unsafe-text.js';
 
@@ -9,8 +10,7 @@ const MARK_BYTES = 9;
  * in it; the protection is that no instruction can raise a limit.
  */
 export function fenced(source: string, text: string, limit: number): string {
-  const bytes = systemRuntime.randomBytes(MARK_BYTES);
-  const mark = [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  const mark = hex.encode(systemRuntime.randomBytes(MARK_BYTES));
   const blanked = (unsafe: string) => (unsafe === '\n' || unsafe === '\t' ? unsafe : ' ');
   const clean = text.slice(0, limit).replace(/\r\n/g, '\n').replace(UNSAFE, blanked);
   const cut = text.length > limit ? `\n[cut after ${limit} characters]` : '';

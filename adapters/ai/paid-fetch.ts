@@ -1,6 +1,7 @@
 import type { InferOutput } from 'valibot';
 import type { Client } from '../../src/client.js';
 import type { Funds } from '../../src/errors.js';
+import { parseUrl } from '../../src/internal/parse.js';
 import { fundsOf, settledSoon } from '../receipts/outcome.js';
 import { readAddress, whyNotPublic } from '../webhooks/addresses.js';
 import { receiptData } from './data.js';
@@ -28,7 +29,7 @@ const MAX_BODY_MS = 120_000;
  * looked up: it is the task of a firewall to stop a name that leads to a private network.
  */
 export function refusedUrl(text: string, { privateHosts }: CallLimits): ToolResult | undefined {
-  const url = parse(text);
+  const url = parseUrl(text);
   if (url === undefined || !['https:', 'http:'].includes(url.protocol))
     return refusal('invalid_input', 'url must be an address such as https://api.example.com/.');
   if (url.username !== '' || url.password !== '')
@@ -44,14 +45,6 @@ function isPrivate(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
   if (readAddress(host) !== undefined) return whyNotPublic(host) !== undefined;
   return /(^|\.)(localhost|local|internal|home\.arpa|lan)$/i.test(host) || !host.includes('.');
-}
-
-function parse(text: string): URL | undefined {
-  try {
-    return new URL(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Returns the request of a model. It follows no redirect, because a seller chose that address. */

@@ -29,13 +29,13 @@ export interface OpenClient {
  */
 export async function withClient<T>(
   { terminal, flags }: Pick<Invocation<object>, 'terminal' | 'flags'>,
-  options: (opened: Pick<OpenClient, 'wallet' | 'network' | 'settings'>) => ClientOptions,
   work: (opened: OpenClient) => Promise<T>,
+  options?: (opened: Pick<OpenClient, 'wallet' | 'network' | 'settings'>) => ClientOptions,
 ): Promise<T> {
   const settings = readSettings(flags, terminal.env);
   const wallet = openWallet(settings.wallet, { terminal, fd: flags.passphraseFd });
   const network = namedNetwork(settings.network ?? '') ?? SOLANA_MAINNET;
-  const { policy, ...more } = options({ wallet, network, settings });
+  const { policy, ...more } = options?.({ wallet, network, settings }) ?? {};
   await mkdir(dirname(settings.journal), { recursive: true, mode: 0o700 });
   const journal = fileJournal(settings.journal);
   const client = createClient({

@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs';
+import { text as readAll } from 'node:stream/consumers';
 import { ConfigError } from 'exact-change';
 import { Interrupted } from './interrupt.js';
 import { askSecret, type Terminal } from './terminal.js';
@@ -30,8 +31,7 @@ export async function newPassphrase(source: PassphraseSource): Promise<string> {
 
 async function suppliedPassphrase({ terminal, fd }: PassphraseSource): Promise<string | undefined> {
   if (fd === undefined) return terminal.env['EXACT_CHANGE_PASSPHRASE'];
-  let text = '';
-  for await (const chunk of createReadStream('', { fd, encoding: 'utf8' })) text += String(chunk);
+  const text = await readAll(createReadStream('', { fd, encoding: 'utf8' }));
   // Take the first line only, because most programs end the passphrase with a line break.
   return text.replace(/\r?\n[^]*$/, '');
 }

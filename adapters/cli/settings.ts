@@ -2,9 +2,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { refuse, refuseUnknown } from '../../src/internal/options.js';
 import { isRecord } from '../../src/internal/record.js';
+import { hasCode } from '../../src/internal/error-code.js';
+import { parseJson } from '../../src/internal/parse.js';
 import { fromEnvironment } from './environment.js';
 import { NODE_NAMES, type Layer, type NodeOptions } from './layer.js';
-import { configFolder, expandHome, stateFolder } from './paths.js';
+import { configFolder, stateFolder, expandHome } from './paths.js';
 
 /** The settings of a command, merged from all layers. */
 export interface Settings extends Omit<Layer, 'journal'> {
@@ -112,18 +114,10 @@ function readJson(path: string, mayLack: boolean): Record<string, unknown> | und
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    if (mayLack && isRecord(error) && error['code'] === 'ENOENT') return undefined;
+    if (mayLack && hasCode(error, 'ENOENT')) return undefined;
     throw refuse('config', `cannot be read: ${path}. Correct the path, or make the file.`);
   }
-  const parsed = parse(text);
+  const parsed = parseJson(text);
   if (!isRecord(parsed)) throw refuse('config', `must be a file with a JSON object: ${path}`);
   return parsed;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

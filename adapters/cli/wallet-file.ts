@@ -7,6 +7,7 @@ import {
 } from 'node:crypto';
 import { link, mkdir, open, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { promisify } from 'node:util';
 import { ConfigError } from 'exact-change';
 import { isRecord } from '../../src/internal/record.js';
 import { isAddress } from '../../src/solana/address.js';
@@ -114,14 +115,19 @@ export async function writeNewFile(path: string, text: string): Promise<void> {
   }
 }
 
+const derive: (
+  text: string,
+  salt: Uint8Array,
+  bytes: number,
+  options: ScryptOptions,
+) => Promise<Buffer> = promisify(scrypt);
+
 function deriveKey(passphrase: string, salt: Uint8Array, cost: number): Promise<Buffer> {
   // Keyboards may compose the same letters in different ways.
   const text = passphrase.normalize('NFKC');
   // Node's default memory limit refuses a cost above 2^14.
   const options: ScryptOptions = { N: cost, r: BLOCK_SIZE, p: 1, maxmem: 256 * BLOCK_SIZE * cost };
-  return new Promise((resolve, reject) => {
-    scrypt(text, salt, KEY_BYTES, options, (error, key) => (error ? reject(error) : resolve(key)));
-  });
+  return derive(text, salt, KEY_BYTES, options);
 }
 
 function isCost(value: unknown): value is number {

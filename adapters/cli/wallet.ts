@@ -1,8 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError, type MessageSigner } from 'exact-change';
+import { loadOnce } from '../../src/internal/load-once.js';
 import { isRecord } from '../../src/internal/record.js';
 import { createKeySigner } from '../../src/solana/keys.js';
+import { parseJson } from '../../src/internal/parse.js';
 import type { WalletPlace } from './layer.js';
 import { configFolder, expandHome } from './paths.js';
 import { readPassphrase, type PassphraseSource } from './passphrase.js';
@@ -37,7 +39,7 @@ export function openWallet(place: WalletPlace | undefined, source: PassphraseSou
   const path = expandHome(place?.file ?? defaultWalletFile(source.terminal.env));
   if (place === undefined && !existsSync(path)) throw noWallet(path);
   const text = readKeyFile(path);
-  const encrypted = readEncrypted(parse(text));
+  const encrypted = readEncrypted(parseJson(text));
   return encrypted === undefined
     ? plainWallet(path, keyOf(text, path))
     : encryptedWallet(path, encrypted, source);
@@ -52,17 +54,11 @@ function encryptedWallet(
   file: EncryptedWallet,
   passphrases: PassphraseSource,
 ): Wallet {
-  let unlocking: Promise<MessageSigner> | undefined;
-  const open = async (): Promise<MessageSigner> => {
+  // After a wrong passphrase, the next call asks again.
+  const unlock = loadOnce(async () => {
     const passphrase = await readPassphrase(passphrases, file.address);
     return createKeySigner(await decryptWallet(file, passphrase));
-  };
-  // After a wrong passphrase, the next call asks again.
-  const unlock = () =>
-    (unlocking ??= open().catch((error: unknown) => {
-      unlocking = undefined;
-      throw error;
-    }));
+  });
   return {
     ...{ source, isEncrypted: true },
     signer: {
@@ -87,7 +83,7 @@ export function readKeyFile(path: string): string {
 }
 
 function keyOf(text: string, path: string): MessageSigner {
-  if (!isRecord(parse(text))) return createKeySigner(text);
+  if (!isRecord(parseJson(text))) return createKeySigner(text);
   const reason = `the file at ${path} is neither a wallet of this version nor a key file`;
   throw new ConfigError('invalid_key', `The key cannot be used: ${reason}. Give another file.`, {
     details: { reason },
@@ -103,12 +99,4 @@ function noWallet(path: string): ConfigError {
     `There is no wallet at ${path}. Make one: exact-change wallet new. Or give --wallet <file>, or WALLET_SECRET_KEY in the environment${hint}.`,
     { details: { reason: 'there is no wallet' } },
   );
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -2,7 +2,7 @@ import { sha256 } from '../../src/internal/sha2.js';
 import { hex } from '../../src/internal/bytes.js';
 import { throwIfAborted } from '../../src/internal/abort.js';
 import { isAddress } from '../../src/solana/address.js';
-import { RequestRefusal } from './refusal.js';
+import { unknownCaller } from './refusal.js';
 import type { AdmittedRequest } from './route.js';
 
 /** A caller, as the service knows it. */
@@ -42,11 +42,7 @@ export async function callerOfRequest(
   const caller: unknown = await callerOf(request);
   // Register nothing after the deadline, because the caller was told that there is no answer.
   throwIfAborted(signal);
-  if (caller === undefined)
-    throw new RequestRefusal(
-      'unauthorized',
-      'This service does not know the caller. Send the key that its operator gave you.',
-    );
+  if (caller === undefined) throw unknownCaller();
   if (!isCaller(caller))
     throw new TypeError(
       'callerOf has to give an id of 1 to 256 characters, and wallets as base58 addresses if it names any.',

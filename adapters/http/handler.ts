@@ -5,6 +5,7 @@ import type { Transport } from '../../src/transport.js';
 import { pages } from '../../src/wire/operations.js';
 import { PROBLEM_TYPE, problemOf, type Problem } from '../../src/wire/problem.js';
 import { readQuery } from '../../src/wire/query.js';
+import { callHook } from '../call-hook.js';
 import { addressOf, NOTHING_HERE } from './address.js';
 import { readJsonBody } from './body.js';
 import { withSharedReads } from './coalesced.js';
@@ -12,7 +13,7 @@ import { corsHeaders, preflight } from './cors.js';
 import { ALWAYS, requestIdOf } from './headers.js';
 import { withMetrics, metricsRoute } from './metrics-route.js';
 import { parseHandlerOptions, type HandlerOptions, type HandlerSettings } from './options.js';
-import { RequestRefusal } from './refusal.js';
+import { RequestRefusal, unknownCaller } from './refusal.js';
 import type { Route } from './route.js';
 import { transportRoutes } from './routes.js';
 import { createSecretSearch, type Finding } from './secrets.js';
@@ -66,7 +67,7 @@ export function createHandler(
       return json(request, 200, 'application/json', answer, headers);
     } catch (error) {
       const { problem, more } = problemFor(error);
-      if (problem.status >= 500) report(settings, error, requestId);
+      if (problem.status >= 500) callHook(() => settings.onError(error, requestId));
       return json(request, problem.status, PROBLEM_TYPE, problem, { ...headers, ...more });
     }
   };
@@ -197,12 +198,7 @@ async function admit(
   if (allowed instanceof Response) return allowed;
   // Only `true` admits a request: a hook may return a user, or an object with a promise in it.
   if (allowed === true) return undefined;
-  const headers = { 'www-authenticate': 'Bearer' };
-  throw new RequestRefusal(
-    'unauthorized',
-    'This service does not know the caller. Send the key that its operator gave you.',
-    { headers },
-  );
+  throw unknownCaller({ 'www-authenticate': 'Bearer' });
 }
 
 /** Returns an object for each entry, because a name may come more than once. */
@@ -267,11 +263,6 @@ function problemFor(error: unknown): {
     problem: problemOf(error),
     more: limited ? { 'retry-after': String(Math.ceil(error.details.retryAfterMs / 1000)) } : {},
   };
-}
-
-/** Calls `onError`, and ignores its failure: the caller must still get the answer. */
-function report({ onError }: HandlerSettings, error: unknown, requestId: string): void {
-  new Promise<void>((resolve) => resolve(onError(error, requestId))).catch(() => undefined);
 }
 
 function json(

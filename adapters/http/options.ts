@@ -1,4 +1,6 @@
 import { refuse, refuseUnknown } from '../../src/internal/options.js';
+import { parseUrl } from '../../src/internal/parse.js';
+import { readWhole } from '../read-whole.js';
 import type { WebhookRegistry } from '../webhooks/types.js';
 import type { CallerOf } from './caller.js';
 import type { Metrics } from './metrics.js';
@@ -53,21 +55,13 @@ export interface HandlerOptions {
   readonly onError?: ((error: unknown, requestId: string) => void) | undefined;
 }
 
+/** Options that have no default. */
+type Optional = 'webhooks' | 'callerOf' | 'metrics';
+
 /** Checked options, with defaults filled in. */
-export interface HandlerSettings {
-  readonly basePath: string;
-  readonly maxBodyBytes: number;
-  readonly timeoutMs: number;
-  readonly authorize: NonNullable<HandlerOptions['authorize']>;
-  readonly rateLimit: NonNullable<HandlerOptions['rateLimit']>;
-  readonly quoteCacheMs: number;
-  readonly balanceCacheMs: number;
-  readonly webhooks: WebhookRegistry | undefined;
-  readonly callerOf: CallerOf | undefined;
-  readonly metrics: Metrics | undefined;
-  readonly cors: readonly string[];
-  readonly onError: NonNullable<HandlerOptions['onError']>;
-}
+export type HandlerSettings = Pick<HandlerOptions, Optional> & {
+  readonly [K in Exclude<keyof HandlerOptions, Optional>]-?: NonNullable<HandlerOptions[K]>;
+};
 
 // A client quotes again if a quote is older: run-swap.ts.
 const MAX_CACHE_MS = 5_000;
@@ -93,12 +87,12 @@ export function parseHandlerOptions(options: HandlerOptions): HandlerSettings {
   refuseUnknown(options, NAMES);
   return {
     basePath: parseBasePath(options.basePath ?? ''),
-    maxBodyBytes: parseWhole('maxBodyBytes', options.maxBodyBytes ?? 65_536),
-    timeoutMs: parseWhole('timeoutMs', options.timeoutMs ?? 30_000),
+    maxBodyBytes: readWhole('maxBodyBytes', options.maxBodyBytes ?? 65_536),
+    timeoutMs: readWhole('timeoutMs', options.timeoutMs ?? 30_000),
     authorize: parseHook('authorize', options.authorize) ?? (() => true),
     rateLimit: parseHook('rateLimit', options.rateLimit) ?? (() => 0),
-    quoteCacheMs: parseWhole('quoteCacheMs', options.quoteCacheMs ?? 1_000, 0, MAX_CACHE_MS),
-    balanceCacheMs: parseWhole('balanceCacheMs', options.balanceCacheMs ?? 400, 0, MAX_CACHE_MS),
+    quoteCacheMs: readWhole('quoteCacheMs', options.quoteCacheMs ?? 1_000, 0, MAX_CACHE_MS),
+    balanceCacheMs: readWhole('balanceCacheMs', options.balanceCacheMs ?? 400, 0, MAX_CACHE_MS),
     webhooks: parseRegistry(options.webhooks),
     callerOf: parseHook('callerOf', options.callerOf),
     metrics: parseMetrics(options.metrics),
@@ -111,12 +105,6 @@ function parseBasePath(path: unknown): string {
   if (typeof path !== 'string' || !/^(?:\/[A-Za-z0-9._~-]+)*$/.test(path))
     throw refuse('basePath', 'must be empty, or a path such as "/pay".');
   return path;
-}
-
-function parseWhole(option: string, value: unknown, least = 1, most = 2 ** 31 - 1): number {
-  if (typeof value !== 'number' || !Number.isInteger(value) || value < least || value > most)
-    throw refuse(option, `must be a whole number from ${least} to ${most}.`);
-  return value;
 }
 
 function parseHook<T>(option: string, hook: T | undefined): T | undefined {
@@ -151,16 +139,8 @@ function parseMetrics(metrics: Metrics | undefined): Metrics | undefined {
 function parseOrigins(origins: unknown): readonly string[] {
   if (!Array.isArray(origins)) throw refuse('cors', 'must be a list of origins.');
   return origins.map((origin: unknown) => {
-    if (typeof origin !== 'string' || !isOrigin(origin))
+    if (typeof origin !== 'string' || parseUrl(origin)?.origin !== origin)
       throw refuse('cors', 'must name origins such as "https://app.example.com", each in full.');
     return origin;
   });
-}
-
-function isOrigin(text: string): boolean {
-  try {
-    return new URL(text).origin === text;
-  } catch {
-    return false;
-  }
 }

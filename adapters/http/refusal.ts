@@ -14,11 +14,20 @@ export class RequestRefusal extends Error {
       headers = {},
     }: {
       readonly details?: Record<string, string | number>;
-      readonly headers?: Record<string, string>;
+      readonly headers?: Readonly<Record<string, string>> | undefined;
     } = {},
   ) {
     super(detail);
     this.problem = serviceProblem(code, detail, details);
     this.headers = headers;
   }
+}
+
+/** Returns the refusal of a request by a caller that the service does not know. */
+export function unknownCaller(headers?: Readonly<Record<string, string>>): RequestRefusal {
+  return new RequestRefusal(
+    'unauthorized',
+    'This service does not know the caller. Send the key that its operator gave you.',
+    { headers },
+  );
 }

@@ -5,24 +5,31 @@
  */
 import { randomUUID } from 'node:crypto';
 import { ConfigError } from '../../src/errors.js';
+import { loadOnce } from '../../src/internal/load-once.js';
 import { ledgerOver } from '../../src/journal/balance-ledger.js';
 import type { Coordination, Journal, Owner } from '../../src/journal/types.js';
 import { attemptsIn } from './postgres/attempts.js';
 import { balancesIn } from './postgres/balances.js';
 import { sharedClaims } from './postgres/claims.js';
-import { nextIn } from './postgres/counters.js';
-import { createDatabase, guarded } from './postgres/database.js';
+import { createDatabase, guarded, queryOf } from './postgres/database.js';
 import { createGate } from './postgres/gate.js';
-import { digest, lockKey, lockName } from './postgres/keys.js';
-import { sharedLocks, type SharedLocks } from './postgres/locks.js';
+import { digest, lockKey, ownerParts } from './postgres/keys.js';
+import { advisoryLocks, type AdvisoryLocks } from './postgres/locks.js';
 import { outboxIn } from './postgres/outbox.js';
 import { hasOutbox, prepareEndpoints } from './postgres/outbox-endpoints.js';
 import { jobSchema, jobsIn, prepareJobs } from './postgres/outbox-queue.js';
-import { openPool } from './postgres/own-pool.js';
-import { ignored, type OpenPool, type PostgresClient, type PostgresPool } from './postgres/pool.js';
+import {
+  borrowPool,
+  ignored,
+  openPool,
+  type OpenPool,
+  type PostgresClient,
+  type PostgresPool,
+} from './postgres/pool.js';
 import { prepareTables } from './postgres/schema.js';
 import { tablesIn } from './postgres/tables.js';
 import { createSession } from './postgres/session.js';
+import { statementsOf } from './postgres/statements.js';
 
 export type { PostgresClient, PostgresPool };
 
@@ -90,6 +97,7 @@ export interface PostgresJournal extends Journal {
 export function postgresJournal(options: PostgresJournalOptions): PostgresJournal {
   const { schema = 'exact_change', timeoutMs = 10_000, outbox: keepsEvents = false } = options;
   const tables = tablesIn(schema);
+  const text = statementsOf(tables);
   if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > MOST_MS) {
     throw refuse('timeoutMs', `must be whole milliseconds from 1 to ${MOST_MS}.`);
   }
@@ -99,9 +107,9 @@ export function postgresJournal(options: PostgresJournalOptions): PostgresJourna
   const database = guarded(
     direct,
     calls,
-    preparing(async () => {
+    loadOnce(async () => {
       await prepareTables(direct, tables);
-      if (!keepsEvents && !(await hasOutbox(direct, tables))) return;
+      if (!keepsEvents && !(await hasOutbox(queryOf(direct, 'tables'), tables))) return;
       // Check pg-boss before any write: a process that cannot report a payment must not make it.
       await prepareJobs(direct, jobSchema(schema));
       await prepareEndpoints(direct, tables);
@@ -114,9 +122,9 @@ export function postgresJournal(options: PostgresJournalOptions): PostgresJourna
   });
   const session = createSession(database, {
     channel,
-    async restore(query, line) {
+    async restore(query, holder) {
       await locks.restore(query);
-      await claims.restore(query, line);
+      await claims.restore(query, holder);
       events.heard();
     },
     notified: (payload) => (payload === JOBS ? events.heard() : locks.freed(payload)),
@@ -126,7 +134,7 @@ export function postgresJournal(options: PostgresJournalOptions): PostgresJourna
     },
     needed: () => locks.any || claims.any || events.listens,
   });
-  const locks: SharedLocks = sharedLocks(session, channel, tables, (name) =>
+  const locks: AdvisoryLocks = advisoryLocks(session, channel, tables, (name) =>
     lockKey(schema, 'lock', name),
   );
   const claims = sharedClaims(session, database, tables, randomUUID());
@@ -142,14 +150,15 @@ export function postgresJournal(options: PostgresJournalOptions): PostgresJourna
     ...(keepsEvents && { outbox: events.outbox }),
     coordination: (owner) => ({
       ledger: ledgerOver(balances.of(owner)),
-      locks: {
-        hold: (names, work, signals) => {
-          const lockNames = names.map((name) => lockName(owner, name));
-          return locks.hold(lockNames, work, signals);
-        },
-      },
+      locks: locks.of(owner),
       claims: { take: claims.take, drop: claims.drop, live: claims.live },
-      next: (name) => nextIn(database, tables, owner, name),
+      async next(name) {
+        const [row] = await database.query('next', text.next, [...ownerParts(owner), name]);
+        const number = Number(row?.['number']);
+        // Delete counters that were unused for a day: names are blockhashes, valid for minutes.
+        if (number === 1) await database.query('next', text.forgetCounters);
+        return number;
+      },
     }),
     close() {
       closing ??= (async () => {
@@ -184,7 +193,7 @@ function opener(
 ): () => Promise<OpenPool> {
   if ((connectionString === undefined) === (pool === undefined))
     throw refuse('connectionString', 'or pool must be given, and not both.');
-  if (pool !== undefined) return () => Promise.resolve(borrow(pool));
+  if (pool !== undefined) return () => Promise.resolve(borrowPool(pool));
   if (
     typeof connectionString !== 'string' ||
     !/^(postgres(ql)?:\/\/|socket:|\/)./.test(connectionString)
@@ -195,24 +204,4 @@ function opener(
     );
   }
   return () => openPool(connectionString, timeoutMs);
-}
-
-function borrow(pool: PostgresPool): OpenPool {
-  pool.on('error', ignored);
-  return {
-    pool,
-    close: () => Promise.resolve(pool.removeListener('error', ignored)).then(ignored),
-  };
-}
-
-/** Runs work once. If it failed, the next call runs it again. */
-function preparing(work: () => Promise<void>): () => Promise<void> {
-  let done: Promise<void> | undefined;
-  return () => {
-    done ??= work().catch((error: unknown) => {
-      done = undefined;
-      throw error;
-    });
-    return done;
-  };
 }

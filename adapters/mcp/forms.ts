@@ -1,4 +1,5 @@
 import { isRecord } from '../../src/internal/record.js';
+import { parseJson } from '../../src/internal/parse.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -70,10 +71,5 @@ function isTerms(value: unknown): value is Json {
 }
 
 function parseText(text: unknown): unknown {
-  if (typeof text !== 'string') return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return typeof text === 'string' ? parseJson(text) : undefined;
 }

@@ -6,7 +6,7 @@
 import type { Request, RequestHandler } from 'express';
 import type { FetchHandler } from './fetch-handler.js';
 import { exchange } from './node/exchange.js';
-import { writtenBody } from './node/written-body.js';
+import { bodyBefore } from './node/incoming.js';
 
 export { clientAddress } from './node/incoming.js';
 export type { FetchHandler } from './fetch-handler.js';
@@ -23,8 +23,7 @@ export function expressHandler(handler: FetchHandler): RequestHandler {
   return (request, response, next) => {
     const { protocol: scheme, ip: address } = request;
     const target = routedOn(request);
-    const parsed: unknown = request.body;
-    const body = request.readableDidRead ? writtenBody(parsed) : undefined;
+    const body = bodyBefore(request, request.body);
     exchange(handler, request, response, { target, scheme, address, body }).catch(next);
   };
 }

@@ -6,7 +6,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FetchHandler } from './fetch-handler.js';
 import { exchange } from './node/exchange.js';
-import { writtenBody } from './node/written-body.js';
+import { bodyBefore } from './node/incoming.js';
 
 export { clientAddress } from './node/incoming.js';
 export type { FetchHandler } from './fetch-handler.js';
@@ -40,7 +40,7 @@ export function koaHandler(
   return async (context, next) => {
     const { req, res, path, originalUrl: target, protocol: scheme, ip: address } = context;
     if (basePath !== '' && path !== basePath && !path.startsWith(`${basePath}/`)) return next();
-    const body = req.readableDidRead ? writtenBody(context.request.body) : undefined;
+    const body = bodyBefore(req, context.request.body);
     // Koa must not answer too. Headers that other middleware has set stay in the answer.
     context.respond = false;
     return exchange(handler, req, res, { target, scheme, address, body });

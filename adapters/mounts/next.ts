@@ -4,6 +4,7 @@
  * @module exact-change/next
  */
 import type { FetchHandler } from './fetch-handler.js';
+import { HOST } from './host.js';
 
 export type { FetchHandler } from './fetch-handler.js';
 
@@ -11,8 +12,6 @@ export type { FetchHandler } from './fetch-handler.js';
 export type NextRoutes = Readonly<
   Record<'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS', FetchHandler>
 >;
-
-const HOST = /^(?:[a-z0-9_.-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?$/i;
 
 /**
  * Serves a handler as the routes of a file such as `app/pay/[...path]/route.ts`. Next.js puts

@@ -7,6 +7,7 @@
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { isLoopback } from '../../src/internal/origin.js';
 import { refuse, refuseUnknown } from '../../src/internal/options.js';
+import { readWhole } from '../read-whole.js';
 import type { FetchHandler } from './fetch-handler.js';
 import { exchange } from './node/exchange.js';
 import { watchSockets } from './node/sockets.js';
@@ -186,12 +187,6 @@ function listening(server: Server, port: number, hostname: string): Promise<Serv
       });
     });
   });
-}
-
-function readWhole(option: string, value: unknown, least: number, most = 2 ** 31 - 1): number {
-  if (typeof value !== 'number' || !Number.isInteger(value) || value < least || value > most)
-    throw refuse(option, `must be a whole number from ${least} to ${most}.`);
-  return value;
 }
 
 function readHosts(hosts: unknown): readonly string[] | undefined {

@@ -1,3 +1,4 @@
+import { isRecord } from '../../src/internal/record.js';
 import {
   webhookEvents,
   type WebhookEvent,
@@ -36,8 +37,4 @@ export function isEvent(value: unknown): value is WebhookEvent {
     Object.entries(neededShapes[type]).every(has) &&
     Object.entries(allowedShapes[type] ?? {}).every(mayHave)
   );
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,6 @@
 import { ConfigError, TransportError } from '../../src/errors.js';
 import { systemRuntime, type Runtime } from '../../src/internal/runtime.js';
-import type { Outbox } from '../../src/outbox/outbox.js';
+import { callHook } from '../call-hook.js';
 import { deliverOver, type Deliver } from './deliver.js';
 import { endpointsOf } from './endpoints.js';
 import { guardOutbox } from './guard-outbox.js';
@@ -8,7 +8,7 @@ import { parseWebhooksOptions, type WebhooksOptions, type WebhooksSettings } fro
 import { registryOf } from './registry.js';
 import { resolveByDns } from './resolve.js';
 import type { WebhookRegistry } from './types.js';
-import { createWorker } from './worker.js';
+import { createWorker, type WorkerParts } from './worker.js';
 
 const MINUTE_MS = 60_000;
 
@@ -57,15 +57,14 @@ export function webhooksOver(
   settings: WebhooksSettings,
   parts: { readonly runtime: Runtime; readonly deliver: Deliver },
 ): Webhooks {
-  const { outbox: _, rules, ...work } = settings;
-  const { onError } = settings;
   const outbox = guardOutbox(settings.outbox);
-  const shared = { ...parts, outbox, endpoints: endpointsOf(outbox, parts.runtime) };
-  const worker = createWorker({ ...shared, ...work });
-  const forget = reportDropped(outbox, parts.runtime, onError);
+  const endpoints = endpointsOf(outbox, parts.runtime);
+  const shared = { ...settings, ...parts, outbox, endpoints };
+  const worker = createWorker(shared);
+  const forget = reportDropped(shared);
   let isClosed = false;
   return {
-    ...registryOf({ ...shared, rules }),
+    ...registryOf(shared),
     start() {
       if (isClosed)
         throw new ConfigError(
@@ -87,11 +86,11 @@ export function webhooksOver(
  * Reports jobs that a full outbox dropped, also before `start`. It reports the first drop at once,
  * and then at most once a minute. A report has the count since the last report.
  */
-function reportDropped(
-  outbox: Outbox,
-  { now }: Runtime,
-  onError: WebhooksSettings['onError'],
-): () => void {
+function reportDropped({
+  outbox,
+  runtime: { now },
+  onError,
+}: Pick<WorkerParts, 'outbox' | 'runtime' | 'onError'>): () => void {
   let count = 0;
   let reportedAt = -Infinity;
   return outbox.onDropped((dropped) => {
@@ -103,7 +102,6 @@ function reportDropped(
       details: { step: 'outbox full' },
       retry: 'never',
     });
-    // An `onError` that throws must not stop the outbox.
-    new Promise<void>((resolve) => resolve(onError(error))).catch(() => undefined);
+    callHook(() => onError(error));
   });
 }

@@ -1,7 +1,8 @@
 import { refuse, refuseUnknown } from '../../src/internal/options.js';
 import type { Journal } from '../../src/journal/types.js';
 import type { Outbox } from '../../src/outbox/outbox.js';
-import { isRecord } from './event.js';
+import { isRecord } from '../../src/internal/record.js';
+import { readWhole } from '../read-whole.js';
 import type { TargetRules } from './target.js';
 import type { WebhookDelivery } from './types.js';
 
@@ -82,15 +83,16 @@ export function parseWebhooksOptions(options: WebhooksOptions): WebhooksSettings
     throw refuse('allowPrivateTargets', 'must be true or false.');
   for (const [name, hook] of Object.entries({ onError, onDelivery }))
     if (hook !== undefined && typeof hook !== 'function') throw refuse(name, 'must be a function.');
-  const concurrency = readWhole('concurrency', at, 1_000);
+  const concurrency = readWhole('concurrency', at, 1, 1_000);
   return {
     outbox: readOutbox(journal),
     rules: { allowPrivate: allowPrivateTargets, ports: readPorts(ports) },
-    timeoutMs: readWhole('timeoutMs', timeoutMs ?? 20_000, 120_000),
+    timeoutMs: readWhole('timeoutMs', timeoutMs ?? 20_000, 1, 120_000),
     concurrency,
     perEndpoint: readWhole(
       'perEndpoint',
       perEndpoint ?? Math.max(1, Math.min(4, Math.floor(concurrency / 2))),
+      1,
       concurrency,
     ),
     onError: onError ?? (() => undefined),
@@ -122,10 +124,4 @@ function readPorts(ports: unknown): readonly number[] {
   if (!Array.isArray(ports) || ports.length === 0 || !ports.every(isPort))
     throw refuse('ports', 'must be a list of port numbers.');
   return [...ports];
-}
-
-function readWhole(option: string, value: unknown, most: number): number {
-  if (typeof value !== 'number' || !Number.isInteger(value) || value < 1 || value > most)
-    throw refuse(option, `must be a whole number from 1 to ${most}.`);
-  return value;
 }

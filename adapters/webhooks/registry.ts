@@ -2,15 +2,12 @@ import { hex } from '../../src/internal/bytes.js';
 import { refuse, refuseUnknown } from '../../src/internal/options.js';
 import type { Runtime } from '../../src/internal/runtime.js';
 import { webhookEvents } from '../../src/outbox/outbox.js';
-import type {
-  Endpoint,
-  EndpointSecret,
-  Outbox,
-  WebhookEventName,
-} from '../../src/outbox/outbox.js';
+import type { Endpoint, EndpointSecret, WebhookEventName } from '../../src/outbox/outbox.js';
 import { readAddress, readList } from '../../src/policy/read.js';
 import type { Endpoints } from './endpoints.js';
-import { isEventName, isRecord } from './event.js';
+import { isRecord } from '../../src/internal/record.js';
+import { isEventName } from './event.js';
+import type { WebhooksSettings } from './options.js';
 import { secretOf } from './signature.js';
 import { readTarget, type TargetRules } from './target.js';
 import type {
@@ -20,11 +17,9 @@ import type {
   WebhookRequest,
 } from './types.js';
 
-export interface RegistryParts {
-  readonly outbox: Outbox;
+export interface RegistryParts extends Pick<WebhooksSettings, 'outbox' | 'rules'> {
   readonly endpoints: Endpoints;
   readonly runtime: Runtime;
-  readonly rules: TargetRules;
 }
 
 const NAMES: readonly string[] = ['url', 'events', 'wallets'];

@@ -1,4 +1,5 @@
 import { refuse } from '../../src/internal/options.js';
+import { parseUrl } from '../../src/internal/parse.js';
 import { readAddress, whyNotPublic } from './addresses.js';
 
 /** Rules for the addresses of endpoints. */
@@ -40,7 +41,7 @@ export function readTarget(text: unknown, { allowPrivate, ports }: TargetRules):
   // `URL` would drop some of these characters, or treat them as a slash.
   if (/[\s\p{Cc}\\]/u.test(text))
     throw refuse('url', 'must not hold spaces, control characters or backslashes.');
-  const url = parse(text);
+  const url = parseUrl(text);
   if (
     url === undefined ||
     !(url.protocol === 'https:' || (allowPrivate && url.protocol === 'http:'))
@@ -83,12 +84,4 @@ function whyNotPublicHost(hostname: string): string | undefined {
 
 function portOf({ port, protocol }: URL): number {
   return port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
-}
-
-function parse(text: string): URL | undefined {
-  try {
-    return new URL(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,4 +1,3 @@
-import { refuse, refuseUnknown } from '../../src/internal/options.js';
 /**
  * Checks a webhook at its receiver, in any runtime.
  *
@@ -6,8 +5,12 @@ import { refuse, refuseUnknown } from '../../src/internal/options.js';
  */
 import { TransportError } from '../../src/errors.js';
 import type { WebhookEvent } from '../../src/outbox/outbox.js';
+import { refuse, refuseUnknown } from '../../src/internal/options.js';
+import { isRecord } from '../../src/internal/record.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
-import { isEvent, isEventName, isRecord, MAX_BODY_BYTES } from './event.js';
+import { parseJson } from '../../src/internal/parse.js';
+import { readWhole } from '../read-whole.js';
+import { isEvent, isEventName, MAX_BODY_BYTES } from './event.js';
 import { hasShape, headerShapes } from './shapes.js';
 import { isSame, isSecret, signatureOf } from './signature.js';
 
@@ -90,12 +93,7 @@ export function verifyWebhook(options: VerifyOptions): WebhookEvent {
 function readOptions(options: VerifyOptions) {
   refuseUnknown(options, NAMES);
   const { toleranceSeconds = 300, now = systemRuntime.now() } = options;
-  if (
-    !Number.isInteger(toleranceSeconds) ||
-    toleranceSeconds < 0 ||
-    toleranceSeconds > MAX_TOLERANCE_SECONDS
-  )
-    throw refuse('toleranceSeconds', `must be a whole number from 0 to ${MAX_TOLERANCE_SECONDS}.`);
+  readWhole('toleranceSeconds', toleranceSeconds, 0, MAX_TOLERANCE_SECONDS);
   if (!Number.isFinite(now)) throw refuse('now', 'must be milliseconds since the epoch.');
   return {
     secrets: readSecrets(options),
@@ -167,23 +165,14 @@ function textOf(body: string | Uint8Array): string {
 }
 
 function readEvent(id: string, text: string): WebhookEvent {
-  const body = parseRecord(text);
-  if (body === undefined) throw unverified('the body is no JSON of an event');
+  const body = parseJson(text);
+  if (!isRecord(body)) throw unverified('the body is no JSON of an event');
   const { type, timestamp, data } = body;
   if (typeof type === 'string' && !isEventName(type))
     throw unverified('the event is of a kind that this version does not know: update it');
   const event = { id, type, timestamp, data };
   if (!isEvent(event)) throw unverified('the event lacks what its kind has to say');
   return event;
-}
-
-function parseRecord(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function unverified(reason: string): TransportError {

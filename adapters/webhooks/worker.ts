@@ -1,23 +1,18 @@
 import type { Runtime } from '../../src/internal/runtime.js';
-import type { Endpoint, NextJob, Outbox, OutboxJob } from '../../src/outbox/outbox.js';
+import type { Endpoint, NextJob, OutboxJob } from '../../src/outbox/outbox.js';
+import { callHook } from '../call-hook.js';
 import { DRAIN_MS, type Deliver } from './deliver.js';
 import { markAccepted, markDisabled, isAcceptanceStale } from './endpoint-health.js';
 import { wants, type Endpoints } from './endpoints.js';
 import { createLanes, type Lanes, type Leased } from './lanes.js';
+import type { WebhooksSettings } from './options.js';
 import { nextTry, backoffAfter } from './schedule.js';
 import { DISABLED, GONE, givenUpError, SKIPPED, deliverOnce, type Failure } from './tell.js';
-import type { WebhookDelivery } from './types.js';
 
-export interface WorkerParts {
-  readonly outbox: Outbox;
+export interface WorkerParts extends Omit<WebhooksSettings, 'rules'> {
   readonly endpoints: Endpoints;
   readonly deliver: Deliver;
   readonly runtime: Runtime;
-  readonly timeoutMs: number;
-  readonly concurrency: number;
-  readonly perEndpoint: number;
-  readonly onError: (error: unknown) => void;
-  readonly onDelivery: (delivery: WebhookDelivery) => void;
 }
 
 /** Takes due jobs out of an outbox and delivers them. */
@@ -206,7 +201,7 @@ export function createWorker(parts: WorkerParts): Worker {
         const [{ dueAt: nextAt } = {}] = next;
         const about = { event: event.type, eventId: event.id, endpoint, failures: before };
         const ends = { at, ms: Math.max(0, at - startedAt), told, status };
-        inform(() =>
+        callHook(() =>
           onDelivery({ ...about, ...ends, ...(nextAt === undefined ? {} : { nextAt }) }),
         );
       }
@@ -245,7 +240,7 @@ export function createWorker(parts: WorkerParts): Worker {
     if (due < quietUntil && failures === 0) quietUntil = due;
   }
 
-  const report = (error: unknown): void => inform(() => onError(error));
+  const report = (error: unknown): void => callHook(() => onError(error));
 
   async function stop(forget: () => void): Promise<void> {
     forget();
@@ -282,11 +277,6 @@ export function createWorker(parts: WorkerParts): Worker {
       return closed;
     },
   };
-}
-
-/** Calls a hook of the caller. An error of the hook must not stop the worker. */
-function inform(log: () => void): void {
-  new Promise<void>((resolve) => resolve(log())).catch(() => undefined);
 }
 
 function retryOf({ id: _, ...job }: OutboxJob, dueAt: number): NextJob {

@@ -121,3 +121,16 @@ describe('a sandbox', () => {
     for (const url of urls) await expect(fetch(url)).rejects.toThrow('fetch failed');
   });
 });
+
+describe('the relayer', () => {
+  it('refuses a body that is no JSON object, and goes on', async () => {
+    for (const body of ['no json', 'null']) {
+      const response = await fetch(sandbox.relayerUrl, { method: 'POST', body });
+      expect(await response.json()).toEqual({
+        jsonrpc: '2.0',
+        id: null,
+        error: { code: -32700, message: 'Parse error' },
+      });
+    }
+  });
+});

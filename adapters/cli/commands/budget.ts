@@ -8,14 +8,10 @@ const NEARLY = 0.8;
 
 /** Shows each cap over time, and how much of it is used. */
 export const budgetCommand: Command<object> = (invocation) =>
-  withClient(
-    invocation,
-    () => ({}),
-    async ({ client }) => {
-      const caps = await client.spent();
-      return { json: { caps }, text: capsTable(invocation.terminal, caps) };
-    },
-  );
+  withClient(invocation, async ({ client }) => {
+    const caps = await client.spent();
+    return { json: { caps }, text: capsTable(invocation.terminal, caps) };
+  });
 
 function capsTable(terminal: Terminal, caps: readonly CapUse[]): string {
   const { colors } = terminal;

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { refuse } from '../../../src/internal/options.js';
+import { parseUrl } from '../../../src/internal/parse.js';
 
 /** The options of a request, named as in curl. */
 export interface RequestFlags {
@@ -12,12 +13,9 @@ export interface RequestFlags {
 
 /** Parses a URL. Without a scheme, it is `https`. */
 export function readUrl(text: string): URL {
-  const url = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`;
-  try {
-    return new URL(url);
-  } catch {
-    throw refuse('URL', `must be an address such as https://api.example.com/premium: ${text}`);
-  }
+  const url = parseUrl(/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`);
+  if (url !== undefined) return url;
+  throw refuse('URL', `must be an address such as https://api.example.com/premium: ${text}`);
 }
 
 /** Returns the request of a command line. */

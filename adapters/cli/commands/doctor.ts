@@ -15,32 +15,28 @@ const ENOUGH_LAMPORTS = 5_000_000n;
 
 /** Checks all that a payment needs, and says how to fix each problem. */
 export const doctorCommand: Command<object> = (invocation) =>
-  withClient(
-    invocation,
-    () => ({}),
-    async (opened) => {
-      const { settings, network, client } = opened;
-      const urls = parseRpcUrls({ rpcUrl: settings.rpcUrl }, network);
-      const [primary = ''] = urls;
-      const results = await Promise.all([
-        ...urls.map((url) => checkNode(url, network, client.address)),
-        attempt('jupiter', 'Correct jupiterUrl or JUPITER_API_KEY.', () => checkJupiter(opened)),
-        attempt('SOL', 'See what is said of the node.', () => checkSol(opened)),
-        attempt('accounts', 'See what is said of the node.', () =>
-          checkAccounts(primary, client.address),
-        ),
-        attempt('journal', 'See docs/journals-and-recovery.md.', () => checkJournal(opened)),
-      ]);
-      const runtime = ok('runtime', `Node ${process.versions.node}`);
-      const findings = [runtime, ...checkFiles(opened), ...results.flat()];
-      const isWell = findings.every(({ state }) => state !== 'fail');
-      return {
-        ...(isWell ? {} : { exit: 'failed' as const }),
-        json: { findings },
-        text: findingsTable(invocation.terminal, findings),
-      };
-    },
-  );
+  withClient(invocation, async (opened) => {
+    const { settings, network, client } = opened;
+    const urls = parseRpcUrls({ rpcUrl: settings.rpcUrl }, network);
+    const [primary = ''] = urls;
+    const results = await Promise.all([
+      ...urls.map((url) => checkNode(url, network, client.address)),
+      attempt('jupiter', 'Correct jupiterUrl or JUPITER_API_KEY.', () => checkJupiter(opened)),
+      attempt('SOL', 'See what is said of the node.', () => checkSol(opened)),
+      attempt('accounts', 'See what is said of the node.', () =>
+        checkAccounts(primary, client.address),
+      ),
+      attempt('journal', 'See docs/journals-and-recovery.md.', () => checkJournal(opened)),
+    ]);
+    const runtime = ok('runtime', `Node ${process.versions.node}`);
+    const findings = [runtime, ...checkFiles(opened), ...results.flat()];
+    const isWell = findings.every(({ state }) => state !== 'fail');
+    return {
+      ...(isWell ? {} : { exit: 'failed' as const }),
+      json: { findings },
+      text: findingsTable(invocation.terminal, findings),
+    };
+  });
 
 /** Runs a check. If the check itself fails, that is a finding too. */
 async function attempt(

@@ -46,13 +46,6 @@ export const fetchCommand: Command<FetchFlags> = async (invocation) => {
   try {
     return await withClient(
       invocation,
-      ({ wallet, network, settings }) => {
-        progress = createProgress(terminal, isSilent, network);
-        const approve = approveOnTerminal({
-          ...{ terminal, wallet, network, progress, settings, yes: flags.yes, abort },
-        });
-        return { policy: { approve } };
-      },
       async ({ client, network }) => {
         client.on('*', interruption.listener);
         if (progress !== undefined) client.on('*', progress.listener);
@@ -60,6 +53,13 @@ export const fetchCommand: Command<FetchFlags> = async (invocation) => {
         if (flags.dryRun !== true) return pay(client.fetch, call, invocation, interruption);
         const plan = await client.plan(call.url, call.init);
         return { json: { plan }, text: planText(plan, network) };
+      },
+      ({ wallet, network, settings }) => {
+        progress = createProgress(terminal, isSilent, network);
+        const approve = approveOnTerminal({
+          ...{ terminal, wallet, network, progress, settings, yes: flags.yes, abort },
+        });
+        return { policy: { approve } };
       },
     );
   } finally {

@@ -20,7 +20,6 @@ export const mcpCommand: Command<McpFlags> = (invocation) => {
   const approvals = createApprovals(askAbove);
   return withClient(
     invocation,
-    () => ({ policy: { approve: approvals.approve } }),
     async ({ client, wallet, network }) => {
       // Unlock now: once the server runs, the host cannot show a question for the passphrase.
       await wallet.unlock();
@@ -36,5 +35,6 @@ export const mcpCommand: Command<McpFlags> = (invocation) => {
       await serving.close();
       return {};
     },
+    () => ({ policy: { approve: approvals.approve } }),
   );
 };

@@ -24,13 +24,6 @@ export const payCommand: Command<PayFlags> = async (invocation) => {
   try {
     return await withClient(
       invocation,
-      ({ wallet, network, settings }) => {
-        const progress = createProgress(terminal, flags.json === true, network);
-        const approve = approveOnTerminal({
-          ...{ terminal, wallet, network, progress, settings, yes: flags.yes, abort },
-        });
-        return { policy: { approve } };
-      },
       async ({ client }) => {
         client.on('*', interruption.listener);
         const { header, receipt } = await client.pay(terms, { url, signal });
@@ -43,6 +36,13 @@ export const payCommand: Command<PayFlags> = async (invocation) => {
             `It counts as spent until the chain says that it never landed. Present it once, to ${url}.`,
           ],
         };
+      },
+      ({ wallet, network, settings }) => {
+        const progress = createProgress(terminal, flags.json === true, network);
+        const approve = approveOnTerminal({
+          ...{ terminal, wallet, network, progress, settings, yes: flags.yes, abort },
+        });
+        return { policy: { approve } };
       },
     );
   } catch (error) {

@@ -5,13 +5,9 @@ import { quoteText, readSwapRequest, withoutRaw, type SwapFlags } from './swap-r
 
 /** Shows the price of a swap. Signs nothing. */
 export const quoteCommand: Command<SwapFlags> = (invocation) =>
-  withClient(
-    invocation,
-    () => ({}),
-    async ({ client, network }) => {
-      const { args, flags } = invocation;
-      const quote = await client.quote(readSwapRequest(args, flags, network));
-      const write = await amountWriter(client, [quote.inputMint, quote.outputMint]);
-      return { json: { quote: withoutRaw(quote) }, text: quoteText(quote, write) };
-    },
-  );
+  withClient(invocation, async ({ client, network }) => {
+    const { args, flags } = invocation;
+    const quote = await client.quote(readSwapRequest(args, flags, network));
+    const write = await amountWriter(client, [quote.inputMint, quote.outputMint]);
+    return { json: { quote: withoutRaw(quote) }, text: quoteText(quote, write) };
+  });

@@ -27,42 +27,37 @@ const ON_SCREEN = 20;
 
 /** Shows the receipts of the wallet: in a table, as CSV or JSON, or summed up. */
 export const receiptsCommand: Command<ReceiptsFlags> = (invocation) =>
-  withClient(
-    invocation,
-    () => ({}),
-    async ({ client, network }) => {
-      const { terminal, flags } = invocation;
-      const { csv, ledger, chart, last, json } = flags;
-      const matching: Receipt[] = [];
-      for await (const receipt of client.receipts(filterOf(flags, network))) matching.push(receipt);
-      const receipts =
-        last === undefined ? matching : matching.slice(Math.max(0, matching.length - last));
-      if (chart !== undefined) {
-        const spends = receipts.flatMap((receipt) => spendOf(receipt) ?? []);
-        const spending = spendingBy(chart, spends);
-        const head = [chart, 'spent', '', 'payments'];
-        return { json: { spending }, text: tableText(terminal, head, chartRows(spending)) };
-      }
-      if (json === true) return { json: { receipts } };
-      if (csv === true || ledger !== undefined) {
-        const mints = receipts.flatMap(({ swap }) =>
-          swap === undefined ? [] : [swap.inputMint, swap.outputMint],
-        );
-        const decimalsOf = await decimalsReader(client, mints);
-        if (ledger !== undefined)
-          return { json: {}, text: ledgerText(ledger, receipts, decimalsOf) };
-        const lines = receipts.map((receipt) => csvLine(receipt, decimalsOf));
-        return { json: {}, text: [csvHead, ...lines].join('') };
-      }
-      const shown = receipts.slice(Math.max(0, receipts.length - (last ?? ON_SCREEN)));
-      const hidden = receipts.length - shown.length;
-      return {
-        json: {},
-        text: receiptsTable(terminal, shown),
-        notes: hidden === 0 ? [] : [`${hidden} earlier ones are not shown: --last <number>.`],
-      };
-    },
-  );
+  withClient(invocation, async ({ client, network }) => {
+    const { terminal, flags } = invocation;
+    const { csv, ledger, chart, last, json } = flags;
+    const matching: Receipt[] = [];
+    for await (const receipt of client.receipts(filterOf(flags, network))) matching.push(receipt);
+    const receipts =
+      last === undefined ? matching : matching.slice(Math.max(0, matching.length - last));
+    if (chart !== undefined) {
+      const spends = receipts.flatMap((receipt) => spendOf(receipt) ?? []);
+      const spending = spendingBy(chart, spends);
+      const head = [chart, 'spent', '', 'payments'];
+      return { json: { spending }, text: tableText(terminal, head, chartRows(spending)) };
+    }
+    if (json === true) return { json: { receipts } };
+    if (csv === true || ledger !== undefined) {
+      const mints = receipts.flatMap(({ swap }) =>
+        swap === undefined ? [] : [swap.inputMint, swap.outputMint],
+      );
+      const decimalsOf = await decimalsReader(client, mints);
+      if (ledger !== undefined) return { json: {}, text: ledgerText(ledger, receipts, decimalsOf) };
+      const lines = receipts.map((receipt) => csvLine(receipt, decimalsOf));
+      return { json: {}, text: [csvHead, ...lines].join('') };
+    }
+    const shown = receipts.slice(Math.max(0, receipts.length - (last ?? ON_SCREEN)));
+    const hidden = receipts.length - shown.length;
+    return {
+      json: {},
+      text: receiptsTable(terminal, shown),
+      notes: hidden === 0 ? [] : [`${hidden} earlier ones are not shown: --last <number>.`],
+    };
+  });
 
 function filterOf(flags: ReceiptsFlags, network: string): ReceiptFilter {
   const { since, until, host, state, token } = flags;

@@ -10,26 +10,22 @@ export interface ResumeFlags {
 
 /** Reconciles the open payments of earlier commands with the chain, and waits for decisions. */
 export const resumeCommand: Command<ResumeFlags> = (invocation) =>
-  withClient(
-    invocation,
-    () => ({}),
-    async ({ client, network }) => {
-      const { terminal, flags } = invocation;
-      const progress = createProgress(terminal, flags.json === true, network);
-      progress.step('asking the chain; a payment that never lands takes a minute or two');
-      const changed = await resumed(client, flags.wait ?? true).finally(() => progress.end());
-      const open = await openReceipts(client);
-      return {
-        ...(open.length === 0 ? {} : { exit: 'uncertain' as const, funds: 'uncertain' as const }),
-        json: { changed, open },
-        text: changed.map((receipt) => formatReceipt(receipt)).join('\n\n'),
-        notes: [
-          ...(changed.length === 0 && open.length === 0 ? ['Nothing is open.'] : []),
-          ...open.map((receipt) => `Still open: ${formatReceipt(receipt)}`),
-        ],
-      };
-    },
-  );
+  withClient(invocation, async ({ client, network }) => {
+    const { terminal, flags } = invocation;
+    const progress = createProgress(terminal, flags.json === true, network);
+    progress.step('asking the chain; a payment that never lands takes a minute or two');
+    const changed = await resumed(client, flags.wait ?? true).finally(() => progress.end());
+    const open = await openReceipts(client);
+    return {
+      ...(open.length === 0 ? {} : { exit: 'uncertain' as const, funds: 'uncertain' as const }),
+      json: { changed, open },
+      text: changed.map((receipt) => formatReceipt(receipt)).join('\n\n'),
+      notes: [
+        ...(changed.length === 0 && open.length === 0 ? ['Nothing is open.'] : []),
+        ...open.map((receipt) => `Still open: ${formatReceipt(receipt)}`),
+      ],
+    };
+  });
 
 /**
  * Returns the receipts that changed. If `waits`, it resolves once no payment is open. A payment is

@@ -4,11 +4,11 @@ import { dirname, join } from 'node:path';
 import { local } from 'exact-change';
 import { isLoopback } from '../../../src/internal/origin.js';
 import { refuse } from '../../../src/internal/options.js';
-import { isRecord } from '../../../src/internal/record.js';
 import { apiKeys, createHandler, createMetrics } from 'exact-change/http';
 import { fileJournal } from 'exact-change/journal/file';
 import { serve } from 'exact-change/node';
 import { createWebhooks } from 'exact-change/webhooks';
+import { hasCode } from '../../../src/internal/error-code.js';
 import { stateFolder } from '../paths.js';
 import { openWallet } from '../wallet.js';
 import type { Command } from '../report.js';
@@ -115,7 +115,7 @@ async function serviceKey(
   const source = join(stateFolder(env), 'service-key');
   await writeNewFile(source, `${randomBytes(24).toString('base64url')}\n`).catch(
     (error: unknown) => {
-      if (!isRecord(error) || error['code'] !== 'EEXIST') throw error;
+      if (!hasCode(error, 'EEXIST')) throw error;
     },
   );
   return { key: (await readFile(source, 'utf8')).trim(), source };

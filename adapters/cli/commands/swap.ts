@@ -14,30 +14,26 @@ export const swapCommand: Command<SwapFlags> = async (invocation) => {
   const interruption = createInterruption(terminal);
   const { signal } = interruption;
   try {
-    return await withClient(
-      invocation,
-      () => ({}),
-      async ({ client, network, wallet }) => {
-        client.on('*', interruption.listener);
-        const request = readSwapRequest(args, flags, network);
-        const quote = await client.quote(request, { signal });
-        const write = await amountWriter(client, [quote.inputMint, quote.outputMint]);
-        if (flags.yes !== true) await approve(terminal, quoteText(quote, write));
-        await wallet.unlock();
-        const progress = createProgress(terminal, flags.json === true, network);
-        progress.step('swapping');
-        const swap = await client
-          .swap(request, { signal, noWorseThan: quote })
-          .finally(() => progress.end());
-        const { signature, inputMint, inAmount, outputMint, outAmount, feeLamports } = swap;
-        const [given, got] = [write(inputMint, inAmount), write(outputMint, outAmount)];
-        return {
-          funds: 'swapped',
-          json: { swap },
-          text: `Swapped ${given} into ${got}, for ${feeLamports} lamports of fees: ${signature}`,
-        };
-      },
-    );
+    return await withClient(invocation, async ({ client, network, wallet }) => {
+      client.on('*', interruption.listener);
+      const request = readSwapRequest(args, flags, network);
+      const quote = await client.quote(request, { signal });
+      const write = await amountWriter(client, [quote.inputMint, quote.outputMint]);
+      if (flags.yes !== true) await approve(terminal, quoteText(quote, write));
+      await wallet.unlock();
+      const progress = createProgress(terminal, flags.json === true, network);
+      progress.step('swapping');
+      const swap = await client
+        .swap(request, { signal, noWorseThan: quote })
+        .finally(() => progress.end());
+      const { signature, inputMint, inAmount, outputMint, outAmount, feeLamports } = swap;
+      const [given, got] = [write(inputMint, inAmount), write(outputMint, outAmount)];
+      return {
+        funds: 'swapped',
+        json: { swap },
+        text: `Swapped ${given} into ${got}, for ${feeLamports} lamports of fees: ${signature}`,
+      };
+    });
   } catch (error) {
     if (error instanceof Interrupted) return interruption.openReport() ?? failureReport(error);
     throw error;

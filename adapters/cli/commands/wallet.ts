@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { text as readAll } from 'node:stream/consumers';
 import { ConfigError } from 'exact-change';
 import { base58 } from '../../../src/internal/bytes.js';
-import { isRecord } from '../../../src/internal/record.js';
 import { createKeySigner, createSeedSigner } from '../../../src/solana/keys.js';
+import { hasCode } from '../../../src/internal/error-code.js';
 import { Interrupted } from '../interrupt.js';
+import { expandHome } from '../paths.js';
 import { keyAsArgument } from '../key-in-words.js';
 import { newPassphrase } from '../passphrase.js';
-import { expandHome } from '../paths.js';
 import type { Command, Invocation, Report } from '../report.js';
 import { readSettings } from '../settings.js';
 import { askSecret } from '../terminal.js';
@@ -70,7 +70,7 @@ async function keep(
   const file = await encryptWallet(secret, address, passphrase);
   secret.fill(0);
   await writeNewFile(path, `${JSON.stringify(file, null, 2)}\n`).catch((error: unknown) => {
-    throw isRecord(error) && error['code'] === 'EEXIST' ? isThere(path) : error;
+    throw hasCode(error, 'EEXIST') ? isThere(path) : error;
   });
   return {
     json: { address, source: path },

@@ -1,3 +1,4 @@
+import { parseJson } from '../../../src/internal/parse.js';
 import { isRecord } from '../../../src/internal/record.js';
 import { cleanLine } from '../clean.js';
 
@@ -41,17 +42,9 @@ export async function askNode(
 
 function resultOf(text: string, status: number): unknown {
   if (status === 429) return undefined;
-  const parsed: unknown = parse(text);
+  const parsed = parseJson(text);
   if (!isRecord(parsed)) throw new Error(`it answers ${status} with no JSON`);
   const { error, result } = parsed;
   if (isRecord(error)) throw new Error(`it says: ${cleanLine(String(error['message']))}`);
   return result;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,5 +1,6 @@
 import { explorerUrl, formatUiAmount, type Attempt, type Receipt } from 'exact-change';
 import { amountText, solText } from '../../../src/token-text.js';
+import { parseUrl } from '../../../src/internal/parse.js';
 import { cleanLine } from '../clean.js';
 import type { OpenRow, ReceiptRow, SwapRow } from './shown.js';
 
@@ -85,10 +86,6 @@ function stepsText(timings: Receipt['timings']): string {
 
 /** Returns host and path of a URL. A row has no room for query and fragment. */
 function placeOf(address: string): { readonly host: string; readonly path: string } {
-  try {
-    const { host, pathname } = new URL(address);
-    return { host: cleanLine(host), path: cleanLine(pathname) };
-  } catch {
-    return { host: '', path: cleanLine(address) };
-  }
+  const url = parseUrl(address);
+  return { host: cleanLine(url?.host ?? ''), path: cleanLine(url?.pathname ?? address) };
 }

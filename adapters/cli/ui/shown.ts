@@ -4,16 +4,20 @@ import type { Spending } from '../spending.js';
 
 /** The JSON that the page gets. A text may be a seller's, so the page shows it as text only. */
 
-/** A paid call. */
-export interface ReceiptRow {
+/** A call that asked for payment. */
+interface CallRow {
   readonly id: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
-  readonly state: Receipt['state'];
   readonly method: string;
   readonly host: string;
   readonly path: string;
   readonly price: string;
+}
+
+/** A paid call. */
+export interface ReceiptRow extends CallRow {
+  readonly state: Receipt['state'];
   /** Full cost in dollars, as decimal text. */
   readonly usd?: string;
   readonly hasSwap: boolean;
@@ -32,14 +36,8 @@ export interface ReceiptPage {
 }
 
 /** An undecided payment. */
-export interface OpenRow {
-  readonly id: string;
-  readonly at: number;
+export interface OpenRow extends CallRow {
   readonly state: 'reserved' | 'abandoned' | 'signed';
-  readonly method: string;
-  readonly host: string;
-  readonly path: string;
-  readonly price: string;
   /** Block height after which the payment can no longer land. */
   readonly until?: string;
   /** Error code that says why the seller's answer does not tell the payment's fate. */

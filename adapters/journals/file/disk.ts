@@ -1,6 +1,7 @@
 import * as fs from 'node:fs';
 import { platform } from 'node:process';
 import { promisify } from 'node:util';
+import { hasCode } from '../../../src/internal/error-code.js';
 
 /** Identifies a file by its inode, whatever its names are. */
 export interface FileId {
@@ -115,16 +116,6 @@ function openFile(file: number): OpenFile {
 
 function idOf({ dev, ino }: { readonly dev: bigint; readonly ino: bigint }): FileId {
   return { device: dev, inode: ino };
-}
-
-/** Whether a disk error has one of the given codes, such as `ENOENT`. */
-export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
-  return (
-    typeof error === 'object' &&
-    error !== null &&
-    'code' in error &&
-    codes.some((code) => code === error.code)
-  );
 }
 
 /** Removes a file, if it exists. */

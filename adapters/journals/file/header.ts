@@ -1,4 +1,5 @@
 import { isRecord } from '../../../src/internal/record.js';
+import { parseJson } from '../../../src/internal/parse.js';
 import { crc32 } from './crc32.js';
 import type { OpenFile } from './disk.js';
 
@@ -44,9 +45,5 @@ export function decodeHeader(line: Buffer): unknown {
   const json = line.subarray('00000000 '.length);
   if (`${crc32(json).toString(16).padStart(8, '0')} ` !== line.toString('latin1', 0, 9))
     return undefined;
-  try {
-    return JSON.parse(json.toString('utf8'));
-  } catch {
-    return undefined;
-  }
+  return parseJson(json.toString('utf8'));
 }

@@ -4,7 +4,8 @@ import { isAttempt } from '../../../src/journal/attempt-json.js';
 import { belongsTo } from '../../../src/journal/attempt-names.js';
 import type { Made } from '../../../src/journal/store-types.js';
 import type { Attempt, Owner } from '../../../src/journal/types.js';
-import { hasCode, type Disk, type OpenFile } from './disk.js';
+import { hasCode } from '../../../src/internal/error-code.js';
+import type { Disk, OpenFile } from './disk.js';
 import { encodeLine, readLine } from './line.js';
 import { Damage } from './scan.js';
 

@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import { systemRuntime } from '../../../src/internal/runtime.js';
 import { shareNext } from '../../../src/internal/share-next.js';
 import { announce, createOutboxListeners } from '../../../src/outbox/port.js';
-import type { Decide, JournalLog, Step } from '../log/port.js';
+import { writes, type Decide, type JournalLog, type Step } from '../log/port.js';
 import type { FileRecord } from '../log/records.js';
 import { REWRITING } from '../log/state.js';
 import type { Disk, OpenFile } from './disk.js';
@@ -125,7 +125,7 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
   }
   /** Writes records in the background, and ignores a failure. */
   function note(records: readonly FileRecord[]): void {
-    perform(() => ({ records, result: undefined })).catch(() => undefined);
+    perform(() => writes(records)).catch(() => undefined);
   }
 
   async function syncOrRevert(inverse: readonly FileRecord[]): Promise<void> {
@@ -243,7 +243,7 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
       await Promise.allSettled([...underWay]);
       await rewriting?.catch(() => undefined);
       try {
-        if (tail.state.seats.has(me)) await perform(() => endOf(me));
+        if (tail.state.seats.has(me)) await perform(() => writes([{ gone: me }]));
       } finally {
         await syncs.over();
         tail.file.close();
@@ -257,17 +257,10 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
       if ((await processes.judge(seat, directory)) === 'unknown') throw lockedBy(path, seat);
     await living(tail.state.seats.keys());
     // The seat names the sign of this process, so that others can remove the sign after a crash.
-    await perform(({ seats }) => ({
-      records: seats.has(me) ? [] : [{ seat: life.process }],
-      result: undefined,
-    }));
+    await perform(({ seats }) => writes(seats.has(me) ? [] : [{ seat: life.process }]));
     return log;
   } catch (error) {
     await log.close();
     throw error;
   }
-}
-
-function endOf(id: string): Step<undefined> {
-  return { records: [{ gone: id }], result: undefined };
 }

@@ -1,6 +1,7 @@
 import { basename, dirname, join } from 'node:path';
 import { ConfigError } from '../../../src/errors.js';
-import { hasCode, removeFile, type Disk, type OpenFile } from './disk.js';
+import { hasCode } from '../../../src/internal/error-code.js';
+import { removeFile, type Disk, type OpenFile } from './disk.js';
 import { encodeHeader } from './header.js';
 
 /**

@@ -3,8 +3,8 @@ import { readFile, readlink, unlink, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { kill, pid, platform } from 'node:process';
+import { hasCode } from '../../../src/internal/error-code.js';
 import type { ProcessId } from '../log/process-id.js';
-import { hasCode } from './disk.js';
 import { connectOnce, listenIn, fileExists } from './socket.js';
 import { isLocal, volumeOf } from './volume.js';
 

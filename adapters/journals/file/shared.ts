@@ -1,6 +1,7 @@
 import { basename, dirname, join } from 'node:path';
+import { hasCode } from '../../../src/internal/error-code.js';
 import type { SharedLog } from '../log/journal.js';
-import { hasCode, type Disk } from './disk.js';
+import type { Disk } from './disk.js';
 import { openLog, type FileLog, type LogParts } from './log.js';
 
 /** A log that several journals of this process may use. */

@@ -1,7 +1,7 @@
 import { chmod, lstat, open, unlink } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
-import { hasCode } from './disk.js';
+import { hasCode } from '../../../src/internal/error-code.js';
 
 /**
  * Bytes that `sun_path` holds on every system, without the zero at its end (macOS has 104, Linux

@@ -1,7 +1,8 @@
 import { randomBytes, systemRuntime } from '../../../src/internal/runtime.js';
 import { hex } from '../../../src/internal/bytes.js';
 import { createOutboxListeners } from '../../../src/outbox/port.js';
-import type { Decide, JournalLog, Step } from '../log/port.js';
+import { parseJson } from '../../../src/internal/parse.js';
+import { writes, type Decide, type JournalLog, type Step } from '../log/port.js';
 import { readRecords, type FileRecord } from '../log/records.js';
 import { linesOf, snapshotOf } from '../log/snapshot.js';
 import { createState, type State } from '../log/state.js';
@@ -56,7 +57,7 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
   const read = (rows: readonly Row[]): void => {
     for (const { n, text, anew } of rows) {
       if (anew !== undefined) reset(anew);
-      const line = readRecords(parsed(text));
+      const line = readRecords(parseJson(text));
       if (line === undefined) throw damaged(path, n);
       state.apply(line.by, line.records);
       [last, size] = [n, size + text.length];
@@ -144,7 +145,7 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
     });
   const later = (records: readonly FileRecord[]): void => {
     leftover = [...leftover, ...records];
-    perform(() => ({ records: [], result: undefined })).catch(() => undefined);
+    perform(() => writes([])).catch(() => undefined);
   };
   /** Frees the claims and locks of tabs that have ended. */
   const freeEnded = (ended: readonly string[]): void => {
@@ -154,7 +155,7 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
         ...[...claims.values()].flatMap((by) => [...by]),
       ]);
       const records = ended.flatMap((id) => (holders.has(id) ? [{ gone: id }] : []));
-      return { records, result: undefined };
+      return writes(records);
     }).catch(() => undefined);
   };
 
@@ -176,19 +177,11 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
     listeners: createOutboxListeners(),
     async close() {
       isClosed = true;
-      await perform(() => ({ records: [{ gone: me }], result: undefined })).catch(() => undefined);
+      await perform(() => writes([{ gone: me }])).catch(() => undefined);
       await turns;
       tabs.leave();
       database.close();
     },
   };
   return log;
-}
-
-function parsed(text: unknown): unknown {
-  try {
-    return JSON.parse(String(text));
-  } catch {
-    return undefined;
-  }
 }

@@ -2,11 +2,11 @@ import { untilAborted } from '../../../src/internal/abort.js';
 import { systemRuntime } from '../../../src/internal/runtime.js';
 import { emptyBalance } from '../../../src/journal/account-balance.js';
 import { ledgerOver } from '../../../src/journal/balance-ledger.js';
-import { createLocks, type Locks } from '../../../src/journal/locks.js';
 import type { Along, Claims, Coordination, Owner } from '../../../src/journal/types.js';
-import type { JournalLog, Step } from './port.js';
+import { lockName, sharedLocks } from '../shared-locks.js';
+import { reads, writes, type JournalLog, type Step } from './port.js';
 import { accountName, type State } from './state.js';
-import { balanceRecords, dropRecords, lockName } from './steps.js';
+import { balanceRecords, dropRecords } from './steps.js';
 
 /** Runs a step at a log. */
 export type Run = <T>(decide: (state: State, log: JournalLog) => Step<T>) => Promise<T>;
@@ -35,8 +35,6 @@ export function coordinationOver(
   run: Run,
   { living, later, closedError }: LogCalls,
 ): LogCoordination {
-  // The calls of this process queue here, so that only one of them asks the file for the lock.
-  const queue = createLocks();
   const closing = new AbortController();
   /** Locks and claims of this journal; in the file, all journals of a process share one id. */
   const [held, claimed] = [new Set<string>(), new Set<string>()];
@@ -47,11 +45,9 @@ export function coordinationOver(
       for (const signal of signals) if (signal?.aborted === true) throw signal.reason;
       const holder = await run(({ locks }) => {
         const by = locks.get(name);
-        return by === undefined
-          ? { records: [{ lock: name }], result: undefined }
-          : { records: [], result: by };
+        return by === undefined ? writes([{ lock: name }]) : reads(by);
       });
-      if (holder === undefined) return;
+      if (holder === undefined) return void held.add(name);
       if (looked >= LOOK_MS) {
         await living([holder]);
         looked = 0;
@@ -62,30 +58,10 @@ export function coordinationOver(
   };
   const free = async (names: readonly string[]): Promise<void> => {
     const records = names.flatMap((unlock) => (held.delete(unlock) ? [{ unlock }] : []));
-    await run(() => ({ records, result: undefined })).catch(() => later(records));
+    await run(() => writes(records)).catch(() => later(records));
   };
 
-  const locksOf = (owner: Owner): Locks => ({
-    hold(names, work, callSignals = []) {
-      const signals = [...callSignals, closing.signal];
-      const lockNames = names.map((name) => lockName(owner, name));
-      const locked = async () => {
-        const taken: string[] = [];
-        try {
-          // Every process takes locks in the order of the names, so none waits in a circle.
-          for (const name of [...new Set(lockNames)].sort()) {
-            await take(name, signals);
-            taken.push(name);
-            held.add(name);
-          }
-          return await work();
-        } finally {
-          if (taken.length > 0) await free(taken);
-        }
-      };
-      return queue.hold(lockNames, locked, signals);
-    },
-  });
+  const locksOf = sharedLocks(closing.signal, { take, free });
 
   const note = ({ claim = [], drop = [] }: Along): void => {
     for (const id of claim) claimed.add(id);
@@ -93,18 +69,17 @@ export function coordinationOver(
   };
   const claims: Claims = {
     async take(claim) {
-      await run(() => ({ records: [{ claim }], result: undefined }));
+      await run(() => writes([{ claim }]));
       note({ claim });
     },
     async drop(drop) {
       note({ drop });
-      await run((state, { me }) => ({ records: dropRecords(state, me, drop), result: undefined }));
+      await run((state, { me }) => writes(dropRecords(state, me, drop)));
     },
     async live(ids) {
-      const found = await run(({ claims: all }) => ({
-        records: [],
-        result: ids.map((id) => [id, [...(all.get(id) ?? [])]] as const),
-      }));
+      const found = await run(({ claims: all }) =>
+        reads(ids.map((id) => [id, [...(all.get(id) ?? [])]] as const)),
+      );
       const alive = await living(found.flatMap(([, holders]) => holders));
       return new Set(
         found.flatMap(([id, holders]) => (holders.some((by) => alive.has(by)) ? id : [])),
@@ -116,10 +91,7 @@ export function coordinationOver(
     of: (owner) => ({
       ledger: ledgerOver({
         read: (account) =>
-          run(({ balances }) => ({
-            records: [],
-            result: balances.get(accountName(owner, account)) ?? emptyBalance,
-          })),
+          run(({ balances }) => reads(balances.get(accountName(owner, account)) ?? emptyBalance)),
         step: (account, decide) =>
           run((state) => {
             const balance = state.balances.get(accountName(owner, account)) ?? emptyBalance;

@@ -16,7 +16,7 @@ import type {
 import { createOutboxListeners, outboxOver } from '../../../src/outbox/port.js';
 import type { Cap } from '../../../src/policy/caps.js';
 import { coordinationOver, type Run } from './coordination.js';
-import type { JournalLog, Step } from './port.js';
+import { reads, writes, type JournalLog, type Step } from './port.js';
 import type { FileRecord } from './records.js';
 import type { State } from './state.js';
 import { alongRecords, holdStep, inverseOf, isSigned, eventRecords } from './steps.js';
@@ -110,13 +110,12 @@ export function journalOver(
     const attempt = copyOf(original);
     return runAlong(along, (state, { me, keepsEvents: keeps }) => {
       const before = state.attempts.replacing(attempt, caps);
-      if (before !== undefined && 'cap' in before) return { records: [], result: before };
+      if (before !== undefined && 'cap' in before) return reads(before);
       const extras = alongRecords(state, me, attempt, along);
-      if (before === undefined) return { records: extras, result: undefined };
+      if (before === undefined) return writes(extras);
       const events = eventRecords(state, keeps, before, attempt);
       return {
-        records: [{ put: attempt }, ...events, ...extras],
-        result: undefined,
+        ...writes([{ put: attempt }, ...events, ...extras]),
         inverse: isSigned(before, attempt) ? inverseOf({ put: before }, events) : undefined,
       };
     });
@@ -127,7 +126,7 @@ export function journalOver(
       const attempt = copyOf(original);
       return runAlong(along, (state, { me }): Step<CapBlock | KeyTaken | Taken | undefined> => {
         const refusal = state.attempts.refusal(attempt, caps);
-        if (refusal !== undefined) return { records: [], result: refusal };
+        if (refusal !== undefined) return reads(refusal);
         const held = hold && holdStep(state, attempt, hold);
         const records: FileRecord[] = [
           { put: attempt },
@@ -144,24 +143,20 @@ export function journalOver(
       runAlong(along, (state, { me, keepsEvents: keeps }) => {
         const before = state.attempts.releasable(id);
         const extras = alongRecords(state, me, before ?? { id }, along);
-        if (before === undefined) return { records: extras, result: undefined };
+        if (before === undefined) return writes(extras);
         const events = eventRecords(state, keeps, before, undefined);
-        return { records: [{ release: id }, ...events, ...extras], result: undefined };
+        return writes([{ release: id }, ...events, ...extras]);
       }),
     similar: (owner, fingerprint, idempotencyKey) =>
-      run(({ attempts }) => ({
-        records: [],
-        result: attempts.similar(owner, fingerprint, idempotencyKey),
-      })),
+      run(({ attempts }) => reads(attempts.similar(owner, fingerprint, idempotencyKey))),
     async *attempts(owner, filter = {}) {
-      const { recent, length, history } = await run((state, log) => ({
-        records: [],
-        result: {
+      const { recent, length, history } = await run((state, log) =>
+        reads({
           recent: madeIn(state, owner, filter),
           length: state.history,
           history: log.history,
-        },
-      }));
+        }),
+      );
       const { state, since = -Infinity } = filter;
       // The history has closed attempts only.
       const isOpen = state !== undefined && openStates.includes(state);
@@ -174,10 +169,9 @@ export function journalOver(
       }
     },
     async *owners() {
-      yield* await run(({ attempts }) => ({ records: [], result: attempts.owners() }));
+      yield* await run(({ attempts }) => reads(attempts.owners()));
     },
-    used: (owner, caps, now) =>
-      run(({ attempts }) => ({ records: [], result: attempts.used(owner, caps, now) })),
+    used: (owner, caps, now) => run(({ attempts }) => reads(attempts.used(owner, caps, now))),
     coordination: (owner) => coordination.of(owner),
     ...(keepsEvents && {
       outbox: outboxOver(

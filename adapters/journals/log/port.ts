@@ -17,6 +17,16 @@ export interface Step<T> {
   readonly inverse?: readonly FileRecord[] | undefined;
 }
 
+/** Returns a step that writes nothing. */
+export function reads<T>(result: T): Step<T> {
+  return { records: [], result };
+}
+
+/** Returns a step without a result. */
+export function writes(records: readonly FileRecord[]): Step<undefined> {
+  return { records, result: undefined };
+}
+
 export type Decide<T> = (state: State) => Step<T>;
 
 /** A log that processes share: all of them read all records in the same order. */

@@ -10,12 +10,9 @@ import type { Along, Attempt, Hold, Owner } from '../../../src/journal/types.js'
 import { jobsOf } from '../../../src/outbox/notices.js';
 import { hasReaders } from '../../../src/outbox/store.js';
 import { withTexts } from '../balance-json.js';
+import { lockName } from '../shared-locks.js';
 import type { FileRecord } from './records.js';
 import { accountName, accountOf, type State } from './state.js';
-
-export function lockName({ wallet, network }: Owner, name: string): string {
-  return JSON.stringify([wallet, network, name]);
-}
 
 /** Returns the record of a balance change; empty if the change has no effect. */
 export function balanceRecords(

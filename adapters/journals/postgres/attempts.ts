@@ -10,14 +10,15 @@ import {
 import type { Along, Attempt, CapBlock, Journal, Owner } from '../../../src/journal/types.js';
 import { jobsOf } from '../../../src/outbox/notices.js';
 import { takenOf, type Cap } from '../../../src/policy/caps.js';
+import { lockName } from '../shared-locks.js';
 import { attemptOf, columnsOf, recordOf, heldFrom } from './attempt-rows.js';
 import type { Balances } from './balances.js';
 import { batchedReserve } from './batch.js';
 import { capValues } from './caps.js';
 import type { SharedClaims } from './claims.js';
 import type { Database, Row } from './database.js';
-import { pastDeadlock } from './deadlock.js';
-import { digest, lockKey, lockName, ownerParts } from './keys.js';
+import { pastDeadlock } from './failure.js';
+import { digest, lockKey, ownerParts } from './keys.js';
 import { hasOutbox } from './outbox-endpoints.js';
 import type { Adding } from './outbox.js';
 import { PAGE, statementsOf } from './statements.js';
@@ -89,11 +90,7 @@ export function attemptsIn(
       const jobs = standing === WRITTEN ? jobsOf(before, attempt, systemRuntime.now()) : [];
       // Ask each time, because another process may have begun to keep events. While no process
       // keeps events, there is no table for them.
-      if (
-        jobs.length > 0 &&
-        (always || (await hasOutbox({ query: (_, ...question) => query(...question) }, tables)))
-      )
-        await add(jobs);
+      if (jobs.length > 0 && (always || (await hasOutbox(query, tables)))) await add(jobs);
       return { standing };
     });
 

@@ -1,6 +1,5 @@
-import { isExactChangeError } from '../../../src/errors.js';
 import type { Database, Row } from './database.js';
-import { pastDeadlock } from './deadlock.js';
+import { pastDeadlock, sqlStateOf } from './failure.js';
 import { reserveCall } from './stored-functions.js';
 import type { Tables } from './tables.js';
 
@@ -91,12 +90,5 @@ export function batched<T>(
  * data (SQLSTATE classes 22, 23 and 54).
  */
 function isOwnFault(error: unknown): boolean {
-  if (!isExactChangeError(error, 'journal_unavailable')) return false;
-  const { cause } = error;
-  return (
-    cause instanceof Error &&
-    'code' in cause &&
-    typeof cause.code === 'string' &&
-    /^(22|23|54)[0-9A-Z]{3}$/.test(cause.code)
-  );
+  return /^(22|23|54)[0-9A-Z]{3}$/.test(sqlStateOf(error) ?? '');
 }

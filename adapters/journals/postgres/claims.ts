@@ -2,7 +2,7 @@ import type { Along, Claims } from '../../../src/journal/types.js';
 import type { Database, Query } from './database.js';
 import { digest } from './keys.js';
 import { ignored } from './pool.js';
-import type { Connection, Session } from './session.js';
+import type { Session } from './session.js';
 import { statementsOf } from './statements.js';
 import type { Tables } from './tables.js';
 
@@ -20,7 +20,7 @@ export interface SharedClaims extends Claims {
     write: (along: object) => Promise<T>,
   ): Promise<T>;
   /** Writes the claims of this instance again, in the name of a new connection. */
-  restore(query: Query, line: Connection): Promise<void>;
+  restore(query: Query, holder: string): Promise<void>;
   /** Releases all claims of this instance. */
   clear(database: Database): Promise<void>;
 }
@@ -34,7 +34,7 @@ export function sharedClaims(
 ): SharedClaims {
   const text = statementsOf(tables);
   const mine = new Set<string>();
-  const write = (query: Query, names: readonly string[], { holder }: Connection) =>
+  const write = (query: Query, names: readonly string[], holder: string) =>
     query(text.claim, [names, instance, holder]);
   // An id may be any text, and Postgres cannot store every text.
   const name = (id: string) => digest(id);
@@ -53,17 +53,17 @@ export function sharedClaims(
     }
   };
   const holderNow = async () =>
-    session.holder ?? (await session.run('claim', (_, { holder }) => Promise.resolve(holder)));
+    session.holder ?? (await session.run('claim', (_, holder) => Promise.resolve(holder)));
   const claimAgain = (names: readonly string[]) =>
-    session.run('claim', (query, line) => {
+    session.run('claim', (query, holder) => {
       const stillMine = names.filter((claim) => mine.has(claim));
-      return write(query, stillMine, line);
+      return write(query, stillMine, holder);
     });
   return {
     async take(ids) {
       const names = ids.map(name);
       await claiming(names, async () => {
-        await session.run('claim', (query, line) => write(query, names, line));
+        await session.run('claim', (query, holder) => write(query, names, holder));
         return { isDone: true };
       });
     },
@@ -95,8 +95,8 @@ export function sharedClaims(
     get any() {
       return mine.size > 0;
     },
-    async restore(query, line) {
-      await write(query, [...mine], line);
+    async restore(query, holder) {
+      await write(query, [...mine], holder);
       // This may delete the claims of an instance that lost its connection. That instance writes
       // its claims again once it has a new connection.
       await query(text.endClaims, [instance, [...mine]]);

@@ -3,6 +3,7 @@ import { createLocks } from '../../../src/journal/locks.js';
 import { failure } from './failure.js';
 import type { Gate } from './gate.js';
 import { ignored, type OpenPool, type PostgresClient } from './pool.js';
+import { LOCK } from './statements.js';
 
 /**
  * A row without its nulls. Statements return text only, because the caller's pool may parse other
@@ -133,6 +134,24 @@ function withoutNulls(row: Readonly<Record<string, string | null>>): Row {
   return Object.fromEntries(
     Object.entries(row).flatMap(([name, text]) => (text === null ? [] : [[name, text]])),
   );
+}
+
+/** Returns a function that runs the single statements of a step. */
+export function queryOf(database: Pick<Database, 'query'>, step: string): Query {
+  return (text, values) => database.query(step, text, values);
+}
+
+/** Runs a transaction that waits until it has the advisory lock of its key. */
+export function lockedTransaction<T>(
+  database: Pick<Database, 'transaction'>,
+  step: string,
+  key: string,
+  work: (query: Query) => Promise<T>,
+): Promise<T> {
+  return database.transaction(step, key, async (query) => {
+    await query(LOCK, [key]);
+    return work(query);
+  });
 }
 
 /** Returns a database that lets each call pass the gate and wait until the tables are ready. */

@@ -21,3 +21,22 @@ export function closed(step: string): TransportError {
     },
   );
 }
+
+/** Returns the SQLSTATE of an error that {@link failure} wrapped; undefined for any other error. */
+export function sqlStateOf(error: unknown): string | undefined {
+  const cause = isExactChangeError(error, 'journal_unavailable') ? error.cause : undefined;
+  return cause instanceof Error && 'code' in cause ? String(cause.code) : undefined;
+}
+
+/**
+ * Runs a statement, and once more if Postgres ended it to undo a deadlock: Postgres rolled all of
+ * it back.
+ */
+export async function pastDeadlock<T>(statement: () => Promise<T>): Promise<T> {
+  try {
+    return await statement();
+  } catch (error) {
+    if (sqlStateOf(error) === '40P01') return statement();
+    throw error;
+  }
+}

@@ -21,8 +21,3 @@ export function randomLockKey(): string {
 export function ownerParts({ wallet, network }: Owner): [string, string] {
   return [wallet, network];
 }
-
-/** Returns the name of an owner's lock, unique among all owners. */
-export function lockName(owner: Owner, name: string): string {
-  return JSON.stringify([...ownerParts(owner), name]);
-}

@@ -1,5 +1,7 @@
 import { onAbort, untilAborted } from '../../../src/internal/abort.js';
-import { createLocks, type Locks } from '../../../src/journal/locks.js';
+import type { Locks } from '../../../src/journal/locks.js';
+import type { Owner } from '../../../src/journal/types.js';
+import { sharedLocks } from '../shared-locks.js';
 import type { Query } from './database.js';
 import { closed } from './failure.js';
 import type { Session } from './session.js';
@@ -13,8 +15,8 @@ import type { Tables } from './tables.js';
 const POLL_MS = { first: 25, most: 1_000 };
 
 /** Locks that hold between processes, under keys of advisory locks. */
-export interface SharedLocks {
-  hold: Locks['hold'];
+export interface AdvisoryLocks {
+  of(owner: Owner): Locks;
   /** Wakes the calls that wait for a lock, because a process freed it. */
   freed(key: string): void;
   /** Wakes all waiting calls, because the connection was lost with all its locks. */
@@ -31,15 +33,13 @@ export interface SharedLocks {
 }
 
 /** @param keyOf - The key of a name; equal names in any process have equal keys. */
-export function sharedLocks(
+export function advisoryLocks(
   session: Session,
   channel: string,
   tables: Tables,
   keyOf: (name: string) => string,
-): SharedLocks {
+): AdvisoryLocks {
   const text = statementsOf(tables);
-  // The calls of this process queue here, so that only one of them asks the session for the lock.
-  const queue = createLocks();
   const closing = new AbortController();
   const held = new Map<string, number>();
   const waiting = new Map<string, Set<() => void>>();
@@ -90,27 +90,10 @@ export function sharedLocks(
   };
 
   return {
-    hold(names, work, callSignals = []) {
-      const signals = [...callSignals, closing.signal];
-      return queue.hold(
-        names,
-        async () => {
-          const taken: string[] = [];
-          try {
-            // Every process takes locks in the order of the names, so none waits in a circle.
-            for (const name of [...new Set(names)].sort()) {
-              const key = keyOf(name);
-              await take(key, signals);
-              taken.push(key);
-            }
-            return await work();
-          } finally {
-            if (taken.length > 0) await unlock(taken);
-          }
-        },
-        signals,
-      );
-    },
+    of: sharedLocks(closing.signal, {
+      take: (name, signals) => take(keyOf(name), signals),
+      free: (names) => unlock(names.map(keyOf)),
+    }),
     freed(key) {
       for (const wake of waiting.get(key) ?? []) wake();
     },

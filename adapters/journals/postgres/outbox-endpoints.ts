@@ -1,18 +1,13 @@
 import type { Endpoint, Outbox } from '../../../src/outbox/outbox.js';
 import { hasPlaceFor } from '../../../src/outbox/store.js';
-import type { Database, Query, Row } from './database.js';
+import { lockedTransaction, queryOf, type Database, type Query, type Row } from './database.js';
 import { digest, lockKey } from './keys.js';
 import { statementsOf } from './statements.js';
 import type { Tables } from './tables.js';
 
 /** Whether a journal of the schema keeps events, or did: then the table of endpoints exists. */
-export async function hasOutbox(
-  database: Pick<Database, 'query'>,
-  tables: Tables,
-): Promise<boolean> {
-  const [found] = await database.query('tables', statementsOf(tables).hasOutbox, [
-    tables.endpoints,
-  ]);
+export async function hasOutbox(query: Query, tables: Tables): Promise<boolean> {
+  const [found] = await query(statementsOf(tables).hasOutbox, [tables.endpoints]);
   return found?.['name'] !== undefined;
 }
 
@@ -22,17 +17,15 @@ export async function hasOutbox(
  */
 export async function prepareEndpoints(database: Database, tables: Tables): Promise<void> {
   // Check first, because another user may have made the table, and this user may lack that right.
-  if (await hasOutbox(database, tables)) return;
+  if (await hasOutbox(queryOf(database, 'tables'), tables)) return;
   const { schema, endpoints } = tables;
-  const key = lockKey(schema, 'tables');
-  await database.transaction('tables', key, async (query) => {
-    await query('select pg_advisory_xact_lock($1::bigint)::text', [key]);
-    await query(`create table if not exists ${endpoints} (
+  await lockedTransaction(database, 'tables', lockKey(schema, 'tables'), (query) =>
+    query(`create table if not exists ${endpoints} (
       seq bigint generated always as identity,
       id text primary key,
       record text not null
-    )`);
-  });
+    )`),
+  );
 }
 
 /** Returns the endpoints of the outbox, one row for each. */
@@ -47,9 +40,8 @@ export function endpointsIn(
     },
     addEndpoint: (endpoint, most) => {
       const key = lockKey(schema, 'endpoints');
-      return database.transaction('add an endpoint', key, async (query) => {
-        // Only one transaction adds at a time, so that the count is right until the row is written.
-        await query('select pg_advisory_xact_lock($1::bigint)::text', [key]);
+      // Only one transaction adds at a time, so that the count is right until the row is written.
+      return lockedTransaction(database, 'add an endpoint', key, async (query) => {
         if (!hasPlaceFor(endpoint, (await query(list)).map(endpointOf), most)) return false;
         await query(`insert into ${endpoints} (id, record) values ($1, $2)`, [
           endpoint.id,

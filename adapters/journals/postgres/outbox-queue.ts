@@ -5,6 +5,7 @@ import { laneOf, ofCaller, type Lane } from '../../../src/outbox/turns.js';
 import type { Database, Query } from './database.js';
 import { digest, lockKey } from './keys.js';
 import { loadPeer } from './peer.js';
+import { LOCK } from './statements.js';
 
 /**
  * Jobs in Postgres, in the tables of pg-boss. Each call belongs to the transaction of its `query`.
@@ -185,7 +186,7 @@ export function jobsIn(schema: string): JobQueue {
       const taken: OutboxJob[] = [];
       await query(BY_INDEX);
       // Only one process takes at a time: two processes would find the same jobs.
-      await query('select pg_advisory_xact_lock($1::bigint)::text', [lockKey(schema, 'take')]);
+      await query(LOCK, [lockKey(schema, 'take')]);
       // Visit all owners once, from the owner at which the last `take` ended.
       for (let isRound = cursor === ''; ;) {
         const rows = await query(take, [

@@ -2,7 +2,7 @@ import { MOST_JOBS, type NextJob, type Outbox } from '../../../src/outbox/outbox
 import { createOutboxListeners } from '../../../src/outbox/port.js';
 import { batched } from './batch.js';
 import type { Database, Query } from './database.js';
-import { pastDeadlock } from './deadlock.js';
+import { pastDeadlock } from './failure.js';
 import { digest } from './keys.js';
 import { endpointsIn } from './outbox-endpoints.js';
 import type { JobQueue } from './outbox-queue.js';

@@ -1,4 +1,5 @@
 import { ConfigError } from '../../../src/errors.js';
+import { hasCode } from '../../../src/internal/error-code.js';
 
 /**
  * Loads an optional package. Rejects with `ConfigError` (`missing_dependency`) if it is not
@@ -8,7 +9,7 @@ export async function loadPeer<T>(name: string, load: () => Promise<T>): Promise
   try {
     return await load();
   } catch (cause) {
-    if (!isNotFound(cause)) throw cause;
+    if (!hasCode(cause, 'ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND')) throw cause;
     throw new ConfigError(
       'missing_dependency',
       `The Postgres journal needs a package that is not installed. Install it: npm install ${name}`,
@@ -18,9 +19,4 @@ export async function loadPeer<T>(name: string, load: () => Promise<T>): Promise
       },
     );
   }
-}
-
-function isNotFound(error: unknown): boolean {
-  if (typeof error !== 'object' || error === null || !('code' in error)) return false;
-  return error.code === 'ERR_MODULE_NOT_FOUND' || error.code === 'MODULE_NOT_FOUND';
 }

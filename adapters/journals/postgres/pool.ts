@@ -1,3 +1,7 @@
+import type * as Pg from 'pg';
+import { startDeadline, untilAborted } from '../../../src/internal/abort.js';
+import { loadPeer } from './peer.js';
+
 /** The part of a `pg` client that the journal uses. */
 export interface PostgresClient {
   query(text: string, values?: unknown[]): Promise<unknown>;
@@ -30,3 +34,51 @@ export interface OpenPool {
 // A listener that does nothing: without a listener, an "error" event of a client or pool ends the
 // process. The promise of the query rejects anyway.
 export const ignored = (): void => undefined;
+
+/** Returns the caller's own pool, which stays open. */
+export function borrowPool(pool: PostgresPool): OpenPool {
+  pool.on('error', ignored);
+  return {
+    pool,
+    close: () => Promise.resolve(pool.removeListener('error', ignored)).then(ignored),
+  };
+}
+
+/**
+ * Opens a pool for an address. Rejects with `ConfigError` (`missing_dependency`) if `pg` is not
+ * installed.
+ */
+export async function openPool(connectionString: string, timeoutMs: number): Promise<OpenPool> {
+  const Pool = await loadPool();
+  const pool = new Pool({
+    connectionString,
+    connectionTimeoutMillis: timeoutMs,
+    keepAlive: true,
+    // An idle journal must not keep the process alive.
+    allowExitOnIdle: true,
+  });
+  const clients = new Set<{ readonly connection: { readonly stream: { destroy(): unknown } } }>();
+  pool.on('error', ignored);
+  pool.on('connect', (client) => clients.add(client));
+  pool.on('remove', (client) => clients.delete(client));
+  return {
+    pool,
+    async close() {
+      const deadline = startDeadline(timeoutMs, undefined);
+      try {
+        await untilAborted(pool.end(), deadline.signal);
+      } catch {
+        // The database did not answer the goodbye in time, so cut the connections.
+        for (const { connection } of clients) connection.stream.destroy();
+      } finally {
+        deadline.end();
+      }
+    },
+  };
+}
+
+async function loadPool() {
+  const pg = await loadPeer('pg', () => import('pg'));
+  // Before 8.15 `pg` was CommonJS only, and Node exposes only its default export.
+  return 'Pool' in pg ? pg.Pool : (pg as { readonly default: typeof Pg }).default.Pool;
+}

@@ -1,5 +1,5 @@
 import { ConfigError } from '../../../src/errors.js';
-import type { Database, Query } from './database.js';
+import { lockedTransaction, queryOf, type Database, type Query } from './database.js';
 import { functionsOf } from './stored-functions.js';
 import { lockKey } from './keys.js';
 import { statementsOf } from './statements.js';
@@ -25,17 +25,15 @@ function asCurrent(tables: Tables, functions: string): string {
  */
 export async function prepareTables(database: Database, tables: Tables): Promise<void> {
   // Check first, because another user may have made the tables, and this user may lack that right.
-  let found = await versionIn(database, tables);
+  let found = await versionIn(queryOf(database, 'tables'), tables);
   if (found === undefined || found in UPGRADES) {
     const key = lockKey(tables.schema, 'tables');
-    found = await database.transaction('tables', key, async (query) => {
-      await query('select pg_advisory_xact_lock($1::bigint)::text', [key]);
-      const ask = { query: (_: string, ...question: Parameters<Query>) => query(...question) };
-      const before = await versionIn(ask, tables);
+    found = await lockedTransaction(database, 'tables', key, async (query) => {
+      const before = await versionIn(query, tables);
       if (before === undefined) await create(query, tables);
       const upgrade = before === undefined ? undefined : UPGRADES[before]?.(tables);
       if (upgrade !== undefined) await query(upgrade);
-      return versionIn(ask, tables);
+      return versionIn(query, tables);
     });
   }
   if (found === String(VERSION)) return;
@@ -47,15 +45,11 @@ export async function prepareTables(database: Database, tables: Tables): Promise
 }
 
 /** Returns the version of the tables; undefined if there are no tables. */
-async function versionIn(
-  database: Pick<Database, 'query'>,
-  tables: Tables,
-): Promise<string | undefined> {
+async function versionIn(query: Query, tables: Tables): Promise<string | undefined> {
   // Not by `to_regclass`: within a transaction it may answer by the names of its begin.
   const text = statementsOf(tables);
-  if ((await database.query('tables', text.hasTables, [tables.schema])).length === 0)
-    return undefined;
-  const [row] = await database.query('tables', text.version);
+  if ((await query(text.hasTables, [tables.schema])).length === 0) return undefined;
+  const [row] = await query(text.version);
   return row?.['version'] ?? 'none';
 }
 

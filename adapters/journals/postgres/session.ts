@@ -20,8 +20,11 @@ export interface Session {
    * Runs statements on the connection, one call after the other; opens the connection if needed.
    * Rejects with `journal_unavailable`.
    */
-  run<T>(step: string, work: (query: Query, line: Connection) => Promise<T>): Promise<T>;
-  /** The holder key of the connection, while it is open. */
+  run<T>(step: string, work: (query: Query, holder: string) => Promise<T>): Promise<T>;
+  /**
+   * The holder key of the connection, while it is open: the key of an advisory lock that only this
+   * connection ever held.
+   */
   readonly holder: string | undefined;
   /** Opens the connection again if it was lost, in the background. */
   revive(): void;
@@ -29,24 +32,19 @@ export interface Session {
   close(): Promise<void>;
 }
 
-/** One connection of a session. */
-export interface Connection {
-  /** The key of an advisory lock that only this connection ever held. */
-  readonly holder: string;
-}
-
 export interface SessionEvents {
   /** Channel to listen on. */
   readonly channel: string;
   /** Takes the locks and claims of an earlier connection again, before other calls run. */
-  restore(query: Query, line: Connection): Promise<void>;
+  restore(query: Query, holder: string): Promise<void>;
   notified(payload: string): void;
   lost(): void;
   /** Whether locks, claims or listeners need a connection. */
   needed(): boolean;
 }
 
-interface Open extends Connection {
+interface Open {
+  readonly holder: string;
   readonly client: PostgresClient;
   readonly query: Query;
   end(): void;
@@ -99,7 +97,7 @@ export function createSession(database: Database, events: SessionEvents): Sessio
       const line = open;
       line.client.ref?.();
       try {
-        return await untilAborted(work(line.query, line), deadline.signal);
+        return await untilAborted(work(line.query, line.holder), deadline.signal);
       } catch (error) {
         // The fate of the statement is unknown: end the connection, so that it holds no lock.
         line.end();
@@ -152,9 +150,9 @@ export function createSession(database: Database, events: SessionEvents): Sessio
 const KEEPALIVE =
   'set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 4';
 
-async function prepare(line: Open, events: SessionEvents): Promise<void> {
+async function prepare({ query, holder }: Open, events: SessionEvents): Promise<void> {
   // The channel's name has only safe letters, so it needs no escape.
-  await line.query(`${KEEPALIVE}; listen "${events.channel}"`);
-  await line.query('select pg_advisory_lock($1::bigint)::text', [line.holder]);
-  await events.restore(line.query, line);
+  await query(`${KEEPALIVE}; listen "${events.channel}"`);
+  await query('select pg_advisory_lock($1::bigint)::text', [holder]);
+  await events.restore(query, holder);
 }

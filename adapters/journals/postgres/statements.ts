@@ -2,6 +2,9 @@ import { capRows } from './caps.js';
 import { putCall, releaseCall, reserveCall } from './stored-functions.js';
 import type { Tables } from './tables.js';
 
+/** Takes an advisory lock until the end of the transaction. */
+export const LOCK = 'select pg_advisory_xact_lock($1::bigint)::text';
+
 /** Attempts that one statement fetches. */
 export const PAGE = 500;
 
@@ -30,7 +33,7 @@ export function statementsOf(tables: Tables) {
     reserve: reserveCall(tables, 1),
     put: putCall(tables),
     release: releaseCall(tables),
-    lockOwner: 'select pg_advisory_xact_lock($1::bigint)::text',
+    lockOwner: LOCK,
     standing: `select record from ${attempts} where id = $1 for update`,
     used: `select used::text from (${capRows(tables)}) capped order by n`,
     similarByRequest: similar('request'),

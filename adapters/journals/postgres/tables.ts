@@ -1,16 +1,7 @@
 import { ConfigError } from '../../../src/errors.js';
 
 /** The name of each table, quoted, in one schema. */
-export interface Tables {
-  readonly schema: string;
-  readonly attempts: string;
-  readonly spent: string;
-  readonly books: string;
-  readonly claims: string;
-  readonly counters: string;
-  readonly endpoints: string;
-  readonly version: string;
-}
+export type Tables = Readonly<ReturnType<typeof tablesNamed>>;
 
 /** Names that are safe between quotes. Postgres cuts names of more than 63 letters. */
 const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/;
@@ -28,7 +19,7 @@ export function tablesIn(schema: unknown): Tables {
 }
 
 /** Returns the table names of a schema, without a check of its name. */
-export function tablesNamed(schema: string): Tables {
+export function tablesNamed(schema: string) {
   const table = (name: string) => `"${schema}"."${name}"`;
   return {
     schema,

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { systemRuntime } from '../../../src/internal/runtime.js';
 import { PROBLEM_TYPE } from '../../../src/wire/problem.js';
+import { chunksOf } from '../../chunks.js';
 import { ALWAYS, requestIdOf } from '../../http/headers.js';
 import { RequestRefusal } from '../../http/refusal.js';
 import type { FetchHandler } from '../fetch-handler.js';
@@ -73,14 +74,5 @@ async function send(response: Response, outgoing: ServerResponse): Promise<void>
   if (stream === null || !isEndless) return void outgoing.end(body);
   outgoing.flushHeaders();
   // The pipeline fails when its reader leaves; the request's signal tells the handler.
-  await pipeline(partsOf(stream), outgoing).catch(() => undefined);
-}
-
-async function* partsOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const reader = stream.getReader();
-  try {
-    for (let part = await reader.read(); !part.done; part = await reader.read()) yield part.value;
-  } finally {
-    await reader.cancel();
-  }
+  await pipeline(chunksOf(stream), outgoing).catch(() => undefined);
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ReadableStream, type ReadableStreamDefaultController } from 'node:stream/web';
 import { addressOf } from '../../http/address.js';
 import { RequestRefusal } from '../../http/refusal.js';
+import { HOST } from '../host.js';
 
 /** Facts about a request that its framework knows better than the message of Node. */
 export interface Incoming {
@@ -18,7 +19,6 @@ export interface Incoming {
 }
 
 const SCHEMES: readonly string[] = ['http', 'https'];
-const HOST = /^(?:[a-z0-9_.-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?$/i;
 // Methods that fetch forbids in a Request. The handler gets a method that no path serves instead,
 // and answers with the methods of the path (RFC 9110, 15.5.6).
 const FORBIDDEN_METHODS: readonly string[] = ['CONNECT', 'TRACE', 'TRACK'];
@@ -120,6 +120,21 @@ function headersOf({ rawHeaders }: IncomingMessage, { body }: Incoming): Headers
   headers.delete('content-encoding');
   headers.delete('content-length');
   return headers;
+}
+
+/** Returns the body that a parser before the mount has read; undefined if the body is unread. */
+export function bodyBefore(message: IncomingMessage, parsed: unknown): BodyInit | undefined {
+  if (!message.readableDidRead) return undefined;
+  if (typeof parsed === 'string') return parsed;
+  if (parsed instanceof Uint8Array) return new Uint8Array(parsed);
+  // Some middleware has read the body and left no value.
+  if (parsed === undefined) return '';
+  try {
+    return JSON.stringify(parsed);
+  } catch {
+    // The value is nested deeper than the stack; the handler refuses such a body by its depth.
+    return '['.repeat(1_000);
+  }
 }
 
 /** Returns a stream that takes a chunk from the connection only when it is read, and keeps none. */

@@ -1,5 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { closeServer } from '../node/server.js';
 import type { Fault } from '../types.js';
 import type { FaultBoard } from './faults.js';
 
@@ -43,7 +45,7 @@ export async function listen(port: number, board: FaultBoard, handler: Handler):
     async stop() {
       for (const timer of timers) clearTimeout(timer);
       timers.clear();
-      await unbind(server);
+      if (server.listening) await closeServer(server);
     },
     async start() {
       if (!server.listening) server = await bind(front, bound);
@@ -58,11 +60,9 @@ export function pathOf(request: IncomingMessage): string {
 
 /** Reads the body of a request as JSON; resolves with undefined if it is not JSON. */
 export async function readJson(request: IncomingMessage): Promise<unknown> {
-  const chunks: Buffer[] = [];
-  // No encoding is set, so each chunk is a Buffer.
-  for await (const chunk of request) chunks.push(chunk as Buffer);
+  const body = await text(request);
   try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown;
+    return JSON.parse(body);
   } catch {
     return undefined;
   }
@@ -134,13 +134,5 @@ function bind(handler: Handler, port: number): Promise<Server> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, '127.0.0.1', () => resolve(server));
-  });
-}
-
-function unbind(server: Server): Promise<void> {
-  if (!server.listening) return Promise.resolve();
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
   });
 }

@@ -65,6 +65,7 @@ const MARGIN = 110n;
 
 const REFUSED = -32000;
 const UNKNOWN_METHOD = -32601;
+const NO_REQUEST = -32700;
 
 /** Serves Kora's API: signs as fee payer, in return for a fee in tokens, and sends nothing. */
 export async function startRelayer(options: {
@@ -161,7 +162,13 @@ async function serve(
   lies: ReadonlyMap<string, Lie>,
 ): Promise<void> {
   if (request.method === 'OPTIONS') return sendPreflight(request, response);
-  const call = (await readJson(request)) as { id?: unknown; method?: string; params?: Params };
+  const body = await readJson(request);
+  if (typeof body !== 'object' || body === null)
+    return sendJson(response, 200, {
+      ...{ jsonrpc: '2.0', id: null },
+      error: { code: NO_REQUEST, message: 'Parse error' },
+    });
+  const call: { id?: unknown; method?: string; params?: Params } = body;
   const frame = { jsonrpc: '2.0', id: call.id ?? null };
   const method = Object.entries(answers).find(([name]) => name === call.method);
   try {
@@ -237,14 +244,10 @@ async function paidIn({ payTo }: World, { messageBytes }: Transaction): Promise<
   return pico / SANDBOX_MINTS.SOL.picoUsd;
 }
 
-async function signature(key: KeyPairSigner, message: ReadonlyUint8Array): Promise<Uint8Array> {
-  return Uint8Array.from(await signBytes(key.keyPair.privateKey, message));
-}
-
 /** Returns wire bytes with the relayer's signature; the other signature slots are zero. */
 async function signAs(key: KeyPairSigner, message: ReadonlyUint8Array): Promise<Uint8Array> {
   const { header } = getCompiledTransactionMessageDecoder().decode(message);
   const slots = new Uint8Array(64 * header.numSignerAccounts);
-  slots.set(await signature(key, message));
+  slots.set(await signBytes(key.keyPair.privateKey, message));
   return Uint8Array.from([header.numSignerAccounts, ...slots, ...message]);
 }

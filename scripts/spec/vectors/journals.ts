@@ -9,7 +9,8 @@ import { linesOf, snapshotOf } from '../../../adapters/journals/log/snapshot.js'
 import { accountOf, type State } from '../../../adapters/journals/log/state.js';
 import { columnsOf } from '../../../adapters/journals/postgres/attempt-rows.js';
 import { capValues } from '../../../adapters/journals/postgres/caps.js';
-import { digest, lockKey, lockName } from '../../../adapters/journals/postgres/keys.js';
+import { digest, lockKey } from '../../../adapters/journals/postgres/keys.js';
+import { lockName } from '../../../adapters/journals/shared-locks.js';
 import { withTexts } from '../../../adapters/journals/balance-json.js';
 import { eventsOf } from '../../../src/outbox/notices.js';
 import type { Attempt } from '../../../src/journal/types.js';

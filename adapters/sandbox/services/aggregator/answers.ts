@@ -88,6 +88,12 @@ async function swap(world: World, _query: URLSearchParams, body: unknown): Promi
   );
 }
 
+/** The fields of a quote that an answer of `/swap/v2/build` has. */
+const BUILD_FIELDS = [
+  ...(['inputMint', 'outputMint', 'inAmount', 'outAmount', 'otherAmountThreshold'] as const),
+  ...(['swapMode', 'slippageBps', 'priceImpactPct', 'routePlan'] as const),
+] as const;
+
 async function build(world: World, query: URLSearchParams): Promise<unknown> {
   const version = query.get('transactionVersion');
   if (version !== null && version !== '0') throw badParameter('transactionVersion', 'expected 0');
@@ -107,29 +113,8 @@ async function build(world: World, query: URLSearchParams): Promise<unknown> {
     world,
   );
   const { blockhash, lastValidBlockHeight } = await latestBlockhash(world.rpc);
-  const {
-    inputMint,
-    outputMint,
-    inAmount,
-    outAmount,
-    otherAmountThreshold,
-    swapMode,
-    slippageBps,
-    priceImpactPct,
-    routePlan,
-  } = quoted;
   return {
-    ...{
-      inputMint,
-      outputMint,
-      inAmount,
-      outAmount,
-      otherAmountThreshold,
-      swapMode,
-      slippageBps,
-      priceImpactPct,
-      routePlan,
-    },
+    ...Object.fromEntries(BUILD_FIELDS.map((name) => [name, quoted[name]])),
     computeBudgetInstructions: [asJson(unitPriceInstruction(DEFAULT_UNIT_PRICE))],
     ...partsJson(parts),
     otherInstructions: [],

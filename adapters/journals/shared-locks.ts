@@ -1,0 +1,40 @@
+import { createLocks, type Locks } from '../../src/journal/locks.js';
+import type { Owner } from '../../src/journal/types.js';
+
+/** Takes and frees locks that hold between processes, by {@link lockName}. */
+interface LockSteps {
+  /** Resolves once this process has the lock. Rejects when one of the signals fires. */
+  take(name: string, signals: readonly (AbortSignal | undefined)[]): Promise<void>;
+  free(names: readonly string[]): Promise<void>;
+}
+
+/** @param closing - Ends all waiting calls, with its reason. */
+export function sharedLocks(closing: AbortSignal, { take, free }: LockSteps) {
+  // The calls of this process queue here, so that only one of them asks for a lock.
+  const queue = createLocks();
+  return (owner: Owner): Locks => ({
+    hold(names, work, callSignals = []) {
+      const signals = [...callSignals, closing];
+      const lockNames = names.map((name) => lockName(owner, name));
+      const locked = async () => {
+        const taken: string[] = [];
+        try {
+          // Every process takes locks in the order of the names, so none waits in a circle.
+          for (const name of [...new Set(lockNames)].sort()) {
+            await take(name, signals);
+            taken.push(name);
+          }
+          return await work();
+        } finally {
+          if (taken.length > 0) await free(taken);
+        }
+      };
+      return queue.hold(lockNames, locked, signals);
+    },
+  });
+}
+
+/** Returns the name of an owner's lock, unique among all owners. */
+export function lockName({ wallet, network }: Owner, name: string): string {
+  return JSON.stringify([wallet, network, name]);
+}
