@@ -1,7 +1,7 @@
 import type { Address, Instruction } from '../../solana/types.js';
 import { ownAccount, type SwapExpectation } from './instruction-rules.js';
 import {
-  type SurroundingsSubject,
+  type SwapInPlace,
   type Placed,
   TRANSFER_CHECKED,
   REVOKE,
@@ -74,11 +74,7 @@ function floorIn(instruction: Instruction, wallet: Address): bigint | undefined 
 }
 
 /** Returns the unbroken run of guard instructions at the end of a transaction. */
-export function guardsIn({
-  instructions,
-  swapAt,
-  expected,
-}: Pick<SurroundingsSubject, 'instructions' | 'swapAt' | 'expected'>): GuardsFound {
+export function guardsIn({ instructions, swapAt, expected }: SwapInPlace): GuardsFound {
   const last = instructions[instructions.length - 1];
   const lamports = last === undefined ? undefined : floorIn(last, expected.wallet);
   if (lamports === undefined) return { tokens: [], lamports };

@@ -5,7 +5,7 @@ import { SIGNATURE_LAMPORTS } from '../transaction/budget.js';
 import type { OwnAccount } from '../transaction/own-account.js';
 import { priorityFeeOf } from './compute-budget.js';
 import type { Floors } from './guard.js';
-import type { SurroundingsSubject } from './placed-instructions.js';
+import type { SurroundingsSubject, SwapInPlace } from './placed-instructions.js';
 import { closesWrapped, createdIn, wrappedAccount, wrappedIn } from './surroundings.js';
 
 /** State of the wallet on chain before a foreign transaction runs. */
@@ -33,10 +33,7 @@ export interface Outlay extends Costs {
 }
 
 /** @param rents - Lamports that it takes to create each missing account. */
-export function costsOf(
-  subject: Pick<SurroundingsSubject, 'instructions' | 'swapAt' | 'expected'>,
-  rents: ReadonlyMap<Address, bigint>,
-): Costs {
+export function costsOf(subject: SwapInPlace, rents: ReadonlyMap<Address, bigint>): Costs {
   const wrapped = wrappedAccount(subject.expected);
   // An account that is created and closed again gives its rent back.
   const staying = createdIn(subject).filter(

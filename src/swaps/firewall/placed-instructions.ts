@@ -2,12 +2,16 @@ import { SYSTEM_PROGRAM } from '../../network.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import type { SwapExpectation } from './instruction-rules.js';
 
-/** The instructions of a transaction that is judged as it is, with the swap among them. */
-export interface SurroundingsSubject {
+/** The resolved instructions of a transaction, and the swap among them. */
+export interface SwapInPlace {
   readonly instructions: readonly Instruction[];
   /** Position of the one instruction that swaps. */
   readonly swapAt: number;
   readonly expected: SwapExpectation;
+}
+
+/** The instructions of a transaction that is judged as it is, with the swap among them. */
+export interface SurroundingsSubject extends SwapInPlace {
   /** Lamports. */
   readonly maxPriorityFee: bigint;
   /** State on chain of the temporary SOL account, if the transaction makes one. */

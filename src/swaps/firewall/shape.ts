@@ -1,17 +1,8 @@
 import { SYSTEM_PROGRAM } from '../../network.js';
-import type { Address, Instruction } from '../../solana/types.js';
-import type { SwapDecoder } from '../provider.js';
+import type { Instruction } from '../../solana/types.js';
 import { isSwap } from './decoders.js';
 import type { Rule } from './rule.js';
-import { temporaryRule } from './temporary.js';
-
-/** A foreign transaction with resolved accounts. */
-export interface ShapeSubject {
-  readonly decoders: readonly SwapDecoder[];
-  /** Undefined if the accounts cannot be resolved: see `resolveInstructions`. */
-  readonly instructions: readonly Instruction[] | undefined;
-  readonly wallet: Address;
-}
+import { type ShapeSubject, temporaryRule } from './temporary.js';
 
 const ADVANCE_NONCE = [4, 0, 0, 0];
 

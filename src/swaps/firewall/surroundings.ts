@@ -12,6 +12,7 @@ import { guardOf } from './guards-found.js';
 import { ownAccount, type SwapExpectation } from './instruction-rules.js';
 import {
   type SurroundingsSubject,
+  type SwapInPlace,
   type Placed,
   placed,
   CLOSE,
@@ -208,11 +209,7 @@ function createdBy(
 }
 
 /** Returns the wallet's accounts that are created before the swap. */
-export function createdIn({
-  instructions,
-  swapAt,
-  expected,
-}: Pick<SurroundingsSubject, 'instructions' | 'swapAt' | 'expected'>): Address[] {
+export function createdIn({ instructions, swapAt, expected }: SwapInPlace): Address[] {
   return instructions
     .filter(({ program }) => program === ASSOCIATED_TOKEN_PROGRAM)
     .map((instruction) =>
@@ -234,11 +231,7 @@ function closedBy({ instruction, before }: Placed, expected: SwapExpectation): A
 }
 
 /** Whether the transaction closes the wallet's wrapped SOL account after the swap. */
-export function closesWrapped({
-  instructions,
-  swapAt,
-  expected,
-}: Pick<SurroundingsSubject, 'instructions' | 'swapAt' | 'expected'>): boolean {
+export function closesWrapped({ instructions, swapAt, expected }: SwapInPlace): boolean {
   return instructions
     .slice(swapAt + 1)
     .some(

@@ -18,13 +18,15 @@ export function temporaryIn(
   return undefined;
 }
 
-export interface TemporarySubject {
+/** A foreign transaction with resolved accounts. */
+export interface ShapeSubject {
   readonly decoders: readonly SwapDecoder[];
+  /** Undefined if the accounts cannot be resolved: see `resolveInstructions`. */
   readonly instructions: readonly Instruction[] | undefined;
   readonly wallet: Address;
 }
 
-export const temporaryRule: Rule<TemporarySubject> = {
+export const temporaryRule: Rule<ShapeSubject> = {
   id: 'temporary_account',
   refuses:
     'its temporary SOL account is not funded, made, swapped with and closed into the wallet, once and in this order',
