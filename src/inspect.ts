@@ -1,9 +1,8 @@
 import { toAmount } from './amount.js';
 import type { LocalOptions, LocalSettings } from './config/options.js';
 import { parseLocalOptions } from './config/parse-options.js';
-import { parseMint } from './config/swap-request.js';
 import { refuse, refuseUnknown } from './internal/options.js';
-import { readAddress, readUnits } from './policy/read.js';
+import { readAddress, readMint, readUnits } from './policy/read.js';
 import type { SwapVerdict } from './swaps/firewall/verdict.js';
 import { lazyPart } from './internal/load-once.js';
 
@@ -82,8 +81,8 @@ export async function inspectSwap(
   } = options;
   const settings = parseNode(node, maxFeeLamports);
   const [input, output] = [
-    parseMint('inputMint', inputMint, settings.network),
-    parseMint('outputMint', outputMint, settings.network),
+    readMint('inputMint', inputMint, settings.network),
+    readMint('outputMint', outputMint, settings.network),
   ];
   if (input === output) throw refuse('outputMint', 'must be another token than inputMint.');
   const bounds = {

@@ -2,13 +2,10 @@ import { base64 } from '../../src/internal/bytes.js';
 import { U64_MAX } from '../../src/amount.js';
 import { connectTo } from '../../src/config/connect.js';
 import type { LocalSettings } from '../../src/config/options.js';
-import {
-  parseMint,
-  parseSwapRequest,
-  type ResolvedRequest,
-} from '../../src/config/swap-request.js';
+import { parseSwapRequest, type ResolvedRequest } from '../../src/config/swap-request.js';
 import { isExactChangeError } from '../../src/errors.js';
 import { createPrices } from '../../src/payments/memory.js';
+import { readMint } from '../../src/policy/read.js';
 import { autoPayStep } from '../../src/service/auto-pay.js';
 import { parsedPayment } from '../../src/service/parse-payment.js';
 import { createRecordedAutoPay } from '../../src/service/recorded-auto-pay.js';
@@ -102,7 +99,7 @@ export async function createOperations(
       const signal = { signal: options?.signal };
       if (mint === undefined) return allBalances(reads, wallet, signal);
       const mints = (typeof mint === 'string' ? [mint] : mint).map((text) =>
-        parseMint('mint', text, network),
+        readMint('mint', text, network),
       );
       return balancesOf(reads, wallet, mints, signal);
     },

@@ -35,8 +35,8 @@ export function parseSwapRequest(
   ) {
     throw refuse('maxAccounts', 'must be a whole number from 1 to 64.');
   }
-  const inputMint = parseMint('inputMint', request.inputMint, network);
-  const outputMint = parseMint('outputMint', request.outputMint, network);
+  const inputMint = readMint('inputMint', request.inputMint, network);
+  const outputMint = readMint('outputMint', request.outputMint, network);
   if (inputMint === outputMint) throw refuse('outputMint', 'must be another token than inputMint.');
   return {
     inputMint,
@@ -46,9 +46,4 @@ export function parseSwapRequest(
     slippageBps,
     ...(maxAccounts === undefined ? {} : { maxAccounts }),
   };
-}
-
-/** Reads a mint by its address or pinned symbol. Throws `ConfigError` (`invalid_option`). */
-export function parseMint(option: string, mint: unknown, network: string): string {
-  return readMint(option, mint, network);
 }

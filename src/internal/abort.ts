@@ -58,18 +58,22 @@ export function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefine
   });
 }
 
-/** A signal that follows the caller's signal, and fires by itself when time is up. */
-export interface Deadline {
+/** A signal that takes the place of a caller's signal, and follows it. */
+export interface Following {
   readonly signal: AbortSignal;
-  /** Whether time ran out before the caller aborted. */
-  readonly passed: boolean;
   /**
-   * Stops the clock. The deadline follows the caller's signal only while something refers to its
-   * own signal or to one of `users`: fetch keeps the signal while a body flows.
+   * Follows on only while something refers to the signal itself, or to one of `users`: fetch keeps
+   * the signal while a body flows. A deadline also stops its clock.
    */
   stop(...users: readonly (object | null)[]): void;
-  /** Stops the clock, and follows the caller's signal no longer. */
+  /** Follows the caller's signal no longer. A deadline also stops its clock. */
   end(): void;
+}
+
+/** A signal that follows the caller's signal, and fires by itself when time is up. */
+export interface Deadline extends Following {
+  /** Whether time ran out before the caller aborted. */
+  readonly passed: boolean;
 }
 
 /** Starts a deadline of `ms`. Old runtimes have no `AbortSignal.any`. */
@@ -89,15 +93,6 @@ export function startDeadline(ms: number, caller: AbortSignal | undefined): Dead
     stop,
     end,
   };
-}
-
-/** A signal that takes the place of a caller's signal, and follows it. */
-export interface Following {
-  readonly signal: AbortSignal;
-  /** Follows on only while something refers to the signal itself, or to one of `users`. */
-  stop(...users: readonly (object | null)[]): void;
-  /** Follows the caller's signal no longer. */
-  end(): void;
 }
 
 /**

@@ -1,10 +1,11 @@
-import { parseMint, parseSwapRequest } from '../config/swap-request.js';
+import { parseSwapRequest } from '../config/swap-request.js';
 import { parseAmount } from '../amount.js';
 import { refuse } from '../internal/options.js';
 import { untilAborted } from '../internal/abort.js';
 import type { Attempt } from '../journal/types.js';
 import type { CapUse } from '../policy/cap-use.js';
 import { capsForSpends } from '../policy/cap-use.js';
+import { readMint } from '../policy/read.js';
 import { cleanQuote } from '../swaps/quote/check-quote.js';
 import type { SwapQuote, SwapRequest, UiSwapRequest } from '../swaps/types.js';
 import { symbolOf } from '../network.js';
@@ -65,7 +66,7 @@ export async function balance(
   const mints =
     mint === undefined
       ? undefined
-      : (typeof mint === 'string' ? [mint] : mint).map((name) => parseMint('mint', name, network));
+      : (typeof mint === 'string' ? [mint] : mint).map((name) => readMint('mint', name, network));
   const balances = await transport.balance(
     { wallet: signer.address, ...(mints === undefined ? {} : { mint: mints }) },
     { signal },

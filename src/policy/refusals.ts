@@ -33,6 +33,12 @@ export function checkPayment(
   );
 }
 
+/** Throws the refusal of {@link checkPayment}, if there is one. */
+export function assertPayable(policy: Omit<CapRules, 'caps'>, spend: Spend): void {
+  const refusal = checkPayment(policy, spend);
+  if (refusal !== undefined) throw refusal;
+}
+
 /** Returns a cost with its parts, as the beginning of a sentence. */
 function describeCost(
   { swapped, swapping, host }: Spend,

@@ -16,7 +16,7 @@ import {
   sentPayment,
 } from '../payments/reconcile/fate.js';
 import { swapRecordOf } from '../payments/reconcile/swap-outcome.js';
-import { checkOffer, checkPayment, checkPlace } from '../policy/refusals.js';
+import { assertPayable, checkOffer, checkPlace } from '../policy/refusals.js';
 import { attachPayment } from '../protocols/x402/payload.js';
 import type { PaymentResult } from '../transport.js';
 import { planner } from './auto-pay.js';
@@ -133,8 +133,7 @@ async function judge(
   if (payment.source !== facts.source || payment.authority !== request.wallet)
     throw refuse('signedPayment', "must pay from the wallet's own associated token account.");
   const microUsd = await usdValueOf(context, offer.mint, offer.amount, facts.decimals, signal);
-  const refusal = checkPayment(policy, spendOf({ offer, microUsd }, purchase.host));
-  if (refusal !== undefined) throw refusal;
+  assertPayable(policy, spendOf({ offer, microUsd }, purchase.host));
   return { offer, facts, microUsd };
 }
 
@@ -185,8 +184,7 @@ async function record(
   if (bearer !== undefined && bearer.id !== existing?.id) throw keyTaken();
   const reserved = existing ?? reservedFor(step, choice, print);
   // The attempt counts with everything that its swaps took.
-  const refusal = checkPayment(context.config.policy, reserved);
-  if (refusal !== undefined) throw refusal;
+  assertPayable(context.config.policy, reserved);
   if (existing === undefined) await reserve(context, reserved);
   else if (funded === undefined) await context.claims.take([reserved.id]);
   const payment = paymentOf(context, read, choice, bound);

@@ -5,7 +5,7 @@ import { decidePayment, openPaymentOf } from '../payments/reconcile/payment-moni
 import { inPaymentTime, sourceOf } from '../payments/reconcile/fate.js';
 import { attemptsInState } from '../payments/reconcile/resume-once.js';
 import { capsFor, takenOf, type Spend } from '../policy/caps.js';
-import { checkPayment } from '../policy/refusals.js';
+import { assertPayable } from '../policy/refusals.js';
 import { overBudget } from '../policy/over-budget.js';
 import type { PaymentResult } from '../transport.js';
 import { plan, planner } from './auto-pay.js';
@@ -42,10 +42,8 @@ export async function planOn(
     const spend = spendOf(choice, purchase.host);
     funded = await findFunded(session.context, purchase, spend);
     // The cost of its swap is part of the attempt, and is reserved already.
-    const refusal =
-      funded === undefined ? undefined : checkPayment(session.context.config.policy, funded);
-    if (refusal !== undefined) throw refusal;
     if (funded === undefined) await checkBudget(session.context, spend);
+    else assertPayable(session.context.config.policy, funded);
   };
   const result = await plan(context, terms, { purpose: purchase, signal, swapAmount, check });
   return funded === undefined ? result : { ...result, id: funded.id };

@@ -7,7 +7,7 @@ import type { PaymentContext } from '../payments/context.js';
 import { spendOf, type Choice } from '../payments/plan/choose.js';
 import { attemptsInState } from '../payments/reconcile/resume-once.js';
 import { capsFor, takenOf } from '../policy/caps.js';
-import { checkPayment } from '../policy/refusals.js';
+import { assertPayable } from '../policy/refusals.js';
 import { overBudget } from '../policy/over-budget.js';
 import type { PaymentRequired } from '../protocols/types.js';
 import { readOffers } from '../protocols/x402/offers.js';
@@ -88,8 +88,7 @@ async function checkOpen(context: PaymentContext): Promise<void> {
  */
 export async function reserve(context: PaymentContext, attempt: Attempt): Promise<void> {
   const { policy } = context.config;
-  const refusal = checkPayment(policy, attempt);
-  if (refusal !== undefined) throw refusal;
+  assertPayable(policy, attempt);
   await checkOpen(context);
   const { id } = attempt;
   const done = await context.journal
@@ -112,8 +111,7 @@ export async function raise(
   { journal, config, claims }: PaymentContext,
   attempt: Attempt,
 ): Promise<void> {
-  const refusal = checkPayment(config.policy, attempt);
-  if (refusal !== undefined) throw refusal;
+  assertPayable(config.policy, attempt);
   await claims.take([attempt.id]);
   const refused = await journal.raise(attempt, capsFor(config.policy, attempt));
   if (refused !== undefined)

@@ -1,5 +1,5 @@
 import { capsFor, takenOf } from '../../policy/caps.js';
-import { checkPayment } from '../../policy/refusals.js';
+import { assertPayable } from '../../policy/refusals.js';
 import { overBudget } from '../../policy/over-budget.js';
 import { noSwapCost } from '../../policy/cost.js';
 import type { PaymentContext } from '../context.js';
@@ -24,8 +24,7 @@ export function recordSwaps(
       const swapping = await swapBound(context, taking, reservation.attempt, signal);
       // This write also records the outcome of an earlier swap, before the new swap replaces it.
       const next = { ...reservation.attempt, swapping, at: config.runtime.now() };
-      const refusal = checkPayment(config.policy, next);
-      if (refusal !== undefined) throw refusal;
+      assertPayable(config.policy, next);
       const caps = capsFor(config.policy, next);
       const refused = await againWithoutOrphans(context, signal, () => journal.raise(next, caps));
       if (refused !== undefined)

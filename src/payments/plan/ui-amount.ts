@@ -1,8 +1,8 @@
 import { parseUiAmount } from '../../amount.js';
-import { parseMint } from '../../config/swap-request.js';
 import { FundsError } from '../../errors.js';
 import { refuse } from '../../internal/options.js';
 import { pinnedMint } from '../../network.js';
+import { readMint } from '../../policy/read.js';
 import { decodeMint } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
 import type { SwapRequest, UiSwapRequest } from '../../swaps/types.js';
@@ -24,7 +24,7 @@ export async function inBaseUnits(
   if ('amount' in rest && typeof rest.amount !== 'undefined')
     throw refuse('uiAmount', 'and amount exclude each other. Give one.');
   const side = rest.swapMode === 'ExactOut' ? 'outputMint' : 'inputMint';
-  const mint = parseMint(side, rest[side], context.config.network);
+  const mint = readMint(side, rest[side], context.config.network);
   const decimals = await decimalsOf(context, mint, signal);
   const units = parseUiAmount(uiAmount, decimals);
   if (units === undefined)
