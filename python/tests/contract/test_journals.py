@@ -17,7 +17,8 @@ from exact_change._journal.log.snapshot import lines_of, snapshot_of
 from exact_change._journal.log.state import State
 from exact_change._journal.notices import events_of
 from exact_change._journal.postgres.attempts import cap_values, columns_of
-from exact_change._journal.postgres.keys import digest, lock_key, lock_name
+from exact_change._journal.postgres.keys import digest, lock_key
+from exact_change._journal.process_locks import lock_name
 from exact_change._journal.store_types import Archive
 from exact_change._journal.types import Attempt, Owner
 from exact_change._kernel.hosts import threads

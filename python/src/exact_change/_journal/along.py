@@ -6,16 +6,9 @@ from typing import Callable, Sequence, TypeVar
 
 from .._kernel.task import Steps
 from .._policy.caps import Cap
-from .balances import Taken
 from .coordination import MemoryCoordination
 from .memory import MemoryJournal
-from .types import (
-    ALONE,
-    Along,
-    Attempt,
-    Hold,
-    Reserved,
-)
+from .types import ALONE, Along, Attempt, Hold, Reserved, is_made
 
 T = TypeVar("T")
 
@@ -41,9 +34,6 @@ class AlongMemory:
         """Reserves as :meth:`Journal.reserve` does."""
         id_, shared = attempt["id"], self._shared
 
-        def is_done(result: Reserved) -> bool:
-            return result is None or isinstance(result, Taken)
-
         def reserve() -> Steps[Reserved]:
             refused = yield from self._journal.reserve(attempt, caps)
             if refused is not None or hold is None or shared.locks.is_held(hold.unless):
@@ -51,7 +41,7 @@ class AlongMemory:
             amount = int(attempt["amount"])
             return (yield from shared.ledger.take(hold.account, id_, amount, hold.fresh))
 
-        return self._write(id_, along, reserve, is_done)
+        return self._write(id_, along, reserve, is_made)
 
     def put(self, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
         """Writes as :meth:`Journal.put` does."""

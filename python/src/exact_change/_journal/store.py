@@ -15,10 +15,11 @@ from .._policy.caps import Cap, counts
 from .ages import Ages
 from .attempts import (
     Entry,
+    belongs_to,
     entry_of,
     is_closed,
-    is_of,
     key_name,
+    owner_of,
     request_name,
     takes_the_same,
 )
@@ -86,7 +87,7 @@ class AttemptStore:
         if self.get(attempt["id"]) is not None:
             raise TypeError(f"An attempt with the id {attempt['id']} is there.")
         key = attempt.get("idempotencyKey")
-        owner = Owner(attempt["wallet"], attempt["network"])
+        owner = owner_of(attempt)
         for earlier in () if key is None else self._with_key(owner, key):
             if is_counted(earlier["state"]) and earlier["id"] != attempt.get("resigns"):
                 return KeyTaken(earlier)
@@ -175,7 +176,7 @@ class AttemptStore:
             attempt = self.get(id_)
             if (
                 attempt is None
-                or not is_of(attempt, owner)
+                or not belongs_to(attempt, owner)
                 or (state or attempt["state"]) != attempt["state"]
             ):
                 continue
@@ -276,14 +277,14 @@ class AttemptStore:
     ) -> CapBlock | None:
         if not caps:
             return None
-        used = self.used(Owner(attempt["wallet"], attempt["network"]), caps, attempt["at"])
+        used = self.used(owner_of(attempt), caps, attempt["at"])
         counted = None if before is None else Counted(before, cost_in(before))
         return first_full(caps, used, Counted(attempt, cost_in(attempt)), counted)
 
     def _named(self, owner: Owner, name: str) -> list[Attempt]:
         ids = sorted(self._index.find(name), key=lambda id_: self._made_of(id_) or 0)
         found = (self.get(id_) for id_ in ids)
-        return [attempt for attempt in found if attempt is not None and is_of(attempt, owner)]
+        return [attempt for attempt in found if attempt is not None and belongs_to(attempt, owner)]
 
     def _with_key(self, owner: Owner, key: str) -> list[Attempt]:
         spent: list[Attempt] = []

@@ -16,6 +16,7 @@ from .._journal.types import (
     SignedPayment,
     SignedSwap,
     SwapOutcome,
+    is_made,
 )
 from .._kernel.signals import Signal
 from .._kernel.steps import quiet
@@ -60,9 +61,6 @@ class Reservation:
         def ask() -> Steps[Reserved]:
             reserving = context.journal.reserve(attempt, caps, along, hold)
             return (yield from take_claims(context, along.claim, reserving))
-
-        def is_made(result: Reserved) -> bool:
-            return result is None or isinstance(result, Taken)
 
         result = yield from _without_orphans(context, ask, is_made)
         if isinstance(result, KeyTaken):

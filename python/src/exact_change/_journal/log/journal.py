@@ -12,19 +12,10 @@ from ..._kernel.steps import join, quiet
 from ..._kernel.task import Steps, Task, begin
 from ..._policy.caps import Cap
 from ...errors import ExactChangeError
-from ..attempts import copy_of
-from ..balances import Taken
+from ..attempts import copy_of, owner_of
 from ..states import OPEN_STATES
 from ..store_types import Made
-from ..types import (
-    ALONE,
-    Along,
-    Attempt,
-    CapBlock,
-    Hold,
-    Owner,
-    Reserved,
-)
+from ..types import ALONE, Along, Attempt, CapBlock, Hold, Owner, Reserved, is_made
 from ..types import (
     State as AttemptState,
 )
@@ -32,7 +23,7 @@ from .coordination import LogClaims, LogCoordination, LogLocks
 from .port import Decide, Log, Share, Step
 from .records import LogRecord
 from .state import State
-from .steps import along_records, hold_step, inverse_of, is_signed, owner_of
+from .steps import along_records, hold_step, inverse_of, is_signed
 
 T = TypeVar("T")
 
@@ -108,9 +99,6 @@ class LogJournal:
             ]
             inverse = [{"release": attempt["id"]}] if is_signed(None, attempt) else None
             return Step(records, None if held is None else held.taken, inverse)
-
-        def is_made(result: Reserved) -> bool:
-            return result is None or isinstance(result, Taken)
 
         return self._run_along(along, decide, is_made)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping, NamedTuple, Sequence
 
-from ..attempts import entry_of
+from ..attempts import entry_of, owner_of
 from ..balances import balance_json
 from ..spending import SpentAt
 from ..spent_keys import SpentKey, lean_of, spent_key_of
@@ -12,7 +12,6 @@ from ..states import OPEN_STATES, counted_at
 from ..store_types import Made, StoreContent
 from .records import LogRecord, Said
 from .state import REWRITING, State
-from .steps import owner_of
 
 # Age at which a balance without holds is left out: by then it must be read again anyway.
 _FORGOTTEN_MS = 10 * 60 * 1000

@@ -9,9 +9,9 @@ from ..._base.js import stringify
 from ..._kernel.task import Steps
 from ..._policy.caps import Cap, taken_of
 from ..._policy.hosts import plain_host, portless
-from ..attempts import copy_of
+from ..attempts import copy_of, owner_of
 from ..balances import Taken, reading_of
-from ..log.steps import owner_of
+from ..process_locks import lock_name
 from ..states import (
     OPEN_STATES,
     STATES,
@@ -40,7 +40,7 @@ from .claims import SharedClaims
 from .connection import Query, Row, Value
 from .database import Database, past_deadlock
 from .failures import has_outbox
-from .keys import digest, lock_key, lock_name
+from .keys import digest, lock_key
 from .statements import Statements
 
 # Attempts that one statement of `spec/` fetches.
