@@ -40,6 +40,13 @@ class Address(NamedTuple):
         return f"{self.scheme}://{self.host}"
 
 
+def is_same_origin(first: str, second: str) -> bool:
+    """Returns whether two URLs have one origin; False if either cannot be parsed."""
+    addresses = parse_address(first), parse_address(second)
+    origins = [None if address is None else address.origin for address in addresses]
+    return origins[0] is not None and origins[0] == origins[1]
+
+
 def parse_address(text: object) -> Address | None:
     """Parses an absolute URL and spells its host canonically; returns None for anything else."""
     return _parse(text) if isinstance(text, str) else None

@@ -13,9 +13,8 @@ from requests.sessions import SessionRedirectMixin
 from requests.utils import requote_uri
 from urllib3.util.retry import Retry
 
-from .._base.backoff import MAX_WAIT_MS, asked_wait, with_jitter
 from .._base.headers import Headers
-from .._base.urls import parse_address
+from .._base.urls import is_same_origin
 from .._kernel.hosts import threads
 from .._kernel.signals import Signal
 from .._kernel.steps import call
@@ -29,8 +28,8 @@ from .ahead import close_late, run_ahead
 from .calls import CREDENTIALS, KeptBody, bare
 from .requests_bodies import keep_body
 from .requests_replies import RequestsReply, unfollowed
+from .sending import Retries
 
-_FIRST_WAIT_MS = 250
 # The options of `send`, in their order: some adapters pass them without names.
 _OPTIONS = ("stream", "timeout", "verify", "cert", "proxies")
 # A key of the hooks, because requests copies the hooks to the redirected request.
@@ -117,26 +116,20 @@ class PayingAdapter(BaseAdapter):
     def _send(
         self, request: requests.PreparedRequest, options: Mapping[str, Any]
     ) -> requests.Response:
-        """Sends a request; sends a GET or HEAD again after a 503 or a lost connection."""
-        config = self._payer.config
-        retries = config.retries if request.method in ("GET", "HEAD") else 0
-        for tries in range(retries + 1):
-            asked_ms, is_last = None, tries == retries
+        retries = Retries(self._payer.config, str(request.method))
+        while True:
             try:
                 response = self._send_by(self._below, request, **options)
             except requests.ConnectionError:
-                if is_last:
+                wait = retries.after_loss()
+                if wait is None:
                     raise
             else:
-                asked_ms = asked_wait(response.headers.get, config.runtime.now())
-                if response.status_code != 503 or is_last or (asked_ms or 0) > MAX_WAIT_MS:
+                wait = retries.after_answer(response.status_code, response.headers.get)
+                if wait is None:
                     return response
                 response.close()
-            usual_ms = min(_FIRST_WAIT_MS * 2**tries, MAX_WAIT_MS)
-            time.sleep(
-                with_jitter(usual_ms if asked_ms is None else asked_ms, config.runtime) / 1000
-            )
-        raise TypeError("The last try returns or raises.")
+            time.sleep(wait)
 
 
 class _RequestsCall:
@@ -180,8 +173,7 @@ class _RequestsCall:
             request.headers["content-length"] = str(len(body))
         if url != self.asked_at:
             request.url = url
-            original, target = parse_address(self.asked_at), parse_address(url)
-            if original is None or target is None or original.origin != target.origin:
+            if not is_same_origin(self.asked_at, url):
                 for name in CREDENTIALS:
                     request.headers.pop(name, None)
         request.headers[header.name] = header.value

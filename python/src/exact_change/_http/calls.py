@@ -8,7 +8,7 @@ import httpx
 
 from .._base.headers import Headers
 from .._base.json_types import mapping_of
-from .._base.urls import parse_address
+from .._base.urls import is_same_origin, parse_address
 from .._kernel.signals import Signal
 from .._kernel.steps import await_, call
 from .._kernel.task import Steps
@@ -267,8 +267,7 @@ class HttpxCall:
         if url != self.asked_at:
             to = url
             dropped.add("host")
-            original, target = parse_address(self.asked_at), parse_address(url)
-            if original is None or target is None or original.origin != target.origin:
+            if not is_same_origin(self.asked_at, url):
                 dropped.update(CREDENTIALS)
         headers = [
             (name, value)

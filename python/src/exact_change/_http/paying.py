@@ -25,7 +25,7 @@ from .calls import (
 )
 from .own import OWN
 from .replies import LoopReply, ThreadReply
-from .sending import Retries
+from .sending import Retries, is_lost
 
 
 class PayingTransport(httpx.BaseTransport):
@@ -72,11 +72,11 @@ class PayingTransport(httpx.BaseTransport):
             try:
                 response = self._pass(request)
             except httpx.TransportError as error:
-                wait = retries.wait_after(error)
+                wait = retries.after_loss() if is_lost(error) else None
                 if wait is None:
                     raise
             else:
-                wait = retries.wait_after(response)
+                wait = retries.after_answer(response.status_code, response.headers.get)
                 if wait is None:
                     return response
                 response.close()
@@ -133,11 +133,11 @@ class AsyncPayingTransport(httpx.AsyncBaseTransport):
             try:
                 response = await self._pass(request)
             except httpx.TransportError as error:
-                wait = retries.wait_after(error)
+                wait = retries.after_loss() if is_lost(error) else None
                 if wait is None:
                     raise
             else:
-                wait = retries.wait_after(response)
+                wait = retries.after_answer(response.status_code, response.headers.get)
                 if wait is None:
                     return response
                 await response.aclose()
