@@ -25,7 +25,7 @@ from .._payments.call import CallOptions, Reply
 from .._x402.payload import PAYMENT_HEADERS
 from .._x402.types import PaymentHeader
 from .ahead import close_late, run_ahead
-from .calls import CREDENTIALS, KeptBody, bare
+from .calls import CREDENTIALS, bare
 from .requests_bodies import keep_body
 from .requests_replies import RequestsReply, unfollowed
 from .sending import Retries
@@ -88,21 +88,19 @@ class PayingAdapter(BaseAdapter):
         options.update(zip(_OPTIONS, unnamed))
         if any(name in request.headers for name in PAYMENT_HEADERS):
             return unfollowed(self._send_by(self._below, request, **options))
-        hop, kept = _hop_of(request), keep_body(request)
-        signal = Signal()
         timeout_ms = self._payer.config.timeouts.payment
         send = functools.partial(self._send_by, _without_retries(self._below))
-        held = _RequestsCall(request, options, send, kept, hop, signal, timeout_ms)
+        held = _RequestsCall(request, options, send, timeout_ms)
         call_options = CallOptions(held.headers.get("idempotency-key") or None)
         answer = run_ahead(self._payer, held, call_options)
         if answer is None:
             unpaid = self._send(request, options)
             if unpaid.status_code != 402:
-                _note_hop(request, unpaid, hop)
+                _note_hop(request, unpaid, held.hop)
                 return unpaid
             reply = RequestsReply(unpaid, held.asked_at, held.sent_as)
             engine = self._payer.thread_engine()
-            answer = threads.run(engine.answer(held, reply, call_options), signal, close_late)
+            answer = threads.run(engine.answer(held, reply, call_options), held.signal, close_late)
         response: requests.Response = answer.native
         # The caller's request, not the paid request: no answer shows the payment header.
         response.request = request
@@ -138,15 +136,13 @@ class _RequestsCall:
         request: requests.PreparedRequest,
         options: Mapping[str, Any],
         send: Callable[..., requests.Response],
-        kept: KeptBody,
-        hop: _Hop | None,
-        signal: Signal,
         timeout_ms: float,
     ) -> None:
         self._request = request
         self._options = options
         self._send = send
-        self._kept = kept
+        self._kept = keep_body(request)
+        self.hop = hop = _hop_of(request)
         self._seconds = timeout_ms / 1000
         self.asked_at = bare(request.url)
         self.sent_as = str(request.method)
@@ -154,7 +150,7 @@ class _RequestsCall:
         self.method = self.sent_as if hop is None else hop.method
         self.is_redirected = hop is not None
         self.headers = Headers(_texts(request.headers))
-        self.signal: Signal | None = signal
+        self.signal: Signal | None = Signal()
 
     @property
     def is_replayable(self) -> bool:

@@ -197,11 +197,11 @@ def call_options(
     return {**(extensions or {}), OPTIONS: options}
 
 
-def options_of(headers: Mapping[str, str], extension: object) -> CallOptions:
+def options_of(request: httpx.Request) -> CallOptions:
     """Returns the options that the caller gives for a call, in its extension or its headers."""
-    options = mapping_of(extension) or {}
+    options = mapping_of(request.extensions.get(OPTIONS)) or {}
     # An empty key counts as none: it would be the same key for every call.
-    key = options.get("idempotency_key") or headers.get("idempotency-key") or None
+    key = options.get("idempotency_key") or request.headers.get("idempotency-key") or None
     return CallOptions(None if key is None else str(key), options.get("repeatable") is True)
 
 
@@ -211,15 +211,12 @@ def is_planned(request: httpx.Request) -> bool:
 
 
 class HttpxCall:
-    """A request of httpx that can be sent again with a payment."""
+    """A request of httpx that can be sent again with a payment: it keeps the body."""
 
     def __init__(
         self,
         request: httpx.Request,
         transport: httpx.BaseTransport | httpx.AsyncBaseTransport,
-        kept: KeptBody,
-        hop: Hop | None,
-        signal: Signal,
         timeout_ms: float,
         *,
         is_async: bool,
@@ -228,7 +225,8 @@ class HttpxCall:
         # Some transports are of both kinds.
         self._transport: Any = transport
         self._is_async = is_async
-        self._kept = kept
+        self._kept = keep_body(request)
+        self.hop = hop = hop_of(request)
         self._timeout = dict.fromkeys(("connect", "read", "write", "pool"), timeout_ms / 1000)
         self.asked_at = bare(request.url)
         self.url, self.method = (
@@ -236,7 +234,7 @@ class HttpxCall:
         )
         self.is_redirected = hop is not None
         self.headers = Headers.of_bytes(request.headers.raw)
-        self.signal: Signal | None = signal
+        self.signal: Signal | None = Signal()
 
     @property
     def is_replayable(self) -> bool:

@@ -8,16 +8,12 @@ import time
 import httpx
 
 from .._kernel.hosts import threads
-from .._kernel.signals import Signal
 from .._payer import Payer
 from .ahead import aclose_late, close_late, run_ahead, run_ahead_on_loop
 from .calls import (
-    OPTIONS,
     HttpxCall,
-    hop_of,
     is_own,
     is_planned,
-    keep_body,
     note_hop,
     options_of,
     pays_itself,
@@ -45,20 +41,19 @@ class PayingTransport(httpx.BaseTransport):
         _unshare(request)
         if pays_itself(request):
             return unfollowed(self._pass(request))
-        hop, kept, signal = hop_of(request), keep_body(request), Signal()
         timeout_ms = self._payer.config.timeouts.payment
-        call = HttpxCall(request, self._below, kept, hop, signal, timeout_ms, is_async=False)
-        options = options_of(request.headers, request.extensions.get(OPTIONS))
+        call = HttpxCall(request, self._below, timeout_ms, is_async=False)
+        options = options_of(request)
         is_to_pay = not is_planned(request)
         answer = run_ahead(self._payer, call, options) if is_to_pay else None
         if answer is None:
             unpaid = self._send(request)
             if unpaid.status_code != 402 or not is_to_pay:
-                note_hop(request, unpaid, hop)
+                note_hop(request, unpaid, call.hop)
                 return unpaid
             reply = ThreadReply(unpaid, call.asked_at, request.method)
             engine = self._payer.thread_engine()
-            answer = threads.run(engine.answer(call, reply, options), signal, close_late)
+            answer = threads.run(engine.answer(call, reply, options), call.signal, close_late)
         response: httpx.Response = answer.native
         return response
 
@@ -105,20 +100,19 @@ class AsyncPayingTransport(httpx.AsyncBaseTransport):
         _unshare(request)
         if pays_itself(request):
             return unfollowed(await self._pass(request))
-        hop, kept, signal = hop_of(request), keep_body(request), Signal()
         timeout_ms = self._payer.config.timeouts.payment
-        call = HttpxCall(request, self._below, kept, hop, signal, timeout_ms, is_async=True)
-        options = options_of(request.headers, request.extensions.get(OPTIONS))
+        call = HttpxCall(request, self._below, timeout_ms, is_async=True)
+        options = options_of(request)
         is_to_pay = not is_planned(request)
         answer = await run_ahead_on_loop(self._payer, call, options) if is_to_pay else None
         if answer is None:
             unpaid = await self._send(request)
             if unpaid.status_code != 402 or not is_to_pay:
-                note_hop(request, unpaid, hop)
+                note_hop(request, unpaid, call.hop)
                 return unpaid
             reply = LoopReply(unpaid, call.asked_at, request.method)
             answer = await self._payer.on_loop(
-                lambda engine: engine.answer(call, reply, options), signal, aclose_late
+                lambda engine: engine.answer(call, reply, options), call.signal, aclose_late
             )
         response: httpx.Response = answer.native
         return response

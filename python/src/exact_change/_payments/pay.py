@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Callable, NamedTuple, TypeVar
 
 from .._base.urls import parse_address
@@ -26,7 +27,7 @@ from .reconcile.resume import resume_once
 from .request_checks import check_request
 from .resign import present_ahead, present_or_resign
 from .stable_terms import forget_stable_terms, note_charge, only_paid_ahead
-from .task import PayTask, Purpose
+from .task import PayTask, Purpose, SignFor
 
 R = TypeVar("R")
 # Refusals of a person or a wallet, which must be asked only once for each call.
@@ -50,8 +51,7 @@ def pay_for_call(
             yield from _as_purchase(context, _Asked(call, None, unpaid), options, _refuse(terms))
         )
 
-    def sign(terms: PaymentRequired, task: PayTask, refuse: Refuse | None) -> Steps[OpenPayment]:
-        return _choose_and_sign(context, terms, task, refuse)
+    sign: SignFor = functools.partial(_choose_and_sign, context)
 
     def buy(task: PayTask, showing: Presentation) -> Steps[Reply]:
         first = yield from sign(terms, task, None)
@@ -72,8 +72,7 @@ def pay_ahead(
     # The terms may have changed, so never swap for them, even if another call takes the tokens.
     swapless = context.without_swaps()
 
-    def sign(terms: PaymentRequired, task: PayTask, refuse: Refuse | None) -> Steps[OpenPayment]:
-        return _choose_and_sign(context, terms, task, refuse)
+    sign: SignFor = functools.partial(_choose_and_sign, context)
 
     def buy(task: PayTask, showing: Presentation) -> Steps[Reply | None]:
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Union
+from typing import NamedTuple
 
 from .._journal.registry import OpenPayment
 from .._kernel.deadline import start_deadline
@@ -39,9 +39,6 @@ class _Shown(NamedTuple):
 class _Refused(NamedTuple):
     outcome: Outcome
     answer: Answer
-
-
-Presented = Union[Reply, Rejected]
 
 
 def present(
