@@ -18,11 +18,11 @@ from .._solana.types import Instruction
 from .._swap.market import read_exposed
 from .._swap.read_facts import (
     TOKEN_ACCOUNT_BYTES,
-    Making,
+    CreationCost,
     RawLeg,
     Reads,
     account_bytes,
-    once_made,
+    creation_cost,
     own_account_of,
     read_raw_wallet,
 )
@@ -31,9 +31,9 @@ from ..errors import is_code
 from .costs import Before, Costs, costs_of
 from .decoders import Decoders, is_swap, temporary_of
 from .expected import Surroundings, SwapExpectation, Temporary
-from .exposure import EXPOSURE_RULES, ExposureSubject, foreign_accounts, is_there
+from .exposure import EXPOSURE_RULES, ExposureSubject, account_exists, foreign_accounts
 from .foreign import read_swap
-from .guard import OwnAccount, guards_in, holds
+from .guard import OwnAccount, guards_hold, guards_in
 from .inner import INNER_RULES, InnerSubject
 from .instruction import swap_rules, swap_subject
 from .own_accounts import OWN_ACCOUNT_RULES, OwnAccountSubject
@@ -147,7 +147,7 @@ class Inspection:
             [
                 OwnAccountSubject(wallet, leg.mint_address, leg.held)
                 for leg in touched
-                if is_there(leg.account)
+                if account_exists(leg.account)
             ],
         )
         self._check(SURROUNDINGS_RULES, subject)
@@ -192,7 +192,7 @@ class Inspection:
         self.costs = costs_of(subject._replace(expected=expected), before)
         floors = self.costs.floors
         guards = guards_in(subject)
-        self.guarded = holds(guards, floors)
+        self.guarded = guards_hold(guards, floors)
         is_closed = guards.lamports is not None
         guard_from = len(subject.instructions) - len(guards.tokens) - is_closed
         simulation = yield from self._node.simulate(
@@ -228,18 +228,20 @@ class Inspection:
             self._node.rent(TOKEN_ACCOUNT_BYTES, signal=self._signal),
         )
         account: Account | None = read.accounts[0]
-        return Temporary(address, rent, not is_there(account)), account
+        return Temporary(address, rent, not account_exists(account)), account
 
     def _read_makings(
         self, created: Sequence[Address], legs: Sequence[RawLeg]
-    ) -> Steps[dict[Address, Making]]:
+    ) -> Steps[dict[Address, CreationCost]]:
         """Reads the lamports that creating each missing account takes, and that then count."""
-        missing = [leg for leg in legs if leg.address in created and not is_there(leg.account)]
+        missing = [
+            leg for leg in legs if leg.address in created and not account_exists(leg.account)
+        ]
         rents = yield from all_of(
             [self._node.rent(account_bytes(leg.mint), signal=self._signal) for leg in missing]
         )
         return {
-            leg.address: once_made(own_account_of(self._wallet, leg), rent)
+            leg.address: creation_cost(own_account_of(self._wallet, leg), rent)
             for leg, rent in zip(missing, rents)
         }
 

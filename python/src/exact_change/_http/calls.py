@@ -179,12 +179,12 @@ def bare(url: object) -> str:
     return text if address is None else address.href
 
 
-def is_own(request: httpx.Request) -> bool:
+def is_own_request(request: httpx.Request) -> bool:
     """Returns whether the library itself made a request."""
     return OWN in request.extensions
 
 
-def pays_itself(request: httpx.Request) -> bool:
+def carries_payment(request: httpx.Request) -> bool:
     """Returns whether a request has a payment of its caller. Its redirects are not paid."""
     return any(name in request.headers for name in PAYMENT_HEADERS)
 

@@ -12,11 +12,11 @@ from .._payer import Payer
 from .ahead import aclose_late, close_late, run_ahead, run_ahead_on_loop
 from .calls import (
     HttpxCall,
-    is_own,
+    carries_payment,
+    is_own_request,
     is_planned,
     note_hop,
     options_of,
-    pays_itself,
     unfollowed,
 )
 from .own import OWN
@@ -36,10 +36,10 @@ class PayingTransport(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Sends a request, and pays for it if the seller answers 402."""
-        if is_own(request):
+        if is_own_request(request):
             return self._below.handle_request(request)
         _unshare(request)
-        if pays_itself(request):
+        if carries_payment(request):
             return unfollowed(self._pass(request))
         timeout_ms = self._payer.config.timeouts.payment
         call = HttpxCall(request, self._below, timeout_ms, is_async=False)
@@ -95,10 +95,10 @@ class AsyncPayingTransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Sends a request, and pays for it if the seller answers 402."""
-        if is_own(request):
+        if is_own_request(request):
             return await self._below.handle_async_request(request)
         _unshare(request)
-        if pays_itself(request):
+        if carries_payment(request):
             return unfollowed(await self._pass(request))
         timeout_ms = self._payer.config.timeouts.payment
         call = HttpxCall(request, self._below, timeout_ms, is_async=True)

@@ -151,7 +151,7 @@ def entry_of(attempt: Attempt) -> Entry:
     )
 
 
-def takes_the_same(before: Entry, after: Entry) -> bool:
+def is_same_entry(before: Entry, after: Entry) -> bool:
     """Returns whether the two entries take the same amounts of caps, whatever their times."""
     takes_before = before.owner, before.place, before.cost
     return takes_before == (after.owner, after.place, after.cost)

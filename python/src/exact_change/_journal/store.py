@@ -11,17 +11,17 @@ import json
 from typing import Any, Iterator, Sequence
 
 from .._base.js import stringify
-from .._policy.caps import Cap, counts
+from .._policy.caps import Cap, cap_counts
 from .ages import Ages
 from .attempts import (
     Entry,
     belongs_to,
     entry_of,
     is_closed,
+    is_same_entry,
     key_name,
     owner_of,
     request_name,
-    takes_the_same,
 )
 from .name_index import NameIndex
 from .spending import Spending
@@ -123,7 +123,7 @@ class AttemptStore:
         """Records an attempt in its new state, without any check."""
         id_, entry = attempt["id"], entry_of(attempt)
         is_open, before = attempt["state"] in OPEN_STATES, self._open.get(id_)
-        if before is not None and is_open and takes_the_same(before[1], entry):
+        if before is not None and is_open and is_same_entry(before[1], entry):
             self._index.discard(id_, before[1].names)
             self._index.add(id_, entry.names)
             self._open[id_] = before[0], entry
@@ -260,7 +260,7 @@ class AttemptStore:
         since = _NEVER if cap.window_ms is None else now - cap.window_ms
         total = self.spending.since(owner, cap, since) + self._pending.since(owner, cap, _NEVER)
         for entry in self._lapsed(since):
-            if entry.owner == owner and counts(cap, entry.attempt):
+            if entry.owner == owner and cap_counts(cap, entry.attempt):
                 total -= entry.cost.get(cap.unit, 0)
         return total
 

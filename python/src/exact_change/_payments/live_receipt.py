@@ -8,7 +8,7 @@ from .._kernel.signals import Signal
 from .._kernel.task import Steps
 from .._receipt import Receipt, read_receipt
 from .context import PaymentContext
-from .reconcile.monitor import decided
+from .reconcile.monitor import receipt_once_decided
 
 
 class LiveReceipt:
@@ -25,4 +25,4 @@ class LiveReceipt:
 
     def settled(self, signal: Signal | None) -> Steps[Receipt]:
         """Waits until the chain has decided, and returns the receipt."""
-        return decided(self._context, self._open, self._emit, signal)
+        return receipt_once_decided(self._context, self._open, self._emit, signal)

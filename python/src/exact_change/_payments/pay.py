@@ -22,7 +22,7 @@ from .find_earlier import RepeatedCall
 from .fingerprint import fingerprint_of
 from .prepare import prepare_payment
 from .presentation import Presentation
-from .reconcile.earlier_errors import or_unread
+from .reconcile.earlier_errors import uncertain_if_unread
 from .reconcile.resume import resume_once
 from .request_checks import check_request
 from .resign import present_ahead, present_or_resign
@@ -130,7 +130,7 @@ def _as_purchase(
     moved: list[Moved] = []
 
     def purchase(purpose: Purpose) -> Steps[R | Reply]:
-        yield from or_unread(until_aborted(resume_once(context), call.signal))
+        yield from uncertain_if_unread(until_aborted(resume_once(context), call.signal))
         is_repeatable = options.is_repeatable
         # Check for an earlier payment first: the seller controls these terms and redirects.
         repeat = RepeatedCall(
@@ -170,7 +170,7 @@ def _choose_and_sign(
     context: PaymentContext, terms: PaymentRequired, task: PayTask, refuse: Refuse | None
 ) -> Steps[OpenPayment]:
     """Chooses the offer to pay, and signs its payment."""
-    on_counted = context.wallet.arriving.enter()
+    on_counted = context.wallet.choosing_calls.enter()
 
     def counted() -> Steps[None]:
         on_counted()

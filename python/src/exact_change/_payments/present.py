@@ -13,17 +13,17 @@ from .._receipt import write
 from .._tied import tie_receipt
 from .._x402.types import PaymentHeader
 from ..errors import ErrorCode, failure
-from .call import Call, Reply, let_go
+from .call import Call, Reply, free_connection
 from .claims import body_claim, release_claims, start_release
 from .context import PaymentContext
 from .delivery import Delivery, warn_unwritten
 from .live_receipt import LiveReceipt
 from .outcomes import Outcome, outcome_of
 from .presentation import Presentation, Rejected
-from .reading import read_word
+from .reading import read_settlement_claim
 from .reconcile.monitor import decide_payment, follow_in_background
 from .rejection import Answer, bounds_of, rejection
-from .saving import Change, as_it_is, save_attempt
+from .saving import Change, save_attempt, unchanged
 
 # Waits between two questions to the chain; each doubles the last. Milliseconds.
 _FIRST_WAIT_MS = 250
@@ -82,7 +82,7 @@ class _Presenting:
                 check(signal)
                 is_settled = open_.attempt["state"] == "settled"
                 if shown.outcome.ask_first and is_settled and self._may_repeat():
-                    yield from let_go(shown.answer.reply)
+                    yield from free_connection(shown.answer.reply)
                     shown = yield from self._once(deadline.signal)
             if isinstance(shown, _Shown):
                 self._is_awaited = shown.is_awaited
@@ -126,7 +126,7 @@ class _Presenting:
         emit = showing.emit
         yield from emit("payment.sent", url=showing.url, method=showing.call.method)
         reply = yield from self._send(signal)
-        word = yield from read_word(reply, context.config.timeouts.terms)
+        word = yield from read_settlement_claim(reply, context.config.timeouts.terms)
         outcome = outcome_of(reply.status, word)
         receipt = dict(open_.receipt)
         if open_.attempt["state"] == "signed":
@@ -149,7 +149,7 @@ class _Presenting:
         # also writes this attempt.
         try:
             if not is_awaited or open_.is_foreign:
-                yield from until_aborted(self._note(as_it_is), self._signal)
+                yield from until_aborted(self._note(unchanged), self._signal)
             check(self._signal)
         except Exception:
             yield from background(quiet(reply.dispose()))

@@ -14,13 +14,13 @@ from .context import PaymentContext
 Change = Callable[[Attempt], Attempt]
 
 
-def as_it_is(attempt: Attempt) -> Attempt:
+def unchanged(attempt: Attempt) -> Attempt:
     """Returns the attempt unchanged."""
     return attempt
 
 
 def save_attempt(
-    context: PaymentContext, open_: OpenPayment, change: Change = as_it_is, along: Along = ALONE
+    context: PaymentContext, open_: OpenPayment, change: Change = unchanged, along: Along = ALONE
 ) -> Steps[None]:
     """Writes an attempt with a change, and then applies the change to the open payment.
 
@@ -31,7 +31,7 @@ def save_attempt(
 
 
 def start_saving(
-    context: PaymentContext, open_: OpenPayment, change: Change = as_it_is, along: Along = ALONE
+    context: PaymentContext, open_: OpenPayment, change: Change = unchanged, along: Along = ALONE
 ) -> Steps[Task[None]]:
     """Starts a write as in :func:`save_attempt`, and returns its task."""
     before = open_.last_write
@@ -59,7 +59,7 @@ def start_apart(context: PaymentContext, steps: Steps[Any]) -> Steps[Task[Any]]:
     return begin(threads, steps)
 
 
-def written(open_: OpenPayment) -> Steps[Any]:
+def last_write_ended(open_: OpenPayment) -> Steps[Any]:
     """Waits for the last write; never raises."""
     last = open_.last_write
     if last is not None and not last.host.is_gone:

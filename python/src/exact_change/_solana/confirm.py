@@ -106,7 +106,7 @@ class _Watch:
                 break
             landing = None
             if not self._is_past():
-                landing = decided((yield from quiet(self._status())))
+                landing = _landing_shown_by((yield from quiet(self._status())))
             # A failure frees the payment's reservation, so one node's answer does not suffice.
             if self._is_past() or (landing is not None and landing.outcome == "failed"):
                 landing = yield from quiet(self._search())
@@ -142,7 +142,7 @@ class _Watch:
         self._final_height = max(self._final_height, tip.height)
 
 
-def decided(status: SignatureStatus | None) -> Landing | None:
+def _landing_shown_by(status: SignatureStatus | None) -> Landing | None:
     """Returns the fate that a node's status shows; None if the chain has not decided."""
     if status is None or status.commitment == "processed":
         return None

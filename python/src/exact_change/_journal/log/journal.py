@@ -20,7 +20,7 @@ from ..types import (
     State as AttemptState,
 )
 from .coordination import LogClaims, LogCoordination, LogLocks
-from .port import Decide, Log, Share, Step
+from .port import Decide, Log, SharedLog, Step
 from .records import LogRecord
 from .state import State
 from .steps import along_records, hold_step, inverse_of, is_signed
@@ -33,7 +33,7 @@ class LogJournal:
 
     def __init__(
         self,
-        open_share: Callable[[], Steps[Share]],
+        open_share: Callable[[], Steps[SharedLog]],
         closed: Callable[[], ExactChangeError],
         unavailable: Callable[[Exception], ExactChangeError],
     ) -> None:
@@ -45,7 +45,7 @@ class LogJournal:
         in_child(self)
 
     def _begin(self) -> None:
-        self._share: Task[Share] | None = None
+        self._share: Task[SharedLog] | None = None
         self._is_closed = False
         self._claims = LogClaims(self)
         self._locks = LogLocks(self, self._closed)

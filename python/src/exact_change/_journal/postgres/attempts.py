@@ -34,7 +34,7 @@ from ..types import (
     Reserved,
     State,
 )
-from .balances import Books, books_in
+from .balances import Balances, balances_in
 from .batch import BatchedReserve
 from .claims import SharedClaims
 from .connection import Query, Row, Value
@@ -71,12 +71,12 @@ class Attempts:
     """The calls of :class:`Journal` on attempts in tables."""
 
     def __init__(
-        self, database: Database, statements: Statements, claims: SharedClaims, books: Books
+        self, database: Database, statements: Statements, claims: SharedClaims, balances: Balances
     ) -> None:
         self._database = database
         self._statements = statements
         self._claims = claims
-        self._books = books
+        self._balances = balances
         self._reserve = BatchedReserve(database, statements)
 
     def reserve(
@@ -118,7 +118,7 @@ class Attempts:
         def is_made(row: Row) -> bool:
             return "taken" not in row and "n" not in row
 
-        row = yield from self._books.changing(lambda: self._claims.along(along, write, is_made))
+        row = yield from self._balances.changing(lambda: self._claims.along(along, write, is_made))
         if "taken" in row:
             return KeyTaken(json.loads(row["taken"]))
         if "n" in row:
@@ -141,7 +141,7 @@ class Attempts:
             return self._replace(attempt, along, write)
 
         is_end = along.spend is not None or bool(along.free)
-        yield from self._books.changing(replace) if is_end else replace()
+        yield from self._balances.changing(replace) if is_end else replace()
 
     def raise_(self, attempt: Attempt, caps: Sequence[Cap]) -> Steps[CapBlock | None]:
         """Writes as :meth:`Journal.raise_` does."""
@@ -159,7 +159,7 @@ class Attempts:
             if row.get("record") == _TELL:
                 raise has_outbox(self._statements.schema)
 
-        return self._books.changing(lambda: self._claims.along(along, write, lambda _: True))
+        return self._balances.changing(lambda: self._claims.along(along, write, lambda _: True))
 
     def similar(
         self, owner: Owner, fingerprint: str, idempotency_key: str | None
@@ -168,10 +168,10 @@ class Attempts:
         statement, name = "similarByRequest", fingerprint
         if idempotency_key is not None:
             statement, name = "similarByKey", idempotency_key
-        changes = self._books.changes
+        changes = self._balances.changes
         values = [*owner, digest(name)]
         rows = yield from self._database.query("similar", self._statements[statement], values)
-        self._books.note(owner, changes, books_in(rows))
+        self._balances.note(owner, changes, balances_in(rows))
         return [json.loads(row["record"]) for row in rows if "record" in row]
 
     def attempts(

@@ -15,7 +15,7 @@ from ..._policy.caps import Cap
 from ..ledger import Ledger
 from ..types import ALONE, Along, Attempt, CapBlock, Hold, Owner, Reserved, State
 from .attempts import Attempts
-from .balances import Books
+from .balances import Balances
 from .claims import SharedClaims
 from .connection import Query
 from .database import Database, Gate, Pool
@@ -44,8 +44,8 @@ class _Parts:
         self.locks = SharedLocks(statements, channel)
         self.session = Session(self.database, statements, channel, self)
         self.locks.session = self.claims.session = self.session
-        self.books = Books(self.database, statements)
-        self.attempts = Attempts(self.database, statements, self.claims, self.books)
+        self.balances = Balances(self.database, statements)
+        self.attempts = Attempts(self.database, statements, self.claims, self.balances)
         self._prepared: Task[None] | None = None
 
     def close(self) -> Steps[None]:
@@ -170,7 +170,7 @@ class PostgresCoordination:
     def __init__(self, parts: _Parts, owner: Owner) -> None:
         self._parts = parts
         self._owner = owner
-        self.ledger = Ledger(parts.books.of(owner))
+        self.ledger = Ledger(parts.balances.of(owner))
         self.locks = parts.locks.of(owner)
         self.claims = parts.claims
 
