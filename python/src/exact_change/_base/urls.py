@@ -75,7 +75,7 @@ def _parse(text: str) -> Address | None:
     return Address(parts.scheme, hostname, host, href, path, query, bool(user))
 
 
-def canonical_host(host: str, *, is_ipv6: bool = False) -> str | None:
+def canonical_host(host: str, *, is_ipv6: bool) -> str | None:
     """Returns the canonical spelling of a host; None if a resolver may read it differently."""
     if is_ipv6:
         try:

@@ -93,7 +93,7 @@ class AttemptStore:
                 return KeyTaken(earlier)
         return self._blocked(attempt, caps, None)
 
-    def replacing(self, attempt: Attempt, caps: Sequence[Cap] = ()) -> Attempt | CapBlock | None:
+    def replacing(self, attempt: Attempt, caps: Sequence[Cap]) -> Attempt | CapBlock | None:
         """Returns the attempt that a ``put``, or with caps a ``raise_``, would replace.
 
         None if that attempt stays as it is. Raises if the attempt must not go on.

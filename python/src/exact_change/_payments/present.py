@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from .._events import Emit
 from .._journal.registry import OpenPayment
 from .._kernel.deadline import start_deadline
 from .._kernel.signals import Signal, check, follow, follow_also
 from .._kernel.steps import background, ensure, quiet, sleep, until_aborted
 from .._kernel.task import Steps
-from .._receipt import write
+from .._receipt import Receipt, read_receipt, write
 from .._tied import tie_receipt
 from .._x402.types import PaymentHeader
 from ..errors import ErrorCode, failure
@@ -17,11 +18,10 @@ from .call import Call, Reply, free_connection
 from .claims import body_claim, release_claims, start_release
 from .context import PaymentContext
 from .delivery import Delivery, warn_unwritten
-from .live_receipt import LiveReceipt
 from .outcomes import Outcome, outcome_of
 from .presentation import Presentation, Rejected
 from .reading import read_settlement_claim
-from .reconcile.monitor import decide_payment, follow_in_background
+from .reconcile.monitor import decide_payment, follow_in_background, receipt_once_decided
 from .rejection import Answer, bounds_of, rejection
 from .saving import Change, save_attempt, unchanged
 
@@ -158,7 +158,7 @@ class _Presenting:
             # If the client caused the refusal, a wrong known balance is the most likely cause.
             yield from quiet(context.ledger.forget(open_.payment["source"]))
             return _Refused(outcome, Answer(reply, word.reason))
-        tie_receipt(reply.native, LiveReceipt(context, open_, emit))
+        tie_receipt(reply.native, _LiveReceipt(context, open_, emit))
         # The answer is not complete yet. If the body is lost, a repeated call must not pay again,
         # in this process or the next.
         if is_awaited:
@@ -228,3 +228,20 @@ class _Presenting:
         finally:
             either.end()
             forget()
+
+
+class _LiveReceipt:
+    """The receipt on a response that a payment bought; it changes until the chain has decided."""
+
+    def __init__(self, context: PaymentContext, open_: OpenPayment, emit: Emit) -> None:
+        self._context = context
+        self._open = open_
+        self._emit = emit
+
+    def read(self) -> Receipt:
+        """Returns the receipt in its current state."""
+        return read_receipt(self._open.receipt)
+
+    def settled(self, signal: Signal | None) -> Steps[Receipt]:
+        """Waits until the chain has decided, and returns the receipt."""
+        return receipt_once_decided(self._context, self._open, self._emit, signal)

@@ -26,14 +26,6 @@ def save_attempt(
 
     Writes of one attempt wait for each other: two writes at once could land in the wrong order.
     """
-    task = yield from start_saving(context, open_, change, along)
-    yield from join(task)
-
-
-def start_saving(
-    context: PaymentContext, open_: OpenPayment, change: Change = unchanged, along: Along = ALONE
-) -> Steps[Task[None]]:
-    """Starts a write as in :func:`save_attempt`, and returns its task."""
     before = open_.last_write
 
     def write() -> Steps[None]:
@@ -45,7 +37,7 @@ def start_saving(
 
     task = yield from start_apart(context, write())
     open_.last_write = task
-    return task
+    yield from join(task)
 
 
 def start_apart(context: PaymentContext, steps: Steps[Any]) -> Steps[Task[Any]]:

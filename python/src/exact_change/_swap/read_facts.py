@@ -89,9 +89,7 @@ def read_raw_wallet(
     rpc: Reads,
     wallet: Address,
     mints: Sequence[Address],
-    *,
-    min_slot: int | None = None,
-    signal: Signal | None = None,
+    signal: Signal | None,
 ) -> Steps[RawWallet]:
     """Reads the wallet and its own accounts for these mints in one request.
 
@@ -99,31 +97,18 @@ def read_raw_wallet(
     them counts. It does not judge the token accounts. Raises ``unknown_mint``,
     ``mint_not_supported``, or ``account_unusable`` for the wallet itself.
     """
-    addresses = list(
-        dict.fromkeys(
-            (
-                wallet,
-                *(
-                    address
-                    for mint in mints
-                    for address in (
-                        mint,
-                        *(
-                            associated_token_address(wallet, mint, program)
-                            for program in TOKEN_PROGRAMS
-                        ),
-                    )
-                ),
-            )
-        )
-    )
-    slot, accounts = yield from rpc.accounts(addresses, min_slot=min_slot, signal=signal)
+    wanted = [wallet]
+    for mint in mints:
+        own = (associated_token_address(wallet, mint, program) for program in TOKEN_PROGRAMS)
+        wanted += [mint, *own]
+    addresses = list(dict.fromkeys(wanted))
+    slot, accounts = yield from rpc.accounts(addresses, signal=signal)
     account_at = dict(zip(addresses, accounts))
     legs: list[RawLeg] = []
     for mint_address in mints:
-        mint = _read_mint(mint_address, account_at[mint_address])
-        address = associated_token_address(wallet, mint_address, mint.token_program)
-        legs.append(RawLeg(mint_address, mint, address, account_at[address]))
+        decoded = _read_mint(mint_address, account_at[mint_address])
+        address = associated_token_address(wallet, mint_address, decoded.token_program)
+        legs.append(RawLeg(mint_address, decoded, address, account_at[address]))
     return RawWallet(slot, _wallet_lamports(wallet, account_at[wallet]), legs)
 
 
@@ -204,7 +189,7 @@ def new_account_rent(
     rpc: Reads, wallet: Address, mint: Address, signal: Signal | None
 ) -> Steps[int]:
     """Returns the rent of the wallet's own account for a mint; 0 if the account exists."""
-    (leg,) = (yield from read_raw_wallet(rpc, wallet, [mint], signal=signal)).legs
+    (leg,) = (yield from read_raw_wallet(rpc, wallet, [mint], signal)).legs
     if account_exists(leg.account):
         return 0
     return (yield from rpc.rent(account_bytes(leg.mint), signal=signal))

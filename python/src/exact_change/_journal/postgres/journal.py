@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Sequence
 
 from ..._base.json_types import is_integer
 from ..._base.options import refuse
@@ -11,9 +10,8 @@ from ..._kernel.fork import in_child
 from ..._kernel.hosts import threads
 from ..._kernel.steps import call, join, quiet
 from ..._kernel.task import Steps, Task, begin
-from ..._policy.caps import Cap
 from ..ledger import Ledger
-from ..types import ALONE, Along, Attempt, CapBlock, Hold, Owner, Reserved, State
+from ..types import Owner
 from .attempts import Attempts
 from .balances import Balances
 from .claims import SharedClaims
@@ -103,51 +101,21 @@ class PostgresJournal:
         if not is_integer(timeout_ms) or not 1 <= timeout_ms <= _MOST_MS:
             raise refuse("timeout_ms", f"must be whole milliseconds from 1 to {_MOST_MS}.")
         self._options = address, Statements(schema), timeout_ms
-        self._parts = _Parts(*self._options)
+        self.renew()
         self._is_closed = False
         in_child(self)
 
     def renew(self) -> None:
-        """Begins anew in a forked child, with no connection, claims or locks."""
+        """Begins anew, in a forked child too: with no connection, claims or locks."""
         self._parts = _Parts(*self._options)
-
-    def reserve(
-        self,
-        attempt: Attempt,
-        caps: Sequence[Cap],
-        along: Along = ALONE,
-        hold: Hold | None = None,
-    ) -> Steps[Reserved]:
-        """Reserves as :meth:`Journal.reserve` does."""
-        return self._attempts.reserve(attempt, caps, along, hold)
-
-    def put(self, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
-        """Writes as :meth:`Journal.put` does."""
-        return self._attempts.put(attempt, along)
-
-    def raise_(self, attempt: Attempt, caps: Sequence[Cap]) -> Steps[CapBlock | None]:
-        """Writes as :meth:`Journal.raise_` does."""
-        return self._attempts.raise_(attempt, caps)
-
-    def release(self, id_: str, along: Along = ALONE) -> Steps[None]:
-        """Releases as :meth:`Journal.release` does."""
-        return self._attempts.release(id_, along)
-
-    def similar(
-        self, owner: Owner, fingerprint: str, idempotency_key: str | None
-    ) -> Steps[list[Attempt]]:
-        """Returns the attempts as :meth:`Journal.similar` does."""
-        return self._attempts.similar(owner, fingerprint, idempotency_key)
-
-    def attempts(
-        self, owner: Owner, *, state: State | None = None, since: int | None = None
-    ) -> Steps[list[Attempt]]:
-        """Returns the attempts as :meth:`Journal.attempts` does."""
-        return self._attempts.attempts(owner, state=state, since=since)
-
-    def used(self, owner: Owner, caps: Sequence[Cap], now: int) -> Steps[list[int]]:
-        """Returns the used amounts as :meth:`Journal.used` does."""
-        return self._attempts.used(owner, caps, now)
+        attempts = self._parts.attempts
+        self.reserve = attempts.reserve
+        self.put = attempts.put
+        self.raise_ = attempts.raise_
+        self.release = attempts.release
+        self.similar = attempts.similar
+        self.attempts = attempts.attempts
+        self.used = attempts.used
 
     def coordination(self, owner: Owner) -> PostgresCoordination:
         """Returns the coordination of an owner's payers in all processes."""
@@ -158,10 +126,6 @@ class PostgresJournal:
         if not self._is_closed:
             self._is_closed = True
             yield from self._parts.close()
-
-    @property
-    def _attempts(self) -> Attempts:
-        return self._parts.attempts
 
 
 class PostgresCoordination:

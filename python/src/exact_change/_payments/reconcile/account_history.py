@@ -9,7 +9,7 @@ from typing_extensions import Literal
 
 from ..._base.runtime import Runtime
 from ..._journal.balances import Reading
-from ..._kernel.signals import Signal
+from ..._kernel.signals import Signal, check
 from ..._kernel.steps import join, quiet, start
 from ..._kernel.task import Steps, Task
 from ..._solana.address import Address
@@ -162,8 +162,7 @@ class AccountHistory:
         if known is not None:
             return known
         found = yield from quiet(self.rpc.transaction(id_, signal=signal))
-        if signal is not None:
-            signal.check()
+        check(signal)
         # Do not remember the answer for another transaction: it would hide this transaction.
         if found is None:
             return None

@@ -55,18 +55,16 @@ class AccountReads:
         params = [checked(addresses), settings]
         return self.ask("getMultipleAccounts", params, read, signal)
 
-    def token_accounts(
-        self, owner: Address, *, min_slot: int | None = None, signal: Signal | None = None
-    ) -> Steps[OwnedTokens]:
+    def token_accounts(self, owner: Address, *, signal: Signal | None = None) -> Steps[OwnedTokens]:
         """Token accounts of an owner, of both token programs."""
-        settings = {**settings_for(min_slot), "encoding": "base64"}
+        settings = {**settings_for(None), "encoding": "base64"}
 
         def read(result: Any) -> OwnedTokens:
             accounts = [
                 OwnedToken(_address(one["pubkey"]), read_account(one["account"]))
                 for one in record_of(result)["value"]
             ]
-            return OwnedTokens(slot_in(result, min_slot), accounts)
+            return OwnedTokens(slot_in(result, None), accounts)
 
         (address,) = checked([owner])
         parts = yield from all_of(

@@ -105,7 +105,7 @@ class BlockhashSource:
 
     def _asked(self, min_slot: int | None) -> Steps[_Dated]:
         at = self._runtime.now()
-        value = yield from self._rpc.latest_blockhash(min_slot=min_slot)
+        value = yield from self._rpc.latest_blockhash(min_slot)
         return _Dated(value, at, _recent_for(value.slot, at, self._cached))
 
 

@@ -58,9 +58,7 @@ class Rpc(AccountReads):
         super().__init__(failover)
         self._singles: dict[Node, Rpc] = {}
 
-    def latest_blockhash(
-        self, *, min_slot: int | None = None, signal: Signal | None = None
-    ) -> Steps[Lifetime]:
+    def latest_blockhash(self, min_slot: int | None) -> Steps[Lifetime]:
         """The newest blockhash; what the node says of its life is held against its own height."""
 
         def ask(node: Node, stop: Signal) -> Steps[Lifetime]:
@@ -88,7 +86,7 @@ class Rpc(AccountReads):
             node.last_tip = tip_at(latest)
             return latest
 
-        return self.failover.ask("getLatestBlockhash", ask, signal)
+        return self.failover.ask("getLatestBlockhash", ask, None)
 
     def tip(
         self,
@@ -215,7 +213,6 @@ class Rpc(AccountReads):
         limit: int,
         before: str | None = None,
         min_slot: int | None = None,
-        signal: Signal | None = None,
     ) -> Steps[list[SignatureInfo]]:
         """Transactions of an account, newest first."""
         settings: dict[str, Any] = {**settings_for(min_slot), "limit": limit}
@@ -234,7 +231,7 @@ class Rpc(AccountReads):
             ]
 
         params = [*checked([address]), settings]
-        return self.ask("getSignaturesForAddress", params, read, signal)
+        return self.ask("getSignaturesForAddress", params, read, None)
 
     def genesis_hash(self, *, signal: Signal | None = None) -> Steps[str]:
         """The hash of the first block."""

@@ -6,7 +6,6 @@ from typing import Mapping, NamedTuple, Sequence
 
 from typing_extensions import Literal
 
-from ..._kernel.signals import Signal
 from ..address import Address
 
 Commitment = Literal["processed", "confirmed", "finalized"]
@@ -117,11 +116,3 @@ class SignatureInfo(NamedTuple):
     slot: int
     error: str | None
     memo: str | None
-
-
-class CallOptions(NamedTuple):
-    """How one call is made."""
-
-    signal: Signal | None = None
-    # The node answers from this slot or later, or fails.
-    min_context_slot: int | None = None
