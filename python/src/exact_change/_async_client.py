@@ -6,11 +6,11 @@ import asyncio
 import os
 import weakref
 from contextlib import asynccontextmanager
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, AsyncGenerator, Mapping, Sequence
 
 import httpx
 
+from ._base.closing import AsyncClosing
 from ._client_base import ClientBase
 from ._config.options import take_options
 from ._http.calls import OPTIONS, bare, call_options
@@ -22,7 +22,7 @@ from ._payer import Payer
 from ._tied import settled_within
 
 if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Unpack
 
     from ._config.options import ClientOptions
     from ._config.swap_request import SwapOptions, SwapRequest
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ._x402.types import PaymentRequired
 
 
-class AsyncClient(ClientBase):
+class AsyncClient(ClientBase, AsyncClosing):
     """Pays for calls as :class:`exact_change.Client` does, on event loops of asyncio.
 
     It never blocks a loop.
@@ -195,17 +195,6 @@ class AsyncClient(ClientBase):
         http = self._https.pop(asyncio.get_running_loop(), None)
         if http is not None and self._process == os.getpid():
             await http.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.aclose()
 
     def _own_http(self) -> httpx.AsyncClient:
         """Returns the client of this process and loop: a loop owns the connections that it made."""

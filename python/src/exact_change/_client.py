@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generator, Mapping, Sequence
 
 import httpx
 
+from ._base.closing import Closing
 from ._client_base import ClientBase
 from ._config.options import take_options
 from ._http.calls import OPTIONS, bare, call_options
@@ -21,7 +21,7 @@ from ._payer import Payer
 from ._tied import settled_within
 
 if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Unpack
 
     from ._config.options import ClientOptions
     from ._config.swap_request import SwapOptions, SwapRequest
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ._x402.types import PaymentRequired
 
 
-class Client(ClientBase):
+class Client(ClientBase, Closing):
     """Pays for calls from one wallet. It sends nothing before the first call.
 
     Raises ``ConfigError`` (``invalid_option``, ``invalid_key``) at once if an option is wrong. Any
@@ -245,17 +245,6 @@ class Client(ClientBase):
             threads.run(engine.close())
         if self._http is not None and self._process == os.getpid():
             self._http.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _own_http(self) -> httpx.Client:
         """Returns the client of this process: a child must not write on its parent's sockets."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import importlib
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable
 
 import httpx
@@ -100,12 +99,7 @@ class HTTPInterceptor:
     def __reduce__(self) -> str:
         raise TypeError("An interceptor is not pickled: it has a key.")
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.restore()
 
     def _sync(self, below: Any) -> Callable[..., Any]:
