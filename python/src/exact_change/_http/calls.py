@@ -238,15 +238,12 @@ class HttpxCall:
 
     @property
     def is_replayable(self) -> bool:
-        """Whether the whole body is known already and can be sent again."""
         return self._kept.is_known
 
     def body(self) -> bytes:
-        """Returns the whole body, or raises ``body_not_replayable``."""
         return self._kept.whole()
 
     def send_paid(self, url: str, header: PaymentHeader, signal: Signal) -> Steps[Reply]:
-        """Sends the request with a payment header, and follows no redirect."""
         request, transport = self._paid(url, header), self._transport
         answer: httpx.Response
         if self._is_async:

@@ -32,7 +32,6 @@ class _Reply:
         self._seen = bytearray()
 
     def has_body(self) -> bool:
-        """Returns whether the answer has a body, which may still break off."""
         is_empty = self._method == "HEAD" or self.status in (204, 304)
         return not is_empty and self.headers.get("content-length") != "0"
 
@@ -41,7 +40,6 @@ class BlockingReply(_Reply):
     """A reply with a body that blocks its reader."""
 
     def peek(self, is_enough: Callable[[bytes], bool], signal: Signal) -> Steps[Peeked]:
-        """Returns the beginning of the body, until ``is_enough`` says so."""
         pieces, seen = self._open(), self._seen
         del seen[:]
 
@@ -59,7 +57,6 @@ class BlockingReply(_Reply):
         return Peeked(bytes(seen), is_whole)
 
     def dispose(self) -> Steps[None]:
-        """Frees the connection; reads a short rest of the body first."""
         yield from call(self._dispose)
 
     def _dispose(self) -> None:
@@ -106,7 +103,6 @@ class ThreadReply(_HttpxReply, BlockingReply):
     _pieces: Pieces | None = None
 
     def on_body_end(self, end: BodyEnd) -> None:
-        """Reports the end of the body to ``end``."""
         stream = self.native.stream
         if isinstance(stream, httpx.SyncByteStream):
             self.native.stream = WatchedStream(stream, Ending(end, threads))
@@ -131,7 +127,6 @@ class _Replayed(httpx.SyncByteStream):
         return self._pieces.drain()
 
     def close(self) -> None:
-        """Closes the stream of the body."""
         self._pieces.close()
 
 
@@ -141,7 +136,6 @@ class LoopReply(_HttpxReply):
     _pieces: AsyncPieces | None = None
 
     def peek(self, is_enough: Callable[[bytes], bool], signal: Signal) -> Steps[Peeked]:
-        """Returns the beginning of the body, until ``is_enough`` says so."""
         seen = self._seen
         del seen[:]
 
@@ -161,13 +155,11 @@ class LoopReply(_HttpxReply):
         return Peeked(bytes(seen), is_whole)
 
     def on_body_end(self, end: BodyEnd) -> None:
-        """Reports the end of the body to ``end``."""
         stream = self.native.stream
         if isinstance(stream, httpx.AsyncByteStream):
             self.native.stream = AsyncWatchedStream(stream, Ending(end, loop_host()))
 
     def dispose(self) -> Steps[None]:
-        """Frees the connection; reads a short rest of the body first."""
         yield from await_(self._dispose)
 
     async def _dispose(self) -> None:
@@ -206,5 +198,4 @@ class _AsyncReplayed(httpx.AsyncByteStream):
         return self._pieces.drain()
 
     async def aclose(self) -> None:
-        """Closes the stream of the body."""
         await self._stream.aclose()

@@ -31,7 +31,6 @@ class AlongMemory:
         along: Along = ALONE,
         hold: Hold | None = None,
     ) -> Steps[Reserved]:
-        """Reserves as :meth:`Journal.reserve` does."""
         id_, shared = attempt["id"], self._shared
 
         def reserve() -> Steps[Reserved]:
@@ -44,11 +43,9 @@ class AlongMemory:
         return self._write(id_, along, reserve, is_made)
 
     def put(self, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
-        """Writes as :meth:`Journal.put` does."""
         return self._write(attempt["id"], along, lambda: self._journal.put(attempt), _always)
 
     def release(self, id_: str, along: Along = ALONE) -> Steps[None]:
-        """Releases as :meth:`Journal.release` does."""
         return self._write(id_, along, lambda: self._journal.release(id_), _always)
 
     def _write(

@@ -73,7 +73,6 @@ class MemoryLocks:
         work: Callable[[], Steps[T]],
         signals: Sequence[Signal | None] = (),
     ) -> Steps[T]:
-        """Runs work while it holds all names."""
         host = yield from this_host()
 
         def locked() -> Steps[T]:

@@ -36,7 +36,6 @@ class ProcessLocks:
         work: Callable[[], Steps[T]],
         callers: Sequence[Signal | None],
     ) -> Steps[T]:
-        """Runs work while it holds all names."""
         signals = [*callers, self._closing]
         taken: list[str] = []
 
@@ -79,7 +78,6 @@ class _OwnerLocks:
         work: Callable[[], Steps[T]],
         signals: Sequence[Signal | None] = (),
     ) -> Steps[T]:
-        """Runs work while it holds all names."""
         return self._locks.hold([lock_name(self._owner, name) for name in names], work, signals)
 
 

@@ -53,12 +53,10 @@ class LogClaims:
         self.own.difference_update(along.drop)
 
     def take(self, ids: Sequence[str]) -> Steps[None]:
-        """Claims attempts."""
         yield from self._runs.run(lambda _: Step([{"claim": list(ids)}], None))
         self.own.update(ids)
 
     def drop(self, ids: Sequence[str]) -> Steps[None]:
-        """Releases claims."""
         self.own.difference_update(ids)
         me = (yield from self._runs.log()).me
         yield from self._runs.run(lambda state: Step(drop_records(state, me, ids), None))
@@ -154,7 +152,6 @@ class LogCoordination:
         self.locks = locks.of(owner)
 
     def next(self, name: str) -> Steps[int]:
-        """Counts up under a name, and returns the new count."""
         counter = lock_name(self._owner, name)
 
         def count(state: State) -> Step[int]:

@@ -57,7 +57,6 @@ class LogJournal:
         self._is_closed = is_closed
 
     def log(self) -> Steps[Log]:
-        """Returns the log, and opens it if needed."""
         if self._is_closed:
             raise self._closed()
         task = self._share
@@ -73,7 +72,6 @@ class LogJournal:
             raise self._unavailable(error)
 
     def run(self, decide: Decide[T]) -> Steps[T]:
-        """Runs a step at the log."""
         log = yield from self.log()
         return (yield from log.run(decide))
 
@@ -84,7 +82,6 @@ class LogJournal:
         along: Along = ALONE,
         hold: Hold | None = None,
     ) -> Steps[Reserved]:
-        """Reserves as :meth:`Journal.reserve` does."""
         attempt = copy_of(attempt)
 
         def decide(state: State, me: str) -> Step[Reserved]:
@@ -103,15 +100,12 @@ class LogJournal:
         return self._run_along(along, decide, is_made)
 
     def put(self, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
-        """Writes as :meth:`Journal.put` does."""
         yield from self._replace(attempt, along, ())
 
     def raise_(self, attempt: Attempt, caps: Sequence[Cap]) -> Steps[CapBlock | None]:
-        """Writes as :meth:`Journal.raise_` does."""
         return self._replace(attempt, ALONE, caps)
 
     def release(self, id_: str, along: Along = ALONE) -> Steps[None]:
-        """Releases as :meth:`Journal.release` does."""
 
         def decide(state: State, me: str) -> Step[None]:
             before = state.attempts.releasable(id_)
@@ -127,7 +121,6 @@ class LogJournal:
     def similar(
         self, owner: Owner, fingerprint: str, idempotency_key: str | None
     ) -> Steps[list[Attempt]]:
-        """Returns the attempts as :meth:`Journal.similar` does."""
         return self.run(
             lambda state: Step((), state.attempts.similar(owner, fingerprint, idempotency_key))
         )
@@ -156,11 +149,9 @@ class LogJournal:
         ]
 
     def used(self, owner: Owner, caps: Sequence[Cap], now: int) -> Steps[list[int]]:
-        """Returns the used amounts as :meth:`Journal.used` does."""
         return self.run(lambda state: Step((), state.attempts.used(owner, caps, now)))
 
     def coordination(self, owner: Owner) -> LogCoordination:
-        """Returns the coordination of an owner's payers in all processes."""
         return LogCoordination(self, owner, self._claims, self._locks)
 
     def close(self) -> Steps[None]:

@@ -86,7 +86,6 @@ class Attempts:
         along: Along = ALONE,
         hold: Hold | None = None,
     ) -> Steps[Reserved]:
-        """Reserves as :meth:`Journal.reserve` does."""
         attempt = copy_of(attempt)
         owner, schema = owner_of(attempt), self._statements.schema
         checks = [(cap, cost) for cap in caps for cost in [taken_of(cap, attempt)] if cost > 0]
@@ -129,7 +128,6 @@ class Attempts:
         return Taken(None if before is None else reading_of(before))
 
     def put(self, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
-        """Writes as :meth:`Journal.put` does."""
 
         def write(values: Sequence[Value]) -> Steps[_Written]:
             # An attempt that ends unpaid must not drop an open swap, so read the record first.
@@ -144,13 +142,11 @@ class Attempts:
         yield from self._balances.changing(replace) if is_end else replace()
 
     def raise_(self, attempt: Attempt, caps: Sequence[Cap]) -> Steps[CapBlock | None]:
-        """Writes as :meth:`Journal.raise_` does."""
         return self._replace(
             attempt, ALONE, lambda values: self._put_within("raise", attempt, values, caps)
         )
 
     def release(self, id_: str, along: Along = ALONE) -> Steps[None]:
-        """Releases as :meth:`Journal.release` does."""
 
         def write(beside: Mapping[str, Any]) -> Steps[None]:
             values: list[Value] = [id_, _RELEASABLE, stringify(beside), False]
@@ -164,7 +160,6 @@ class Attempts:
     def similar(
         self, owner: Owner, fingerprint: str, idempotency_key: str | None
     ) -> Steps[list[Attempt]]:
-        """Returns the attempts as :meth:`Journal.similar` does."""
         statement, name = "similarByRequest", fingerprint
         if idempotency_key is not None:
             statement, name = "similarByKey", idempotency_key
@@ -177,7 +172,6 @@ class Attempts:
     def attempts(
         self, owner: Owner, *, state: State | None = None, since: int | None = None
     ) -> Steps[list[Attempt]]:
-        """Returns the attempts as :meth:`Journal.attempts` does."""
         text = self._statements["openAttempts" if state in OPEN_STATES else "attempts"]
         found: list[Attempt] = []
         last = "0"
@@ -190,7 +184,6 @@ class Attempts:
             last = rows[-1]["place"]
 
     def used(self, owner: Owner, caps: Sequence[Cap], now: int) -> Steps[list[int]]:
-        """Returns the used amounts as :meth:`Journal.used` does."""
         values = [*owner, *cap_values([(cap, 0) for cap in caps], now)]
         rows = yield from self._database.query("used", self._statements["used"], values)
         return [int(row["used"]) for row in rows]

@@ -76,7 +76,6 @@ class OwnerBalances:
         self._owner = owner
 
     def read(self, account: str) -> Steps[AccountBalance]:
-        """Returns the balance of an account."""
         known = self._balances.known(self._owner)
         if known is not None:
             return _balance_in(known.get(account))
@@ -87,7 +86,6 @@ class OwnerBalances:
         return _balance_in(rows[0]["book"] if rows else None)
 
     def step(self, account: str, decide: Decide[T]) -> Steps[T]:
-        """Decides on the current balance, and makes the change."""
         name = [*self._owner, account]
         statements = self._balances.statements
 

@@ -69,7 +69,6 @@ class _Parts:
         self.session.revive()
 
     def needed(self) -> bool:
-        """Returns whether locks or claims need a connection."""
         return self.locks.is_any or self.claims.is_any
 
     def _ready(self) -> Steps[None]:
@@ -118,7 +117,6 @@ class PostgresJournal:
         self.used = attempts.used
 
     def coordination(self, owner: Owner) -> PostgresCoordination:
-        """Returns the coordination of an owner's payers in all processes."""
         return PostgresCoordination(self._parts, owner)
 
     def close(self) -> Steps[None]:
