@@ -9,7 +9,7 @@ from typing import Any, Callable
 from exact_change._journal.file.failures import closed, unavailable
 from exact_change._journal.file.open_log import open_log
 from exact_change._journal.log.journal import LogJournal
-from exact_change._journal.log.port import Share
+from exact_change._journal.log.port import SharedLog
 from exact_change._kernel.hosts import threads
 from exact_change._kernel.task import Steps
 
@@ -19,9 +19,9 @@ from .holder import attempt
 def small_journal(path: str) -> LogJournal:
     """Returns a journal that rewrites its file from 20 kB on, and keeps 4 closed attempts."""
 
-    def share() -> Steps[Share]:
+    def share() -> Steps[SharedLog]:
         log = yield from open_log(path, compact_from=20_000, recent=4)
-        return Share(log, log.close)
+        return SharedLog(log, log.close)
 
     return LogJournal(share, closed, lambda error: unavailable(path, error))
 

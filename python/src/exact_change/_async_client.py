@@ -6,13 +6,13 @@ import asyncio
 import os
 import weakref
 from contextlib import asynccontextmanager
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, AsyncGenerator, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, AsyncGenerator, Mapping, Sequence
 
 import httpx
 
+from ._base.closing import AsyncClosing
+from ._client_base import ClientBase
 from ._config.options import take_options
-from ._events import EventName, Listener
 from ._http.calls import OPTIONS, bare, call_options
 from ._http.inner import loop_transport
 from ._http.paying import AsyncPayingTransport
@@ -22,7 +22,7 @@ from ._payer import Payer
 from ._tied import settled_within
 
 if TYPE_CHECKING:
-    from typing_extensions import Literal, Self, Unpack
+    from typing_extensions import Unpack
 
     from ._config.options import ClientOptions
     from ._config.swap_request import SwapOptions, SwapRequest
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ._x402.types import PaymentRequired
 
 
-class AsyncClient:
+class AsyncClient(ClientBase, AsyncClosing):
     """Pays for calls as :class:`exact_change.Client` does, on event loops of asyncio.
 
     It never blocks a loop.
@@ -48,24 +48,12 @@ class AsyncClient:
     def __init__(self, **options: Unpack[ClientOptions]) -> None:
         self._begin(Payer(take_options(options, "handle_async_request")))
 
-    @classmethod
-    def of(cls, payer: Payer) -> AsyncClient:
-        """Creates a client over an existing payer."""
-        client = cls.__new__(cls)
-        client._begin(payer)
-        return client
-
     def _begin(self, payer: Payer) -> None:
-        self._payer = payer
+        super()._begin(payer)
         self._https: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = (
             weakref.WeakKeyDictionary()
         )
         self._process = os.getpid()
-
-    @property
-    def address(self) -> str:
-        """The paying wallet, base58."""
-        return self._payer.config.wallet
 
     async def request(
         self,
@@ -165,15 +153,6 @@ class AsyncClient:
         terms, signal = required_terms(given), Signal()
         return await self._payer.on_loop(lambda engine: engine.pay(terms, url, signal), signal)
 
-    def parse(self, response: Any) -> PaymentRequired | None:
-        """Returns the payment terms of a response; None if it asks for no payment.
-
-        The body of the response must have been read.
-        """
-        from ._http.terms import terms_in
-
-        return terms_in(response)
-
     async def swap(self, **options: Unpack[SwapOptions]) -> SwapResult:
         """See :meth:`exact_change.Client.swap`."""
         signal = Signal()
@@ -205,10 +184,6 @@ class AsyncClient:
         """Returns how much of each cap is used."""
         return await self._payer.on_loop(lambda engine: engine.spent())
 
-    def on(self, event: EventName | Literal["*"], listener: Listener) -> Callable[[], None]:
-        """Listens to an event, or to all (``"*"``). Returns a function that stops listening."""
-        return self._payer.events.on(event, listener)
-
     async def warm(self) -> None:
         """See :meth:`exact_change.Client.warm`."""
         await self._payer.on_loop(lambda engine: engine.warm())
@@ -220,25 +195,6 @@ class AsyncClient:
         http = self._https.pop(asyncio.get_running_loop(), None)
         if http is not None and self._process == os.getpid():
             await http.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.aclose()
-
-    def __repr__(self) -> str:
-        payer = getattr(self, "_payer", None)
-        # A tool that prints the values of a frame may find a client that is not initialised yet.
-        return "AsyncClient()" if payer is None else f"AsyncClient({self.address})"
-
-    def __reduce__(self) -> str:
-        raise TypeError("A client is not pickled: it has a key.")
 
     def _own_http(self) -> httpx.AsyncClient:
         """Returns the client of this process and loop: a loop owns the connections that it made."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Generator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generator, Mapping, Sequence
 
 import httpx
 
+from ._base.closing import Closing
+from ._client_base import ClientBase
 from ._config.options import take_options
-from ._events import EventName, Listener
 from ._http.calls import OPTIONS, bare, call_options
 from ._http.inner import thread_transport
 from ._http.paying import PayingTransport
@@ -21,7 +21,7 @@ from ._payer import Payer
 from ._tied import settled_within
 
 if TYPE_CHECKING:
-    from typing_extensions import Literal, Self, Unpack
+    from typing_extensions import Unpack
 
     from ._config.options import ClientOptions
     from ._config.swap_request import SwapOptions, SwapRequest
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ._x402.types import PaymentRequired
 
 
-class Client:
+class Client(ClientBase, Closing):
     """Pays for calls from one wallet. It sends nothing before the first call.
 
     Raises ``ConfigError`` (``invalid_option``, ``invalid_key``) at once if an option is wrong. Any
@@ -54,23 +54,11 @@ class Client:
     def __init__(self, **options: Unpack[ClientOptions]) -> None:
         self._begin(Payer(take_options(options)))
 
-    @classmethod
-    def of(cls, payer: Payer) -> Client:
-        """Creates a client over an existing payer."""
-        client = cls.__new__(cls)
-        client._begin(payer)
-        return client
-
     def _begin(self, payer: Payer) -> None:
-        self._payer = payer
+        super()._begin(payer)
         self._lock = ForkLock()
         self._http: httpx.Client | None = None
         self._process = os.getpid()
-
-    @property
-    def address(self) -> str:
-        """The paying wallet, base58."""
-        return self._payer.config.wallet
 
     def request(
         self,
@@ -196,12 +184,6 @@ class Client:
         engine, signal = self._payer.thread_engine(), Signal()
         return threads.run(engine.pay(required_terms(given), url, signal), signal)
 
-    def parse(self, response: Any) -> PaymentRequired | None:
-        """Returns the payment terms of a response; None if it asks for no payment."""
-        from ._http.terms import terms_in
-
-        return terms_in(response)
-
     def swap(self, **options: Unpack[SwapOptions]) -> SwapResult:
         """Swaps tokens without a payment, and waits for confirmation.
 
@@ -250,10 +232,6 @@ class Client:
         """Returns how much of each cap is used."""
         return threads.run(self._payer.thread_engine().spent())
 
-    def on(self, event: EventName | Literal["*"], listener: Listener) -> Callable[[], None]:
-        """Listens to an event, or to all (``"*"``). Returns a function that stops listening."""
-        return self._payer.events.on(event, listener)
-
     def warm(self) -> None:
         """Prepares the first payment: loads code, checks the network, reads balances."""
         threads.run(self._payer.thread_engine().warm())
@@ -267,25 +245,6 @@ class Client:
             threads.run(engine.close())
         if self._http is not None and self._process == os.getpid():
             self._http.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        payer = getattr(self, "_payer", None)
-        # A tool that prints a frame's values may find a client that is not initialised yet.
-        return "Client()" if payer is None else f"Client({self.address})"
-
-    def __reduce__(self) -> str:
-        raise TypeError("A client is not pickled: it has a key.")
 
     def _own_http(self) -> httpx.Client:
         """Returns the client of this process: a child must not write on its parent's sockets."""

@@ -106,7 +106,7 @@ class _Terms(NamedTuple):
 
         # Copy the bytes: the caller may change them between the verdict and the recomposition.
         copy = bytes(transaction) if isinstance(transaction, bytearray) else transaction
-        inspected = inspect_with(deps, self.network, copy, self.wallet, self.bounds, None)
+        inspected = inspect_with(deps, self.network, copy, self.wallet, self.bounds)
         return ensure(inspected, close)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import importlib
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable
 
 import httpx
@@ -14,7 +13,7 @@ from ._async_client import AsyncClient
 from ._base.options import refuse
 from ._client import Client
 from ._config.options import take_options
-from ._http.calls import is_own
+from ._http.calls import is_own_request
 from ._http.paying import AsyncPayingTransport, PayingTransport
 from ._payer import Payer
 
@@ -100,17 +99,12 @@ class HTTPInterceptor:
     def __reduce__(self) -> str:
         raise TypeError("An interceptor is not pickled: it has a key.")
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.restore()
 
     def _sync(self, below: Any) -> Callable[..., Any]:
         def handle_request(transport: Any, request: httpx.Request) -> httpx.Response:
-            if not self._is_on or is_own(request):
+            if not self._is_on or is_own_request(request):
                 response: httpx.Response = below(transport, request)
                 return response
             sender = _Below(functools.partial(below, transport))
@@ -120,7 +114,7 @@ class HTTPInterceptor:
 
     def _async(self, below: Any) -> Callable[..., Any]:
         async def handle_async_request(transport: Any, request: httpx.Request) -> httpx.Response:
-            if not self._is_on or is_own(request) or not _is_on_asyncio():
+            if not self._is_on or is_own_request(request) or not _is_on_asyncio():
                 response: httpx.Response = await below(transport, request)
                 return response
             sender = _AsyncBelow(functools.partial(below, transport))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import weakref
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence, TypeVar
 
+from ._base.closing import AsyncClosing, Closing
 from ._base.options import refuse, refuse_unknown
 from ._base.redact import hide_headers, hide_key
 from ._base.runtime import system_runtime
@@ -24,7 +24,7 @@ from ._transport.remote import RemoteTransport
 from ._transport.remote import Service as Settings
 
 if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Unpack
 
     from ._config.swap_request import SwapRequest
     from ._swap.types import SwapQuote
@@ -94,7 +94,7 @@ def _payment_request(
     }
 
 
-class Service:
+class Service(Closing):
     """The service at an address, which must be https unless it is on this machine.
 
     The client trusts no answer: answers must have the shapes of this process, and failures become
@@ -162,17 +162,6 @@ class Service:
         if self._http is not None and self._process == os.getpid():
             threads.run(self._http.close())
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def _run(self, ask: Callable[[RemoteTransport, Signal], Steps[T]]) -> T:
         if self._http is None or self._process != os.getpid():
             self._process, self._http = os.getpid(), self._make()
@@ -180,7 +169,7 @@ class Service:
         return threads.run(ask(self._connection.over(self._http), signal), signal)
 
 
-class AsyncService:
+class AsyncService(AsyncClosing):
     """Calls a service as :class:`exact_change.Service` does, on event loops of asyncio."""
 
     def __init__(
@@ -233,17 +222,6 @@ class AsyncService:
         http = self._https.pop(asyncio.get_running_loop(), None)
         if http is not None:
             await loop_host().run(http.close())
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.aclose()
 
     async def _run(self, ask: Callable[[RemoteTransport, Signal], Steps[T]]) -> T:
         loop = asyncio.get_running_loop()

@@ -7,7 +7,6 @@ from typing import Any, Mapping, NamedTuple, Sequence
 
 from typing_extensions import Literal
 
-from ._base.names import camel_keys
 from ._base.redact import redact_error
 from ._base.text import clean_text
 from ._spec import table
@@ -254,9 +253,3 @@ def _restored(fields: dict[str, Any]) -> ExactChangeError:
         retry=fields["retry"],
         untrusted=fields.get("untrusted"),
     )
-
-
-def wire_details(error: ExactChangeError) -> dict[str, Any]:
-    """Returns the details of an error with the field names of the JSON that is sent."""
-    details: dict[str, Any] = camel_keys(dict(error.details))
-    return details

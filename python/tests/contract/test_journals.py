@@ -12,12 +12,13 @@ from exact_change._journal.file.disk import open_file
 from exact_change._journal.file.header import encode_header, read_header
 from exact_change._journal.file.line import Line, encode_line, read_line
 from exact_change._journal.file.scan import Damage
-from exact_change._journal.file.tail import Me, tail_of
+from exact_change._journal.file.tail import ThisProcess, tail_of
 from exact_change._journal.log.snapshot import lines_of, snapshot_of
 from exact_change._journal.log.state import State
 from exact_change._journal.notices import events_of
 from exact_change._journal.postgres.attempts import cap_values, columns_of
-from exact_change._journal.postgres.keys import digest, lock_key, lock_name
+from exact_change._journal.postgres.keys import digest, lock_key
+from exact_change._journal.process_locks import lock_name
 from exact_change._journal.store_types import Archive
 from exact_change._journal.types import Attempt, Owner
 from exact_change._kernel.hosts import threads
@@ -37,7 +38,7 @@ def no_recall(_place: int) -> Attempt:
 def read(path: Path, content: bytes) -> Any:
     """Returns the end of a journal file with this content."""
     path.write_bytes(content)
-    me = Me("0" * 32, {})
+    me = ThisProcess("0" * 32, {})
     file = open_file(str(path))
     try:
         return threads.run(tail_of(str(path), file, me, Archive(no_recall, 4)))

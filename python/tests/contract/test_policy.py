@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from exact_change._base.names import camel_keys
 from exact_change._base.network import SOLANA_MAINNET
 from exact_change._payments.costs import cost_for
 from exact_change._payments.swap_cost import swap_cost_after
@@ -17,7 +18,7 @@ from exact_change._policy.cost import cost_of
 from exact_change._policy.hosts import read_host, read_listed_host
 from exact_change._policy.lists import check_offer, check_place
 from exact_change._policy.policy import parse_policy
-from exact_change.errors import ExactChangeError, wire_details
+from exact_change.errors import ExactChangeError
 
 from ..spec import of, plain, vectors
 
@@ -70,7 +71,7 @@ def test_computes_costs_and_caps_as_typescript_does() -> None:
                 spelled(row["refusal"]["message"]),
             )
             details = {name: spelled(text) for name, text in row["refusal"]["details"].items()}
-            assert wire_details(refusal) == details
+            assert camel_keys(dict(refusal.details)) == details
         else:
             assert refusal is None
         caps = caps_for(POLICY.caps.caps, attempt)

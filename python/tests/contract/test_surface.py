@@ -50,7 +50,7 @@ def fields(of: Any) -> set[str]:
 
 def methods(of: Any) -> set[str]:
     """Returns the public methods of a class."""
-    return {name for name in vars(of) if not name.startswith("_")}
+    return {name for name in dir(of) if not name.startswith("_")}
 
 
 HAS: Mapping[str, set[str]] = {

@@ -10,12 +10,12 @@ import httpx
 import pytest
 
 from exact_change import Client, file_journal
-from exact_change._journal.let_go import ClaimsLetGo
+from exact_change._journal.released_claims import ClaimsWithReleases
 from exact_change._kernel.hosts import loop_host, threads
 from exact_change._kernel.signals import Signal
 from exact_change._kernel.steps import all_of, background, quiet, sleep, until_aborted
 from exact_change._kernel.task import Steps
-from exact_change._payments.claims import body_claim, drop_gone, take_claims
+from exact_change._payments.claims import body_claim, drop_abandoned_claims, take_claims
 from exact_change._payments.journal_timeouts import _TimedClaims
 
 from ..buyer import journal_of
@@ -63,11 +63,11 @@ def test_keeps_a_claim_that_is_taken_anew_after_its_first_loop_closed(
             await loop_host().run(take_claims(context, [name], claims.take([name])))
 
     def take_anew() -> Steps[None]:
-        yield from drop_gone(context)
+        yield from drop_abandoned_claims(context)
         yield from take_claims(context, names, claims.take(names))
 
     asyncio.run(take())
-    threads.run(all_of([drop_gone(context), take_anew()]))
+    threads.run(all_of([drop_abandoned_claims(context), take_anew()]))
     assert claims.claimed == set(names) == set(context.wallet.claims)
     client.close()
 
@@ -154,7 +154,7 @@ def _call_after(ms: float, then: Callable[[], None]) -> Steps[None]:
 
 def test_keeps_a_claim_that_is_taken_while_an_earlier_drop_is_repeated() -> None:
     below = _Failing()
-    claims = ClaimsLetGo(below, {}, Signal())
+    claims = ClaimsWithReleases(below, {}, Signal())
 
     def steps() -> Steps[None]:
         yield from claims.take(["one"])

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable, Coroutine
 
 import httpx
 import pytest
 
-from exact_change import AsyncClient, Client, EventName, ExactChangeError
+from exact_change import AsyncClient, Client, DurableJournal, EventName, ExactChangeError
 from exact_change._journal.file import disk
 from exact_change._journal.postgres.connection import Connection
 
@@ -106,6 +106,30 @@ def test_frees_budget_and_key_when_the_loop_ends_during_the_reservation(
             assert len(client.receipts()) == 1
 
 
+def closes_during_call(
+    journal: DurableJournal,
+    call: Callable[[], Coroutine[Any, Any, object]],
+    is_reached: threading.Event,
+    may_end: threading.Event,
+) -> None:
+    """Closes a journal during a call, after the call's event loop was closed."""
+
+    async def begin() -> asyncio.Task[object]:
+        task = asyncio.ensure_future(call())
+        while not is_reached.is_set() and not task.done():
+            await asyncio.sleep(0.01)
+        return task
+
+    loop = asyncio.new_event_loop()
+    task = loop.run_until_complete(begin())
+    loop.close()
+    closing = threading.Thread(target=journal.close, daemon=True)
+    closing.start()
+    may_end.set()
+    closing.join(30)
+    assert not closing.is_alive() and not task.done()
+
+
 def test_closes_a_postgres_journal_after_a_loop_closed_during_a_call(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,20 +145,7 @@ def test_closes_a_postgres_journal_after_a_loop_closed_during_a_call(
     journal = journal_of({"connectionString": sandbox.call("createDatabase")})
     client = AsyncClient(**sandbox.options(sandbox.wallet(), journal=journal))
 
-    async def begin() -> asyncio.Task[Any]:
-        task = asyncio.ensure_future(client.spent())
-        while not is_reached.is_set():
-            await asyncio.sleep(0.01)
-        return task
-
-    loop = asyncio.new_event_loop()
-    task = loop.run_until_complete(begin())
-    loop.close()
-    closing = threading.Thread(target=journal.close, daemon=True)
-    closing.start()
-    may_end.set()
-    closing.join(30)
-    assert not closing.is_alive() and not task.done()
+    closes_during_call(journal, client.spent, is_reached, may_end)
 
 
 def test_closes_a_file_journal_after_a_loop_closed_during_a_write(
@@ -153,20 +164,8 @@ def test_closes_a_file_journal_after_a_loop_closed_during_a_write(
     journal = journal_of({"path": str(path)})
     client = AsyncClient(**sandbox.options(sandbox.wallet(USDC="1"), journal=journal))
 
-    async def begin() -> asyncio.Task[Any]:
-        task = asyncio.ensure_future(client.get(f"{sandbox.api_url}/usdc"))
-        while not is_reached.is_set() and not task.done():
-            await asyncio.sleep(0.01)
-        return task
-
-    loop = asyncio.new_event_loop()
-    task = loop.run_until_complete(begin())
-    loop.close()
-    closing = threading.Thread(target=journal.close, daemon=True)
-    closing.start()
-    may_end.set()
-    closing.join(30)
-    assert not closing.is_alive() and not task.done()
+    url = f"{sandbox.api_url}/usdc"
+    closes_during_call(journal, lambda: client.get(url), is_reached, may_end)
 
 
 @pytest.mark.parametrize("turns", [0, 2, 8])

@@ -10,7 +10,7 @@ import pytest
 from exact_change._base.network import SOLANA_MAINNET, TOKEN_PROGRAMS
 from exact_change._journal.ledger import Ledger, MemoryBalances
 from exact_change._journal.locks import MemoryLocks
-from exact_change._journal.registry import Waiting
+from exact_change._journal.registry import NeededByMint
 from exact_change._kernel.hosts import threads
 from exact_change._kernel.signals import Signal
 from exact_change._payments.fund import FundTask, HeldFunds, fund_payment
@@ -54,7 +54,7 @@ def wallet_at(now: Callable[[], int]) -> Any:
         ledger=Ledger(MemoryBalances()),
         locks=MemoryLocks(),
         closing=Signal(),
-        wallet=SimpleNamespace(waiting=Waiting()),
+        wallet=SimpleNamespace(needed_by_mint=NeededByMint()),
         owner=SimpleNamespace(wallet=WALLET, network=SOLANA_MAINNET),
     )
 

@@ -23,7 +23,7 @@ from exact_change._solana.message import decode_message, decode_transaction
 from exact_change._solana.rpc.types import Account
 from exact_change._solana.tokens import decode_mint, decode_token_account
 from exact_change._x402.offers import judge_offers
-from exact_change._x402.settlement import word_of
+from exact_change._x402.settlement import settlement_claim_of
 from exact_change._x402.types import Offer
 
 from ..spec import data, of, vectors
@@ -108,7 +108,7 @@ def test_reads_any_text_as_terms_or_as_none_or_refuses_it(header: str, body: str
 @given(st.text(), st.one_of(st.none(), st.text()))
 def test_reads_or_ignores_any_settlement_header(header: str, reason: str | None) -> None:
     headers = Headers([("payment-response", header), ("x-payment-response", header)])
-    word_of(headers, reason)
+    settlement_claim_of(headers, reason)
 
 
 @given(JSON)

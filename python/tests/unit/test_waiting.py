@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from exact_change._journal.registry import Waiting
+from exact_change._journal.registry import NeededByMint
 from exact_change._kernel.hosts import LoopHost, loop_host, threads
 
 
 def test_counts_no_need_of_a_payment_after_its_event_loop_closed() -> None:
-    waiting = Waiting()
+    waiting = NeededByMint()
 
     async def wait() -> LoopHost:
         waiting.enter(loop_host(), "mint", 5)

@@ -53,14 +53,10 @@ def _write(value: object) -> str:
     if isinstance(value, float):
         return js_number(value)
     if is_record(value):
-        pairs = (f"{_plain(key)}:{_write(member)}" for key, member in value.items())
+        pairs = (f"{_encode(key)}:{_write(member)}" for key, member in value.items())
         return f"{{{','.join(pairs)}}}"
     if is_list(value) or isinstance(value, tuple):
         return f"[{','.join(map(_write, cast('list[object]', value)))}]"
-    return _plain(value)
-
-
-def _plain(value: object) -> str:
     return _encode(value)
 
 
@@ -97,13 +93,10 @@ def utf16_slice(text: str, end: int) -> str:
     """Returns the first ``end`` UTF-16 units of a text; the cut may leave half of a pair."""
     if utf16_length(text) <= end:
         return text
-    return _utf16_bytes(text)[: 2 * end].decode("utf-16-le", "surrogatepass")
+    units = text.encode("utf-16-le", "surrogatepass")
+    return units[: 2 * end].decode("utf-16-le", "surrogatepass")
 
 
 def utf16_key(text: str) -> bytes:
     """Returns a sort key that orders texts as JavaScript does."""
     return text.encode("utf-16-be", "surrogatepass")
-
-
-def _utf16_bytes(text: str) -> bytes:
-    return text.encode("utf-16-le", "surrogatepass")

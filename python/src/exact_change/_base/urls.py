@@ -40,6 +40,13 @@ class Address(NamedTuple):
         return f"{self.scheme}://{self.host}"
 
 
+def is_same_origin(first: str, second: str) -> bool:
+    """Returns whether two URLs have one origin; False if either cannot be parsed."""
+    addresses = parse_address(first), parse_address(second)
+    origins = [None if address is None else address.origin for address in addresses]
+    return origins[0] is not None and origins[0] == origins[1]
+
+
 def parse_address(text: object) -> Address | None:
     """Parses an absolute URL and spells its host canonically; returns None for anything else."""
     return _parse(text) if isinstance(text, str) else None
@@ -68,7 +75,7 @@ def _parse(text: str) -> Address | None:
     return Address(parts.scheme, hostname, host, href, path, query, bool(user))
 
 
-def canonical_host(host: str, *, is_ipv6: bool = False) -> str | None:
+def canonical_host(host: str, *, is_ipv6: bool) -> str | None:
     """Returns the canonical spelling of a host; None if a resolver may read it differently."""
     if is_ipv6:
         try:

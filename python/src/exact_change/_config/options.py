@@ -170,7 +170,7 @@ def take_options(options: Any, sends: str = "handle_request") -> Config:
         raise error.with_traceback(None) from None
 
 
-def parse_options(options: Mapping[str, Any], runtime: Runtime = system_runtime) -> Config:
+def parse_options(options: Mapping[str, Any]) -> Config:
     """Checks options and fills in the defaults.
 
     Raises ``ConfigError`` (``invalid_option``, ``invalid_key``).
@@ -199,7 +199,7 @@ def parse_options(options: Mapping[str, Any], runtime: Runtime = system_runtime)
         policy,
         _parse_journal(values.get("journal")),
         parse_timeouts(values.get("timeouts", {})),
-        runtime,
+        system_runtime,
         parse_signer(values),
         None if api_url is None else parse_service_url("api_url", api_url),
         api_key,

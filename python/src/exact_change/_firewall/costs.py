@@ -7,7 +7,7 @@ from typing import Mapping, NamedTuple
 from .._base.network import TOKEN_PROGRAM, WSOL_MINT
 from .._solana.address import Address
 from .._swap.budget import SIGNATURE_LAMPORTS
-from .._swap.read_facts import Making
+from .._swap.read_facts import CreationCost
 from .compute_budget import priority_fee_of
 from .expected import Surroundings
 from .guard import Floors, OwnAccount, TokenFloor
@@ -33,7 +33,7 @@ class Before(NamedTuple):
     # The wallet's wrapped SOL account; it may also be `source` or `output`.
     wrapped: OwnAccount
     # Lamports that it takes to create each missing account, and that are wrapped SOL then.
-    makings: Mapping[Address, Making]
+    makings: Mapping[Address, CreationCost]
 
 
 def costs_of(subject: Surroundings, before: Before) -> Costs:

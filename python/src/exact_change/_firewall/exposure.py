@@ -40,7 +40,7 @@ def foreign_accounts(instruction: Instruction, own: Sequence[Address]) -> list[A
     return list(found.values())
 
 
-def is_there(account: Account | None) -> bool:
+def account_exists(account: Account | None) -> bool:
     """Whether an account exists. Lamports alone do not count: any wallet may send them."""
     return account is not None and not (account.owner == SYSTEM_PROGRAM and not account.data)
 
@@ -62,7 +62,7 @@ def _creates_no_own_account(subject: ExposureSubject) -> bool:
     vacant = {
         exposed.address
         for exposed in subject.exposed
-        if exposed.writable and not is_there(exposed.account)
+        if exposed.writable and not account_exists(exposed.account)
     }
     # Skip the slow derivation of addresses for most swaps, because they name no vacant account.
     return not vacant or vacant.isdisjoint(_own_accounts(subject))

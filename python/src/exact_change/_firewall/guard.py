@@ -182,7 +182,7 @@ def guards_in(subject: Surroundings) -> GuardsFound:
     return GuardsFound(tokens, lamports)
 
 
-def holds(found: GuardsFound, floors: Floors) -> bool:
+def guards_hold(found: GuardsFound, floors: Floors) -> bool:
     """Whether the guards at the end of a transaction hold it to these floors at least."""
     for account, least, closed in floors.tokens:
         guards = [token for token in found.tokens if token.account == account.address]

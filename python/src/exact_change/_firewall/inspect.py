@@ -18,11 +18,11 @@ from .._solana.types import Instruction
 from .._swap.market import read_exposed
 from .._swap.read_facts import (
     TOKEN_ACCOUNT_BYTES,
-    Making,
+    CreationCost,
     RawLeg,
     Reads,
     account_bytes,
-    once_made,
+    creation_cost,
     own_account_of,
     read_raw_wallet,
 )
@@ -31,9 +31,9 @@ from ..errors import is_code
 from .costs import Before, Costs, costs_of
 from .decoders import Decoders, is_swap, temporary_of
 from .expected import Surroundings, SwapExpectation, Temporary
-from .exposure import EXPOSURE_RULES, ExposureSubject, foreign_accounts, is_there
+from .exposure import EXPOSURE_RULES, ExposureSubject, account_exists, foreign_accounts
 from .foreign import read_swap
-from .guard import OwnAccount, guards_in, holds
+from .guard import OwnAccount, guards_hold, guards_in
 from .inner import INNER_RULES, InnerSubject
 from .instruction import swap_rules, swap_subject
 from .own_accounts import OWN_ACCOUNT_RULES, OwnAccountSubject
@@ -76,7 +76,6 @@ class Inspection:
         bounds: SwapBounds,
         decoders: Decoders,
         max_priority_fee: int,
-        signal: Signal | None = None,
     ) -> None:
         self.broken: RuleText | None = None
         self.outcomes: dict[str, Literal["passed", "broken"]] = {}
@@ -90,7 +89,6 @@ class Inspection:
         self._bounds = bounds
         self._decoders = decoders
         self._max_priority_fee = max_priority_fee
-        self._signal = signal
 
     def run(self, transaction: object) -> Steps[None]:
         """Judges a transaction. A broken rule is a finding, not an error.
@@ -106,9 +104,9 @@ class Inspection:
                 raise
 
     def _judge(self, transaction: object) -> Steps[None]:
-        wallet, decoders, signal = self._wallet, self._decoders, self._signal
+        wallet, decoders = self._wallet, self._decoders
         message, self.instructions, _ = yield from read_swap(
-            self._node, TableCache(), transaction, wallet, decoders, self._check, signal
+            self._node, TableCache(), transaction, wallet, decoders, self._check, None
         )
         swap_at = next(
             at
@@ -119,7 +117,7 @@ class Inspection:
 
         bounds = self._bounds
         mints = [bounds.input_mint, bounds.output_mint, WSOL_MINT]
-        raw = yield from read_raw_wallet(self._node, wallet, mints, signal=signal)
+        raw = yield from read_raw_wallet(self._node, wallet, mints, None)
         temporary, found = yield from self._read_temporary(raw.slot)
         legs = [
             leg._replace(address=temporary.address, account=found)
@@ -147,7 +145,7 @@ class Inspection:
             [
                 OwnAccountSubject(wallet, leg.mint_address, leg.held)
                 for leg in touched
-                if is_there(leg.account)
+                if account_exists(leg.account)
             ],
         )
         self._check(SURROUNDINGS_RULES, subject)
@@ -158,7 +156,7 @@ class Inspection:
         own = [wallet, source.address, output.address]
         created = created_in(subject) + ([] if temporary is None else [temporary.address])
         exposed, makings = yield from both(
-            read_exposed(self._node, foreign_accounts(swap, own), raw.slot, signal),
+            read_exposed(self._node, foreign_accounts(swap, own), raw.slot, None),
             self._read_makings(created, legs),
         )
         self._check(EXPOSURE_RULES, ExposureSubject(wallet, exposed))
@@ -192,14 +190,13 @@ class Inspection:
         self.costs = costs_of(subject._replace(expected=expected), before)
         floors = self.costs.floors
         guards = guards_in(subject)
-        self.guarded = holds(guards, floors)
+        self.guarded = guards_hold(guards, floors)
         is_closed = guards.lamports is not None
         guard_from = len(subject.instructions) - len(guards.tokens) - is_closed
         simulation = yield from self._node.simulate(
             assemble_transaction(message, {}),
             watched_accounts(floors),
             min_slot=read_at,
-            signal=self._signal,
         )
         if is_guard_failure(simulation, guard_from):
             self._break(GUARD_RULE)
@@ -224,22 +221,22 @@ class Inspection:
         if address is None:
             return None, None
         (read, rent) = yield from both(
-            self._node.accounts([address], min_slot=slot, signal=self._signal),
-            self._node.rent(TOKEN_ACCOUNT_BYTES, signal=self._signal),
+            self._node.accounts([address], min_slot=slot),
+            self._node.rent(TOKEN_ACCOUNT_BYTES),
         )
         account: Account | None = read.accounts[0]
-        return Temporary(address, rent, not is_there(account)), account
+        return Temporary(address, rent, not account_exists(account)), account
 
     def _read_makings(
         self, created: Sequence[Address], legs: Sequence[RawLeg]
-    ) -> Steps[dict[Address, Making]]:
+    ) -> Steps[dict[Address, CreationCost]]:
         """Reads the lamports that creating each missing account takes, and that then count."""
-        missing = [leg for leg in legs if leg.address in created and not is_there(leg.account)]
-        rents = yield from all_of(
-            [self._node.rent(account_bytes(leg.mint), signal=self._signal) for leg in missing]
-        )
+        missing = [
+            leg for leg in legs if leg.address in created and not account_exists(leg.account)
+        ]
+        rents = yield from all_of([self._node.rent(account_bytes(leg.mint)) for leg in missing])
         return {
-            leg.address: once_made(own_account_of(self._wallet, leg), rent)
+            leg.address: creation_cost(own_account_of(self._wallet, leg), rent)
             for leg, rent in zip(missing, rents)
         }
 

@@ -10,7 +10,7 @@ from .._solana.types import Instruction, LookupTable
 from ..errors import ExactChangeError, failure
 from .decoders import is_swap
 from .expected import Surroundings, SwapExpectation
-from .guard import Floors, guards_in, holds
+from .guard import Floors, guards_hold, guards_in
 from .relay import is_relay_fee, relay_fee_of
 from .rule import broken_by
 from .shape import SHAPE_RULES, ShapeSubject
@@ -51,7 +51,7 @@ def check_composed(
     own = [wallet, *(token.account.address for token in floors.tokens)]
     if not _is_same(instructions[subject.swap_at], instruction, own):
         raise _failed("its swap is not the one that was checked")
-    if not holds(guards_in(subject), floors):
+    if not guards_hold(guards_in(subject), floors):
         raise _failed("it does not end in the guard")
 
 

@@ -13,9 +13,8 @@ from requests.sessions import SessionRedirectMixin
 from requests.utils import requote_uri
 from urllib3.util.retry import Retry
 
-from .._base.backoff import MAX_WAIT_MS, asked_wait, with_jitter
 from .._base.headers import Headers
-from .._base.urls import parse_address
+from .._base.urls import is_same_origin
 from .._kernel.hosts import threads
 from .._kernel.signals import Signal
 from .._kernel.steps import call
@@ -26,11 +25,11 @@ from .._payments.call import CallOptions, Reply
 from .._x402.payload import PAYMENT_HEADERS
 from .._x402.types import PaymentHeader
 from .ahead import close_late, run_ahead
-from .calls import CREDENTIALS, KeptBody, bare
+from .calls import CREDENTIALS, bare
 from .requests_bodies import keep_body
 from .requests_replies import RequestsReply, unfollowed
+from .sending import Retries
 
-_FIRST_WAIT_MS = 250
 # The options of `send`, in their order: some adapters pass them without names.
 _OPTIONS = ("stream", "timeout", "verify", "cert", "proxies")
 # A key of the hooks, because requests copies the hooks to the redirected request.
@@ -89,21 +88,19 @@ class PayingAdapter(BaseAdapter):
         options.update(zip(_OPTIONS, unnamed))
         if any(name in request.headers for name in PAYMENT_HEADERS):
             return unfollowed(self._send_by(self._below, request, **options))
-        hop, kept = _hop_of(request), keep_body(request)
-        signal = Signal()
         timeout_ms = self._payer.config.timeouts.payment
         send = functools.partial(self._send_by, _without_retries(self._below))
-        held = _RequestsCall(request, options, send, kept, hop, signal, timeout_ms)
+        held = _RequestsCall(request, options, send, timeout_ms)
         call_options = CallOptions(held.headers.get("idempotency-key") or None)
         answer = run_ahead(self._payer, held, call_options)
         if answer is None:
             unpaid = self._send(request, options)
             if unpaid.status_code != 402:
-                _note_hop(request, unpaid, hop)
+                _note_hop(request, unpaid, held.hop)
                 return unpaid
             reply = RequestsReply(unpaid, held.asked_at, held.sent_as)
             engine = self._payer.thread_engine()
-            answer = threads.run(engine.answer(held, reply, call_options), signal, close_late)
+            answer = threads.run(engine.answer(held, reply, call_options), held.signal, close_late)
         response: requests.Response = answer.native
         # The caller's request, not the paid request: no answer shows the payment header.
         response.request = request
@@ -117,26 +114,20 @@ class PayingAdapter(BaseAdapter):
     def _send(
         self, request: requests.PreparedRequest, options: Mapping[str, Any]
     ) -> requests.Response:
-        """Sends a request; sends a GET or HEAD again after a 503 or a lost connection."""
-        config = self._payer.config
-        retries = config.retries if request.method in ("GET", "HEAD") else 0
-        for tries in range(retries + 1):
-            asked_ms, is_last = None, tries == retries
+        retries = Retries(self._payer.config, str(request.method))
+        while True:
             try:
                 response = self._send_by(self._below, request, **options)
             except requests.ConnectionError:
-                if is_last:
+                wait = retries.after_loss()
+                if wait is None:
                     raise
             else:
-                asked_ms = asked_wait(response.headers.get, config.runtime.now())
-                if response.status_code != 503 or is_last or (asked_ms or 0) > MAX_WAIT_MS:
+                wait = retries.after_answer(response.status_code, response.headers.get)
+                if wait is None:
                     return response
                 response.close()
-            usual_ms = min(_FIRST_WAIT_MS * 2**tries, MAX_WAIT_MS)
-            time.sleep(
-                with_jitter(usual_ms if asked_ms is None else asked_ms, config.runtime) / 1000
-            )
-        raise TypeError("The last try returns or raises.")
+            time.sleep(wait)
 
 
 class _RequestsCall:
@@ -145,15 +136,13 @@ class _RequestsCall:
         request: requests.PreparedRequest,
         options: Mapping[str, Any],
         send: Callable[..., requests.Response],
-        kept: KeptBody,
-        hop: _Hop | None,
-        signal: Signal,
         timeout_ms: float,
     ) -> None:
         self._request = request
         self._options = options
         self._send = send
-        self._kept = kept
+        self._kept = keep_body(request)
+        self.hop = hop = _hop_of(request)
         self._seconds = timeout_ms / 1000
         self.asked_at = bare(request.url)
         self.sent_as = str(request.method)
@@ -161,7 +150,7 @@ class _RequestsCall:
         self.method = self.sent_as if hop is None else hop.method
         self.is_redirected = hop is not None
         self.headers = Headers(_texts(request.headers))
-        self.signal: Signal | None = signal
+        self.signal: Signal | None = Signal()
 
     @property
     def is_replayable(self) -> bool:
@@ -180,8 +169,7 @@ class _RequestsCall:
             request.headers["content-length"] = str(len(body))
         if url != self.asked_at:
             request.url = url
-            original, target = parse_address(self.asked_at), parse_address(url)
-            if original is None or target is None or original.origin != target.origin:
+            if not is_same_origin(self.asked_at, url):
                 for name in CREDENTIALS:
                     request.headers.pop(name, None)
         request.headers[header.name] = header.value

@@ -8,7 +8,7 @@ import httpx
 
 from .._base.headers import Headers
 from .._base.json_types import mapping_of
-from .._base.urls import parse_address
+from .._base.urls import is_same_origin, parse_address
 from .._kernel.signals import Signal
 from .._kernel.steps import await_, call
 from .._kernel.task import Steps
@@ -179,12 +179,12 @@ def bare(url: object) -> str:
     return text if address is None else address.href
 
 
-def is_own(request: httpx.Request) -> bool:
+def is_own_request(request: httpx.Request) -> bool:
     """Returns whether the library itself made a request."""
     return OWN in request.extensions
 
 
-def pays_itself(request: httpx.Request) -> bool:
+def carries_payment(request: httpx.Request) -> bool:
     """Returns whether a request has a payment of its caller. Its redirects are not paid."""
     return any(name in request.headers for name in PAYMENT_HEADERS)
 
@@ -197,11 +197,11 @@ def call_options(
     return {**(extensions or {}), OPTIONS: options}
 
 
-def options_of(headers: Mapping[str, str], extension: object) -> CallOptions:
+def options_of(request: httpx.Request) -> CallOptions:
     """Returns the options that the caller gives for a call, in its extension or its headers."""
-    options = mapping_of(extension) or {}
+    options = mapping_of(request.extensions.get(OPTIONS)) or {}
     # An empty key counts as none: it would be the same key for every call.
-    key = options.get("idempotency_key") or headers.get("idempotency-key") or None
+    key = options.get("idempotency_key") or request.headers.get("idempotency-key") or None
     return CallOptions(None if key is None else str(key), options.get("repeatable") is True)
 
 
@@ -211,15 +211,12 @@ def is_planned(request: httpx.Request) -> bool:
 
 
 class HttpxCall:
-    """A request of httpx that can be sent again with a payment."""
+    """A request of httpx that can be sent again with a payment: it keeps the body."""
 
     def __init__(
         self,
         request: httpx.Request,
         transport: httpx.BaseTransport | httpx.AsyncBaseTransport,
-        kept: KeptBody,
-        hop: Hop | None,
-        signal: Signal,
         timeout_ms: float,
         *,
         is_async: bool,
@@ -228,7 +225,8 @@ class HttpxCall:
         # Some transports are of both kinds.
         self._transport: Any = transport
         self._is_async = is_async
-        self._kept = kept
+        self._kept = keep_body(request)
+        self.hop = hop = hop_of(request)
         self._timeout = dict.fromkeys(("connect", "read", "write", "pool"), timeout_ms / 1000)
         self.asked_at = bare(request.url)
         self.url, self.method = (
@@ -236,19 +234,16 @@ class HttpxCall:
         )
         self.is_redirected = hop is not None
         self.headers = Headers.of_bytes(request.headers.raw)
-        self.signal: Signal | None = signal
+        self.signal: Signal | None = Signal()
 
     @property
     def is_replayable(self) -> bool:
-        """Whether the whole body is known already and can be sent again."""
         return self._kept.is_known
 
     def body(self) -> bytes:
-        """Returns the whole body, or raises ``body_not_replayable``."""
         return self._kept.whole()
 
     def send_paid(self, url: str, header: PaymentHeader, signal: Signal) -> Steps[Reply]:
-        """Sends the request with a payment header, and follows no redirect."""
         request, transport = self._paid(url, header), self._transport
         answer: httpx.Response
         if self._is_async:
@@ -267,8 +262,7 @@ class HttpxCall:
         if url != self.asked_at:
             to = url
             dropped.add("host")
-            original, target = parse_address(self.asked_at), parse_address(url)
-            if original is None or target is None or original.origin != target.origin:
+            if not is_same_origin(self.asked_at, url):
                 dropped.update(CREDENTIALS)
         headers = [
             (name, value)

@@ -96,7 +96,6 @@ class WatchedStream(httpx.SyncByteStream):
         self._ending.read()
 
     def close(self) -> None:
-        """Closes the stream, and reports it as lost unless its end was reported."""
         try:
             self._stream.close()
         finally:
@@ -123,7 +122,6 @@ class AsyncWatchedStream(httpx.AsyncByteStream):
         await self._ending.aread()
 
     async def aclose(self) -> None:
-        """Closes the stream, and reports it as lost unless its end was reported."""
         try:
             await self._stream.aclose()
         finally:

@@ -8,24 +8,20 @@ import time
 import httpx
 
 from .._kernel.hosts import threads
-from .._kernel.signals import Signal
 from .._payer import Payer
 from .ahead import aclose_late, close_late, run_ahead, run_ahead_on_loop
 from .calls import (
-    OPTIONS,
     HttpxCall,
-    hop_of,
-    is_own,
+    carries_payment,
+    is_own_request,
     is_planned,
-    keep_body,
     note_hop,
     options_of,
-    pays_itself,
     unfollowed,
 )
 from .own import OWN
 from .replies import LoopReply, ThreadReply
-from .sending import Retries
+from .sending import Retries, is_lost
 
 
 class PayingTransport(httpx.BaseTransport):
@@ -40,25 +36,24 @@ class PayingTransport(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Sends a request, and pays for it if the seller answers 402."""
-        if is_own(request):
+        if is_own_request(request):
             return self._below.handle_request(request)
         _unshare(request)
-        if pays_itself(request):
+        if carries_payment(request):
             return unfollowed(self._pass(request))
-        hop, kept, signal = hop_of(request), keep_body(request), Signal()
         timeout_ms = self._payer.config.timeouts.payment
-        call = HttpxCall(request, self._below, kept, hop, signal, timeout_ms, is_async=False)
-        options = options_of(request.headers, request.extensions.get(OPTIONS))
+        call = HttpxCall(request, self._below, timeout_ms, is_async=False)
+        options = options_of(request)
         is_to_pay = not is_planned(request)
         answer = run_ahead(self._payer, call, options) if is_to_pay else None
         if answer is None:
             unpaid = self._send(request)
             if unpaid.status_code != 402 or not is_to_pay:
-                note_hop(request, unpaid, hop)
+                note_hop(request, unpaid, call.hop)
                 return unpaid
             reply = ThreadReply(unpaid, call.asked_at, request.method)
             engine = self._payer.thread_engine()
-            answer = threads.run(engine.answer(call, reply, options), signal, close_late)
+            answer = threads.run(engine.answer(call, reply, options), call.signal, close_late)
         response: httpx.Response = answer.native
         return response
 
@@ -72,11 +67,11 @@ class PayingTransport(httpx.BaseTransport):
             try:
                 response = self._pass(request)
             except httpx.TransportError as error:
-                wait = retries.wait_after(error)
+                wait = retries.after_loss() if is_lost(error) else None
                 if wait is None:
                     raise
             else:
-                wait = retries.wait_after(response)
+                wait = retries.after_answer(response.status_code, response.headers.get)
                 if wait is None:
                     return response
                 response.close()
@@ -100,25 +95,24 @@ class AsyncPayingTransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Sends a request, and pays for it if the seller answers 402."""
-        if is_own(request):
+        if is_own_request(request):
             return await self._below.handle_async_request(request)
         _unshare(request)
-        if pays_itself(request):
+        if carries_payment(request):
             return unfollowed(await self._pass(request))
-        hop, kept, signal = hop_of(request), keep_body(request), Signal()
         timeout_ms = self._payer.config.timeouts.payment
-        call = HttpxCall(request, self._below, kept, hop, signal, timeout_ms, is_async=True)
-        options = options_of(request.headers, request.extensions.get(OPTIONS))
+        call = HttpxCall(request, self._below, timeout_ms, is_async=True)
+        options = options_of(request)
         is_to_pay = not is_planned(request)
         answer = await run_ahead_on_loop(self._payer, call, options) if is_to_pay else None
         if answer is None:
             unpaid = await self._send(request)
             if unpaid.status_code != 402 or not is_to_pay:
-                note_hop(request, unpaid, hop)
+                note_hop(request, unpaid, call.hop)
                 return unpaid
             reply = LoopReply(unpaid, call.asked_at, request.method)
             answer = await self._payer.on_loop(
-                lambda engine: engine.answer(call, reply, options), signal, aclose_late
+                lambda engine: engine.answer(call, reply, options), call.signal, aclose_late
             )
         response: httpx.Response = answer.native
         return response
@@ -133,11 +127,11 @@ class AsyncPayingTransport(httpx.AsyncBaseTransport):
             try:
                 response = await self._pass(request)
             except httpx.TransportError as error:
-                wait = retries.wait_after(error)
+                wait = retries.after_loss() if is_lost(error) else None
                 if wait is None:
                     raise
             else:
-                wait = retries.wait_after(response)
+                wait = retries.after_answer(response.status_code, response.headers.get)
                 if wait is None:
                     return response
                 await response.aclose()

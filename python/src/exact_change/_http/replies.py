@@ -1,8 +1,8 @@
-"""Answers of sellers as responses of httpx."""
+"""Answers of sellers: as responses of httpx, and their part that serves requests too."""
 
 from __future__ import annotations
 
-from typing import AsyncIterator, Callable, Iterator
+from typing import Any, AsyncIterator, Callable, Iterator
 
 import httpx
 
@@ -19,42 +19,28 @@ _PACKING = ("content-encoding", "content-length", "transfer-encoding")
 
 
 class _Reply:
-    """The common part of both kinds of replies."""
+    """The common part of all replies."""
 
-    def __init__(self, response: httpx.Response, url: str, method: str) -> None:
-        self.native = response
-        self.status = response.status_code
-        self.headers = Headers.of_bytes(response.headers.raw)
+    native: Any
+
+    def __init__(self, status: int, headers: Headers, url: str, method: str) -> None:
+        self.status = status
+        self.headers = headers
         self.url: str | None = url
         self._method = method
         # The part of the body that was looked at, unpacked.
         self._seen = bytearray()
 
-    @property
-    def evidence(self) -> httpx.Response:
-        """A closed copy of the answer, with the part of its body that was looked at."""
-        # Bytes, because httpx may not accept the text of a seller's header.
-        headers = [
-            (name, value)
-            for name, value in self.native.headers.raw
-            if name.decode("latin-1").lower() not in _PACKING
-        ]
-        return httpx.Response(self.status, headers=headers, content=bytes(self._seen))
-
     def has_body(self) -> bool:
-        """Returns whether the answer has a body, which may still break off."""
         is_empty = self._method == "HEAD" or self.status in (204, 304)
         return not is_empty and self.headers.get("content-length") != "0"
 
 
-class ThreadReply(_Reply):
-    """An answer of a transport that blocks."""
-
-    _pieces: Pieces | None = None
+class BlockingReply(_Reply):
+    """A reply with a body that blocks its reader."""
 
     def peek(self, is_enough: Callable[[bytes], bool], signal: Signal) -> Steps[Peeked]:
-        """Returns the beginning of the body, until ``is_enough`` says so."""
-        pieces, seen = self._looked_into(), self._seen
+        pieces, seen = self._open(), self._seen
         del seen[:]
 
         def look() -> bool:
@@ -70,28 +56,58 @@ class ThreadReply(_Reply):
             return Peeked(bytes(seen), False, not signal.aborted)
         return Peeked(bytes(seen), is_whole)
 
-    def on_body_end(self, end: BodyEnd) -> None:
-        """Reports the end of the body to ``end``."""
-        stream = self.native.stream
-        if isinstance(stream, httpx.SyncByteStream):
-            self.native.stream = WatchedStream(stream, Ending(end, threads))
-
     def dispose(self) -> Steps[None]:
-        """Frees the connection; reads a short rest of the body first."""
         yield from call(self._dispose)
 
     def _dispose(self) -> None:
-        pieces, rest = self._looked_into(), Rest()
+        pieces, rest = self._open(), Rest()
         try:
             for piece in pieces.drain():
                 if not rest.is_worth(piece):
                     break
-        except httpx.HTTPError:
+        except Exception:
             pass
         finally:
             pieces.close()
 
-    def _looked_into(self) -> Pieces:
+    def _open(self) -> Pieces:
+        """Returns the pieces of the body, and lets its reader read them too."""
+        raise NotImplementedError
+
+
+class _HttpxReply(_Reply):
+    """A reply as a response of httpx."""
+
+    native: httpx.Response
+
+    def __init__(self, response: httpx.Response, url: str, method: str) -> None:
+        self.native = response
+        headers = Headers.of_bytes(response.headers.raw)
+        super().__init__(response.status_code, headers, url, method)
+
+    @property
+    def evidence(self) -> httpx.Response:
+        """A closed copy of the answer, with the part of its body that was looked at."""
+        # Bytes, because httpx may not accept the text of a seller's header.
+        headers = [
+            (name, value)
+            for name, value in self.native.headers.raw
+            if name.decode("latin-1").lower() not in _PACKING
+        ]
+        return httpx.Response(self.status, headers=headers, content=bytes(self._seen))
+
+
+class ThreadReply(_HttpxReply, BlockingReply):
+    """An answer of a transport that blocks."""
+
+    _pieces: Pieces | None = None
+
+    def on_body_end(self, end: BodyEnd) -> None:
+        stream = self.native.stream
+        if isinstance(stream, httpx.SyncByteStream):
+            self.native.stream = WatchedStream(stream, Ending(end, threads))
+
+    def _open(self) -> Pieces:
         if self._pieces is None:
             stream = self.native.stream
             if not isinstance(stream, httpx.SyncByteStream):
@@ -111,22 +127,20 @@ class _Replayed(httpx.SyncByteStream):
         return self._pieces.drain()
 
     def close(self) -> None:
-        """Closes the stream of the body."""
         self._pieces.close()
 
 
-class LoopReply(_Reply):
+class LoopReply(_HttpxReply):
     """An answer of a transport of asyncio."""
 
     _pieces: AsyncPieces | None = None
 
     def peek(self, is_enough: Callable[[bytes], bool], signal: Signal) -> Steps[Peeked]:
-        """Returns the beginning of the body, until ``is_enough`` says so."""
         seen = self._seen
         del seen[:]
 
         async def look() -> bool:
-            async for piece in unpacked_async(self._looked_into(), self.native.headers):
+            async for piece in unpacked_async(self._open(), self.native.headers):
                 seen.extend(piece)
                 if is_enough(bytes(seen)):
                     return False
@@ -141,17 +155,15 @@ class LoopReply(_Reply):
         return Peeked(bytes(seen), is_whole)
 
     def on_body_end(self, end: BodyEnd) -> None:
-        """Reports the end of the body to ``end``."""
         stream = self.native.stream
         if isinstance(stream, httpx.AsyncByteStream):
             self.native.stream = AsyncWatchedStream(stream, Ending(end, loop_host()))
 
     def dispose(self) -> Steps[None]:
-        """Frees the connection; reads a short rest of the body first."""
         yield from await_(self._dispose)
 
     async def _dispose(self) -> None:
-        pieces, rest = self._looked_into(), Rest()
+        pieces, rest = self._open(), Rest()
         try:
             async for piece in pieces.drain():
                 if not rest.is_worth(piece):
@@ -161,7 +173,7 @@ class LoopReply(_Reply):
         finally:
             await self._stream().aclose()
 
-    def _looked_into(self) -> AsyncPieces:
+    def _open(self) -> AsyncPieces:
         if self._pieces is None:
             stream = self._stream()
             self._pieces = AsyncPieces(stream.__aiter__())
@@ -186,5 +198,4 @@ class _AsyncReplayed(httpx.AsyncByteStream):
         return self._pieces.drain()
 
     async def aclose(self) -> None:
-        """Closes the stream of the body."""
         await self._stream.aclose()

@@ -10,12 +10,10 @@ from urllib3 import HTTPResponse
 
 from .._base.headers import Headers
 from .._kernel.hosts import threads
-from .._kernel.signals import Signal
-from .._kernel.steps import call
-from .._kernel.task import Steps
-from .._payments.call import BodyEnd, Peeked
+from .._payments.call import BodyEnd
 from .endings import Ending
-from .pieces import SLICE, Pieces, Rest, looked_at, unpacked
+from .pieces import SLICE, Pieces
+from .replies import BlockingReply
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -37,15 +35,13 @@ def unfollowed(response: requests.Response) -> requests.Response:
     return response
 
 
-class RequestsReply:
+class RequestsReply(BlockingReply):
+    native: requests.Response
+    _pieces: Pieces | None = None
+
     def __init__(self, response: requests.Response, url: str, method: str) -> None:
         self.native = response
-        self.status = response.status_code
-        self.headers = Headers(response.headers.items())
-        self.url: str | None = url
-        self._method = method
-        self._seen = bytearray()
-        self._pieces: Pieces | None = None
+        super().__init__(response.status_code, Headers(response.headers.items()), url, method)
 
     @property
     def evidence(self) -> requests.Response:
@@ -57,45 +53,10 @@ class RequestsReply:
         response: requests.Response = copy
         return response
 
-    def has_body(self) -> bool:
-        is_empty = self._method == "HEAD" or self.status in (204, 304)
-        return not is_empty and self.headers.get("content-length") != "0"
-
-    def peek(self, is_enough: Callable[[bytes], bool], signal: Signal) -> Steps[Peeked]:
-        pieces, seen = self._looked_into(), self._seen
-        del seen[:]
-
-        def look() -> bool:
-            for piece in unpacked(looked_at(pieces), self.native.headers):
-                seen.extend(piece)
-                if is_enough(bytes(seen)):
-                    return False
-            return True
-
-        try:
-            is_whole = yield from call(look, signal)
-        except Exception:
-            return Peeked(bytes(seen), False, not signal.aborted)
-        return Peeked(bytes(seen), is_whole)
-
     def on_body_end(self, end: BodyEnd) -> None:
         self.native.raw = _Watched(self.native.raw, Ending(end, threads))
 
-    def dispose(self) -> Steps[None]:
-        yield from call(self._dispose)
-
-    def _dispose(self) -> None:
-        pieces, rest = self._looked_into(), Rest()
-        try:
-            for piece in pieces.drain():
-                if not rest.is_worth(piece):
-                    break
-        except Exception:
-            pass
-        finally:
-            pieces.close()
-
-    def _looked_into(self) -> Pieces:
+    def _open(self) -> Pieces:
         if self._pieces is None:
             raw = self.native.raw
             # Packed, as it came: urllib3 would unpack a whole slice at once.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 
-from .._base.backoff import MAX_WAIT_MS, asked_wait, with_jitter
+from .._base.backoff import MAX_WAIT_MS, GetHeader, asked_wait, with_jitter
 from .._config.options import Config
 
 _FIRST_WAIT_MS = 250
@@ -21,27 +21,27 @@ class Retries:
         self._left = config.retries if method in ("GET", "HEAD") else 0
         self._tries = 0
 
-    def wait_after(self, outcome: httpx.Response | Exception) -> float | None:
-        """Returns the seconds to wait before the next try; None if there is no next try."""
+    def after_loss(self) -> float | None:
+        """Returns the seconds to wait after a lost connection; None if there is no next try."""
+        return self._next_wait(None)
+
+    def after_answer(self, status: int, get_header: GetHeader) -> float | None:
+        """Returns the seconds to wait after an answer; None if the answer counts."""
+        if status != 503:
+            return None
+        asked_ms = asked_wait(get_header, self._config.runtime.now())
+        return None if (asked_ms or 0) > MAX_WAIT_MS else self._next_wait(asked_ms)
+
+    def _next_wait(self, asked_ms: float | None) -> float | None:
         if self._left == 0:
             return None
-        asked_ms = None
-        if isinstance(outcome, Exception):
-            if not _is_lost(outcome):
-                return None
-        elif outcome.status_code != 503:
-            return None
-        else:
-            asked_ms = asked_wait(outcome.headers.get, self._config.runtime.now())
-            if (asked_ms or 0) > MAX_WAIT_MS:
-                return None
         usual_ms = min(_FIRST_WAIT_MS * 2**self._tries, MAX_WAIT_MS)
         self._left -= 1
         self._tries += 1
         return with_jitter(usual_ms if asked_ms is None else asked_ms, self._config.runtime) / 1000
 
 
-def _is_lost(error: Exception) -> bool:
+def is_lost(error: Exception) -> bool:
     """Returns whether the connection failed or broke. A slow seller is not asked again."""
     lost = (httpx.NetworkError, httpx.RemoteProtocolError, httpx.ConnectTimeout)
     return isinstance(error, lost)

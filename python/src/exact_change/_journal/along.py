@@ -6,16 +6,9 @@ from typing import Callable, Sequence, TypeVar
 
 from .._kernel.task import Steps
 from .._policy.caps import Cap
-from .balances import Taken
 from .coordination import MemoryCoordination
 from .memory import MemoryJournal
-from .types import (
-    ALONE,
-    Along,
-    Attempt,
-    Hold,
-    Reserved,
-)
+from .types import ALONE, Along, Attempt, Hold, Reserved, is_made
 
 T = TypeVar("T")
 
@@ -38,11 +31,7 @@ class AlongMemory:
         along: Along = ALONE,
         hold: Hold | None = None,
     ) -> Steps[Reserved]:
-        """Reserves as :meth:`Journal.reserve` does."""
         id_, shared = attempt["id"], self._shared
-
-        def is_done(result: Reserved) -> bool:
-            return result is None or isinstance(result, Taken)
 
         def reserve() -> Steps[Reserved]:
             refused = yield from self._journal.reserve(attempt, caps)
@@ -51,14 +40,12 @@ class AlongMemory:
             amount = int(attempt["amount"])
             return (yield from shared.ledger.take(hold.account, id_, amount, hold.fresh))
 
-        return self._write(id_, along, reserve, is_done)
+        return self._write(id_, along, reserve, is_made)
 
     def put(self, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
-        """Writes as :meth:`Journal.put` does."""
         return self._write(attempt["id"], along, lambda: self._journal.put(attempt), _always)
 
     def release(self, id_: str, along: Along = ALONE) -> Steps[None]:
-        """Releases as :meth:`Journal.release` does."""
         return self._write(id_, along, lambda: self._journal.release(id_), _always)
 
     def _write(

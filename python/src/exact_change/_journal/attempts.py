@@ -94,7 +94,12 @@ def is_closed(attempt: Attempt) -> bool:
     return attempt["state"] == "settled" and (attempt["delivered"] or is_from_service(attempt))
 
 
-def is_of(attempt: Attempt, owner: Owner) -> bool:
+def owner_of(attempt: Attempt) -> Owner:
+    """Returns the owner of an attempt."""
+    return Owner(attempt["wallet"], attempt["network"])
+
+
+def belongs_to(attempt: Attempt, owner: Owner) -> bool:
     """Returns whether an attempt belongs to an owner."""
     return (attempt["wallet"], attempt["network"]) == owner
 
@@ -140,13 +145,13 @@ def entry_of(attempt: Attempt) -> Entry:
         attempt,
         cost_in(attempt),
         names_of(attempt),
-        Owner(attempt["wallet"], attempt["network"]),
+        owner_of(attempt),
         Place(attempt["host"], attempt["payTo"], attempt["mint"]),
         counted_at(attempt),
     )
 
 
-def takes_the_same(before: Entry, after: Entry) -> bool:
+def is_same_entry(before: Entry, after: Entry) -> bool:
     """Returns whether the two entries take the same amounts of caps, whatever their times."""
     takes_before = before.owner, before.place, before.cost
     return takes_before == (after.owner, after.place, after.cost)

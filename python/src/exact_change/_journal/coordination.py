@@ -22,17 +22,14 @@ class MemoryClaims:
         self._claimed: set[str] = set()
 
     def take(self, ids: Sequence[str]) -> Steps[None]:
-        """Claims attempts."""
         self._claimed.update(ids)
         yield from ()
 
     def drop(self, ids: Sequence[str]) -> Steps[None]:
-        """Releases claims."""
         self._claimed.difference_update(ids)
         yield from ()
 
     def live(self, ids: Sequence[str]) -> Steps[set[str]]:
-        """Returns the ids that are claimed."""
         return self._claimed.intersection(ids)
         yield
 
@@ -47,7 +44,6 @@ class MemoryCoordination:
         self._counts = counts
 
     def next(self, name: str) -> Steps[int]:
-        """Counts up under a name, and returns the new count."""
         counts = self._counts
         last = counts.get(name)
         if last is None:

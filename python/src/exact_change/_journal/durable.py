@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import TYPE_CHECKING
-
+from .._base.closing import AsyncClosing, Closing
 from .._kernel.hosts import loop_host, threads
 from .types import SharedJournal
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
-
-class DurableJournal:
+class DurableJournal(Closing, AsyncClosing):
     """Keeps the payments that were made, and the amounts that count against the limits.
 
     Any number of clients may use it, in any thread and event loop. A forked child may use it too,
@@ -30,28 +25,6 @@ class DurableJournal:
     async def aclose(self) -> None:
         """Closes the journal as :meth:`close` does, on an event loop."""
         await loop_host().run(self.shared.close())
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.aclose()
 
     def __repr__(self) -> str:
         return self._name

@@ -43,12 +43,10 @@ class MemoryBalances:
         self._balances: dict[str, AccountBalance] = {}
 
     def read(self, account: str) -> Steps[AccountBalance]:
-        """Returns the balance of an account."""
         return self._balances.get(account, EMPTY)
         yield
 
     def step(self, account: str, decide: Decide[T]) -> Steps[T]:
-        """Decides on the current balance, and makes the change."""
         balance = self._balances.get(account, EMPTY)
         change, result = decide(balance)
         if change is not None:

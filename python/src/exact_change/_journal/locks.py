@@ -23,14 +23,14 @@ _LOOK_MS = 250
 _all: weakref.WeakSet[MemoryLocks] = weakref.WeakSet()
 
 
-def let_go_of_gone() -> None:
+def free_abandoned_locks() -> None:
     """Frees the locks of calls on closed event loops, in all locks of this process.
 
     All, because two journals may use one file or database. There the lock belongs to this process,
     which lives on.
     """
     for locks in list(_all):
-        locks.let_go_of_gone()
+        locks.free_abandoned()
 
 
 class Locks(Protocol):
@@ -73,7 +73,6 @@ class MemoryLocks:
         work: Callable[[], Steps[T]],
         signals: Sequence[Signal | None] = (),
     ) -> Steps[T]:
-        """Runs work while it holds all names."""
         host = yield from this_host()
 
         def locked() -> Steps[T]:
@@ -99,7 +98,7 @@ class MemoryLocks:
         return name in self._queues
 
     def _take(self, name: str, signals: Sequence[Signal | None]) -> Steps[None]:
-        self.let_go_of_gone()
+        self.free_abandoned()
         if name not in self._queues:
             self._queues[name] = deque()
             return
@@ -118,17 +117,17 @@ class MemoryLocks:
                     waiting.remove(wake)
 
             def look() -> None:
-                self.let_go_of_gone()
+                self.free_abandoned()
                 if not wake.is_used:
                     looks[0] = host.later(_LOOK_MS, look)
 
             looks = [host.later(_LOOK_MS, look)]
-            cancel = host.later(LOCK_WAIT_MS, lambda: wake.fail(late_for("lock", LOCK_WAIT_MS)))
+            cancel = host.later(LOCK_WAIT_MS, lambda: wake.fail(_wait_timeout()))
             return [*fails_on(wake, signals), leave, cancel, lambda: looks[0]()]
 
         yield park(register)
 
-    def let_go_of_gone(self) -> None:
+    def free_abandoned(self) -> None:
         """Closes the steps of holders on closed event loops, in case they are never collected."""
         for holder in list(self._holders.values()):
             if holder.host.is_gone:
@@ -145,10 +144,9 @@ class MemoryLocks:
         del self._queues[name]
 
 
-def late_for(step: str, ms: float) -> ExactChangeError:
-    """Returns the error of a wait that ran out of time."""
+def _wait_timeout() -> ExactChangeError:
     return failure(
         "timeout",
-        f"No answer within {ms:g} ms, so nothing more was signed. Try again.",
-        {"step": step, "timeout_ms": ms},
+        f"No answer within {LOCK_WAIT_MS:g} ms, so nothing more was signed. Try again.",
+        {"step": "lock", "timeout_ms": LOCK_WAIT_MS},
     )

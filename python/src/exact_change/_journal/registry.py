@@ -9,8 +9,8 @@ from .._kernel.signals import void
 from .._kernel.steps import Forget, park
 from .._kernel.task import Host, Steps, Task, Wake
 from .coordination import MemoryCoordination
-from .let_go import LetGo
 from .memory import MemoryJournal
+from .released_claims import ReleasedClaims
 from .types import Attempt, Claims, SignedPayment
 
 
@@ -50,7 +50,7 @@ class Monitored:
         self.monitors: dict[Any, Task[None]] = {}
 
 
-class Crowd:
+class ChoosingCalls:
     """Calls that choose what to pay: a call that swaps waits until each call's need is known."""
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class Crowd:
         """Whether no call is choosing."""
         return self._count == 0
 
-    def gone(self) -> Steps[None]:
+    def all_chosen(self) -> Steps[None]:
         """Waits until no call is choosing."""
         if self._count == 0:
             return
@@ -92,7 +92,7 @@ class Crowd:
         yield park(register)
 
 
-class Waiting:
+class NeededByMint:
     """Payments that wait for a swap, each with an amount: one swap serves all of a mint."""
 
     def __init__(self) -> None:
@@ -139,8 +139,8 @@ class Wallet:
         # For journals without a coordination of their own.
         self.coordination = MemoryCoordination(counts)
         self.journal = MemoryJournal()
-        self.waiting = Waiting()
-        self.arriving = Crowd()
+        self.needed_by_mint = NeededByMint()
+        self.choosing_calls = ChoosingCalls()
         # Signed payments by attempt id, until the chain decides.
         self.monitored: dict[str, Monitored] = {}
         # Calls that have ended and still release their claims: the next call waits for them.
@@ -150,7 +150,7 @@ class Wallet:
         # Claims of the wallet's calls until they are released, by attempt id.
         self.claims: dict[str, OwnClaim] = {}
         # Claims that calls have released, and that a journal may still have.
-        self.let_go: LetGo = {}
+        self.released_claims: ReleasedClaims = {}
         # Idempotency keys of purchases that calls in this process are making now, each with the
         # host of its call.
         self.keys: dict[str, Host] = {}

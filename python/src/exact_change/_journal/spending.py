@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import Any, Dict, Mapping, NamedTuple, Sequence
 
-from .._policy.caps import Cap, counts
+from .._policy.caps import Cap, cap_counts
 from .._policy.cost import Cost
 from .._policy.hosts import plain_host, portless
 from .types import Owner
@@ -227,7 +227,7 @@ class Spending:
         total = 0
         for place in places:
             sums = spent.places[place].get(cap.unit)
-            if sums is not None and counts(cap, place._asdict()):
+            if sums is not None and cap_counts(cap, place._asdict()):
                 total += sums.since(moment)
         return total
 

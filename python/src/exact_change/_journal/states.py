@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Sequence
 
-from .._policy.caps import Cap, counts
+from .._policy.caps import Cap, cap_counts
 from .._policy.cost import Cost, cost_of
 from .._spec import table
 from .types import Attempt, CapBlock
@@ -88,7 +88,7 @@ def first_full(
     """
 
     def takes(cap: Cap, counted: Counted) -> int:
-        return counted.cost.get(cap.unit, 0) if counts(cap, counted.attempt) else 0
+        return counted.cost.get(cap.unit, 0) if cap_counts(cap, counted.attempt) else 0
 
     for cap, already in zip(caps, used):
         taking = takes(cap, after)

@@ -11,16 +11,17 @@ import json
 from typing import Any, Iterator, Sequence
 
 from .._base.js import stringify
-from .._policy.caps import Cap, counts
+from .._policy.caps import Cap, cap_counts
 from .ages import Ages
 from .attempts import (
     Entry,
+    belongs_to,
     entry_of,
     is_closed,
-    is_of,
+    is_same_entry,
     key_name,
+    owner_of,
     request_name,
-    takes_the_same,
 )
 from .name_index import NameIndex
 from .spending import Spending
@@ -86,13 +87,13 @@ class AttemptStore:
         if self.get(attempt["id"]) is not None:
             raise TypeError(f"An attempt with the id {attempt['id']} is there.")
         key = attempt.get("idempotencyKey")
-        owner = Owner(attempt["wallet"], attempt["network"])
+        owner = owner_of(attempt)
         for earlier in () if key is None else self._with_key(owner, key):
             if is_counted(earlier["state"]) and earlier["id"] != attempt.get("resigns"):
                 return KeyTaken(earlier)
         return self._blocked(attempt, caps, None)
 
-    def replacing(self, attempt: Attempt, caps: Sequence[Cap] = ()) -> Attempt | CapBlock | None:
+    def replacing(self, attempt: Attempt, caps: Sequence[Cap]) -> Attempt | CapBlock | None:
         """Returns the attempt that a ``put``, or with caps a ``raise_``, would replace.
 
         None if that attempt stays as it is. Raises if the attempt must not go on.
@@ -122,7 +123,7 @@ class AttemptStore:
         """Records an attempt in its new state, without any check."""
         id_, entry = attempt["id"], entry_of(attempt)
         is_open, before = attempt["state"] in OPEN_STATES, self._open.get(id_)
-        if before is not None and is_open and takes_the_same(before[1], entry):
+        if before is not None and is_open and is_same_entry(before[1], entry):
             self._index.discard(id_, before[1].names)
             self._index.add(id_, entry.names)
             self._open[id_] = before[0], entry
@@ -175,7 +176,7 @@ class AttemptStore:
             attempt = self.get(id_)
             if (
                 attempt is None
-                or not is_of(attempt, owner)
+                or not belongs_to(attempt, owner)
                 or (state or attempt["state"]) != attempt["state"]
             ):
                 continue
@@ -259,7 +260,7 @@ class AttemptStore:
         since = _NEVER if cap.window_ms is None else now - cap.window_ms
         total = self.spending.since(owner, cap, since) + self._pending.since(owner, cap, _NEVER)
         for entry in self._lapsed(since):
-            if entry.owner == owner and counts(cap, entry.attempt):
+            if entry.owner == owner and cap_counts(cap, entry.attempt):
                 total -= entry.cost.get(cap.unit, 0)
         return total
 
@@ -276,14 +277,14 @@ class AttemptStore:
     ) -> CapBlock | None:
         if not caps:
             return None
-        used = self.used(Owner(attempt["wallet"], attempt["network"]), caps, attempt["at"])
+        used = self.used(owner_of(attempt), caps, attempt["at"])
         counted = None if before is None else Counted(before, cost_in(before))
         return first_full(caps, used, Counted(attempt, cost_in(attempt)), counted)
 
     def _named(self, owner: Owner, name: str) -> list[Attempt]:
         ids = sorted(self._index.find(name), key=lambda id_: self._made_of(id_) or 0)
         found = (self.get(id_) for id_ in ids)
-        return [attempt for attempt in found if attempt is not None and is_of(attempt, owner)]
+        return [attempt for attempt in found if attempt is not None and belongs_to(attempt, owner)]
 
     def _with_key(self, owner: Owner, key: str) -> list[Attempt]:
         spent: list[Attempt] = []

@@ -9,10 +9,10 @@ from .._base.headers import Headers
 from .._base.runtime import Runtime
 from .._base.urls import parse_address
 from .._http.asking import Limiter
-from .._kernel.line import Line
-from .._kernel.signals import Signal, is_low_priority
+from .._kernel.signals import Signal, check, is_low_priority
 from .._kernel.steps import sleep
 from .._kernel.task import Steps
+from .._kernel.work_queue import WorkQueue
 from .retry_after import RetryAfterQueue
 from .url import jupiter_base
 
@@ -75,8 +75,8 @@ class WindowLimiter:
         # Milliseconds since the epoch at which each request of the window left.
         self._sent: list[int] = []
         self._paused_until = 0
-        self._first = Line()
-        self._second = Line()
+        self._first = WorkQueue()
+        self._second = WorkQueue()
 
     def take(self, signal: Signal | None) -> Steps[None]:
         is_second = is_low_priority(signal)
@@ -99,8 +99,7 @@ class WindowLimiter:
         while ms > 0:
             yield from sleep(ms, signal)
             ms = self._ms_until_free(is_second)
-        if signal is not None:
-            signal.check()
+        check(signal)
         self._sent.append(self._runtime.now())
 
     def _ms_until_free(self, is_second: bool) -> float:

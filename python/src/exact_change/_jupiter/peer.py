@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .._http.own import Answer
 from ..errors import ExactChangeError, failure
+from .answer import invalid_answer
 
 
 class JupiterPeer:
@@ -36,12 +37,7 @@ class JupiterPeer:
         )
 
     def too_long(self, limit_bytes: int) -> Exception:
-        reason = f"the answer is longer than {limit_bytes} bytes"
-        return failure(
-            "invalid_response",
-            f"Jupiter's answer cannot be used: {reason}. Try again, and check jupiter_url.",
-            {"service": "jupiter", "reason": reason},
-        )
+        return invalid_answer(f"the answer is longer than {limit_bytes} bytes")
 
     def is_lasting(self, answer: Answer) -> bool:
         return False

@@ -9,10 +9,10 @@ from .._base.backoff import asked_wait
 from .._base.headers import Headers
 from .._base.runtime import Runtime
 from .._kernel.fork import after_fork
-from .._kernel.line import Line
 from .._kernel.signals import Signal, check, follow
 from .._kernel.steps import ensure, sleep, timer
 from .._kernel.task import Steps
+from .._kernel.work_queue import WorkQueue
 from .peer import rate_limited
 
 # Pause after a 429 that does not say how long it lasts.
@@ -43,7 +43,7 @@ class _WaitingLine:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._line = Line()
+        self._line = WorkQueue()
         self._pause = _Span(0, 0)
         # The pause that the answers asked for, which may be longer than the pause that counts.
         self._asked = _Span(0, 0)

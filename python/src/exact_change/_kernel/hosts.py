@@ -9,7 +9,7 @@ import threading
 import weakref
 from typing import Any, Callable, TypeVar
 
-from .signals import Aborted, Signal
+from .signals import Aborted, Signal, void
 from .task import Host, Immediate, Steps, Task, Wake, begin
 from .turns import run_turn
 from .workers import workers
@@ -124,7 +124,7 @@ class LoopHost:
     def await_(self, make: Callable[[], Any], wake: Wake) -> Callable[[], None]:
         future = self._running().create_task(_awaited(make))
         future.add_done_callback(lambda done: wake.run(lambda: _result_of(done)))
-        return lambda: void_cancel(future)
+        return lambda: void(future.cancel())
 
     async def run(
         self,
@@ -201,15 +201,6 @@ def this_host() -> Steps[Host]:
     """Returns the host that runs these steps."""
     host: Host = yield _Here()
     return host
-
-
-def void(_value: object) -> None:
-    """Drops a value, so that a callback returns None."""
-
-
-def void_cancel(future: asyncio.Future[Any]) -> None:
-    """Cancels a task of the loop."""
-    future.cancel()
 
 
 def _nothing() -> None:

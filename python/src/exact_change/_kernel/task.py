@@ -7,7 +7,7 @@ from typing import Any, Callable, Generator, Generic, Sequence, TypeVar, Union
 
 from typing_extensions import Protocol
 
-from .turns import run_turn
+from .signals import void
 
 T = TypeVar("T")
 
@@ -62,31 +62,23 @@ class Host(Protocol):
 class Task(Generic[T]):
     """Started steps: they go on, also if nothing waits for them."""
 
-    __slots__ = ("_error", "_is_settled", "_next", "_steps", "_then", "_value", "host")
+    __slots__ = ("_next", "_steps", "_then", "_value", "error", "host", "is_settled")
 
     def __init__(self, host: Host, steps: Steps[T]) -> None:
         self.host = host
         self._steps = steps
-        self._is_settled = False
+        # Whether the steps have returned or raised.
+        self.is_settled = False
         self._value: T | None = None
-        self._error: BaseException | None = None
+        # The error that the steps raised.
+        self.error: BaseException | None = None
         self._then: dict[int, Callable[[], None]] = {}
         self._next = 0
 
-    @property
-    def is_settled(self) -> bool:
-        """Whether the steps have returned or raised."""
-        return self._is_settled
-
-    @property
-    def error(self) -> BaseException | None:
-        """The error that the steps raised."""
-        return self._error
-
     def result(self) -> T:
         """Returns the value that the steps returned, or raises their error."""
-        if self._error is not None:
-            raise self._error
+        if self.error is not None:
+            raise self.error
         return self._value  # type: ignore[return-value]
 
     def then(self, settled: Callable[[], None]) -> Callable[[], None]:
@@ -94,20 +86,17 @@ class Task(Generic[T]):
 
         If the task has ended already, ``settled`` is called at once.
         """
-        if self._is_settled:
+        if self.is_settled:
             settled()
             return lambda: None
         self._next += 1
         key = self._next
         self._then[key] = settled
-        return lambda: self._forget(key)
+        return lambda: void(self._then.pop(key, None))
 
     def start(self) -> None:
         """Begins the steps, in a turn."""
         self.advance(None, None)
-
-    def _forget(self, key: int) -> None:
-        self._then.pop(key, None)
 
     def advance(self, value: Any, error: BaseException | None) -> None:
         """Resumes the steps with the answer to an effect, until an effect that has to wait."""
@@ -137,7 +126,7 @@ class Task(Generic[T]):
             value, error = wake.value, wake.error
 
     def _settle(self, value: Any, error: BaseException | None) -> None:
-        self._value, self._error, self._is_settled = value, error, True
+        self._value, self.error, self.is_settled = value, error, True
         waiting, self._then = self._then, {}
         for then in waiting.values():
             then()
@@ -219,6 +208,3 @@ def begin(host: Host, steps: Steps[T]) -> Task[T]:
     task = Task(host, steps)
     host.enter(task.start)
     return task
-
-
-__all__ = ["Effect", "Host", "Immediate", "Steps", "Task", "Wake", "begin", "run_turn"]

@@ -17,7 +17,7 @@ from .candidates import concerns_candidate
 from .context import PaymentContext
 from .funding import MAX_CANDIDATES
 from .funds import Funding
-from .landing import Watch
+from .landing import SwapHooks
 from .offer_accounts import OfferFacts
 from .reconcile.swap_end import Swapped
 from .reservation import Reservation
@@ -100,17 +100,17 @@ def _swap_into(
     context: PaymentContext, wanted: Wanted, funding: Funding, task: SwapOnRecord
 ) -> Steps[Swapped]:
     emit, signal, reservation, approval, on_confirmed = task
-    watch = Watch(emit, signal, reservation.record_swap, reservation.end_swap, on_confirmed)
+    hooks = SwapHooks(emit, signal, reservation.record_swap, reservation.end_swap, on_confirmed)
 
     def on_planned(taking: SwapTaking) -> Steps[None]:
         return reservation.plan_swap(taking, signal)
 
     is_approved = yield from approval.ask(funding)
     if funding.quote is None:
-        return (yield from run_wrap(context, funding.max_in, watch, on_planned))
+        return (yield from run_wrap(context, funding.max_in, hooks, on_planned))
     swap = SwapTask(
         _request_for(funding.quote),
-        watch,
+        hooks,
         funding.quote,
         funding.built,
         is_approved,

@@ -50,7 +50,7 @@ class Reply(Protocol):
         ...
 
 
-def let_go(reply: Reply) -> Steps[None]:
+def free_connection(reply: Reply) -> Steps[None]:
     """Frees a response's connection, so that the next request can use it.
 
     The wait is bounded, because a slow seller must not delay the next request.

@@ -26,7 +26,7 @@ from .funds import Funding
 from .nothing_payable import nothing_payable
 from .offer_accounts import OfferFacts, read_offer_accounts
 from .prices import usd_value_of
-from .short import short_of
+from .short import too_little_held
 
 # Most offers that need a swap and are compared, because quotes are scarce.
 _MAX_COMPARED = 3
@@ -160,7 +160,7 @@ class _Comparison:
         short = yield from self._allowed([entry for entry in priceable if entry not in covered])
         if not config.auto_swap:
             for entry in short:
-                error = short_of(self._context.owner, entry.offer, entry.facts)
+                error = too_little_held(self._context.owner, entry.offer, entry.facts)
                 self._refused[entry.offer.position] = error
         elif len(short) == 1 and not self._quote:
             return self._choice(judged.terms, short[0], None)

@@ -11,7 +11,7 @@ from .._kernel.steps import all_of, bounded, join, note_until_settled, quiet, se
 from .._kernel.task import Steps, Task, begin
 from ..errors import failure
 from .context import PaymentContext
-from .saving import start_apart, written
+from .saving import last_write_ended, start_apart
 from .task import Purpose
 
 T = TypeVar("T")
@@ -25,8 +25,8 @@ def body_claim(id_: str) -> str:
 def take_claims(context: PaymentContext, names: Sequence[str], steps: Steps[T]) -> Steps[T]:
     """Runs steps that take claims for this call.
 
-    The steps run to their end even if the call's event loop closes; :func:`drop_gone` then drops
-    the claims.
+    The steps run to their end even if the call's event loop closes;
+    :func:`drop_abandoned_claims` then drops the claims.
     """
     host, journal = (yield from this_host()), context.config.journal
     # Without a journal option, the memory journal answers at once.
@@ -36,7 +36,7 @@ def take_claims(context: PaymentContext, names: Sequence[str], steps: Steps[T]) 
     return (yield from steps if taking is None else join(taking))
 
 
-def note_dropped(context: PaymentContext, names: Sequence[str]) -> None:
+def forget_claims(context: PaymentContext, names: Sequence[str]) -> None:
     """Forgets the claims of a call that have ended."""
     for name in names:
         context.wallet.claims.pop(name, None)
@@ -45,10 +45,10 @@ def note_dropped(context: PaymentContext, names: Sequence[str]) -> None:
 def drop_claims(context: PaymentContext, names: Sequence[str]) -> Steps[None]:
     """Drops claims of this process."""
     yield from context.claims.drop(names)
-    note_dropped(context, names)
+    forget_claims(context, names)
 
 
-def drop_gone(context: PaymentContext) -> Steps[None]:
+def drop_abandoned_claims(context: PaymentContext) -> Steps[None]:
     """Drops the claims of calls on closed event loops, because such calls never go on.
 
     Their payments may have arrived, as those of a killed process. It also drops claims in the other
@@ -100,7 +100,7 @@ def start_release(
     """Starts a release as in :func:`release_claims`, and returns its task."""
 
     def let_go() -> Steps[None]:
-        yield from written(open_)
+        yield from last_write_ended(open_)
         yield from drop_claims(context, claims)
 
     return delay_next_call(context, let_go)

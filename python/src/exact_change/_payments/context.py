@@ -9,8 +9,8 @@ from .._events import Events
 from .._firewall.decoders import Decoders
 from .._http.own import HttpPort
 from .._journal.along import AlongMemory
-from .._journal.let_go import ClaimsLetGo
 from .._journal.registry import wallet_of
+from .._journal.released_claims import ClaimsWithReleases
 from .._journal.types import Claims, Coordination, Journal, Owner
 from .._jupiter.connect import connect_jupiter
 from .._jupiter.decoder import jupiter_decoder
@@ -64,14 +64,18 @@ class PaymentContext:
             self.journal: Journal = AlongMemory(self.wallet.journal, self.wallet.coordination)
         else:
             self.journal, coordination = timed_journal(
-                journal, journal.coordination(self.owner), timeouts.journal, self.wallet.let_go
+                journal,
+                journal.coordination(self.owner),
+                timeouts.journal,
+                self.wallet.released_claims,
             )
         self.ledger = coordination.ledger
         self.locks = coordination.locks
         # Fires when the client closes, and ends its background work.
         self.closing = Signal()
-        let_go = self.wallet.let_go
-        self.claims: Claims = ClaimsLetGo(coordination.claims, let_go, self.closing)
+        self.claims: Claims = ClaimsWithReleases(
+            coordination.claims, self.wallet.released_claims, self.closing
+        )
         self.next = coordination.next
         self.memory = Memory()
         self.recovery = Recovery()

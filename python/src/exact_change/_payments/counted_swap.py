@@ -14,7 +14,7 @@ from .._kernel.steps import ensure
 from .._kernel.task import Steps
 from .._solana.address import Address
 from .context import PaymentContext
-from .landing import Watch
+from .landing import SwapHooks
 from .quote_within import WorstPrice
 from .reconcile.swap_end import Swapped
 from .reservation import Reservation
@@ -24,19 +24,19 @@ from .swap_once import SwapTask
 
 
 def counted_swap(
-    context: PaymentContext, request: ResolvedRequest, watch: Watch, worst: WorstPrice | None
+    context: PaymentContext, request: ResolvedRequest, hooks: SwapHooks, worst: WorstPrice | None
 ) -> Steps[Swapped]:
     """Reserves the swap's bound, swaps, and keeps the real cost counted.
 
     Raises ``amount_over_limit`` or ``budget_exhausted``.
     """
-    signal = watch.signal
+    signal = hooks.signal
 
     def work(reservation: Reservation) -> Steps[Swapped]:
         def on_planned(taking: SwapTaking) -> Steps[None]:
             return reservation.plan_swap(taking, signal)
 
-        on_record = watch._replace(
+        on_record = hooks._replace(
             on_signed=reservation.record_swap, on_decided=reservation.end_swap
         )
         task = SwapTask(request, on_record, on_planned=on_planned, worst=worst)

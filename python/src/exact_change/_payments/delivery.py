@@ -14,7 +14,7 @@ from .._kernel.hosts import this_host
 from .._kernel.signals import Signal, void
 from .._kernel.steps import join, quiet
 from .._kernel.task import Steps, begin
-from .claims import body_claim, delay_next_call, note_dropped, release_claims
+from .claims import body_claim, delay_next_call, forget_claims, release_claims
 from .context import PaymentContext
 from .rejection import bounds_of
 from .saving import save_attempt
@@ -68,7 +68,7 @@ class Delivery:
         def save() -> Steps[None]:
             try:
                 yield from save_attempt(context, open_, change, Along(drop=drop))
-                note_dropped(context, drop)
+                forget_claims(context, drop)
                 return
             except Exception:
                 if change is _delivered:

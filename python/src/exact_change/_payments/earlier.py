@@ -27,7 +27,7 @@ from .context import PaymentContext
 from .find_earlier import RepeatedCall, find_earlier
 from .present import may_repeat, present
 from .presentation import Presentation, Rejected
-from .reconcile.earlier_errors import in_progress, spent, swapped_by, undecided
+from .reconcile.earlier_errors import already_spent, in_progress, payment_uncertain, swapped_by
 from .reconcile.forgotten import is_forgotten
 from .reconcile.monitor import decide_payment, open_payment_of
 from .reconcile.sent import sent_payment, source_of
@@ -67,17 +67,17 @@ def resume_earlier_payment(context: PaymentContext, repeat: RepeatedCall) -> Ste
     if current is not None:
         if may_repeat(current, call, repeat.is_repeatable):
             return (yield from _present_again(context, current, repeat))
-        raise undecided(current)
+        raise payment_uncertain(current)
     if not settled:
         if signed:
-            raise undecided(signed[0])
+            raise payment_uncertain(signed[0])
         return None
     # A seller that does not recognize a settled payment refuses it. So present it again only if the
     # payment has an id or the request is repeatable.
     repeatable = next((open_ for open_ in settled if repeat.is_repeatable or _has_id(open_)), None)
     try:
         if repeatable is None:
-            raise spent(settled[-1])
+            raise already_spent(settled[-1])
         return (yield from _present_again(context, repeatable, repeat))
     except ExactChangeError as raised:
         error = raised
@@ -147,7 +147,11 @@ def _present_again(
         check_place(lists, attempt["host"])
         or check_offer(lists, attempt["payTo"], attempt["mint"], attempt["network"])
     ) is not None:
-        raise spent(open_) if open_.attempt["state"] == "settled" else undecided(open_)
+        raise (
+            already_spent(open_)
+            if open_.attempt["state"] == "settled"
+            else payment_uncertain(open_)
+        )
     claims = [open_.attempt["id"], body_claim(open_.attempt["id"])]
     try:
         yield from take_claims(context, claims, context.claims.take(claims))
@@ -155,7 +159,7 @@ def _present_again(
         # The claim may be taken despite the error. Drop it, else the next call would assume that a
         # call works on the attempt, and pay again.
         yield from delay_next_call(context, lambda: drop_claims(context, claims))
-        raise undecided(open_, cause)
+        raise payment_uncertain(open_, cause)
     shown = yield from present(
         context,
         open_,
@@ -172,7 +176,7 @@ def _present_again(
         return shown
     yield from background(quiet(shown.reply.dispose()))
     if open_.attempt["state"] == "settled":
-        raise spent(open_, shown.reply.evidence)
+        raise already_spent(open_, shown.reply.evidence)
     raise shown.error
 
 
@@ -187,7 +191,7 @@ def _decide(
     except ExactChangeError as error:
         check(signal)
         # The payment is signed and may land, whatever the error is.
-        raise undecided(open_, error)
+        raise payment_uncertain(open_, error)
 
 
 def _note_all_told(context: PaymentContext, settled: Sequence[OpenPayment]) -> Steps[None]:

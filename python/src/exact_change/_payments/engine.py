@@ -16,23 +16,23 @@ from .._journal.types import Attempt
 from .._kernel.signals import Signal
 from .._kernel.steps import quiet, settled, until_aborted
 from .._kernel.task import Host, Steps, begin
-from .._policy.caps import CapUse, caps_seen
+from .._policy.caps import CapUse, caps_for_spends
 from .._policy.read import read_mint
 from .._receipt import FreedReceipt, Receipt, ReceiptFilter, RelayFee, read_receipt
 from .._solana.address import Address
 from .._solana.tokens import decode_mint
-from .._swap.check_quote import showable
+from .._swap.check_quote import clean_quote
 from .._swap.types import SwapQuote
 from .._transport.local import unknown_mint
 from .._transport.types import TokenBalance
 from .._x402.types import PaymentRequired
 from ..errors import ExactChangeError
 from .balances import check_balances
-from .call import Call, CallOptions, Reply, let_go
+from .call import Call, CallOptions, Reply, free_connection
 from .claims import claims_released
 from .context import PaymentContext
 from .counted_swap import counted_swap
-from .landing import Watch
+from .landing import SwapHooks
 from .pay import pay_ahead, pay_for_call
 from .pay_header import Payment, pay_header
 from .plan import Place, Plan, make_plan, uses_of
@@ -86,12 +86,12 @@ class Engine:
         except Exception:
             if call.signal is not None and call.signal.aborted:
                 # A caller that has given up neither reads nor closes the answer, so close it here.
-                yield from let_go(unpaid)
+                yield from free_connection(unpaid)
             raise
         if terms is None:
             return unpaid
         # Nothing reads the first answer any more, so free its connection.
-        yield from let_go(unpaid)
+        yield from free_connection(unpaid)
         paid = yield from pay_for_call(context, call, unpaid, terms, options)
         return (yield from self._then_top_up(paid))
 
@@ -122,7 +122,7 @@ class Engine:
     def plan(self, reply: Reply, url: str, method: str, signal: Signal | None) -> Steps[Plan]:
         """Returns the plan of a payment for a call; ``reply`` is the call's unpaid answer."""
         terms = yield from self.terms(reply, signal)
-        yield from let_go(reply)
+        yield from free_connection(reply)
         address = parse_address(url)
         place = Place(url, method, reply.status, "" if address is None else address.host)
         return (yield from make_plan(self.context, place, terms, signal))
@@ -140,11 +140,11 @@ class Engine:
         emit = context.events.emitter(context.new_id())
         yield from until_aborted(context.ready(signal), signal)
         resolved = yield from self._request(request, signal)
-        watch = Watch(emit, signal)
+        hooks = SwapHooks(emit, signal)
         if counted:
-            swapped = yield from counted_swap(context, resolved, watch, worst)
+            swapped = yield from counted_swap(context, resolved, hooks, worst)
         else:
-            swapped = yield from run_swap(context, SwapTask(resolved, watch, worst=worst))
+            swapped = yield from run_swap(context, SwapTask(resolved, hooks, worst=worst))
         record, fee = swapped.record, str(swapped.fee_lamports)
         return SwapResult(*record[:6], fee, record.relay_fee)
 
@@ -153,7 +153,7 @@ class Engine:
         resolved = yield from self._request(request, signal)
         quote = yield from self.context.transport.quote(resolved, signal)
         check_fit(quote, resolved)
-        return showable(quote)
+        return clean_quote(quote)
 
     def balance(
         self, mint: str | Sequence[str] | None, signal: Signal | None
@@ -194,7 +194,7 @@ class Engine:
         # Only caps with `*` need the journal's hosts and payees.
         if any("*" in (cap.host, cap.pay_to) for cap in caps):
             spends = yield from context.journal.attempts(context.owner)
-        return (yield from uses_of(context, caps_seen(caps, spends)))
+        return (yield from uses_of(context, caps_for_spends(caps, spends)))
 
     def warm(self) -> Steps[None]:
         """Does in advance the reads that the first payment would do."""

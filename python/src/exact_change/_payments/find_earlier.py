@@ -8,9 +8,9 @@ from .._events import Emit
 from .._journal.types import Attempt
 from .._kernel.task import Steps
 from .call import Call
-from .claims import body_claim, drop_gone
+from .claims import body_claim, drop_abandoned_claims
 from .context import PaymentContext
-from .reconcile.earlier_errors import in_progress, mismatch, or_unread
+from .reconcile.earlier_errors import in_progress, key_mismatch, uncertain_if_unread
 
 # Retry windows that count if the process ended while its caller was being told of the payment.
 _UNHEARD_WINDOWS = 10
@@ -34,11 +34,11 @@ def find_earlier(context: PaymentContext, repeat: RepeatedCall) -> Steps[list[At
     Raises if the key belongs to another request, or another call works on an attempt with it.
     """
     key, fingerprint = repeat.idempotency_key, repeat.fingerprint
-    similar, is_at_work = yield from or_unread(_read_similar(context, fingerprint, key))
+    similar, is_at_work = yield from uncertain_if_unread(_read_similar(context, fingerprint, key))
     found: list[Attempt] = []
     for attempt in similar:
         if key is not None and attempt["fingerprint"] != fingerprint:
-            raise mismatch()
+            raise key_mismatch()
         if "payment" not in attempt or "receipt" not in attempt or attempt["state"] == "unsettled":
             continue
         if key is not None and is_at_work(attempt["id"]):
@@ -85,7 +85,7 @@ def _read_similar(
     ]
     if not names:
         return first, lambda _claim: False
-    yield from drop_gone(context)
+    yield from drop_abandoned_claims(context)
     live = yield from context.claims.live(names)
     ended = set(names) - live
     # Read again: if a claim ended after the first read, its attempt may be delivered by now. An

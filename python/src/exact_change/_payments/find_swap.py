@@ -66,7 +66,7 @@ def _find_for_all(
         # A token that is not pinned may be worthless, so each payment buys only what it lacks.
         if not is_pinned(context, offer.mint):
             return offer.amount
-        return max(offer.amount, context.wallet.waiting.needed(offer.mint))
+        return max(offer.amount, context.wallet.needed_by_mint.needed(offer.mint))
 
     needed = needs()
     planned = choice.funding
@@ -110,12 +110,12 @@ def _others_arrived(context: PaymentContext, offer: Offer, signal: Signal | None
     """
     elapsed = stopwatch(context.config.runtime)
     yield from _arrived(context, signal)
-    arriving, waiting = context.wallet.arriving, context.wallet.waiting
-    before, looks, grown_at = waiting.needed(offer.mint), 0, elapsed()
+    choosing, mints = context.wallet.choosing_calls, context.wallet.needed_by_mint
+    before, looks, grown_at = mints.needed(offer.mint), 0, elapsed()
     while before > offer.amount and looks < _LOOKS and elapsed() < _CROWD_MS:
         yield from sleep(_QUIET_MS, signal)
-        now = waiting.needed(offer.mint)
-        looks = looks + 1 if now == before and arriving.is_empty else 0
+        now = mints.needed(offer.mint)
+        looks = looks + 1 if now == before and choosing.is_empty else 0
         if now != before:
             grown_at = elapsed()
         if elapsed() - grown_at >= _ARRIVAL_MS:
@@ -125,7 +125,7 @@ def _others_arrived(context: PaymentContext, offer: Offer, signal: Signal | None
 
 def _arrived(context: PaymentContext, signal: Signal | None) -> Steps[None]:
     """Waits until all calls have chosen an offer, or ``_ARRIVAL_MS``."""
-    all_chosen = yield from start(context.wallet.arriving.gone())
+    all_chosen = yield from start(context.wallet.choosing_calls.all_chosen())
     if all_chosen.is_settled:
         return
     patience = Signal()

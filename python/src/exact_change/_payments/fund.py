@@ -25,7 +25,7 @@ from .offer_accounts import OfferFacts, fresh_in, known_available, read_offer_ac
 from .reconcile.open_swaps import finish_open_swaps
 from .reconcile.swap_end import Swapped
 from .reservation import Reservation
-from .short import short_of
+from .short import too_little_held
 
 # The second swap helps if other payments took this payment's tokens during the first swap.
 _MAX_SWAPS = 2
@@ -98,14 +98,14 @@ class _Fund:
             return HeldFunds(task.taken.before)
         # Enter before the first wait, so that a swap of another call covers this payment too.
         host = yield from this_host()
-        leave = context.wallet.waiting.enter(host, offer.mint, offer.amount)
+        leave = context.wallet.needed_by_mint.enter(host, offer.mint, offer.amount)
         task.on_counted()
         try:
             taken = yield from self._hold_now()
             if taken is not None:
                 return HeldFunds(taken.before)
             if not context.config.auto_swap:
-                raise short_of(context.owner, offer, facts)
+                raise too_little_held(context.owner, offer, facts)
             return (yield from self._swap_in_turn())
         finally:
             leave()
@@ -158,8 +158,10 @@ class _Fund:
                     into.taken = yield from quiet(self._take_known())
 
             wanted = Wanted(offer.mint, offer.amount, functools.partial(self._find, facts))
-            watch = SwapOnRecord(task.emit, signal, task.reservation, task.approval, on_confirmed)
-            swap = yield from swap_from_best(context, wanted, facts, watch)
+            on_record = SwapOnRecord(
+                task.emit, signal, task.reservation, task.approval, on_confirmed
+            )
+            swap = yield from swap_from_best(context, wanted, facts, on_record)
             task.moved(Moved("swap", *swap.record[:5]))
             taken = confirmed.taken
             if taken is None:
@@ -169,7 +171,7 @@ class _Fund:
             if swaps == _MAX_SWAPS:
                 break
         # The node confirmed the swap, so another program must have spent the tokens.
-        raise short_of(context.owner, offer, (yield from self._fresh_facts()))
+        raise too_little_held(context.owner, offer, (yield from self._fresh_facts()))
 
     def _find(
         self, facts: OfferFacts, needed: int | None, excluded: frozenset[Address]

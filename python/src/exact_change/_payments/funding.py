@@ -29,12 +29,12 @@ from .candidates import (
 from .cheapest import Tried, cheapest_of_all, find_together, found_in
 from .context import PaymentContext
 from .funds import Funding, funded_by
-from .holdings import outdate_holdings, shared_holdings
+from .holdings import outdate_holdings, read_all_holdings
 from .offer_accounts import OfferFacts
 from .prices import usd_price_of
 from .relay import with_relay
 from .service_plan import ask_service_plan
-from .short import short
+from .short import no_token_covers
 from .swap_quote import check_available, quote_for_payment
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ def find_funding(
     swap. ``needed``: base units that the wallet must hold after the swap, for this payment and the
     payments that wait with it. Raises ``insufficient_funds``, or the error of the best candidate.
     """
-    holdings = yield from shared_holdings(context, signal)
+    holdings = yield from read_all_holdings(context, signal)
     search = _Search(context, holdings, offer, facts, needed, options, signal)
     try:
         funding = yield from search.run()
@@ -267,7 +267,7 @@ class _Search(NamedTuple):
         return reserved
 
     def _short(self) -> ExactChangeError:
-        return short(self.context.owner, self.offer.mint, self.needed, self.facts)
+        return no_token_covers(self.context.owner, self.offer.mint, self.needed, self.facts)
 
 
 def is_pinned(context: PaymentContext, mint: Address) -> bool:

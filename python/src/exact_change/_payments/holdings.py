@@ -18,7 +18,7 @@ from .memory import SharedHoldings
 _SHARED_MS = 1_000
 
 
-def share_holdings(context: PaymentContext) -> Steps[Task[Holdings]]:
+def start_holdings_read(context: PaymentContext) -> Steps[Task[Holdings]]:
     """Starts a read of the wallet, or returns the read of another call within a second."""
     shared = context.memory.holdings
     if shared is None or since_then(context.config.runtime, shared.at) >= _SHARED_MS:
@@ -30,9 +30,9 @@ def share_holdings(context: PaymentContext) -> Steps[Task[Holdings]]:
     return shared.read
 
 
-def shared_holdings(context: PaymentContext, signal: Signal | None) -> Steps[Holdings]:
-    """Returns the holdings of a shared read; see :func:`share_holdings`."""
-    read = yield from share_holdings(context)
+def read_all_holdings(context: PaymentContext, signal: Signal | None) -> Steps[Holdings]:
+    """Returns the holdings of a shared read; see :func:`start_holdings_read`."""
+    read = yield from start_holdings_read(context)
     return (yield from join(read, signal))
 
 

@@ -6,7 +6,7 @@ from typing import Callable, Sequence, TypeVar
 
 from .._journal.balances import AccountBalance, Fresh, Taken
 from .._journal.ledger import BalanceStore, Decide, Ledger
-from .._journal.let_go import LetGo, before_claiming
+from .._journal.released_claims import ReleasedClaims, finish_releases
 from .._journal.types import (
     ALONE,
     Along,
@@ -57,14 +57,14 @@ class _Within:
 
 
 def timed_journal(
-    journal: Journal, shared: Coordination, timeout_ms: float, let_go: LetGo
+    journal: Journal, shared: Coordination, timeout_ms: float, released: ReleasedClaims
 ) -> tuple[TimedJournal, TimedCoordination]:
     """Returns the journal and its coordination, with a deadline for each call.
 
-    ``let_go``: see ``ClaimsLetGo``. A claim that a write takes is removed from it first.
+    ``released``: see ``ClaimsWithReleases``. A claim that a write takes is removed from it first.
     """
     within, takes = _Within(timeout_ms), LateTakes()
-    timed = TimedJournal(journal, Ledger(shared.ledger.store), within, takes, let_go)
+    timed = TimedJournal(journal, Ledger(shared.ledger.store), within, takes, released)
     return timed, TimedCoordination(shared, within, takes)
 
 
@@ -72,13 +72,18 @@ class TimedJournal:
     """The journal, with a deadline for each call."""
 
     def __init__(
-        self, journal: Journal, ledger: Ledger, within: _Within, takes: LateTakes, let_go: LetGo
+        self,
+        journal: Journal,
+        ledger: Ledger,
+        within: _Within,
+        takes: LateTakes,
+        released: ReleasedClaims,
     ) -> None:
         self._journal = journal
         self._ledger = ledger
         self._within = within
         self._takes = takes
-        self._let_go = let_go
+        self._released = released
 
     def reserve(
         self,
@@ -87,7 +92,7 @@ class TimedJournal:
         along: Along = ALONE,
         hold: Hold | None = None,
     ) -> Steps[Reserved]:
-        yield from before_claiming(self._let_go, along.claim)
+        yield from finish_releases(self._released, along.claim)
 
         def reserve() -> Steps[Reserved]:
             return self._takes.during(
@@ -97,7 +102,7 @@ class TimedJournal:
         return (yield from self._within("reserve", reserve))
 
     def put(self, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
-        yield from before_claiming(self._let_go, along.claim)
+        yield from finish_releases(self._released, along.claim)
         id_ = attempt["id"]
         for account in along.free:
             self._takes.after(id_, lambda held=account: self._ledger.release(held, id_))  # type: ignore[misc]

@@ -34,7 +34,7 @@ def mint_lock(mint: Address) -> str:
     return f"mint {mint}"
 
 
-class Watch(NamedTuple):
+class SwapHooks(NamedTuple):
     """The callbacks of a swap. All except ``emit`` belong to the payment that needs the swap."""
 
     emit: Emit
@@ -57,10 +57,10 @@ class Quoted(NamedTuple):
     provider: str
 
 
-def exclusively(
+def land_exclusively(
     context: PaymentContext,
     mints: Sequence[Address],
-    watch: Watch,
+    hooks: SwapHooks,
     sign: Callable[[], Steps[SwapSigned]],
     quoted: Quoted,
 ) -> Steps[Swapped]:
@@ -70,27 +70,27 @@ def exclusively(
     swap of the wallet runs. If the caller gives up, the swap still runs to its end.
     """
     locks = [*map(mint_lock, mints), LAMPORTS_LOCK]
-    signals = [watch.signal, context.closing]
-    work = context.locks.hold(locks, lambda: _land(context, mints, watch, sign, quoted), signals)
-    return until_aborted(work, watch.signal)
+    signals = [hooks.signal, context.closing]
+    work = context.locks.hold(locks, lambda: _land(context, mints, hooks, sign, quoted), signals)
+    return until_aborted(work, hooks.signal)
 
 
 def _land(
     context: PaymentContext,
     mints: Sequence[Address],
-    watch: Watch,
+    hooks: SwapHooks,
     sign: Callable[[], Steps[SwapSigned]],
     quoted: Quoted,
 ) -> Steps[Swapped]:
-    emit = watch.emit
-    check(watch.signal)
+    emit = hooks.emit
+    check(hooks.signal)
     signed = yield from sign()
     # Check before the write, because a call that gave up has already undone its record.
-    check(watch.signal)
+    check(hooks.signal)
     record = _record_of(signed, quoted)
     signature, expected = signed.signature, signed.expected
-    if watch.on_signed is not None:
-        yield from watch.on_signed(record)
+    if hooks.on_signed is not None:
+        yield from hooks.on_signed(record)
     yield from emit(
         "swap.signed",
         signature=signature,
@@ -102,8 +102,8 @@ def _land(
     outdate_holdings(context)
     if end is None or end.swapped is None:
         cost = None
-        if end is not None and watch.on_decided is not None:
-            cost = watch.on_decided(end.outcome)
+        if end is not None and hooks.on_decided is not None:
+            cost = hooks.on_decided(end.outcome)
         yield from _forget_both(context, expected)
         error = _uncertain(record) if end is None or end.error is None else end.error
         yield from emit("swap.failed", signature=signature, code=error.code, cost=cost)
@@ -115,7 +115,7 @@ def _land(
             "quoted.",
         )
         yield from _forget_both(context, expected)
-        if watch.on_confirmed is not None:
+        if hooks.on_confirmed is not None:
             # Note the balance that the swap's guard proves. A node that is behind would show less,
             # and cause a second swap.
             least = expected.output_before + expected.min_out
@@ -123,15 +123,15 @@ def _land(
     else:
         accounts = expected.source, expected.output
         yield from quiet(remember_after(context, end.landed, accounts, busy))
-    cost = None if watch.on_decided is None else watch.on_decided(end.outcome)
+    cost = None if hooks.on_decided is None else hooks.on_decided(end.outcome)
     yield from emit(
         "swap.confirmed",
         **end.swapped.record._asdict(),
         fee_lamports=str(end.swapped.fee_lamports),
         cost=cost,
     )
-    if watch.on_confirmed is not None:
-        yield from watch.on_confirmed()
+    if hooks.on_confirmed is not None:
+        yield from hooks.on_confirmed()
     return end.swapped
 
 

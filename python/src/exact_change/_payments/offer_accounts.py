@@ -15,7 +15,7 @@ from .._transport.local import unknown_mint
 from .._x402.types import Offer
 from ..errors import ExactChangeError, failure
 from .context import PaymentContext
-from .holdings import share_holdings
+from .holdings import start_holdings_read
 from .memory import KnownMint, make_room
 from .supported_mint import judge_mint
 
@@ -69,7 +69,7 @@ def read_offer_accounts(
     for offer in offers:
         known.append((yield from _look_up(context, offer)))
     if context.config.auto_swap and known and all(entry.is_short for entry in known):
-        yield from share_holdings(context)
+        yield from start_holdings_read(context)
     unknown = dict.fromkeys(address for entry in known for address in entry.unknown)
     accounts = yield from _read_all(context, list(unknown), signal)
     available = {address: amount for entry in known for address, amount in entry.available.items()}

@@ -10,7 +10,7 @@ import re
 from typing import Any, NamedTuple
 
 from .._spec import table
-from .._x402.types import SellersWord
+from .._x402.types import SettlementClaim
 
 _PENDING = re.compile(r"(?:^|_)settlement_pending\Z")
 _DUPLICATE = re.compile(r"(?:^|_)duplicate_settlement\Z")
@@ -35,14 +35,14 @@ OUTCOMES: dict[str, Outcome] = {
 }
 
 
-def outcome_of(status: int, word: SellersWord) -> Outcome:
+def outcome_of(status: int, word: SettlementClaim) -> Outcome:
     """Returns the outcome of an answer to a paid request."""
     if status == 402:
         return OUTCOMES[_rejection_of(word)]
     return OUTCOMES["success" if 200 <= status < 300 else "failure"]
 
 
-def _rejection_of(word: SellersWord) -> str:
+def _rejection_of(word: SettlementClaim) -> str:
     # v1 servers name the code in the body. Facilitators may put a prefix before it.
     error = None if word.settlement is None else word.settlement.error_reason
     texts = [text for text in (error, word.reason) if text is not None]

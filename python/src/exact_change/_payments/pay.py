@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Callable, NamedTuple, TypeVar
 
 from .._base.urls import parse_address
@@ -21,12 +22,12 @@ from .find_earlier import RepeatedCall
 from .fingerprint import fingerprint_of
 from .prepare import prepare_payment
 from .presentation import Presentation
-from .reconcile.earlier_errors import or_unread
+from .reconcile.earlier_errors import uncertain_if_unread
 from .reconcile.resume import resume_once
 from .request_checks import check_request
 from .resign import present_ahead, present_or_resign
 from .stable_terms import forget_stable_terms, note_charge, only_paid_ahead
-from .task import PayTask, Purpose
+from .task import PayTask, Purpose, SignFor
 
 R = TypeVar("R")
 # Refusals of a person or a wallet, which must be asked only once for each call.
@@ -50,8 +51,7 @@ def pay_for_call(
             yield from _as_purchase(context, _Asked(call, None, unpaid), options, _refuse(terms))
         )
 
-    def sign(terms: PaymentRequired, task: PayTask, refuse: Refuse | None) -> Steps[OpenPayment]:
-        return _choose_and_sign(context, terms, task, refuse)
+    sign: SignFor = functools.partial(_choose_and_sign, context)
 
     def buy(task: PayTask, showing: Presentation) -> Steps[Reply]:
         first = yield from sign(terms, task, None)
@@ -72,8 +72,7 @@ def pay_ahead(
     # The terms may have changed, so never swap for them, even if another call takes the tokens.
     swapless = context.without_swaps()
 
-    def sign(terms: PaymentRequired, task: PayTask, refuse: Refuse | None) -> Steps[OpenPayment]:
-        return _choose_and_sign(context, terms, task, refuse)
+    sign: SignFor = functools.partial(_choose_and_sign, context)
 
     def buy(task: PayTask, showing: Presentation) -> Steps[Reply | None]:
         try:
@@ -131,7 +130,7 @@ def _as_purchase(
     moved: list[Moved] = []
 
     def purchase(purpose: Purpose) -> Steps[R | Reply]:
-        yield from or_unread(until_aborted(resume_once(context), call.signal))
+        yield from uncertain_if_unread(until_aborted(resume_once(context), call.signal))
         is_repeatable = options.is_repeatable
         # Check for an earlier payment first: the seller controls these terms and redirects.
         repeat = RepeatedCall(
@@ -171,7 +170,7 @@ def _choose_and_sign(
     context: PaymentContext, terms: PaymentRequired, task: PayTask, refuse: Refuse | None
 ) -> Steps[OpenPayment]:
     """Chooses the offer to pay, and signs its payment."""
-    on_counted = context.wallet.arriving.enter()
+    on_counted = context.wallet.choosing_calls.enter()
 
     def counted() -> Steps[None]:
         on_counted()

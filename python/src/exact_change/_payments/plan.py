@@ -8,7 +8,7 @@ from .._base.amounts import format_ui_amount, format_usd
 from .._base.token_text import symbol_of
 from .._kernel.signals import Signal
 from .._kernel.task import Steps
-from .._policy.caps import Cap, CapUse, cap_use, caps_for, caps_seen, parts_of, taken_of
+from .._policy.caps import Cap, CapUse, cap_use, caps_for, caps_for_spends, parts_of, taken_of
 from .._receipt import Cost
 from .._swap.read_facts import new_account_rent
 from .._swap.types import SwapQuote
@@ -100,7 +100,7 @@ def make_plan(
     Raises the errors that the real call would raise.
     """
     if terms is None:
-        caps = yield from uses_of(context, caps_seen(context.config.policy.caps.caps, []))
+        caps = yield from uses_of(context, caps_for_spends(context.config.policy.caps.caps, []))
         return Plan(*place[:3], None, None, None, None, (), "0", caps)
     yield from context.ready(signal)
     choice = yield from choose(context, terms, place.host, signal, quote=True)

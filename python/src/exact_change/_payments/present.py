@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Union
+from typing import NamedTuple
 
+from .._events import Emit
 from .._journal.registry import OpenPayment
 from .._kernel.deadline import start_deadline
 from .._kernel.signals import Signal, check, follow, follow_also
 from .._kernel.steps import background, ensure, quiet, sleep, until_aborted
 from .._kernel.task import Steps
-from .._receipt import write
+from .._receipt import Receipt, read_receipt, write
 from .._tied import tie_receipt
 from .._x402.types import PaymentHeader
 from ..errors import ErrorCode, failure
-from .call import Call, Reply, let_go
+from .call import Call, Reply, free_connection
 from .claims import body_claim, release_claims, start_release
 from .context import PaymentContext
 from .delivery import Delivery, warn_unwritten
-from .live_receipt import LiveReceipt
 from .outcomes import Outcome, outcome_of
 from .presentation import Presentation, Rejected
-from .reading import read_word
-from .reconcile.monitor import decide_payment, follow_in_background
+from .reading import read_settlement_claim
+from .reconcile.monitor import decide_payment, follow_in_background, receipt_once_decided
 from .rejection import Answer, bounds_of, rejection
-from .saving import Change, as_it_is, save_attempt
+from .saving import Change, save_attempt, unchanged
 
 # Waits between two questions to the chain; each doubles the last. Milliseconds.
 _FIRST_WAIT_MS = 250
@@ -39,9 +39,6 @@ class _Shown(NamedTuple):
 class _Refused(NamedTuple):
     outcome: Outcome
     answer: Answer
-
-
-Presented = Union[Reply, Rejected]
 
 
 def present(
@@ -85,7 +82,7 @@ class _Presenting:
                 check(signal)
                 is_settled = open_.attempt["state"] == "settled"
                 if shown.outcome.ask_first and is_settled and self._may_repeat():
-                    yield from let_go(shown.answer.reply)
+                    yield from free_connection(shown.answer.reply)
                     shown = yield from self._once(deadline.signal)
             if isinstance(shown, _Shown):
                 self._is_awaited = shown.is_awaited
@@ -129,7 +126,7 @@ class _Presenting:
         emit = showing.emit
         yield from emit("payment.sent", url=showing.url, method=showing.call.method)
         reply = yield from self._send(signal)
-        word = yield from read_word(reply, context.config.timeouts.terms)
+        word = yield from read_settlement_claim(reply, context.config.timeouts.terms)
         outcome = outcome_of(reply.status, word)
         receipt = dict(open_.receipt)
         if open_.attempt["state"] == "signed":
@@ -152,7 +149,7 @@ class _Presenting:
         # also writes this attempt.
         try:
             if not is_awaited or open_.is_foreign:
-                yield from until_aborted(self._note(as_it_is), self._signal)
+                yield from until_aborted(self._note(unchanged), self._signal)
             check(self._signal)
         except Exception:
             yield from background(quiet(reply.dispose()))
@@ -161,7 +158,7 @@ class _Presenting:
             # If the client caused the refusal, a wrong known balance is the most likely cause.
             yield from quiet(context.ledger.forget(open_.payment["source"]))
             return _Refused(outcome, Answer(reply, word.reason))
-        tie_receipt(reply.native, LiveReceipt(context, open_, emit))
+        tie_receipt(reply.native, _LiveReceipt(context, open_, emit))
         # The answer is not complete yet. If the body is lost, a repeated call must not pay again,
         # in this process or the next.
         if is_awaited:
@@ -231,3 +228,20 @@ class _Presenting:
         finally:
             either.end()
             forget()
+
+
+class _LiveReceipt:
+    """The receipt on a response that a payment bought; it changes until the chain has decided."""
+
+    def __init__(self, context: PaymentContext, open_: OpenPayment, emit: Emit) -> None:
+        self._context = context
+        self._open = open_
+        self._emit = emit
+
+    def read(self) -> Receipt:
+        """Returns the receipt in its current state."""
+        return read_receipt(self._open.receipt)
+
+    def settled(self, signal: Signal | None) -> Steps[Receipt]:
+        """Waits until the chain has decided, and returns the receipt."""
+        return receipt_once_decided(self._context, self._open, self._emit, signal)

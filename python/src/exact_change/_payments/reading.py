@@ -10,8 +10,8 @@ from .._kernel.signals import Signal, check
 from .._kernel.task import Steps
 from .._x402.json import MAX_CHARACTERS
 from .._x402.parse import Malformed, claims_payment, find_payment_required, malformed
-from .._x402.settlement import rejection_reason, word_of
-from .._x402.types import PaymentRequired, SellersWord
+from .._x402.settlement import rejection_reason, settlement_claim_of
+from .._x402.types import PaymentRequired, SettlementClaim
 from ..errors import failure
 from .call import Reply
 
@@ -76,14 +76,14 @@ def read_terms(
     raise malformed(reason, reply.evidence)
 
 
-def read_word(reply: Reply, timeout_ms: float) -> Steps[SellersWord]:
+def read_settlement_claim(reply: Reply, timeout_ms: float) -> Steps[SettlementClaim]:
     """Reads what the seller says about the payment in its answer to a paid request."""
     # v2 servers give the reason in a header, v1 servers only in the body.
     reason = rejection_reason(reply.headers) if reply.status == 402 else None
     if reply.status != 402 or reason is not None:
-        return word_of(reply.headers, reason)
+        return settlement_claim_of(reply.headers, reason)
     body = yield from _peek(reply, timeout_ms, None)
-    word = word_of(reply.headers, rejection_reason(reply.headers, body.text))
+    word = settlement_claim_of(reply.headers, rejection_reason(reply.headers, body.text))
     # The unread body may say that the payment is pending, so terms must not count as a refusal.
     return word if body.end in _OVER else word._replace(has_terms=False)
 

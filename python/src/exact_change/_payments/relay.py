@@ -16,7 +16,7 @@ from .._swap.sign_relayed import RelayOffer
 from ..errors import ExactChangeError, failure
 from .context import PaymentContext
 from .funds import Funding
-from .holdings import shared_holdings
+from .holdings import read_all_holdings
 from .prices import usd_price_of
 from .swap_quote import check_available, quote_for_payment
 
@@ -93,7 +93,7 @@ def with_relay(
 
 def _has_sol(context: PaymentContext, output_mint: Address, signal: Signal | None) -> Steps[bool]:
     """Returns whether the wallet has the lamports that a swap into a token may take at most."""
-    holdings = yield from shared_holdings(context, signal)
+    holdings = yield from read_all_holdings(context, signal)
     wallet = holdings.wallet
     held = yield from context.ledger.held(wallet)
     minimum, rent = yield from both(

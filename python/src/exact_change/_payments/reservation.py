@@ -16,6 +16,7 @@ from .._journal.types import (
     SignedPayment,
     SignedSwap,
     SwapOutcome,
+    is_made,
 )
 from .._kernel.signals import Signal
 from .._kernel.steps import quiet
@@ -24,7 +25,7 @@ from .._policy.caps import caps_for, check_payment, over_budget, taken_of
 from .._policy.cost import NO_SWAP_COST
 from .._receipt import Cost, Receipt, write
 from ..errors import is_code
-from .claims import body_claim, drop_claims, note_dropped, take_claims
+from .claims import body_claim, drop_claims, forget_claims, take_claims
 from .context import PaymentContext
 from .costs import cost_for_swap
 from .reconcile.earlier_errors import in_progress
@@ -60,9 +61,6 @@ class Reservation:
         def ask() -> Steps[Reserved]:
             reserving = context.journal.reserve(attempt, caps, along, hold)
             return (yield from take_claims(context, along.claim, reserving))
-
-        def is_made(result: Reserved) -> bool:
-            return result is None or isinstance(result, Taken)
 
         result = yield from _without_orphans(context, ask, is_made)
         if isinstance(result, KeyTaken):
@@ -146,12 +144,12 @@ class Reservation:
             resume_with_next_call(context)
         # If the journal failed, the attempt may be on record without our knowledge.
         if not self._is_reserved and not is_unwritten:
-            note_dropped(context, drop)
+            forget_claims(context, drop)
             return
         free = [] if source is None else [source]
         try:
             yield from _give_up(context, self.attempt, Along(drop=drop, free=free))
-            note_dropped(context, drop)
+            forget_claims(context, drop)
             return
         except Exception:
             yield from quiet(drop_claims(context, drop))

@@ -19,8 +19,8 @@ from .context import PaymentContext
 from .present import present
 from .presentation import Presentation, Rejected
 from .reading import read_terms
-from .reconcile.earlier_errors import spent
-from .reconcile.monitor import decided
+from .reconcile.earlier_errors import already_spent
+from .reconcile.monitor import receipt_once_decided
 from .stable_terms import forget_stable_terms
 from .task import PayTask, SignFor
 
@@ -122,7 +122,7 @@ def present_ahead(
     rejected, terms = shown
     forget_stable_terms(context, call)
     if first.attempt["state"] == "settled":
-        raise spent(first, rejected.error.response)
+        raise already_spent(first, rejected.error.response)
     if terms is None:
         raise rejected.error
     yield from background(quiet(rejected.reply.dispose()))
@@ -142,7 +142,7 @@ def _terms_once_undone(
     deadline = yield from start_deadline(timeouts.payment, signal)
     try:
         terms = yield from read_terms(shown.reply, timeouts.terms, signal)
-        yield from decided(context, open_, showing.emit, deadline.signal)
+        yield from receipt_once_decided(context, open_, showing.emit, deadline.signal)
     except Exception as error:
         check(signal)
         if not deadline.has_passed and not isinstance(error, ExactChangeError):

@@ -43,7 +43,7 @@ def run_swap(context: PaymentContext, task: SwapTask) -> Steps[Swapped]:
             except ExactChangeError as error:
                 raise _with_fees(error, failed) from error.__cause__
         guard = Guard()
-        yield from task.watch.emit(
+        yield from task.hooks.emit(
             "swap.quoted",
             input_mint=quote.input_mint,
             in_amount=quote.in_amount,
@@ -72,7 +72,7 @@ def _new_quote(
     context: PaymentContext, request: ResolvedRequest, task: SwapTask
 ) -> Steps[SwapQuote]:
     """Returns a new quote, within the bounds of the task."""
-    signal = task.watch.signal
+    signal = task.hooks.signal
     if task.worst is not None:
         return (
             yield from quote_within(

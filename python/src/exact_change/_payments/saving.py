@@ -14,26 +14,18 @@ from .context import PaymentContext
 Change = Callable[[Attempt], Attempt]
 
 
-def as_it_is(attempt: Attempt) -> Attempt:
+def unchanged(attempt: Attempt) -> Attempt:
     """Returns the attempt unchanged."""
     return attempt
 
 
 def save_attempt(
-    context: PaymentContext, open_: OpenPayment, change: Change = as_it_is, along: Along = ALONE
+    context: PaymentContext, open_: OpenPayment, change: Change = unchanged, along: Along = ALONE
 ) -> Steps[None]:
     """Writes an attempt with a change, and then applies the change to the open payment.
 
     Writes of one attempt wait for each other: two writes at once could land in the wrong order.
     """
-    task = yield from start_saving(context, open_, change, along)
-    yield from join(task)
-
-
-def start_saving(
-    context: PaymentContext, open_: OpenPayment, change: Change = as_it_is, along: Along = ALONE
-) -> Steps[Task[None]]:
-    """Starts a write as in :func:`save_attempt`, and returns its task."""
     before = open_.last_write
 
     def write() -> Steps[None]:
@@ -45,7 +37,7 @@ def start_saving(
 
     task = yield from start_apart(context, write())
     open_.last_write = task
-    return task
+    yield from join(task)
 
 
 def start_apart(context: PaymentContext, steps: Steps[Any]) -> Steps[Task[Any]]:
@@ -59,7 +51,7 @@ def start_apart(context: PaymentContext, steps: Steps[Any]) -> Steps[Task[Any]]:
     return begin(threads, steps)
 
 
-def written(open_: OpenPayment) -> Steps[Any]:
+def last_write_ended(open_: OpenPayment) -> Steps[Any]:
     """Waits for the last write; never raises."""
     last = open_.last_write
     if last is not None and not last.host.is_gone:

@@ -10,7 +10,7 @@ from ..errors import ExactChangeError, failure
 from .offer_accounts import OfferFacts
 
 
-def short_of(owner: Owner, offer: Offer, facts: OfferFacts) -> ExactChangeError:
+def too_little_held(owner: Owner, offer: Offer, facts: OfferFacts) -> ExactChangeError:
     """Returns the error for a wallet that holds too little of an offer's token."""
     price = amount_text(owner.network, offer.mint, offer.amount, facts.decimals)
     message = (
@@ -20,7 +20,9 @@ def short_of(owner: Owner, offer: Offer, facts: OfferFacts) -> ExactChangeError:
     return _too_little(owner, offer.mint, offer.amount, facts, message)
 
 
-def short(owner: Owner, mint: Address, needed: int, facts: OfferFacts) -> ExactChangeError:
+def no_token_covers(
+    owner: Owner, mint: Address, needed: int, facts: OfferFacts
+) -> ExactChangeError:
     """Returns the error for a wallet that holds no other token worth the difference."""
     need = amount_text(owner.network, mint, needed, facts.decimals)
     message = (

@@ -27,7 +27,7 @@ from .._swap.types import (
 )
 from ..errors import ExactChangeError, is_code
 from .context import PaymentContext
-from .landing import Quoted, Watch, exclusively
+from .landing import Quoted, SwapHooks, land_exclusively
 from .quote_within import WorstPrice, past_approval
 from .reconcile.swap_end import Swapped
 from .sign_swap import sign_swap_paid
@@ -49,7 +49,7 @@ class SwapTask(NamedTuple):
     """A swap to make."""
 
     request: ResolvedRequest
-    watch: Watch
+    hooks: SwapHooks
     # A quote for a payment, used while it is young. None if the caller asked for a swap by name.
     quote: SwapQuote | None = None
     # The transaction that came along with the quote, if any.
@@ -86,11 +86,11 @@ class Guard:
 def run_wrap(
     context: PaymentContext,
     amount: int,
-    watch: Watch,
+    hooks: SwapHooks,
     on_planned: Callable[[SwapTaking], Steps[None]],
 ) -> Steps[Swapped]:
     """Wraps SOL for a payment in wrapped SOL."""
-    signal = watch.signal
+    signal = hooks.signal
 
     def sign() -> Steps[SwapSigned]:
         prepared = yield from prepare_wrap(
@@ -105,7 +105,7 @@ def run_wrap(
         return (yield from sign_prepared(_wallet_of(context, signal), prepared, signal))
 
     quoted = Quoted(WSOL_MINT, WSOL_MINT, amount, amount, "wrap")
-    return exclusively(context, [WSOL_MINT], watch, sign, quoted)
+    return land_exclusively(context, [WSOL_MINT], hooks, sign, quoted)
 
 
 def swap_once(
@@ -116,7 +116,7 @@ def swap_once(
     ``built``: the transaction that came along with the quote, if any. ``guard`` is set to strict if
     the swap allows no leeway.
     """
-    bounds, signal = bounds_of(quote), task.watch.signal
+    bounds, signal = bounds_of(quote), task.hooks.signal
     mints = quote.input_mint, quote.output_mint
     # Ask the caps before the build and before any lock, so that a refused swap delays no payment.
     yield from task.plan(SwapTaking(*mints, bounds.max_in, bounds.min_out, SIGNATURE_LAMPORTS))
@@ -182,15 +182,15 @@ def swap_once(
         beside = order._replace(is_beside=True)
         try:
             return (
-                yield from exclusively(
-                    context, mints[:1], task.watch, lambda: sign_as(beside), quoted
+                yield from land_exclusively(
+                    context, mints[:1], task.hooks, lambda: sign_as(beside), quoted
                 )
             )
         except ExactChangeError as error:
             if not is_over_cap(error):
                 raise
         guard.is_strict = False
-    return (yield from exclusively(context, mints, task.watch, sign_within, quoted))
+    return (yield from land_exclusively(context, mints, task.hooks, sign_within, quoted))
 
 
 def _with_approved(

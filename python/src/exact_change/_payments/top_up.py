@@ -26,7 +26,7 @@ from .offer_accounts import OfferFacts, known_available
 from .plan import Place, Plan, plan_of_swap
 from .prices import at_par
 from .reconcile.open_swaps import finish_open_swaps
-from .reconcile.orphans import listed
+from .reconcile.orphans import attempts_in_state
 from .reconcile.resume import resume_once
 from .reconcile.swap_end import Swapped
 from .reservation import Reservation
@@ -79,7 +79,7 @@ def once_topped_up(
         if rule is None or not is_code(error, "budget_exhausted"):
             raise
     mint = rule.pinned.mint
-    reserved = yield from listed(context, "reserved")
+    reserved = yield from attempts_in_state(context, "reserved")
     if any(attempt["url"] == _url_of(mint) and "swapping" in attempt for attempt in reserved):
         locks = [swap_lock(mint)]
         yield from context.locks.hold(locks, lambda: done(None), [signal, context.closing])
@@ -156,8 +156,8 @@ def _top_up(context: PaymentContext, rule: TopUp, id_: str, emit: Emit) -> Steps
                 return plan_of_swap(context, place, attempt, funding, signal, is_reserved=True)
 
             approval = Approval(context, plan_for, signal)
-            watch = SwapOnRecord(emit, signal, reservation, approval)
-            return swap_from_best(context, wanted, facts, watch)
+            on_record = SwapOnRecord(emit, signal, reservation, approval)
+            return swap_from_best(context, wanted, facts, on_record)
 
         swapped = yield from swap_counted(context, id_, url, pinned.mint, swap)
         return available + int(swapped.record.out_amount) >= below

@@ -64,10 +64,10 @@ class CapRules(NamedTuple):
 
 def taken_of(cap: Cap, spend: Spend) -> int:
     """Returns how much of a cap a spend uses, its swaps included; 0 if the cap ignores it."""
-    return cost_of(spend, True).get(cap.unit, 0) if counts(cap, spend) else 0
+    return cost_of(spend, True).get(cap.unit, 0) if cap_counts(cap, spend) else 0
 
 
-def counts(cap: Cap, spend: Spend) -> bool:
+def cap_counts(cap: Cap, spend: Spend) -> bool:
     """Returns whether a cap counts a spend. A cap on a host without a port counts all its ports."""
     if cap.pay_to is not None and cap.pay_to != spend["payTo"]:
         return False
@@ -79,10 +79,10 @@ def counts(cap: Cap, spend: Spend) -> bool:
 def caps_for(caps: Sequence[Cap], spend: Spend) -> list[Cap]:
     """Returns the caps that count a spend, with ``*`` replaced by its host or payee."""
     named = (_with_names(cap, spend) for cap in caps)
-    return [cap for cap in named if counts(cap, spend) and _is_about(cap, spend)]
+    return [cap for cap in named if cap_counts(cap, spend) and _is_about(cap, spend)]
 
 
-def caps_seen(caps: Sequence[Cap], spends: Iterable[Spend]) -> list[Cap]:
+def caps_for_spends(caps: Sequence[Cap], spends: Iterable[Spend]) -> list[Cap]:
     """Returns all caps; a cap with ``*`` becomes a cap for each host and payee of the spends."""
     all_spends = list(spends)
     seen: list[Cap] = []

@@ -30,6 +30,8 @@ class Landing(NamedTuple):
 
 
 UNKNOWN = Landing("unknown")
+# A transaction that has not landed is sent again after this time.
+_RESEND_MS = 2_000
 _POLL_MS = 500
 # Most transactions confirm within seconds, so the first polls come faster.
 _QUICK_POLL_MS = 200
@@ -49,9 +51,8 @@ def land_transaction(
     runtime: Runtime,
     data: bytes,
     last_valid_block_height: int,
-    resend_ms: int,
     look_back: LookBack,
-    signal: Signal | None = None,
+    signal: Signal,
 ) -> Steps[Landing]:
     """Sends signed wire bytes, always the same bytes, until the chain has decided."""
     # Aborts the calls that are still running when the fate is known.
@@ -62,7 +63,7 @@ def land_transaction(
         over.signal.abort()
         yield from ()
 
-    watch = _Watch(rpc, runtime, data, last_valid_block_height, resend_ms, look_back, over.signal)
+    watch = _Watch(rpc, runtime, data, last_valid_block_height, look_back, over.signal)
     return (yield from ensure(watch.run(), end))
 
 
@@ -73,7 +74,6 @@ class _Watch:
         runtime: Runtime,
         data: bytes,
         last_valid: int,
-        resend_ms: int,
         look_back: LookBack,
         signal: Signal,
     ) -> None:
@@ -81,7 +81,6 @@ class _Watch:
         self._data = data
         self._signature = first_signature(data)
         self._last_valid = last_valid
-        self._resend_ms = resend_ms
         self._look_back = look_back
         self._signal = signal
         self._elapsed = stopwatch(runtime)
@@ -92,7 +91,7 @@ class _Watch:
         sent_at: float = float("-inf")
         polls = 0
         while self._keeps_polling():
-            if not self._is_past() and self._elapsed() - sent_at >= self._resend_ms:
+            if not self._is_past() and self._elapsed() - sent_at >= _RESEND_MS:
                 # Both calls run in the background: the polls must go on if the node hangs on a
                 # call. A failed first send is ignored, because the node may have the transaction.
                 if polls:
@@ -101,12 +100,12 @@ class _Watch:
                 yield from background(quiet(self._rpc.send(self._data, signal=self._signal)))
             polls += 1
             wait = _QUICK_POLL_MS if polls <= _QUICK_POLLS else _POLL_MS
-            yield from quiet(sleep(min(wait, self._resend_ms), self._signal))
+            yield from quiet(sleep(wait, self._signal))
             if self._signal.aborted:
                 break
             landing = None
             if not self._is_past():
-                landing = decided((yield from quiet(self._status())))
+                landing = _landing_shown_by((yield from quiet(self._status())))
             # A failure frees the payment's reservation, so one node's answer does not suffice.
             if self._is_past() or (landing is not None and landing.outcome == "failed"):
                 landing = yield from quiet(self._search())
@@ -142,7 +141,7 @@ class _Watch:
         self._final_height = max(self._final_height, tip.height)
 
 
-def decided(status: SignatureStatus | None) -> Landing | None:
+def _landing_shown_by(status: SignatureStatus | None) -> Landing | None:
     """Returns the fate that a node's status shows; None if the chain has not decided."""
     if status is None or status.commitment == "processed":
         return None

@@ -37,7 +37,7 @@ def check_fields(quote: SwapQuote) -> None:
         raise _refused("a field of it is not what a quote has there")
 
 
-def showable(quote: SwapQuote) -> SwapQuote:
+def clean_quote(quote: SwapQuote) -> SwapQuote:
     """Returns a checked quote with a route that callers may show: the route is a service's text."""
     return quote._replace(route=[clean_text(venue) for venue in quote.route[:_MAX_ROUTE]])
 

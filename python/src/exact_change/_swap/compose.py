@@ -24,7 +24,7 @@ from .._solana.instructions import (
 from .._solana.types import Instruction, LookupTable
 from ..errors import failure
 from .budget import SIGNATURE_LAMPORTS, ComputeBudget, LamportBudget
-from .read_facts import once_made
+from .read_facts import creation_cost
 from .types import NOTHING_RESERVED, ReservedAmounts
 
 # Values of `max_accounts` to try in turn after a swap was `transaction_too_large`. Fewer accounts
@@ -113,8 +113,8 @@ def plan_swap(
         *([] if close_source or wrap else [source]),
         *([] if close_output else [output]),
     ]
-    takes_source = once_made(source, facts.source_rent).takes
-    made_output = once_made(output, facts.output_rent)
+    takes_source = creation_cost(source, facts.source_rent).takes
+    made_output = creation_cost(output, facts.output_rent)
     rents = (
         (not source.exists and native, takes_source, close_source),
         (not output.exists, made_output.takes, close_output),

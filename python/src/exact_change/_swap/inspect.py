@@ -11,7 +11,6 @@ from .._firewall.decoders import decode_swap
 from .._firewall.foreign import extract_swap
 from .._firewall.inspect import Inspection
 from .._firewall.verdict import Recomposed, SwapVerdict, verdict_of
-from .._kernel.signals import Signal
 from .._kernel.steps import done
 from .._kernel.task import Steps
 from .._solana.address import Address
@@ -28,16 +27,15 @@ def inspect_with(
     transaction: object,
     wallet: Address,
     bounds: SwapBounds,
-    signal: Signal | None,
 ) -> Steps[SwapVerdict]:
     """Returns the verdict on a transaction; a hostile transaction is a verdict and no error."""
     most = deps.limits.max_priority_fee
-    found = Inspection(deps.rpc, wallet, bounds, deps.decoders, most, signal)
+    found = Inspection(deps.rpc, wallet, bounds, deps.decoders, most)
     yield from found.run(transaction)
     verdict = verdict_of(found, network, deps.decoders)
     if verdict.guarded:
         return verdict
-    recomposed = yield from _recompose(deps, transaction, wallet, bounds, signal)
+    recomposed = yield from _recompose(deps, transaction, wallet, bounds)
     return verdict._replace(recomposed=recomposed)
 
 
@@ -46,18 +44,16 @@ def _recompose(
     transaction: object,
     wallet: Address,
     bounds: SwapBounds,
-    signal: Signal | None,
 ) -> Steps[Recomposed | None]:
     try:
         build = yield from extract_swap(
-            deps.rpc, deps.tables, transaction, wallet, deps.decoders, signal
+            deps.rpc, deps.tables, transaction, wallet, deps.decoders, None
         )
         call = decode_swap(deps.decoders, build.instruction)
         order = SwapOrder(
             _tightened(bounds, call),
             lambda: done(build),
             lambda: done(NOTHING_RESERVED),
-            signal=signal,
         )
         prepared = yield from prepare_swap(deps, wallet, order)
     except ExactChangeError as error:

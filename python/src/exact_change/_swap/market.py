@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple, Sequence
 
 from .._firewall.exposure import Exposed, check_exposure, foreign_accounts
-from .._kernel.signals import Signal
+from .._kernel.signals import Signal, check
 from .._kernel.steps import all_of, both, done
 from .._kernel.task import Steps
 from .._solana.address import Address
@@ -76,8 +76,7 @@ def _market_price(rpc: Rpc, writable: Sequence[Address], signal: Signal | None) 
     try:
         fees = sorted((yield from rpc.priority_fees(writable[:_MAX_FEE_ACCOUNTS], signal=signal)))
     except Exception:
-        if signal is not None:
-            signal.check()
+        check(signal)
         return 1
     at = math.ceil(len(fees) * _PERCENTILE / 100) - 1
     return max(1, fees[at]) if fees else 1

@@ -103,7 +103,7 @@ def prepare_swap(deps: SwapDeps, wallet: Address, order: SwapOrder) -> Steps[Pre
     before = yield from order.reserved()
     mints = [bounds.input_mint, bounds.output_mint]
     (raw, build), _ = yield from both(
-        both(read_raw_wallet(deps.rpc, wallet, mints, signal=signal), order.build()),
+        both(read_raw_wallet(deps.rpc, wallet, mints, signal), order.build()),
         # Ask early for rents that `read_rents` may need later: the connection keeps these answers.
         all_of([deps.rpc.rent(size, signal=signal) for size in (0, TOKEN_ACCOUNT_BYTES)]),
     )
@@ -202,7 +202,7 @@ def prepare_wrap(
     ``next_`` counts the transactions on a blockhash. Two equal wraps would be one transaction,
     which lands once, and no guard tells them apart.
     """
-    raw = yield from read_raw_wallet(deps.rpc, wallet, [WSOL_MINT], signal=signal)
+    raw = yield from read_raw_wallet(deps.rpc, wallet, [WSOL_MINT], signal)
     account, mint = read_leg(wallet, raw.legs[0])
     rent: Steps[int] = done(0)
     if not account.exists:

@@ -12,7 +12,7 @@ from .._base.network import (
     TOKEN_PROGRAMS,
     WSOL_MINT,
 )
-from .._firewall.exposure import is_there
+from .._firewall.exposure import account_exists
 from .._firewall.guard import OwnAccount
 from .._firewall.own_accounts import OWN_ACCOUNT_RULES, OwnAccountSubject
 from .._firewall.rule import broken_by
@@ -43,7 +43,7 @@ class RawLeg(NamedTuple):
     @property
     def held(self) -> TokenAccount | None:
         """The decoded token account; None if it is no account of the mint's program."""
-        return held_in(self.account, self.mint.token_program)
+        return decode_held_account(self.account, self.mint.token_program)
 
 
 class RawWallet(NamedTuple):
@@ -89,9 +89,7 @@ def read_raw_wallet(
     rpc: Reads,
     wallet: Address,
     mints: Sequence[Address],
-    *,
-    min_slot: int | None = None,
-    signal: Signal | None = None,
+    signal: Signal | None,
 ) -> Steps[RawWallet]:
     """Reads the wallet and its own accounts for these mints in one request.
 
@@ -99,31 +97,18 @@ def read_raw_wallet(
     them counts. It does not judge the token accounts. Raises ``unknown_mint``,
     ``mint_not_supported``, or ``account_unusable`` for the wallet itself.
     """
-    addresses = list(
-        dict.fromkeys(
-            (
-                wallet,
-                *(
-                    address
-                    for mint in mints
-                    for address in (
-                        mint,
-                        *(
-                            associated_token_address(wallet, mint, program)
-                            for program in TOKEN_PROGRAMS
-                        ),
-                    )
-                ),
-            )
-        )
-    )
-    slot, accounts = yield from rpc.accounts(addresses, min_slot=min_slot, signal=signal)
+    wanted = [wallet]
+    for mint in mints:
+        own = (associated_token_address(wallet, mint, program) for program in TOKEN_PROGRAMS)
+        wanted += [mint, *own]
+    addresses = list(dict.fromkeys(wanted))
+    slot, accounts = yield from rpc.accounts(addresses, signal=signal)
     account_at = dict(zip(addresses, accounts))
     legs: list[RawLeg] = []
     for mint_address in mints:
-        mint = _read_mint(mint_address, account_at[mint_address])
-        address = associated_token_address(wallet, mint_address, mint.token_program)
-        legs.append(RawLeg(mint_address, mint, address, account_at[address]))
+        decoded = _read_mint(mint_address, account_at[mint_address])
+        address = associated_token_address(wallet, mint_address, decoded.token_program)
+        legs.append(RawLeg(mint_address, decoded, address, account_at[address]))
     return RawWallet(slot, _wallet_lamports(wallet, account_at[wallet]), legs)
 
 
@@ -149,7 +134,7 @@ def own_account_of(wallet: Address, leg: RawLeg) -> OwnAccount:
         0,
         0 if account is None else account.lamports,
     )
-    if account is None or not is_there(account):
+    if account is None or not account_exists(account):
         return missing
     held = leg.held
     broken = broken_by(OWN_ACCOUNT_RULES, OwnAccountSubject(wallet, leg.mint_address, held))
@@ -166,28 +151,28 @@ def own_account_of(wallet: Address, leg: RawLeg) -> OwnAccount:
     return missing._replace(exists=True, balance=held.amount, uncounted=uncounted)
 
 
-def held_in(account: Account | None, token_program: Address) -> TokenAccount | None:
+def decode_held_account(account: Account | None, token_program: Address) -> TokenAccount | None:
     """Decodes a token account of this program; None if it is none."""
     if account is None or account.owner != token_program:
         return None
     return decode_token_account(account)
 
 
-class Making(NamedTuple):
+class CreationCost(NamedTuple):
     """Lamports that creating a missing account takes, and lamports that then are wrapped SOL."""
 
     takes: int
     uncounted: int
 
 
-def once_made(missing: OwnAccount, rent: int) -> Making:
+def creation_cost(missing: OwnAccount, rent: int) -> CreationCost:
     """Returns the lamports that it takes to create a missing account.
 
     For wrapped SOL, also returns the lamports at its address beyond the rent, which count as soon
     as the account exists.
     """
     beyond = max(0, missing.lamports - rent)
-    return Making(max(0, rent - missing.lamports), beyond if missing.mint == WSOL_MINT else 0)
+    return CreationCost(max(0, rent - missing.lamports), beyond if missing.mint == WSOL_MINT else 0)
 
 
 def account_bytes(mint: Mint) -> int:
@@ -204,8 +189,8 @@ def new_account_rent(
     rpc: Reads, wallet: Address, mint: Address, signal: Signal | None
 ) -> Steps[int]:
     """Returns the rent of the wallet's own account for a mint; 0 if the account exists."""
-    (leg,) = (yield from read_raw_wallet(rpc, wallet, [mint], signal=signal)).legs
-    if is_there(leg.account):
+    (leg,) = (yield from read_raw_wallet(rpc, wallet, [mint], signal)).legs
+    if account_exists(leg.account):
         return 0
     return (yield from rpc.rent(account_bytes(leg.mint), signal=signal))
 

@@ -36,7 +36,7 @@ _transaction = shaped(
 # A name to look up or to show.
 name = shaped("must be a name of up to 64 visible ASCII characters.", "[\x21-\x7e]{1,64}", 64)
 # A key that a caller chooses.
-visible = shaped("must be 1 to 255 visible ASCII characters.", "[\x21-\x7e]{1,255}", 255)
+caller_key = shaped("must be 1 to 255 visible ASCII characters.", "[\x21-\x7e]{1,255}", 255)
 base64_text = shaped("must be base64.", _BASE64, 16_384)
 # Base58 of the 64 bytes of a signature.
 signature = shaped("must be a base58 signature.", f"{_BASE58}{{64,88}}", 88)

@@ -11,13 +11,13 @@ from .fields import (
     address,
     amount,
     base64_text,
+    caller_key,
     digits,
     mint,
     name,
     signature,
     transaction,
     ui_amount,
-    visible,
     web_address,
 )
 from .schema import (
@@ -33,7 +33,7 @@ from .schema import (
     one_of,
     record_of,
     shaped,
-    up_to,
+    text_up_to,
     within,
     words,
 )
@@ -113,7 +113,7 @@ def _balances(value: object) -> object:
 _HEADER_NAME = "must have names of headers as keys."
 _headers = record_of(
     shaped(_HEADER_NAME, "[!#$%&'*+.^_`|~0-9A-Za-z-]+", 128),
-    up_to(16_384, "must be text of at most 16384 characters."),
+    text_up_to(16_384, "must be text of at most 16384 characters."),
     "must be an object of header names and values.",
     100,
 )
@@ -145,7 +145,7 @@ _auto_pay = object_of(
         "swapAmount": Maybe(amount),
         "signedSwap": Maybe(transaction),
         "signedPayment": Maybe(transaction),
-        "idempotencyKey": Maybe(visible),
+        "idempotencyKey": Maybe(caller_key),
     },
     strict=True,
 )

@@ -12,7 +12,7 @@ from ..errors import ErrorCode, ExactChangeError, Moved, failure
 from .details import DETAILS, words_in
 from .fields import digits
 from .messages import untrusted
-from .schema import Maybe, Misfit, list_of, object_of, one_of, shaped, up_to, within, words
+from .schema import Maybe, Misfit, list_of, object_of, one_of, shaped, text_up_to, within, words
 
 PROBLEM_TYPE = "application/problem+json"
 _errors = table("errors")
@@ -53,10 +53,10 @@ _moved = object_of(
 )
 _problem = object_of(
     {
-        "type": up_to(200, "must be text."),
+        "type": text_up_to(200, "must be text."),
         "title": words,
         "status": within(400, 599),
-        "detail": up_to(4_096, "must be text."),
+        "detail": text_up_to(4_096, "must be text."),
         "code": shaped("must be a code.", "[a-z]+(?:_[a-z]+)*", 64),
         "funds": one_of(["untouched", "swapped", "uncertain", "spent"]),
         "retry": one_of(["never", "same", "fresh"]),

@@ -69,7 +69,7 @@ def shaped(
     return read
 
 
-def up_to(characters: int, rule: str) -> Schema:
+def text_up_to(characters: int, rule: str) -> Schema:
     """Creates a schema for text of limited length."""
 
     def read(value: Any) -> Any:

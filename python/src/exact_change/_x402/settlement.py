@@ -9,7 +9,7 @@ from .._base.json_types import Record, record_of
 from .._base.text import clean_text, trim
 from .header import decode_header
 from .parse import body_object
-from .types import SellersWord, Settlement
+from .types import Settlement, SettlementClaim
 
 # Base58 of 64 bytes.
 SIGNATURE = re.compile("[1-9A-HJ-NP-Za-km-z]{64,88}")
@@ -46,9 +46,9 @@ def rejection_reason(headers: Headers, body: str | None = None) -> str | None:
     return reason if reason is not None else _reason(record_of(body_object(body)).get("error"))
 
 
-def word_of(headers: Headers, reason: str | None) -> SellersWord:
+def settlement_claim_of(headers: Headers, reason: str | None) -> SettlementClaim:
     """Reads what the seller says about the payment in its answer to a paid request."""
-    return SellersWord(read_settlement(headers), reason, "payment-required" in headers)
+    return SettlementClaim(read_settlement(headers), reason, "payment-required" in headers)
 
 
 def _decoded(headers: Headers, name: str) -> Record | None:

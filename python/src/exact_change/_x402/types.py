@@ -92,7 +92,7 @@ class PaymentHeader(NamedTuple):
     value: str
 
 
-class SellersWord(NamedTuple):
+class SettlementClaim(NamedTuple):
     """What the seller says about the payment in its answer to a paid request."""
 
     settlement: Settlement | None

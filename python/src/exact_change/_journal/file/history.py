@@ -11,7 +11,7 @@ from ..._base.js import stringify
 from ..._base.json_types import is_list
 from ..._kernel.steps import sleep
 from ..._kernel.task import Steps
-from ..attempts import is_attempt, is_of
+from ..attempts import belongs_to, is_attempt
 from ..store_types import Made
 from ..types import Attempt, Owner
 from .disk import OpenFile, create_file, open_file, sync_directory
@@ -104,7 +104,7 @@ class History:
             if index % _TURN == _TURN - 1:
                 yield from sleep(0)
             made_at = self._made_at(place)
-            if is_of(made_at.attempt, owner):
+            if belongs_to(made_at.attempt, owner):
                 found.append(made_at)
         return found
 

@@ -62,18 +62,15 @@ class FileLog:
         self._replacing: Task[None] | None = None
 
     def run(self, decide: Decide[T]) -> Steps[T]:
-        """Decides on the current state, and returns once the records of the step are written."""
         if self._is_closed:
             raise closed()
         return (yield from self._inside.run(lambda: self._perform(decide)))
 
     def later(self, records: Sequence[LogRecord]) -> None:
-        """Writes records as soon as possible."""
         self._leftover += records
         self._note(())
 
     def living(self, ids: Iterable[str]) -> Steps[set[str]]:
-        """Returns the ids of the processes that live, and frees claims and locks of ended ones."""
         alive: set[str] = set()
         for id_ in set(ids):
             if (yield from self._verdict_on(id_)) != "ended":

@@ -11,7 +11,7 @@ from .history import History
 from .log import FileLog
 from .only_path import open_journal_file
 from .signs import Life
-from .tail import Me, tail_of
+from .tail import ThisProcess, tail_of
 
 # Bytes from which on a file may be worth a rewrite.
 _COMPACT_FROM = 4 * 1024 * 1024
@@ -33,7 +33,7 @@ def open_log(
     try:
         file = yield from open_journal_file(path, life.id)
         archive = Archive(history.recall, recent)
-        tail = yield from tail_of(path, file, Me(life.id, life.seat), archive)
+        tail = yield from tail_of(path, file, ThisProcess(life.id, life.seat), archive)
     except BaseException:
         life.end()
         raise

@@ -10,7 +10,7 @@ from ..._base.js import stringify
 from ..._base.runtime import system_runtime
 from ..._kernel.steps import sleep
 from ..._kernel.task import Steps
-from ..log.records import Said
+from ..log.records import LogLine
 from ..log.snapshot import lines_of, snapshot_of
 from ..log.state import REWRITING
 from .disk import OpenFile, create_file, remove_file
@@ -40,10 +40,12 @@ def write_anew(path: str, tail: Tail, me: str, history: History) -> Steps[OpenFi
     past = {made.attempt["id"] for made in closed}
     tail.collect(True)
 
-    def collected() -> list[Said]:
+    def collected() -> list[LogLine]:
         """Returns the new lines, without the attempts of the history: their states are final."""
         return [
-            Said(by, [new for new in records if "put" not in new or new["put"]["id"] not in past])
+            LogLine(
+                by, [new for new in records if "put" not in new or new["put"]["id"] not in past]
+            )
             for by, records in tail.collected()
         ]
 
@@ -95,7 +97,7 @@ class _Writer:
         self._end = len(encode_header())
         self._is_first = True
 
-    def write(self, lines: Sequence[Said], *, is_urgent: bool) -> Steps[None]:
+    def write(self, lines: Sequence[LogLine], *, is_urgent: bool) -> Steps[None]:
         """Writes lines. If ``is_urgent``, all processes wait for them, so it makes no pauses."""
         if not lines:
             return

@@ -8,7 +8,7 @@ from ..._kernel.fork import in_child
 from ..._kernel.hosts import threads
 from ..._kernel.steps import join, settled
 from ..._kernel.task import Steps, Task, begin
-from ..log.port import Share
+from ..log.port import SharedLog
 from .log import FileLog
 from .open_log import open_log
 
@@ -34,7 +34,7 @@ class _Logs:
 _logs = _Logs()
 
 
-def share_log(path: str) -> Steps[Share]:
+def share_log(path: str) -> Steps[SharedLog]:
     """Returns a share of the log of a file.
 
     This process has one log for a file, also if callers use different paths. The last user that
@@ -74,4 +74,4 @@ def share_log(path: str) -> Steps[Share]:
             shared.closing = begin(threads, close())
             yield from join(shared.closing)
 
-    return Share(log, leave)
+    return SharedLog(log, leave)

@@ -7,7 +7,7 @@ from typing import Any, Callable, Mapping, NamedTuple, Sequence, TypeVar
 from ..._base.js import stringify
 from ..._kernel.steps import sleep
 from ..._kernel.task import Steps
-from ..log.records import LogRecord, Said, read_records
+from ..log.records import LogLine, LogRecord, read_records
 from ..log.state import State
 from ..store_types import Archive
 from .disk import FileId, OpenFile, identify
@@ -36,7 +36,7 @@ class _Current:
         # Set once the file is found damaged.
         self.damage: Damage | None = None
 
-    def take_in(self, heard: Callable[[Said], None] | None = None) -> bool:
+    def take_in(self, heard: Callable[[LogLine], None] | None = None) -> bool:
         """Applies the lines of the file's next part; returns whether that was the last part.
 
         A damaged file stays damaged, because its state is unknown from then on.
@@ -44,18 +44,18 @@ class _Current:
         try:
             lines, is_last = self.scanner.next(self.file)
             for at, value in lines:
-                said = read_records(value)
-                if said is None:
+                line = read_records(value)
+                if line is None:
                     raise Damage(at)
-                self.state.apply(said.by, said.records)
+                self.state.apply(line.by, line.records)
                 if heard is not None:
-                    heard(said)
+                    heard(line)
             return is_last
         except Damage as damage:
             self.damage = damage
             raise
 
-    def catch_up(self, heard: Callable[[Said], None]) -> None:
+    def catch_up(self, heard: Callable[[LogLine], None]) -> None:
         """Applies the lines that were added since the last read.
 
         Calls ``heard`` with each applied line, also if a later line fails.
@@ -81,14 +81,14 @@ def _read_all(file: OpenFile, archive: Archive) -> Steps[_Current]:
     return current
 
 
-class Me(NamedTuple):
+class ThisProcess(NamedTuple):
     """This process: its id, and its seat in the file."""
 
     id: str
     seat: Mapping[str, Any]
 
 
-def tail_of(path: str, file: OpenFile, me: Me, archive: Archive) -> Steps[Tail]:
+def tail_of(path: str, file: OpenFile, me: ThisProcess, archive: Archive) -> Steps[Tail]:
     """Reads a whole file, and returns its tail."""
     return Tail(path, me, archive, (yield from _read_all(file, archive)))
 
@@ -96,14 +96,14 @@ def tail_of(path: str, file: OpenFile, me: Me, archive: Archive) -> Steps[Tail]:
 class Tail:
     """Follows the end of a file for this process, and writes there."""
 
-    def __init__(self, path: str, me: Me, archive: Archive, current: _Current) -> None:
+    def __init__(self, path: str, me: ThisProcess, archive: Archive, current: _Current) -> None:
         self._path = path
         self._me = me
         self._archive = archive
         self._current = current
         # Bytes known to be on the disk that no `synced` record tells yet; 0 if there are none.
         self._unsaid_synced = 0
-        self._collecting: list[Said] | None = None
+        self._collecting: list[LogLine] | None = None
 
     @property
     def state(self) -> State:
@@ -154,15 +154,15 @@ class Tail:
         if seen == size and _with_retries(lambda: file.size) == size + len(line):
             scanner.skip(len(line))
             state.apply(me.id, every)
-            self._collect(Said(me.id, every))
+            self._collect(LogLine(me.id, every))
             self._unsaid_synced = 0
             return True
         is_read = False
 
-        def heard(said: Said) -> None:
+        def heard(line: LogLine) -> None:
             nonlocal is_read
-            self._collect(said)
-            is_read = is_read or said.by == me.id
+            self._collect(line)
+            is_read = is_read or line.by == me.id
 
         _with_retries(lambda: current.catch_up(heard))
         return is_read
@@ -175,7 +175,7 @@ class Tail:
         """Starts or stops the collection of lines that count."""
         self._collecting = [] if is_on else None
 
-    def collected(self) -> list[Said]:
+    def collected(self) -> list[LogLine]:
         """Returns the lines that were collected since the last call."""
         found, self._collecting = self._collecting or [], []
         return found
@@ -193,11 +193,11 @@ class Tail:
         self._unsaid_synced, self._collecting = 0, None
         return previous.file
 
-    def _collect(self, said: Said) -> None:
+    def _collect(self, line: LogLine) -> None:
         # `synced` and `sealed` are about this file only, so the next file does not get them.
-        lasting = [new for new in said.records if "synced" not in new and "sealed" not in new]
+        lasting = [new for new in line.records if "synced" not in new and "sealed" not in new]
         if lasting and self._collecting is not None:
-            self._collecting.append(Said(said.by, lasting))
+            self._collecting.append(LogLine(line.by, lasting))
 
 
 def _with_retries(look: Callable[[], T]) -> T:

@@ -6,21 +6,19 @@ from typing import Callable, Sequence, TypeVar
 
 from typing_extensions import Protocol
 
-from ..._base.js import utf16_key
-from ..._kernel.hosts import threads
-from ..._kernel.signals import Signal
-from ..._kernel.steps import ensure, quiet, sleep
-from ..._kernel.task import Steps, begin
-from ..._kernel.workers import workers
+from ..._kernel.signals import Signal, check
+from ..._kernel.steps import quiet, sleep
+from ..._kernel.task import Steps
 from ...errors import ExactChangeError
 from ..balances import AccountBalance
 from ..ledger import Decide as DecideBalance
 from ..ledger import Ledger
-from ..locks import MemoryLocks, let_go_of_gone
+from ..locks import free_abandoned_locks
+from ..process_locks import ProcessLocks, lock_name
 from ..types import Along, Owner
 from .port import Decide, Log, Step
 from .records import LogRecord
-from .state import State, name_of
+from .state import State
 from .steps import balance_records, drop_records
 
 T = TypeVar("T")
@@ -55,12 +53,10 @@ class LogClaims:
         self.own.difference_update(along.drop)
 
     def take(self, ids: Sequence[str]) -> Steps[None]:
-        """Claims attempts."""
         yield from self._runs.run(lambda _: Step([{"claim": list(ids)}], None))
         self.own.update(ids)
 
     def drop(self, ids: Sequence[str]) -> Steps[None]:
-        """Releases claims."""
         self.own.difference_update(ids)
         me = (yield from self._runs.log()).me
         yield from self._runs.run(lambda state: Step(drop_records(state, me, ids), None))
@@ -78,50 +74,15 @@ class LogClaims:
         return {id_ for id_, of_id in claimers.items() if of_id & alive}
 
 
-class LogLocks:
+class LogLocks(ProcessLocks):
     """Locks that all processes of a log share."""
 
     def __init__(self, runs: Runs, closed: Callable[[], ExactChangeError]) -> None:
+        super().__init__()
         self._runs = runs
         self._closed = closed
-        # The calls of this process queue here, so that only one of them asks the log for the lock.
-        self._queue = MemoryLocks()
-        self._closing = Signal()
         # Names that this journal has locked; in the log, all journals of a process share one id.
         self._held: set[str] = set()
-
-    def of(self, owner: Owner) -> OwnerLocks:
-        """Returns the locks of an owner."""
-        return OwnerLocks(self, owner)
-
-    def hold(
-        self,
-        names: Sequence[str],
-        work: Callable[[], Steps[T]],
-        callers: Sequence[Signal | None],
-    ) -> Steps[T]:
-        """Runs work while it holds all names."""
-        signals = [*callers, self._closing]
-        taken: list[str] = []
-
-        def locked() -> Steps[T]:
-            # Every process takes locks in the order of the names, so none waits in a circle.
-            for name in sorted(set(names), key=utf16_key):
-                yield from self._take(name, signals)
-                taken.append(name)
-                self._held.add(name)
-            return (yield from work())
-
-        def held() -> Steps[T]:
-            try:
-                return (yield from ensure(locked(), lambda: self._free(taken)))
-            except GeneratorExit:
-                # The event loop of the call is gone, so free the locks in a worker thread.
-                workers.bury(lambda: void(begin(threads, self._free(taken))))
-                raise
-
-        workers.watch_graves()
-        return (yield from self._queue.hold(names, held, signals))
 
     def close(self) -> Steps[None]:
         """Releases all locks. Does not stop the work that runs under them."""
@@ -136,13 +97,13 @@ class LogLocks:
         wait, looked = _FIRST_WAIT_MS, 0
         while True:
             for signal in signals:
-                if signal is not None:
-                    signal.check()
+                check(signal)
             holder = yield from self._runs.run(decide)
             if holder is None:
+                self._held.add(name)
                 return
             if looked >= _LOOK_MS:
-                let_go_of_gone()
+                free_abandoned_locks()
                 yield from (yield from self._runs.log()).living([holder])
                 looked = 0
             yield from sleep(wait, *signals)
@@ -160,23 +121,6 @@ class LogLocks:
             log = yield from quiet(self._runs.log())
             if log is not None:
                 log.later(records)
-
-
-class OwnerLocks:
-    """The locks of one owner."""
-
-    def __init__(self, locks: LogLocks, owner: Owner) -> None:
-        self._locks = locks
-        self._owner = owner
-
-    def hold(
-        self,
-        names: Sequence[str],
-        work: Callable[[], Steps[T]],
-        signals: Sequence[Signal | None] = (),
-    ) -> Steps[T]:
-        """Runs work while it holds all names."""
-        return self._locks.hold([name_of(self._owner, name) for name in names], work, signals)
 
 
 class _Balances:
@@ -208,15 +152,10 @@ class LogCoordination:
         self.locks = locks.of(owner)
 
     def next(self, name: str) -> Steps[int]:
-        """Counts up under a name, and returns the new count."""
-        counter = name_of(self._owner, name)
+        counter = lock_name(self._owner, name)
 
         def count(state: State) -> Step[int]:
             number = state.counts.get(counter, 0) + 1
             return Step([{"count": [counter, number]}], number)
 
         return self._runs.run(count)
-
-
-def void(_value: object) -> None:
-    """Drops a value, so that a callback returns None."""

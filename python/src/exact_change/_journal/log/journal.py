@@ -12,27 +12,18 @@ from ..._kernel.steps import join, quiet
 from ..._kernel.task import Steps, Task, begin
 from ..._policy.caps import Cap
 from ...errors import ExactChangeError
-from ..attempts import copy_of
-from ..balances import Taken
+from ..attempts import copy_of, owner_of
 from ..states import OPEN_STATES
 from ..store_types import Made
-from ..types import (
-    ALONE,
-    Along,
-    Attempt,
-    CapBlock,
-    Hold,
-    Owner,
-    Reserved,
-)
+from ..types import ALONE, Along, Attempt, CapBlock, Hold, Owner, Reserved, is_made
 from ..types import (
     State as AttemptState,
 )
 from .coordination import LogClaims, LogCoordination, LogLocks
-from .port import Decide, Log, Share, Step
+from .port import Decide, Log, SharedLog, Step
 from .records import LogRecord
 from .state import State
-from .steps import along_records, hold_step, inverse_of, is_signed, owner_of
+from .steps import along_records, hold_step, inverse_of, is_signed
 
 T = TypeVar("T")
 
@@ -42,7 +33,7 @@ class LogJournal:
 
     def __init__(
         self,
-        open_share: Callable[[], Steps[Share]],
+        open_share: Callable[[], Steps[SharedLog]],
         closed: Callable[[], ExactChangeError],
         unavailable: Callable[[Exception], ExactChangeError],
     ) -> None:
@@ -54,7 +45,7 @@ class LogJournal:
         in_child(self)
 
     def _begin(self) -> None:
-        self._share: Task[Share] | None = None
+        self._share: Task[SharedLog] | None = None
         self._is_closed = False
         self._claims = LogClaims(self)
         self._locks = LogLocks(self, self._closed)
@@ -66,7 +57,6 @@ class LogJournal:
         self._is_closed = is_closed
 
     def log(self) -> Steps[Log]:
-        """Returns the log, and opens it if needed."""
         if self._is_closed:
             raise self._closed()
         task = self._share
@@ -82,7 +72,6 @@ class LogJournal:
             raise self._unavailable(error)
 
     def run(self, decide: Decide[T]) -> Steps[T]:
-        """Runs a step at the log."""
         log = yield from self.log()
         return (yield from log.run(decide))
 
@@ -93,7 +82,6 @@ class LogJournal:
         along: Along = ALONE,
         hold: Hold | None = None,
     ) -> Steps[Reserved]:
-        """Reserves as :meth:`Journal.reserve` does."""
         attempt = copy_of(attempt)
 
         def decide(state: State, me: str) -> Step[Reserved]:
@@ -109,21 +97,15 @@ class LogJournal:
             inverse = [{"release": attempt["id"]}] if is_signed(None, attempt) else None
             return Step(records, None if held is None else held.taken, inverse)
 
-        def is_made(result: Reserved) -> bool:
-            return result is None or isinstance(result, Taken)
-
         return self._run_along(along, decide, is_made)
 
     def put(self, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
-        """Writes as :meth:`Journal.put` does."""
         yield from self._replace(attempt, along, ())
 
     def raise_(self, attempt: Attempt, caps: Sequence[Cap]) -> Steps[CapBlock | None]:
-        """Writes as :meth:`Journal.raise_` does."""
         return self._replace(attempt, ALONE, caps)
 
     def release(self, id_: str, along: Along = ALONE) -> Steps[None]:
-        """Releases as :meth:`Journal.release` does."""
 
         def decide(state: State, me: str) -> Step[None]:
             before = state.attempts.releasable(id_)
@@ -139,7 +121,6 @@ class LogJournal:
     def similar(
         self, owner: Owner, fingerprint: str, idempotency_key: str | None
     ) -> Steps[list[Attempt]]:
-        """Returns the attempts as :meth:`Journal.similar` does."""
         return self.run(
             lambda state: Step((), state.attempts.similar(owner, fingerprint, idempotency_key))
         )
@@ -168,11 +149,9 @@ class LogJournal:
         ]
 
     def used(self, owner: Owner, caps: Sequence[Cap], now: int) -> Steps[list[int]]:
-        """Returns the used amounts as :meth:`Journal.used` does."""
         return self.run(lambda state: Step((), state.attempts.used(owner, caps, now)))
 
     def coordination(self, owner: Owner) -> LogCoordination:
-        """Returns the coordination of an owner's payers in all processes."""
         return LogCoordination(self, owner, self._claims, self._locks)
 
     def close(self) -> Steps[None]:

@@ -65,7 +65,7 @@ class Log(Protocol):
         ...
 
 
-class Share(NamedTuple):
+class SharedLog(NamedTuple):
     """A share of a log. ``leave`` gives up the share; the last user closes the log."""
 
     log: Log

@@ -18,19 +18,19 @@ _SIGNED_AMOUNT = re.compile("-?[0-9]+")
 _EVENTS: Sequence[str] = table("webhooks")["events"]
 
 
-class Said(NamedTuple):
+class LogLine(NamedTuple):
     """The content of a line: the id of the process that wrote it, and records."""
 
     by: str
     records: Sequence[LogRecord]
 
 
-def read_records(value: object) -> Said | None:
+def read_records(value: object) -> LogLine | None:
     """Returns the records of a line and its writer's id; None if a record is unknown."""
     if not is_list(value) or not value or not isinstance(value[0], str):
         return None
     records = value[1:]
-    return Said(value[0], records) if all(map(_is_known, records)) else None
+    return LogLine(value[0], records) if all(map(_is_known, records)) else None
 
 
 def _is_known(record: object) -> bool:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Mapping, NamedTuple, Sequence
 
-from ..attempts import entry_of
+from ..attempts import entry_of, owner_of
 from ..balances import balance_json
 from ..spending import SpentAt
 from ..spent_keys import SpentKey, lean_of, spent_key_of
 from ..states import OPEN_STATES, counted_at
 from ..store_types import Made, StoreContent
-from .records import LogRecord, Said
+from .records import LogLine, LogRecord
 from .state import REWRITING, State
-from .steps import owner_of
 
 # Age at which a balance without holds is left out: by then it must be read again anyway.
 _FORGOTTEN_MS = 10 * 60 * 1000
@@ -27,7 +26,7 @@ class Snapshot(NamedTuple):
 
     content: StoreContent
     spent: Sequence[SpentAt]
-    others: Sequence[Said]
+    others: Sequence[LogLine]
 
 
 def snapshot_of(state: State, now: int) -> Snapshot:
@@ -49,13 +48,13 @@ def snapshot_of(state: State, now: int) -> Snapshot:
             books.append({"book": [*owner, account, balance_json(balance)]})
     counts = list(state.counts.items())[-_COUNTS:]
     others = [
-        *(Said(by, [{"seat": seat}]) for by, seat in state.seats.items()),
-        Said("", books),
-        Said("", [{"count": list(count)} for count in counts]),
-        Said("", state.outbox.content()),
-        *(Said(by, [{"claim": [id_]}]) for id_, ids in state.claims.items() for by in ids),
-        *(Said(by, [{"lock": name}]) for name, by in state.locks.items() if name != REWRITING),
-        *(Said(by, _taken(jobs, now)) for by, jobs in state.taken.items()),
+        *(LogLine(by, [{"seat": seat}]) for by, seat in state.seats.items()),
+        LogLine("", books),
+        LogLine("", [{"count": list(count)} for count in counts]),
+        LogLine("", state.outbox.content()),
+        *(LogLine(by, [{"claim": [id_]}]) for id_, ids in state.claims.items() for by in ids),
+        *(LogLine(by, [{"lock": name}]) for name, by in state.locks.items() if name != REWRITING),
+        *(LogLine(by, _taken(jobs, now)) for by, jobs in state.taken.items()),
     ]
     closed = [Made(made, lean_of(attempt)) for made, attempt in content.closed]
     return Snapshot(content._replace(closed=closed), spent, others)
@@ -65,7 +64,7 @@ def _taken(jobs: Mapping[str, float], now: int) -> list[LogRecord]:
     return [{"taken": [until, id_]} for id_, until in jobs.items() if until > now]
 
 
-def lines_of(snapshot: Snapshot, places: Sequence[int], history: int) -> list[Said]:
+def lines_of(snapshot: Snapshot, places: Sequence[int], history: int) -> list[LogLine]:
     """Returns the lines of a rewritten file.
 
     ``places`` are the places of the closed attempts in the history, and ``history`` is the bytes of
@@ -86,15 +85,15 @@ def lines_of(snapshot: Snapshot, places: Sequence[int], history: int) -> list[Sa
     for made in kept:
         records += [{"made": made.made}, {"put": made.attempt}]
     records.append({"made": count})
-    lines = _in_lines(Said("", records))
-    for said in snapshot.others:
-        lines += _in_lines(said)
+    lines = _in_lines(LogLine("", records))
+    for line in snapshot.others:
+        lines += _in_lines(line)
     return lines
 
 
-def _in_lines(said: Said) -> list[Said]:
-    starts = range(0, len(said.records), _RECORDS_A_LINE)
-    return [Said(said.by, said.records[at : at + _RECORDS_A_LINE]) for at in starts]
+def _in_lines(line: LogLine) -> list[LogLine]:
+    starts = range(0, len(line.records), _RECORDS_A_LINE)
+    return [LogLine(line.by, line.records[at : at + _RECORDS_A_LINE]) for at in starts]
 
 
 def _key_records(keys: Sequence[SpentKey]) -> list[LogRecord]:

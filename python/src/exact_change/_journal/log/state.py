@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
 
-from ..._base.js import stringify
 from ..balances import EMPTY, AccountBalance, balance_of, changed
 from ..spending import spent_of
 from ..store import AttemptStore
@@ -16,11 +15,6 @@ from .records import LogRecord
 # The name of the lock on a rewrite of the file. All other lock names begin with an owner.
 REWRITING = "rewriting"
 _MOST_COUNTS = 2_048
-
-
-def name_of(owner: Owner, name: str) -> str:
-    """Returns the name of an owner's lock or counter in the state of all owners."""
-    return stringify([owner.wallet, owner.network, name])
 
 
 class State:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple, Sequence
 
+from ..attempts import owner_of
 from ..balances import BalanceChange, Taken, changed, spending, taking
+from ..process_locks import lock_name
 from ..types import Along, Attempt, Hold, Owner
 from .records import LogRecord
-from .state import State, name_of
-
-
-def owner_of(attempt: Attempt) -> Owner:
-    """Returns the owner of an attempt."""
-    return Owner(attempt["wallet"], attempt["network"])
+from .state import State
 
 
 def balance_records(
@@ -63,7 +60,7 @@ class HoldStep(NamedTuple):
 def hold_step(state: State, attempt: Attempt, hold: Hold) -> HoldStep | None:
     """Holds tokens of an account for an attempt, if the balance and the locks allow it."""
     owner = owner_of(attempt)
-    if name_of(owner, hold.unless) in state.locks:
+    if lock_name(owner, hold.unless) in state.locks:
         return None
     balance = state.balance(owner, hold.account)
     decision = taking(balance, attempt["id"], int(attempt["amount"]), hold.fresh)

@@ -9,9 +9,9 @@ from ..._base.js import stringify
 from ..._kernel.task import Steps
 from ..._policy.caps import Cap, taken_of
 from ..._policy.hosts import plain_host, portless
-from ..attempts import copy_of
+from ..attempts import copy_of, owner_of
 from ..balances import Taken, reading_of
-from ..log.steps import owner_of
+from ..process_locks import lock_name
 from ..states import (
     OPEN_STATES,
     STATES,
@@ -34,13 +34,13 @@ from ..types import (
     Reserved,
     State,
 )
-from .balances import Books, books_in
+from .balances import Balances, balances_in
 from .batch import BatchedReserve
 from .claims import SharedClaims
 from .connection import Query, Row, Value
 from .database import Database, past_deadlock
 from .failures import has_outbox
-from .keys import digest, lock_key, lock_name
+from .keys import digest, lock_key
 from .statements import Statements
 
 # Attempts that one statement of `spec/` fetches.
@@ -71,12 +71,12 @@ class Attempts:
     """The calls of :class:`Journal` on attempts in tables."""
 
     def __init__(
-        self, database: Database, statements: Statements, claims: SharedClaims, books: Books
+        self, database: Database, statements: Statements, claims: SharedClaims, balances: Balances
     ) -> None:
         self._database = database
         self._statements = statements
         self._claims = claims
-        self._books = books
+        self._balances = balances
         self._reserve = BatchedReserve(database, statements)
 
     def reserve(
@@ -86,7 +86,6 @@ class Attempts:
         along: Along = ALONE,
         hold: Hold | None = None,
     ) -> Steps[Reserved]:
-        """Reserves as :meth:`Journal.reserve` does."""
         attempt = copy_of(attempt)
         owner, schema = owner_of(attempt), self._statements.schema
         checks = [(cap, cost) for cap in caps for cost in [taken_of(cap, attempt)] if cost > 0]
@@ -118,7 +117,7 @@ class Attempts:
         def is_made(row: Row) -> bool:
             return "taken" not in row and "n" not in row
 
-        row = yield from self._books.changing(lambda: self._claims.along(along, write, is_made))
+        row = yield from self._balances.changing(lambda: self._claims.along(along, write, is_made))
         if "taken" in row:
             return KeyTaken(json.loads(row["taken"]))
         if "n" in row:
@@ -129,7 +128,6 @@ class Attempts:
         return Taken(None if before is None else reading_of(before))
 
     def put(self, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
-        """Writes as :meth:`Journal.put` does."""
 
         def write(values: Sequence[Value]) -> Steps[_Written]:
             # An attempt that ends unpaid must not drop an open swap, so read the record first.
@@ -141,16 +139,14 @@ class Attempts:
             return self._replace(attempt, along, write)
 
         is_end = along.spend is not None or bool(along.free)
-        yield from self._books.changing(replace) if is_end else replace()
+        yield from self._balances.changing(replace) if is_end else replace()
 
     def raise_(self, attempt: Attempt, caps: Sequence[Cap]) -> Steps[CapBlock | None]:
-        """Writes as :meth:`Journal.raise_` does."""
         return self._replace(
             attempt, ALONE, lambda values: self._put_within("raise", attempt, values, caps)
         )
 
     def release(self, id_: str, along: Along = ALONE) -> Steps[None]:
-        """Releases as :meth:`Journal.release` does."""
 
         def write(beside: Mapping[str, Any]) -> Steps[None]:
             values: list[Value] = [id_, _RELEASABLE, stringify(beside), False]
@@ -159,25 +155,23 @@ class Attempts:
             if row.get("record") == _TELL:
                 raise has_outbox(self._statements.schema)
 
-        return self._books.changing(lambda: self._claims.along(along, write, lambda _: True))
+        return self._balances.changing(lambda: self._claims.along(along, write, lambda _: True))
 
     def similar(
         self, owner: Owner, fingerprint: str, idempotency_key: str | None
     ) -> Steps[list[Attempt]]:
-        """Returns the attempts as :meth:`Journal.similar` does."""
         statement, name = "similarByRequest", fingerprint
         if idempotency_key is not None:
             statement, name = "similarByKey", idempotency_key
-        changes = self._books.changes
+        changes = self._balances.changes
         values = [*owner, digest(name)]
         rows = yield from self._database.query("similar", self._statements[statement], values)
-        self._books.note(owner, changes, books_in(rows))
+        self._balances.note(owner, changes, balances_in(rows))
         return [json.loads(row["record"]) for row in rows if "record" in row]
 
     def attempts(
         self, owner: Owner, *, state: State | None = None, since: int | None = None
     ) -> Steps[list[Attempt]]:
-        """Returns the attempts as :meth:`Journal.attempts` does."""
         text = self._statements["openAttempts" if state in OPEN_STATES else "attempts"]
         found: list[Attempt] = []
         last = "0"
@@ -190,7 +184,6 @@ class Attempts:
             last = rows[-1]["place"]
 
     def used(self, owner: Owner, caps: Sequence[Cap], now: int) -> Steps[list[int]]:
-        """Returns the used amounts as :meth:`Journal.used` does."""
         values = [*owner, *cap_values([(cap, 0) for cap in caps], now)]
         rows = yield from self._database.query("used", self._statements["used"], values)
         return [int(row["used"]) for row in rows]

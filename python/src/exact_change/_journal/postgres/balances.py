@@ -26,10 +26,10 @@ class _Seen(NamedTuple):
     owner: Owner
     changes: int
     at: float
-    books: Mapping[str, str]
+    balances: Mapping[str, str]
 
 
-class Books:
+class Balances:
     """The balances of all owners, as one process reads and changes them."""
 
     def __init__(self, database: Database, statements: Statements) -> None:
@@ -39,9 +39,9 @@ class Books:
         self._changes = 0
         self._seen: _Seen | None = None
 
-    def of(self, owner: Owner) -> OwnerBooks:
+    def of(self, owner: Owner) -> OwnerBalances:
         """Returns the balances of an owner."""
-        return OwnerBooks(self, owner)
+        return OwnerBalances(self, owner)
 
     def changing(self, work: Callable[[], Steps[T]]) -> Steps[T]:
         """Runs a write that may change balances: balances that were read before serve no more."""
@@ -56,40 +56,38 @@ class Books:
         """The count of changes. Read it before a query that also returns balances."""
         return self._changes
 
-    def note(self, owner: Owner, changes: int, books: Mapping[str, str]) -> None:
+    def note(self, owner: Owner, changes: int, balances: Mapping[str, str]) -> None:
         """Keeps all balances of an owner for reads. ``changes`` is the count before the query."""
-        self._seen = _Seen(owner, changes, time.monotonic(), books)
+        self._seen = _Seen(owner, changes, time.monotonic(), balances)
 
     def known(self, owner: Owner) -> Mapping[str, str] | None:
         """Returns the kept balances of an owner; None if they are old or may have changed."""
         seen = self._seen
         if seen is None or seen.owner != owner or seen.changes != self._changes:
             return None
-        return seen.books if time.monotonic() - seen.at < _SERVES_SECONDS else None
+        return seen.balances if time.monotonic() - seen.at < _SERVES_SECONDS else None
 
 
-class OwnerBooks:
+class OwnerBalances:
     """The balances of one owner."""
 
-    def __init__(self, books: Books, owner: Owner) -> None:
-        self._books = books
+    def __init__(self, balances: Balances, owner: Owner) -> None:
+        self._balances = balances
         self._owner = owner
 
     def read(self, account: str) -> Steps[AccountBalance]:
-        """Returns the balance of an account."""
-        known = self._books.known(self._owner)
+        known = self._balances.known(self._owner)
         if known is not None:
             return _balance_in(known.get(account))
-        text = self._books.statements["readBook"]
-        rows = yield from self._books.database.query(
+        text = self._balances.statements["readBook"]
+        rows = yield from self._balances.database.query(
             "read a balance", text, [*self._owner, account]
         )
         return _balance_in(rows[0]["book"] if rows else None)
 
     def step(self, account: str, decide: Decide[T]) -> Steps[T]:
-        """Decides on the current balance, and makes the change."""
         name = [*self._owner, account]
-        statements = self._books.statements
+        statements = self._balances.statements
 
         def take(query: Query) -> T:
             rows = query(statements["lockBook"], name)
@@ -105,15 +103,15 @@ class OwnerBooks:
 
         def once() -> Steps[T]:
             key = digest("book", *name)
-            return self._books.database.transaction("change a balance", key, take)
+            return self._balances.database.transaction("change a balance", key, take)
 
-        return self._books.changing(lambda: past_deadlock(once))
+        return self._balances.changing(lambda: past_deadlock(once))
 
 
 def _balance_in(book: str | None) -> AccountBalance:
     return EMPTY if book is None else balance_of(json.loads(book))
 
 
-def books_in(rows: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
+def balances_in(rows: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
     """Returns the balances among some rows, by account."""
     return {row["account"]: row["book"] for row in rows if "book" in row}

@@ -34,7 +34,6 @@ class SharedClaims:
         return bool(self._mine)
 
     def take(self, ids: Sequence[str]) -> Steps[None]:
-        """Claims attempts."""
         names = list(map(digest, ids))
         self._mine.update(dict.fromkeys(names))
         try:
@@ -44,7 +43,6 @@ class SharedClaims:
             raise
 
     def drop(self, ids: Sequence[str]) -> Steps[None]:
-        """Releases claims."""
         names = list(map(digest, ids))
         self._leave(names)
         values = [names, self._instance]
@@ -52,7 +50,6 @@ class SharedClaims:
         yield from self.session.run("unclaim", lambda query, _: query(text, values))
 
     def live(self, ids: Sequence[str]) -> Steps[set[str]]:
-        """Returns the ids that are claimed."""
         by_name = {digest(id_): id_ for id_ in ids}
         values = [list(by_name), self._instance]
         rows = yield from self._database.query("claims", self._statements["liveClaims"], values)

@@ -30,7 +30,7 @@ class Pool:
         self._lock = threading.Lock()
         self._idle: list[Connection] = []
         self._is_closed = False
-        self.slots = _Slots(_MOST_CONNECTIONS)
+        self.slots = _Slots()
         # Transactions of a key run one by one: only one connection then waits for their lock.
         self.turns = MemoryLocks()
 
@@ -160,10 +160,10 @@ class Database:
 
 
 class _Slots:
-    """Lets ``most`` calls in at once, first come first served."""
+    """Lets as many calls in as there may be connections, first come first served."""
 
-    def __init__(self, most: int) -> None:
-        self._free = most
+    def __init__(self) -> None:
+        self._free = _MOST_CONNECTIONS
         self._waiting: deque[Wake] = deque()
 
     def hold(self, end: float, work: Callable[[], Steps[T]]) -> Steps[T]:

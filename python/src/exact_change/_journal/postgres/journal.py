@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Sequence
 
 from ..._base.json_types import is_integer
 from ..._base.options import refuse
@@ -11,11 +10,10 @@ from ..._kernel.fork import in_child
 from ..._kernel.hosts import threads
 from ..._kernel.steps import call, join, quiet
 from ..._kernel.task import Steps, Task, begin
-from ..._policy.caps import Cap
 from ..ledger import Ledger
-from ..types import ALONE, Along, Attempt, CapBlock, Hold, Owner, Reserved, State
+from ..types import Owner
 from .attempts import Attempts
-from .balances import Books
+from .balances import Balances
 from .claims import SharedClaims
 from .connection import Query
 from .database import Database, Gate, Pool
@@ -44,8 +42,8 @@ class _Parts:
         self.locks = SharedLocks(statements, channel)
         self.session = Session(self.database, statements, channel, self)
         self.locks.session = self.claims.session = self.session
-        self.books = Books(self.database, statements)
-        self.attempts = Attempts(self.database, statements, self.claims, self.books)
+        self.balances = Balances(self.database, statements)
+        self.attempts = Attempts(self.database, statements, self.claims, self.balances)
         self._prepared: Task[None] | None = None
 
     def close(self) -> Steps[None]:
@@ -71,7 +69,6 @@ class _Parts:
         self.session.revive()
 
     def needed(self) -> bool:
-        """Returns whether locks or claims need a connection."""
         return self.locks.is_any or self.claims.is_any
 
     def _ready(self) -> Steps[None]:
@@ -103,54 +100,23 @@ class PostgresJournal:
         if not is_integer(timeout_ms) or not 1 <= timeout_ms <= _MOST_MS:
             raise refuse("timeout_ms", f"must be whole milliseconds from 1 to {_MOST_MS}.")
         self._options = address, Statements(schema), timeout_ms
-        self._parts = _Parts(*self._options)
+        self.renew()
         self._is_closed = False
         in_child(self)
 
     def renew(self) -> None:
-        """Begins anew in a forked child, with no connection, claims or locks."""
+        """Begins anew, in a forked child too: with no connection, claims or locks."""
         self._parts = _Parts(*self._options)
-
-    def reserve(
-        self,
-        attempt: Attempt,
-        caps: Sequence[Cap],
-        along: Along = ALONE,
-        hold: Hold | None = None,
-    ) -> Steps[Reserved]:
-        """Reserves as :meth:`Journal.reserve` does."""
-        return self._attempts.reserve(attempt, caps, along, hold)
-
-    def put(self, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
-        """Writes as :meth:`Journal.put` does."""
-        return self._attempts.put(attempt, along)
-
-    def raise_(self, attempt: Attempt, caps: Sequence[Cap]) -> Steps[CapBlock | None]:
-        """Writes as :meth:`Journal.raise_` does."""
-        return self._attempts.raise_(attempt, caps)
-
-    def release(self, id_: str, along: Along = ALONE) -> Steps[None]:
-        """Releases as :meth:`Journal.release` does."""
-        return self._attempts.release(id_, along)
-
-    def similar(
-        self, owner: Owner, fingerprint: str, idempotency_key: str | None
-    ) -> Steps[list[Attempt]]:
-        """Returns the attempts as :meth:`Journal.similar` does."""
-        return self._attempts.similar(owner, fingerprint, idempotency_key)
-
-    def attempts(
-        self, owner: Owner, *, state: State | None = None, since: int | None = None
-    ) -> Steps[list[Attempt]]:
-        """Returns the attempts as :meth:`Journal.attempts` does."""
-        return self._attempts.attempts(owner, state=state, since=since)
-
-    def used(self, owner: Owner, caps: Sequence[Cap], now: int) -> Steps[list[int]]:
-        """Returns the used amounts as :meth:`Journal.used` does."""
-        return self._attempts.used(owner, caps, now)
+        attempts = self._parts.attempts
+        self.reserve = attempts.reserve
+        self.put = attempts.put
+        self.raise_ = attempts.raise_
+        self.release = attempts.release
+        self.similar = attempts.similar
+        self.attempts = attempts.attempts
+        self.used = attempts.used
 
     def coordination(self, owner: Owner) -> PostgresCoordination:
-        """Returns the coordination of an owner's payers in all processes."""
         return PostgresCoordination(self._parts, owner)
 
     def close(self) -> Steps[None]:
@@ -159,10 +125,6 @@ class PostgresJournal:
             self._is_closed = True
             yield from self._parts.close()
 
-    @property
-    def _attempts(self) -> Attempts:
-        return self._parts.attempts
-
 
 class PostgresCoordination:
     """The coordination of one owner's payers."""
@@ -170,7 +132,7 @@ class PostgresCoordination:
     def __init__(self, parts: _Parts, owner: Owner) -> None:
         self._parts = parts
         self._owner = owner
-        self.ledger = Ledger(parts.books.of(owner))
+        self.ledger = Ledger(parts.balances.of(owner))
         self.locks = parts.locks.of(owner)
         self.claims = parts.claims
 

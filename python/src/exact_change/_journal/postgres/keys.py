@@ -6,7 +6,6 @@ import hashlib
 import os
 
 from ..._base.js import stringify
-from ..types import Owner
 
 
 def digest(*parts: str) -> str:
@@ -25,11 +24,6 @@ def lock_key(*parts: str) -> str:
 def random_lock_key() -> str:
     """Returns a lock key that no other connection ever had."""
     return _signed(os.urandom(8))
-
-
-def lock_name(owner: Owner, name: str) -> str:
-    """Returns the name of an owner's lock, unique among all owners."""
-    return stringify([owner.wallet, owner.network, name])
 
 
 def _signed(data: bytes) -> str:

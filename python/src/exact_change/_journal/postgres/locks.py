@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Callable, Sequence, TypeVar
+from typing import Sequence, TypeVar
 
-from ..._base.js import utf16_key
-from ..._kernel.hosts import threads
 from ..._kernel.signals import Signal
-from ..._kernel.steps import Forget, ensure, fails_on, join, park, quiet, settled, start
-from ..._kernel.task import Host, Steps, Task, Wake, begin
-from ..._kernel.workers import workers
-from ..locks import MemoryLocks, let_go_of_gone
-from ..types import Owner
+from ..._kernel.steps import Forget, fails_on, join, park, quiet, settled, start
+from ..._kernel.task import Host, Steps, Task, Wake
+from ..locks import free_abandoned_locks
+from ..process_locks import ProcessLocks
 from .connection import Query
 from .failures import closed
-from .keys import lock_key, lock_name
+from .keys import lock_key
 from .session import Session
 from .statements import Statements
 
@@ -25,17 +22,15 @@ _FIRST_WAIT_MS = 25
 _LONGEST_WAIT_MS = 1_000
 
 
-class SharedLocks:
+class SharedLocks(ProcessLocks):
     """The locks of one process."""
 
     def __init__(self, statements: Statements, channel: str) -> None:
+        super().__init__()
         self.session: Session
         self._statements = statements
         self._channel = channel
-        # The calls of this process queue here, so that only one of them asks the session for the
-        # lock.
-        self._queue = MemoryLocks()
-        self._closing = Signal()
+        # How often each key is held.
         self._held: dict[str, int] = {}
         self._waiting: dict[str, dict[Wake, None]] = {}
 
@@ -43,39 +38,6 @@ class SharedLocks:
     def is_any(self) -> bool:
         """Whether a call holds a lock or waits for it."""
         return bool(self._held or self._waiting)
-
-    def of(self, owner: Owner) -> OwnerLocks:
-        """Returns the locks of an owner."""
-        return OwnerLocks(self, owner)
-
-    def hold(
-        self,
-        names: Sequence[str],
-        work: Callable[[], Steps[T]],
-        callers: Sequence[Signal | None],
-    ) -> Steps[T]:
-        """Runs work while it holds all names."""
-        signals = [*callers, self._closing]
-        taken: list[str] = []
-
-        def locked() -> Steps[T]:
-            # Every process takes locks in the order of the names, so none waits in a circle.
-            for name in sorted(set(names), key=utf16_key):
-                key = lock_key(self._statements.schema, "lock", name)
-                yield from self._take(key, signals)
-                taken.append(key)
-            return (yield from work())
-
-        def held() -> Steps[T]:
-            try:
-                return (yield from ensure(locked(), lambda: self._unlock(taken)))
-            except GeneratorExit:
-                # The event loop of the call is gone, so free the locks in a worker thread.
-                workers.bury(lambda: void(begin(threads, self._unlock(taken))))
-                raise
-
-        workers.watch_graves()
-        return (yield from self._queue.hold(names, held, signals))
 
     def freed(self, key: str) -> None:
         """Wakes the calls that wait for a lock, because a process freed it."""
@@ -100,8 +62,11 @@ class SharedLocks:
         """Refuses all new and waiting calls. Does not stop running work."""
         self._closing.abort(closed("lock"))
 
-    def _take(self, key: str, signals: Sequence[Signal | None]) -> Steps[None]:
-        wait = _FIRST_WAIT_MS
+    def _key_of(self, name: str) -> str:
+        return lock_key(self._statements.schema, "lock", name)
+
+    def _take(self, name: str, signals: Sequence[Signal | None]) -> Steps[None]:
+        key, wait = self._key_of(name), _FIRST_WAIT_MS
         while True:
             # Listen before trying the lock, so that no notice is missed.
             notice = yield from start(self._notice(key, wait, signals))
@@ -112,16 +77,13 @@ class SharedLocks:
                 yield from start(self._give_back(key, asking))
                 raise
             if is_locked:
-                self.freed_notice(notice, key)
+                # The notice is no longer needed.
+                if not notice.is_settled:
+                    self.freed(key)
                 return
             yield from join(notice)
-            let_go_of_gone()
+            free_abandoned_locks()
             wait = min(2 * wait, _LONGEST_WAIT_MS)
-
-    def freed_notice(self, notice: Task[None], key: str) -> None:
-        """Ends the wait for a notice that is no longer needed."""
-        if not notice.is_settled:
-            self.freed(key)
 
     def _notice(self, key: str, ms: float, signals: Sequence[Signal | None]) -> Steps[None]:
         def register(host: Host, wake: Wake) -> Sequence[Forget]:
@@ -151,6 +113,9 @@ class SharedLocks:
         if (yield from settled(asking)) is True:
             yield from self._unlock([key])
 
+    def _free(self, names: Sequence[str]) -> Steps[None]:
+        return self._unlock([self._key_of(name) for name in names])
+
     def _unlock(self, keys: Sequence[str]) -> Steps[None]:
         if not keys:
             return
@@ -160,28 +125,6 @@ class SharedLocks:
                 self._held[key] = left
             else:
                 self._held.pop(key, None)
-        freed = list(keys)
-        text, channel = self._statements["unlock"], self._channel
+        text, values = self._statements["unlock"], [list(keys), self._channel]
         # If this fails, the session ends the connection, and Postgres frees its locks.
-        yield from quiet(self.session.run("unlock", lambda query, _: query(text, [freed, channel])))
-
-
-class OwnerLocks:
-    """The locks of one owner."""
-
-    def __init__(self, locks: SharedLocks, owner: Owner) -> None:
-        self._locks = locks
-        self._owner = owner
-
-    def hold(
-        self,
-        names: Sequence[str],
-        work: Callable[[], Steps[T]],
-        signals: Sequence[Signal | None] = (),
-    ) -> Steps[T]:
-        """Runs work while it holds all names."""
-        return self._locks.hold([lock_name(self._owner, name) for name in names], work, signals)
-
-
-def void(_value: object) -> None:
-    """Drops a value, so that a callback returns None."""
+        yield from quiet(self.session.run("unlock", lambda query, _: query(text, values)))

@@ -9,7 +9,7 @@ from typing_extensions import Literal
 
 from ..._base.runtime import Runtime
 from ..._journal.balances import Reading
-from ..._kernel.signals import Signal
+from ..._kernel.signals import Signal, check
 from ..._kernel.steps import join, quiet, start
 from ..._kernel.task import Steps, Task
 from ..._solana.address import Address
@@ -37,7 +37,7 @@ class Source(NamedTuple):
     unit: Literal["tokens", "lamports"]
 
 
-class LookedAt(NamedTuple):
+class SeenTransaction(NamedTuple):
     """The facts of one transaction that a node gave."""
 
     # None if the transaction succeeded.
@@ -99,7 +99,7 @@ class AccountHistory:
         self.rpc = rpc
         self.source = source
         self._batch = batch
-        self._looked: dict[str, LookedAt] = OrderedDict()
+        self._seen: dict[str, SeenTransaction] = OrderedDict()
         self._expired: dict[str, int] = OrderedDict()
         self._tips: _Kept[Tip] = _Kept(runtime.now)
         self._balances: _Kept[Reading] = _Kept(runtime.now)
@@ -153,37 +153,36 @@ class AccountHistory:
         listing = yield from start(pages.since(slot))
         return (yield from join(listing, signal))
 
-    def read(self, id_: str, signal: Signal | None) -> Steps[LookedAt | None]:
+    def read(self, id_: str, signal: Signal | None) -> Steps[SeenTransaction | None]:
         """Returns the facts of a transaction by its id; None if the node does not give it.
 
         Raises only the signal's reason.
         """
-        known = self._looked.get(id_)
+        known = self._seen.get(id_)
         if known is not None:
             return known
         found = yield from quiet(self.rpc.transaction(id_, signal=signal))
-        if signal is not None:
-            signal.check()
+        check(signal)
         # Do not remember the answer for another transaction: it would hide this transaction.
         if found is None:
             return None
         if not isinstance(found, str) and list(found.signatures[:1]) != [id_]:
             return None
-        looked = _looked_at(found, self.source)
-        _keep(self._looked, id_, looked, _MAX_KNOWN)
-        return looked
+        seen = _seen_transaction(found, self.source)
+        _keep(self._seen, id_, seen, _MAX_KNOWN)
+        return seen
 
     def status_of(self, id_: str, signal: Signal) -> Steps[SignatureStatus | None]:
         """Returns the status of a transaction by its id; one request serves several sources."""
         return self._batch.status_of(id_, signal)
 
-    def known(self, id_: str) -> LookedAt | None:
+    def known(self, id_: str) -> SeenTransaction | None:
         """Returns the facts of a transaction that :meth:`read` has returned before."""
-        return self._looked.get(id_)
+        return self._seen.get(id_)
 
     def forget(self, id_: str) -> None:
         """Forgets facts that may be wrong, so that the next :meth:`read` asks again."""
-        self._looked.pop(id_, None)
+        self._seen.pop(id_, None)
 
     def balance(self, min_slot: int, signal: Signal | None) -> Steps[Reading]:
         """Returns the final balance of the source, as of ``min_slot`` or later."""
@@ -242,14 +241,14 @@ def amount_in(account: Account | None, source: Source) -> int:
     return 0 if decoded is None else decoded.amount
 
 
-def _looked_at(found: LandedTransaction | str, source: Source) -> LookedAt:
+def _seen_transaction(found: LandedTransaction | str, source: Source) -> SeenTransaction:
     if isinstance(found, str):
-        return LookedAt(None, None, (), None)
+        return SeenTransaction(None, None, (), None)
     if source.unit == "lamports":
         amounts = found.lamports.get(source.account)
     else:
         amounts = _tokens_of(found, source.account)
-    return LookedAt(found.error, found.slot, found.signatures, amounts)
+    return SeenTransaction(found.error, found.slot, found.signatures, amounts)
 
 
 def _tokens_of(found: LandedTransaction, account: Address) -> tuple[int, int] | None:

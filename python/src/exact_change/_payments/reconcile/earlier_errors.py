@@ -12,7 +12,7 @@ from ...errors import ExactChangeError, Moved, failure
 T = TypeVar("T")
 
 
-def spent(open_: OpenPayment, response: object = None) -> ExactChangeError:
+def already_spent(open_: OpenPayment, response: object = None) -> ExactChangeError:
     """Returns the error for a purchase that is paid already."""
     attempt = open_.attempt
     signature = read_receipt(open_.receipt).payment.signature
@@ -38,7 +38,7 @@ def swapped_by(open_: OpenPayment) -> list[Moved]:
     return [] if swap is None else [Moved("swap", *swap[:5])]
 
 
-def undecided(open_: OpenPayment, cause: Exception | None = None) -> ExactChangeError:
+def payment_uncertain(open_: OpenPayment, cause: Exception | None = None) -> ExactChangeError:
     """Returns the error for an earlier payment that may still settle."""
     height = open_.payment["lastValidBlockHeight"]
     return failure(
@@ -53,7 +53,7 @@ def undecided(open_: OpenPayment, cause: Exception | None = None) -> ExactChange
     )
 
 
-def mismatch() -> ExactChangeError:
+def key_mismatch() -> ExactChangeError:
     """Returns the error for a key that was used for another request."""
     return failure(
         "idempotency_mismatch",
@@ -72,7 +72,7 @@ def in_progress(details: Mapping[str, Any]) -> ExactChangeError:
     )
 
 
-def or_unread(steps: Steps[T]) -> Steps[T]:
+def uncertain_if_unread(steps: Steps[T]) -> Steps[T]:
     """Runs steps that read whether a call is paid already.
 
     If the journal fails, the error says that funds are uncertain: the call may repeat a paid call.

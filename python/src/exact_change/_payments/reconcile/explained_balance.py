@@ -8,9 +8,9 @@ from ..._journal.balances import Reading
 from ..._kernel.signals import Signal
 from ..._kernel.task import Steps
 from ..._solana.rpc.types import SignatureInfo
-from .account_history import AccountHistory, LookedAt
+from .account_history import AccountHistory, SeenTransaction
 from .history_pages import Listing
-from .sent import Sent
+from .sent import SentTransaction
 
 # Most transactions that one look reads at a node; the next look continues.
 READS_A_LOOK = 32
@@ -24,7 +24,7 @@ _FLOOD = 1_000
 def is_explained(
     node: AccountHistory,
     listing: Listing,
-    sent: Sent,
+    sent: SentTransaction,
     as_of: int,
     is_indexed: bool,
     signal: Signal,
@@ -113,7 +113,7 @@ def _moved_by(
 
 
 def _base_of(
-    node: AccountHistory, listing: Listing, sent: Sent, signal: Signal
+    node: AccountHistory, listing: Listing, sent: SentTransaction, signal: Signal
 ) -> Steps[Reading | None]:
     """Returns the source's balance after its last transaction before ours could land."""
     before = [entry for entry in every_of(listing) if entry.slot < sent.slot]
@@ -132,7 +132,9 @@ def every_of(listing: Listing) -> list[SignatureInfo]:
     return [*listing.entries, *([] if listing.older is None else [listing.older])]
 
 
-def _look(node: AccountHistory, entry: SignatureInfo, signal: Signal) -> Steps[LookedAt | None]:
+def _look(
+    node: AccountHistory, entry: SignatureInfo, signal: Signal
+) -> Steps[SeenTransaction | None]:
     """Returns the transaction of an entry; None if the node does not give it.
 
     None also if the node gives two slots for it, because one of them is wrong.

@@ -11,10 +11,10 @@ from ..._kernel.steps import quiet
 from ..._kernel.task import Steps
 from ..._solana.address import Address
 from ..._solana.confirm import UNKNOWN, Landing
-from .account_history import AccountHistory, Histories, LookedAt
+from .account_history import AccountHistory, Histories, SeenTransaction
 from .explained_balance import MAX_UNREADABLE, READS_A_LOOK, every_of, is_explained
 from .history_pages import Listing
-from .sent import Sent
+from .sent import SentTransaction
 
 
 class Landed(NamedTuple):
@@ -39,7 +39,7 @@ _VOTE_PROGRAM: Address = "Vote111111111111111111111111111111111111111"
 _INDEX_BLOCKS = 2_250
 
 
-def fate_of(histories: Histories, sent: Sent, signal: Signal) -> Steps[Fate]:
+def fate_of(histories: Histories, sent: SentTransaction, signal: Signal) -> Steps[Fate]:
     """Asks the chain once for the fate of a transaction.
 
     Success: one node shows a landed transaction with the wallet's signature. The fee payer's
@@ -78,7 +78,7 @@ def fate_of(histories: Histories, sent: Sent, signal: Signal) -> Steps[Fate]:
     return "open"
 
 
-def _ask_node(node: AccountHistory, sent: Sent, signal: Signal) -> Steps[Fate]:
+def _ask_node(node: AccountHistory, sent: SentTransaction, signal: Signal) -> Steps[Fate]:
     fate = yield from _look_for(node, sent, signal)
     if not isinstance(fate, Landed) or fate.error is None:
         return fate
@@ -87,7 +87,7 @@ def _ask_node(node: AccountHistory, sent: Sent, signal: Signal) -> Steps[Fate]:
     return fate if fate.slot <= (yield from node.tip(signal)).slot else "open"
 
 
-def _look_for(node: AccountHistory, sent: Sent, signal: Signal) -> Steps[Fate]:
+def _look_for(node: AccountHistory, sent: SentTransaction, signal: Signal) -> Steps[Fate]:
     if sent.is_id:
         by_id = yield from _status_of(node, sent, None, signal)
     else:
@@ -137,7 +137,7 @@ def _look_for(node: AccountHistory, sent: Sent, signal: Signal) -> Steps[Fate]:
 
 
 def _reaches_index(
-    node: AccountHistory, sent: Sent, slot: int, height: int, signal: Signal
+    node: AccountHistory, sent: SentTransaction, slot: int, height: int, signal: Signal
 ) -> Steps[bool]:
     """Returns whether the node's address index has reached a slot."""
     last = sent.last_valid_block_height
@@ -148,7 +148,7 @@ def _reaches_index(
 
 
 def _status_of(
-    node: AccountHistory, sent: Sent, min_slot: int | None, signal: Signal
+    node: AccountHistory, sent: SentTransaction, min_slot: int | None, signal: Signal
 ) -> Steps[Fate | None]:
     """Returns the fate by the id's status; ``open`` if it is not confirmed, None if unknown."""
     (status,) = yield from node.rpc.statuses(
@@ -163,7 +163,7 @@ def _status_of(
 
 
 def _listed(
-    node: AccountHistory, listing: Listing, sent: Sent, signal: Signal
+    node: AccountHistory, listing: Listing, sent: SentTransaction, signal: Signal
 ) -> Steps[Fate | None]:
     """Finds the transaction in the listing, because the index may show it before the statuses."""
     for entry in listing.entries:
@@ -182,7 +182,7 @@ def _landed_as(node: AccountHistory, claimed: Landed, signal: Signal) -> Steps[F
     return "open" if judged is None else judged
 
 
-def _claimed(node: AccountHistory, sent: Sent, signal: Signal) -> Steps[Fate | None]:
+def _claimed(node: AccountHistory, sent: SentTransaction, signal: Signal) -> Steps[Fate | None]:
     """Asks for the status of the id that the seller claims; an error does not stop the search."""
     if sent.claim is None:
         return None
@@ -196,7 +196,7 @@ def _claimed(node: AccountHistory, sent: Sent, signal: Signal) -> Steps[Fate | N
 
 def _judge(
     node: AccountHistory,
-    found: LookedAt | None,
+    found: SeenTransaction | None,
     signature: str,
     slot: int | None,
     our_signature: str,
@@ -216,7 +216,7 @@ def _judge(
     return "open"
 
 
-def _failed_as(node: AccountHistory, found: LookedAt, signature: str) -> Fate:
+def _failed_as(node: AccountHistory, found: SeenTransaction, signature: str) -> Fate:
     """Returns the fate of a failed transaction; ``open`` if its answer contradicts itself.
 
     A failed transaction moves no tokens, so changed amounts contradict the error.
@@ -228,7 +228,7 @@ def _failed_as(node: AccountHistory, found: LookedAt, signature: str) -> Fate:
     return Landed(signature, found.slot, found.error)
 
 
-def _recognised(node: AccountHistory, listing: Listing, sent: Sent) -> Fate | None:
+def _recognised(node: AccountHistory, listing: Listing, sent: SentTransaction) -> Fate | None:
     """Returns the fate of our transaction if it is among the read entries of a listing."""
     for entry in every_of(listing):
         found = node.known(entry.signature)
@@ -239,7 +239,7 @@ def _recognised(node: AccountHistory, listing: Listing, sent: Sent) -> Fate | No
 
 
 def _search(
-    node: AccountHistory, listing: Listing, sent: Sent, signal: Signal
+    node: AccountHistory, listing: Listing, sent: SentTransaction, signal: Signal
 ) -> Steps[Fate | None]:
     """Searches the transaction in the listing of its source.
 

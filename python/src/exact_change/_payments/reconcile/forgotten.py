@@ -8,7 +8,7 @@ from ..._kernel.steps import all_of, quiet
 from ..._kernel.task import Steps
 from ..._solana.rpc.types import Tip
 from ..context import PaymentContext
-from .sent import Sent
+from .sent import SentTransaction
 
 # A blockhash is valid for a minute or two; after a day only the history of a node can tell.
 _FORGOTTEN_MS = 24 * 60 * 60_000
@@ -16,7 +16,7 @@ _FORGOTTEN_MS = 24 * 60 * 60_000
 _FORGOTTEN_BLOCKS = 216_000
 
 
-def is_forgotten(context: PaymentContext, at: int, sent: Sent) -> Steps[bool]:
+def is_forgotten(context: PaymentContext, at: int, sent: SentTransaction) -> Steps[bool]:
     """Returns whether a transaction can no longer land, and is too old for nodes to remember.
 
     ``at`` is when the transaction was made, in milliseconds since the epoch. The clock alone does

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple, Sequence
 
-from ..._kernel.line import Line
 from ..._kernel.steps import quiet
 from ..._kernel.task import Steps
+from ..._kernel.work_queue import WorkQueue
 from ..._solana.address import Address
 from ..._solana.rpc.rpc import Rpc
 from ..._solana.rpc.types import SignatureInfo
@@ -39,7 +39,7 @@ class Pages:
         self._entries: list[SignatureInfo] = []
         self._pages = 0
         self._is_whole = False
-        self._line = Line()
+        self._line = WorkQueue()
 
     def since(self, slot: int) -> Steps[Listing]:
         """Lists the transactions of a slot or later; calls wait for each other."""

@@ -63,7 +63,7 @@ def monitor_payment(context: PaymentContext, open_: OpenPayment, emit: Emit) -> 
     return task
 
 
-def decided(
+def receipt_once_decided(
     context: PaymentContext, open_: OpenPayment, emit: Emit, signal: Signal | None
 ) -> Steps[Receipt]:
     """Waits until the chain has decided about a payment, and returns its receipt.

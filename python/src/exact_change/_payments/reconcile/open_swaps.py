@@ -21,7 +21,7 @@ from .sent import sent_swap
 from .swap_end import SwapEnd, Swapped, ask_swap, end_of_swap, land_swap
 
 
-class Finished(NamedTuple):
+class FinishedSwaps(NamedTuple):
     """The result of finishing earlier swaps."""
 
     # Whether there were earlier swaps.
@@ -36,7 +36,7 @@ def finish_open_swaps(
     emit: Emit,
     signal: Signal | None,
     moved: Callable[[Moved], None],
-) -> Steps[Finished]:
+) -> Steps[FinishedSwaps]:
     """Sends earlier signed swaps into a mint again until the chain has decided.
 
     Such a swap is left if its attempt failed or its process ended. It may still bring the tokens,
@@ -65,7 +65,7 @@ def finish_open_swaps(
         if end.swapped is not None and end.landed is not None:
             last = end.swapped
         yield from end_decided(context, attempt, end.outcome)
-    return Finished(bool(open_), last)
+    return FinishedSwaps(bool(open_), last)
 
 
 def decided_outcome(
@@ -100,7 +100,7 @@ def _finish(
     if context.config.policy.approve is not None:
         current = yield from ask_swap(context, swap, signal)
         if current.outcome == "unknown":
-            raise _undecided(swap)
+            raise _undecided_swap(swap)
 
     def land() -> Steps[Landing]:
         check(signal)
@@ -116,7 +116,7 @@ def _finish(
         yield from emit("swap.failed", signature=swap["signature"], code="swap_failed")
     end = yield from end_of_swap(context, swap, landing)
     if end is None:
-        raise _undecided(swap)
+        raise _undecided_swap(swap)
     if end.swapped is None:
         return end
     record = end.swapped.record
@@ -136,7 +136,7 @@ def forget_accounts(context: PaymentContext, swap: SignedSwap) -> Steps[None]:
     yield from context.ledger.forget(swap["output"])
 
 
-def _undecided(swap: SignedSwap) -> ExactChangeError:
+def _undecided_swap(swap: SignedSwap) -> ExactChangeError:
     height = swap["lastValidBlockHeight"]
     return failure(
         "swap_uncertain",

@@ -9,7 +9,7 @@ from ..._journal.types import ALONE, Along, Attempt, State, SwapOutcome
 from ..._kernel.steps import quiet
 from ..._kernel.task import Steps
 from ..._solana.tokens import associated_token_address
-from ..claims import body_claim, drop_gone
+from ..claims import body_claim, drop_abandoned_claims
 from ..context import PaymentContext
 from ..swap_cost import with_swap_cost, without_bound
 from .changes import note_freed, note_resumed
@@ -26,8 +26,8 @@ class ReleasedOrphans(NamedTuple):
 
 def orphaned_attempts(context: PaymentContext, state: State) -> Steps[list[Attempt]]:
     """Returns the attempts in a state that no call works on, in this or another process."""
-    yield from drop_gone(context)
-    ids = [attempt["id"] for attempt in (yield from listed(context, state))]
+    yield from drop_abandoned_claims(context)
+    ids = [attempt["id"] for attempt in (yield from attempts_in_state(context, state))]
     if not ids:
         return []
     live = yield from context.claims.live([name for id_ in ids for name in (id_, body_claim(id_))])
@@ -38,7 +38,11 @@ def orphaned_attempts(context: PaymentContext, state: State) -> Steps[list[Attem
         return []
     # List again: an attempt may have changed its state, and dropped its claim, before the claims
     # were read.
-    return [attempt for attempt in (yield from listed(context, state)) if attempt["id"] in orphaned]
+    return [
+        attempt
+        for attempt in (yield from attempts_in_state(context, state))
+        if attempt["id"] in orphaned
+    ]
 
 
 def release_orphans(context: PaymentContext) -> Steps[ReleasedOrphans]:
@@ -105,7 +109,9 @@ def _put(context: PaymentContext, attempt: Attempt, along: Along = ALONE) -> Ste
         error = raised
     states: tuple[State, ...] = ("reserved", "abandoned")
     for state in states:
-        if any(other["id"] == attempt["id"] for other in (yield from listed(context, state))):
+        if any(
+            other["id"] == attempt["id"] for other in (yield from attempts_in_state(context, state))
+        ):
             raise error
     yield from context.journal.release(attempt["id"], along)
 
@@ -119,7 +125,7 @@ def _accounts_of(context: PaymentContext, attempt: Attempt) -> list[str]:
     return [associated_token_address(wallet, mint, program) for program in TOKEN_PROGRAMS]
 
 
-def listed(context: PaymentContext, state: State) -> Steps[list[Attempt]]:
+def attempts_in_state(context: PaymentContext, state: State) -> Steps[list[Attempt]]:
     """Returns all attempts in a state, claimed or not."""
     return context.journal.attempts(context.owner, state=state)
 

@@ -10,7 +10,7 @@ from ..._kernel.steps import all_of, background, both, join, quiet, sleep, start
 from ..._kernel.task import Steps
 from ..._receipt import FreedReceipt, Receipt
 from ..context import PaymentContext
-from ..saving import written
+from ..saving import last_write_ended
 from .changes import note_resumed, take_changes
 from .forgotten import is_forgotten
 from .monitor import decide_payment, follow_in_background, is_decided, open_payment_of
@@ -156,7 +156,7 @@ def _held_payment_of(
     yield from ledger.hold(source, id_, int(attempt["amount"]))
     open_ = open_payment_of(context, attempt)
     # The monitor of the payment may have ended its hold a moment before this hold was taken.
-    yield from written(open_)
+    yield from last_write_ended(open_)
     if is_decided(open_):
         yield from ledger.release(source, id_)
     return open_

@@ -15,7 +15,7 @@ from .account_history import Source
 SLOT_MARGIN = 364
 
 
-class Sent(NamedTuple):
+class SentTransaction(NamedTuple):
     """A signed transaction to ask the chain about."""
 
     # The wallet's signature in the transaction.
@@ -41,7 +41,7 @@ class Sent(NamedTuple):
     mint: Address | None = None
 
 
-def sent_swap(swap: SignedSwap, wallet: Address) -> Sent:
+def sent_swap(swap: SignedSwap, wallet: Address) -> SentTransaction:
     """Returns the facts of a signed swap.
 
     A swap that sells SOL takes lamports of the wallet, which also pays its fee.
@@ -50,7 +50,7 @@ def sent_swap(swap: SignedSwap, wallet: Address) -> Sent:
     relay = swap.get("relay")
     # A relayer can sign the same message again, so only the wallet's signature is certain.
     signature = swap["signature"] if relay is None else relay["payerSignature"]
-    return Sent(
+    return SentTransaction(
         signature,
         relay is None,
         Source(wallet, "lamports") if sells_sol else Source(swap["source"], "tokens"),
@@ -69,9 +69,9 @@ def source_of(payment: SignedPayment) -> Source:
     return Source(payment["source"], "tokens")
 
 
-def sent_payment(attempt: Attempt, payment: SignedPayment, claim: str | None) -> Sent:
+def sent_payment(attempt: Attempt, payment: SignedPayment, claim: str | None) -> SentTransaction:
     """Returns the facts of a signed payment."""
-    return Sent(
+    return SentTransaction(
         payment["payerSignature"],
         False,
         source_of(payment),

@@ -25,9 +25,6 @@ from .swap_outcome import (
     swap_amounts_of,
 )
 
-# Interval at which a transaction that has not landed is sent again. Milliseconds.
-_RESEND_MS = 2_000
-
 
 class Swapped(NamedTuple):
     """A confirmed swap."""
@@ -61,7 +58,6 @@ def land_swap(context: PaymentContext, swap: SignedSwap) -> Steps[Landing]:
         context.config.runtime,
         base64.b64decode(swap["transaction"]),
         int(swap["lastValidBlockHeight"]),
-        _RESEND_MS,
         look_back,
         context.closing,
     )

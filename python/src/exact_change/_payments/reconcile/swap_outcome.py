@@ -91,9 +91,7 @@ def rent_in(landed: LandedTransaction, wallet: Address, sides: Sides) -> int | N
     return max(0, 0 if sides.is_relayed else rent, spent)
 
 
-def failure_fee(
-    landed: LandedTransaction | None, wallet: Address, is_relayed: bool = False
-) -> int | None:
+def failure_fee(landed: LandedTransaction | None, wallet: Address, is_relayed: bool) -> int | None:
     """Returns the wallet's network fee of a transaction that landed and failed.
 
     A failed transaction takes nothing else. None if the node's answer contradicts that.

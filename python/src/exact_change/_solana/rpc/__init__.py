@@ -1,1 +1,1 @@
-"""Nodes of Solana: asked in turn, within deadlines, and held to what they say."""
+"""Nodes of Solana, which are asked in turn and within deadlines; their answers are checked."""

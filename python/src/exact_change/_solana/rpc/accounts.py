@@ -1,4 +1,4 @@
-"""What a node says of accounts."""
+"""Reads accounts, rents and priority fees from nodes."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from .types import Accounts, Commitment, OwnedToken, OwnedTokens
 T = TypeVar("T")
 CONFIRMED: Commitment = "confirmed"
 # Rent follows from a constant of the cluster, which changes between epochs at most. A transaction
-# that counts on an older one fails in simulation.
+# that counts on an older rent fails in simulation.
 _RENT_MS = 10 * 60_000
 _MAX_RENTS = 64
 
 
 class AccountReads:
-    """Reads at ``confirmed`` unless they say otherwise.
+    """Reads at ``confirmed``, unless a method says otherwise.
 
     ``min_slot``: the node answers from this slot or later, or fails.
     """
 
     def __init__(self, failover: Failover) -> None:
         self.failover = failover
-        # Lamports by size, and when they were asked for.
+        # Lamports by size of the account, and when they were asked for.
         self._rents: dict[int, tuple[int, int]] = {}
 
     def accounts(
@@ -44,29 +44,27 @@ class AccountReads:
         min_slot: int | None = None,
         signal: Signal | None = None,
     ) -> Steps[Accounts]:
-        """At most 100 addresses a call."""
+        """Reads at most 100 accounts."""
         settings = {**settings_for(min_slot, commitment), "encoding": "base64"}
 
         def read(result: Any) -> Accounts:
             values = values_in(result, len(addresses))
-            accounts = [None if one is None else read_account(one) for one in values]
+            accounts = [None if value is None else read_account(value) for value in values]
             return Accounts(slot_in(result, min_slot), accounts)
 
         params = [checked(addresses), settings]
         return self.ask("getMultipleAccounts", params, read, signal)
 
-    def token_accounts(
-        self, owner: Address, *, min_slot: int | None = None, signal: Signal | None = None
-    ) -> Steps[OwnedTokens]:
-        """Token accounts of an owner, of both token programs."""
-        settings = {**settings_for(min_slot), "encoding": "base64"}
+    def token_accounts(self, owner: Address, *, signal: Signal | None = None) -> Steps[OwnedTokens]:
+        """Reads the token accounts of an owner, of both token programs."""
+        settings = {**settings_for(None), "encoding": "base64"}
 
         def read(result: Any) -> OwnedTokens:
             accounts = [
-                OwnedToken(_address(one["pubkey"]), read_account(one["account"]))
-                for one in record_of(result)["value"]
+                OwnedToken(_address(entry["pubkey"]), read_account(entry["account"]))
+                for entry in record_of(result)["value"]
             ]
-            return OwnedTokens(slot_in(result, min_slot), accounts)
+            return OwnedTokens(slot_in(result, None), accounts)
 
         (address,) = checked([owner])
         parts = yield from all_of(
@@ -80,11 +78,14 @@ class AccountReads:
                 for program in TOKEN_PROGRAMS
             ]
         )
-        every = [one for part in parts for one in part.accounts]
+        every = [account for part in parts for account in part.accounts]
         return OwnedTokens(min(part.slot for part in parts), every)
 
     def rent(self, size: int, *, signal: Signal | None = None) -> Steps[int]:
-        """Lamports that make an account of ``size`` bytes rent-exempt, at most 10 minutes old."""
+        """Returns the lamports that make an account of ``size`` bytes rent-exempt.
+
+        They may be 10 minutes old.
+        """
         runtime = self.failover.runtime
         known = self._rents.get(size)
         if known is not None and since_then(runtime, known[1]) < _RENT_MS:
@@ -108,10 +109,13 @@ class AccountReads:
     def priority_fees(
         self, accounts: Sequence[Address], *, signal: Signal | None = None
     ) -> Steps[list[int]]:
-        """Micro-lamports per compute unit that recent transactions paid on writable accounts."""
+        """Returns the prices that recent transactions paid for these writable accounts.
+
+        In micro-lamports per compute unit.
+        """
 
         def read(result: Any) -> list[int]:
-            return [whole(one["prioritizationFee"]) for one in result]
+            return [whole(entry["prioritizationFee"]) for entry in result]
 
         return self.ask("getRecentPrioritizationFees", [checked(accounts)], read, signal)
 
@@ -122,7 +126,7 @@ class AccountReads:
         read: Callable[[Any], T],
         signal: Signal | None,
     ) -> Steps[T]:
-        """What one node or another answers."""
+        """Returns the answer of the first node that gives a usable answer."""
 
         def ask(node: Node, stop: Signal) -> Steps[T]:
             return read((yield from node.ask(method, params, stop)))
@@ -131,14 +135,14 @@ class AccountReads:
 
 
 def settings_for(min_slot: int | None, commitment: Commitment = CONFIRMED) -> dict[str, Any]:
-    """What a read says of the slot that it wants."""
+    """Returns the settings of a read."""
     settings: dict[str, Any] = {"commitment": commitment}
     return settings if min_slot is None else {**settings, "minContextSlot": min_slot}
 
 
 def checked(addresses: Sequence[Address]) -> list[Address]:
-    """Addresses as they are asked about."""
-    return [_address(one) for one in addresses]
+    """Returns the addresses; raises ``TypeError`` if a value is no address."""
+    return [_address(address) for address in addresses]
 
 
 def _address(value: object) -> Address:

@@ -1,4 +1,4 @@
-"""Questions of several callers in one request."""
+"""Asks for the statuses of several callers in one request."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from ..._kernel.task import Steps
 from .rpc import Rpc
 from .types import SignatureStatus
 
-# Of one `getSignatureStatuses`.
+# Most signatures of one `getSignatureStatuses`.
 _MAX_SIGNATURES = 256
-# Between two requests, unless one is full.
+# Milliseconds between two requests, unless a request is full.
 _APART_MS = 1_000
 
 
 class StatusBatch:
     """Asks for the statuses of many signatures at once, as far back as the node remembers.
 
-    The first at its turn, those that come within a second of a request together in the next.
+    Signatures that come within a second of a request share the next request.
     """
 
     def __init__(self, rpc: Rpc, runtime: Runtime) -> None:
@@ -29,7 +29,7 @@ class StatusBatch:
         self._asked_at = float("-inf")
 
     def status_of(self, signature: str, signal: Signal) -> Steps[SignatureStatus | None]:
-        """The status of one signature; None if the node knows none."""
+        """Returns the status of a signature; None if the node does not know it."""
         check(signal)
         if self._open is None or len(self._open.signatures) >= _MAX_SIGNATURES:
             self._open = _Batch(self)
@@ -39,14 +39,14 @@ class StatusBatch:
         return (yield from batch.work.join(signal))[place]
 
     def ask(self, batch: _Batch, signal: Signal) -> Steps[list[SignatureStatus | None]]:
-        """Asks for what a batch holds by then."""
+        """Asks for the signatures of a batch, once its turn has come."""
         yield from sleep(max(0, _APART_MS - since_then(self._runtime, self._asked_at)), signal)
         self.close(batch)
         self._asked_at = self._runtime.now()
         return (yield from self._rpc.statuses(batch.signatures, history=True, signal=signal))
 
     def close(self, batch: _Batch) -> None:
-        """No more join it."""
+        """Lets no more signatures join a batch."""
         if self._open is batch:
             self._open = None
 

@@ -1,4 +1,4 @@
-"""Blockhashes of a client's node: callers at the same time share one request."""
+"""Fetches blockhashes of a client's node; callers at the same time share one request."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _RECENT_SLOTS = 40
 
 class _Dated(NamedTuple):
     value: Lifetime
-    # When it was asked for: how long the reply took is not known to be the network's doing.
+    # When it was asked for, because the node may have read it early and replied late.
     at: int
-    # For so many milliseconds it is recent.
+    # Milliseconds for which it is recent.
     recent_ms: float
 
 
 class BlockhashSource:
-    """Each blockhash comes with the last height of the same reply."""
+    """Blockhashes, each with the last valid block height of the same reply."""
 
     def __init__(self, rpc: Rpc, runtime: Runtime) -> None:
         self._rpc = rpc
@@ -35,19 +35,19 @@ class BlockhashSource:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether nothing is fetched if a recent one is asked for."""
+        """Whether :meth:`recent` would fetch nothing."""
         return self._cached is not None and self._is_fresh(self._cached)
 
     def fresh(
         self, *, min_slot: int | None = None, signal: Signal | None = None
     ) -> Steps[Lifetime]:
-        """At most 2 s old: for what needs all of its life."""
+        """Returns a blockhash that is at most 2 s old, to use its whole life."""
         return (yield from self._find(self._is_fresh, min_slot, signal)).value
 
     def recent(self, *, signal: Signal | None = None) -> Steps[Lifetime]:
-        """At most 15 s and 40 slots old, by the pace that the chain was seen to go.
+        """Returns a blockhash that is at most 15 s old, and 40 slots at the chain's last pace.
 
-        Beside the caller, a newer one is fetched. A payment settles within seconds, and a
+        Fetches a newer blockhash in the background. A payment settles within seconds, and a
         blockhash lives for 150 blocks.
         """
         found = yield from self._find(self._is_recent, None, signal)
@@ -57,7 +57,7 @@ class BlockhashSource:
         return found.value
 
     def expire(self, blockhash: str) -> None:
-        """The chain was seen to have outlived a blockhash, whatever the clock says."""
+        """Drops a blockhash that the chain has outlived, whatever the clock says."""
         if self._cached is not None and self._cached.value.blockhash == blockhash:
             self._cached = None
 
@@ -81,20 +81,20 @@ class BlockhashSource:
             joined = yield from join(self._pending, signal)
             if serves(joined):
                 return joined
-        # Another that waited may have asked meanwhile: that request began after this call, so
-        # that its reply is as new as one of its own.
+        # Another waiting caller may have sent a request meanwhile. It began after this call, so its
+        # reply is as new as the reply to an own request.
         shared = self._pending if min_slot is None else None
         if shared is None:
             shared = yield from self._request(min_slot)
         return (yield from join(shared, signal))
 
     def _request(self, min_slot: int | None) -> Steps[Task[_Dated]]:
-        # No signal: it is shared, and one caller giving up must not end it for the others.
+        # No signal: callers share the request, and a caller that gives up must not end it.
         task = yield from start(self._asked(min_slot))
         self._pending = None if task.is_settled else task
 
         def settle() -> None:
-            # Superseded meanwhile by a request for a later slot.
+            # A request for a later slot may have replaced this request.
             if self._pending is task:
                 self._pending = None
                 if task.error is None:
@@ -105,14 +105,14 @@ class BlockhashSource:
 
     def _asked(self, min_slot: int | None) -> Steps[_Dated]:
         at = self._runtime.now()
-        value = yield from self._rpc.latest_blockhash(min_slot=min_slot)
+        value = yield from self._rpc.latest_blockhash(min_slot)
         return _Dated(value, at, _recent_for(value.slot, at, self._cached))
 
 
 def _recent_for(slot: int, at: int, earlier: _Dated | None) -> float:
-    """How long a chain takes for 40 slots shows from two replies.
+    """Returns the milliseconds for which a blockhash is recent: the chain's time for 40 slots.
 
-    After one alone it is not known, nor by a node that has come no further.
+    Two replies with different slots show this time; until then it is the least.
     """
     slots = 0 if earlier is None else slot - earlier.value.slot
     if earlier is None or slots <= 0:

@@ -19,16 +19,18 @@ Ask = Callable[[Node, Signal], Steps[T]]
 
 _ROUNDS = 2
 _PAUSE_MS = 250
-# A node that wants a longer pause is not waited for.
+# Longest pause of a node that is waited for. Milliseconds.
 _MAX_PAUSE_MS = 2_000
-# To see whether a node is back must not cost a call much that another can answer.
+# Milliseconds for a node that failed lately, because another node can answer the call.
 _PROBE_MS = 1_000
 
 
 def in_turn(nodes: Sequence[Node], now: int) -> list[Node]:
-    """The nodes in the order in which they are worth asking now."""
+    """Returns the nodes in the order in which to ask them now."""
     turns, left = take_turns([node.health for node in nodes], now)
-    return [nodes[place] for place in (*(turn.place for turn in turns), *(one for one, _ in left))]
+    return [
+        nodes[place] for place in (*(turn.place for turn in turns), *(place for place, _ in left))
+    ]
 
 
 class Failover:
@@ -45,11 +47,11 @@ class Failover:
     def ask(
         self, method: str, ask: Ask[T], signal: Signal | None, *, unchecked: bool = False
     ) -> Steps[T]:
-        """An answer of one of them.
+        """Returns the answer of the first node that answers.
 
-        Those that have failed lately are asked after the others, and all once more after a short
-        pause. No node gets more than its share of the time. ``unchecked``: the answer itself says
-        which network it is of. Raises the signal's reason or a ``TransportError``.
+        Nodes that failed lately are asked last, and all nodes once more after a short pause. No
+        node gets more than its share of the time. ``unchecked``: the answer itself says which
+        network it is of. Raises the signal's reason or a ``TransportError``.
         """
 
         def rounds(stop: Signal) -> Steps[T]:
@@ -58,7 +60,7 @@ class Failover:
         try:
             return (yield from bounded(self.timeout_ms, _late, [signal, self.closing], rounds))
         except Fault as fault:
-            # Too late altogether: if there is one node, the delay was its own.
+            # If there is only one node, it caused the timeout of the whole call.
             if len(self.nodes) == 1:
                 fault.host = fault.host or self.nodes[0].host
             raise to_error(fault, method, self.timeout_ms)
@@ -74,7 +76,7 @@ class Failover:
                 break
             if pause > 0:
                 yield from sleep(pause, stop)
-                # Timers may be early: a wait as long as the node asked for was long enough.
+                # Timers may be early, but the pause was as long as the node asked for.
                 now = max(now + round(pause), self.runtime.now())
             answer = yield from self._round(ask, stop, unchecked, began, now)
             if isinstance(answer, _Value):
@@ -100,7 +102,7 @@ class Failover:
                 value = yield from bounded(share, _late, [stop], asking)
             except Exception as error:
                 if stop.aborted or not isinstance(error, Fault):
-                    # That the caller gave up says nothing of the node.
+                    # A caller that gave up says nothing about the node.
                     _note(node, before, before._replace(probing=False))
                     if stop.aborted and error is stop.reason:
                         raise
@@ -116,7 +118,7 @@ class Failover:
         return faults
 
     def _pause_before(self, now: int, left: float) -> float:
-        """The rest of a short pause that the only node has asked for, of whichever call."""
+        """Returns the rest of a short pause that the only node has asked for in any call."""
         if len(self.nodes) != 1:
             return 0
         ms = self.nodes[0].health.asked_rest(now)
@@ -124,27 +126,27 @@ class Failover:
 
 
 class _Value(Generic[T]):
-    """An answer, told from faults."""
+    """An answer; the type tells it from faults."""
 
     def __init__(self, value: T) -> None:
         self.value = value
 
 
 def _note(node: Node, before: NodeHealth, after: NodeHealth) -> None:
-    """Not if it has failed or answered since, for another call: one outage is one failure."""
+    """Notes a node's health, unless another call has noted it since: an outage is one failure."""
     if node.health is before:
         node.health = after
 
 
 def _asked(node: Node, ask: Ask[T], unchecked: bool, signal: Signal) -> Steps[T]:
-    # At the same time, so that a node that takes over for another is no slower.
+    # Ask and check the network at the same time, so that a node that takes over is no slower.
     admitted = done(None) if unchecked else node.admit(signal)
     value, _ = yield from both(ask(node, signal), admitted)
     return value
 
 
 def explain(error: Exception) -> Fault:
-    """Our own HTTP explains all else, so what is left is about the shape of an answer."""
+    """Returns the fault of an answer with a wrong shape; raises any other error."""
     if isinstance(error, ExactChangeError):
         raise error
     if isinstance(error, (KeyError, TypeError, ValueError, IndexError, AttributeError)):
@@ -153,8 +155,8 @@ def explain(error: Exception) -> Fault:
 
 
 def _pause_after(faults: Sequence[Fault]) -> float | None:
-    """How long to wait before asking again; None if that is no use."""
-    pauses = [max(_PAUSE_MS, one.retry_after_ms or 0) for one in faults if one.is_transient]
+    """Returns the milliseconds to wait before asking again; None if asking again is no use."""
+    pauses = [max(_PAUSE_MS, fault.retry_after_ms or 0) for fault in faults if fault.is_transient]
     shortest = min(pauses, default=float("inf"))
     return shortest if shortest <= _MAX_PAUSE_MS else None
 

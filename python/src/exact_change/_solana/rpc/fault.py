@@ -1,4 +1,4 @@
-"""Why a node did not answer a call, and what that becomes for the caller."""
+"""Faults of nodes, and the errors that callers get for them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from ..._base.urls import parse_address
 from ...errors import ExactChangeError, failure
 
 Kind = Literal[
-    # No answer, or one that says "not now".
+    # No answer, or an answer that says "not now".
     "unavailable",
     "rate_limited",
     "timeout",
-    # An answer that is not what the method returns.
+    # An answer with another shape than the method returns.
     "invalid",
     # A JSON-RPC error that the same question will get again.
     "refused",
-    # It serves another network.
+    # The node serves another network.
     "foreign",
 ]
-# The one that says most comes first.
+# The kind that says most comes first.
 _ORDER: Sequence[Kind] = (
     *("foreign", "refused", "rate_limited"),
     *("invalid", "timeout", "unavailable"),
@@ -45,40 +45,40 @@ class Fault(Exception):
     ) -> None:
         super().__init__(reason)
         self.kind: Kind = kind
-        # A sentence part of ours: "it answered with status 503".
+        # Our own part of a sentence: "it answered with status 503".
         self.reason = reason
         self.retry_after_ms = retry_after_ms
-        # The node's own words.
+        # The node's own text.
         self.said = said
         self.code = code
-        # Expected, and actual.
+        # The expected and the actual network.
         self.networks = networks
-        # Of the node, as far as it may be shown.
+        # The node's host, as far as it may be shown.
         self.host: str | None = None
         self.__cause__ = cause
 
     @property
     def is_transient(self) -> bool:
-        """Whether another try may do."""
+        """Whether another try may succeed."""
         return self.kind not in ("refused", "foreign")
 
     def later(self, retry_after_ms: float) -> Fault:
-        """The same, for a call that came after it."""
+        """Returns this fault for a later call."""
         fault = Fault(self.kind, self.reason, retry_after_ms=retry_after_ms)
         fault.host = self.host
         return fault
 
 
-# JSON-RPC errors that the question itself causes: no node and no second attempt changes them.
+# JSON-RPC errors that the request itself causes: no other node and no second try changes them.
 _REFUSALS = frozenset((-32600, -32601, -32602, -32002, -32003, -32006, -32013, -32015))
-# What some providers answer instead of status 429.
+# Error codes that some providers send instead of status 429.
 _RATE_LIMITS = frozenset((429, -32429, -32029))
 # The node's refusal of a transaction whose version is above the greatest that is asked for.
 NEWER_VERSION = -32015
-# For limits that do not say how long they last.
+# Pause after a rate limit that does not say how long it lasts.
 _DEFAULT_RETRY_MS = 1_000
 _PUBLIC = re.compile(r"api\.(?:mainnet-beta|devnet|testnet)\.solana\.com")
-# What it serves to one address, by its operator's word (November 2026).
+# The limit of the public node, as its operator states it (November 2026).
 _PUBLIC_LIMITS = (
     " The public node serves one address about 100 requests in 10 seconds, 40 of them of one "
     "method: for more, set an rpc_url of your own."
@@ -86,7 +86,7 @@ _PUBLIC_LIMITS = (
 
 
 def json_rpc_fault(code: int, said: str | None) -> Fault:
-    """A JSON-RPC error of the node."""
+    """Returns the fault for a JSON-RPC error of a node."""
     kind: Kind = "unavailable"
     if code in _RATE_LIMITS:
         kind = "rate_limited"
@@ -96,14 +96,14 @@ def json_rpc_fault(code: int, said: str | None) -> Fault:
 
 
 def worst_fault(faults: Sequence[Fault]) -> Fault:
-    """Of several nodes' faults, the one that says most."""
+    """Returns the fault that says most among the faults of several nodes."""
     if not faults:
         return Fault("unavailable", "no node was asked")
     return min(faults, key=lambda fault: _ORDER.index(fault.kind))
 
 
 def shown_host(url: str) -> str | None:
-    """The host of a node's address; of customers' own names only the last two labels."""
+    """Returns the host of a node's address to show; only two labels of a customer's own host."""
     address = parse_address(url)
     if address is None:
         return None
@@ -115,7 +115,7 @@ def shown_host(url: str) -> str | None:
 
 
 def to_error(fault: Fault, method: str, timeout_ms: float) -> ExactChangeError:
-    """A fault as the caller sees it."""
+    """Returns the error that the caller gets for a fault."""
     node = "The RPC node" if fault.host is None else f"The RPC node ({fault.host})"
     limits = _PUBLIC_LIMITS if _PUBLIC.fullmatch(fault.host or "") is not None else ""
     more = {
@@ -159,7 +159,7 @@ def to_error(fault: Fault, method: str, timeout_ms: float) -> ExactChangeError:
 
 
 def wrong_network(expected: str, actual: str, node: str = "The RPC node") -> ExactChangeError:
-    """A node that serves another network than the client is set to."""
+    """Returns the error for a node that serves another network than the client's."""
     return failure(
         "rpc_wrong_network",
         f"{node} serves {actual}, but the client is set to {expected}. Correct rpc_url or network.",

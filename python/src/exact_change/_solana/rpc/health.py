@@ -1,4 +1,4 @@
-"""What is remembered of a node: whether it failed when last asked, and for how long it rests."""
+"""The health of a node: whether its last call failed, and how long the node rests."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from .fault import Fault
 
 _FIRST_REST_MS = 5_000
 _LONGEST_REST_MS = 30_000
-# No longer is a node left alone on its own word: it may be wrong, and the others may fail.
+# Longest rest that a node may ask for: it may be wrong, and the other nodes may fail.
 _LONGEST_ASKED_MS = 60_000
 
 
 class NodeHealth(NamedTuple):
-    """How a node did when it was asked last, by whichever call."""
+    """The result of the last call of a node, whichever call that was."""
 
-    # In a row.
+    # Failures in a row.
     failures: int = 0
-    # When it failed last; milliseconds since the epoch.
+    # Time of the last failure. Milliseconds since the epoch.
     at: int = 0
-    # How long it rests from then.
+    # Milliseconds that the node rests from then.
     rest_ms: float = 0
-    # How it asked for that rest itself: until then it is not even the last resort.
+    # The fault by which the node itself asked for the rest; until its end, no call asks the node.
     asked: Fault | None = None
-    # A call tries whether it is back. One at a time, so that no other has to wait for it.
+    # Whether a call probes the node now. Only one call does, so that no other call waits for it.
     probing: bool = False
 
     def rest_left(self, now: int) -> float:
-        """Milliseconds for which it rests yet. A clock that is set back ends each rest."""
+        """Returns the milliseconds that are left of the rest; 0 if the clock was set back."""
         return 0 if now < self.at else max(0, self.at + self.rest_ms - now)
 
     def asked_rest(self, now: int) -> float:
-        """Milliseconds that are left of a rest that the node asked for itself."""
+        """Returns the milliseconds that are left of a rest that the node itself asked for."""
         return 0 if self.asked is None else self.rest_left(now)
 
 
@@ -39,44 +39,44 @@ HEALTHY = NodeHealth()
 
 
 class Turn(NamedTuple):
-    """A node that is asked: its place in the list, and whether this decides if it is back."""
+    """A node to ask: its place in the list, and whether this call probes it."""
 
     place: int
     probe: bool
 
 
 class Turns(NamedTuple):
-    """Which nodes to ask in one round, and why others are left alone."""
+    """The nodes to ask in a round, and the nodes that asked for a rest, with their faults."""
 
     turns: Sequence[Turn]
     left: Sequence[tuple[int, Fault]]
 
 
-def take_turns(standings: Sequence[NodeHealth], now: int) -> Turns:
-    """First the nodes that answered when last asked, and those whose rest is over.
+def take_turns(healths: Sequence[NodeHealth], now: int) -> Turns:
+    """Returns the order in which to ask nodes.
 
-    Then those that rest, the one whose rest ends soonest first. A node that is alone is always
-    asked.
+    Nodes that answered last, and nodes with a rest that is over, come first. Resting nodes follow,
+    the shortest rest first. If there is only one node, it is always asked.
     """
-    if len(standings) == 1:
+    if len(healths) == 1:
         return Turns([Turn(0, False)], [])
     ready: list[Turn] = []
     resting: list[tuple[float, Turn]] = []
     left: list[tuple[int, Fault]] = []
-    for place, one in enumerate(standings):
-        ms = one.rest_left(now)
-        if ms == 0 and not one.probing:
-            ready.append(Turn(place, one.failures > 0))
-        elif one.asked is not None and ms > 0:
-            left.append((place, one.asked.later(ms)))
+    for place, health in enumerate(healths):
+        ms = health.rest_left(now)
+        if ms == 0 and not health.probing:
+            ready.append(Turn(place, health.failures > 0))
+        elif health.asked is not None and ms > 0:
+            left.append((place, health.asked.later(ms)))
         else:
             resting.append((ms, Turn(place, False)))
-    resting.sort(key=lambda one: one[0])
+    resting.sort(key=lambda entry: entry[0])
     return Turns([*ready, *(turn for _, turn in resting)], left)
 
 
 def after_fault(health: NodeHealth, fault: Fault, now: int) -> NodeHealth:
-    """The same node once it has failed."""
+    """Returns the health of a node after a fault."""
     if not _is_absence(fault):
         return HEALTHY
     asked = fault.retry_after_ms
@@ -88,7 +88,7 @@ def after_fault(health: NodeHealth, fault: Fault, now: int) -> NodeHealth:
 
 
 def _is_absence(fault: Fault) -> bool:
-    """It did not answer, or said "not now". All else is an answer, if a bad one."""
+    """Returns whether a node gave no answer, or said "not now". Any other fault is an answer."""
     if fault.kind == "unavailable":
         return fault.code is None
     return fault.kind in ("timeout", "rate_limited")

@@ -1,4 +1,4 @@
-"""Whether a blockhash can live until a height, by what a node says of its blocks."""
+"""Checks the last valid block height of a blockhash against a node's block height."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from .types import Tip
 
 # Blocks for which a transaction may use a blockhash: Solana's MAX_PROCESSING_AGE.
 _LIFE = 150
-# Blocks by which the replies of one address may differ that several nodes answer for.
+# Blocks by which replies may differ if several nodes answer for one address.
 _SLACK = 32
-# Of so many slots in a row at least one has a block.
+# Slots in a row of which at least one has a block.
 _SLOTS_A_BLOCK = 4
-# Of so many slots in a row at most one has no block, as a rule.
+# Slots in a row of which usually at most one has no block.
 _SLOTS_A_SKIP = 8
-# Slots for which an earlier height tells the next one well enough: about ten minutes.
+# Slots, about ten minutes, after which an earlier height is too old to check a later height.
 _MAX_SLOTS = 1_500
 
 
 def may_live_until(latest: Lifetime, tip: Tip) -> bool:
-    """It lives for 150 blocks, and a chain grows by at most one block a slot, and not many fewer.
+    """Returns whether a blockhash may live until the height that the node states.
 
+    It lives for 150 blocks, and a chain grows by at most one block a slot, and not many fewer.
     ``tip``: of the same node, a little before or after.
     """
     grown = max(0, latest.slot - tip.slot)
@@ -31,7 +32,7 @@ def may_live_until(latest: Lifetime, tip: Tip) -> bool:
 
 
 def follows_from(latest: Lifetime, earlier: Tip) -> bool:
-    """Whether it follows from an earlier one, so that the node's own need not be asked for."""
+    """Returns whether the height follows from an earlier tip, so that no new tip is needed."""
     grown = max(0, latest.slot - earlier.slot)
     height = tip_at(latest).height
     least = earlier.height + grown - grown // _SLOTS_A_SKIP - _SLACK
@@ -39,5 +40,5 @@ def follows_from(latest: Lifetime, earlier: Tip) -> bool:
 
 
 def tip_at(latest: Lifetime) -> Tip:
-    """The height that a blockhash tells, which was the latest at its slot."""
+    """Returns the tip at the slot of a blockhash, by its last valid block height."""
     return Tip(latest.slot, latest.last_valid_block_height - _LIFE)

@@ -1,4 +1,4 @@
-"""What programs called inside, as a simulation shows it."""
+"""Reads the calls between programs that a simulation shows."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _TOKEN_NAMES: dict[int, str] = {
 }
 _TRANSFER_FEE_EXTENSION = 26
 _TRANSFER_CHECKED_WITH_FEE = 1
-# Where a System instruction names the account that it creates.
+# Index at which a System instruction names the account that it creates.
 _CREATED_AT = {"createAccount": 1, "createAccountWithSeed": 1, "createAccountAllowPrefund": 0}
-# Base58 digits. All that has a name above is shorter.
+# Base58 digits. Every instruction with a name above is shorter.
 _LONGEST_NAMED = 256
 
 
@@ -34,7 +34,7 @@ class _Call(NamedTuple):
 
 
 def read_inner(shown: object) -> list[InnerInstruction]:
-    """What programs called; raises :class:`Fault` for what cannot be read."""
+    """Returns the calls between programs; raises :class:`Fault` if it cannot read a call."""
     if not is_list(shown):
         raise _unreadable()
     found: list[InnerInstruction] = []
@@ -58,7 +58,7 @@ def _read(program: Address, call: dict[str, Any]) -> _Call:
     accounts, data = call.get("accounts"), call.get("data")
     if not is_list(accounts) or not isinstance(data, str):
         raise _unreadable()
-    addresses = [_key(one) for one in accounts]
+    addresses = [_key(account) for account in accounts]
     name = _name_of(program, data) if is_named else None
     at = _CREATED_AT.get(name or "") if program == SYSTEM_PROGRAM else None
     creates = addresses[at] if at is not None and at < len(addresses) else None
@@ -77,15 +77,15 @@ def _parsed(program: Address, parsed: object) -> _Call:
 
 
 def _addresses(value: object) -> list[Address]:
-    """Every address among the values, however deep: the fields differ by instruction."""
-    # Grows while it is walked: a call for each level would let a node exhaust the stack.
+    """Returns every address among the values, however deep: fields differ by instruction."""
+    # The list grows during the loop: with recursion, a node could exhaust the stack.
     values: list[object] = [value]
-    for one in values:
-        if is_record(one):
-            values.extend(one.values())
-        elif is_list(one):
-            values.extend(one)
-    return [one for one in values if is_address(one)]
+    for nested in values:
+        if is_record(nested):
+            values.extend(nested.values())
+        elif is_list(nested):
+            values.extend(nested)
+    return [address for address in values if is_address(address)]
 
 
 def _key(value: object) -> Address:

@@ -18,14 +18,14 @@ from .fault import Fault, json_rpc_fault, shown_host
 from .health import HEALTHY, NodeHealth
 from .types import Tip
 
-# Far more than any swap's accounts or any wallet's tokens: a foreign transaction may name a
-# hundred accounts of 10 MB each.
+# Far more than the accounts of any swap or the tokens of any wallet: a foreign transaction may
+# name a hundred accounts of 10 MB each.
 _MAX_BODY_BYTES = 64 * 1024 * 1024
 _ids = itertools.count(1)
 
 
 class Node:
-    """One node, what is remembered of it, and whether its answers count."""
+    """A node, with its health and the network that it serves."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Node:
         self.url = url
         self.host = shown_host(url)
         self.health: NodeHealth = HEALTHY
-        # What its last blockhash told of its height.
+        # The tip by its last blockhash.
         self.last_tip: Tip | None = None
         self._http = http
         self._runtime = runtime
@@ -49,7 +49,7 @@ class Node:
         self._genesis: Task[str] | None = None
 
     def ask(self, method: str, params: Sequence[Any], signal: Signal | None) -> Steps[Any]:
-        """The result of a call; raises :class:`Fault` for all else."""
+        """Returns the result of a call; raises :class:`Fault`."""
         id_ = next(_ids)
         question = {"jsonrpc": "2.0", "id": id_, "method": method, "params": params}
         request = Request(
@@ -65,13 +65,13 @@ class Node:
         except LostError as error:
             raise Fault("unavailable", "the connection failed", cause=error)
         except TooLongError:
-            # No other node has a shorter one.
+            # The answer of another node is not shorter.
             reason = f"its answer is longer than {_MAX_BODY_BYTES} bytes"
             raise Fault("refused", reason) from None
         return self._result_in(answer, id_)
 
     def genesis(self, signal: Signal | None) -> Steps[str]:
-        """The hash of its first block. All calls that wait share the question."""
+        """Returns the hash of its first block; calls that wait share the request."""
         if self._genesis is None or self._genesis.error is not None:
             self._genesis = yield from start(
                 bounded(self._timeout_ms, _late, [self._closing], self._ask_genesis)
@@ -79,7 +79,7 @@ class Node:
         return (yield from join(self._genesis, signal))
 
     def admit(self, signal: Signal | None) -> Steps[None]:
-        """Raises :class:`Fault` unless the node's answers count: it serves our network."""
+        """Raises :class:`Fault` unless the node serves our network."""
         if self._network is None:
             return
         actual = network_of((yield from self.genesis(signal)))
@@ -119,7 +119,7 @@ class Node:
 
 
 def network_of(genesis_hash: str) -> str:
-    """The CAIP-2 id of the network that begins with it."""
+    """Returns the CAIP-2 id of the network with this first block."""
     return f"solana:{genesis_hash[:32]}"
 
 

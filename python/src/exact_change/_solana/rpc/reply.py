@@ -1,4 +1,4 @@
-"""Reading what nodes answer. Python's integers are exact: what is no whole number is refused."""
+"""Reads the answers of nodes. Python's integers are exact, so other numbers are refused."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from ..address import Address, is_address
 from .fault import Fault
 from .types import Account, Commitment, LandedTransaction, SignatureStatus, TokenBalanceChange
 
-# More than any error of a transaction has: a node may answer with megabytes.
+# Characters; more than any error of a transaction has. A node may answer with megabytes.
 _LONGEST_ERROR = 1_000
 
 
 def whole(value: object) -> int:
-    """A count, slot or amount of lamports."""
+    """Returns a count, a slot or an amount of lamports."""
     if is_integer(value) and 0 <= value <= U64_MAX:
         return value
     raise Fault("invalid", "a number in it is not within 0 and 2^64")
 
 
 def slot_in(result: Any, min_slot: int | None) -> int:
-    """The slot of an answer. Not each node and proxy minds the least slot that it is told."""
+    """Returns the slot of an answer. Some nodes and proxies ignore the least slot."""
     slot = whole(record_of(record_of(result).get("context")).get("slot"))
     if slot < (min_slot or 0):
         raise Fault("unavailable", "it lags behind the slot that is needed")
@@ -34,7 +34,7 @@ def slot_in(result: Any, min_slot: int | None) -> int:
 
 
 def values_in(result: Any, count: int) -> list[Any]:
-    """The list of an answer, as long as what was asked for."""
+    """Returns the list of an answer, which must have ``count`` entries."""
     values = record_of(result).get("value")
     if not is_list(values) or len(values) != count:
         raise Fault("invalid", "it has not as many entries as were asked for")
@@ -42,17 +42,17 @@ def values_in(result: Any, count: int) -> list[Any]:
 
 
 def raw_error(error: object) -> str | None:
-    """Why a transaction failed, as the node words it: to be judged."""
+    """Returns why a transaction failed, in the node's words, for code to judge."""
     return None if error is None else stringify(error)[:_LONGEST_ERROR]
 
 
 def error_text(error: object) -> str | None:
-    """The same to be shown."""
+    """Returns the text of :func:`raw_error` without secrets, to be shown."""
     return None if error is None else redact(stringify(error))[:_LONGEST_ERROR]
 
 
 def read_account(value: Any) -> Account:
-    """An account in base64."""
+    """Reads an account in base64."""
     data = value["data"]
     if not is_list(data) or len(data) != 2 or data[1] != "base64":
         raise Fault("invalid", "an account in it cannot be read")
@@ -67,9 +67,9 @@ def read_account(value: Any) -> Account:
 
 
 def read_status(value: Any) -> SignatureStatus:
-    """The status of a signature.
+    """Reads the status of a signature.
 
-    Old nodes do not name the commitment; they count confirmations, and stop once it is final.
+    Old nodes name no commitment: they count confirmations, until the transaction is final.
     """
     named: object = value.get("confirmationStatus")
     commitment: Commitment = "processed"
@@ -81,7 +81,7 @@ def read_status(value: Any) -> SignatureStatus:
 
 
 def read_landed(value: Any) -> LandedTransaction:
-    """The node's record of a transaction, its message in JSON."""
+    """Reads a transaction that landed, with its message in JSON."""
     meta = value["meta"]
     if meta is None:
         raise Fault("invalid", "the transaction comes without its effects")
@@ -92,7 +92,7 @@ def read_landed(value: Any) -> LandedTransaction:
         *loaded.get("writable", ()),
         *loaded.get("readonly", ()),
     ]
-    if not all(is_address(one) for one in accounts):
+    if not all(map(is_address, accounts)):
         raise Fault("invalid", "an account of the transaction is none")
     before, after = meta["preBalances"], meta["postBalances"]
     lamports = {
@@ -102,10 +102,10 @@ def read_landed(value: Any) -> LandedTransaction:
     return LandedTransaction(
         whole(value["slot"]),
         error_text(meta.get("err")),
-        [str(one) for one in transaction["signatures"]],
+        [str(signature) for signature in transaction["signatures"]],
         whole(meta["fee"]),
         _token_changes(accounts, held[0] or [], held[1] or []),
-        all(is_list(one) for one in held),
+        all(map(is_list, held)),
         lamports,
     )
 
@@ -113,14 +113,15 @@ def read_landed(value: Any) -> LandedTransaction:
 def _token_changes(
     accounts: list[Address], before: list[Any], after: list[Any]
 ) -> list[TokenBalanceChange]:
-    """An account that is in one list only was opened or closed, which is a balance of zero."""
+    """Returns the changes. An account in one list only was opened or closed: else it holds 0."""
     changes: dict[tuple[int, str], TokenBalanceChange] = {}
     for balances, side in ((before, "before"), (after, "after")):
-        for one in balances:
-            index, mint, owner = whole(one["accountIndex"]), one["mint"], one["owner"]
+        for balance in balances:
+            index, mint = whole(balance["accountIndex"]), balance["mint"]
+            owner = balance["owner"]
             if index >= len(accounts) or not is_address(mint) or not is_address(owner):
                 raise Fault("invalid", "a token balance has no account")
-            amount = parse_amount(record_of(one.get("uiTokenAmount")).get("amount"))
+            amount = parse_amount(record_of(balance.get("uiTokenAmount")).get("amount"))
             if amount is None:
                 raise Fault("invalid", "a token balance is not an amount")
             empty = TokenBalanceChange(accounts[index], mint, owner, 0, 0)
@@ -134,12 +135,12 @@ def _token_changes(
 
 
 def texts_in(value: object) -> list[str]:
-    """Lines of a log."""
-    return [one for one in value if isinstance(one, str)] if is_list(value) else []
+    """Returns the lines of a log."""
+    return [line for line in value if isinstance(line, str)] if is_list(value) else []
 
 
 def object_in(value: object) -> Any:
-    """An object, or a fault."""
+    """Returns a JSON object; raises :class:`Fault` for any other value."""
     if not is_record(value):
         raise Fault("invalid", "it does not have the shape of an answer to this question")
     return value

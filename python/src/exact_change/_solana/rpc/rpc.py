@@ -1,4 +1,4 @@
-"""A Solana node, or several with failover: each method is steps."""
+"""A Solana node, or several nodes with failover."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ from .types import (
 )
 
 T = TypeVar("T")
-# What a version above 0 is, which is never ours.
+# Stands for a transaction of a version above 0, which is never ours.
 NEWER = "newer"
 
 
 class Rpc(AccountReads):
-    """Every call is bounded by a deadline.
+    """The calls of nodes, each with a deadline.
 
-    Raises a ``TransportError`` that says nothing moved, or the signal's reason. Reads are at
-    ``confirmed`` unless they say otherwise. ``min_slot``: the node answers from this slot or
+    Raises a ``TransportError`` that says that nothing moved, or the signal's reason. Reads are at
+    ``confirmed``, unless a method says otherwise. ``min_slot``: the node answers from this slot or
     later, or fails.
     """
 
@@ -58,10 +58,8 @@ class Rpc(AccountReads):
         super().__init__(failover)
         self._singles: dict[Node, Rpc] = {}
 
-    def latest_blockhash(
-        self, *, min_slot: int | None = None, signal: Signal | None = None
-    ) -> Steps[Lifetime]:
-        """The newest blockhash; what the node says of its life is held against its own height."""
+    def latest_blockhash(self, min_slot: int | None) -> Steps[Lifetime]:
+        """Returns the newest blockhash, if its life fits the node's own block height."""
 
         def ask(node: Node, stop: Signal) -> Steps[Lifetime]:
             earlier = node.last_tip
@@ -88,7 +86,7 @@ class Rpc(AccountReads):
             node.last_tip = tip_at(latest)
             return latest
 
-        return self.failover.ask("getLatestBlockhash", ask, signal)
+        return self.failover.ask("getLatestBlockhash", ask, None)
 
     def tip(
         self,
@@ -97,7 +95,7 @@ class Rpc(AccountReads):
         min_slot: int | None = None,
         signal: Signal | None = None,
     ) -> Steps[Tip]:
-        """The newest block at a commitment."""
+        """Returns the newest block at a commitment."""
         return self.failover.ask(
             "getEpochInfo", lambda node, stop: _tip_of(node, commitment, min_slot, stop), signal
         )
@@ -110,7 +108,7 @@ class Rpc(AccountReads):
         min_slot: int | None = None,
         signal: Signal | None = None,
     ) -> Steps[tuple[int, bool]]:
-        """Whether a transaction with it can land yet, as of the slot."""
+        """Returns a slot, and whether a transaction with the blockhash can still land then."""
 
         def read(result: Any) -> tuple[int, bool]:
             return slot_in(result, min_slot), _bool(record_of(result).get("value"))
@@ -119,7 +117,7 @@ class Rpc(AccountReads):
         return self.ask("isBlockhashValid", params, read, signal)
 
     def first_slot(self, *, signal: Signal | None = None) -> Steps[int]:
-        """The oldest slot that the node's history still holds."""
+        """Returns the oldest slot in the node's history."""
         return self.ask("getFirstAvailableBlock", [], whole, signal)
 
     def simulate(
@@ -130,7 +128,7 @@ class Rpc(AccountReads):
         min_slot: int | None = None,
         signal: Signal | None = None,
     ) -> Steps[Simulation]:
-        """Runs wire bytes without landing them: no signature verified, the blockhash replaced."""
+        """Runs wire bytes without landing them; needs no signature and no valid blockhash."""
         settings = {
             **settings_for(min_slot),
             "encoding": "base64",
@@ -148,7 +146,7 @@ class Rpc(AccountReads):
                 raise Fault("invalid", "it has not as many accounts as were asked for")
             padded = [*shown, *[None] * (len(watch) - len(shown))]
             accounts: list[Account | None] = [
-                None if one is None else read_account(one) for one in padded
+                None if value is None else read_account(value) for value in padded
             ]
             inner = value.get("innerInstructions")
             return Simulation(
@@ -164,7 +162,7 @@ class Rpc(AccountReads):
         return self.ask("simulateTransaction", params, read, signal)
 
     def send(self, transaction: bytes, *, signal: Signal | None = None) -> Steps[None]:
-        """Hands wire bytes to the node: no preflight, no retries of its own."""
+        """Hands wire bytes to the node, which makes no preflight and no retries."""
         settings = {"encoding": "base64", "skipPreflight": True, "maxRetries": 0}
         params = [base64.b64encode(transaction).decode(), settings]
         return self.ask("sendTransaction", params, lambda _result: None, signal)
@@ -177,12 +175,12 @@ class Rpc(AccountReads):
         min_slot: int | None = None,
         signal: Signal | None = None,
     ) -> Steps[list[SignatureStatus | None]]:
-        """What became of signatures."""
+        """Returns the statuses of signatures."""
 
         def read(result: Any) -> list[SignatureStatus | None]:
             slot_in(result, min_slot)
             values = values_in(result, len(signatures))
-            return [None if one is None else read_status(one) for one in values]
+            return [None if value is None else read_status(value) for value in values]
 
         params = [list(signatures), {"searchTransactionHistory": history}]
         return self.ask("getSignatureStatuses", params, read, signal)
@@ -190,7 +188,10 @@ class Rpc(AccountReads):
     def transaction(
         self, signature: str, *, signal: Signal | None = None
     ) -> Steps[LandedTransaction | str | None]:
-        """A landed transaction, None if the node does not know it, ``NEWER`` if never ours."""
+        """Returns a landed transaction; None if the node does not know it.
+
+        Returns ``NEWER`` for a version that is never ours.
+        """
         settings = {
             "commitment": CONFIRMED,
             "encoding": "json",
@@ -215,9 +216,8 @@ class Rpc(AccountReads):
         limit: int,
         before: str | None = None,
         min_slot: int | None = None,
-        signal: Signal | None = None,
     ) -> Steps[list[SignatureInfo]]:
-        """Transactions of an account, newest first."""
+        """Returns transactions of an account, newest first."""
         settings: dict[str, Any] = {**settings_for(min_slot), "limit": limit}
         if before is not None:
             settings["before"] = before
@@ -225,38 +225,38 @@ class Rpc(AccountReads):
         def read(result: Any) -> list[SignatureInfo]:
             return [
                 SignatureInfo(
-                    str(one["signature"]),
-                    whole(one["slot"]),
-                    error_text(one.get("err")),
-                    one["memo"] if isinstance(one.get("memo"), str) else None,
+                    str(entry["signature"]),
+                    whole(entry["slot"]),
+                    error_text(entry.get("err")),
+                    entry["memo"] if isinstance(entry.get("memo"), str) else None,
                 )
-                for one in result
+                for entry in result
             ]
 
         params = [*checked([address]), settings]
-        return self.ask("getSignaturesForAddress", params, read, signal)
+        return self.ask("getSignaturesForAddress", params, read, None)
 
     def genesis_hash(self, *, signal: Signal | None = None) -> Steps[str]:
-        """The hash of the first block."""
+        """Returns the hash of the first block."""
         return self.failover.ask(
             "getGenesisHash", lambda node, stop: node.genesis(stop), signal, unchecked=True
         )
 
     def alone(self) -> list[Rpc]:
-        """Each node by itself, the same object each time, those that failed lately last."""
+        """Returns an object for each node, always the same; nodes that failed lately come last."""
         nodes = self.failover.nodes
         if len(nodes) == 1:
             return [self]
         for node in nodes:
             if node not in self._singles:
-                one = Failover(
+                single = Failover(
                     [node], self.failover.timeout_ms, self.failover.closing, self.failover.runtime
                 )
-                self._singles[node] = Rpc(one)
+                self._singles[node] = Rpc(single)
         return [self._singles[node] for node in in_turn(nodes, self.failover.runtime.now())]
 
     def close(self, reason: Exception | None = None) -> None:
-        """Ends every call that is under way, with a reason if it is not its own."""
+        """Ends all calls under way, with ``reason`` as their error if it is given."""
         closed = Fault("unavailable", "the connection was closed")
         self.failover.closing.abort(closed if reason is None else reason)
 
@@ -268,7 +268,7 @@ def connect(
     timeout_ms: float,
     network: str | None = None,
 ) -> Rpc:
-    """Connects to one or several nodes. Opens nothing until it is asked something."""
+    """Connects to one or several nodes. Opens nothing before the first call."""
     closing = Signal()
     nodes = [Node(url, http, runtime, network, timeout_ms, closing) for url in urls]
     return Rpc(Failover(nodes, timeout_ms, closing, runtime))

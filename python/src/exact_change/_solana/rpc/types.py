@@ -1,4 +1,4 @@
-"""What nodes are asked, and what they answer, in plain data."""
+"""The answers of nodes, in plain data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Mapping, NamedTuple, Sequence
 
 from typing_extensions import Literal
 
-from ..._kernel.signals import Signal
 from ..address import Address
 
 Commitment = Literal["processed", "confirmed", "finalized"]
@@ -22,7 +21,7 @@ class Account(NamedTuple):
 
 
 class Accounts(NamedTuple):
-    """Accounts, in the order asked for; None if they do not exist."""
+    """Accounts in the order of the request; None if an account does not exist."""
 
     slot: int
     accounts: Sequence[Account | None]
@@ -43,7 +42,7 @@ class OwnedTokens(NamedTuple):
 
 
 class SignatureStatus(NamedTuple):
-    """What became of a signature; ``error`` is as the node words it."""
+    """The status of a signature; ``error`` is the node's text."""
 
     slot: int
     commitment: Commitment
@@ -51,14 +50,14 @@ class SignatureStatus(NamedTuple):
 
 
 class InnerInstruction(NamedTuple):
-    """What one program called in another while a transaction ran, at any depth."""
+    """A call between programs while a transaction ran, at any depth."""
 
-    # The position of the top-level instruction that it ran under.
+    # The position of the top-level instruction that made the call.
     outer: int
     program: Address
-    # Of the System and both token programs, as nodes name it; None for what has no name.
+    # The name that nodes give to calls of the System and both token programs; else None.
     name: str | None
-    # Every address that it names.
+    # Every address that the call names.
     addresses: Sequence[Address]
     # The account that a System instruction creates.
     creates: Address | None
@@ -68,18 +67,18 @@ class Simulation(NamedTuple):
     """A transaction that was run without landing."""
 
     slot: int
-    # In the node's own words, as they came: to be judged, not shown.
+    # The node's own text, unchanged: code judges it, and does not show it.
     error: str | None
     logs: Sequence[str]
     units_consumed: int
-    # The watched accounts afterwards, in order; None if they do not exist.
+    # The watched accounts after the run, in order; None if an account does not exist.
     accounts: Sequence[Account | None]
-    # In the order in which they ran; None if the node does not show them.
+    # Calls in the order in which they ran; None if the node does not show them.
     inner: Sequence[InnerInstruction] | None
 
 
 class TokenBalanceChange(NamedTuple):
-    """What a transaction did to a token account."""
+    """The balance of a token account before and after a transaction."""
 
     account: Address
     mint: Address
@@ -93,18 +92,18 @@ class LandedTransaction(NamedTuple):
 
     slot: int
     error: str | None
-    # All signatures, fee payer's first; base58.
+    # All signatures, the fee payer's first; base58.
     signatures: Sequence[str]
     fee_lamports: int
     token_changes: Sequence[TokenBalanceChange]
-    # Whether the node keeps token balances at all.
+    # Whether the node tells token balances.
     tells_tokens: bool
     # Lamports before and after, by account.
     lamports: Mapping[Address, tuple[int, int]]
 
 
 class Tip(NamedTuple):
-    """A slot and the number of blocks up to it, of one and the same block."""
+    """A block's slot, and the number of blocks up to it."""
 
     slot: int
     height: int
@@ -117,11 +116,3 @@ class SignatureInfo(NamedTuple):
     slot: int
     error: str | None
     memo: str | None
-
-
-class CallOptions(NamedTuple):
-    """How one call is made."""
-
-    signal: Signal | None = None
-    # The node answers from this slot or later, or fails.
-    min_context_slot: int | None = None

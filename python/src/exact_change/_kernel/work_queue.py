@@ -11,7 +11,7 @@ from .task import Steps, Task
 T = TypeVar("T")
 
 
-class Line:
+class WorkQueue:
     """Runs work in the order of the calls.
 
     Queued work goes on if its caller gives up, so the work checks the caller's signal itself.

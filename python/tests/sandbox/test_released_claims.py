@@ -6,7 +6,7 @@ import asyncio
 import threading
 from typing import Any, Sequence
 
-from exact_change._journal.let_go import ClaimsLetGo
+from exact_change._journal.released_claims import ClaimsWithReleases
 from exact_change._kernel.hosts import loop_host, threads
 from exact_change._kernel.signals import Signal
 from exact_change._kernel.steps import background, call, quiet, sleep
@@ -45,7 +45,7 @@ def _within(below: _Slow, timeout_ms: float) -> Any:
 
 def test_takes_a_claim_without_waiting_for_a_stopped_event_loop() -> None:
     below = _Slow()
-    claims, loop = ClaimsLetGo(_within(below, 500), {}, Signal()), asyncio.new_event_loop()
+    claims, loop = ClaimsWithReleases(_within(below, 500), {}, Signal()), asyncio.new_event_loop()
     threads.run(claims.take(["one"]))
 
     async def begin_drop() -> None:
@@ -71,7 +71,7 @@ def test_takes_a_claim_without_waiting_for_a_stopped_event_loop() -> None:
 
 def test_keeps_a_claim_taken_anew_when_an_earlier_drop_lands_after_its_timeout() -> None:
     below = _Slow()
-    claims = ClaimsLetGo(_within(below, 50), {}, Signal())
+    claims = ClaimsWithReleases(_within(below, 50), {}, Signal())
 
     def steps() -> Steps[set[str]]:
         yield from claims.take(["one"])
@@ -88,7 +88,7 @@ def test_keeps_a_claim_taken_anew_when_an_earlier_drop_lands_after_its_timeout()
 def test_ends_a_claim_that_timed_out_behind_a_slow_drop_when_it_is_released() -> None:
     """The caller of the claim has given up by then, so a lasting claim would never end."""
     below = _Slow()
-    claims = ClaimsLetGo(_within(below, 50), {}, Signal())
+    claims = ClaimsWithReleases(_within(below, 50), {}, Signal())
 
     def steps() -> Steps[set[str]]:
         yield from claims.take(["one"])

@@ -22,38 +22,38 @@ class Drop:
 
 
 # Claims that this process released, each with its latest release, for all payers of a wallet.
-LetGo = Dict[str, Drop]
+ReleasedClaims = Dict[str, Drop]
 
 
-def before_claiming(let_go: LetGo, ids: Sequence[str]) -> Steps[None]:
+def finish_releases(released: ReleasedClaims, ids: Sequence[str]) -> Steps[None]:
     """Waits for pending releases, because a release that lands later would end the new claim."""
-    drops = [let_go.pop(id_) for id_ in ids if id_ in let_go]
+    drops = [released.pop(id_) for id_ in ids if id_ in released]
     for telling in {drop.telling for drop in drops}:
         if telling is not None:
             yield from settled(telling)
 
 
-class ClaimsLetGo:
+class ClaimsWithReleases:
     """Wraps the claims of a journal: a claim that this process released is over at once.
 
     Otherwise a repeated call would take it for a call still at work, and pay beside it. The journal
     is told again in the background, for other processes, until the client closes.
     """
 
-    def __init__(self, claims: Claims, let_go: LetGo, closing: Signal) -> None:
+    def __init__(self, claims: Claims, released: ReleasedClaims, closing: Signal) -> None:
         self._claims = claims
-        self._let_go = let_go
+        self._released = released
         self._closing = closing
 
     def take(self, ids: Sequence[str]) -> Steps[None]:
         """Claims ids as the journal does, after their pending releases."""
-        yield from before_claiming(self._let_go, ids)
+        yield from finish_releases(self._released, ids)
         yield from self._claims.take(ids)
 
     def drop(self, ids: Sequence[str]) -> Steps[None]:
         """Releases ids at once in this process, and in the journal as soon as it can be told."""
         drop = Drop()
-        self._let_go.update(dict.fromkeys(ids, drop))
+        self._released.update(dict.fromkeys(ids, drop))
         try:
             yield from self._tell(ids, drop)
         except Exception:
@@ -62,18 +62,18 @@ class ClaimsLetGo:
 
     def live(self, ids: Sequence[str]) -> Steps[set[str]]:
         """Returns the ids that the journal has as claimed and that were not released here."""
-        return (yield from self._claims.live(ids)) - self._let_go.keys()
+        return (yield from self._claims.live(ids)) - self._released.keys()
 
     def _untold(self, ids: Sequence[str], drop: Drop) -> list[str]:
         # An id that was claimed and released again meanwhile belongs to a newer release.
-        return [id_ for id_ in ids if self._let_go.get(id_) is drop]
+        return [id_ for id_ in ids if self._released.get(id_) is drop]
 
     def _tell(self, ids: Sequence[str], drop: Drop) -> Steps[None]:
         # Run it in threads: other calls wait for it, and an event loop may stand still.
         drop.telling = begin(threads, self._claims.drop(ids))
         yield from join(drop.telling)
         for id_ in self._untold(ids, drop):
-            self._let_go.pop(id_, None)
+            self._released.pop(id_, None)
 
     def _tell_later(self, ids: Sequence[str], drop: Drop) -> Steps[None]:
         wait = _FIRST_WAIT_MS
