@@ -6,9 +6,10 @@ from typing import Callable, Sequence, TypeVar
 
 from .._kernel.task import Steps
 from .._policy.caps import Cap
+from .attempts import is_made
 from .coordination import MemoryCoordination
 from .memory import MemoryJournal
-from .types import ALONE, Along, Attempt, Hold, Reserved, is_made
+from .types import ALONE, Along, Attempt, Hold, Reserved
 
 T = TypeVar("T")
 

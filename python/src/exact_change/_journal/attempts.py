@@ -10,9 +10,10 @@ from .._base.amounts import is_digits
 from .._base.js import as_json
 from .._base.json_types import is_number, is_record
 from .._policy.cost import Cost, is_swap_cost
+from .balances import Taken
 from .spending import Place
 from .states import STATES, cost_in, counted_at
-from .types import Attempt, Owner
+from .types import Attempt, Owner, Reserved
 
 # Prefix of fingerprints of payments that another program signed and handed over.
 FROM_SERVICE = "auto-pay "
@@ -155,3 +156,8 @@ def is_same_entry(before: Entry, after: Entry) -> bool:
     """Returns whether the two entries take the same amounts of caps, whatever their times."""
     takes_before = before.owner, before.place, before.cost
     return takes_before == (after.owner, after.place, after.cost)
+
+
+def is_made(result: Reserved) -> TypeGuard[Taken | None]:
+    """Returns whether a reservation was made."""
+    return result is None or isinstance(result, Taken)

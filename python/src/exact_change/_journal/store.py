@@ -25,14 +25,7 @@ from .attempts import (
 )
 from .name_index import NameIndex
 from .spending import Spending
-from .spent_keys import (
-    Remembered,
-    SpentKeys,
-    brief_of,
-    lean_of,
-    of_brief,
-    spent_key_of,
-)
+from .spent_keys import Remembered, SpentKeys, brief_of, lean_of, of_brief, spent_key_of
 from .states import (
     OPEN_STATES,
     STATES,

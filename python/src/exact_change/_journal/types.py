@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Sequence, Union
 
-from typing_extensions import Literal, NotRequired, Protocol, TypedDict, TypeGuard
+from typing_extensions import Literal, NotRequired, Protocol, TypedDict
 
 from .._kernel.task import Steps
 from .._policy.caps import Cap
@@ -195,11 +195,6 @@ ALONE = Along()
 # The result of a reservation: why it was refused, or the tokens that it took. None if it was made
 # and took no tokens.
 Reserved = Union[CapBlock, KeyTaken, Taken, None]
-
-
-def is_made(result: Reserved) -> TypeGuard[Taken | None]:
-    """Returns whether a reservation was made."""
-    return result is None or isinstance(result, Taken)
 
 
 class Claims(Protocol):

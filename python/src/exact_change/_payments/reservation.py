@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, TypeVar
 
+from .._journal.attempts import is_made
 from .._journal.balances import Taken
 from .._journal.registry import OpenPayment
 from .._journal.types import (
@@ -16,7 +17,6 @@ from .._journal.types import (
     SignedPayment,
     SignedSwap,
     SwapOutcome,
-    is_made,
 )
 from .._kernel.signals import Signal
 from .._kernel.steps import quiet

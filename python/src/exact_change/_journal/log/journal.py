@@ -12,10 +12,10 @@ from ..._kernel.steps import join, quiet
 from ..._kernel.task import Steps, Task, begin
 from ..._policy.caps import Cap
 from ...errors import ExactChangeError
-from ..attempts import copy_of, owner_of
+from ..attempts import copy_of, is_made, owner_of
 from ..states import OPEN_STATES
 from ..store_types import Made
-from ..types import ALONE, Along, Attempt, CapBlock, Hold, Owner, Reserved, is_made
+from ..types import ALONE, Along, Attempt, CapBlock, Hold, Owner, Reserved
 from ..types import (
     State as AttemptState,
 )
