@@ -142,7 +142,8 @@ export function contextOver(
   };
   const coordination = shared ?? wallet.coordination;
   const closing = new AbortController();
-  // Not until the client closes: the process lives on, and so would its claims for the others.
+  // Even after the client has closed: the process lives on, and its claims would keep other
+  // processes waiting.
   const idle = (ms: number) => runtime.idle(ms);
   return {
     ...coordination,

@@ -8,7 +8,6 @@ from typing import Any, Sequence
 
 from exact_change._journal.released_claims import ClaimsWithReleases
 from exact_change._kernel.hosts import loop_host, threads
-from exact_change._kernel.signals import Signal
 from exact_change._kernel.steps import background, call, quiet, sleep
 from exact_change._kernel.task import Steps
 from exact_change._payments.journal_timeouts import _TimedClaims, _Within
@@ -45,7 +44,7 @@ def _within(below: _Slow, timeout_ms: float) -> Any:
 
 def test_takes_a_claim_without_waiting_for_a_stopped_event_loop() -> None:
     below = _Slow()
-    claims, loop = ClaimsWithReleases(_within(below, 500), {}, Signal()), asyncio.new_event_loop()
+    claims, loop = ClaimsWithReleases(_within(below, 500), {}), asyncio.new_event_loop()
     threads.run(claims.take(["one"]))
 
     async def begin_drop() -> None:
@@ -71,7 +70,7 @@ def test_takes_a_claim_without_waiting_for_a_stopped_event_loop() -> None:
 
 def test_keeps_a_claim_taken_anew_when_an_earlier_drop_lands_after_its_timeout() -> None:
     below = _Slow()
-    claims = ClaimsWithReleases(_within(below, 50), {}, Signal())
+    claims = ClaimsWithReleases(_within(below, 50), {})
 
     def steps() -> Steps[set[str]]:
         yield from claims.take(["one"])
@@ -88,7 +87,7 @@ def test_keeps_a_claim_taken_anew_when_an_earlier_drop_lands_after_its_timeout()
 def test_ends_a_claim_that_timed_out_behind_a_slow_drop_when_it_is_released() -> None:
     """The caller of the claim has given up by then, so a lasting claim would never end."""
     below = _Slow()
-    claims = ClaimsWithReleases(_within(below, 50), {}, Signal())
+    claims = ClaimsWithReleases(_within(below, 50), {})
 
     def steps() -> Steps[set[str]]:
         yield from claims.take(["one"])
@@ -101,3 +100,35 @@ def test_ends_a_claim_that_timed_out_behind_a_slow_drop_when_it_is_released() ->
         return (yield from below.live(["one"]))
 
     assert threads.run(steps()) == set()
+
+
+class _Full(_Slow):
+    """Claims of a journal on a full disk, whose drops fail until there is room."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.has_room = False
+        self.is_told = threading.Event()
+
+    def drop(self, ids: Sequence[str]) -> Steps[None]:
+        if not self.has_room:
+            raise OSError("The disk is full.")
+        self.claimed.difference_update(ids)
+        self.is_told.set()
+        return
+        yield
+
+
+def test_tells_the_journal_of_a_released_claim_after_its_event_loop_has_ended() -> None:
+    below = _Full()
+    claims = ClaimsWithReleases(below, {})
+
+    async def release() -> None:
+        await loop_host().run(claims.take(["one"]))
+        await loop_host().run(quiet(claims.drop(["one"])))
+
+    asyncio.run(release())
+    assert below.claimed == {"one"}
+    below.has_room = True
+    assert below.is_told.wait(30)
+    assert below.claimed == set()

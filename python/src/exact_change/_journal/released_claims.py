@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Dict, Sequence
 
 from .._kernel.hosts import threads
-from .._kernel.signals import Signal
-from .._kernel.steps import background, join, quiet, settled, sleep
+from .._kernel.steps import join, settled, sleep
 from .._kernel.task import Steps, Task, begin
+from ..errors import ExactChangeError
 from .types import Claims
 
 _FIRST_WAIT_MS = 1_000
@@ -37,13 +37,12 @@ class ClaimsWithReleases:
     """Wraps the claims of a journal: a claim that this process released is over at once.
 
     Otherwise a repeated call would take it for a call still at work, and pay beside it. The journal
-    is told again in the background, for other processes, until the client closes.
+    is told again in the background, for other processes.
     """
 
-    def __init__(self, claims: Claims, released: ReleasedClaims, closing: Signal) -> None:
+    def __init__(self, claims: Claims, released: ReleasedClaims) -> None:
         self._claims = claims
         self._released = released
-        self._closing = closing
 
     def take(self, ids: Sequence[str]) -> Steps[None]:
         """Claims ids as the journal does, after their pending releases."""
@@ -57,7 +56,9 @@ class ClaimsWithReleases:
         try:
             yield from self._tell(ids, drop)
         except Exception:
-            yield from background(quiet(self._tell_later(ids, drop)))
+            # In threads: the client and its event loop may end long before this process, whose
+            # claims would keep other processes waiting.
+            begin(threads, self._tell_later(ids, drop))
             raise
 
     def live(self, ids: Sequence[str]) -> Steps[set[str]]:
@@ -78,9 +79,14 @@ class ClaimsWithReleases:
     def _tell_later(self, ids: Sequence[str], drop: Drop) -> Steps[None]:
         wait = _FIRST_WAIT_MS
         while True:
-            yield from sleep(wait, self._closing)
+            yield from sleep(wait)
             left = self._untold(ids, drop)
             if not left:
                 return
-            yield from quiet(self._tell(left, drop))
+            try:
+                yield from self._tell(left, drop)
+            except Exception as error:
+                # A journal that was closed has released its claims.
+                if isinstance(error, ExactChangeError) and error.retry == "never":
+                    return
             wait = min(wait * 2, _LONGEST_WAIT_MS)

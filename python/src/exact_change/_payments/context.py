@@ -73,9 +73,7 @@ class PaymentContext:
         self.locks = coordination.locks
         # Fires when the client closes, and ends its background work.
         self.closing = Signal()
-        self.claims: Claims = ClaimsWithReleases(
-            coordination.claims, self.wallet.released_claims, self.closing
-        )
+        self.claims: Claims = ClaimsWithReleases(coordination.claims, self.wallet.released_claims)
         self.next = coordination.next
         self.memory = Memory()
         self.recovery = Recovery()

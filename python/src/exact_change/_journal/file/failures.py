@@ -40,6 +40,7 @@ def closed() -> ExactChangeError:
         "journal_unavailable",
         "This journal was closed. Make another one with file_journal.",
         {"step": "file"},
+        retry="never",
     )
 
 
