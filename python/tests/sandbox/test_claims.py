@@ -154,7 +154,7 @@ def _call_after(ms: float, then: Callable[[], None]) -> Steps[None]:
 
 def test_keeps_a_claim_that_is_taken_while_an_earlier_drop_is_repeated() -> None:
     below = _Failing()
-    claims = ClaimsWithReleases(below, {}, Signal())
+    claims = ClaimsWithReleases(below, {})
 
     def steps() -> Steps[None]:
         yield from claims.take(["one"])
