@@ -3,7 +3,7 @@
  * extensions; `warm`. It is one module, so that a bundle has it as one file. A payment loads it
  * before it signs.
  */
-export { overBudget } from '../policy/over-budget.js';
+export { blockedBy } from '../policy/over-budget.js';
 export { nothingPayable } from './plan/nothing-payable.js';
 export { frozenAccount, notPriced, otherDecimals, payeeProblem } from './plan/offer-problems.js';
 export { tooLittleHeld } from './plan/short-of.js';

@@ -1,5 +1,5 @@
 import { PolicyError } from '../errors.js';
-import type { Cap } from './caps.js';
+import { takenOf, type Cap, type Spend } from './caps.js';
 import { periodOf } from './periods.js';
 import { inUnit, amountInUnit } from './cost.js';
 
@@ -28,4 +28,12 @@ export function overBudget(cap: Cap, used: bigint, taken: bigint): PolicyError<'
       ...(waits ? {} : { retry: 'never' }),
     },
   );
+}
+
+/** Returns the refusal of a spend by the cap that has no room for it. */
+export function blockedBy(
+  { cap, used }: { readonly cap: Cap; readonly used: bigint },
+  spend: Spend,
+): PolicyError<'budget_exhausted'> {
+  return overBudget(cap, used, takenOf(cap, spend));
 }

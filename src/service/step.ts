@@ -6,9 +6,9 @@ import type { Attempt } from '../journal/types.js';
 import type { PaymentContext } from '../payments/context.js';
 import { spendOf, type Choice } from '../payments/plan/choose.js';
 import { attemptsInState } from '../payments/reconcile/resume-once.js';
-import { capsFor, takenOf } from '../policy/caps.js';
+import { capsFor } from '../policy/caps.js';
 import { assertPayable } from '../policy/refusals.js';
-import { overBudget } from '../policy/over-budget.js';
+import { blockedBy } from '../policy/over-budget.js';
 import type { PaymentRequired } from '../protocols/types.js';
 import { readOffers } from '../protocols/x402/offers.js';
 import type { AutoPayRequest, ParsedOffer, PaymentResult } from '../transport.js';
@@ -99,8 +99,7 @@ export async function reserve(context: PaymentContext, attempt: Attempt): Promis
       throw error;
     });
   if (done !== undefined && 'taken' in done) throw keyTaken();
-  if (done !== undefined && 'cap' in done)
-    throw overBudget(done.cap, done.used, takenOf(done.cap, attempt));
+  if (done !== undefined && 'cap' in done) throw blockedBy(done, attempt);
 }
 
 /**
@@ -114,8 +113,7 @@ export async function raise(
   assertPayable(config.policy, attempt);
   await claims.take([attempt.id]);
   const refused = await journal.raise(attempt, capsFor(config.policy, attempt));
-  if (refused !== undefined)
-    throw overBudget(refused.cap, refused.used, takenOf(refused.cap, attempt));
+  if (refused !== undefined) throw blockedBy(refused, attempt);
 }
 
 /**

@@ -3,7 +3,7 @@ import { bounded } from '../../internal/abort.js';
 import type { Taken } from '../../journal/balance-ledger.js';
 import type { OpenPayment } from '../../journal/open-payment.js';
 import type { Attempt, Hold, SignedPayment } from '../../journal/types.js';
-import { capsFor, takenOf } from '../../policy/caps.js';
+import { capsFor } from '../../policy/caps.js';
 import type { Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
 import { reasons, recovery } from '../on-demand.js';
@@ -65,7 +65,7 @@ export function reservationFor(
       );
       if (done !== undefined && 'taken' in done) throw inProgress({});
       if (done !== undefined && 'cap' in done)
-        throw (await reasons(signal)).overBudget(done.cap, done.used, takenOf(done.cap, attempt));
+        throw (await reasons(signal)).blockedBy(done, attempt);
       isReserved = true;
       return done;
     },

@@ -1,6 +1,6 @@
-import { capsFor, takenOf } from '../../policy/caps.js';
+import { capsFor } from '../../policy/caps.js';
 import { assertPayable } from '../../policy/refusals.js';
-import { overBudget } from '../../policy/over-budget.js';
+import { blockedBy } from '../../policy/over-budget.js';
 import { noSwapCost } from '../../policy/cost.js';
 import type { PaymentContext } from '../context.js';
 import { costFor } from './attempt-receipt.js';
@@ -27,8 +27,7 @@ export function recordSwaps(
       assertPayable(config.policy, next);
       const caps = capsFor(config.policy, next);
       const refused = await againWithoutOrphans(context, signal, () => journal.raise(next, caps));
-      if (refused !== undefined)
-        throw overBudget(refused.cap, refused.used, takenOf(refused.cap, next));
+      if (refused !== undefined) throw blockedBy(refused, next);
       reservation.attempt = next;
     },
     async onSigned(swap) {

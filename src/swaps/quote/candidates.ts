@@ -1,8 +1,10 @@
 import { maxAmount } from '../../amount.js';
+import { brokenBy } from '../../internal/rule.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT, pinnedMint } from '../../network.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import { type TokenAccount } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
+import { ownAccountRules } from '../firewall/own-accounts.js';
 
 /** A token account of the wallet, as listed by the chain. */
 export interface Holding {
@@ -75,9 +77,8 @@ export function orderCandidates(holdings: Holdings, choice: CandidateChoice): Ca
 
 function spendable({ wallet, tokens }: Holdings): Holding[] {
   return tokens.filter(({ address, account }) => {
-    const { owner, mint, tokenProgram, state, amount, delegate, closeAuthority } = account;
-    if (owner !== wallet || state !== 'initialized' || delegate !== undefined) return false;
-    if (closeAuthority !== undefined && closeAuthority !== wallet) return false;
+    const { mint, tokenProgram, amount } = account;
+    if (brokenBy(ownAccountRules, { wallet, mint, held: account }) !== undefined) return false;
     if (tokenProgram !== TOKEN_PROGRAM && tokenProgram !== TOKEN_2022_PROGRAM) return false;
     // A balance of one base unit is an NFT, or not worth a swap.
     return amount > 1n && address === associatedTokenAddress(wallet, mint, tokenProgram);

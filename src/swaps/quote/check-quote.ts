@@ -20,10 +20,7 @@ const ROUNDING = 1n;
  */
 export function checkQuote(quote: SwapQuote, intent: QuoteIntent): void {
   const reason = mismatch(quote, intent);
-  if (reason === undefined) return;
-  throw new QuoteError('quote_mismatch', `The quote was refused: ${reason}. Quote again.`, {
-    details: { reason },
-  });
+  if (reason !== undefined) throw refused(reason);
 }
 
 /**
@@ -33,8 +30,11 @@ export function checkQuote(quote: SwapQuote, intent: QuoteIntent): void {
 export function checkFields(quote: SwapQuote): void {
   const value: unknown = quote;
   if (isRecord(value) && FIELDS.every(([name, fits]) => fits(value[name]))) return;
-  const reason = 'a field of it is not what a quote has there';
-  throw new QuoteError('quote_mismatch', `The quote was refused: ${reason}. Quote again.`, {
+  throw refused('a field of it is not what a quote has there');
+}
+
+function refused(reason: string): QuoteError<'quote_mismatch'> {
+  return new QuoteError('quote_mismatch', `The quote was refused: ${reason}. Quote again.`, {
     details: { reason },
   });
 }
