@@ -104,8 +104,9 @@ class TimedJournal:
     def put(self, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
         yield from finish_releases(self._released, along.claim)
         id_ = attempt["id"]
-        for account in along.free:
-            self._takes.after(id_, lambda held=account: self._ledger.release(held, id_))  # type: ignore[misc]
+        spent = () if along.spend is None else along.spend[:1]
+        for account in (*along.free, *spent):
+            _end_late_hold(self._ledger, self._takes, account, id_)
         yield from self._within("put", lambda: self._journal.put(attempt, along))
 
     def raise_(self, attempt: Attempt, caps: Sequence[Cap]) -> Steps[CapBlock | None]:
@@ -133,6 +134,19 @@ class TimedJournal:
 
     def used(self, owner: Owner, caps: Sequence[Cap], now: int) -> Steps[list[int]]:
         return self._within("used", lambda: self._journal.used(owner, caps, now))
+
+
+def _end_late_hold(ledger: Ledger, takes: LateTakes, account: str, id_: str) -> None:
+    """Ends a hold that is still being taken when its attempt ends: it would land afterwards.
+
+    The known balance does not say whether the amount has left by then.
+    """
+
+    def end() -> Steps[None]:
+        yield from ledger.release(account, id_)
+        yield from ledger.forget(account)
+
+    takes.after(id_, end)
 
 
 class _TimedBalances:
@@ -169,6 +183,10 @@ class _TimedLedger(Ledger):
             return self._takes.during(id_, self._untimed.hold(account, id_, amount))
 
         return self._within("hold", hold)
+
+    def spend(self, account: str, id_: str, slot: int | None = None) -> Steps[None]:
+        _end_late_hold(self._untimed, self._takes, account, id_)
+        return self._within("hold", lambda: self._untimed.spend(account, id_, slot))
 
     def release(self, account: str, id_: str) -> Steps[None]:
         def release() -> Steps[None]:
