@@ -35,8 +35,8 @@ export interface Ledger {
    */
   take(account: string, id: string, amount: bigint, fresh: Fresh): Promise<Taken | undefined>;
   /**
-   * Holds an amount for an attempt that has signed already. Does nothing if the amount is held, or
-   * if the chain shows that it was spent.
+   * Holds an amount for an attempt that has signed already. Does nothing if the amount is held, if
+   * the chain shows that it was spent, or if the attempt has ended meanwhile.
    */
   hold(account: string, id: string, amount: bigint): Promise<void>;
   /** Ends a hold, if there is one: the tokens left, in `slot` if the chain shows it. */
@@ -66,13 +66,21 @@ export interface BalanceStep<T> {
  */
 export interface BalanceStore {
   read(account: string): Promise<AccountBalance>;
-  step<T>(account: string, decide: (balance: AccountBalance) => BalanceStep<T>): Promise<T>;
+  /**
+   * @param unlessEnded - Id of an attempt. If the store has this attempt on record, and it has
+   *   ended, the step changes nothing: no call would undo the change after that.
+   */
+  step<T>(
+    account: string,
+    decide: (balance: AccountBalance) => BalanceStep<T>,
+    unlessEnded?: string,
+  ): Promise<T>;
 }
 
 /** Creates a ledger over a store of balances. */
 export function ledgerOver({ read, step }: BalanceStore): Ledger {
-  const apply = (account: string, change: BalanceChange) =>
-    step(account, () => ({ change, result: undefined }));
+  const apply = (account: string, change: BalanceChange, unlessEnded?: string) =>
+    step(account, () => ({ change, result: undefined }), unlessEnded);
   return {
     available: async (account, fresh) => availableIn(await read(account), fresh),
     held: async (account) => heldOf(await read(account)),
@@ -86,7 +94,7 @@ export function ledgerOver({ read, step }: BalanceStore): Ledger {
           result: taken && { before: taken.before },
         };
       }),
-    hold: (account, id, amount) => apply(account, { hold: id, amount }),
+    hold: (account, id, amount) => apply(account, { hold: id, amount }, id),
     spend: (account, id, slot) => apply(account, { spend: id, slot }),
     release: (account, id) => apply(account, { release: id }),
   };

@@ -49,7 +49,7 @@ export function journalWithTimeouts(
   timeoutMs: number,
   timer?: StepTimer,
   takes = createLateTakes(),
-  ledger?: Pick<Ledger, 'release' | 'forget'>,
+  ledger?: Pick<Ledger, 'release'>,
 ): Journal {
   const call = callWithin(timeoutMs, timer);
   // Steps of a listing are not reported, because it has one step for each attempt.
@@ -59,9 +59,9 @@ export function journalWithTimeouts(
     reserve: (attempt, caps, along, hold) =>
       call('reserve', () => takes.track(attempt.id, journal.reserve(attempt, caps, along, hold))),
     put(attempt, along) {
-      const ended = [...(along?.free ?? []), ...(along?.spend ? [along.spend.account] : [])];
-      if (ledger !== undefined)
-        for (const account of ended) endLateHold(ledger, takes, account, attempt.id);
+      // A hold that is still being taken would land after this release, so release it again then.
+      for (const account of along?.free ?? [])
+        takes.afterPending(attempt.id, async () => ledger?.release(account, attempt.id));
       return call('put', () => journal.put(attempt, along));
     },
     raise: (attempt, caps) => call('raise', () => journal.raise(attempt, caps)),
@@ -73,22 +73,6 @@ export function journalWithTimeouts(
     ...(owners === undefined ? {} : { owners: () => eachWithin(silentCall, owners) }),
     used: (owner, caps, now) => call('used', () => journal.used(owner, caps, now)),
   };
-}
-
-/**
- * Ends a hold that is still being taken when its attempt ends: it would land afterwards. The known
- * balance does not say whether the amount has left by then.
- */
-function endLateHold(
-  ledger: Pick<Ledger, 'release' | 'forget'>,
-  takes: LateTakes,
-  account: string,
-  id: string,
-): void {
-  takes.afterPending(id, async () => {
-    await ledger.release(account, id);
-    await ledger.forget(account);
-  });
 }
 
 /** Puts the same time limit on coordination. Locks have their own: `locksWithTimeout`. */
@@ -114,10 +98,7 @@ function coordinationWithTimeouts(
         call('hold', () => takes.track(id, ledger.take(account, id, amount, fresh))),
       hold: (account, id, amount) =>
         call('hold', () => takes.track(id, ledger.hold(account, id, amount))),
-      spend(account, id, slot) {
-        endLateHold(ledger, takes, account, id);
-        return call('hold', () => ledger.spend(account, id, slot));
-      },
+      spend: (account, id, slot) => call('hold', () => ledger.spend(account, id, slot)),
       release: (account, id) =>
         call('hold', () => takes.endAfterPending(id, () => ledger.release(account, id))),
     },

@@ -90,6 +90,19 @@ export function processesContract(name: string, makePlace: () => Promise<SharedP
       readonly numbers: readonly number[];
     }
 
+    it('holds no tokens for an attempt that another payer has ended meanwhile', async () => {
+      const attempt = attemptOf(owner);
+      await journal.reserve(attempt, []);
+      const another = place.open();
+      const { ledger } = another.coordination(owner);
+      await ledger.hold('account', attempt.id, 5n);
+      expect(await ledger.held('account')).toBe(5n);
+      await journal.put({ ...attempt, state: 'unpaid', leftAt: NOW }, { free: ['account'] });
+      await ledger.hold('account', attempt.id, 5n);
+      expect(await ledger.held('account')).toBe(0n);
+      await another.close();
+    });
+
     it('keeps caps, keys, balances and counters exact for racing processes', async () => {
       const { ledger } = journal.coordination(owner);
       await ledger.see('account', { amount: 505n, at: NOW });

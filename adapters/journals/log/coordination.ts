@@ -2,6 +2,7 @@ import { untilAborted } from '../../../src/internal/abort.js';
 import { systemRuntime } from '../../../src/internal/runtime.js';
 import { emptyBalance } from '../../../src/journal/account-balance.js';
 import { ledgerOver } from '../../../src/journal/balance-ledger.js';
+import { isOpen } from '../../../src/journal/states.js';
 import type { Along, Claims, Coordination, Owner } from '../../../src/journal/types.js';
 import { lockName, sharedLocks } from '../shared-locks.js';
 import { reads, writes, type JournalLog, type Step } from './port.js';
@@ -30,6 +31,12 @@ export type LogCalls = Pick<JournalLog, 'living' | 'later'> & {
   /** Returns the error for calls after the journal was closed. */
   closedError(): Error;
 };
+
+/** Whether an attempt is on record, and has ended. */
+function hasEnded({ attempts }: State, id: string | undefined): boolean {
+  const attempt = id === undefined ? undefined : attempts.get(id);
+  return attempt !== undefined && !isOpen(attempt);
+}
 
 export function coordinationOver(
   run: Run,
@@ -92,12 +99,13 @@ export function coordinationOver(
       ledger: ledgerOver({
         read: (account) =>
           run(({ balances }) => reads(balances.get(accountName(owner, account)) ?? emptyBalance)),
-        step: (account, decide) =>
+        step: (account, decide, unlessEnded) =>
           run((state) => {
             const balance = state.balances.get(accountName(owner, account)) ?? emptyBalance;
             const { change, result } = decide(balance);
-            const records = change && balanceRecords(state, owner, account, change);
-            return { records: records ?? [], result };
+            const isChange = change !== undefined && !hasEnded(state, unlessEnded);
+            const records = isChange ? balanceRecords(state, owner, account, change) : [];
+            return { records, result };
           }),
       }),
       locks: locksOf(owner),

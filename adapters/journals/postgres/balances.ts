@@ -5,8 +5,10 @@ import {
 } from '../../../src/journal/account-balance.js';
 import type { BalanceStore } from '../../../src/journal/balance-ledger.js';
 import { sinceThen, systemRuntime } from '../../../src/internal/runtime.js';
+import { isOpen } from '../../../src/journal/states.js';
 import type { Owner } from '../../../src/journal/types.js';
 import { balanceFrom, withTexts } from '../balance-json.js';
+import { recordOf } from './attempt-rows.js';
 import type { Database, Row } from './database.js';
 import { digest, ownerParts } from './keys.js';
 import { statementsOf } from './statements.js';
@@ -67,10 +69,13 @@ export function balancesIn(database: Database, tables: Tables): Balances {
         ]);
         return balanceOf(row);
       },
-      step: (account, decide) => {
+      step: (account, decide, unlessEnded) => {
         const name = [...ownerParts(owner), account];
         return changing(() =>
           database.transaction('change a balance', digest('book', ...name), async (query) => {
+            // Lock the attempt before the balance, in the order in which a put locks them.
+            const [record] =
+              unlessEnded === undefined ? [] : await query(text.standing, [unlessEnded]);
             const lock = () => query(text.lockBook, name);
             let [row] = await lock();
             if (row === undefined) {
@@ -79,7 +84,8 @@ export function balancesIn(database: Database, tables: Tables): Balances {
             }
             const before = balanceOf(row);
             const { change, result } = decide(before);
-            const after = change === undefined ? before : changed(before, change);
+            const hasEnded = record !== undefined && !isOpen(recordOf(record));
+            const after = change === undefined || hasEnded ? before : changed(before, change);
             if (after !== before)
               await query(text.writeBook, [...name, JSON.stringify(withTexts(after))]);
             return result;

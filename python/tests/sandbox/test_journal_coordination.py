@@ -78,6 +78,19 @@ def test_applies_claims_holds_and_releases_in_one_step_with_a_write(kind: str, o
 
 
 @durable
+def test_holds_nothing_for_an_attempt_that_has_ended(kind: str, open_: Open) -> None:
+    opened = open_(kind)
+    ledger = opened.coordination.ledger
+    run(opened.journal.reserve(attempt("a"), []))
+    run(opened.journal.put(attempt("a", state="signed")))
+    run(ledger.hold("account", "a", 10_000))
+    assert run(ledger.held("account")) == 10_000
+    run(opened.journal.put(attempt("a", state="unsettled"), Along(free=["account"])))
+    run(ledger.hold("account", "a", 10_000))
+    assert run(ledger.held("account")) == 0
+
+
+@durable
 def test_gives_a_lock_to_one_holder_at_a_time(kind: str, open_: Open) -> None:
     """Threads use two journals and name the locks in different orders."""
     opened = open_(kind)

@@ -31,8 +31,12 @@ class BalanceStore(Protocol):
         """Returns the balance of an account."""
         ...
 
-    def step(self, account: str, decide: Decide[T]) -> Steps[T]:
-        """Decides on the current balance; no other call changes the balance meanwhile."""
+    def step(self, account: str, decide: Decide[T], *, unless_ended: str | None = None) -> Steps[T]:
+        """Decides on the current balance; no other call changes the balance meanwhile.
+
+        ``unless_ended`` is the id of an attempt. If the store has this attempt on record, and it
+        has ended, the step changes nothing: no call would undo the change after that.
+        """
         ...
 
 
@@ -46,7 +50,7 @@ class MemoryBalances:
         return self._balances.get(account, EMPTY)
         yield
 
-    def step(self, account: str, decide: Decide[T]) -> Steps[T]:
+    def step(self, account: str, decide: Decide[T], *, unless_ended: str | None = None) -> Steps[T]:
         balance = self._balances.get(account, EMPTY)
         change, result = decide(balance)
         if change is not None:
@@ -103,9 +107,11 @@ class Ledger:
     def hold(self, account: str, id_: str, amount: int) -> Steps[None]:
         """Holds an amount for an attempt that has signed already.
 
-        Does nothing if the amount is held, or if the chain shows that it was spent.
+        Does nothing if the amount is held, if the chain shows that it was spent, or if the attempt
+        has ended meanwhile.
         """
-        return self._make(account, holding(id_, amount))
+        change = holding(id_, amount)
+        return self.store.step(account, lambda _: (change, None), unless_ended=id_)
 
     def spend(self, account: str, id_: str, slot: int | None = None) -> Steps[None]:
         """Ends a hold, if there is one: the tokens left, in ``slot`` if the chain shows it."""

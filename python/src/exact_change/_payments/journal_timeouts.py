@@ -104,9 +104,8 @@ class TimedJournal:
     def put(self, attempt: Attempt, along: Along = ALONE) -> Steps[None]:
         yield from finish_releases(self._released, along.claim)
         id_ = attempt["id"]
-        spent = () if along.spend is None else along.spend[:1]
-        for account in (*along.free, *spent):
-            _end_late_hold(self._ledger, self._takes, account, id_)
+        for account in along.free:
+            self._takes.after(id_, lambda held=account: self._ledger.release(held, id_))  # type: ignore[misc]
         yield from self._within("put", lambda: self._journal.put(attempt, along))
 
     def raise_(self, attempt: Attempt, caps: Sequence[Cap]) -> Steps[CapBlock | None]:
@@ -136,19 +135,6 @@ class TimedJournal:
         return self._within("used", lambda: self._journal.used(owner, caps, now))
 
 
-def _end_late_hold(ledger: Ledger, takes: LateTakes, account: str, id_: str) -> None:
-    """Ends a hold that is still being taken when its attempt ends: it would land afterwards.
-
-    The known balance does not say whether the amount has left by then.
-    """
-
-    def end() -> Steps[None]:
-        yield from ledger.release(account, id_)
-        yield from ledger.forget(account)
-
-    takes.after(id_, end)
-
-
 class _TimedBalances:
     """The balance store, with a deadline for each call."""
 
@@ -159,8 +145,11 @@ class _TimedBalances:
     def read(self, account: str) -> Steps[AccountBalance]:
         return self._within("balance", lambda: self._store.read(account))
 
-    def step(self, account: str, decide: Decide[T]) -> Steps[T]:
-        return self._within("hold", lambda: self._store.step(account, decide))
+    def step(self, account: str, decide: Decide[T], *, unless_ended: str | None = None) -> Steps[T]:
+        def step() -> Steps[T]:
+            return self._store.step(account, decide, unless_ended=unless_ended)
+
+        return self._within("hold", step)
 
 
 class _TimedLedger(Ledger):
@@ -183,10 +172,6 @@ class _TimedLedger(Ledger):
             return self._takes.during(id_, self._untimed.hold(account, id_, amount))
 
         return self._within("hold", hold)
-
-    def spend(self, account: str, id_: str, slot: int | None = None) -> Steps[None]:
-        _end_late_hold(self._untimed, self._takes, account, id_)
-        return self._within("hold", lambda: self._untimed.spend(account, id_, slot))
 
     def release(self, account: str, id_: str) -> Steps[None]:
         def release() -> Steps[None]:

@@ -15,6 +15,7 @@ from ..ledger import Decide as DecideBalance
 from ..ledger import Ledger
 from ..locks import free_abandoned_locks
 from ..process_locks import ProcessLocks, lock_name
+from ..states import OPEN_STATES
 from ..types import Along, Owner
 from .port import Decide, Log, Step
 from .records import LogRecord
@@ -131,10 +132,14 @@ class _Balances:
     def read(self, account: str) -> Steps[AccountBalance]:
         return self._runs.run(lambda state: Step((), state.balance(self._owner, account)))
 
-    def step(self, account: str, decide: DecideBalance[T]) -> Steps[T]:
+    def step(
+        self, account: str, decide: DecideBalance[T], *, unless_ended: str | None = None
+    ) -> Steps[T]:
         def decide_step(state: State) -> Step[T]:
             change, result = decide(state.balance(self._owner, account))
-            if change is None:
+            attempt = None if unless_ended is None else state.attempts.get(unless_ended)
+            has_ended = attempt is not None and attempt["state"] not in OPEN_STATES
+            if change is None or has_ended:
                 return Step((), result)
             return Step(balance_records(state, self._owner, account, change), result)
 

@@ -10,6 +10,7 @@ from ..._base.js import stringify
 from ..._kernel.task import Steps
 from ..balances import EMPTY, AccountBalance, balance_json, balance_of, changed
 from ..ledger import Decide
+from ..states import OPEN_STATES
 from ..types import Owner
 from .connection import Query
 from .database import Database, past_deadlock
@@ -85,18 +86,22 @@ class OwnerBalances:
         )
         return _balance_in(rows[0]["book"] if rows else None)
 
-    def step(self, account: str, decide: Decide[T]) -> Steps[T]:
+    def step(self, account: str, decide: Decide[T], *, unless_ended: str | None = None) -> Steps[T]:
         name = [*self._owner, account]
         statements = self._balances.statements
 
         def take(query: Query) -> T:
+            # Lock the attempt before the balance, in the order in which a put locks them.
+            ended = unless_ended is not None and _has_ended(
+                query(statements["standing"], [unless_ended])
+            )
             rows = query(statements["lockBook"], name)
             if not rows:
                 query(statements["makeBook"], [*name, stringify(balance_json(EMPTY))])
                 rows = query(statements["lockBook"], name)
             before = _balance_in(rows[0]["book"])
             change, result = decide(before)
-            after = before if change is None else changed(before, change)
+            after = before if change is None or ended else changed(before, change)
             if after != before:
                 query(statements["writeBook"], [*name, stringify(balance_json(after))])
             return result
@@ -106,6 +111,11 @@ class OwnerBalances:
             return self._balances.database.transaction("change a balance", key, take)
 
         return self._balances.changing(lambda: past_deadlock(once))
+
+
+def _has_ended(rows: Sequence[Mapping[str, str]]) -> bool:
+    """Whether an attempt is on record, and has ended."""
+    return bool(rows) and json.loads(rows[0]["record"])["state"] not in OPEN_STATES
 
 
 def _balance_in(book: str | None) -> AccountBalance:
