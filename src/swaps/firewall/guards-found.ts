@@ -68,9 +68,9 @@ export interface GuardsFound {
  * it succeeds even if the wallet was assigned to another program.
  */
 function floorIn(instruction: Instruction, wallet: Address): bigint | undefined {
-  const moved = transferred({ instruction }, wallet, wallet);
+  const moved = transferred(instruction, wallet, wallet);
   if (moved !== undefined) return moved === 0n ? undefined : moved;
-  return keepsPlain({ instruction }, wallet) ? 0n : undefined;
+  return keepsPlain(instruction, wallet) ? 0n : undefined;
 }
 
 /** Returns the unbroken run of guard instructions at the end of a transaction. */

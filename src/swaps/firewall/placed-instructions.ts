@@ -27,7 +27,7 @@ export interface Placed {
   readonly last: boolean;
 }
 
-export function placed({ instructions, swapAt }: SurroundingsSubject): Placed[] {
+export function placed({ instructions, swapAt }: Omit<SwapInPlace, 'expected'>): Placed[] {
   return instructions.map((instruction, index) => ({
     instruction,
     before: index < swapAt,
@@ -58,15 +58,11 @@ export function names(
   );
 }
 
-export function opcode({ instruction }: Pick<Placed, 'instruction'>): number | undefined {
-  return instruction.data[0];
-}
-
 /**
  * Whether an instruction allocates zero bytes on the wallet. This does nothing to a plain wallet,
  * and fails if the wallet was assigned to another program or given data.
  */
-export function keepsPlain({ instruction }: Pick<Placed, 'instruction'>, wallet: Address): boolean {
+export function keepsPlain(instruction: Instruction, wallet: Address): boolean {
   const { program, data } = instruction;
   // 4 bytes of operation, 8 of space.
   const isNothing = data.length === 12 && data.every((byte, at) => byte === (at === 0 ? 8 : 0));
@@ -78,7 +74,7 @@ export function keepsPlain({ instruction }: Pick<Placed, 'instruction'>, wallet:
  * instruction. Its data are 4 bytes of operation and 8 of amount.
  */
 export function transferred(
-  { instruction }: Pick<Placed, 'instruction'>,
+  instruction: Instruction,
   from: Address,
   to: Address,
 ): bigint | undefined {

@@ -1,12 +1,7 @@
 import type { Account, CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import type { Address } from '../../solana/types.js';
-import { creationCost, accountExists } from '../transaction/own-account.js';
-import {
-  accountBytes,
-  ownAccountOf,
-  TOKEN_ACCOUNT_BYTES,
-  type RawLeg,
-} from '../transaction/read-facts.js';
+import { accountExists, creationCost, readOwnAccount } from '../transaction/own-account.js';
+import { accountBytes, TOKEN_ACCOUNT_BYTES, type RawLeg } from '../transaction/read-facts.js';
 
 /** The temporary SOL account, as the chain has it before a transaction makes it. */
 export interface TemporaryBefore {
@@ -47,7 +42,7 @@ export async function readCreationCosts(
   const made = await Promise.all(
     missing.map(async (leg) => {
       const rent = await node.rent(accountBytes(leg.mint), options);
-      return [leg.address, creationCost(ownAccountOf(wallet, leg), rent)] as const;
+      return [leg.address, creationCost(readOwnAccount(wallet, leg), rent)] as const;
     }),
   );
   return new Map(made);

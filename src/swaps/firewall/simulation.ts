@@ -1,9 +1,10 @@
 import { TransactionError, cleanText } from '../../errors.js';
 import { SYSTEM_PROGRAM } from '../../network.js';
 import type { Account, Simulation } from '../../solana/rpc/rpc.js';
-import { decodeTokenAccount, uncountedLamports } from '../../solana/tokens/decode.js';
+import { type TokenAccount, uncountedLamports } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
 import type { SwapDecoder } from '../provider.js';
+import { decodeHeldAccount } from '../transaction/own-account.js';
 import { swapErrorName } from './decoders.js';
 import type { Floors, TokenFloor } from './guard.js';
 import { innerRules } from './inner-rules.js';
@@ -44,10 +45,8 @@ const isGone = (account: Account | null): boolean =>
   account === null || (account.lamports === 0n && account.data.length === 0);
 
 /** Decodes the account after the simulation; undefined if it is no token account of its program. */
-function decodeAfter({ after, floor }: TokenAfter) {
-  return after === null || after.owner !== floor.account.tokenProgram
-    ? undefined
-    : decodeTokenAccount(after);
+function decodeAfter({ after, floor }: TokenAfter): TokenAccount | undefined {
+  return decodeHeldAccount(after, floor.account.tokenProgram);
 }
 
 /** Makes a rule on each token account; an account that the transaction closes must be gone. */

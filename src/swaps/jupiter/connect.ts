@@ -1,6 +1,7 @@
 import { isExactChangeError, QuoteError } from '../../errors.js';
 import { sinceThen, type Runtime } from '../../internal/runtime.js';
 import type { QuoteIntent, SwapProvider, SwapSource } from '../provider.js';
+import { unbuildable } from './answer.js';
 import { inOrder } from '../quote/first-route.js';
 import { createJupiterHttp } from './http.js';
 import { jupiterLimiter } from './limiter.js';
@@ -109,14 +110,7 @@ export function createFallback({
     },
     async build(quote, wallet, signal) {
       const provider = [first, second].find(({ id }) => id === quote.provider);
-      if (provider === undefined) {
-        const reason = 'the quote is of another provider';
-        throw new QuoteError(
-          'quote_mismatch',
-          `The swap cannot be built: ${reason}. Quote again.`,
-          { details: { reason } },
-        );
-      }
+      if (provider === undefined) throw unbuildable('the quote is of another provider');
       try {
         return await provider.build(quote, wallet, signal);
       } catch (error) {

@@ -1,8 +1,9 @@
-import { U64_MAX } from '../../amount.js';
+import { maxAmount, U64_MAX } from '../../amount.js';
 import { isExactChangeError } from '../../errors.js';
 import type { CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import { assembleTransaction } from '../../solana/transactions/transaction.js';
 import type { Instruction, Lifetime } from '../../solana/types.js';
+import { MAX_COMPUTE_UNITS } from '../firewall/compute-budget.js';
 import type { Floors } from '../firewall/guard.js';
 import { checkSimulation, watchedAccounts } from '../firewall/simulation.js';
 import type { SwapDecoder } from '../provider.js';
@@ -93,7 +94,6 @@ export interface Finished {
   readonly lifetime: DatedLifetime;
 }
 
-const MAX_UNITS = 1_400_000;
 /** Number of compute-budget instructions, which come first. */
 const COMPUTE_INSTRUCTIONS = 2;
 
@@ -107,7 +107,7 @@ export async function finish(input: FinishInput): Promise<Finished> {
   const { blockhashes, limits, compose, options } = input;
   const reserved = await input.reserved();
   const { blockhash } = await blockhashes.fresh(options);
-  const rehearsal = compose({ unitLimit: MAX_UNITS, unitPrice: 1n }, blockhash, reserved);
+  const rehearsal = compose({ unitLimit: MAX_COMPUTE_UNITS, unitPrice: 1n }, blockhash, reserved);
   const simulated = simulate(input, rehearsal).catch(async (error: unknown) => {
     if (isExactChangeError(error, 'insufficient_sol'))
       // The error must name enough SOL for the market's price too.
@@ -117,7 +117,7 @@ export async function finish(input: FinishInput): Promise<Finished> {
   simulated.catch(() => undefined);
   const unitPrice = await input.unitPrice;
   const used = await simulated;
-  const unitLimit = Math.min(MAX_UNITS, Math.ceil(Number(used) * 1.2) + 5_000);
+  const unitLimit = Math.min(MAX_COMPUTE_UNITS, Math.ceil(Number(used) * 1.2) + 5_000);
   const lifetime = await blockhashes.fresh(options);
   const wanted = unitPrice + BigInt((await input.next?.(lifetime.blockhash)) ?? 0);
   const compute = {
@@ -136,8 +136,8 @@ export async function finish(input: FinishInput): Promise<Finished> {
 
 /** Returns the largest compute budget at the market's price, for a swap with unknown units. */
 async function dearestCompute({ unitPrice, limits }: FinishInput): Promise<ComputeBudget> {
-  const price = boundedUnitPrice(await unitPrice, MAX_UNITS, limits.maxPriorityFeeLamports);
-  return { unitLimit: MAX_UNITS, unitPrice: price };
+  const price = boundedUnitPrice(await unitPrice, MAX_COMPUTE_UNITS, limits.maxPriorityFeeLamports);
+  return { unitLimit: MAX_COMPUTE_UNITS, unitPrice: price };
 }
 
 function checkAffordable(
@@ -163,9 +163,12 @@ async function simulate(input: FinishInput, draft: Draft): Promise<bigint> {
  * Returns the larger of the amounts that were reserved at two moments, because other transactions
  * of ours may begin or land in between.
  */
-function larger(a: ReservedAmounts, b: ReservedAmounts): ReservedAmounts {
-  const most = (name: keyof ReservedAmounts) => (a[name] > b[name] ? a[name] : b[name]);
-  return { input: most('input'), output: most('output'), lamports: most('lamports') };
+export function larger(a: ReservedAmounts, b: ReservedAmounts): ReservedAmounts {
+  return {
+    input: maxAmount(a.input, b.input),
+    output: maxAmount(a.output, b.output),
+    lamports: maxAmount(a.lamports, b.lamports),
+  };
 }
 
 function sameApartFromBudget(

@@ -1,4 +1,4 @@
-import { maxAmount, minAmount } from '../../amount.js';
+import { maxAmount, minAmount, sumAmounts } from '../../amount.js';
 import { FundsError } from '../../errors.js';
 import { SOLANA_MAINNET, WSOL_MINT } from '../../network.js';
 import type { Address } from '../../solana/types.js';
@@ -100,7 +100,7 @@ export function planSwap(
     },
   ];
   const rentOf = (closed: boolean) =>
-    sum(rents.map((rent) => (rent.create && rent.closed === closed ? rent.lamports : 0n)));
+    sumAmounts(rents.map((rent) => (rent.create && rent.closed === closed ? rent.lamports : 0n)));
   const budget: LamportBudget = {
     ...(expected.relay === undefined
       ? {
@@ -111,7 +111,7 @@ export function planSwap(
         }
       : { networkFee: 0n, priorityFee: 0n, rent: 0n, temporaryRent: 0n }),
     wrapped: wrap,
-    returned: sum([
+    returned: sumAmounts([
       // Also right for a missing account: the lamports at its address come back besides its rent.
       closeSource ? source.lamports : 0n,
       closeOutput ? output.lamports : 0n,
@@ -142,10 +142,6 @@ export function planSwap(
       ],
     },
   };
-}
-
-function sum(amounts: readonly bigint[]): bigint {
-  return amounts.reduce((total, amount) => total + amount, 0n);
 }
 
 function shortOfInput(

@@ -14,6 +14,7 @@ import { requiredLamports, type ComputeBudget, type LamportBudget } from './budg
 import { composeSwap } from './compose.js';
 import {
   finish,
+  larger,
   type BlockhashSource,
   type DatedLifetime,
   type Finished,
@@ -181,7 +182,8 @@ export async function prepareSwap(
       options,
       walletMinimum,
       readAt: slot,
-      reserved: mergedWith(before, readReserved),
+      // A transaction of ours may land while the chain is read, unseen by that read.
+      reserved: async () => larger(before, await readReserved()),
       unitPrice,
       beside,
     },
@@ -242,25 +244,6 @@ export function intentOf(network: string, expected: SwapOutlook): SigningIntent 
   const { maxIn, minOut } = swappedAtMost(expected);
   const amounts = { maxInAmount: maxIn.toString(), minOutAmount: minOut.toString() };
   return { kind: 'swap', network, inputMint, outputMint, ...amounts };
-}
-
-/**
- * Returns the larger of the amounts that are reserved now and that were reserved `before` the chain
- * was read: a transaction may land in between, unseen by that read.
- */
-function mergedWith(
-  before: ReservedAmounts,
-  reserved: () => Promise<ReservedAmounts>,
-): () => Promise<ReservedAmounts> {
-  const most = (a: bigint, b: bigint) => (a > b ? a : b);
-  return async () => {
-    const current = await reserved();
-    return {
-      input: most(before.input, current.input),
-      output: most(before.output, current.output),
-      lamports: most(before.lamports, current.lamports),
-    };
-  };
 }
 
 /** @param readAt - The slot as of which the wallet was read. */

@@ -4,7 +4,7 @@ import type { Account, CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import { type Mint, decodeMint } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
-import { accountExists, type OwnAccount, readOwnAccount, type TokenFacts } from './own-account.js';
+import { accountExists, type OwnAccount, type RawAccount, readOwnAccount } from './own-account.js';
 
 /** The account and the mint of one side of a swap, as the chain has them. */
 export interface Leg {
@@ -19,12 +19,8 @@ export interface WalletFacts {
 }
 
 /** One side of a swap, before the wallet's account is judged. */
-export interface RawLeg {
-  readonly token: TokenFacts;
+export interface RawLeg extends RawAccount {
   readonly mint: Mint;
-  /** The wallet's associated token account. */
-  readonly address: Address;
-  readonly account: Account | null;
 }
 
 export interface RawWalletFacts extends Omit<WalletFacts, 'legs'> {
@@ -50,7 +46,7 @@ export async function readWallet(
   const { legs, ...facts } = await readRawWallet(rpc, wallet, mints, options);
   return {
     ...facts,
-    legs: legs.map((leg) => ({ account: ownAccountOf(wallet, leg), mint: leg.mint })),
+    legs: legs.map((leg) => ({ account: readOwnAccount(wallet, leg), mint: leg.mint })),
   };
 }
 
@@ -83,11 +79,6 @@ export async function readRawWallet(
       };
     }),
   };
-}
-
-/** Returns the wallet's own account of one side. Throws `account_unusable`. */
-export function ownAccountOf(wallet: Address, { address, token, account }: RawLeg): OwnAccount {
-  return readOwnAccount(wallet, address, token, account);
 }
 
 function walletLamports(wallet: Address, account: Account | null): bigint {

@@ -3,7 +3,7 @@ import type { CallOptions } from '../../solana/rpc/rpc.js';
 import { requiredLamports, priorityFee } from './budget.js';
 import { finish } from './finish.js';
 import { nothingReserved } from './plan.js';
-import type { SignedSwap, SwapDeps, SwapOrder } from './prepare.js';
+import { intentOf, type SignedSwap, type SwapDeps, type SwapOrder } from './prepare.js';
 import { accountBytes, readWallet } from './read-facts.js';
 import { signMessage } from './sign.js';
 import { composeWrap } from './wrap.js';
@@ -35,7 +35,6 @@ export async function signWrap(
   const { amount } = order;
   const wallet = signer.address;
   const options: CallOptions = { signal: order.signal, minContextSlot: order.minContextSlot };
-  const readReserved = async () => order.reserved?.() ?? nothingReserved;
   const { legs, lamports, slot } = await readWallet(rpc, wallet, [WSOL_MINT], options);
   const [leg] = legs;
   if (leg === undefined) throw new TypeError('the wrapped SOL account was not read');
@@ -54,7 +53,7 @@ export async function signWrap(
       readAt: slot,
       unitPrice: Promise.resolve(UNIT_PRICE),
       next: order.next,
-      reserved: readReserved,
+      reserved: async () => order.reserved?.() ?? nothingReserved,
       options,
     },
     compose: (budget, blockhash, reserved) => {
@@ -77,14 +76,6 @@ export async function signWrap(
       };
     },
   });
-  const amounts = { maxInAmount: amount.toString(), minOutAmount: amount.toString() };
-  const intent = {
-    kind: 'swap',
-    network,
-    inputMint: WSOL_MINT,
-    outputMint: WSOL_MINT,
-    ...amounts,
-  } as const;
   const expected = {
     ...{
       inputMint: WSOL_MINT,
@@ -106,6 +97,11 @@ export async function signWrap(
     requiredLamports: requiredLamports(draft.budget, walletMinimum),
   };
   await order.onPlanned?.(expected);
-  const signed = await signMessage(signer, draft.message, intent, order.signal);
+  const signed = await signMessage(
+    signer,
+    draft.message,
+    intentOf(network, expected),
+    order.signal,
+  );
   return { ...signed, lifetime, expected };
 }
