@@ -10,8 +10,21 @@ import { guardRule, simulationRules } from './simulation.js';
 import { surroundingsRules } from './surroundings.js';
 import { tableNameRules, tableRules } from './tables.js';
 
-/** Returns all rules for a foreign transaction, in the order of their stages. */
-export function firewallRules(decoders: readonly SwapDecoder[]) {
+/** All rules for a foreign transaction, in the order of their stages. */
+export interface FirewallRules {
+  readonly envelope: typeof envelopeRules;
+  readonly tableNames: typeof tableNameRules;
+  readonly tables: typeof tableRules;
+  readonly shape: typeof shapeRules;
+  readonly accounts: typeof ownAccountRules;
+  readonly surroundings: typeof surroundingsRules;
+  readonly instruction: ReturnType<typeof swapRules>;
+  readonly exposure: typeof exposureRules;
+  readonly simulation: typeof simulationRules;
+  readonly inner: typeof innerRules;
+}
+
+export function firewallRules(decoders: readonly SwapDecoder[]): FirewallRules {
   return {
     envelope: envelopeRules,
     tableNames: tableNameRules,
@@ -25,8 +38,6 @@ export function firewallRules(decoders: readonly SwapDecoder[]) {
     inner: innerRules,
   };
 }
-
-export type FirewallRules = ReturnType<typeof firewallRules>;
 
 /** The stages in which a transaction is judged, in order. The chain itself judges `guard`. */
 export type FirewallStage =
