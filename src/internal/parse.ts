@@ -1,3 +1,5 @@
+import { base64 } from './bytes.js';
+
 /** Parses JSON; undefined if the text is no JSON. */
 export function parseJson(text: string): unknown {
   try {
@@ -11,6 +13,15 @@ export function parseJson(text: string): unknown {
 export function parseUrl(text: string): URL | undefined {
   try {
     return new URL(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Decodes base64; undefined if the text is no base64. */
+export function parseBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
+  try {
+    return base64.decode(text);
   } catch {
     return undefined;
   }

@@ -1,4 +1,5 @@
 import { base64 } from './bytes.js';
+import { parseUrl } from './parse.js';
 
 /** The text in place of a secret. */
 const HIDDEN = '[hidden]';
@@ -41,7 +42,7 @@ export function hideHeaders(headers: Readonly<Record<string, string>>): void {
  * its query. Does nothing for text that is no address.
  */
 export function hideAddress(address: string): void {
-  const parsed = parse(address);
+  const parsed = parseUrl(address);
   if (parsed === undefined) return;
   const { username, password, pathname, search } = parsed;
   const pairs = search.slice(1).split('&');
@@ -177,14 +178,6 @@ function plainOf(text: string, limit = READ_LIMIT): Plain {
     escapes = character === '\\' ? escapes + 1 : 0;
   }
   return { text: characters.join(''), places, within };
-}
-
-function parse(address: string): URL | undefined {
-  try {
-    return new URL(address);
-  } catch {
-    return undefined;
-  }
 }
 
 function decoded(text: string): string {

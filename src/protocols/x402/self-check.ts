@@ -1,5 +1,6 @@
 import { U64_MAX } from '../../amount.js';
 import { TransactionError } from '../../errors.js';
+import { isSameList } from '../../internal/bytes.js';
 import {
   COMPUTE_BUDGET_PROGRAM,
   MEMO_PROGRAM,
@@ -134,11 +135,7 @@ function isSameInstruction(
 ): boolean {
   if (actual === undefined || keys[actual.programIndex] !== wanted.program) return false;
   const accounts = actual.accountIndexes.map((index) => keys[index]);
-  return isSame(accounts, wanted.accounts) && isSame(actual.data, wanted.data);
-}
-
-function isSame<T>(a: ArrayLike<T>, b: ArrayLike<T>): boolean {
-  return a.length === b.length && Array.from(a).every((item, index) => item === b[index]);
+  return isSameList(accounts, wanted.accounts) && isSameList(actual.data, wanted.data);
 }
 
 function failed(reason: string): TransactionError<'self_check_failed'> {

@@ -1,3 +1,5 @@
+import { parseUrl } from '../../internal/parse.js';
+
 type Kind =
   /** There is no answer, or an answer that means "not now". */
   | 'unavailable'
@@ -95,12 +97,8 @@ export const PUBLIC = /^api\.(?:mainnet-beta|devnet|testnet)\.solana\.com$/;
  * labels of a provider's host may identify a customer, so only the last two labels are shown.
  */
 export function shownHost(url: string): string | undefined {
-  let address: URL;
-  try {
-    address = new URL(url);
-  } catch {
-    return undefined;
-  }
+  const address = parseUrl(url);
+  if (address === undefined) return undefined;
   const { host, hostname } = address;
   const labels = hostname.split('.');
   const isWhole = labels.length < 3 || PUBLIC.test(hostname) || /^[\d.]+$|^\[/.test(hostname);

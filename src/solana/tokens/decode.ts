@@ -1,3 +1,4 @@
+import { viewOf } from '../../internal/bytes.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
 import type { Account } from '../rpc/rpc.js';
 import type { Address } from '../types.js';
@@ -7,7 +8,6 @@ import {
   keyAt,
   MINT_BYTES,
   mintIn,
-  viewOf,
   type PlainAccount,
   type PlainMint,
 } from './accounts.js';

@@ -1,3 +1,4 @@
+import { viewOf } from '../../internal/bytes.js';
 import { addressOf } from '../address.js';
 import type { Address } from '../types.js';
 
@@ -62,7 +63,7 @@ export function extensionName(type: number): string {
  * undefined if an entry is cut off, has a wrong length, or repeats a type.
  */
 export function readExtensions(bytes: Uint8Array): Extension[] | undefined {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const view = viewOf(bytes);
   const found: Extension[] = [];
   let offset = 0;
   while (offset < bytes.length) {
@@ -107,7 +108,7 @@ const DEFAULT_STATES: Readonly<Record<number, MintFacts['defaultState']>> = {
 /** Returns the fee. Layout: two authorities, withheld amount, then twice: epoch, maximum, fee. */
 function feeBps(config: Uint8Array | undefined): number {
   if (config === undefined) return 0;
-  const view = new DataView(config.buffer, config.byteOffset, config.byteLength);
+  const view = viewOf(config);
   return Math.max(view.getUint16(88, true), view.getUint16(106, true));
 }
 

@@ -1,4 +1,4 @@
-import { base58 } from '../../internal/bytes.js';
+import { base58, viewOf } from '../../internal/bytes.js';
 import { SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
 import type { UnknownRecord } from '../../internal/record.js';
 import { isAddress } from '../address.js';
@@ -162,10 +162,7 @@ function nameOf(program: Address, data: string): string | undefined {
 }
 
 function systemName(data: Uint8Array): string | undefined {
-  if (data.length < 4) return undefined;
-  return systemNames[
-    new DataView(data.buffer, data.byteOffset, data.byteLength).getUint32(0, true)
-  ];
+  return data.length < 4 ? undefined : systemNames[viewOf(data).getUint32(0, true)];
 }
 
 function tokenName([opcode, extension]: Uint8Array): string | undefined {

@@ -161,6 +161,14 @@ function isSane({ header, staticAccounts, lookups }: DecodedMessage): boolean {
   return fits && lookups.every(({ writable, readonly }) => writable.length + readonly.length > 0);
 }
 
+/** Whether the account at an index of the static accounts is writable. */
+export function isWritable({ header, staticAccounts }: DecodedMessage, index: number): boolean {
+  const { numRequiredSignatures, numReadonlySigned, numReadonlyUnsigned } = header;
+  return index < numRequiredSignatures
+    ? index < numRequiredSignatures - numReadonlySigned
+    : index < staticAccounts.length - numReadonlyUnsigned;
+}
+
 /** A v0 transaction in plain data. `message` holds the signed bytes. */
 export interface DecodedTransaction extends DecodedMessage {
   readonly signatures: readonly Uint8Array[];

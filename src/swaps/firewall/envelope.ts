@@ -1,4 +1,4 @@
-import { base64 } from '../../internal/bytes.js';
+import { parseBase64 } from '../../internal/parse.js';
 import {
   decodeTransaction,
   type DecodedTransaction,
@@ -68,23 +68,17 @@ export const envelopeRules: readonly Rule<EnvelopeSubject>[] = [
   ),
 ];
 
+/** Length of the longest base64 text that {@link decodeTransaction} can accept. */
+const MAX_TEXT = 1_644;
+
 /**
  * Reads base64 or wire bytes. Returns undefined unless they are one v0 transaction in its canonical
  * encoding. Never throws.
  */
 export function readTransaction(transaction: unknown): DecodedTransaction | undefined {
-  const bytes = typeof transaction === 'string' ? fromBase64(transaction) : transaction;
+  const bytes =
+    typeof transaction === 'string' && transaction.length <= MAX_TEXT
+      ? parseBase64(transaction)
+      : transaction;
   return bytes instanceof Uint8Array ? decodeTransaction(bytes) : undefined;
-}
-
-/** Length of the longest base64 text that {@link decodeTransaction} can accept. */
-const MAX_TEXT = 1_644;
-
-function fromBase64(text: string): Uint8Array | undefined {
-  if (text.length > MAX_TEXT) return undefined;
-  try {
-    return base64.decode(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -3,13 +3,13 @@ import { ownAccount, type SwapExpectation } from './instruction-rules.js';
 import {
   type SwapInPlace,
   type Placed,
-  TRANSFER_CHECKED,
   REVOKE,
   SET_AUTHORITY,
   CLOSE_AUTHORITY,
   names,
   keepsPlain,
   transferred,
+  transferredChecked,
 } from './placed-instructions.js';
 
 /** A guard instruction on a token account of the wallet. */
@@ -37,14 +37,8 @@ export function guardOf(
     { mint: outputMint, tokenProgram: outputProgram },
   ].find(({ mint, tokenProgram }) => ownAccount(expected, mint, tokenProgram) === account);
   if (before || account === undefined || leg?.tokenProgram !== program) return undefined;
-  if (
-    data[0] === TRANSFER_CHECKED &&
-    data.length === 10 &&
-    names(instruction, [account, leg.mint, account, wallet])
-  ) {
-    const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
-    return { kind: 'least', account, amount: view.getBigUint64(1, true) };
-  }
+  const least = transferredChecked(instruction, [account, leg.mint, account, wallet]);
+  if (least !== undefined) return { kind: 'least', account, amount: least };
   if (!names(instruction, [account, wallet])) return undefined;
   if (data[0] === REVOKE && data.length === 1) return { kind: 'revoke', account, amount: 0n };
   const dropsCloser =

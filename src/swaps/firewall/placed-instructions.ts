@@ -1,3 +1,4 @@
+import { viewOf } from '../../internal/bytes.js';
 import { SYSTEM_PROGRAM } from '../../network.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import type { SwapExpectation } from './instruction-rules.js';
@@ -35,7 +36,7 @@ export function placed({ instructions, swapAt }: Omit<SwapInPlace, 'expected'>):
   }));
 }
 
-export const TRANSFER_CHECKED = 12;
+const TRANSFER_CHECKED = 12;
 
 export const REVOKE = 5;
 
@@ -81,6 +82,17 @@ export function transferred(
   const { program, data } = instruction;
   if (program !== SYSTEM_PROGRAM || data.length !== 12 || !names(instruction, [from, to]))
     return undefined;
-  const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+  const view = viewOf(data);
   return view.getUint32(0, true) === 2 ? view.getBigUint64(4, true) : undefined;
+}
+
+/** Returns the base units of a `TransferChecked` with exactly these accounts; else undefined. */
+export function transferredChecked(
+  instruction: Instruction,
+  addresses: readonly Address[],
+): bigint | undefined {
+  const { data } = instruction;
+  return data[0] === TRANSFER_CHECKED && data.length === 10 && names(instruction, addresses)
+    ? viewOf(data).getBigUint64(1, true)
+    : undefined;
 }

@@ -1,4 +1,5 @@
 import { isExactChangeError, QuoteError } from '../../errors.js';
+import { setNewest } from '../../internal/newest.js';
 import { sinceThen, type Runtime } from '../../internal/runtime.js';
 import type { QuoteIntent, SwapProvider, SwapSource } from '../provider.js';
 import { unbuildable } from './answer.js';
@@ -70,15 +71,6 @@ export function createFallback({
     isFirstGone = true;
     return true;
   };
-  const remember = (pair: string) => {
-    withoutExactOut.delete(pair);
-    withoutExactOut.set(pair, runtime.now());
-    for (const oldest of withoutExactOut.keys()) {
-      if (withoutExactOut.size <= MAX_REMEMBERED) break;
-      withoutExactOut.delete(oldest);
-    }
-  };
-
   return {
     id: 'jupiter',
     get supportsExactOut() {
@@ -91,7 +83,8 @@ export function createFallback({
           if (!isFirstGone) return await first.quote(intent, signal);
         } catch (error) {
           if (!sunset(error)) {
-            if (isExactChangeError(error, 'no_route')) remember(pair);
+            if (isExactChangeError(error, 'no_route'))
+              setNewest(withoutExactOut, pair, runtime.now(), MAX_REMEMBERED);
             throw error;
           }
         }

@@ -1,5 +1,6 @@
 import { maxAmount, U64_MAX } from '../../amount.js';
 import { isExactChangeError } from '../../errors.js';
+import { isSameList } from '../../internal/bytes.js';
 import type { CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import { assembleTransaction } from '../../solana/transactions/transaction.js';
 import type { Instruction, Lifetime } from '../../solana/types.js';
@@ -188,11 +189,11 @@ function sameInstruction(a: Instruction, b: Instruction | undefined): boolean {
   if (
     b === undefined ||
     a.program !== b.program ||
-    a.data.length !== b.data.length ||
+    !isSameList(a.data, b.data) ||
     a.accounts.length !== b.accounts.length
   )
     return false;
-  const sameAccounts = a.accounts.every((account, index) => {
+  return a.accounts.every((account, index) => {
     const other = b.accounts[index];
     return (
       other !== undefined &&
@@ -201,5 +202,4 @@ function sameInstruction(a: Instruction, b: Instruction | undefined): boolean {
       account.writable === other.writable
     );
   });
-  return sameAccounts && a.data.every((byte, index) => byte === b.data[index]);
 }
