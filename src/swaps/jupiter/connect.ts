@@ -40,8 +40,6 @@ interface FallbackOptions {
   /** Quotes `ExactIn` only; asked if `first` has no route or is switched off. */
   readonly second: SwapProvider;
   readonly runtime: Runtime;
-  /** Called once, when `first` is found switched off. It is not asked again in this process. */
-  readonly onSunset?: ((status: number) => void) | undefined;
 }
 
 // Jupiter v1 is superseded: after it is switched off, it answers with one of these statuses.
@@ -54,12 +52,7 @@ const MAX_REMEMBERED = 256;
  * next, because its quotes come with their instructions. A rate limit or an outage never changes
  * the provider: both are behind the same gateway.
  */
-export function createFallback({
-  first,
-  second,
-  runtime,
-  onSunset,
-}: FallbackOptions): SwapProvider {
+export function createFallback({ first, second, runtime }: FallbackOptions): SwapProvider {
   let isFirstGone = false;
   /** Milliseconds since the epoch at which each pair had no `ExactOut` route. */
   const withoutExactOut = new Map<string, number>();
@@ -67,7 +60,6 @@ export function createFallback({
   const sunset = (error: unknown): boolean => {
     if (!isExactChangeError(error, 'jupiter_unavailable') || !SUNSET.has(error.details.status))
       return false;
-    if (!isFirstGone) onSunset?.(error.details.status);
     isFirstGone = true;
     return true;
   };
