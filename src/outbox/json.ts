@@ -1,3 +1,4 @@
+import { isRecord } from '../internal/record.js';
 import { webhookEvents, type Endpoint, type OutboxJob } from './outbox.js';
 
 const NAMES: readonly unknown[] = webhookEvents;
@@ -65,8 +66,4 @@ function isSecret(value: unknown): boolean {
   if (!isRecord(value)) return false;
   const { secret, until } = value;
   return typeof secret === 'string' && (until === undefined || typeof until === 'number');
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
 }
