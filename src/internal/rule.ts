@@ -22,3 +22,21 @@ export function brokenBy<Subject>(
 ): Rule<Subject> | undefined {
   return rules.find((rule) => !rule.passes(subject));
 }
+
+/** Returns a maker of rules on a part of a subject; a subject without the part breaks them. */
+export function rulesOn<Subject, Part>(
+  partOf: (subject: Subject) => Part | undefined,
+): (
+  id: string,
+  refuses: string,
+  why: string,
+  passes: (part: Part, subject: Subject) => boolean,
+) => Rule<Subject> {
+  return (id, refuses, why, passes) => ({
+    ...{ id, refuses, why },
+    passes(subject) {
+      const part = partOf(subject);
+      return part !== undefined && passes(part, subject);
+    },
+  });
+}

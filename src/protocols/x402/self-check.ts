@@ -1,12 +1,7 @@
 import { U64_MAX } from '../../amount.js';
 import { TransactionError } from '../../errors.js';
 import { isSameList } from '../../internal/bytes.js';
-import {
-  COMPUTE_BUDGET_PROGRAM,
-  MEMO_PROGRAM,
-  TOKEN_2022_PROGRAM,
-  TOKEN_PROGRAM,
-} from '../../network.js';
+import { COMPUTE_BUDGET_PROGRAM, isTokenProgram, MEMO_PROGRAM } from '../../network.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import { decodeMessage, type DecodedInstruction } from '../../solana/transactions/transaction.js';
 import type { Address } from '../../solana/types.js';
@@ -66,8 +61,7 @@ function checkFacts({
   nonce,
   price,
 }: PaymentFacts): void {
-  if (tokenProgram !== TOKEN_PROGRAM && tokenProgram !== TOKEN_2022_PROGRAM)
-    throw failed('the token program is not a token program');
+  if (!isTokenProgram(tokenProgram)) throw failed('the token program is not a token program');
   if (source !== associatedTokenAddress(payer, offer.mint, tokenProgram))
     throw failed("the source is not the payer's token account");
   if (destination !== associatedTokenAddress(offer.payTo, offer.mint, tokenProgram))

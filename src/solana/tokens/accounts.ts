@@ -1,7 +1,7 @@
 import { viewOf } from '../../internal/bytes.js';
 import { setNewest } from '../../internal/newest.js';
 import { sha256 } from '../../internal/sha2.js';
-import { ASSOCIATED_TOKEN_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
+import { ASSOCIATED_TOKEN_PROGRAM, isTokenProgram } from '../../network.js';
 import { addressBytes, addressOf } from '../address.js';
 import { isOnCurve } from '../curve.js';
 import type { Account } from '../rpc/rpc.js';
@@ -82,7 +82,7 @@ export function plainAccount(account: Account): PlainAccount | undefined {
 }
 
 function isPlain({ data, owner }: Account, bytes: number): boolean {
-  return data.length === bytes && (owner === TOKEN_PROGRAM || owner === TOKEN_2022_PROGRAM);
+  return data.length === bytes && isTokenProgram(owner);
 }
 
 /** Decodes the part of a mint before its extensions; undefined if it is not initialised. */

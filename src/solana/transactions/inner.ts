@@ -1,5 +1,5 @@
 import { base58, viewOf } from '../../internal/bytes.js';
-import { SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
+import { isTokenProgram, SYSTEM_PROGRAM } from '../../network.js';
 import type { UnknownRecord } from '../../internal/record.js';
 import { isAddress } from '../address.js';
 import { Fault } from '../rpc/fault.js';
@@ -113,7 +113,7 @@ function readCall(call: UnknownRecord): Omit<InnerInstruction, 'outer'> {
 }
 
 const isNamed = (program: Address): boolean =>
-  [SYSTEM_PROGRAM, TOKEN_PROGRAM, TOKEN_2022_PROGRAM].includes(program);
+  program === SYSTEM_PROGRAM || isTokenProgram(program);
 const unnamed = (addresses: readonly Address[]) => ({
   name: undefined,
   addresses,

@@ -4,7 +4,7 @@ import {
   type DecodedTransaction,
 } from '../../solana/transactions/transaction.js';
 import type { Address } from '../../solana/types.js';
-import type { Rule } from './rule.js';
+import { type Rule, rulesOn } from './rule.js';
 
 /** A foreign transaction before its lookup tables are read. */
 export interface EnvelopeSubject {
@@ -19,20 +19,7 @@ export interface EnvelopeSubject {
  */
 const MAX_INSTRUCTIONS = 13;
 
-/** Makes a rule on a decoded transaction; a transaction that cannot be read breaks it. */
-function onDecoded(
-  id: string,
-  refuses: string,
-  why: string,
-  passes: (decoded: DecodedTransaction, wallet: Address) => boolean,
-): Rule<EnvelopeSubject> {
-  return {
-    id,
-    refuses,
-    why,
-    passes: ({ decoded, wallet }) => decoded !== undefined && passes(decoded, wallet),
-  };
-}
+const onDecoded = rulesOn(({ decoded }: EnvelopeSubject) => decoded);
 
 /** Rules on a foreign transaction that run before its instructions are read. */
 export const envelopeRules: readonly Rule<EnvelopeSubject>[] = [
@@ -46,7 +33,7 @@ export const envelopeRules: readonly Rule<EnvelopeSubject>[] = [
     'transaction_fee_payer',
     'the transaction is made for another wallet',
     'The payer of the fee also signs, and what was checked for one wallet says nothing about another.',
-    ({ staticAccounts }, wallet) => staticAccounts[0] === wallet,
+    ({ staticAccounts }, { wallet }) => staticAccounts[0] === wallet,
   ),
   onDecoded(
     'transaction_signers',

@@ -1,9 +1,9 @@
-import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../network.js';
+import { isTokenProgram, WSOL_MINT } from '../../network.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import type { SwapCall, SwapDecoder } from '../provider.js';
 import { decoderOf, decodeSwap, programName } from './decoders.js';
-import { enforce, refusal, type Rule } from './rule.js';
+import { enforce, refusal, type Rule, rulesOn } from './rule.js';
 
 /**
  * A relayer that pays the lamports of a swap, for a fee in one of the two tokens. With a relayer,
@@ -80,24 +80,7 @@ export function swapSubject(instruction: Instruction, expected: SwapExpectation)
   };
 }
 
-function isTokenProgram(program: Address): boolean {
-  return program === TOKEN_PROGRAM || program === TOKEN_2022_PROGRAM;
-}
-
-/** Makes a rule on the decoded swap; an instruction that cannot be decoded breaks it. */
-function onCall(
-  id: string,
-  refuses: string,
-  why: string,
-  passes: (call: SwapCall, subject: SwapSubject) => boolean,
-): Rule<SwapSubject> {
-  return {
-    id,
-    refuses,
-    why,
-    passes: (subject) => subject.call !== undefined && passes(subject.call, subject),
-  };
-}
+const onCall = rulesOn(({ call }: SwapSubject) => call);
 
 /**
  * Returns the rules on the swap instruction in the order of their checks: rules for any

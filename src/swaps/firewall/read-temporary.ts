@@ -1,7 +1,8 @@
 import type { Account, CallOptions, Rpc } from '../../solana/rpc/rpc.js';
+import { ACCOUNT_BYTES } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
 import { accountExists, creationCost, readOwnAccount } from '../transaction/own-account.js';
-import { accountBytes, TOKEN_ACCOUNT_BYTES, type RawLeg } from '../transaction/read-facts.js';
+import { accountBytes, type RawLeg } from '../transaction/read-facts.js';
 
 /** The temporary SOL account, as the chain has it before a transaction makes it. */
 export interface TemporaryBefore {
@@ -19,7 +20,7 @@ export async function readTemporary(
   if (address === undefined) return undefined;
   const [{ accounts }, rent] = await Promise.all([
     node.accounts([address], options),
-    node.rent(TOKEN_ACCOUNT_BYTES, options),
+    node.rent(ACCOUNT_BYTES, options),
   ]);
   const account = accounts[0] ?? null;
   return { leg: { address, account }, rent, vacant: !accountExists(account) };

@@ -2,8 +2,8 @@ import { sumAmounts } from '../../amount.js';
 import {
   ASSOCIATED_TOKEN_PROGRAM,
   SYSTEM_PROGRAM,
-  TOKEN_2022_PROGRAM,
   TOKEN_PROGRAM,
+  TOKEN_PROGRAMS,
   WSOL_MINT,
 } from '../../network.js';
 import type { Address } from '../../solana/types.js';
@@ -41,8 +41,6 @@ function onEach(
       ),
   };
 }
-
-const TOKEN_PROGRAMS = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM];
 
 /**
  * Rules on every instruction but the swap: its program, operation and accounts must be on the list

@@ -54,7 +54,7 @@ export interface BlockhashSource {
 }
 
 /** A composed transaction, and the floors that it must leave. */
-interface Draft {
+export interface Draft {
   readonly instructions: readonly Instruction[];
   readonly message: Uint8Array;
   readonly floors: Floors;

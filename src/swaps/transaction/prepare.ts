@@ -2,6 +2,7 @@ import type { Runtime } from '../../internal/runtime.js';
 import { WSOL_MINT } from '../../network.js';
 import type { CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import type { Signer, SigningIntent } from '../../solana/signer.js';
+import { ACCOUNT_BYTES } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
 import { checkSwap, type Relay, type SwapExpectation } from '../firewall/instruction-rules.js';
 import { relayFeeIn } from '../firewall/relay.js';
@@ -21,7 +22,7 @@ import {
   type SwapLimits,
 } from './finish.js';
 import { nothingReserved, type ReservedAmounts, type SwapFacts } from './plan.js';
-import { readWallet, TOKEN_ACCOUNT_BYTES } from './read-facts.js';
+import { readWallet } from './read-facts.js';
 import { signMessage } from './sign.js';
 
 export interface SwapDeps {
@@ -143,7 +144,7 @@ export async function prepareSwap(
     order.build(order.signal),
     // Ask early for rents that `readRents` may need later: the connection keeps these answers.
     rpc.rent(0, options),
-    rpc.rent(TOKEN_ACCOUNT_BYTES, options),
+    rpc.rent(ACCOUNT_BYTES, options),
   ]);
   const [input, output] = legs;
   if (input === undefined || output === undefined) throw new TypeError('a leg was not read');

@@ -1,12 +1,23 @@
+import { maxAmount } from '../../amount.js';
 import { WSOL_MINT } from '../../network.js';
 import type { CallOptions } from '../../solana/rpc/rpc.js';
-import { requiredLamports, priorityFee } from './budget.js';
-import { finish } from './finish.js';
+import { compileMessage } from '../../solana/transactions/compile.js';
+import type { Address } from '../../solana/types.js';
+import {
+  type ComputeBudget,
+  type LamportBudget,
+  leastLamports,
+  priorityFee,
+  requiredLamports,
+  SIGNATURE_LAMPORTS,
+} from './budget.js';
+import { computeInstructions, createOwn, wrapInto } from './compose.js';
+import { type Draft, finish } from './finish.js';
+import type { OwnAccount } from './own-account.js';
 import { nothingReserved } from './plan.js';
 import { intentOf, type SignedSwap, type SwapDeps, type SwapOrder } from './prepare.js';
 import { accountBytes, readWallet } from './read-facts.js';
 import { signMessage } from './sign.js';
-import { composeWrap } from './wrap.js';
 
 export interface WrapOrder extends Pick<
   SwapOrder,
@@ -56,25 +67,11 @@ export async function signWrap(
       reserved: async () => order.reserved?.() ?? nothingReserved,
       options,
     },
-    compose: (budget, blockhash, reserved) => {
-      const availableLamports = lamports > reserved.lamports ? lamports - reserved.lamports : 0n;
-      const composed = composeWrap({
-        wallet,
-        account,
-        amount,
-        availableLamports,
-        rent,
-        compute: budget,
-        blockhash,
-      });
-      return {
-        ...composed,
-        availableLamports,
-        leeway: nothingReserved,
-        swapAt: undefined,
-        guardFrom: composed.instructions.length,
-      };
-    },
+    compose: (budget, blockhash, reserved) =>
+      composeWrap({
+        ...{ wallet, account, amount, rent, compute: budget, blockhash },
+        availableLamports: maxAmount(lamports - reserved.lamports, 0n),
+      }),
   });
   const expected = {
     ...{
@@ -104,4 +101,54 @@ export async function signWrap(
     order.signal,
   );
   return { ...signed, lifetime, expected };
+}
+
+/** The parts that a wrapping transaction is composed from. */
+export interface WrapParts {
+  readonly wallet: Address;
+  /** The wallet's wrapped SOL account. */
+  readonly account: OwnAccount;
+  /** Lamports to wrap. */
+  readonly amount: bigint;
+  /** Lamports of the wallet that no other transaction has reserved. */
+  readonly availableLamports: bigint;
+  /** Lamports that creating the account costs; only used if it does not exist. */
+  readonly rent: bigint;
+  readonly compute: ComputeBudget;
+  readonly blockhash: string;
+}
+
+/**
+ * Composes a transaction that turns SOL into wrapped SOL for a payment. It has no guard, because it
+ * has no foreign instruction.
+ */
+export function composeWrap(parts: WrapParts): Draft {
+  const { wallet, account, amount, availableLamports, compute, blockhash } = parts;
+  const instructions = [
+    ...computeInstructions(compute),
+    ...(account.exists ? [] : [createOwn(wallet, account)]),
+    ...wrapInto(wallet, account.address, amount),
+  ];
+  const budget: LamportBudget = {
+    networkFee: SIGNATURE_LAMPORTS,
+    priorityFee: priorityFee(compute),
+    rent: account.exists ? 0n : parts.rent,
+    temporaryRent: 0n,
+    wrapped: amount,
+    returned: 0n,
+  };
+  return {
+    instructions,
+    message: compileMessage({ feePayer: wallet, instructions, blockhash }),
+    budget,
+    floors: {
+      wallet,
+      lamports: maxAmount(leastLamports(availableLamports, budget), 0n),
+      tokens: [{ account, least: account.balance + amount, closed: false }],
+    },
+    availableLamports,
+    leeway: nothingReserved,
+    swapAt: undefined,
+    guardFrom: instructions.length,
+  };
 }
