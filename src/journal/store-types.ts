@@ -58,7 +58,6 @@ export interface AttemptStore {
   attempts(owner: Owner | undefined, filter?: AttemptFilter): Iterable<Attempt>;
   owners(): Owner[];
   used(owner: Owner, caps: readonly Cap[], now: number): bigint[];
-  get(id: string): Attempt | undefined;
   /** Returns the number of attempts that were made before the attempt of an id. */
   madeBefore(id: string): number;
   /** Sets the number of attempts that were made before the next new attempt. */

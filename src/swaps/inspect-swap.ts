@@ -63,7 +63,7 @@ async function recompose(
       signal,
     };
     const { message, lifetime } = await prepareSwap(
-      { rpc, runtime, blockhashes, limits, decoders },
+      { rpc, blockhashes, limits, decoders },
       bounds.wallet,
       order,
     );

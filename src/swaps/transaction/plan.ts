@@ -32,8 +32,6 @@ export interface SwapFacts {
   readonly output: OwnAccount;
   /** Lamports of the wallet. */
   readonly lamports: bigint;
-  /** Lamports that keep the wallet, an account without data, rent-exempt. */
-  readonly walletMinimum: bigint;
   /** Lamports that keep the source account rent-exempt; only used if it does not exist. */
   readonly sourceRent: bigint;
   readonly outputRent: bigint;

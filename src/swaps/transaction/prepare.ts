@@ -1,4 +1,3 @@
-import type { Runtime } from '../../internal/runtime.js';
 import { WSOL_MINT } from '../../network.js';
 import type { CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import type { Signer, SigningIntent } from '../../solana/signer.js';
@@ -11,7 +10,7 @@ import { fetchLookupTables } from '../firewall/tables.js';
 import type { SwapBuild, SwapDecoder } from '../provider.js';
 import { readMarket, readRents } from '../quote/market.js';
 import type { SwapQuote } from '../types.js';
-import { requiredLamports, type ComputeBudget, type LamportBudget } from './budget.js';
+import type { ComputeBudget } from './budget.js';
 import { composeSwap } from './compose.js';
 import {
   finish,
@@ -30,7 +29,6 @@ export interface SwapDeps {
   readonly decoders: readonly SwapDecoder[];
   readonly rpc: Rpc;
   readonly signer: Signer;
-  readonly runtime: Runtime;
   readonly blockhashes: BlockhashSource;
   /** CAIP-2. */
   readonly network: string;
@@ -87,8 +85,6 @@ export interface SwapOutlook extends SwapBounds {
   readonly priorityFeeLamports: bigint;
   /** Rent of accounts that stay. */
   readonly rentLamports: bigint;
-  /** Lamports that the wallet must have for the swap to run, its own minimum included. */
-  readonly requiredLamports: bigint;
 }
 
 export interface PreparedSwap {
@@ -161,19 +157,11 @@ export async function prepareSwap(
   // The first simulation does not wait for the price and the exposure; the signed transaction does.
   const unitPrice = readMarket(rpc, wallet, build.instruction, [input, output], later);
   unitPrice.catch(() => undefined);
-  const [rents, lookupTables] = await Promise.all([
+  const [{ walletMinimum, ...rents }, lookupTables] = await Promise.all([
     readRents(rpc, [input, output], options),
     fetchLookupTables(rpc, build.lookupTables, options),
   ]);
-  // A wallet that pays no fee may be empty.
-  const walletMinimum = relay === undefined ? rents.walletMinimum : 0n;
-  const facts = {
-    source: input.account,
-    output: output.account,
-    lamports,
-    ...rents,
-    walletMinimum,
-  };
+  const facts = { source: input.account, output: output.account, lamports, ...rents };
   const finished = await finish({
     ...{
       rpc,
@@ -181,7 +169,8 @@ export async function prepareSwap(
       blockhashes,
       decoders,
       options,
-      walletMinimum,
+      // A wallet that pays no fee may be empty.
+      walletMinimum: relay === undefined ? walletMinimum : 0n,
       readAt: slot,
       // A transaction of ours may land while the chain is read, unseen by that read.
       reserved: async () => larger(before, await readReserved()),
@@ -254,7 +243,6 @@ function prepared(
   facts: Omit<SwapFacts, 'reserved' | 'leeway'>,
   readAt: number,
 ): PreparedSwap {
-  const budget: LamportBudget = draft.budget;
   const expected: SwapOutlook = {
     ...bounds,
     source: facts.source.address,
@@ -265,10 +253,9 @@ function prepared(
     },
     leeway: draft.leeway,
     outputBefore: facts.output.balance,
-    networkFeeLamports: budget.networkFee,
-    priorityFeeLamports: budget.priorityFee,
-    rentLamports: budget.rent,
-    requiredLamports: requiredLamports(budget, facts.walletMinimum),
+    networkFeeLamports: draft.budget.networkFee,
+    priorityFeeLamports: draft.budget.priorityFee,
+    rentLamports: draft.budget.rent,
   };
   return { message: draft.message, compute, expected, lifetime };
 }

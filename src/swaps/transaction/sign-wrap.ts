@@ -8,7 +8,6 @@ import {
   type LamportBudget,
   leastLamports,
   priorityFee,
-  requiredLamports,
   SIGNATURE_LAMPORTS,
 } from './budget.js';
 import { computeInstructions, createOwn, wrapInto } from './compose.js';
@@ -91,7 +90,6 @@ export async function signWrap(
     networkFeeLamports: draft.budget.networkFee,
     priorityFeeLamports: priorityFee(compute),
     rentLamports: draft.budget.rent,
-    requiredLamports: requiredLamports(draft.budget, walletMinimum),
   };
   await order.onPlanned?.(expected);
   const signed = await signMessage(

@@ -82,7 +82,6 @@ function compose(scenario: Scenario, lamports = 10n ** 15n) {
       source,
       output: destination,
       lamports,
-      walletMinimum: MINIMUM,
       sourceRent: RENT,
       outputRent: RENT,
     },
