@@ -116,7 +116,6 @@ function addTo(parts: number[], factor: number, end: number, value: number): voi
   for (; carry > 0; carry = Math.floor(carry / end)) parts.push(carry % end);
 }
 
-/** Returns the number of zeros at the start. */
 function leadingZeros(values: Uint8Array): number {
   const first = values.findIndex((value) => value !== 0);
   return first < 0 ? values.length : first;

@@ -141,7 +141,6 @@ function isRedirect({ status, type }: Response): boolean {
   return type === 'opaqueredirect' || (status >= 300 && status < 400);
 }
 
-/** Rejects with `LostError` if the work fails. */
 async function orLost<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

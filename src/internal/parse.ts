@@ -1,6 +1,5 @@
 import { base64 } from './bytes.js';
 
-/** Parses JSON; undefined if the text is no JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

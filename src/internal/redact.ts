@@ -1,7 +1,6 @@
 import { base64 } from './bytes.js';
 import { parseUrl } from './parse.js';
 
-/** The text in place of a secret. */
 const HIDDEN = '[hidden]';
 /** Shorter text is no key, and to hide it would hide ordinary words. */
 const SHORTEST_KEY = 6;
@@ -53,7 +52,6 @@ export function hideAddress(address: string): void {
   for (const word of [...pathname.split('/'), ...values]) remember(word, SHORTEST_PART);
 }
 
-/** Whether there is anything to hide. */
 export function hasSecrets(): boolean {
   return known.size > 0;
 }

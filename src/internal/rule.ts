@@ -1,4 +1,3 @@
-/** The texts of a rule, for people. */
 export interface RuleText {
   readonly id: string;
   /** What the rule refuses, as the end of a sentence such as "The swap was refused: ...". */
@@ -15,7 +14,6 @@ export interface Rule<Subject> extends RuleText {
   readonly passes: (subject: Subject) => boolean;
 }
 
-/** Returns the first rule that the subject breaks. */
 export function brokenBy<Subject>(
   rules: readonly Rule<Subject>[],
   subject: Subject,

@@ -69,7 +69,6 @@ export interface BalanceStore {
   step<T>(account: string, decide: (balance: AccountBalance) => BalanceStep<T>): Promise<T>;
 }
 
-/** Creates a ledger over a store of balances. */
 export function ledgerOver({ read, step }: BalanceStore): Ledger {
   const apply = (account: string, change: BalanceChange) =>
     step(account, () => ({ change, result: undefined }));

@@ -21,7 +21,6 @@ export function isOutboxJob(value: unknown): value is OutboxJob {
   );
 }
 
-/** Whether parsed JSON is an endpoint. */
 export function isEndpoint(value: unknown): value is Endpoint {
   if (!isRecord(value)) return false;
   const { id, url, events, wallets, caller, secrets, createdAt, acceptedAt, disabledAt } = value;

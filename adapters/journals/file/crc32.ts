@@ -21,7 +21,6 @@ export function plainCrc32(bytes: Uint8Array, before = 0): number {
   return ~crc >>> 0;
 }
 
-/** Returns the CRC-32 as eight hex digits. */
 export function hexCrc32(bytes: Uint8Array): string {
   return crc32(bytes).toString(16).padStart(8, '0');
 }

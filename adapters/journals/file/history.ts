@@ -38,13 +38,11 @@ export interface History extends Past {
 
 /** The last line of a batch: attempts that were written together. */
 interface Batch {
-  /** Byte at which the batch begins. */
   readonly from: number;
   /** When the batch was written. Milliseconds since the epoch. */
   readonly at: number;
 }
 
-/** @param path - The path of the history file. */
 export function historyAt(path: string, disk: Disk): History {
   let file: OpenFile | undefined;
   const open = (): OpenFile => (file ??= disk.open(path));

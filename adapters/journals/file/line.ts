@@ -18,7 +18,6 @@ export interface Line {
   readonly length: number;
 }
 
-/** Why some bytes are no line. */
 export type NoLine =
   /** The line is cut off: its writer was killed, or the disk was full. */
   | 'fragment'

@@ -14,7 +14,6 @@ import { writeAnew } from './rewrite.js';
 import { createSyncs } from './syncs.js';
 import { tailOf } from './tail.js';
 
-/** The disk, processes and sizes that a log works with. */
 export interface LogParts {
   readonly disk: Disk;
   readonly processes: Processes;

@@ -15,7 +15,6 @@ const LIMIT_BYTES = 12_288;
 /** Upper bound on the header's own JSON: keys, braces and version, without the echoed values. */
 const OWN_BYTES = 512;
 
-/** Number of random bytes in a payment identifier. */
 const PAYMENT_ID_BYTES = 16;
 
 export interface EncodePaymentInput {

@@ -114,7 +114,6 @@ function expectedInstructions({
   ];
 }
 
-/** Encodes a discriminator byte and an integer. */
 function littleEndian(discriminator: number, value: bigint, length: number): Uint8Array {
   return Uint8Array.of(
     discriminator,

@@ -9,15 +9,12 @@ type Kind =
   | 'invalid'
   /** A JSON-RPC error that a repeated request would get again. */
   | 'refused'
-  /** The node serves another network. */
   | 'foreign';
 
 interface FaultInit {
   readonly retryAfterMs?: number | undefined;
   readonly cause?: unknown;
-  /** The node's own message. */
   readonly said?: string;
-  /** Code of the JSON-RPC error. */
   readonly code?: number;
   readonly networks?: { readonly expected: string; readonly actual: string };
 }
@@ -63,7 +60,6 @@ const REFUSALS: ReadonlySet<number> = new Set([
 /** JSON-RPC errors that some providers send instead of status 429. */
 const RATE_LIMITS: ReadonlySet<number> = new Set([429, -32429, -32029]);
 
-/** Classifies a JSON-RPC error of the node. */
 export function jsonRpcFault(code: number, said: string | undefined): Fault {
   const kind = RATE_LIMITS.has(code)
     ? 'rate_limited'

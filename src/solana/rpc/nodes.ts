@@ -12,7 +12,6 @@ import type { Node, Request } from './failover.js';
 import { Fault, jsonRpcFault, shownHost } from './fault.js';
 import { asFields } from './reply.js';
 
-/** Creates a node that is asked over HTTP. */
 export function httpNode(url: string, customFetch: typeof fetch | undefined): Node {
   let requests = 0;
   return {
@@ -156,7 +155,6 @@ export interface NodeCall {
   readonly failed?: string;
 }
 
-/** A clock, and a listener for finished calls. */
 export interface CallTimer {
   now(): number;
   onCall(call: NodeCall): void;
@@ -188,7 +186,6 @@ export function timedNode(node: Node, timer: CallTimer): Node {
   };
 }
 
-/** Asks a node for the hash of its first block. */
 export async function askGenesis(request: Request): Promise<string> {
   const hash = await request('getGenesisHash', []);
   if (!isAddress(hash)) throw new Fault('invalid', 'the genesis hash is not one');

@@ -25,7 +25,6 @@ export interface TokenAccount extends PlainAccount {
   readonly delegate?: Address;
   readonly delegatedAmount: bigint;
   readonly closeAuthority?: Address;
-  /** Whether the account holds wrapped SOL. */
   readonly isNative: boolean;
   readonly extensions: readonly string[];
   /** Whether a transfer to the account fails unless a memo comes right before it. */

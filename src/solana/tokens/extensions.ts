@@ -12,13 +12,10 @@ export interface Extension {
 export interface MintFacts {
   /** Basis points withheld from every transfer: the higher of the current and the next fee. */
   readonly transferFeeBps: number;
-  /** The program that every transfer calls. */
   readonly transferHookProgram?: Address;
   /** The key that can take tokens out of every account of the mint. */
   readonly permanentDelegate?: Address;
-  /** The state in which a new token account starts. */
   readonly defaultState: 'initialized' | 'frozen';
-  /** Whether every transfer is blocked now. */
   readonly paused: boolean;
 }
 

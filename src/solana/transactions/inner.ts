@@ -7,7 +7,6 @@ import { asRecords, safeInteger } from '../rpc/reply.js';
 import type { InnerInstruction } from '../rpc/rpc.js';
 import type { Address } from '../types.js';
 
-/** Names of System instructions, by number. */
 export const systemNames: readonly string[] = [
   'createAccount',
   'assign',

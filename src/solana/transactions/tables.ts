@@ -17,7 +17,6 @@ const MAX_KEYS = 256;
 const MAX_AGE_MS = 5 * 60_000;
 const CACHE_ENTRIES = 256;
 
-/** A lookup table with its state on the chain. */
 export interface ReadTable extends LookupTable {
   /** `none` if there is no lookup table at the address. */
   readonly state: 'none' | 'inactive' | 'active';
@@ -33,7 +32,6 @@ export interface TableOptions extends CallOptions {
   readonly fresh?: boolean;
 }
 
-/** The node calls that read tables. */
 export type TableReader = Pick<Rpc, 'accounts'>;
 
 const caches = new WeakMap<TableReader, Map<Address, Cached>>();

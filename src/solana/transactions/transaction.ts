@@ -35,7 +35,6 @@ const KEY_BYTES = 32;
 /** Thrown for bytes that do not decode; never leaves this file. */
 class Malformed extends Error {}
 
-/** Reads bytes forward only, and never past the end. */
 class Cursor {
   private offset = 0;
 

@@ -34,7 +34,6 @@ interface NamedMessage {
   readonly isDistinct: boolean;
   readonly writable: ReadonlyMap<string, boolean>;
   readonly guards: readonly NamedInstruction[];
-  /** All other instructions. */
   readonly rest: readonly NamedInstruction[];
 }
 
@@ -192,7 +191,6 @@ function onBoth(
   return { id, refuses, why, passes: ({ before, after }) => passes(before, after) };
 }
 
-/** Builds a rule that each guard must pass. */
 function onGuards(text: RuleText, passes: (guard: NamedInstruction) => boolean): Rule<Change> {
   return { ...text, passes: ({ after }) => after.guards.every(passes) };
 }

@@ -8,7 +8,6 @@ import { type Rule, rulesOn } from './rule.js';
 
 /** A foreign transaction before its lookup tables are read. */
 export interface EnvelopeSubject {
-  /** Undefined if the transaction cannot be read. */
   readonly decoded: DecodedTransaction | undefined;
   readonly wallet: Address;
 }

@@ -46,9 +46,7 @@ export function guardOf(
   return dropsCloser ? { kind: 'close_authority', account, amount: 0n } : undefined;
 }
 
-/** The guard instructions at the end of a transaction. */
 export interface GuardsFound {
-  /** In the order in which they run. */
   readonly tokens: readonly TokenGuard[];
   /**
    * Lamports that the wallet must have; 0n if the last instruction only checks that it is a plain

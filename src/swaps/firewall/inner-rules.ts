@@ -13,7 +13,6 @@ export interface InnerSubject {
    */
   readonly madeAt?: number;
   readonly wallet: Address;
-  /** The wallet's source and output accounts of the swap. */
   readonly own: readonly Address[];
 }
 

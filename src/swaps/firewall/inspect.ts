@@ -31,7 +31,6 @@ import { closesWrapped, createdIn } from './surroundings.js';
 import { temporaryIn } from './temporary.js';
 import type { Findings } from './verdict.js';
 
-/** Methods of a node that an inspection calls. */
 export type InspectionNode = Pick<Rpc, 'accounts' | 'rent' | 'simulate'>;
 
 /** Bounds of a swap, without the token programs: the inspection reads those from the chain. */

@@ -14,7 +14,6 @@ export interface Relay {
   readonly feePayer: Address;
   /** Owner of the associated token account that the fee goes to. */
   readonly payTo: Address;
-  /** The token of the fee. */
   readonly mint: Address;
   /** The fee in base units. */
   readonly amount: bigint;
@@ -41,11 +40,9 @@ export interface SwapExpectation {
    * account.
    */
   readonly temporary?: Address | undefined;
-  /** The relayer that pays the lamports of the transaction, if the wallet does not. */
   readonly relay?: Relay | undefined;
 }
 
-/** Returns the wallet's account for a token of the swap. */
 export function ownAccount(
   { wallet, temporary }: Pick<SwapExpectation, 'wallet' | 'temporary'>,
   mint: Address,
@@ -61,7 +58,6 @@ const MAX_ACCOUNTS = 128;
 /** A swap instruction, as the rules judge it. */
 export interface SwapSubject {
   readonly instruction: Instruction;
-  /** Undefined if the instruction cannot be decoded. */
   readonly call: SwapCall | undefined;
   readonly expected: SwapExpectation;
   /** The wallet's own account for the input, as `destination` is for the output. */

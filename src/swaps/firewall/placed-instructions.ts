@@ -22,9 +22,7 @@ export interface SurroundingsSubject extends SwapInPlace {
 /** An instruction with its place in the transaction. */
 export interface Placed {
   readonly instruction: Instruction;
-  /** Whether it comes before the swap. */
   readonly before: boolean;
-  /** Whether it is the last of the transaction. */
   readonly last: boolean;
 }
 

@@ -11,7 +11,6 @@ export interface TemporaryBefore {
   readonly vacant: boolean;
 }
 
-/** Reads the temporary SOL account; undefined if the transaction makes none. */
 export async function readTemporary(
   node: Pick<Rpc, 'accounts' | 'rent'>,
   address: Address | undefined,

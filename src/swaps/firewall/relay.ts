@@ -22,7 +22,6 @@ interface RelayFee {
   readonly amount: bigint;
 }
 
-/** Returns the transfer of the relayer's fee; undefined if there is no fee. */
 export function relayFeeOf(expected: SwapExpectation): RelayFee | undefined {
   const { wallet, relay, inputMint, inputProgram, outputProgram } = expected;
   if (relay === undefined || relay.amount === 0n) return undefined;

@@ -12,7 +12,6 @@ export function refusal(rule: Pick<RuleText, 'id' | 'refuses'>): QuoteError<'uns
   );
 }
 
-/** Throws for the first rule that the subject breaks. */
 export function enforce<Subject>(rules: readonly Rule<Subject>[], subject: Subject): void {
   const broken = brokenBy(rules, subject);
   if (broken !== undefined) throw refusal(broken);

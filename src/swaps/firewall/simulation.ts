@@ -152,7 +152,6 @@ export interface Simulated {
   readonly guardFrom: number;
 }
 
-/** Returns the subject of the simulation rules. */
 export function simulationSubject(
   simulation: Simulation,
   { floors, readAt }: Pick<Simulated, 'floors' | 'readAt'>,
@@ -193,7 +192,6 @@ export const guardRule: RuleText = {
   why: 'A venue can behave in a simulation and steal when it lands; the guard is a part of the transaction itself, and fails it.',
 };
 
-/** Whether the simulation failed in a guard instruction. */
 export function isGuardFailure({ error }: Simulation, guardFrom: number): boolean {
   const index = /InstructionError\D*(\d+)/.exec(error ?? '')?.[1];
   return index !== undefined && Number(index) >= guardFrom;

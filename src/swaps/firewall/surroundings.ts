@@ -25,7 +25,6 @@ import {
 import { feePayerOf, isRelayFee } from './relay.js';
 import type { Rule } from './rule.js';
 
-/** Makes a rule on every instruction of some programs. */
 function onEach(
   id: string,
   refuses: string,
@@ -215,7 +214,6 @@ function closedBy({ instruction, before }: Placed, expected: SwapExpectation): A
   return isClose && !before && names(instruction, [account, wallet, wallet]) ? account : undefined;
 }
 
-/** Whether the transaction closes the wallet's wrapped SOL account after the swap. */
 export function closesWrapped(subject: SwapInPlace): boolean {
   return placed(subject).some((step) => closedBy(step, subject.expected) !== undefined);
 }

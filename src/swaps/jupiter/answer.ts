@@ -32,12 +32,10 @@ export function unbuildable(reason: string): QuoteError<'quote_mismatch'> {
   });
 }
 
-/** Returns the error for a quote that the service did not make. */
 export function foreignQuote(): QuoteError<'quote_mismatch'> {
   return unbuildable('the quote is not one of this service');
 }
 
-/** Parses a body as a JSON object. */
 export function parseObject(body: string): UnknownRecord {
   let value: unknown;
   try {

@@ -25,7 +25,6 @@ interface SwapForm {
   readonly self: number;
 }
 
-/** A V1 form. */
 interface SwapFormV1 extends SwapForm {
   /**
    * A token program of either side. The form does not say which side it belongs to, so the token
@@ -34,7 +33,6 @@ interface SwapFormV1 extends SwapForm {
   readonly tokenProgram: number;
   /** Optional Token-2022 program, beside `tokenProgram`; absent if the form has none. */
   readonly token2022Program?: number;
-  /** Optional account that takes a platform fee. */
   readonly feeAccount: number;
   /**
    * Offset of the route plan. The amounts follow it: input and quoted output, or output and quoted
@@ -43,12 +41,10 @@ interface SwapFormV1 extends SwapForm {
   readonly plan: number;
 }
 
-/** A V2 form. */
 interface SwapFormV2 extends SwapForm {
   readonly sourceMint: number;
   readonly sourceProgram: number;
   readonly destinationProgram: number;
-  /** Offset of the first amount. */
   readonly amounts: number;
 }
 
@@ -117,7 +113,6 @@ interface JupiterCall extends SwapCall {
 const NUMBERS_V2_BYTES = 22;
 const ROUTE_LENGTH_BYTES = 4;
 
-/** Whether the discriminator belongs to a known form. */
 export function isSwapForm(data: Uint8Array): boolean {
   const discriminator = discriminatorOf(data);
   return v2Forms.has(discriminator) || v1Forms.has(discriminator);

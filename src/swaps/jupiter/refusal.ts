@@ -3,7 +3,6 @@ import { parseJson } from '../../internal/parse.js';
 import { isRecord } from '../../internal/record.js';
 import type { Address } from '../../solana/types.js';
 
-/** The mints of the swap that Jupiter refused. */
 export interface SwapMints {
   readonly inputMint: Address;
   readonly outputMint: Address;

@@ -20,7 +20,6 @@ export interface Holdings {
 }
 
 export interface CandidateChoice {
-  /** The mint to buy. */
   readonly outputMint: Address;
   /** Lamports to keep back for network fees, rent and the wallet's own minimum. */
   readonly keepLamports: bigint;

@@ -7,7 +7,6 @@ import type { Runtime } from '../../internal/runtime.js';
 import { isAddress } from '../../solana/address.js';
 import type { Address } from '../../solana/types.js';
 
-/** The facts that a relayer tells about itself. */
 export interface RelayerFacts {
   /** Signs as fee payer. */
   readonly feePayer: Address;

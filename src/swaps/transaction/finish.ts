@@ -48,7 +48,6 @@ export interface DatedLifetime extends Lifetime {
   readonly slot: number;
 }
 
-/** A source of fresh blockhashes. */
 export interface BlockhashSource {
   fresh(options?: { readonly signal?: AbortSignal | undefined }): Promise<DatedLifetime>;
 }

@@ -28,7 +28,6 @@ export interface OwnAccount extends TokenFacts {
    * could then take them.
    */
   readonly uncounted: bigint;
-  /** Lamports at the address. */
   readonly lamports: bigint;
 }
 

@@ -19,7 +19,6 @@ import { creationCost, type OwnAccount } from './own-account.js';
 export interface ReservedAmounts {
   /** Base units of the input mint's account; wrapped SOL, if the input is SOL. */
   readonly input: bigint;
-  /** Base units of the output mint's account. */
   readonly output: bigint;
   readonly lamports: bigint;
 }
@@ -30,7 +29,6 @@ export const nothingReserved: ReservedAmounts = { input: 0n, output: 0n, lamport
 export interface SwapFacts {
   readonly source: OwnAccount;
   readonly output: OwnAccount;
-  /** Lamports of the wallet. */
   readonly lamports: bigint;
   /** Lamports that keep the source account rent-exempt; only used if it does not exist. */
   readonly sourceRent: bigint;
@@ -40,7 +38,6 @@ export interface SwapFacts {
   readonly leeway: ReservedAmounts;
 }
 
-/** Plan for the instructions around the swap. */
 export interface SwapPlan {
   readonly createSource: boolean;
   readonly createOutput: boolean;

@@ -63,14 +63,12 @@ export interface SwapOrder {
    * bring all that was agreed.
    */
   readonly beside?: boolean | undefined;
-  /** Lowest slot at which the chain is read. */
   readonly minContextSlot?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 /** Bounds and costs of a prepared transaction. Amounts in base units or lamports. */
 export interface SwapOutlook extends SwapBounds {
-  /** The wallet's own token accounts. */
   readonly source: Address;
   readonly output: Address;
   /** Balance of the source before the swap: base units, or the wallet's lamports if it sells SOL. */
@@ -228,7 +226,6 @@ export function swappedAtMost(
   };
 }
 
-/** Describes a swap for the signer. */
 export function intentOf(network: string, expected: SwapOutlook): SigningIntent {
   const { inputMint, outputMint } = expected;
   const { maxIn, minOut } = swappedAtMost(expected);

@@ -101,10 +101,8 @@ export async function signWrap(
   return { ...signed, lifetime, expected };
 }
 
-/** The parts that a wrapping transaction is composed from. */
 export interface WrapParts {
   readonly wallet: Address;
-  /** The wallet's wrapped SOL account. */
   readonly account: OwnAccount;
   /** Lamports to wrap. */
   readonly amount: bigint;
