@@ -153,7 +153,7 @@ export function withCoordination(
     id: string,
     { claim = [], drop = [], spend, free = [] }: Along,
     work: () => Promise<T>,
-    isDone: (result: T) => boolean,
+    isDone: (result: T) => boolean = () => true,
   ): Promise<T> => {
     if (claim.length > 0) await claims.take(claim);
     // End holds before the write: to end one twice is harmless, but a hold that never ends would
@@ -174,19 +174,7 @@ export function withCoordination(
         () => journal.reserve(attempt, caps),
         (refused) => refused === undefined,
       ),
-    put: (attempt, along = {}) =>
-      write(
-        attempt.id,
-        along,
-        () => journal.put(attempt),
-        () => true,
-      ),
-    release: (id, along = {}) =>
-      write(
-        id,
-        along,
-        () => journal.release(id),
-        () => true,
-      ),
+    put: (attempt, along = {}) => write(attempt.id, along, () => journal.put(attempt)),
+    release: (id, along = {}) => write(id, along, () => journal.release(id)),
   };
 }

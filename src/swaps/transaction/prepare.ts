@@ -128,7 +128,7 @@ export async function prepareSwap(
   wallet: Address,
   order: SwapOrder,
 ): Promise<PreparedSwap> {
-  const { rpc, limits, blockhashes, decoders } = deps;
+  const { rpc, decoders } = deps;
   const { bounds, keepWrapped = false, isStrict = false, beside = false, relay } = order;
   const options: CallOptions = { signal: order.signal, minContextSlot: order.minContextSlot };
   const readReserved = async () => order.reserved?.() ?? nothingReserved;
@@ -150,10 +150,11 @@ export async function prepareSwap(
     inputProgram: input.mint.tokenProgram,
     outputProgram: output.mint.tokenProgram,
   };
-  checkSwap(build.instruction, expected);
+  const { instruction } = build;
+  checkSwap(instruction, expected);
   const later = { ...options, minContextSlot: slot };
   // The first simulation does not wait for the price and the exposure; the signed transaction does.
-  const unitPrice = readMarket(rpc, wallet, build.instruction, [input, output], later);
+  const unitPrice = readMarket(rpc, wallet, instruction, [input, output], later);
   unitPrice.catch(() => undefined);
   const [{ walletMinimum, ...rents }, lookupTables] = await Promise.all([
     readRents(rpc, [input, output], options),
@@ -161,45 +162,23 @@ export async function prepareSwap(
   ]);
   const facts = { source: input.account, output: output.account, lamports, ...rents };
   const finished = await finish({
-    ...{
-      rpc,
-      limits,
-      blockhashes,
-      decoders,
-      options,
-      // A wallet that pays no fee may be empty.
-      walletMinimum: relay === undefined ? walletMinimum : 0n,
-      readAt: slot,
-      // A transaction of ours may land while the chain is read, unseen by that read.
-      reserved: async () => larger(before, await readReserved()),
-      unitPrice,
-      beside,
-    },
+    ...{ ...deps, options, unitPrice, beside },
+    // A wallet that pays no fee may be empty.
+    walletMinimum: relay === undefined ? walletMinimum : 0n,
+    readAt: slot,
+    // A transaction of ours may land while the chain is read, unseen by that read.
+    reserved: async () => larger(before, await readReserved()),
     compose: (compute, blockhash, reserved) => {
-      const parts = {
-        expected,
-        instruction: build.instruction,
-        keepWrapped,
-        compute,
-        blockhash,
-        lookupTables,
-      };
       const { plan, ...composed } = composeSwap({
-        ...parts,
+        ...{ expected, instruction, keepWrapped, compute, blockhash, lookupTables },
         facts: { ...facts, reserved, leeway: isStrict ? nothingReserved : reserved },
       });
       return { ...composed, ...plan };
     },
   });
   const { message, floors } = finished.draft;
-  const maxPriorityFee = limits.maxPriorityFeeLamports;
-  checkComposed(message, {
-    expected,
-    instruction: build.instruction,
-    floors,
-    lookupTables,
-    maxPriorityFee,
-  });
+  const maxPriorityFee = deps.limits.maxPriorityFeeLamports;
+  checkComposed(message, { expected, instruction, floors, lookupTables, maxPriorityFee });
   return prepared(finished, { ...bounds, relay }, facts, slot);
 }
 

@@ -38,10 +38,8 @@ const UNIT_PRICE = 1n;
  * Signs a transaction that turns SOL into wrapped SOL without a swap; sends nothing. The result has
  * the shape of a swap's.
  */
-export async function signWrap(
-  { rpc, signer, blockhashes, network, limits, decoders }: SwapDeps,
-  order: WrapOrder,
-): Promise<SignedSwap> {
+export async function signWrap(deps: SwapDeps, order: WrapOrder): Promise<SignedSwap> {
+  const { rpc, signer, network } = deps;
   const { amount } = order;
   const wallet = signer.address;
   const options: CallOptions = { signal: order.signal, minContextSlot: order.minContextSlot };
@@ -54,18 +52,9 @@ export async function signWrap(
     account.exists ? 0n : rpc.rent(accountBytes(mint), options),
   ]);
   const { draft, compute, lifetime } = await finish({
-    ...{
-      rpc,
-      decoders,
-      blockhashes,
-      limits,
-      walletMinimum,
-      readAt: slot,
-      unitPrice: Promise.resolve(UNIT_PRICE),
-      next: order.next,
-      reserved: async () => order.reserved?.() ?? nothingReserved,
-      options,
-    },
+    ...{ ...deps, options, walletMinimum, readAt: slot, next: order.next },
+    unitPrice: Promise.resolve(UNIT_PRICE),
+    reserved: async () => order.reserved?.() ?? nothingReserved,
     compose: (budget, blockhash, reserved) =>
       composeWrap({
         ...{ wallet, account, amount, rent, compute: budget, blockhash },
@@ -73,19 +62,10 @@ export async function signWrap(
       }),
   });
   const expected = {
-    ...{
-      inputMint: WSOL_MINT,
-      outputMint: WSOL_MINT,
-      maxIn: amount,
-      minOut: amount,
-      slippageBps: 0,
-    },
-    ...{
-      source: wallet,
-      output: account.address,
-      before: { amount: lamports, slot },
-      outputBefore: account.balance,
-    },
+    ...{ inputMint: WSOL_MINT, outputMint: WSOL_MINT, maxIn: amount, minOut: amount },
+    slippageBps: 0,
+    ...{ source: wallet, output: account.address, outputBefore: account.balance },
+    before: { amount: lamports, slot },
     leeway: nothingReserved,
     networkFeeLamports: draft.budget.networkFee,
     priorityFeeLamports: priorityFee(compute),
