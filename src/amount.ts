@@ -63,3 +63,7 @@ export function maxAmount(a: bigint, b: bigint): bigint {
 export function minAmount(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
 }
+
+export function sumAmounts(amounts: readonly bigint[]): bigint {
+  return amounts.reduce((sum, amount) => sum + amount, 0n);
+}

@@ -40,6 +40,7 @@ export function namedNetwork(name: string): string | undefined {
 
 export const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
 export const TOKEN_2022_PROGRAM = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb';
+export const TOKEN_PROGRAMS: readonly string[] = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM];
 export const ASSOCIATED_TOKEN_PROGRAM = 'ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL';
 export const SYSTEM_PROGRAM = '11111111111111111111111111111111';
 export const COMPUTE_BUDGET_PROGRAM = 'ComputeBudget111111111111111111111111111111';
@@ -50,6 +51,10 @@ export const LOOKUP_TABLE_PROGRAM = 'AddressLookupTab1e1111111111111111111111111
 
 /** The mint of wrapped SOL, which Jupiter also takes for native SOL. */
 export const WSOL_MINT = 'So11111111111111111111111111111111111111112';
+
+export function isTokenProgram(program: string): boolean {
+  return program === TOKEN_PROGRAM || program === TOKEN_2022_PROGRAM;
+}
 
 /** A mint with pinned facts: they are checked against the chain, never taken from a seller. */
 export interface PinnedMint {

@@ -4,15 +4,14 @@
  * @module exact-change/journal/postgres
  */
 import { randomUUID } from 'node:crypto';
-import { ConfigError } from '../../src/errors.js';
 import { loadOnce } from '../../src/internal/load-once.js';
+import { refuse } from '../../src/internal/options.js';
 import { ledgerOver } from '../../src/journal/balance-ledger.js';
 import type { Coordination, Journal, Owner } from '../../src/journal/types.js';
 import { attemptsIn } from './postgres/attempts.js';
 import { balancesIn } from './postgres/balances.js';
 import { sharedClaims } from './postgres/claims.js';
 import { createDatabase, guarded, queryOf } from './postgres/database.js';
-import { createGate } from './postgres/gate.js';
 import { digest, lockKey, ownerParts } from './postgres/keys.js';
 import { advisoryLocks, type AdvisoryLocks } from './postgres/locks.js';
 import { outboxIn } from './postgres/outbox.js';
@@ -103,10 +102,8 @@ export function postgresJournal(options: PostgresJournalOptions): PostgresJourna
   }
   if (typeof keepsEvents !== 'boolean') throw refuse('outbox', 'must be true or false.');
   const direct = createDatabase(opener(options, timeoutMs), timeoutMs);
-  const calls = createGate();
-  const database = guarded(
+  const { database, closeGate } = guarded(
     direct,
-    calls,
     loadOnce(async () => {
       await prepareTables(direct, tables);
       if (!keepsEvents && !(await hasOutbox(queryOf(direct, 'tables'), tables))) return;
@@ -163,7 +160,7 @@ export function postgresJournal(options: PostgresJournalOptions): PostgresJourna
     close() {
       closing ??= (async () => {
         locks.close();
-        await calls.close();
+        await closeGate();
         await claims.clear(direct).catch(ignored);
         await session.close();
         await direct.close();
@@ -178,10 +175,6 @@ const JOBS = 'jobs';
 
 /** The longest time that `setTimeout` and Postgres both take. Milliseconds. */
 const MOST_MS = 2 ** 31 - 1;
-
-function refuse(option: string, rule: string): ConfigError {
-  return new ConfigError('invalid_option', `Option ${option} ${rule}`, { details: { option } });
-}
 
 /**
  * Returns a function that opens the pool. Errors do not quote the address, because it holds a

@@ -78,7 +78,7 @@ export async function createOperations(
       };
       const limits = swapLimits(policy);
       const { message, compute, lifetime } = await prepareSwap(
-        { decoders, rpc, runtime, blockhashes, limits },
+        { decoders, rpc, blockhashes, limits },
         wallet,
         order,
       );

@@ -48,8 +48,7 @@ import {
 import { changeTexts } from '../../src/solana/transactions/wallet-changes.js';
 import { firewallRules, ruleTexts } from '../../src/swaps/firewall/catalog.js';
 import { harmlessCalls } from '../../src/swaps/firewall/inner-rules.js';
-import { v1Forms } from '../../src/swaps/jupiter/layout-v1.js';
-import { v2Forms } from '../../src/swaps/jupiter/layout.js';
+import { v1Forms, v2Forms } from '../../src/swaps/jupiter/layout.js';
 import { programErrors } from '../../src/swaps/jupiter/decoder.js';
 import { noRouteCodes } from '../../src/swaps/jupiter/refusal.js';
 import { swapKind } from '../../src/swaps/jupiter/route-plan.js';

@@ -116,8 +116,26 @@ function addTo(parts: number[], factor: number, end: number, value: number): voi
   for (; carry > 0; carry = Math.floor(carry / end)) parts.push(carry % end);
 }
 
-/** Returns the number of zeros at the start. */
 function leadingZeros(values: Uint8Array): number {
   const first = values.findIndex((value) => value !== 0);
   return first < 0 ? values.length : first;
+}
+
+export function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+export function joined(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(chunks.reduce((length, chunk) => length + chunk.length, 0));
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return bytes;
+}
+
+/** Whether two lists, or the bytes of two arrays, are equal. */
+export function isSameList<T>(a: ArrayLike<T>, b: ArrayLike<T>): boolean {
+  return a.length === b.length && Array.from(a).every((item, index) => item === b[index]);
 }

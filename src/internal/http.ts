@@ -2,6 +2,7 @@ import ky, { isHTTPError } from 'ky';
 import { ExactChangeError } from '../errors.js';
 import { askedWait, MAX_WAIT_MS, withJitter } from './backoff.js';
 import { bounded } from './abort.js';
+import { joined } from './bytes.js';
 import { markOwnRequest } from './own-request.js';
 import type { Runtime } from './runtime.js';
 
@@ -140,7 +141,6 @@ function isRedirect({ status, type }: Response): boolean {
   return type === 'opaqueredirect' || (status >= 300 && status < 400);
 }
 
-/** Rejects with `LostError` if the work fails. */
 async function orLost<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -169,13 +169,7 @@ async function readBody(
     }
     chunks.push(value);
   }
-  const body = new Uint8Array(length);
-  let offset = 0;
-  for (const chunk of chunks) {
-    body.set(chunk, offset);
-    offset += chunk.length;
-  }
-  return body;
+  return joined(chunks);
 }
 
 async function wait(

@@ -1,5 +1,6 @@
 import { ProtocolError } from '../errors.js';
 import { onAbort, startDeadline } from './abort.js';
+import { joined } from './bytes.js';
 
 /** The largest request body that is kept to be sent again. */
 export const BODY_LIMIT_BYTES = 1024 * 1024;
@@ -183,7 +184,7 @@ export function keepStream(stream: ReadableStream<Uint8Array>): ReadBody {
     let size = 0;
     for (;;) {
       const { done, value } = await reader.read();
-      if (done) return join(chunks, size);
+      if (done) return joined(chunks);
       size += value.byteLength;
       if (size > BODY_LIMIT_BYTES) {
         drop();
@@ -214,14 +215,4 @@ function keepWhole(copy: Request): ReadBody {
 
 function isStream(body: unknown): body is ReadableStream<Uint8Array> {
   return typeof body === 'object' && body !== null && 'getReader' in body;
-}
-
-function join(chunks: readonly Uint8Array[], size: number): Uint8Array<ArrayBuffer> {
-  const joined = new Uint8Array(size);
-  let at = 0;
-  for (const chunk of chunks) {
-    joined.set(chunk, at);
-    at += chunk.byteLength;
-  }
-  return joined;
 }

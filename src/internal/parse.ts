@@ -1,4 +1,5 @@
-/** Parses JSON; undefined if the text is no JSON. */
+import { base64 } from './bytes.js';
+
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -11,6 +12,15 @@ export function parseJson(text: string): unknown {
 export function parseUrl(text: string): URL | undefined {
   try {
     return new URL(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Decodes base64; undefined if the text is no base64. */
+export function parseBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
+  try {
+    return base64.decode(text);
   } catch {
     return undefined;
   }

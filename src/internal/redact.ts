@@ -1,6 +1,6 @@
 import { base64 } from './bytes.js';
+import { parseUrl } from './parse.js';
 
-/** The text in place of a secret. */
 const HIDDEN = '[hidden]';
 /** Shorter text is no key, and to hide it would hide ordinary words. */
 const SHORTEST_KEY = 6;
@@ -41,7 +41,7 @@ export function hideHeaders(headers: Readonly<Record<string, string>>): void {
  * its query. Does nothing for text that is no address.
  */
 export function hideAddress(address: string): void {
-  const parsed = parse(address);
+  const parsed = parseUrl(address);
   if (parsed === undefined) return;
   const { username, password, pathname, search } = parsed;
   const pairs = search.slice(1).split('&');
@@ -52,7 +52,6 @@ export function hideAddress(address: string): void {
   for (const word of [...pathname.split('/'), ...values]) remember(word, SHORTEST_PART);
 }
 
-/** Whether there is anything to hide. */
 export function hasSecrets(): boolean {
   return known.size > 0;
 }
@@ -177,14 +176,6 @@ function plainOf(text: string, limit = READ_LIMIT): Plain {
     escapes = character === '\\' ? escapes + 1 : 0;
   }
   return { text: characters.join(''), places, within };
-}
-
-function parse(address: string): URL | undefined {
-  try {
-    return new URL(address);
-  } catch {
-    return undefined;
-  }
 }
 
 function decoded(text: string): string {

@@ -37,7 +37,6 @@ export interface Call {
    * or the reason of the caller's signal.
    */
   replayable(): Promise<Uint8Array<ArrayBuffer> | undefined>;
-  /** Drops the kept body. */
   forget(): void;
 }
 

@@ -1,4 +1,3 @@
-/** The texts of a rule, for people. */
 export interface RuleText {
   readonly id: string;
   /** What the rule refuses, as the end of a sentence such as "The swap was refused: ...". */
@@ -15,10 +14,27 @@ export interface Rule<Subject> extends RuleText {
   readonly passes: (subject: Subject) => boolean;
 }
 
-/** Returns the first rule that the subject breaks. */
 export function brokenBy<Subject>(
   rules: readonly Rule<Subject>[],
   subject: Subject,
 ): Rule<Subject> | undefined {
   return rules.find((rule) => !rule.passes(subject));
+}
+
+/** Returns a maker of rules on a part of a subject; a subject without the part breaks them. */
+export function rulesOn<Subject, Part>(
+  partOf: (subject: Subject) => Part | undefined,
+): (
+  id: string,
+  refuses: string,
+  why: string,
+  passes: (part: Part, subject: Subject) => boolean,
+) => Rule<Subject> {
+  return (id, refuses, why, passes) => ({
+    ...{ id, refuses, why },
+    passes(subject) {
+      const part = partOf(subject);
+      return part !== undefined && passes(part, subject);
+    },
+  });
 }

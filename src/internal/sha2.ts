@@ -54,7 +54,6 @@ function padded(message: Uint8Array, blockBytes: 64 | 128): DataView {
   return view;
 }
 
-/** Rotates a word to the right. */
 const rotated = (word: number, bits: number): number => (word >>> bits) | (word << (32 - bits));
 
 export function sha256(message: Uint8Array): Uint8Array<ArrayBuffer> {

@@ -7,7 +7,6 @@ export type NextTurn = () => Promise<void> | undefined;
 /** Number of calls in a turn; the work of a call takes about a millisecond. */
 const CALLS = 32;
 
-/** Globals that a runtime may have. */
 interface Host {
   readonly setImmediate?: (go: () => void) => unknown;
   readonly MessageChannel?: typeof MessageChannel;

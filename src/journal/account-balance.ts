@@ -181,12 +181,10 @@ export function spend(balance: AccountBalance, id: string, slot?: number): Accou
   return slot > known.slot ? reduced : after;
 }
 
-/** Whether an attempt lately spent its hold. */
 function isSpent({ spent }: AccountBalance, id: string): boolean {
   return spent.some((entry) => entry.id === id);
 }
 
-/** Whether an attempt has a hold. */
 function isHeld({ holds }: AccountBalance, id: string): boolean {
   return holds.some((held) => held.id === id);
 }
@@ -197,7 +195,6 @@ function holdsWithout(balance: AccountBalance, id: string): readonly Held[] {
   return holds;
 }
 
-/** A change of a balance. */
 export type BalanceChange =
   | { readonly see: Known; readonly moved: bigint }
   | { readonly forget: true }

@@ -223,7 +223,6 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
       return [...new Map(byName).values()];
     },
     used: (owner, caps, now) => caps.map((cap) => used(owner, cap, now)),
-    get,
     madeBefore: (id) => madeOf(id) ?? made,
     count: (number) => void (made = number),
     spend: keys.add,

@@ -77,7 +77,6 @@ export interface BalanceStore {
   ): Promise<T>;
 }
 
-/** Creates a ledger over a store of balances. */
 export function ledgerOver({ read, step }: BalanceStore): Ledger {
   const apply = (account: string, change: BalanceChange, unlessEnded?: string) =>
     step(account, () => ({ change, result: undefined }), unlessEnded);

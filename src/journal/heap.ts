@@ -15,7 +15,6 @@ export interface Heap<T> {
 export function createHeap<T>(isBefore: (a: T, b: T) => boolean): Heap<T> {
   // The item at index i comes before the items at indexes 2i + 1 and 2i + 2.
   const items: T[] = [];
-  /** Whether the item at index `i` comes before the item at index `j`. */
   const goesBefore = (i: number, j: number): boolean => {
     const [a, b] = [items[i], items[j]];
     return a !== undefined && b !== undefined && isBefore(a, b);

@@ -54,7 +54,6 @@ interface LargeSet {
   has(item: string): boolean;
   add(item: string): void;
   delete(item: string): void;
-  /** Returns the item that was added first. */
   first(): string | undefined;
   [Symbol.iterator](): Iterator<string>;
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from '../internal/runtime.js';
+import { ownerName } from './attempt-names.js';
 import { createLedger } from './balance-ledger.js';
 import type { ReleasedClaims } from './released-claims.js';
 import { createLocks } from './locks.js';
@@ -77,7 +78,7 @@ export function newWallet(): Wallet {
  */
 export function walletOf(address: string, network: string): Wallet {
   const { wallets } = shared();
-  const key = nameOf(address, network);
+  const key = ownerName({ wallet: address, network });
   let wallet = wallets.get(key);
   if (wallet === undefined) wallets.set(key, (wallet = newWallet()));
   return wallet;
@@ -85,11 +86,7 @@ export function walletOf(address: string, network: string): Wallet {
 
 /** Returns the shared state of a wallet; undefined if no client in this process uses the wallet. */
 export function knownWallet(address: string, network: string): Wallet | undefined {
-  return shared().wallets.get(nameOf(address, network));
-}
-
-function nameOf(address: string, network: string): string {
-  return `${network} ${address}`;
+  return shared().wallets.get(ownerName({ wallet: address, network }));
 }
 
 /**
@@ -156,7 +153,7 @@ export function withCoordination(
     id: string,
     { claim = [], drop = [], spend, free = [] }: Along,
     work: () => Promise<T>,
-    isDone: (result: T) => boolean,
+    isDone: (result: T) => boolean = () => true,
   ): Promise<T> => {
     if (claim.length > 0) await claims.take(claim);
     // End holds before the write: to end one twice is harmless, but a hold that never ends would
@@ -177,19 +174,7 @@ export function withCoordination(
         () => journal.reserve(attempt, caps),
         (refused) => refused === undefined,
       ),
-    put: (attempt, along = {}) =>
-      write(
-        attempt.id,
-        along,
-        () => journal.put(attempt),
-        () => true,
-      ),
-    release: (id, along = {}) =>
-      write(
-        id,
-        along,
-        () => journal.release(id),
-        () => true,
-      ),
+    put: (attempt, along = {}) => write(attempt.id, along, () => journal.put(attempt)),
+    release: (id, along = {}) => write(id, along, () => journal.release(id)),
   };
 }

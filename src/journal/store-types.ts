@@ -22,7 +22,6 @@ export interface StoreContent {
 
 /** Keeps the closed attempts of a store that drops none. */
 export interface Archive {
-  /** Returns the attempt at a place in the archive. */
   recall(place: number): Attempt;
   /** Ids of attempts that closed last, the oldest first. */
   readonly past: readonly string[];
@@ -44,11 +43,9 @@ export interface AttemptStore {
    * if it stays as it is. Throws if the attempt must not go on.
    */
   replacing(attempt: Attempt, caps?: readonly Cap[]): Attempt | CapBlock | undefined;
-  /** Returns the attempt of an id if it may be released. */
   releasable(id: string): Attempt | undefined;
   /** Records an attempt in its new state, without any check. */
   keep(attempt: Attempt): void;
-  /** Records that an attempt was released. */
   remove(id: string): void;
   similar(owner: Owner, fingerprint: string, idempotencyKey: string | undefined): Attempt[];
   /**
@@ -58,7 +55,6 @@ export interface AttemptStore {
   attempts(owner: Owner | undefined, filter?: AttemptFilter): Iterable<Attempt>;
   owners(): Owner[];
   used(owner: Owner, caps: readonly Cap[], now: number): bigint[];
-  get(id: string): Attempt | undefined;
   /** Returns the number of attempts that were made before the attempt of an id. */
   madeBefore(id: string): number;
   /** Sets the number of attempts that were made before the next new attempt. */

@@ -77,7 +77,6 @@ export interface SwapAmounts {
   readonly feeLamports: string;
 }
 
-/** The outcome of a swap. */
 export type SwapOutcome =
   /**
    * `rentLamports`: rent of token accounts that the swap opened and that stay open; absent if no

@@ -1,3 +1,4 @@
+import { isRecord } from '../internal/record.js';
 import { webhookEvents, type Endpoint, type OutboxJob } from './outbox.js';
 
 const NAMES: readonly unknown[] = webhookEvents;
@@ -20,7 +21,6 @@ export function isOutboxJob(value: unknown): value is OutboxJob {
   );
 }
 
-/** Whether parsed JSON is an endpoint. */
 export function isEndpoint(value: unknown): value is Endpoint {
   if (!isRecord(value)) return false;
   const { id, url, events, wallets, caller, secrets, createdAt, acceptedAt, disabledAt } = value;
@@ -65,8 +65,4 @@ function isSecret(value: unknown): boolean {
   if (!isRecord(value)) return false;
   const { secret, until } = value;
   return typeof secret === 'string' && (until === undefined || typeof until === 'number');
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
 }

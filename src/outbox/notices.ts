@@ -1,5 +1,6 @@
 import { sha256 } from '../internal/sha2.js';
 import { hex } from '../internal/bytes.js';
+import { parseUrl } from '../internal/parse.js';
 import type { AttemptState } from '../journal/states.js';
 import type { Attempt } from '../journal/types.js';
 import type { NextJob, WebhookDetails, WebhookEvent, WebhookEventName } from './outbox.js';
@@ -135,10 +136,6 @@ function aboutOf({ id, wallet, network, url, method }: Attempt) {
 
 /** Returns an address without the parts that may hold a secret: user, query and fragment. */
 function publicPart(address: string): string {
-  try {
-    const { origin, pathname } = new URL(address);
-    return `${origin}${pathname}`.slice(0, MAX_URL);
-  } catch {
-    return '';
-  }
+  const { origin, pathname } = parseUrl(address) ?? { origin: '', pathname: '' };
+  return `${origin}${pathname}`.slice(0, MAX_URL);
 }

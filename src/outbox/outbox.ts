@@ -131,7 +131,6 @@ export interface Endpoint {
   readonly disabledAt?: number;
 }
 
-/** Options of {@link Outbox.take}. */
 export interface TakeOptions {
   readonly limit: number;
   /** Milliseconds for which no other process gets the jobs. */

@@ -34,7 +34,6 @@ export function createListeners<T = void>(): Listeners<T> {
   };
 }
 
-/** The listeners of an outbox. */
 export interface OutboxListeners {
   /** Called when jobs may have been added. */
   readonly added: Listeners<void>;

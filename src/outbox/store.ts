@@ -11,15 +11,12 @@ import {
 } from './outbox.js';
 import { createTurns, laneOf, type Turn } from './turns.js';
 
-/** A change of an outbox. */
 export type OutboxRecord =
   | { readonly job: OutboxJob }
-  /** The id of the job that was ended. */
   | { readonly jobDone: string }
   /** Jobs that the writer has taken, and until when. Milliseconds since the epoch. */
   | { readonly taken: readonly [until: number, ...ids: string[]] }
   | { readonly endpoint: Endpoint }
-  /** The id of the endpoint that was removed. */
   | { readonly endpointGone: string };
 
 /** Records of a step that are to be written, and the result of the step. */
@@ -38,7 +35,6 @@ export function hasReaders(store: OutboxStore): boolean {
   return store.endpoints().some(({ disabledAt }) => disabledAt === undefined);
 }
 
-/** Whether an endpoint may be added to the existing endpoints. */
 export function hasPlaceFor(
   { id, caller }: Endpoint,
   existing: readonly Endpoint[],
@@ -71,7 +67,6 @@ export interface OutboxStore {
   /** Returns records that drop jobs, if there are too many. */
   trimming(): OutboxRecord[];
   apply(record: OutboxRecord): void;
-  /** Lets taken jobs be taken again. */
   giveBack(ids: readonly string[]): void;
   /** Returns all jobs and endpoints, without the leases. */
   content(): OutboxRecord[];
@@ -136,7 +131,6 @@ export function createOutboxStore(): OutboxStore {
       turns.add(again);
     }
   };
-  /** Ends expired leases and returns them. */
   const endExpired = (now: number) => {
     const expired: { readonly id: string; readonly until: number }[] = [];
     for (let next = ends.first(); next !== undefined && next.until <= now; next = ends.first()) {

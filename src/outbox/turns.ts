@@ -12,7 +12,6 @@ export interface Lane {
   readonly place: string;
 }
 
-/** A job that waits in its lane. */
 export interface Turn extends Lane {
   readonly id: string;
   readonly dueAt: number;
@@ -58,7 +57,6 @@ export function ofCaller(caller: string): string {
   return `caller ${caller}`;
 }
 
-/** Returns a function that says whether a lane is left out. */
 function leftOutBy({
   callers = [],
   but = [],

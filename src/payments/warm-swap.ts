@@ -1,7 +1,7 @@
 import { isExactChangeError } from '../errors.js';
 import { pinnedMints, WSOL_MINT } from '../network.js';
 import { fetchLookupTables } from '../swaps/firewall/tables.js';
-import { TOKEN_ACCOUNT_BYTES } from '../swaps/transaction/read-facts.js';
+import { ACCOUNT_BYTES } from '../solana/tokens/accounts.js';
 import type { PaymentContext } from './context.js';
 import { buildFor } from './plan/swap-build.js';
 import { quoteForPayment } from './plan/swap-quote.js';
@@ -26,7 +26,7 @@ export async function warmSwap(context: PaymentContext): Promise<void> {
     };
     const [quote] = await Promise.all([
       quoteForPayment(context, request, undefined),
-      ...[0, TOKEN_ACCOUNT_BYTES].map((bytes) => context.rpc.rent(bytes)),
+      ...[0, ACCOUNT_BYTES].map((bytes) => context.rpc.rent(bytes)),
     ]);
     const { lookupTables } = await buildFor(context, quote, undefined, undefined);
     await fetchLookupTables(context.rpc, lookupTables);

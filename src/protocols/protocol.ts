@@ -34,7 +34,6 @@ export interface PaymentProtocol {
     network: string,
     self: Address,
   ): JudgedOffers | Promise<JudgedOffers>;
-  /** Returns the name of the request header that carries a payment for the terms. */
   headerOf(terms: PaymentRequired): string;
   /** Throws `header_too_large` if the header of a payment for the offer would be too large. */
   checkHeader(terms: PaymentRequired, offer: Offer): void;
@@ -53,7 +52,6 @@ export interface PaymentProtocol {
   readOutcome(response: Response, options: ReadOptions): Promise<SettlementClaim>;
 }
 
-/** Limits for reading a response. */
 export interface ReadOptions {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;

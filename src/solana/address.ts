@@ -55,7 +55,6 @@ function knownBytes(address: Address): Uint8Array {
   return known.get(address) ?? base58.decode(address);
 }
 
-/** Returns the address with these 32 bytes. */
 export function addressOf(bytes: Uint8Array): Address {
   if (bytes.length !== KEY_BYTES)
     throw new TypeError(`A Solana address is ${KEY_BYTES} bytes, not ${bytes.length}.`);

@@ -8,13 +8,11 @@ import { lazyPart } from '../internal/load-once.js';
 
 const walletChanges = /* @__PURE__ */ lazyPart(() => import('./transactions/wallet-changes.js'));
 
-/** The result of a signer's answer. */
 export interface SignedMessage {
   /** The signed message: the message asked for, or with guards that the wallet added. */
   readonly message: Uint8Array;
   /** The signer's own signature, 64 bytes. */
   readonly signature: Uint8Array;
-  /** Number of guards that the wallet added. */
   readonly guards: number;
 }
 

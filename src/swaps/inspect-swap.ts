@@ -13,7 +13,6 @@ import type { SwapCall, SwapDecoder } from './provider.js';
 import type { SwapLimits } from './transaction/finish.js';
 import { prepareSwap, type SwapBounds } from './transaction/prepare.js';
 
-/** Dependencies of an inspection. */
 export interface InspectionDeps {
   readonly rpc: Rpc;
   readonly runtime: Runtime;
@@ -23,7 +22,6 @@ export interface InspectionDeps {
   readonly decoders: readonly SwapDecoder[];
 }
 
-/** The wallet, and the bounds of its swap. */
 export type InspectionBounds = Omit<SwapTerms, 'maxPriorityFee' | 'decoders'>;
 
 /**
@@ -63,7 +61,7 @@ async function recompose(
       signal,
     };
     const { message, lifetime } = await prepareSwap(
-      { rpc, runtime, blockhashes, limits, decoders },
+      { rpc, blockhashes, limits, decoders },
       bounds.wallet,
       order,
     );

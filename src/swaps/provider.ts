@@ -93,7 +93,6 @@ export interface SwapDecoder {
   isPriceMoved(reason: string): boolean;
 }
 
-/** A decoded swap instruction. */
 export interface SwapCall {
   readonly user: Address;
   readonly source: Address;

@@ -12,7 +12,6 @@ export const swapSources: readonly SwapSource[] = [
   },
 ];
 
-/** The decoder of each source. */
 export const swapDecoders = decodersOf(swapSources);
 
 export function decodersOf(sources: readonly SwapSource[] = swapSources): readonly SwapDecoder[] {

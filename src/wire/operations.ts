@@ -9,7 +9,6 @@ import { buildRequest, quoteRequest, swapQuote, swapTransaction } from './swap.j
  */
 export interface Operation<Q = unknown, A = unknown> {
   readonly method: 'GET' | 'POST' | 'DELETE';
-  /** Path below the base path of the service. */
   readonly path: string;
   /** Fields of the query that may repeat, and fields that are numbers. */
   readonly query?: { readonly lists: readonly string[]; readonly numbers: readonly string[] };

@@ -1,7 +1,6 @@
 import { ConfigError } from '../errors.js';
 import type { Operation } from './operations.js';
 
-/** A whole number without leading zeros or sign. */
 const WHOLE = /^(?:0|[1-9][0-9]{0,14})$/;
 
 /**

@@ -55,12 +55,10 @@ export const swapQuote: v.GenericSchema<unknown, SwapQuote> = v.object(
 
 const wallet = { wallet: address };
 
-/** Builds the swap of a quote. */
 export const buildOfQuote = v.strictObject(
   { ...wallet, quote: v.strictObject(quoteFields, 'must be a quote.') },
   'must be an object.',
 );
-/** Quotes and builds in one call. */
 export const buildOfParameters = v.strictObject(
   { ...wallet, ...swapParameters },
   'must be an object.',

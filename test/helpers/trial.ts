@@ -210,7 +210,6 @@ export class Trial {
         decoders,
         rpc: this.node,
         signer: this.estate.signer,
-        runtime: systemRuntime,
         network: SOLANA_MAINNET,
         limits: defaultSwapLimits,
       },

@@ -55,7 +55,6 @@ async function compose(name: WantedName): Promise<Composed> {
   };
   const rentOf = ({ mint }: Leg) => node.rent(accountBytes(mint));
   const rents = {
-    walletMinimum: await node.rent(0),
     sourceRent: await rentOf(input),
     outputRent: await rentOf(output),
   };

@@ -77,7 +77,6 @@ async function swapper(funds: Partial<Record<MintSymbol, string>>): Promise<Swap
       decoders,
       rpc,
       signer,
-      runtime,
       blockhashes,
       network: SOLANA_MAINNET,
       limits: defaultSwapLimits,

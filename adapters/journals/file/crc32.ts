@@ -20,3 +20,7 @@ export function plainCrc32(bytes: Uint8Array, before = 0): number {
   for (const byte of bytes) crc = (crc >>> 8) ^ (TABLE[(crc ^ byte) & 0xff] ?? 0);
   return ~crc >>> 0;
 }
+
+export function hexCrc32(bytes: Uint8Array): string {
+  return crc32(bytes).toString(16).padStart(8, '0');
+}

@@ -1,6 +1,6 @@
 import { isRecord } from '../../../src/internal/record.js';
 import { parseJson } from '../../../src/internal/parse.js';
-import { crc32 } from './crc32.js';
+import { hexCrc32 } from './crc32.js';
 import type { OpenFile } from './disk.js';
 
 const FORMAT = 'exact-change-journal';
@@ -26,7 +26,7 @@ export interface Header {
 export function encodeHeader(content = 0): Buffer {
   const whole = String(content).padStart(DIGITS, '0');
   const json = Buffer.from(JSON.stringify({ format: FORMAT, version: VERSION, whole }));
-  return Buffer.from(`${crc32(json).toString(16).padStart(8, '0')} ${json.toString()}\n`);
+  return Buffer.from(`${hexCrc32(json)} ${json.toString()}\n`);
 }
 
 /** Returns the header of a file; undefined if it is damaged. */
@@ -43,7 +43,6 @@ export function readHeader(file: OpenFile): Header | undefined {
 /** Parses a line of version 1 (a checksum and JSON); undefined if the line is damaged. */
 export function decodeHeader(line: Buffer): unknown {
   const json = line.subarray('00000000 '.length);
-  if (`${crc32(json).toString(16).padStart(8, '0')} ` !== line.toString('latin1', 0, 9))
-    return undefined;
+  if (`${hexCrc32(json)} ` !== line.toString('latin1', 0, 9)) return undefined;
   return parseJson(json.toString('utf8'));
 }

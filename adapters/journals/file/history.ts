@@ -3,10 +3,11 @@ import { setImmediate } from 'node:timers/promises';
 import { isAttempt } from '../../../src/journal/attempt-json.js';
 import { belongsTo } from '../../../src/journal/attempt-names.js';
 import type { Made } from '../../../src/journal/store-types.js';
-import type { Attempt, Owner } from '../../../src/journal/types.js';
+import type { Attempt } from '../../../src/journal/types.js';
 import { hasCode } from '../../../src/internal/error-code.js';
 import type { Disk, OpenFile } from './disk.js';
 import { encodeLine, readLine } from './line.js';
+import type { Past } from '../log/port.js';
 import { Damage } from './scan.js';
 
 const CHUNK = 256 * 1024;
@@ -20,7 +21,7 @@ const HEAD = 64;
 const TURN = 64;
 
 /** The file beside a journal that keeps the closed attempts which the journal dropped. */
-export interface History {
+export interface History extends Past {
   /** Returns the attempt on the line that begins at a place. */
   recall(place: number): Attempt;
   /**
@@ -32,25 +33,16 @@ export interface History {
     closed: readonly Made[],
     now: number,
   ): Promise<{ readonly places: readonly number[]; readonly length: number }>;
-  /**
-   * Yields the attempts of the first `length` bytes, in the order they were made; without an owner,
-   * the attempts of all owners.
-   *
-   * @param since - Attempts that were written before this time may be left out.
-   */
-  attempts(length: number, owner: Owner | undefined, since: number): AsyncIterable<Made>;
   close(): void;
 }
 
 /** The last line of a batch: attempts that were written together. */
 interface Batch {
-  /** Byte at which the batch begins. */
   readonly from: number;
   /** When the batch was written. Milliseconds since the epoch. */
   readonly at: number;
 }
 
-/** @param path - The path of the history file. */
 export function historyAt(path: string, disk: Disk): History {
   let file: OpenFile | undefined;
   const open = (): OpenFile => (file ??= disk.open(path));

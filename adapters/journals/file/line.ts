@@ -1,4 +1,4 @@
-import { crc32 } from './crc32.js';
+import { hexCrc32 } from './crc32.js';
 
 const NEWLINE = 0x0a;
 const HEAD = /^([0-9a-f]{8}) ([0-9]{1,15}) ([0-9]{1,15}) /;
@@ -18,7 +18,6 @@ export interface Line {
   readonly length: number;
 }
 
-/** Why some bytes are no line. */
 export type NoLine =
   /** The line is cut off: its writer was killed, or the disk was full. */
   | 'fragment'
@@ -36,7 +35,7 @@ export type NoLine =
 export function encodeLine(after: number, json: string): Buffer {
   const body = Buffer.from(`${after} ${json}`);
   const length = body.length - String(after).length - 1;
-  return Buffer.concat([Buffer.from(`\n${hexCrc(body)} ${length} `), body]);
+  return Buffer.concat([Buffer.from(`\n${hexCrc32(body)} ${length} `), body]);
 }
 
 /**
@@ -56,7 +55,7 @@ export function readLine(bytes: Buffer, isLast: boolean): Line | NoLine {
   }
   const from = 1 + head.length;
   const end = from + Number(length);
-  const isWhole = (to: number) => hexCrc(bytes.subarray(from - after.length - 1, to)) === crc;
+  const isWhole = (to: number) => hexCrc32(bytes.subarray(from - after.length - 1, to)) === crc;
   // A hole may follow directly after the line.
   if ((end === bytes.length || bytes[end] === 0) && isWhole(end))
     return { after: Number(after), json: bytes.toString('utf8', from, end), length: end };
@@ -64,8 +63,4 @@ export function readLine(bytes: Buffer, isLast: boolean): Line | NoLine {
   // If the CRC fits all bytes, the line is whole and its length is damaged.
   if (end <= bytes.length || isWhole(bytes.length)) return 'damage';
   return cutOff;
-}
-
-function hexCrc(bytes: Uint8Array): string {
-  return crc32(bytes).toString(16).padStart(8, '0');
 }

@@ -7,19 +7,13 @@ import type { FileRecord } from '../log/records.js';
 import { REWRITING } from '../log/state.js';
 import type { Disk, OpenFile } from './disk.js';
 import { closedError, lockedBy, reasonFor, unavailable } from './failures.js';
-import { historyAt, type History } from './history.js';
+import { historyAt } from './history.js';
 import { openFile } from './open-file.js';
 import type { Processes, Verdict } from './processes.js';
 import { writeAnew } from './rewrite.js';
 import { createSyncs } from './syncs.js';
 import { tailOf } from './tail.js';
 
-/** A log in a file that processes share: all of them read all lines in the same order. */
-export interface FileLog extends JournalLog {
-  readonly history: History;
-}
-
-/** The disk, processes and sizes that a log works with. */
 export interface LogParts {
   readonly disk: Disk;
   readonly processes: Processes;
@@ -46,7 +40,7 @@ class Refusal extends Error {
  * `invalid_option` for the file of a newer version. Also rejects with `journal_damaged`, or with a
  * disk error.
  */
-export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
+export async function openLog(path: string, parts: LogParts): Promise<JournalLog> {
   const { disk, processes, compactFrom, recent } = parts;
   const directory = dirname(path);
   const listeners = createOutboxListeners();
@@ -230,7 +224,7 @@ export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
     }
   }
 
-  const log: FileLog = {
+  const log: JournalLog = {
     me,
     run,
     later,

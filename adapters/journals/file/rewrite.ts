@@ -100,7 +100,6 @@ export async function writeState(
   return file;
 }
 
-/** Returns a writer of lines into a new file. */
 function createWriter(file: OpenFile): {
   /** @param isUrgent - Whether all processes wait for these lines: it then makes no pauses. */
   write(lines: readonly LogLine[], isUrgent?: boolean): Promise<void>;

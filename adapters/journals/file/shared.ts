@@ -2,11 +2,12 @@ import { basename, dirname, join } from 'node:path';
 import { hasCode } from '../../../src/internal/error-code.js';
 import type { SharedLog } from '../log/journal.js';
 import type { Disk } from './disk.js';
-import { openLog, type FileLog, type LogParts } from './log.js';
+import type { JournalLog } from '../log/port.js';
+import { openLog, type LogParts } from './log.js';
 
 /** A log that several journals of this process may use. */
 interface Entry {
-  readonly log: Promise<FileLog>;
+  readonly log: Promise<JournalLog>;
   users: number;
   /** Set once the last user has left. The log can be opened again once it resolves. */
   closing?: Promise<void>;

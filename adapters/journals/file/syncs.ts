@@ -12,7 +12,6 @@ export interface Syncs {
   over(): Promise<void>;
 }
 
-/** @param rewrite - Rewrites the file, if possible. */
 export function createSyncs(
   tail: Pick<Tail, 'file' | 'end' | 'synced'>,
   syncNames: () => Promise<void>,

@@ -40,7 +40,6 @@ export interface Tail {
 /** How often a failing read is tried. */
 const LOOKS = 3;
 
-/** @param me - This process. */
 export async function tailOf(
   path: string,
   first: OpenFile,

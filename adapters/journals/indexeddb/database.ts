@@ -13,7 +13,6 @@ export interface Row {
   readonly anew?: number;
 }
 
-/** The rows that a transaction writes. */
 export interface Change {
   readonly rows: readonly Row[];
   /** Whether the rows replace all earlier rows. */

@@ -10,7 +10,6 @@ import { openDatabase, type Row, type Witness } from './database.js';
 import { closedError, damaged, unavailable } from './failures.js';
 import { joinTabs } from './tabs.js';
 
-/** The browser objects and sizes that a log works with. */
 export interface LogParts {
   readonly factory: IDBFactory;
   readonly locks: LockManager;

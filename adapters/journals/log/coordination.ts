@@ -9,7 +9,6 @@ import { reads, writes, type JournalLog, type Step } from './port.js';
 import { accountName, type State } from './state.js';
 import { balanceRecords, dropRecords } from './steps.js';
 
-/** Runs a step at a log. */
 export type Run = <T>(decide: (state: State, log: JournalLog) => Step<T>) => Promise<T>;
 
 /** Balances, locks, claims and counters that the processes share, by owner. */
@@ -28,7 +27,6 @@ const LOOK_MS = 250;
 
 /** The calls of a log that are no steps. */
 export type LogCalls = Pick<JournalLog, 'living' | 'later'> & {
-  /** Returns the error for calls after the journal was closed. */
   closedError(): Error;
 };
 

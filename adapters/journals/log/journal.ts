@@ -21,7 +21,6 @@ import type { FileRecord } from './records.js';
 import type { State } from './state.js';
 import { alongRecords, holdStep, inverseOf, isSigned, eventRecords } from './steps.js';
 
-/** A journal over a log. */
 export interface LogJournal extends Journal {
   /** As in `Journal`; without an owner, yields the attempts of all owners. */
   attempts(owner: Owner | undefined, filter?: AttemptFilter): AsyncIterable<Attempt>;
@@ -43,7 +42,6 @@ export interface SharedLog {
 /** Opens a file or database that holds a journal, and makes its errors. */
 export interface LogOpener {
   open(): Promise<SharedLog>;
-  /** Returns the error for callers if the journal cannot be used. */
   unavailable(cause: unknown): ExactChangeError;
   closedError(): ExactChangeError;
 }

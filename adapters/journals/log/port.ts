@@ -43,7 +43,6 @@ export interface JournalLog {
   readonly history: Past;
   /** Whether changes add events to the outbox, whatever journal of this process writes them. */
   keepsEvents: boolean;
-  /** Listeners to changes of the outbox. */
   readonly listeners: OutboxListeners;
   /** Resolves once all running steps are done and the log is closed. */
   close(): Promise<void>;

@@ -10,7 +10,6 @@ import { isProcessId, type ProcessId } from './process-id.js';
 /** A change of the journal's state. FORMAT.md describes the records for other languages. */
 export type FileRecord =
   | { readonly put: Attempt }
-  /** The id of the attempt that was released. */
   | { readonly release: string }
   /** Attempt ids that the writer claims, and ids of claims that it releases. */
   | { readonly claim: readonly string[] }
@@ -77,7 +76,6 @@ const isOfAccount = (
   isRecord(value[3]) &&
   isContent(value[3]);
 
-/** Checks the value of a record, by the record's name. */
 const checks: Readonly<Record<string, (value: unknown) => boolean>> = {
   put: isAttempt,
   release: isText,

@@ -27,7 +27,6 @@ export interface State {
   readonly seats: ReadonlyMap<string, ProcessId>;
   /** Jobs that each process took: job id and end of the lease, in milliseconds since the epoch. */
   readonly taken: ReadonlyMap<string, ReadonlyMap<string, number>>;
-  /** Bytes of the history. */
   readonly history: number;
   /** Id of the process that sealed the file: no more lines count, because a new file comes. */
   readonly sealedBy: string | undefined;

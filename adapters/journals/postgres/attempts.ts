@@ -32,7 +32,6 @@ const states = Object.keys(attemptStates) as AttemptState[];
 const releasable = states.filter((state) => attemptStates[state].release);
 const decided = states.filter((state) => attemptStates[state].decided);
 
-/** Adds the events of attempts. */
 export interface Telling {
   readonly adding: Adding;
   /** Whether this journal has an outbox. If not, it adds events once the schema has an outbox. */

@@ -21,7 +21,6 @@ export interface SharedClaims extends Claims {
   ): Promise<T>;
   /** Writes the claims of this instance again, in the name of a new connection. */
   restore(query: Query, holder: string): Promise<void>;
-  /** Releases all claims of this instance. */
   clear(database: Database): Promise<void>;
 }
 

@@ -1,7 +1,6 @@
 import { startDeadline, untilAborted } from '../../../src/internal/abort.js';
 import { createLocks } from '../../../src/journal/locks.js';
-import { failure } from './failure.js';
-import type { Gate } from './gate.js';
+import { closed, failure } from './failure.js';
 import { ignored, type OpenPool, type PostgresClient } from './pool.js';
 import { LOCK } from './statements.js';
 
@@ -154,22 +153,41 @@ export function lockedTransaction<T>(
   });
 }
 
-/** Returns a database that lets each call pass the gate and wait until the tables are ready. */
-export function guarded(database: Database, gate: Gate, ready: () => Promise<void>): Database {
-  const pass = <T>(step: string, work: () => Promise<T>): Promise<T> =>
-    gate.pass(step, async () => {
-      await ready();
-      return work();
-    });
+/**
+ * Returns a database with calls that wait until the tables are ready, and a function that closes its
+ * gate: it refuses new calls, and resolves when all running calls have ended.
+ */
+export function guarded(
+  database: Database,
+  ready: () => Promise<void>,
+): { readonly database: Database; closeGate(): Promise<void> } {
+  const running = new Set<Promise<unknown>>();
+  let isOpen = true;
+  const pass = async <T>(step: string, work: () => Promise<T>): Promise<T> => {
+    if (!isOpen) throw closed(step);
+    const call = ready().then(work);
+    running.add(call);
+    try {
+      return await call;
+    } finally {
+      running.delete(call);
+    }
+  };
   return {
-    ...database,
-    query: (step, text, values) => pass(step, () => database.query(step, text, values)),
-    transaction: (step, key, work) => pass(step, () => database.transaction(step, key, work)),
-    connection: (step, work) => pass(step, () => database.connection(step, work)),
-    call: (step, work) => pass(step, () => work(database)),
-    async checkOut(signal) {
-      await ready();
-      return database.checkOut(signal);
+    database: {
+      ...database,
+      query: (step, text, values) => pass(step, () => database.query(step, text, values)),
+      transaction: (step, key, work) => pass(step, () => database.transaction(step, key, work)),
+      connection: (step, work) => pass(step, () => database.connection(step, work)),
+      call: (step, work) => pass(step, () => work(database)),
+      async checkOut(signal) {
+        await ready();
+        return database.checkOut(signal);
+      },
+    },
+    async closeGate() {
+      isOpen = false;
+      await Promise.allSettled(running);
     },
   };
 }

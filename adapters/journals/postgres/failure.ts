@@ -10,7 +10,6 @@ export function failure(step: string, cause: unknown): unknown {
   );
 }
 
-/** Returns the error for a call on a closed journal. */
 export function closed(step: string): TransportError {
   return new TransportError(
     'journal_unavailable',

@@ -33,11 +33,9 @@ export interface PostgresOutbox {
   readonly adding: Adding;
   /** Calls all listeners, because another process has, or may have, added jobs. */
   heard(): void;
-  /** Whether the outbox has listeners. */
   readonly listens: boolean;
 }
 
-/** Notifies other processes of new jobs. */
 export interface Channel {
   /** Notifies the other processes once the transaction of `query` is committed. */
   tell(query: Query): Promise<unknown>;

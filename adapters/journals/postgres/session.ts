@@ -5,7 +5,6 @@ import { closed as closedError, failure } from './failure.js';
 import { randomLockKey } from './keys.js';
 import type { PostgresClient } from './pool.js';
 
-/** Steps that release locks or claims. */
 const GIVES_UP: readonly string[] = ['unlock', 'unclaim'];
 
 /** Milliseconds before the connection is opened again, at first and at most. */
@@ -28,12 +27,10 @@ export interface Session {
   readonly holder: string | undefined;
   /** Opens the connection again if it was lost, in the background. */
   revive(): void;
-  /** Ends the connection. */
   close(): Promise<void>;
 }
 
 export interface SessionEvents {
-  /** Channel to listen on. */
   readonly channel: string;
   /** Takes the locks and claims of an earlier connection again, before other calls run. */
   restore(query: Query, holder: string): Promise<void>;

@@ -1,4 +1,4 @@
-import { ConfigError } from '../../../src/errors.js';
+import { refuse } from '../../../src/internal/options.js';
 
 /** The name of each table, quoted, in one schema. */
 export type Tables = Readonly<ReturnType<typeof tablesNamed>>;
@@ -9,10 +9,9 @@ const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/;
 /** Throws `ConfigError` (`invalid_option`). */
 export function tablesIn(schema: unknown): Tables {
   if (typeof schema !== 'string' || !SCHEMA.test(schema) || schema.startsWith('pg_')) {
-    throw new ConfigError(
-      'invalid_option',
-      'Option schema must be at most 63 lower-case letters, digits and underscores, not starting with a digit or pg_.',
-      { details: { option: 'schema' } },
+    throw refuse(
+      'schema',
+      'must be at most 63 lower-case letters, digits and underscores, not starting with a digit or pg_.',
     );
   }
   return tablesNamed(schema);

@@ -66,7 +66,6 @@ function composition(random: Random, swapCase: (typeof good)[number], relay?: Re
     source: ownAccount(random, wallet, inputMint),
     output: ownAccount(random, wallet, outputMint),
     lamports: lamports(),
-    walletMinimum: relay === undefined ? 890_880n : 0n,
     sourceRent: 2_039_280n,
     outputRent: 2_039_280n,
     reserved,

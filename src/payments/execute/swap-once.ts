@@ -185,10 +185,10 @@ function sumOf({ input, output, lamports }: ReservedAmounts): bigint {
 function depsOf(context: PaymentContext, signal: AbortSignal | undefined): SwapDeps {
   const { rpc, blockhashes } = context;
   const decoders = decodersOf(context.sources);
-  const { runtime, network, policy } = context.config;
+  const { network, policy } = context.config;
   const signer = signerWithTimeout(context, signal);
   const limits = swapLimits(policy);
-  return { decoders, rpc, signer, runtime, blockhashes, network, limits };
+  return { decoders, rpc, signer, blockhashes, network, limits };
 }
 
 /** Returns the amounts that payments in flight may take from the accounts of the swap's guard. */

@@ -1,4 +1,4 @@
-import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
+import { isTokenProgram } from '../../network.js';
 import { decodeMessage } from '../../solana/transactions/transaction.js';
 import type { Offer } from '../types.js';
 
@@ -19,7 +19,7 @@ export function refusesForm(
 ): string | undefined {
   const { staticAccounts = [], instructions = [] } = decodeMessage(message) ?? {};
   const program = staticAccounts[instructions[TRANSFER_AT]?.programIndex ?? -1];
-  if (program !== TOKEN_PROGRAM && program !== TOKEN_2022_PROGRAM)
+  if (program === undefined || !isTokenProgram(program))
     return 'the transfer must be the third instruction';
   const isOldest = x402Version === 1 && !takesMemo && memo === undefined;
   const most = isOldest ? MOST_OF_OLDEST : MOST[x402Version];

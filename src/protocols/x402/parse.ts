@@ -1,3 +1,4 @@
+import { setNewest } from '../../internal/newest.js';
 import type {
   JsonObject,
   JsonValue,
@@ -70,16 +71,9 @@ export function fromHeader(
   if (json === undefined)
     return { malformed: 'its header is not base64 of plain JSON within our bounds' };
   const read = readEnvelope(json);
-  if (isReadable(read) && value.length <= MOST_CHARACTERS) remember(value, read);
+  if (isReadable(read) && value.length <= MOST_CHARACTERS)
+    setNewest(known, value, read, MOST_HEADERS);
   return read;
-}
-
-function remember(header: string, terms: PaymentRequired): void {
-  for (const oldest of known.keys()) {
-    if (known.size < MOST_HEADERS) break;
-    known.delete(oldest);
-  }
-  known.set(header, terms);
 }
 
 export function readEnvelope(envelope: JsonObject): PaymentRequired | Malformed {

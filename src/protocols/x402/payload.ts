@@ -1,4 +1,5 @@
 import { base64, hex } from '../../internal/bytes.js';
+import { parseBase64 } from '../../internal/parse.js';
 import { ProtocolError } from '../../errors.js';
 import type { AttachedPayment, PaymentToAttach } from '../protocol.js';
 import type { JsonObject, Offer, PaymentHeader, PaymentRequired } from '../types.js';
@@ -14,7 +15,6 @@ const LIMIT_BYTES = 12_288;
 /** Upper bound on the header's own JSON: keys, braces and version, without the echoed values. */
 const OWN_BYTES = 512;
 
-/** Number of random bytes in a payment identifier. */
 const PAYMENT_ID_BYTES = 16;
 
 export interface EncodePaymentInput {
@@ -74,12 +74,7 @@ export function attachPayment({
 /** Returns the transaction in a header of {@link encodePayment}; undefined if it has none. */
 export function transactionIn({ value }: PaymentHeader): Uint8Array | undefined {
   const { transaction } = fieldsOf(fieldsOf(decodeHeader(value))['payload']);
-  if (typeof transaction !== 'string') return undefined;
-  try {
-    return base64.decode(transaction);
-  } catch {
-    return undefined;
-  }
+  return typeof transaction === 'string' ? parseBase64(transaction) : undefined;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { TransportError } from '../../errors.js';
 import { startDeadline, untilAborted } from '../../internal/abort.js';
+import { joined } from '../../internal/bytes.js';
 import { isCrossOrigin } from '../../internal/origin.js';
 import type { ReadOptions } from '../protocol.js';
 import type { PaymentRequired } from '../types.js';
@@ -77,7 +78,7 @@ export async function peekBody(
   const deadline = startDeadline(options.timeoutMs, options.signal);
   const chunks: Uint8Array[] = [];
   let size = 0;
-  const finish = (end: PeekedBody['end']): PeekedBody => decoded(chunks, size, end);
+  const finish = (end: PeekedBody['end']): PeekedBody => decoded(chunks, end);
   try {
     for (let piece = begun.first; ; piece = reader.read()) {
       const next = await untilAborted(piece, deadline.signal);
@@ -122,13 +123,8 @@ function mayBeObject(bytes: Uint8Array): boolean {
   return first === undefined || first === 0x7b;
 }
 
-function decoded(chunks: readonly Uint8Array[], size: number, end: PeekedBody['end']): PeekedBody {
-  const bytes = new Uint8Array(size);
-  let offset = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, offset);
-    offset += chunk.byteLength;
-  }
+function decoded(chunks: readonly Uint8Array[], end: PeekedBody['end']): PeekedBody {
+  const bytes = joined(chunks);
   try {
     // A cut may fall inside a character, so only a whole body must be valid UTF-8.
     return { text: new TextDecoder('utf-8', { fatal: end === 'whole' }).decode(bytes), end };

@@ -1,11 +1,7 @@
 import { U64_MAX } from '../../amount.js';
 import { TransactionError } from '../../errors.js';
-import {
-  COMPUTE_BUDGET_PROGRAM,
-  MEMO_PROGRAM,
-  TOKEN_2022_PROGRAM,
-  TOKEN_PROGRAM,
-} from '../../network.js';
+import { isSameList } from '../../internal/bytes.js';
+import { COMPUTE_BUDGET_PROGRAM, isTokenProgram, MEMO_PROGRAM } from '../../network.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import { decodeMessage, type DecodedInstruction } from '../../solana/transactions/transaction.js';
 import type { Address } from '../../solana/types.js';
@@ -65,8 +61,7 @@ function checkFacts({
   nonce,
   price,
 }: PaymentFacts): void {
-  if (tokenProgram !== TOKEN_PROGRAM && tokenProgram !== TOKEN_2022_PROGRAM)
-    throw failed('the token program is not a token program');
+  if (!isTokenProgram(tokenProgram)) throw failed('the token program is not a token program');
   if (source !== associatedTokenAddress(payer, offer.mint, tokenProgram))
     throw failed("the source is not the payer's token account");
   if (destination !== associatedTokenAddress(offer.payTo, offer.mint, tokenProgram))
@@ -119,7 +114,6 @@ function expectedInstructions({
   ];
 }
 
-/** Encodes a discriminator byte and an integer. */
 function littleEndian(discriminator: number, value: bigint, length: number): Uint8Array {
   return Uint8Array.of(
     discriminator,
@@ -134,11 +128,7 @@ function isSameInstruction(
 ): boolean {
   if (actual === undefined || keys[actual.programIndex] !== wanted.program) return false;
   const accounts = actual.accountIndexes.map((index) => keys[index]);
-  return isSame(accounts, wanted.accounts) && isSame(actual.data, wanted.data);
-}
-
-function isSame<T>(a: ArrayLike<T>, b: ArrayLike<T>): boolean {
-  return a.length === b.length && Array.from(a).every((item, index) => item === b[index]);
+  return isSameList(accounts, wanted.accounts) && isSameList(actual.data, wanted.data);
 }
 
 function failed(reason: string): TransactionError<'self_check_failed'> {

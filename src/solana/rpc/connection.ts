@@ -36,7 +36,6 @@ export interface ConnectOptions {
   readonly connection?: Connection;
   /** CAIP-2 id. Answers of a node on another network do not count. Default: all answers count. */
   readonly network?: string;
-  /** Receives each call of a node. */
   readonly timer?: CallTimer;
   /** Clock of the cache of `kept-answers.ts`. Default: no cache. */
   readonly clock?: Pick<Runtime, 'now'> | undefined;

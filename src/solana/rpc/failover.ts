@@ -3,7 +3,6 @@ import { systemRuntime } from '../../internal/runtime.js';
 import { Fault, worstFault } from './fault.js';
 import { misshapen } from './reply.js';
 
-/** An RPC node. */
 export interface Node {
   /** Sends a request and returns the unread result. Rejects with a {@link Fault}. */
   request(method: string, params: readonly unknown[], signal: AbortSignal): Promise<unknown>;
@@ -15,12 +14,10 @@ export interface Node {
   readonly checkNetwork?: () => Promise<void>;
 }
 
-/** Sends one request to one node. */
 export type Request = (method: string, params: readonly unknown[]) => Promise<unknown>;
 
 export interface Question<T> {
   readonly signal: AbortSignal | undefined;
-  /** Sends requests to a node and reads the answer. */
   readonly ask: (request: Request, node: Node) => Promise<T>;
   /** Whether to skip the check of the network, because the answer itself names the network. */
   readonly unchecked?: boolean;
@@ -171,7 +168,6 @@ function pauseAfter(faults: readonly Fault[]): number | undefined {
  * first.
  */
 export interface NodeHealth {
-  /** Failures in a row. */
   readonly failures: number;
   /** Time of the last failure in milliseconds since the epoch. */
   readonly at: number;

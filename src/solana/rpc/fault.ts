@@ -1,3 +1,5 @@
+import { parseUrl } from '../../internal/parse.js';
+
 type Kind =
   /** There is no answer, or an answer that means "not now". */
   | 'unavailable'
@@ -7,15 +9,12 @@ type Kind =
   | 'invalid'
   /** A JSON-RPC error that a repeated request would get again. */
   | 'refused'
-  /** The node serves another network. */
   | 'foreign';
 
 interface FaultInit {
   readonly retryAfterMs?: number | undefined;
   readonly cause?: unknown;
-  /** The node's own message. */
   readonly said?: string;
-  /** Code of the JSON-RPC error. */
   readonly code?: number;
   readonly networks?: { readonly expected: string; readonly actual: string };
 }
@@ -61,7 +60,6 @@ const REFUSALS: ReadonlySet<number> = new Set([
 /** JSON-RPC errors that some providers send instead of status 429. */
 const RATE_LIMITS: ReadonlySet<number> = new Set([429, -32429, -32029]);
 
-/** Classifies a JSON-RPC error of the node. */
 export function jsonRpcFault(code: number, said: string | undefined): Fault {
   const kind = RATE_LIMITS.has(code)
     ? 'rate_limited'
@@ -95,12 +93,8 @@ export const PUBLIC = /^api\.(?:mainnet-beta|devnet|testnet)\.solana\.com$/;
  * labels of a provider's host may identify a customer, so only the last two labels are shown.
  */
 export function shownHost(url: string): string | undefined {
-  let address: URL;
-  try {
-    address = new URL(url);
-  } catch {
-    return undefined;
-  }
+  const address = parseUrl(url);
+  if (address === undefined) return undefined;
   const { host, hostname } = address;
   const labels = hostname.split('.');
   const isWhole = labels.length < 3 || PUBLIC.test(hostname) || /^[\d.]+$|^\[/.test(hostname);

@@ -1,7 +1,9 @@
 import type { Connection } from '@solana/web3.js';
 import { ConfigError } from '../../errors.js';
 import { bounded } from '../../internal/abort.js';
+import { loadOnce } from '../../internal/load-once.js';
 import { refuse } from '../../internal/options.js';
+import { parseJson, parseUrl } from '../../internal/parse.js';
 import { markOwnRequest } from '../../internal/own-request.js';
 import { isRecord, type UnknownRecord } from '../../internal/record.js';
 import { hideAddress } from '../../internal/redact.js';
@@ -10,7 +12,6 @@ import type { Node, Request } from './failover.js';
 import { Fault, jsonRpcFault, shownHost } from './fault.js';
 import { asFields } from './reply.js';
 
-/** Creates a node that is asked over HTTP. */
 export function httpNode(url: string, customFetch: typeof fetch | undefined): Node {
   let requests = 0;
   return {
@@ -25,7 +26,7 @@ export function httpNode(url: string, customFetch: typeof fetch | undefined): No
       });
       const text = await readText(response);
       if (!response.ok) throw statusFault(response);
-      const reply = parse(text);
+      const reply = parseJson(text);
       if (!isRecord(reply)) throw new Fault('invalid', 'it is not a JSON object');
       const result = resultOf(reply);
       if (reply['id'] !== id) throw new Fault('invalid', 'it answers another question');
@@ -124,14 +125,6 @@ function readRetryAfter(header: string | null): number | undefined {
   return Number.isFinite(ms) && ms >= 0 ? ms : undefined;
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 /** Returns the result of an answer. Throws the fault for a JSON-RPC error. */
 function resultOf({ result, error }: UnknownRecord): unknown {
   if (error === undefined || error === null) return result;
@@ -142,13 +135,7 @@ function resultOf({ result, error }: UnknownRecord): unknown {
 }
 
 export function checkUrls(option: string, urls: readonly string[], protocol: RegExp): void {
-  const isUsable = (text: string) => {
-    try {
-      return protocol.test(new URL(text).protocol);
-    } catch {
-      return false;
-    }
-  };
+  const isUsable = (text: string) => protocol.test(parseUrl(text)?.protocol ?? '');
   if (urls.length > 0 && urls.every(isUsable)) return;
   // The value is not quoted: such urls often carry a key.
   const kind = option === 'wsUrl' ? 'a ws: or wss: url' : 'one or more http: or https: urls';
@@ -168,7 +155,6 @@ export interface NodeCall {
   readonly failed?: string;
 }
 
-/** A clock, and a listener for finished calls. */
 export interface CallTimer {
   now(): number;
   onCall(call: NodeCall): void;
@@ -200,7 +186,6 @@ export function timedNode(node: Node, timer: CallTimer): Node {
   };
 }
 
-/** Asks a node for the hash of its first block. */
 export async function askGenesis(request: Request): Promise<string> {
   const hash = await request('getGenesisHash', []);
   if (!isAddress(hash)) throw new Fault('invalid', 'the genesis hash is not one');
@@ -224,14 +209,11 @@ export function checkedNode(
   closed: AbortSignal,
 ): Node {
   const timeoutFault = () => new Fault('timeout', 'it did not answer in time');
-  let hash: Promise<string> | undefined;
-  const genesis = () =>
-    (hash ??= bounded(timeoutMs, timeoutFault, [closed], (signal) =>
+  const genesis = loadOnce(() =>
+    bounded(timeoutMs, timeoutFault, [closed], (signal) =>
       askGenesis((method, params) => node.request(method, params, signal)),
-    ).catch((error: unknown) => {
-      hash = undefined;
-      throw error;
-    }));
+    ),
+  );
   return {
     ...node,
     genesis,

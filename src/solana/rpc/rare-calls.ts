@@ -29,7 +29,6 @@ export { cacheAnswers } from './kept-answers.js';
 export { createSignatureSocket } from './signature-socket.js';
 export { toTransportError } from './transport-error.js';
 
-/** Sends a request to the nodes and reads the answer. */
 export type Ask = <T>(
   method: string,
   params: readonly unknown[],
@@ -140,7 +139,6 @@ export async function simulate(
 /** Code with which a node refuses a transaction of a version above the requested maximum. */
 const NEWER_VERSION = -32015;
 
-/** Asks a node for its record of a transaction. */
 export async function readTransaction(
   request: Request,
   signature: string,
@@ -196,7 +194,6 @@ function isExact(value: unknown): value is number {
 }
 
 interface TokenBalance {
-  /** Index of the account in the transaction. */
   readonly index: number;
   readonly mint: Address;
   readonly owner: unknown;

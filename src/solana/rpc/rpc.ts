@@ -1,7 +1,6 @@
 import type { Address } from '../types.js';
 import type { AccountWatch } from './signature-socket.js';
 
-/** An account as the node returns it. */
 export interface Account {
   readonly owner: Address;
   readonly lamports: bigint;
@@ -77,7 +76,6 @@ export interface LandedTransaction {
    * account.
    */
   readonly tellsTokens: boolean;
-  /** Lamports before and after the transaction, by account. */
   readonly lamports: ReadonlyMap<Address, { readonly before: bigint; readonly after: bigint }>;
 }
 
@@ -106,7 +104,6 @@ export interface Rpc {
     addresses: readonly Address[],
     options?: CallOptions & { readonly commitment?: Commitment },
   ): Promise<{ slot: number; accounts: (Account | null)[] }>;
-  /** Reads an owner's token accounts of both token programs. */
   tokenAccounts(
     owner: Address,
     options?: CallOptions,
@@ -114,14 +111,12 @@ export interface Rpc {
   latestBlockhash(
     options?: CallOptions,
   ): Promise<{ blockhash: string; lastValidBlockHeight: bigint; slot: number }>;
-  /** Returns the newest block at a commitment. */
   tip(commitment: Commitment, options?: CallOptions): Promise<Tip>;
   /** Whether a transaction with the blockhash can still land, and the slot of that answer. */
   isBlockhashValid(
     blockhash: string,
     options?: CallOptions & { readonly commitment?: Commitment },
   ): Promise<{ slot: number; valid: boolean }>;
-  /** Returns the oldest slot in the node's history. */
   firstSlot(options?: CallOptions): Promise<number>;
   /** Returns the lamports that make an account of `bytes` bytes rent-exempt. */
   rent(bytes: number, options?: CallOptions): Promise<bigint>;

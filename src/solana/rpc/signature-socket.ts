@@ -1,7 +1,6 @@
 import { isRecord } from '../../internal/record.js';
 import { openLine, webSocketAddress, type Line } from './web-socket.js';
 
-/** A listener's subscription to an account. */
 export interface AccountWatch {
   /**
    * Returns the number of the subscription that reports changes from now on; undefined if there is
@@ -18,7 +17,6 @@ export interface AccountWatch {
  */
 export interface SignatureSocket {
   subscribe(signature: string, listener: (error: string | null) => void): () => void;
-  /** Calls the listener at each change of an account at `confirmed`. */
   watchAccount(address: string, listener: () => void): AccountWatch;
   close(): void;
 }

@@ -45,7 +45,6 @@ export async function readBlockhash(
   return { blockhash, ...latest };
 }
 
-/** Returns the settings of a request for state: commitment and minimum slot. */
 export function settings(
   call: CallOptions | undefined,
   commitment: Commitment = COMMITMENT,
@@ -78,7 +77,6 @@ const SLOTS_A_SKIP = 8n;
 /** Most slots over which an earlier height predicts the next height: about ten minutes. */
 const MAX_SLOTS = 1_500;
 
-/** A blockhash that was the latest at a slot. */
 interface Latest {
   readonly slot: number;
   readonly lastValidBlockHeight: bigint;

@@ -58,7 +58,6 @@ export function toTransportError(fault: Fault, method: string, timeoutMs: number
   }
 }
 
-/** Returns the error for a node that serves another network than the client's. */
 export function wrongNetwork(
   expected: string,
   actual: string,

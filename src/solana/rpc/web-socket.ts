@@ -1,3 +1,4 @@
+import { parseJson } from '../../internal/parse.js';
 import { isRecord } from '../../internal/record.js';
 
 /** A JSON-RPC connection over one WebSocket, until it is lost or ended. */
@@ -42,7 +43,7 @@ export function openLine(address: string, events: LineEvents): Line {
   };
   const hear = ({ data }: { readonly data: unknown }) => {
     if (isOver) return;
-    const message = parse(data);
+    const message = parseJson(String(data));
     if (!isRecord(message)) return;
     const { id, method, params, result } = message;
     if (typeof method === 'string') return events.notified(method, params);
@@ -122,12 +123,4 @@ function release(socket: Socket): void {
   if ('terminate' in socket && typeof socket.terminate === 'function')
     Reflect.apply(socket.terminate, socket, []);
   else socket.close();
-}
-
-function parse(text: unknown): unknown {
-  try {
-    return JSON.parse(String(text));
-  } catch {
-    return undefined;
-  }
 }

@@ -1,5 +1,7 @@
+import { viewOf } from '../../internal/bytes.js';
+import { setNewest } from '../../internal/newest.js';
 import { sha256 } from '../../internal/sha2.js';
-import { ASSOCIATED_TOKEN_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
+import { ASSOCIATED_TOKEN_PROGRAM, isTokenProgram } from '../../network.js';
 import { addressBytes, addressOf } from '../address.js';
 import { isOnCurve } from '../curve.js';
 import type { Account } from '../rpc/rpc.js';
@@ -18,13 +20,9 @@ export function associatedTokenAddress(
   tokenProgram: Address,
 ): Address {
   const name = `${owner} ${mint} ${tokenProgram}`;
-  const known = derived.get(name);
-  const account = known ?? derive(owner, mint, tokenProgram);
-  // Deriving takes a quarter of a millisecond or more. Re-inserting keeps recently used accounts.
-  if (known !== undefined) derived.delete(name);
-  derived.set(name, account);
-  const { value: oldest } = derived.keys().next();
-  if (derived.size > CACHE_ENTRIES && oldest !== undefined) derived.delete(oldest);
+  // Deriving takes a quarter of a millisecond or more.
+  const account = derived.get(name) ?? derive(owner, mint, tokenProgram);
+  setNewest(derived, name, account, CACHE_ENTRIES);
   return account;
 }
 
@@ -84,7 +82,7 @@ export function plainAccount(account: Account): PlainAccount | undefined {
 }
 
 function isPlain({ data, owner }: Account, bytes: number): boolean {
-  return data.length === bytes && (owner === TOKEN_PROGRAM || owner === TOKEN_2022_PROGRAM);
+  return data.length === bytes && isTokenProgram(owner);
 }
 
 /** Decodes the part of a mint before its extensions; undefined if it is not initialised. */
@@ -122,8 +120,4 @@ function isOption(view: DataView, offset: number): boolean {
 
 export function keyAt(data: Uint8Array, offset: number): Address {
   return addressOf(data.subarray(offset, offset + 32));
-}
-
-export function viewOf(data: Uint8Array): DataView {
-  return new DataView(data.buffer, data.byteOffset, data.byteLength);
 }

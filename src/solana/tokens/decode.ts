@@ -1,3 +1,4 @@
+import { viewOf } from '../../internal/bytes.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
 import type { Account } from '../rpc/rpc.js';
 import type { Address } from '../types.js';
@@ -7,7 +8,6 @@ import {
   keyAt,
   MINT_BYTES,
   mintIn,
-  viewOf,
   type PlainAccount,
   type PlainMint,
 } from './accounts.js';
@@ -25,7 +25,6 @@ export interface TokenAccount extends PlainAccount {
   readonly delegate?: Address;
   readonly delegatedAmount: bigint;
   readonly closeAuthority?: Address;
-  /** Whether the account holds wrapped SOL. */
   readonly isNative: boolean;
   readonly extensions: readonly string[];
   /** Whether a transfer to the account fails unless a memo comes right before it. */
@@ -36,7 +35,7 @@ export interface TokenAccount extends PlainAccount {
  * Token-2022 recognizes its multisigs by this length alone. It pads any other account that would
  * have this length.
  */
-const MULTISIG_BYTES = 355;
+export const MULTISIG_BYTES = 355;
 /** Offset at which Token-2022 has the kind of account: mint or token account. */
 const KIND_AT = ACCOUNT_BYTES;
 const MINT_KIND = 1;

@@ -1,3 +1,4 @@
+import { viewOf } from '../../internal/bytes.js';
 import { addressOf } from '../address.js';
 import type { Address } from '../types.js';
 
@@ -11,13 +12,10 @@ export interface Extension {
 export interface MintFacts {
   /** Basis points withheld from every transfer: the higher of the current and the next fee. */
   readonly transferFeeBps: number;
-  /** The program that every transfer calls. */
   readonly transferHookProgram?: Address;
   /** The key that can take tokens out of every account of the mint. */
   readonly permanentDelegate?: Address;
-  /** The state in which a new token account starts. */
   readonly defaultState: 'initialized' | 'frozen';
-  /** Whether every transfer is blocked now. */
   readonly paused: boolean;
 }
 
@@ -62,7 +60,7 @@ export function extensionName(type: number): string {
  * undefined if an entry is cut off, has a wrong length, or repeats a type.
  */
 export function readExtensions(bytes: Uint8Array): Extension[] | undefined {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const view = viewOf(bytes);
   const found: Extension[] = [];
   let offset = 0;
   while (offset < bytes.length) {
@@ -107,7 +105,7 @@ const DEFAULT_STATES: Readonly<Record<number, MintFacts['defaultState']>> = {
 /** Returns the fee. Layout: two authorities, withheld amount, then twice: epoch, maximum, fee. */
 function feeBps(config: Uint8Array | undefined): number {
   if (config === undefined) return 0;
-  const view = new DataView(config.buffer, config.byteOffset, config.byteLength);
+  const view = viewOf(config);
   return Math.max(view.getUint16(88, true), view.getUint16(106, true));
 }
 

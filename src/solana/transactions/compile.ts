@@ -31,7 +31,6 @@ interface Lookup {
   readonly readonly: readonly Found[];
 }
 
-/** An account, and its index in a table. */
 interface Found {
   readonly address: Address;
   readonly index: number;

@@ -163,7 +163,6 @@ function withTransaction(
 
 interface Bell {
   ring(isSuccess: boolean): void;
-  /** Whether a notice of success came since the last wait began. */
   saysSuccess(): boolean;
   wait(ms: number, signal: AbortSignal): Promise<void>;
 }

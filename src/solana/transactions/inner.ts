@@ -1,5 +1,5 @@
-import { base58 } from '../../internal/bytes.js';
-import { SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
+import { base58, viewOf } from '../../internal/bytes.js';
+import { isTokenProgram, SYSTEM_PROGRAM } from '../../network.js';
 import type { UnknownRecord } from '../../internal/record.js';
 import { isAddress } from '../address.js';
 import { Fault } from '../rpc/fault.js';
@@ -7,7 +7,6 @@ import { asRecords, safeInteger } from '../rpc/reply.js';
 import type { InnerInstruction } from '../rpc/rpc.js';
 import type { Address } from '../types.js';
 
-/** Names of System instructions, by number. */
 export const systemNames: readonly string[] = [
   'createAccount',
   'assign',
@@ -113,7 +112,7 @@ function readCall(call: UnknownRecord): Omit<InnerInstruction, 'outer'> {
 }
 
 const isNamed = (program: Address): boolean =>
-  [SYSTEM_PROGRAM, TOKEN_PROGRAM, TOKEN_2022_PROGRAM].includes(program);
+  program === SYSTEM_PROGRAM || isTokenProgram(program);
 const unnamed = (addresses: readonly Address[]) => ({
   name: undefined,
   addresses,
@@ -162,10 +161,7 @@ function nameOf(program: Address, data: string): string | undefined {
 }
 
 function systemName(data: Uint8Array): string | undefined {
-  if (data.length < 4) return undefined;
-  return systemNames[
-    new DataView(data.buffer, data.byteOffset, data.byteLength).getUint32(0, true)
-  ];
+  return data.length < 4 ? undefined : systemNames[viewOf(data).getUint32(0, true)];
 }
 
 function tokenName([opcode, extension]: Uint8Array): string | undefined {

@@ -1,6 +1,6 @@
 import type { AccountMeta, Address, Instruction, LookupTable } from '../types.js';
 import { MAX_ACCOUNTS } from './compile.js';
-import type { DecodedMessage } from './transaction.js';
+import { type DecodedMessage, isWritable } from './transaction.js';
 
 /**
  * Returns the instructions with the addresses of their accounts. Returns undefined if:
@@ -46,14 +46,10 @@ function resolveAccounts(
   tables: readonly LookupTable[],
 ): AccountMeta[] | undefined {
   const { header, staticAccounts, lookups } = decoded;
-  const { numRequiredSignatures: signed, numReadonlySigned, numReadonlyUnsigned } = header;
   const fixed = staticAccounts.map((address, index) => ({
     address,
-    signer: index < signed,
-    writable:
-      index < signed
-        ? index < signed - numReadonlySigned
-        : index < staticAccounts.length - numReadonlyUnsigned,
+    signer: index < header.numRequiredSignatures,
+    writable: isWritable(decoded, index),
   }));
   const load = (writable: boolean) =>
     lookups.flatMap((lookup) => {

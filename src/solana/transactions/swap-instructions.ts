@@ -56,7 +56,6 @@ export function syncNative(input: { readonly account: Address }): Instruction {
   return instructionOf(() => createSyncNativeInstruction(key(input.account)));
 }
 
-/** Removes any delegate of a token account. */
 export function revoke(input: {
   readonly account: Address;
   readonly authority: Address;
@@ -87,7 +86,6 @@ export function dropCloseAuthority(input: {
   );
 }
 
-/** Transfers native SOL. */
 export function transferLamports(input: {
   readonly from: Address;
   readonly to: Address;

@@ -1,7 +1,9 @@
 import { U64_MAX } from '../../amount.js';
+import { setNewest } from '../../internal/newest.js';
+import { viewOf } from '../../internal/bytes.js';
 import { sinceThen, systemRuntime } from '../../internal/runtime.js';
 import { LOOKUP_TABLE_PROGRAM } from '../../network.js';
-import { addressOf } from '../address.js';
+import { keyAt } from '../tokens/accounts.js';
 import type { Account, CallOptions, Rpc } from '../rpc/rpc.js';
 import type { Address, LookupTable } from '../types.js';
 
@@ -15,7 +17,6 @@ const MAX_KEYS = 256;
 const MAX_AGE_MS = 5 * 60_000;
 const CACHE_ENTRIES = 256;
 
-/** A lookup table with its state on the chain. */
 export interface ReadTable extends LookupTable {
   /** `none` if there is no lookup table at the address. */
   readonly state: 'none' | 'inactive' | 'active';
@@ -31,7 +32,6 @@ export interface TableOptions extends CallOptions {
   readonly fresh?: boolean;
 }
 
-/** The node calls that read tables. */
 export type TableReader = Pick<Rpc, 'accounts'>;
 
 const caches = new WeakMap<TableReader, Map<Address, Cached>>();
@@ -56,23 +56,14 @@ export async function readTables(
   }
   const tables = addresses.map((address) => fetched.get(address) ?? cache.get(address)?.table);
   for (const [address, table] of fetched)
-    if (table.state === 'active') remember(cache, address, { table, at: now() });
+    if (table.state === 'active') setNewest(cache, address, { table, at: now() }, CACHE_ENTRIES);
   return tables.filter((table): table is ReadTable => table !== undefined);
-}
-
-function remember(cache: Map<Address, Cached>, address: Address, entry: Cached): void {
-  cache.delete(address);
-  cache.set(address, entry);
-  for (const oldest of cache.keys()) {
-    if (cache.size <= CACHE_ENTRIES) return;
-    cache.delete(oldest);
-  }
 }
 
 function readTable(address: Address, account: Account | null, slot: number): ReadTable {
   const data = account?.data ?? new Uint8Array();
   const count = (data.length - HEADER_BYTES) / KEY_BYTES;
-  const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+  const view = viewOf(data);
   const isTable =
     account?.owner === LOOKUP_TABLE_PROGRAM &&
     Number.isInteger(count) &&
@@ -85,13 +76,11 @@ function readTable(address: Address, account: Account | null, slot: number): Rea
   // transaction can name them.
   const usable =
     view.getBigUint64(12, true) < BigInt(slot) ? count : Math.min(count, view.getUint8(20));
-  const keyAt = (index: number) =>
-    addressOf(
-      data.subarray(HEADER_BYTES + KEY_BYTES * index, HEADER_BYTES + KEY_BYTES * (index + 1)),
-    );
   return {
     address,
     state: 'active',
-    addresses: Array.from({ length: usable }, (_, index) => keyAt(index)),
+    addresses: Array.from({ length: usable }, (_, index) =>
+      keyAt(data, HEADER_BYTES + KEY_BYTES * index),
+    ),
   };
 }

@@ -35,7 +35,6 @@ const KEY_BYTES = 32;
 /** Thrown for bytes that do not decode; never leaves this file. */
 class Malformed extends Error {}
 
-/** Reads bytes forward only, and never past the end. */
 class Cursor {
   private offset = 0;
 
@@ -159,6 +158,14 @@ function isSane({ header, staticAccounts, lookups }: DecodedMessage): boolean {
     numRequiredSignatures > numReadonlySigned &&
     numReadonlyUnsigned <= staticAccounts.length - numRequiredSignatures;
   return fits && lookups.every(({ writable, readonly }) => writable.length + readonly.length > 0);
+}
+
+/** Whether the account at an index of the static accounts is writable. */
+export function isWritable({ header, staticAccounts }: DecodedMessage, index: number): boolean {
+  const { numRequiredSignatures, numReadonlySigned, numReadonlyUnsigned } = header;
+  return index < numRequiredSignatures
+    ? index < numRequiredSignatures - numReadonlySigned
+    : index < staticAccounts.length - numReadonlyUnsigned;
 }
 
 /** A v0 transaction in plain data. `message` holds the signed bytes. */

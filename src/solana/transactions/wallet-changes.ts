@@ -1,9 +1,11 @@
 import { TransactionError } from '../../errors.js';
+import { isSameList } from '../../internal/bytes.js';
 import { brokenBy, type Rule, type RuleText } from '../../internal/rule.js';
 import { GUARD_ACCOUNTS, LIGHTHOUSE_PROGRAM, QUIET_LEVELS, REFUSED_GUARDS } from './lighthouse.js';
 import {
   decodeMessage,
   decodeTransaction,
+  isWritable,
   type DecodedMessage,
   type DecodedTransaction,
 } from './transaction.js';
@@ -32,7 +34,6 @@ interface NamedMessage {
   readonly isDistinct: boolean;
   readonly writable: ReadonlyMap<string, boolean>;
   readonly guards: readonly NamedInstruction[];
-  /** All other instructions. */
   readonly rest: readonly NamedInstruction[];
 }
 
@@ -146,13 +147,9 @@ export function judgeChange(
 function nameAccounts(message: DecodedMessage | undefined): NamedMessage | undefined {
   if (message === undefined) return undefined;
   const { header, staticAccounts, lookups, blockhash } = message;
-  const { numRequiredSignatures: signed, numReadonlySigned, numReadonlyUnsigned } = header;
   const own = staticAccounts.map((name, index) => ({
     name,
-    writable:
-      index < signed
-        ? index < signed - numReadonlySigned
-        : index < staticAccounts.length - numReadonlyUnsigned,
+    writable: isWritable(message, index),
   }));
   const places = (writable: boolean) =>
     lookups.flatMap((lookup) =>
@@ -176,7 +173,7 @@ function nameAccounts(message: DecodedMessage | undefined): NamedMessage | undef
   const writable = new Map(accounts.map((account) => [account.name, account.writable]));
   return {
     blockhash,
-    signers: list(own.slice(0, signed)).join(),
+    signers: list(own.slice(0, header.numRequiredSignatures)).join(),
     tables: list(loaded).sort().join(),
     isDistinct: writable.size === accounts.length,
     writable,
@@ -194,7 +191,6 @@ function onBoth(
   return { id, refuses, why, passes: ({ before, after }) => passes(before, after) };
 }
 
-/** Builds a rule that each guard must pass. */
 function onGuards(text: RuleText, passes: (guard: NamedInstruction) => boolean): Rule<Change> {
   return { ...text, passes: ({ after }) => after.guards.every(passes) };
 }
@@ -206,10 +202,6 @@ function isSame(a: NamedInstruction, b: NamedInstruction | undefined): boolean {
     isSameList(a.accounts, b.accounts) &&
     isSameList(a.data, b.data)
   );
-}
-
-function isSameList<T>(a: ArrayLike<T>, b: ArrayLike<T>): boolean {
-  return a.length === b.length && Array.from(a).every((item, index) => item === b[index]);
 }
 
 /**

@@ -58,7 +58,6 @@ const STAGES: readonly Exclude<FirewallStage, 'guard'>[] = [
   ...(['instruction', 'exposure', 'simulation', 'inner'] as const),
 ];
 
-/** Returns the text of each rule, with its stage. */
 export function ruleTexts(
   rules: FirewallRules,
 ): { readonly stage: FirewallStage; readonly rule: RuleText }[] {

@@ -1,4 +1,5 @@
 import { ceilDiv } from '../../amount.js';
+import { viewOf } from '../../internal/bytes.js';
 import { COMPUTE_BUDGET_PROGRAM } from '../../network.js';
 import type { Instruction } from '../../solana/types.js';
 
@@ -19,7 +20,7 @@ export function computeBudgetOf(instructions: readonly Instruction[]): ComputeTe
   let terms: ComputeTerms = { unitLimit: undefined, unitPrice: undefined };
   for (const { program, accounts, data } of instructions) {
     if (program !== COMPUTE_BUDGET_PROGRAM) continue;
-    const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+    const view = viewOf(data);
     if (accounts.length > 0) return undefined;
     if (data[0] === 2 && data.length === 5 && terms.unitLimit === undefined)
       terms = { ...terms, unitLimit: view.getUint32(1, true) };

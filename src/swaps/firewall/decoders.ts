@@ -23,7 +23,6 @@ export function programName(decoders: Decoders, program: Address): string | unde
   return PROGRAMS.get(program) ?? decoderOf(decoders, program)?.name;
 }
 
-/** Returns the decoder of a program's instructions. */
 export function decoderOf(decoders: Decoders, program: Address): SwapDecoder | undefined {
   return decoders.find(({ programId }) => programId === program);
 }
@@ -33,7 +32,6 @@ export function decodeSwap(decoders: Decoders, instruction: Instruction): SwapCa
   return decoderOf(decoders, instruction.program)?.decode(instruction);
 }
 
-/** Returns the temporary SOL account that an instruction makes for this wallet. */
 export function temporaryOf(
   decoders: Decoders,
   instruction: Instruction,

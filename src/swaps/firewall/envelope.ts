@@ -1,14 +1,13 @@
-import { base64 } from '../../internal/bytes.js';
+import { parseBase64 } from '../../internal/parse.js';
 import {
   decodeTransaction,
   type DecodedTransaction,
 } from '../../solana/transactions/transaction.js';
 import type { Address } from '../../solana/types.js';
-import type { Rule } from './rule.js';
+import { type Rule, rulesOn } from './rule.js';
 
 /** A foreign transaction before its lookup tables are read. */
 export interface EnvelopeSubject {
-  /** Undefined if the transaction cannot be read. */
   readonly decoded: DecodedTransaction | undefined;
   readonly wallet: Address;
 }
@@ -19,20 +18,7 @@ export interface EnvelopeSubject {
  */
 const MAX_INSTRUCTIONS = 13;
 
-/** Makes a rule on a decoded transaction; a transaction that cannot be read breaks it. */
-function onDecoded(
-  id: string,
-  refuses: string,
-  why: string,
-  passes: (decoded: DecodedTransaction, wallet: Address) => boolean,
-): Rule<EnvelopeSubject> {
-  return {
-    id,
-    refuses,
-    why,
-    passes: ({ decoded, wallet }) => decoded !== undefined && passes(decoded, wallet),
-  };
-}
+const onDecoded = rulesOn(({ decoded }: EnvelopeSubject) => decoded);
 
 /** Rules on a foreign transaction that run before its instructions are read. */
 export const envelopeRules: readonly Rule<EnvelopeSubject>[] = [
@@ -46,7 +32,7 @@ export const envelopeRules: readonly Rule<EnvelopeSubject>[] = [
     'transaction_fee_payer',
     'the transaction is made for another wallet',
     'The payer of the fee also signs, and what was checked for one wallet says nothing about another.',
-    ({ staticAccounts }, wallet) => staticAccounts[0] === wallet,
+    ({ staticAccounts }, { wallet }) => staticAccounts[0] === wallet,
   ),
   onDecoded(
     'transaction_signers',
@@ -68,23 +54,17 @@ export const envelopeRules: readonly Rule<EnvelopeSubject>[] = [
   ),
 ];
 
+/** Length of the longest base64 text that {@link decodeTransaction} can accept. */
+const MAX_TEXT = 1_644;
+
 /**
  * Reads base64 or wire bytes. Returns undefined unless they are one v0 transaction in its canonical
  * encoding. Never throws.
  */
 export function readTransaction(transaction: unknown): DecodedTransaction | undefined {
-  const bytes = typeof transaction === 'string' ? fromBase64(transaction) : transaction;
+  const bytes =
+    typeof transaction === 'string' && transaction.length <= MAX_TEXT
+      ? parseBase64(transaction)
+      : transaction;
   return bytes instanceof Uint8Array ? decodeTransaction(bytes) : undefined;
-}
-
-/** Length of the longest base64 text that {@link decodeTransaction} can accept. */
-const MAX_TEXT = 1_644;
-
-function fromBase64(text: string): Uint8Array | undefined {
-  if (text.length > MAX_TEXT) return undefined;
-  try {
-    return base64.decode(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,8 +1,8 @@
-import { everyPinnedMint, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
+import { everyPinnedMint, isTokenProgram } from '../../network.js';
 import { addressBytes, isReservedAddress } from '../../solana/address.js';
 import type { Account } from '../../solana/rpc/rpc.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
-import { decodeMint } from '../../solana/tokens/decode.js';
+import { decodeMint, MULTISIG_BYTES } from '../../solana/tokens/decode.js';
 import type { AccountMeta, Address, Instruction } from '../../solana/types.js';
 import { accountExists } from '../transaction/own-account.js';
 import { type Rule, enforce } from './rule.js';
@@ -40,8 +40,6 @@ export interface ExposureSubject {
 export function exposureSubject(wallet: Address, exposed: readonly Exposed[]): ExposureSubject {
   return { wallet, key: addressBytes(wallet), exposed };
 }
-
-const MULTISIG_BYTES = 355;
 
 export const exposureRules: readonly Rule<ExposureSubject>[] = [
   {
@@ -108,9 +106,7 @@ function ownAccounts({ wallet, exposed }: ExposureSubject): Address[] {
  * other programs all count: they may list members, voters or signers in forms that we do not know.
  */
 function mayBeMultisig({ owner, data }: Account): boolean {
-  return (
-    (owner !== TOKEN_PROGRAM && owner !== TOKEN_2022_PROGRAM) || data.length === MULTISIG_BYTES
-  );
+  return !isTokenProgram(owner) || data.length === MULTISIG_BYTES;
 }
 
 function contains(data: Uint8Array, key: Uint8Array): boolean {

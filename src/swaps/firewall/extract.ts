@@ -26,7 +26,6 @@ export interface ForeignSwap {
   readonly temporary: Address | undefined;
 }
 
-/** Options for reading a foreign transaction. */
 export interface ForeignOptions extends TableOptions {
   /** Decoders of all programs that may swap. */
   readonly decoders: readonly SwapDecoder[];

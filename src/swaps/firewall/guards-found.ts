@@ -3,13 +3,13 @@ import { ownAccount, type SwapExpectation } from './instruction-rules.js';
 import {
   type SwapInPlace,
   type Placed,
-  TRANSFER_CHECKED,
   REVOKE,
   SET_AUTHORITY,
   CLOSE_AUTHORITY,
   names,
   keepsPlain,
   transferred,
+  transferredChecked,
 } from './placed-instructions.js';
 
 /** A guard instruction on a token account of the wallet. */
@@ -37,14 +37,8 @@ export function guardOf(
     { mint: outputMint, tokenProgram: outputProgram },
   ].find(({ mint, tokenProgram }) => ownAccount(expected, mint, tokenProgram) === account);
   if (before || account === undefined || leg?.tokenProgram !== program) return undefined;
-  if (
-    data[0] === TRANSFER_CHECKED &&
-    data.length === 10 &&
-    names(instruction, [account, leg.mint, account, wallet])
-  ) {
-    const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
-    return { kind: 'least', account, amount: view.getBigUint64(1, true) };
-  }
+  const least = transferredChecked(instruction, [account, leg.mint, account, wallet]);
+  if (least !== undefined) return { kind: 'least', account, amount: least };
   if (!names(instruction, [account, wallet])) return undefined;
   if (data[0] === REVOKE && data.length === 1) return { kind: 'revoke', account, amount: 0n };
   const dropsCloser =
@@ -52,9 +46,7 @@ export function guardOf(
   return dropsCloser ? { kind: 'close_authority', account, amount: 0n } : undefined;
 }
 
-/** The guard instructions at the end of a transaction. */
 export interface GuardsFound {
-  /** In the order in which they run. */
   readonly tokens: readonly TokenGuard[];
   /**
    * Lamports that the wallet must have; 0n if the last instruction only checks that it is a plain
@@ -68,9 +60,9 @@ export interface GuardsFound {
  * it succeeds even if the wallet was assigned to another program.
  */
 function floorIn(instruction: Instruction, wallet: Address): bigint | undefined {
-  const moved = transferred({ instruction }, wallet, wallet);
+  const moved = transferred(instruction, wallet, wallet);
   if (moved !== undefined) return moved === 0n ? undefined : moved;
-  return keepsPlain({ instruction }, wallet) ? 0n : undefined;
+  return keepsPlain(instruction, wallet) ? 0n : undefined;
 }
 
 /** Returns the unbroken run of guard instructions at the end of a transaction. */

@@ -1,4 +1,4 @@
-import { SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
+import { isTokenProgram, SYSTEM_PROGRAM } from '../../network.js';
 import type { InnerInstruction } from '../../solana/rpc/rpc.js';
 import type { Address } from '../../solana/types.js';
 import type { Rule } from './rule.js';
@@ -13,7 +13,6 @@ export interface InnerSubject {
    */
   readonly madeAt?: number;
   readonly wallet: Address;
-  /** The wallet's source and output accounts of the swap. */
   readonly own: readonly Address[];
 }
 
@@ -64,7 +63,9 @@ export const innerRules: readonly Rule<InnerSubject>[] = [
     refuses: 'inside, it does more with a token account of the wallet than to transfer',
     why: 'The wallet has signed, so a program that is called can approve a delegate, hand over or close, and undo some of it before the end.',
     passes: (subject) =>
-      callsOf(subject).every((call) => !isToken(call) || leavesTokens(call, subject)),
+      callsOf(subject).every(
+        (call) => !isTokenProgram(call.program) || leavesTokens(call, subject),
+      ),
   },
   {
     id: 'inner_temporary',
@@ -89,14 +90,11 @@ function callsOf(
 function makesAccount(call: InnerInstruction, subject: InnerSubject): boolean {
   if (call.program === SYSTEM_PROGRAM) return leavesWallet(call, subject);
   return (
-    isToken(call) &&
+    isTokenProgram(call.program) &&
     INITIALIZES.has(call.name ?? '') &&
     call.addresses.some((address) => subject.own.includes(address))
   );
 }
-
-const isToken = ({ program }: InnerInstruction): boolean =>
-  program === TOKEN_PROGRAM || program === TOKEN_2022_PROGRAM;
 
 /**
  * Whether a System call leaves the wallet a plain wallet. It may pay for a transfer or for another

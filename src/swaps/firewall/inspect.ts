@@ -7,8 +7,13 @@ import { assembleTransaction } from '../../solana/transactions/transaction.js';
 import type { Instruction } from '../../solana/types.js';
 import type { SwapCall } from '../provider.js';
 import { readExposed } from '../quote/market.js';
-import { decodeHeldAccount, accountExists, type OwnAccount } from '../transaction/own-account.js';
-import { ownAccountOf, type RawLeg, readRawWallet } from '../transaction/read-facts.js';
+import {
+  accountExists,
+  decodeHeldAccount,
+  type OwnAccount,
+  readOwnAccount,
+} from '../transaction/own-account.js';
+import { type RawLeg, readRawWallet } from '../transaction/read-facts.js';
 import { type Outlay, outlayOf, type WalletBefore } from './outlay.js';
 import { readCreationCosts, readTemporary } from './read-temporary.js';
 import { type FirewallRules, firewallRules } from './catalog.js';
@@ -26,7 +31,6 @@ import { closesWrapped, createdIn } from './surroundings.js';
 import { temporaryIn } from './temporary.js';
 import type { Findings } from './verdict.js';
 
-/** Methods of a node that an inspection calls. */
 export type InspectionNode = Pick<Rpc, 'accounts' | 'rent' | 'simulate'>;
 
 /** Bounds of a swap, without the token programs: the inspection reads those from the chain. */
@@ -142,7 +146,7 @@ class Inspection implements Findings {
     // Compare addresses, because the wrapped SOL account can also be the input or the output.
     const isTouched = ({ address }: RawLeg) => touched.some((leg) => leg.address === address);
     const accountOf = (leg: RawLeg): OwnAccount => {
-      const account = ownAccountOf(wallet, isTouched(leg) ? leg : { ...leg, account: null });
+      const account = readOwnAccount(wallet, isTouched(leg) ? leg : { ...leg, account: null });
       return { ...account, uncounted: makings.get(leg.address)?.uncounted ?? account.uncounted };
     };
     const rents = new Map([...makings].map(([address, { takes }]) => [address, takes]));
@@ -198,9 +202,9 @@ class Inspection implements Findings {
 
   /** Returns the wallet's account of a leg for the rules; no subject if it does not exist yet. */
   private accountSubject({ account, token: { mint, tokenProgram } }: RawLeg): OwnAccountSubject[] {
-    return account === null || !accountExists(account)
-      ? []
-      : [{ wallet: this.terms.wallet, mint, held: decodeHeldAccount(account, tokenProgram) }];
+    return accountExists(account)
+      ? [{ wallet: this.terms.wallet, mint, held: decodeHeldAccount(account, tokenProgram) }]
+      : [];
   }
 
   private check<Subject>(rules: readonly Rule<Subject>[], subject: Subject): void {

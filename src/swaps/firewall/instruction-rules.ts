@@ -1,9 +1,9 @@
-import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../network.js';
+import { isTokenProgram, WSOL_MINT } from '../../network.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import type { SwapCall, SwapDecoder } from '../provider.js';
 import { decoderOf, decodeSwap, programName } from './decoders.js';
-import { enforce, refusal, type Rule } from './rule.js';
+import { enforce, refusal, type Rule, rulesOn } from './rule.js';
 
 /**
  * A relayer that pays the lamports of a swap, for a fee in one of the two tokens. With a relayer,
@@ -14,7 +14,6 @@ export interface Relay {
   readonly feePayer: Address;
   /** Owner of the associated token account that the fee goes to. */
   readonly payTo: Address;
-  /** The token of the fee. */
   readonly mint: Address;
   /** The fee in base units. */
   readonly amount: bigint;
@@ -41,11 +40,9 @@ export interface SwapExpectation {
    * account.
    */
   readonly temporary?: Address | undefined;
-  /** The relayer that pays the lamports of the transaction, if the wallet does not. */
   readonly relay?: Relay | undefined;
 }
 
-/** Returns the wallet's account for a token of the swap. */
 export function ownAccount(
   { wallet, temporary }: Pick<SwapExpectation, 'wallet' | 'temporary'>,
   mint: Address,
@@ -61,7 +58,6 @@ const MAX_ACCOUNTS = 128;
 /** A swap instruction, as the rules judge it. */
 export interface SwapSubject {
   readonly instruction: Instruction;
-  /** Undefined if the instruction cannot be decoded. */
   readonly call: SwapCall | undefined;
   readonly expected: SwapExpectation;
   /** The wallet's own account for the input, as `destination` is for the output. */
@@ -80,24 +76,7 @@ export function swapSubject(instruction: Instruction, expected: SwapExpectation)
   };
 }
 
-function isTokenProgram(program: Address): boolean {
-  return program === TOKEN_PROGRAM || program === TOKEN_2022_PROGRAM;
-}
-
-/** Makes a rule on the decoded swap; an instruction that cannot be decoded breaks it. */
-function onCall(
-  id: string,
-  refuses: string,
-  why: string,
-  passes: (call: SwapCall, subject: SwapSubject) => boolean,
-): Rule<SwapSubject> {
-  return {
-    id,
-    refuses,
-    why,
-    passes: (subject) => subject.call !== undefined && passes(subject.call, subject),
-  };
-}
+const onCall = rulesOn(({ call }: SwapSubject) => call);
 
 /**
  * Returns the rules on the swap instruction in the order of their checks: rules for any

@@ -1,4 +1,4 @@
-import { maxAmount } from '../../amount.js';
+import { maxAmount, sumAmounts } from '../../amount.js';
 import { TOKEN_PROGRAM, WSOL_MINT } from '../../network.js';
 import type { Address } from '../../solana/types.js';
 import { SIGNATURE_LAMPORTS } from '../transaction/budget.js';
@@ -39,7 +39,7 @@ export function costsOf(subject: SwapInPlace, rents: ReadonlyMap<Address, bigint
   const staying = createdIn(subject).filter(
     (address) => !(closesWrapped(subject) && address === wrapped),
   );
-  const rent = sum([...new Set(staying)].map((address) => rents.get(address) ?? 0n));
+  const rent = sumAmounts([...new Set(staying)].map((address) => rents.get(address) ?? 0n));
   return {
     networkFee: SIGNATURE_LAMPORTS,
     priorityFee: priorityFeeOf(subject.instructions) ?? 0n,
@@ -92,8 +92,4 @@ export function outlayOf(subject: SurroundingsSubject, before: WalletBefore): Ou
       ],
     },
   };
-}
-
-function sum(amounts: readonly bigint[]): bigint {
-  return amounts.reduce((total, amount) => total + amount, 0n);
 }

@@ -1,6 +1,6 @@
 import type { TokenAccount } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
-import type { Rule } from './rule.js';
+import { type Rule, rulesOn } from './rule.js';
 
 /** A token account of the wallet, as the chain has it before the swap. */
 export interface OwnAccountSubject {
@@ -10,19 +10,7 @@ export interface OwnAccountSubject {
   readonly held: TokenAccount | undefined;
 }
 
-function onHeld(
-  id: string,
-  refuses: string,
-  why: string,
-  passes: (held: TokenAccount, subject: OwnAccountSubject) => boolean,
-): Rule<OwnAccountSubject> {
-  return {
-    id,
-    refuses,
-    why,
-    passes: (subject) => subject.held !== undefined && passes(subject.held, subject),
-  };
-}
+const onHeld = rulesOn(({ held }: OwnAccountSubject) => held);
 
 /** Rules on the wallet's token accounts: the guard cannot protect an account that breaks a rule. */
 export const ownAccountRules: readonly Rule<OwnAccountSubject>[] = [

@@ -1,3 +1,4 @@
+import { viewOf } from '../../internal/bytes.js';
 import { SYSTEM_PROGRAM } from '../../network.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import type { SwapExpectation } from './instruction-rules.js';
@@ -21,13 +22,11 @@ export interface SurroundingsSubject extends SwapInPlace {
 /** An instruction with its place in the transaction. */
 export interface Placed {
   readonly instruction: Instruction;
-  /** Whether it comes before the swap. */
   readonly before: boolean;
-  /** Whether it is the last of the transaction. */
   readonly last: boolean;
 }
 
-export function placed({ instructions, swapAt }: SurroundingsSubject): Placed[] {
+export function placed({ instructions, swapAt }: Omit<SwapInPlace, 'expected'>): Placed[] {
   return instructions.map((instruction, index) => ({
     instruction,
     before: index < swapAt,
@@ -35,7 +34,7 @@ export function placed({ instructions, swapAt }: SurroundingsSubject): Placed[] 
   }));
 }
 
-export const TRANSFER_CHECKED = 12;
+const TRANSFER_CHECKED = 12;
 
 export const REVOKE = 5;
 
@@ -58,15 +57,11 @@ export function names(
   );
 }
 
-export function opcode({ instruction }: Pick<Placed, 'instruction'>): number | undefined {
-  return instruction.data[0];
-}
-
 /**
  * Whether an instruction allocates zero bytes on the wallet. This does nothing to a plain wallet,
  * and fails if the wallet was assigned to another program or given data.
  */
-export function keepsPlain({ instruction }: Pick<Placed, 'instruction'>, wallet: Address): boolean {
+export function keepsPlain(instruction: Instruction, wallet: Address): boolean {
   const { program, data } = instruction;
   // 4 bytes of operation, 8 of space.
   const isNothing = data.length === 12 && data.every((byte, at) => byte === (at === 0 ? 8 : 0));
@@ -78,13 +73,24 @@ export function keepsPlain({ instruction }: Pick<Placed, 'instruction'>, wallet:
  * instruction. Its data are 4 bytes of operation and 8 of amount.
  */
 export function transferred(
-  { instruction }: Pick<Placed, 'instruction'>,
+  instruction: Instruction,
   from: Address,
   to: Address,
 ): bigint | undefined {
   const { program, data } = instruction;
   if (program !== SYSTEM_PROGRAM || data.length !== 12 || !names(instruction, [from, to]))
     return undefined;
-  const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+  const view = viewOf(data);
   return view.getUint32(0, true) === 2 ? view.getBigUint64(4, true) : undefined;
+}
+
+/** Returns the base units of a `TransferChecked` with exactly these accounts; else undefined. */
+export function transferredChecked(
+  instruction: Instruction,
+  addresses: readonly Address[],
+): bigint | undefined {
+  const { data } = instruction;
+  return data[0] === TRANSFER_CHECKED && data.length === 10 && names(instruction, addresses)
+    ? viewOf(data).getBigUint64(1, true)
+    : undefined;
 }

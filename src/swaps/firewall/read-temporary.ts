@@ -1,12 +1,8 @@
 import type { Account, CallOptions, Rpc } from '../../solana/rpc/rpc.js';
+import { ACCOUNT_BYTES } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
-import { creationCost, accountExists } from '../transaction/own-account.js';
-import {
-  accountBytes,
-  ownAccountOf,
-  TOKEN_ACCOUNT_BYTES,
-  type RawLeg,
-} from '../transaction/read-facts.js';
+import { accountExists, creationCost, readOwnAccount } from '../transaction/own-account.js';
+import { accountBytes, type RawLeg } from '../transaction/read-facts.js';
 
 /** The temporary SOL account, as the chain has it before a transaction makes it. */
 export interface TemporaryBefore {
@@ -15,7 +11,6 @@ export interface TemporaryBefore {
   readonly vacant: boolean;
 }
 
-/** Reads the temporary SOL account; undefined if the transaction makes none. */
 export async function readTemporary(
   node: Pick<Rpc, 'accounts' | 'rent'>,
   address: Address | undefined,
@@ -24,7 +19,7 @@ export async function readTemporary(
   if (address === undefined) return undefined;
   const [{ accounts }, rent] = await Promise.all([
     node.accounts([address], options),
-    node.rent(TOKEN_ACCOUNT_BYTES, options),
+    node.rent(ACCOUNT_BYTES, options),
   ]);
   const account = accounts[0] ?? null;
   return { leg: { address, account }, rent, vacant: !accountExists(account) };
@@ -47,7 +42,7 @@ export async function readCreationCosts(
   const made = await Promise.all(
     missing.map(async (leg) => {
       const rent = await node.rent(accountBytes(leg.mint), options);
-      return [leg.address, creationCost(ownAccountOf(wallet, leg), rent)] as const;
+      return [leg.address, creationCost(readOwnAccount(wallet, leg), rent)] as const;
     }),
   );
   return new Map(made);

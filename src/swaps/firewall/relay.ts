@@ -1,7 +1,7 @@
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
 import type { SwapExpectation } from './instruction-rules.js';
-import { names, type Placed, TRANSFER_CHECKED } from './placed-instructions.js';
+import { type Placed, transferredChecked } from './placed-instructions.js';
 
 /** Returns the payer of a swap's fees and rents: the relayer if there is one, else the wallet. */
 export function feePayerOf({ wallet, relay }: Pick<SwapExpectation, 'wallet' | 'relay'>): Address {
@@ -22,7 +22,6 @@ interface RelayFee {
   readonly amount: bigint;
 }
 
-/** Returns the transfer of the relayer's fee; undefined if there is no fee. */
 export function relayFeeOf(expected: SwapExpectation): RelayFee | undefined {
   const { wallet, relay, inputMint, inputProgram, outputProgram } = expected;
   if (relay === undefined || relay.amount === 0n) return undefined;
@@ -40,12 +39,7 @@ export function relayFeeOf(expected: SwapExpectation): RelayFee | undefined {
 /** Whether an instruction transfers exactly the relayer's fee. */
 export function isRelayFee({ instruction, before }: Placed, expected: SwapExpectation): boolean {
   const fee = relayFeeOf(expected);
-  const { program, data } = instruction;
-  if (before || fee?.tokenProgram !== program) return false;
-  if (data[0] !== TRANSFER_CHECKED || data.length !== 10) return false;
-  const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
-  return (
-    names(instruction, [fee.source, fee.mint, fee.destination, expected.wallet]) &&
-    view.getBigUint64(1, true) === fee.amount
-  );
+  if (before || fee?.tokenProgram !== instruction.program) return false;
+  const { source, mint, destination, amount } = fee;
+  return transferredChecked(instruction, [source, mint, destination, expected.wallet]) === amount;
 }

@@ -1,7 +1,7 @@
 import { QuoteError } from '../../errors.js';
 import { brokenBy, type Rule, type RuleText } from '../../internal/rule.js';
 
-export { brokenBy, type Rule, type RuleText } from '../../internal/rule.js';
+export { brokenBy, rulesOn, type Rule, type RuleText } from '../../internal/rule.js';
 
 /** Returns the error for a broken rule. An equal swap would break the rule again. */
 export function refusal(rule: Pick<RuleText, 'id' | 'refuses'>): QuoteError<'unsafe_swap'> {
@@ -12,7 +12,6 @@ export function refusal(rule: Pick<RuleText, 'id' | 'refuses'>): QuoteError<'uns
   );
 }
 
-/** Throws for the first rule that the subject breaks. */
 export function enforce<Subject>(rules: readonly Rule<Subject>[], subject: Subject): void {
   const broken = brokenBy(rules, subject);
   if (broken !== undefined) throw refusal(broken);

@@ -1,4 +1,5 @@
 import { TransactionError } from '../../errors.js';
+import { isSameList } from '../../internal/bytes.js';
 import { decodeMessage } from '../../solana/transactions/transaction.js';
 import { resolveInstructions } from '../../solana/transactions/resolve.js';
 import type { Address, Instruction, LookupTable } from '../../solana/types.js';
@@ -70,12 +71,8 @@ function isSame(
   if (
     found === undefined ||
     found.program !== checked.program ||
-    found.accounts.length !== checked.accounts.length
-  )
-    return false;
-  if (
-    found.data.length !== checked.data.length ||
-    !found.data.every((byte, index) => byte === checked.data[index])
+    found.accounts.length !== checked.accounts.length ||
+    !isSameList(found.data, checked.data)
   )
     return false;
   const writableAddresses = new Set([

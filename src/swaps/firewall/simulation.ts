@@ -1,9 +1,10 @@
 import { TransactionError, cleanText } from '../../errors.js';
 import { SYSTEM_PROGRAM } from '../../network.js';
 import type { Account, Simulation } from '../../solana/rpc/rpc.js';
-import { decodeTokenAccount, uncountedLamports } from '../../solana/tokens/decode.js';
+import { type TokenAccount, uncountedLamports } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
 import type { SwapDecoder } from '../provider.js';
+import { decodeHeldAccount } from '../transaction/own-account.js';
 import { swapErrorName } from './decoders.js';
 import type { Floors, TokenFloor } from './guard.js';
 import { innerRules } from './inner-rules.js';
@@ -44,10 +45,8 @@ const isGone = (account: Account | null): boolean =>
   account === null || (account.lamports === 0n && account.data.length === 0);
 
 /** Decodes the account after the simulation; undefined if it is no token account of its program. */
-function decodeAfter({ after, floor }: TokenAfter) {
-  return after === null || after.owner !== floor.account.tokenProgram
-    ? undefined
-    : decodeTokenAccount(after);
+function decodeAfter({ after, floor }: TokenAfter): TokenAccount | undefined {
+  return decodeHeldAccount(after, floor.account.tokenProgram);
 }
 
 /** Makes a rule on each token account; an account that the transaction closes must be gone. */
@@ -153,7 +152,6 @@ export interface Simulated {
   readonly guardFrom: number;
 }
 
-/** Returns the subject of the simulation rules. */
 export function simulationSubject(
   simulation: Simulation,
   { floors, readAt }: Pick<Simulated, 'floors' | 'readAt'>,
@@ -194,7 +192,6 @@ export const guardRule: RuleText = {
   why: 'A venue can behave in a simulation and steal when it lands; the guard is a part of the transaction itself, and fails it.',
 };
 
-/** Whether the simulation failed in a guard instruction. */
 export function isGuardFailure({ error }: Simulation, guardFrom: number): boolean {
   const index = /InstructionError\D*(\d+)/.exec(error ?? '')?.[1];
   return index !== undefined && Number(index) >= guardFrom;

@@ -1,8 +1,9 @@
+import { sumAmounts } from '../../amount.js';
 import {
   ASSOCIATED_TOKEN_PROGRAM,
   SYSTEM_PROGRAM,
-  TOKEN_2022_PROGRAM,
   TOKEN_PROGRAM,
+  TOKEN_PROGRAMS,
   WSOL_MINT,
 } from '../../network.js';
 import type { Address } from '../../solana/types.js';
@@ -19,13 +20,11 @@ import {
   SYNC,
   names,
   keepsPlain,
-  opcode,
   transferred,
 } from './placed-instructions.js';
 import { feePayerOf, isRelayFee } from './relay.js';
 import type { Rule } from './rule.js';
 
-/** Makes a rule on every instruction of some programs. */
 function onEach(
   id: string,
   refuses: string,
@@ -41,8 +40,6 @@ function onEach(
       ),
   };
 }
-
-const TOKEN_PROGRAMS = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM];
 
 /**
  * Rules on every instruction but the swap: its program, operation and accounts must be on the list
@@ -102,7 +99,8 @@ export const surroundingsRules: readonly Rule<SurroundingsSubject>[] = [
     "it closes another account than the wallet's own wrapped SOL account, or sends its SOL elsewhere",
     'The account that is named as the destination gets the lamports, and all that is wrapped.',
     TOKEN_PROGRAMS,
-    (step, { expected }) => opcode(step) !== CLOSE || closedBy(step, expected) !== undefined,
+    (step, { expected }) =>
+      step.instruction.data[0] !== CLOSE || closedBy(step, expected) !== undefined,
   ),
   onEach(
     'sync_native',
@@ -110,7 +108,7 @@ export const surroundingsRules: readonly Rule<SurroundingsSubject>[] = [
     'The accounts that an operation names must be those that its place calls for, or it is not what it seems.',
     TOKEN_PROGRAMS,
     ({ instruction, before }, { expected }) =>
-      opcode({ instruction }) !== SYNC ||
+      instruction.data[0] !== SYNC ||
       (before &&
         instruction.program === TOKEN_PROGRAM &&
         instruction.data.length === 1 &&
@@ -122,8 +120,8 @@ export const surroundingsRules: readonly Rule<SurroundingsSubject>[] = [
     'Approve, SetAuthority, Transfer, Burn and the batches of them give away what the wallet holds, now or later.',
     TOKEN_PROGRAMS,
     (step, { expected }) =>
-      opcode(step) === CLOSE ||
-      opcode(step) === SYNC ||
+      step.instruction.data[0] === CLOSE ||
+      step.instruction.data[0] === SYNC ||
       isRelayFee(step, expected) ||
       guardOf(step, expected) !== undefined,
   ),
@@ -151,16 +149,16 @@ function isTemporaryFunded(subject: SurroundingsSubject): boolean {
 /** Returns the lamports that an instruction wraps before a swap that sells SOL. */
 function wrappedBy(step: Placed, expected: SwapExpectation): bigint | undefined {
   return step.before && expected.inputMint === WSOL_MINT
-    ? transferred(step, expected.wallet, wrappedAccount(expected))
+    ? transferred(step.instruction, expected.wallet, wrappedAccount(expected))
     : undefined;
 }
 
 /** Whether an instruction is the end of the guard, which checks the wallet itself. */
-function isOwnFloor(step: Placed, wallet: Address): boolean {
+function isOwnFloor({ instruction, before, last }: Placed, wallet: Address): boolean {
   return (
-    step.last &&
-    !step.before &&
-    (transferred(step, wallet, wallet) !== undefined || keepsPlain(step, wallet))
+    last &&
+    !before &&
+    (transferred(instruction, wallet, wallet) !== undefined || keepsPlain(instruction, wallet))
   );
 }
 
@@ -168,18 +166,9 @@ function isOwnFloor(step: Placed, wallet: Address): boolean {
  * Returns the lamports that are wrapped before the swap. The rent of a temporary SOL account does
  * not count.
  */
-export function wrappedIn({
-  instructions,
-  swapAt,
-  expected,
-  temporary,
-}: Omit<SurroundingsSubject, 'maxPriorityFee'>): bigint {
-  const sent = instructions
-    .map(
-      (instruction, index) =>
-        wrappedBy({ instruction, before: index < swapAt, last: false }, expected) ?? 0n,
-    )
-    .reduce((sum, lamports) => sum + lamports, 0n);
+export function wrappedIn(subject: Omit<SurroundingsSubject, 'maxPriorityFee'>): bigint {
+  const { expected, temporary } = subject;
+  const sent = sumAmounts(placed(subject).map((step) => wrappedBy(step, expected) ?? 0n));
   return expected.inputMint === WSOL_MINT ? sent - (temporary?.rent ?? 0n) : sent;
 }
 
@@ -209,16 +198,11 @@ function createdBy(
 }
 
 /** Returns the wallet's accounts that are created before the swap. */
-export function createdIn({ instructions, swapAt, expected }: SwapInPlace): Address[] {
-  return instructions
-    .filter(({ program }) => program === ASSOCIATED_TOKEN_PROGRAM)
-    .map((instruction) =>
-      createdBy(
-        { instruction, before: instructions.indexOf(instruction) < swapAt, last: false },
-        expected,
-      ),
-    )
-    .filter((account): account is Address => account !== undefined);
+export function createdIn(subject: SwapInPlace): Address[] {
+  return placed(subject)
+    .filter(({ instruction }) => instruction.program === ASSOCIATED_TOKEN_PROGRAM)
+    .map((step) => createdBy(step, subject.expected))
+    .filter((account) => account !== undefined);
 }
 
 /** Returns the wallet's wrapped SOL account, if an instruction closes it into the wallet. */
@@ -230,12 +214,6 @@ function closedBy({ instruction, before }: Placed, expected: SwapExpectation): A
   return isClose && !before && names(instruction, [account, wallet, wallet]) ? account : undefined;
 }
 
-/** Whether the transaction closes the wallet's wrapped SOL account after the swap. */
-export function closesWrapped({ instructions, swapAt, expected }: SwapInPlace): boolean {
-  return instructions
-    .slice(swapAt + 1)
-    .some(
-      (instruction) =>
-        closedBy({ instruction, before: false, last: false }, expected) !== undefined,
-    );
+export function closesWrapped(subject: SwapInPlace): boolean {
+  return placed(subject).some((step) => closedBy(step, subject.expected) !== undefined);
 }

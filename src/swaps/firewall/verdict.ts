@@ -62,12 +62,10 @@ export interface SwapVerdict {
     { readonly transaction: string; readonly lastValidBlockHeight: string } | undefined;
 }
 
-/** The findings of an inspection. */
 export interface Findings {
   readonly broken: RuleText | undefined;
   /** By id of the rule. */
   readonly outcomes: ReadonlyMap<string, 'passed' | 'broken'>;
-  /** Instructions with resolved accounts. */
   readonly instructions: readonly Instruction[];
   /** The mints of the swap; undefined until they are read from the chain. */
   readonly expected: Pick<SwapExpectation, 'inputMint' | 'outputMint'> | undefined;
@@ -79,7 +77,6 @@ export interface Findings {
 
 export type Verdict = Omit<SwapVerdict, 'recomposed'>;
 
-/** Puts the findings into words and numbers. */
 export function verdictOf(
   findings: Findings,
   network: string,

@@ -25,15 +25,17 @@ export function invalidAnswer(reason: string, cause?: unknown): TransportError<'
   );
 }
 
-/** Returns the error for a quote that the service did not make and cannot build. */
-export function foreignQuote(): QuoteError<'quote_mismatch'> {
-  const reason = 'the quote is not one of this service';
+/** Returns the error for a quote that cannot be built; `reason` is our own text. */
+export function unbuildable(reason: string): QuoteError<'quote_mismatch'> {
   return new QuoteError('quote_mismatch', `The swap cannot be built: ${reason}. Quote again.`, {
     details: { reason },
   });
 }
 
-/** Parses a body as a JSON object. */
+export function foreignQuote(): QuoteError<'quote_mismatch'> {
+  return unbuildable('the quote is not one of this service');
+}
+
 export function parseObject(body: string): UnknownRecord {
   let value: unknown;
   try {

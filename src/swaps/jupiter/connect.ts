@@ -1,6 +1,8 @@
 import { isExactChangeError, QuoteError } from '../../errors.js';
+import { setNewest } from '../../internal/newest.js';
 import { sinceThen, type Runtime } from '../../internal/runtime.js';
 import type { QuoteIntent, SwapProvider, SwapSource } from '../provider.js';
+import { unbuildable } from './answer.js';
 import { inOrder } from '../quote/first-route.js';
 import { createJupiterHttp } from './http.js';
 import { jupiterLimiter } from './limiter.js';
@@ -38,8 +40,6 @@ interface FallbackOptions {
   /** Quotes `ExactIn` only; asked if `first` has no route or is switched off. */
   readonly second: SwapProvider;
   readonly runtime: Runtime;
-  /** Called once, when `first` is found switched off. It is not asked again in this process. */
-  readonly onSunset?: ((status: number) => void) | undefined;
 }
 
 // Jupiter v1 is superseded: after it is switched off, it answers with one of these statuses.
@@ -52,12 +52,7 @@ const MAX_REMEMBERED = 256;
  * next, because its quotes come with their instructions. A rate limit or an outage never changes
  * the provider: both are behind the same gateway.
  */
-export function createFallback({
-  first,
-  second,
-  runtime,
-  onSunset,
-}: FallbackOptions): SwapProvider {
+export function createFallback({ first, second, runtime }: FallbackOptions): SwapProvider {
   let isFirstGone = false;
   /** Milliseconds since the epoch at which each pair had no `ExactOut` route. */
   const withoutExactOut = new Map<string, number>();
@@ -65,19 +60,9 @@ export function createFallback({
   const sunset = (error: unknown): boolean => {
     if (!isExactChangeError(error, 'jupiter_unavailable') || !SUNSET.has(error.details.status))
       return false;
-    if (!isFirstGone) onSunset?.(error.details.status);
     isFirstGone = true;
     return true;
   };
-  const remember = (pair: string) => {
-    withoutExactOut.delete(pair);
-    withoutExactOut.set(pair, runtime.now());
-    for (const oldest of withoutExactOut.keys()) {
-      if (withoutExactOut.size <= MAX_REMEMBERED) break;
-      withoutExactOut.delete(oldest);
-    }
-  };
-
   return {
     id: 'jupiter',
     get supportsExactOut() {
@@ -90,7 +75,8 @@ export function createFallback({
           if (!isFirstGone) return await first.quote(intent, signal);
         } catch (error) {
           if (!sunset(error)) {
-            if (isExactChangeError(error, 'no_route')) remember(pair);
+            if (isExactChangeError(error, 'no_route'))
+              setNewest(withoutExactOut, pair, runtime.now(), MAX_REMEMBERED);
             throw error;
           }
         }
@@ -109,14 +95,7 @@ export function createFallback({
     },
     async build(quote, wallet, signal) {
       const provider = [first, second].find(({ id }) => id === quote.provider);
-      if (provider === undefined) {
-        const reason = 'the quote is of another provider';
-        throw new QuoteError(
-          'quote_mismatch',
-          `The swap cannot be built: ${reason}. Quote again.`,
-          { details: { reason } },
-        );
-      }
+      if (provider === undefined) throw unbuildable('the quote is of another provider');
       try {
         return await provider.build(quote, wallet, signal);
       } catch (error) {

@@ -1,6 +1,7 @@
 import { ConfigError, TransportError } from '../../errors.js';
 import { createHttp, type HttpOptions, type HttpPeer } from '../../internal/http.js';
 import { isLoopback } from '../../internal/origin.js';
+import { invalidAnswer } from './answer.js';
 
 const JUPITER: HttpPeer = {
   failing({ status }, { attempts, retryAfterMs }) {
@@ -21,16 +22,7 @@ const JUPITER: HttpPeer = {
     const message = `Jupiter did not answer within ${timeoutMs} ms, ${attempts} times. Try again, or raise timeouts.jupiter.`;
     return new TransportError('timeout', message, { details: { step: 'jupiter', timeoutMs } });
   },
-  tooLong(limitBytes) {
-    const reason = `the answer is longer than ${limitBytes} bytes`;
-    return new TransportError(
-      'invalid_response',
-      `Jupiter's answer cannot be used: ${reason}. Try again, and check jupiterUrl.`,
-      {
-        details: { service: 'jupiter', reason },
-      },
-    );
-  },
+  tooLong: (limitBytes) => invalidAnswer(`the answer is longer than ${limitBytes} bytes`),
 };
 
 /**

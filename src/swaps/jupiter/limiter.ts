@@ -18,11 +18,9 @@ export interface Rate {
 const KEYLESS: Rate = { perWindow: 30, burst: 5 };
 const WITH_KEY: Rate = { perWindow: 60, burst: 10 };
 
-/** Settings of the client that sends the requests. */
 interface ClientSettings {
   readonly baseUrl: string;
   readonly apiKey: string | undefined;
-  /** Deadline of each request. */
   readonly timeoutMs: number;
 }
 

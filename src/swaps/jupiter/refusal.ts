@@ -1,8 +1,8 @@
 import { type ExactChangeError, QuoteError, TransportError } from '../../errors.js';
+import { parseJson } from '../../internal/parse.js';
 import { isRecord } from '../../internal/record.js';
 import type { Address } from '../../solana/types.js';
 
-/** The mints of the swap that Jupiter refused. */
 export interface SwapMints {
   readonly inputMint: Address;
   readonly outputMint: Address;
@@ -65,12 +65,8 @@ export function refusalOf(
 }
 
 function readRefusal(body: string): { code: string | undefined; text: string } {
-  let value: unknown;
-  try {
-    value = JSON.parse(body);
-  } catch {
-    return { code: undefined, text: body };
-  }
+  const value = parseJson(body);
+  if (value === undefined) return { code: undefined, text: body };
   const { errorCode, error, message } = isRecord(value) ? value : {};
   const text = [error, message].find((value): value is string => typeof value === 'string');
   return { code: typeof errorCode === 'string' ? errorCode : undefined, text: text ?? '' };

@@ -32,14 +32,8 @@ export function createJupiterV1({ baseUrl, apiKey, http, runtime }: JupiterOptio
     async quote(intent, signal) {
       const { inputMint, outputMint, swapMode, slippageBps, maxAccounts } = intent;
       const parameters = {
-        ...{
-          inputMint,
-          outputMint,
-          swapMode,
-          slippageBps,
-          restrictIntermediateTokens: true,
-          instructionVersion: 'V2' as const,
-        },
+        ...{ inputMint, outputMint, swapMode, slippageBps, restrictIntermediateTokens: true },
+        instructionVersion: 'V2' as const,
         // The type is a number, which holds only 53 bits; the client writes any value into the URL.
         amount: intent.amount.toString() as unknown as number,
         ...(maxAccounts === undefined ? {} : { maxAccounts }),

@@ -87,14 +87,8 @@ function buildRequest({ baseUrl, apiKey, http }: JupiterV2Options): BuildRequest
   ): Promise<UnknownRecord> => {
     const { inputMint, outputMint, amount, slippageBps, maxAccounts } = intent;
     const query = new URLSearchParams({
-      ...{
-        inputMint,
-        outputMint,
-        amount: amount.toString(),
-        taker,
-        slippageBps: String(slippageBps),
-        wrapAndUnwrapSol: 'false',
-      },
+      ...{ inputMint, outputMint, amount: amount.toString(), taker },
+      ...{ slippageBps: String(slippageBps), wrapAndUnwrapSol: 'false' },
       ...(maxAccounts === undefined ? {} : { maxAccounts: String(maxAccounts) }),
       ...(pinned ? { transactionVersion: '0' } : {}),
     });

@@ -1,6 +1,6 @@
 import { maxAmount } from '../../amount.js';
 import { brokenBy } from '../../internal/rule.js';
-import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT, pinnedMint } from '../../network.js';
+import { isTokenProgram, WSOL_MINT, pinnedMint } from '../../network.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import { type TokenAccount } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
@@ -20,7 +20,6 @@ export interface Holdings {
 }
 
 export interface CandidateChoice {
-  /** The mint to buy. */
   readonly outputMint: Address;
   /** Lamports to keep back for network fees, rent and the wallet's own minimum. */
   readonly keepLamports: bigint;
@@ -79,9 +78,12 @@ function spendable({ wallet, tokens }: Holdings): Holding[] {
   return tokens.filter(({ address, account }) => {
     const { mint, tokenProgram, amount } = account;
     if (brokenBy(ownAccountRules, { wallet, mint, held: account }) !== undefined) return false;
-    if (tokenProgram !== TOKEN_PROGRAM && tokenProgram !== TOKEN_2022_PROGRAM) return false;
     // A balance of one base unit is an NFT, or not worth a swap.
-    return amount > 1n && address === associatedTokenAddress(wallet, mint, tokenProgram);
+    return (
+      amount > 1n &&
+      isTokenProgram(tokenProgram) &&
+      address === associatedTokenAddress(wallet, mint, tokenProgram)
+    );
   });
 }
 

@@ -20,7 +20,7 @@ const ROUNDING = 1n;
  */
 export function checkQuote(quote: SwapQuote, intent: QuoteIntent): void {
   const reason = mismatch(quote, intent);
-  if (reason !== undefined) throw refused(reason);
+  if (reason !== undefined) throw quoteRefused(reason);
 }
 
 /**
@@ -30,10 +30,10 @@ export function checkQuote(quote: SwapQuote, intent: QuoteIntent): void {
 export function checkFields(quote: SwapQuote): void {
   const value: unknown = quote;
   if (isRecord(value) && FIELDS.every(([name, fits]) => fits(value[name]))) return;
-  throw refused('a field of it is not what a quote has there');
+  throw quoteRefused('a field of it is not what a quote has there');
 }
 
-function refused(reason: string): QuoteError<'quote_mismatch'> {
+export function quoteRefused(reason: string): QuoteError<'quote_mismatch'> {
   return new QuoteError('quote_mismatch', `The quote was refused: ${reason}. Quote again.`, {
     details: { reason },
   });

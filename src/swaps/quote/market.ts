@@ -12,7 +12,6 @@ export interface Rents {
   readonly outputRent: bigint;
 }
 
-/** Reads the rents of both accounts of a swap. */
 export async function readRents(
   rpc: Pick<Rpc, 'rent'>,
   [input, output]: readonly [Leg, Leg],

@@ -5,7 +5,7 @@ import type { Address } from '../../solana/types.js';
 import { amountText } from '../../token-text.js';
 import type { QuoteIntent, SwapProvider } from '../provider.js';
 import type { SwapMode, SwapQuote } from '../types.js';
-import { checkImpact, checkQuote } from './check-quote.js';
+import { checkImpact, checkQuote, quoteRefused } from './check-quote.js';
 
 /** An exact output to buy, and the most input to spend on it; amounts in base units. */
 export interface ExactOutput {
@@ -109,10 +109,7 @@ function checkCovered(
 ): SwapQuote {
   if (maxPriceImpactBps !== undefined) checkImpact(quote, maxPriceImpactBps);
   if (BigInt(quote.minOutAmount) >= target && BigInt(quote.maxInAmount) <= maxIn) return quote;
-  const reason = 'it does not cover the amount that was asked for';
-  throw new QuoteError('quote_mismatch', `The quote was refused: ${reason}. Quote again.`, {
-    details: { reason },
-  });
+  throw quoteRefused('it does not cover the amount that was asked for');
 }
 
 function tooLittleInput(

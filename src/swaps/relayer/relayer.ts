@@ -1,12 +1,12 @@
 import { TransportError } from '../../errors.js';
 import { base64 } from '../../internal/bytes.js';
 import { createHttp, type HttpPeer } from '../../internal/http.js';
+import { parseBase64, parseJson } from '../../internal/parse.js';
 import { isRecord, type UnknownRecord } from '../../internal/record.js';
 import type { Runtime } from '../../internal/runtime.js';
 import { isAddress } from '../../solana/address.js';
 import type { Address } from '../../solana/types.js';
 
-/** The facts that a relayer tells about itself. */
 export interface RelayerFacts {
   /** Signs as fee payer. */
   readonly feePayer: Address;
@@ -124,23 +124,15 @@ export function createRelayer(settings: RelayerSettings): Relayer {
     async sign(transaction, facts, signal) {
       const answer = await call('signTransaction', common(transaction, facts), signal);
       const signed = answer['signed_transaction'];
-      try {
-        if (typeof signed === 'string') return base64.decode(signed);
-      } catch {
-        // refused below
-      }
+      const bytes = typeof signed === 'string' ? parseBase64(signed) : undefined;
+      if (bytes !== undefined) return bytes;
       throw unusable('its transaction is not base64');
     },
   };
 }
 
 function resultOf(body: string, status: number): UnknownRecord {
-  let answer: unknown;
-  try {
-    answer = JSON.parse(body);
-  } catch {
-    // refused below
-  }
+  const answer = parseJson(body);
   const { result, error } = isRecord(answer) ? answer : {};
   if (isRecord(error)) {
     const { message = '' } = error;

@@ -26,7 +26,6 @@ export function priorityFeeLimit(maxFeeLamports: bigint): bigint {
 
 const MICRO = 1_000_000n;
 
-/** Limit of compute units and price per unit of a transaction. */
 export interface ComputeBudget {
   readonly unitLimit: number;
   /** Micro-lamports per unit. */

@@ -25,7 +25,6 @@ import { type SwapFacts, type SwapPlan, planSwap } from './plan.js';
  */
 export const maxAccountsLadder: readonly number[] = [48, 40, 32, 24, 20];
 
-/** The parts that a swap transaction is composed from. */
 export interface SwapParts {
   readonly expected: SwapExpectation;
   /** The swap, which is the only instruction that is not ours; the firewall has passed it. */
@@ -43,7 +42,6 @@ export interface ComposedSwap {
   /** The serialized v0 message: what the wallet signs. */
   readonly message: Uint8Array;
   readonly plan: SwapPlan;
-  /** Position of the swap. */
   readonly swapAt: number;
   /** Position of the first guard instruction. */
   readonly guardFrom: number;

@@ -1,11 +1,12 @@
-import { U64_MAX } from '../../amount.js';
+import { maxAmount, U64_MAX } from '../../amount.js';
 import { isExactChangeError } from '../../errors.js';
-import type { CallOptions, Rpc } from '../../solana/rpc/rpc.js';
+import { isSameList } from '../../internal/bytes.js';
+import type { CallOptions } from '../../solana/rpc/rpc.js';
 import { assembleTransaction } from '../../solana/transactions/transaction.js';
 import type { Instruction, Lifetime } from '../../solana/types.js';
+import { MAX_COMPUTE_UNITS } from '../firewall/compute-budget.js';
 import type { Floors } from '../firewall/guard.js';
 import { checkSimulation, watchedAccounts } from '../firewall/simulation.js';
-import type { SwapDecoder } from '../provider.js';
 import {
   type ComputeBudget,
   type LamportBudget,
@@ -14,6 +15,7 @@ import {
   priorityFeeLimit,
 } from './budget.js';
 import type { ReservedAmounts } from './plan.js';
+import type { SwapDeps } from './prepare.js';
 
 /** Limits on the costs of our transaction besides the swapped amounts, in lamports. */
 export interface SwapLimits {
@@ -46,13 +48,12 @@ export interface DatedLifetime extends Lifetime {
   readonly slot: number;
 }
 
-/** A source of fresh blockhashes. */
 export interface BlockhashSource {
   fresh(options?: { readonly signal?: AbortSignal | undefined }): Promise<DatedLifetime>;
 }
 
 /** A composed transaction, and the floors that it must leave. */
-interface Draft {
+export interface Draft {
   readonly instructions: readonly Instruction[];
   readonly message: Uint8Array;
   readonly floors: Floors;
@@ -65,11 +66,7 @@ interface Draft {
   readonly guardFrom: number;
 }
 
-export interface FinishInput {
-  readonly rpc: Rpc;
-  readonly decoders: readonly SwapDecoder[];
-  readonly blockhashes: BlockhashSource;
-  readonly limits: SwapLimits;
+export interface FinishInput extends Pick<SwapDeps, 'rpc' | 'decoders' | 'blockhashes' | 'limits'> {
   readonly walletMinimum: bigint;
   /** The slot at which the wallet's accounts were read. */
   readonly readAt: number;
@@ -93,7 +90,6 @@ export interface Finished {
   readonly lifetime: DatedLifetime;
 }
 
-const MAX_UNITS = 1_400_000;
 /** Number of compute-budget instructions, which come first. */
 const COMPUTE_INSTRUCTIONS = 2;
 
@@ -107,7 +103,7 @@ export async function finish(input: FinishInput): Promise<Finished> {
   const { blockhashes, limits, compose, options } = input;
   const reserved = await input.reserved();
   const { blockhash } = await blockhashes.fresh(options);
-  const rehearsal = compose({ unitLimit: MAX_UNITS, unitPrice: 1n }, blockhash, reserved);
+  const rehearsal = compose({ unitLimit: MAX_COMPUTE_UNITS, unitPrice: 1n }, blockhash, reserved);
   const simulated = simulate(input, rehearsal).catch(async (error: unknown) => {
     if (isExactChangeError(error, 'insufficient_sol'))
       // The error must name enough SOL for the market's price too.
@@ -117,7 +113,7 @@ export async function finish(input: FinishInput): Promise<Finished> {
   simulated.catch(() => undefined);
   const unitPrice = await input.unitPrice;
   const used = await simulated;
-  const unitLimit = Math.min(MAX_UNITS, Math.ceil(Number(used) * 1.2) + 5_000);
+  const unitLimit = Math.min(MAX_COMPUTE_UNITS, Math.ceil(Number(used) * 1.2) + 5_000);
   const lifetime = await blockhashes.fresh(options);
   const wanted = unitPrice + BigInt((await input.next?.(lifetime.blockhash)) ?? 0);
   const compute = {
@@ -136,8 +132,8 @@ export async function finish(input: FinishInput): Promise<Finished> {
 
 /** Returns the largest compute budget at the market's price, for a swap with unknown units. */
 async function dearestCompute({ unitPrice, limits }: FinishInput): Promise<ComputeBudget> {
-  const price = boundedUnitPrice(await unitPrice, MAX_UNITS, limits.maxPriorityFeeLamports);
-  return { unitLimit: MAX_UNITS, unitPrice: price };
+  const price = boundedUnitPrice(await unitPrice, MAX_COMPUTE_UNITS, limits.maxPriorityFeeLamports);
+  return { unitLimit: MAX_COMPUTE_UNITS, unitPrice: price };
 }
 
 function checkAffordable(
@@ -163,9 +159,12 @@ async function simulate(input: FinishInput, draft: Draft): Promise<bigint> {
  * Returns the larger of the amounts that were reserved at two moments, because other transactions
  * of ours may begin or land in between.
  */
-function larger(a: ReservedAmounts, b: ReservedAmounts): ReservedAmounts {
-  const most = (name: keyof ReservedAmounts) => (a[name] > b[name] ? a[name] : b[name]);
-  return { input: most('input'), output: most('output'), lamports: most('lamports') };
+export function larger(a: ReservedAmounts, b: ReservedAmounts): ReservedAmounts {
+  return {
+    input: maxAmount(a.input, b.input),
+    output: maxAmount(a.output, b.output),
+    lamports: maxAmount(a.lamports, b.lamports),
+  };
 }
 
 function sameApartFromBudget(
@@ -185,11 +184,11 @@ function sameInstruction(a: Instruction, b: Instruction | undefined): boolean {
   if (
     b === undefined ||
     a.program !== b.program ||
-    a.data.length !== b.data.length ||
+    !isSameList(a.data, b.data) ||
     a.accounts.length !== b.accounts.length
   )
     return false;
-  const sameAccounts = a.accounts.every((account, index) => {
+  return a.accounts.every((account, index) => {
     const other = b.accounts[index];
     return (
       other !== undefined &&
@@ -198,5 +197,4 @@ function sameInstruction(a: Instruction, b: Instruction | undefined): boolean {
       account.writable === other.writable
     );
   });
-  return sameAccounts && a.data.every((byte, index) => byte === b.data[index]);
 }

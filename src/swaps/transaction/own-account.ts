@@ -28,8 +28,14 @@ export interface OwnAccount extends TokenFacts {
    * could then take them.
    */
   readonly uncounted: bigint;
-  /** Lamports at the address. */
   readonly lamports: bigint;
+}
+
+/** The wallet's associated account for a token as the chain has it, before it is judged. */
+export interface RawAccount {
+  readonly token: TokenFacts;
+  readonly address: Address;
+  readonly account: Account | null;
 }
 
 /**
@@ -38,22 +44,18 @@ export interface OwnAccount extends TokenFacts {
  */
 export function readOwnAccount(
   wallet: Address,
-  address: Address,
-  token: TokenFacts,
-  account: Account | null,
+  { address, token, account }: RawAccount,
 ): OwnAccount {
-  const { mint, tokenProgram, decimals } = token;
+  const { mint, tokenProgram } = token;
   const missing = {
+    ...token,
     address,
-    mint,
-    tokenProgram,
-    decimals,
     exists: false,
     balance: 0n,
     uncounted: 0n,
     lamports: account?.lamports ?? 0n,
   };
-  if (account === null || !accountExists(account)) return missing;
+  if (!accountExists(account)) return missing;
   const held = decodeHeldAccount(account, tokenProgram);
   const broken = brokenBy(ownAccountRules, { wallet, mint, held });
   if (broken !== undefined || held === undefined) throw unusable(address, broken);
@@ -82,16 +84,16 @@ export function creationCost(
 }
 
 /** Whether an account exists. Lamports alone do not count, because any wallet may send them. */
-export function accountExists(account: Account | null): boolean {
+export function accountExists(account: Account | null): account is Account {
   return account !== null && !(account.owner === SYSTEM_PROGRAM && account.data.length === 0);
 }
 
 /** Decodes a token account of this program; undefined if it is none. */
 export function decodeHeldAccount(
-  account: Account,
+  account: Account | null,
   tokenProgram: Address,
 ): TokenAccount | undefined {
-  return account.owner === tokenProgram ? decodeTokenAccount(account) : undefined;
+  return account?.owner === tokenProgram ? decodeTokenAccount(account) : undefined;
 }
 
 function unusable(account: Address, broken: RuleText | undefined): FundsError<'account_unusable'> {

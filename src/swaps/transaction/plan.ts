@@ -1,4 +1,4 @@
-import { maxAmount, minAmount } from '../../amount.js';
+import { maxAmount, minAmount, sumAmounts } from '../../amount.js';
 import { FundsError } from '../../errors.js';
 import { SOLANA_MAINNET, WSOL_MINT } from '../../network.js';
 import type { Address } from '../../solana/types.js';
@@ -19,7 +19,6 @@ import { creationCost, type OwnAccount } from './own-account.js';
 export interface ReservedAmounts {
   /** Base units of the input mint's account; wrapped SOL, if the input is SOL. */
   readonly input: bigint;
-  /** Base units of the output mint's account. */
   readonly output: bigint;
   readonly lamports: bigint;
 }
@@ -30,10 +29,7 @@ export const nothingReserved: ReservedAmounts = { input: 0n, output: 0n, lamport
 export interface SwapFacts {
   readonly source: OwnAccount;
   readonly output: OwnAccount;
-  /** Lamports of the wallet. */
   readonly lamports: bigint;
-  /** Lamports that keep the wallet, an account without data, rent-exempt. */
-  readonly walletMinimum: bigint;
   /** Lamports that keep the source account rent-exempt; only used if it does not exist. */
   readonly sourceRent: bigint;
   readonly outputRent: bigint;
@@ -42,7 +38,6 @@ export interface SwapFacts {
   readonly leeway: ReservedAmounts;
 }
 
-/** Plan for the instructions around the swap. */
 export interface SwapPlan {
   readonly createSource: boolean;
   readonly createOutput: boolean;
@@ -100,7 +95,7 @@ export function planSwap(
     },
   ];
   const rentOf = (closed: boolean) =>
-    sum(rents.map((rent) => (rent.create && rent.closed === closed ? rent.lamports : 0n)));
+    sumAmounts(rents.map((rent) => (rent.create && rent.closed === closed ? rent.lamports : 0n)));
   const budget: LamportBudget = {
     ...(expected.relay === undefined
       ? {
@@ -111,7 +106,7 @@ export function planSwap(
         }
       : { networkFee: 0n, priorityFee: 0n, rent: 0n, temporaryRent: 0n }),
     wrapped: wrap,
-    returned: sum([
+    returned: sumAmounts([
       // Also right for a missing account: the lamports at its address come back besides its rent.
       closeSource ? source.lamports : 0n,
       closeOutput ? output.lamports : 0n,
@@ -142,10 +137,6 @@ export function planSwap(
       ],
     },
   };
-}
-
-function sum(amounts: readonly bigint[]): bigint {
-  return amounts.reduce((total, amount) => total + amount, 0n);
 }
 
 function shortOfInput(

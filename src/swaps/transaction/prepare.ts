@@ -1,7 +1,7 @@
-import type { Runtime } from '../../internal/runtime.js';
 import { WSOL_MINT } from '../../network.js';
 import type { CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import type { Signer, SigningIntent } from '../../solana/signer.js';
+import { ACCOUNT_BYTES } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
 import { checkSwap, type Relay, type SwapExpectation } from '../firewall/instruction-rules.js';
 import { relayFeeIn } from '../firewall/relay.js';
@@ -10,17 +10,18 @@ import { fetchLookupTables } from '../firewall/tables.js';
 import type { SwapBuild, SwapDecoder } from '../provider.js';
 import { readMarket, readRents } from '../quote/market.js';
 import type { SwapQuote } from '../types.js';
-import { requiredLamports, type ComputeBudget, type LamportBudget } from './budget.js';
+import type { ComputeBudget } from './budget.js';
 import { composeSwap } from './compose.js';
 import {
   finish,
+  larger,
   type BlockhashSource,
   type DatedLifetime,
   type Finished,
   type SwapLimits,
 } from './finish.js';
 import { nothingReserved, type ReservedAmounts, type SwapFacts } from './plan.js';
-import { readWallet, TOKEN_ACCOUNT_BYTES } from './read-facts.js';
+import { readWallet } from './read-facts.js';
 import { signMessage } from './sign.js';
 
 export interface SwapDeps {
@@ -28,7 +29,6 @@ export interface SwapDeps {
   readonly decoders: readonly SwapDecoder[];
   readonly rpc: Rpc;
   readonly signer: Signer;
-  readonly runtime: Runtime;
   readonly blockhashes: BlockhashSource;
   /** CAIP-2. */
   readonly network: string;
@@ -63,14 +63,12 @@ export interface SwapOrder {
    * bring all that was agreed.
    */
   readonly beside?: boolean | undefined;
-  /** Lowest slot at which the chain is read. */
   readonly minContextSlot?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 /** Bounds and costs of a prepared transaction. Amounts in base units or lamports. */
 export interface SwapOutlook extends SwapBounds {
-  /** The wallet's own token accounts. */
   readonly source: Address;
   readonly output: Address;
   /** Balance of the source before the swap: base units, or the wallet's lamports if it sells SOL. */
@@ -85,8 +83,6 @@ export interface SwapOutlook extends SwapBounds {
   readonly priorityFeeLamports: bigint;
   /** Rent of accounts that stay. */
   readonly rentLamports: bigint;
-  /** Lamports that the wallet must have for the swap to run, its own minimum included. */
-  readonly requiredLamports: bigint;
 }
 
 export interface PreparedSwap {
@@ -132,7 +128,7 @@ export async function prepareSwap(
   wallet: Address,
   order: SwapOrder,
 ): Promise<PreparedSwap> {
-  const { rpc, limits, blockhashes, decoders } = deps;
+  const { rpc, decoders } = deps;
   const { bounds, keepWrapped = false, isStrict = false, beside = false, relay } = order;
   const options: CallOptions = { signal: order.signal, minContextSlot: order.minContextSlot };
   const readReserved = async () => order.reserved?.() ?? nothingReserved;
@@ -142,7 +138,7 @@ export async function prepareSwap(
     order.build(order.signal),
     // Ask early for rents that `readRents` may need later: the connection keeps these answers.
     rpc.rent(0, options),
-    rpc.rent(TOKEN_ACCOUNT_BYTES, options),
+    rpc.rent(ACCOUNT_BYTES, options),
   ]);
   const [input, output] = legs;
   if (input === undefined || output === undefined) throw new TypeError('a leg was not read');
@@ -154,62 +150,35 @@ export async function prepareSwap(
     inputProgram: input.mint.tokenProgram,
     outputProgram: output.mint.tokenProgram,
   };
-  checkSwap(build.instruction, expected);
+  const { instruction } = build;
+  checkSwap(instruction, expected);
   const later = { ...options, minContextSlot: slot };
   // The first simulation does not wait for the price and the exposure; the signed transaction does.
-  const unitPrice = readMarket(rpc, wallet, build.instruction, [input, output], later);
+  const unitPrice = readMarket(rpc, wallet, instruction, [input, output], later);
   unitPrice.catch(() => undefined);
-  const [rents, lookupTables] = await Promise.all([
+  const [{ walletMinimum, ...rents }, lookupTables] = await Promise.all([
     readRents(rpc, [input, output], options),
     fetchLookupTables(rpc, build.lookupTables, options),
   ]);
-  // A wallet that pays no fee may be empty.
-  const walletMinimum = relay === undefined ? rents.walletMinimum : 0n;
-  const facts = {
-    source: input.account,
-    output: output.account,
-    lamports,
-    ...rents,
-    walletMinimum,
-  };
+  const facts = { source: input.account, output: output.account, lamports, ...rents };
   const finished = await finish({
-    ...{
-      rpc,
-      limits,
-      blockhashes,
-      decoders,
-      options,
-      walletMinimum,
-      readAt: slot,
-      reserved: mergedWith(before, readReserved),
-      unitPrice,
-      beside,
-    },
+    ...{ ...deps, options, unitPrice, beside },
+    // A wallet that pays no fee may be empty.
+    walletMinimum: relay === undefined ? walletMinimum : 0n,
+    readAt: slot,
+    // A transaction of ours may land while the chain is read, unseen by that read.
+    reserved: async () => larger(before, await readReserved()),
     compose: (compute, blockhash, reserved) => {
-      const parts = {
-        expected,
-        instruction: build.instruction,
-        keepWrapped,
-        compute,
-        blockhash,
-        lookupTables,
-      };
       const { plan, ...composed } = composeSwap({
-        ...parts,
+        ...{ expected, instruction, keepWrapped, compute, blockhash, lookupTables },
         facts: { ...facts, reserved, leeway: isStrict ? nothingReserved : reserved },
       });
       return { ...composed, ...plan };
     },
   });
   const { message, floors } = finished.draft;
-  const maxPriorityFee = limits.maxPriorityFeeLamports;
-  checkComposed(message, {
-    expected,
-    instruction: build.instruction,
-    floors,
-    lookupTables,
-    maxPriorityFee,
-  });
+  const maxPriorityFee = deps.limits.maxPriorityFeeLamports;
+  checkComposed(message, { expected, instruction, floors, lookupTables, maxPriorityFee });
   return prepared(finished, { ...bounds, relay }, facts, slot);
 }
 
@@ -236,31 +205,11 @@ export function swappedAtMost(
   };
 }
 
-/** Describes a swap for the signer. */
 export function intentOf(network: string, expected: SwapOutlook): SigningIntent {
   const { inputMint, outputMint } = expected;
   const { maxIn, minOut } = swappedAtMost(expected);
   const amounts = { maxInAmount: maxIn.toString(), minOutAmount: minOut.toString() };
   return { kind: 'swap', network, inputMint, outputMint, ...amounts };
-}
-
-/**
- * Returns the larger of the amounts that are reserved now and that were reserved `before` the chain
- * was read: a transaction may land in between, unseen by that read.
- */
-function mergedWith(
-  before: ReservedAmounts,
-  reserved: () => Promise<ReservedAmounts>,
-): () => Promise<ReservedAmounts> {
-  const most = (a: bigint, b: bigint) => (a > b ? a : b);
-  return async () => {
-    const current = await reserved();
-    return {
-      input: most(before.input, current.input),
-      output: most(before.output, current.output),
-      lamports: most(before.lamports, current.lamports),
-    };
-  };
 }
 
 /** @param readAt - The slot as of which the wallet was read. */
@@ -270,7 +219,6 @@ function prepared(
   facts: Omit<SwapFacts, 'reserved' | 'leeway'>,
   readAt: number,
 ): PreparedSwap {
-  const budget: LamportBudget = draft.budget;
   const expected: SwapOutlook = {
     ...bounds,
     source: facts.source.address,
@@ -281,10 +229,9 @@ function prepared(
     },
     leeway: draft.leeway,
     outputBefore: facts.output.balance,
-    networkFeeLamports: budget.networkFee,
-    priorityFeeLamports: budget.priorityFee,
-    rentLamports: budget.rent,
-    requiredLamports: requiredLamports(budget, facts.walletMinimum),
+    networkFeeLamports: draft.budget.networkFee,
+    priorityFeeLamports: draft.budget.priorityFee,
+    rentLamports: draft.budget.rent,
   };
   return { message: draft.message, compute, expected, lifetime };
 }

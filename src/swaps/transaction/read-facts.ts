@@ -1,10 +1,10 @@
 import { FundsError } from '../../errors.js';
-import { SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
+import { SYSTEM_PROGRAM, TOKEN_PROGRAM, TOKEN_PROGRAMS } from '../../network.js';
 import type { Account, CallOptions, Rpc } from '../../solana/rpc/rpc.js';
-import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
+import { ACCOUNT_BYTES, associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import { type Mint, decodeMint } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
-import { accountExists, type OwnAccount, readOwnAccount, type TokenFacts } from './own-account.js';
+import { accountExists, type OwnAccount, type RawAccount, readOwnAccount } from './own-account.js';
 
 /** The account and the mint of one side of a swap, as the chain has them. */
 export interface Leg {
@@ -19,22 +19,13 @@ export interface WalletFacts {
 }
 
 /** One side of a swap, before the wallet's account is judged. */
-export interface RawLeg {
-  readonly token: TokenFacts;
+export interface RawLeg extends RawAccount {
   readonly mint: Mint;
-  /** The wallet's associated token account. */
-  readonly address: Address;
-  readonly account: Account | null;
 }
 
 export interface RawWalletFacts extends Omit<WalletFacts, 'legs'> {
   readonly legs: readonly RawLeg[];
 }
-
-const PROGRAMS = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM];
-
-/** Bytes of an account of the older token program. */
-export const TOKEN_ACCOUNT_BYTES = 165;
 
 /**
  * Reads the wallet and its own accounts for these mints in one request. It asks for the associated
@@ -50,7 +41,7 @@ export async function readWallet(
   const { legs, ...facts } = await readRawWallet(rpc, wallet, mints, options);
   return {
     ...facts,
-    legs: legs.map((leg) => ({ account: ownAccountOf(wallet, leg), mint: leg.mint })),
+    legs: legs.map((leg) => ({ account: readOwnAccount(wallet, leg), mint: leg.mint })),
   };
 }
 
@@ -65,7 +56,7 @@ export async function readRawWallet(
   options: CallOptions,
 ): Promise<RawWalletFacts> {
   const accountsOf = (mint: Address) =>
-    PROGRAMS.map((program) => associatedTokenAddress(wallet, mint, program));
+    TOKEN_PROGRAMS.map((program) => associatedTokenAddress(wallet, mint, program));
   const addresses = [...new Set([wallet, ...mints.flatMap((mint) => [mint, ...accountsOf(mint)])])];
   const { slot, accounts } = await rpc.accounts(addresses, options);
   const at = (address: Address): Account | null => accounts[addresses.indexOf(address)] ?? null;
@@ -83,11 +74,6 @@ export async function readRawWallet(
       };
     }),
   };
-}
-
-/** Returns the wallet's own account of one side. Throws `account_unusable`. */
-export function ownAccountOf(wallet: Address, { address, token, account }: RawLeg): OwnAccount {
-  return readOwnAccount(wallet, address, token, account);
 }
 
 function walletLamports(wallet: Address, account: Account | null): bigint {
@@ -146,7 +132,7 @@ const ACCOUNT_EXTENSION_BYTES: Readonly<Record<string, number>> = {
  * immutable-owner extension to each account.
  */
 export function accountBytes(mint: Mint): number {
-  if (mint.tokenProgram === TOKEN_PROGRAM) return TOKEN_ACCOUNT_BYTES;
+  if (mint.tokenProgram === TOKEN_PROGRAM) return ACCOUNT_BYTES;
   return mint.extensions.reduce((bytes, name) => bytes + (ACCOUNT_EXTENSION_BYTES[name] ?? 0), 170);
 }
 

@@ -1,12 +1,22 @@
+import { maxAmount } from '../../amount.js';
 import { WSOL_MINT } from '../../network.js';
 import type { CallOptions } from '../../solana/rpc/rpc.js';
-import { requiredLamports, priorityFee } from './budget.js';
-import { finish } from './finish.js';
+import { compileMessage } from '../../solana/transactions/compile.js';
+import type { Address } from '../../solana/types.js';
+import {
+  type ComputeBudget,
+  type LamportBudget,
+  leastLamports,
+  priorityFee,
+  SIGNATURE_LAMPORTS,
+} from './budget.js';
+import { computeInstructions, createOwn, wrapInto } from './compose.js';
+import { type Draft, finish } from './finish.js';
+import type { OwnAccount } from './own-account.js';
 import { nothingReserved } from './plan.js';
-import type { SignedSwap, SwapDeps, SwapOrder } from './prepare.js';
+import { intentOf, type SignedSwap, type SwapDeps, type SwapOrder } from './prepare.js';
 import { accountBytes, readWallet } from './read-facts.js';
 import { signMessage } from './sign.js';
-import { composeWrap } from './wrap.js';
 
 export interface WrapOrder extends Pick<
   SwapOrder,
@@ -28,14 +38,11 @@ const UNIT_PRICE = 1n;
  * Signs a transaction that turns SOL into wrapped SOL without a swap; sends nothing. The result has
  * the shape of a swap's.
  */
-export async function signWrap(
-  { rpc, signer, blockhashes, network, limits, decoders }: SwapDeps,
-  order: WrapOrder,
-): Promise<SignedSwap> {
+export async function signWrap(deps: SwapDeps, order: WrapOrder): Promise<SignedSwap> {
+  const { rpc, signer, network } = deps;
   const { amount } = order;
   const wallet = signer.address;
   const options: CallOptions = { signal: order.signal, minContextSlot: order.minContextSlot };
-  const readReserved = async () => order.reserved?.() ?? nothingReserved;
   const { legs, lamports, slot } = await readWallet(rpc, wallet, [WSOL_MINT], options);
   const [leg] = legs;
   if (leg === undefined) throw new TypeError('the wrapped SOL account was not read');
@@ -45,67 +52,79 @@ export async function signWrap(
     account.exists ? 0n : rpc.rent(accountBytes(mint), options),
   ]);
   const { draft, compute, lifetime } = await finish({
-    ...{
-      rpc,
-      decoders,
-      blockhashes,
-      limits,
-      walletMinimum,
-      readAt: slot,
-      unitPrice: Promise.resolve(UNIT_PRICE),
-      next: order.next,
-      reserved: readReserved,
-      options,
-    },
-    compose: (budget, blockhash, reserved) => {
-      const availableLamports = lamports > reserved.lamports ? lamports - reserved.lamports : 0n;
-      const composed = composeWrap({
-        wallet,
-        account,
-        amount,
-        availableLamports,
-        rent,
-        compute: budget,
-        blockhash,
-      });
-      return {
-        ...composed,
-        availableLamports,
-        leeway: nothingReserved,
-        swapAt: undefined,
-        guardFrom: composed.instructions.length,
-      };
-    },
+    ...{ ...deps, options, walletMinimum, readAt: slot, next: order.next },
+    unitPrice: Promise.resolve(UNIT_PRICE),
+    reserved: async () => order.reserved?.() ?? nothingReserved,
+    compose: (budget, blockhash, reserved) =>
+      composeWrap({
+        ...{ wallet, account, amount, rent, compute: budget, blockhash },
+        availableLamports: maxAmount(lamports - reserved.lamports, 0n),
+      }),
   });
-  const amounts = { maxInAmount: amount.toString(), minOutAmount: amount.toString() };
-  const intent = {
-    kind: 'swap',
-    network,
-    inputMint: WSOL_MINT,
-    outputMint: WSOL_MINT,
-    ...amounts,
-  } as const;
   const expected = {
-    ...{
-      inputMint: WSOL_MINT,
-      outputMint: WSOL_MINT,
-      maxIn: amount,
-      minOut: amount,
-      slippageBps: 0,
-    },
-    ...{
-      source: wallet,
-      output: account.address,
-      before: { amount: lamports, slot },
-      outputBefore: account.balance,
-    },
+    ...{ inputMint: WSOL_MINT, outputMint: WSOL_MINT, maxIn: amount, minOut: amount },
+    slippageBps: 0,
+    ...{ source: wallet, output: account.address, outputBefore: account.balance },
+    before: { amount: lamports, slot },
     leeway: nothingReserved,
     networkFeeLamports: draft.budget.networkFee,
     priorityFeeLamports: priorityFee(compute),
     rentLamports: draft.budget.rent,
-    requiredLamports: requiredLamports(draft.budget, walletMinimum),
   };
   await order.onPlanned?.(expected);
-  const signed = await signMessage(signer, draft.message, intent, order.signal);
+  const signed = await signMessage(
+    signer,
+    draft.message,
+    intentOf(network, expected),
+    order.signal,
+  );
   return { ...signed, lifetime, expected };
+}
+
+export interface WrapParts {
+  readonly wallet: Address;
+  readonly account: OwnAccount;
+  /** Lamports to wrap. */
+  readonly amount: bigint;
+  /** Lamports of the wallet that no other transaction has reserved. */
+  readonly availableLamports: bigint;
+  /** Lamports that creating the account costs; only used if it does not exist. */
+  readonly rent: bigint;
+  readonly compute: ComputeBudget;
+  readonly blockhash: string;
+}
+
+/**
+ * Composes a transaction that turns SOL into wrapped SOL for a payment. It has no guard, because it
+ * has no foreign instruction.
+ */
+export function composeWrap(parts: WrapParts): Draft {
+  const { wallet, account, amount, availableLamports, compute, blockhash } = parts;
+  const instructions = [
+    ...computeInstructions(compute),
+    ...(account.exists ? [] : [createOwn(wallet, account)]),
+    ...wrapInto(wallet, account.address, amount),
+  ];
+  const budget: LamportBudget = {
+    networkFee: SIGNATURE_LAMPORTS,
+    priorityFee: priorityFee(compute),
+    rent: account.exists ? 0n : parts.rent,
+    temporaryRent: 0n,
+    wrapped: amount,
+    returned: 0n,
+  };
+  return {
+    instructions,
+    message: compileMessage({ feePayer: wallet, instructions, blockhash }),
+    budget,
+    floors: {
+      wallet,
+      lamports: maxAmount(leastLamports(availableLamports, budget), 0n),
+      tokens: [{ account, least: account.balance + amount, closed: false }],
+    },
+    availableLamports,
+    leeway: nothingReserved,
+    swapAt: undefined,
+    guardFrom: instructions.length,
+  };
 }

@@ -1,5 +1,5 @@
 import { TransactionError } from '../../errors.js';
-import { base58 } from '../../internal/bytes.js';
+import { base58, isSameList } from '../../internal/bytes.js';
 import { askSigner } from '../../solana/ask-signer.js';
 import type { Signer, SigningIntent } from '../../solana/signer.js';
 import {
@@ -35,7 +35,7 @@ export async function signMessage(
     });
   }
   const signed = await askSigner(signer, message, intent, signal, existing);
-  if (existing.size > 0 && !isSameBytes(signed.message, message))
+  if (existing.size > 0 && !isSameList(signed.message, message))
     throw new TransactionError(
       'signing_failed',
       `The wallet ${address} changed the swap that a relayer has signed already, which voids that signature. Nothing was sent. Use another wallet, or send this one SOL.`,
@@ -47,8 +47,4 @@ export async function signMessage(
   );
   const payerSignature = base58.encode(signed.signature);
   return { bytes, signature: firstSignature(bytes), payerSignature };
-}
-
-function isSameBytes(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && a.every((byte, index) => byte === b[index]);
 }

@@ -5,7 +5,8 @@ import { checkExposure, foreignAccounts } from '../../../../src/swaps/firewall/e
 import { extractSwap } from '../../../../src/swaps/firewall/extract.js';
 import { inspectTransaction, type InspectionNode } from '../../../../src/swaps/firewall/inspect.js';
 import { readExposed } from '../../../../src/swaps/quote/market.js';
-import { ownAccountOf, readRawWallet } from '../../../../src/swaps/transaction/read-facts.js';
+import { readRawWallet } from '../../../../src/swaps/transaction/read-facts.js';
+import { readOwnAccount } from '../../../../src/swaps/transaction/own-account.js';
 import type { SwapBuild } from '../../../../src/swaps/provider.js';
 import { SLOT, WORLD, type ChainAccount, type SwapCase } from '../../../corpus/index.js';
 import { swapDecoders as decoders } from '../../../../src/swaps/sources.js';
@@ -69,7 +70,7 @@ export async function judgedByClient(swapCase: SwapCase): Promise<Judgement> {
   try {
     const build = await extractSwap(node, swapCase.transaction, wallet, { decoders });
     const { legs } = await readRawWallet(node, wallet, [inputMint, outputMint], {});
-    const own = legs.map((leg) => ownAccountOf(wallet, leg).address);
+    const own = legs.map((leg) => readOwnAccount(wallet, leg).address);
     checkSwap(build.instruction, { ...swapCase.expected, decoders });
     checkExposure(
       wallet,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { v1Forms } from '../../../../src/swaps/jupiter/layout-v1.js';
+import { v1Forms, v2Forms } from '../../../../src/swaps/jupiter/layout.js';
 import { NUMBERS_V1_BYTES, routePlanEnd } from '../../../../src/swaps/jupiter/route-plan.js';
 
 type Bytes = readonly number[];
@@ -297,4 +297,9 @@ describe('a V1 form', () => {
       expect(positions).toEqual(Object.fromEntries(wanted.filter(([account]) => account !== '-')));
     },
   );
+
+  it.each([...v2Forms.values()])('names no account behind its last in $name', (form) => {
+    const { name: _name, mode: _mode, amounts: _amounts, self, ...others } = form;
+    expect(Math.max(...Object.values(others))).toBe(self - 1);
+  });
 });

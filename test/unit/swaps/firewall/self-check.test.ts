@@ -78,7 +78,6 @@ function composed(change: Partial<typeof usual> = {}, lookupTables: readonly Loo
         source,
         output,
         lamports: 10n ** 9n,
-        walletMinimum: 890_880n,
         sourceRent: RENT,
         outputRent: RENT,
       },

@@ -209,7 +209,8 @@ describe('checkSimulation', () => {
 
 describe('readOwnAccount', () => {
   const facts = { mint: USDC, tokenProgram: TOKEN_PROGRAM, decimals: 6 };
-  const read = (held: Account | null) => readOwnAccount(WALLET, SOURCE, facts, held);
+  const read = (held: Account | null) =>
+    readOwnAccount(WALLET, { address: SOURCE, token: facts, account: held });
 
   it('reads a balance, and an account that does not exist yet', () => {
     expect(read(token(USDC, 12n))).toMatchObject({ exists: true, balance: 12n });

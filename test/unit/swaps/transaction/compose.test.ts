@@ -18,7 +18,7 @@ import {
 import { composeSwap, maxAccountsLadder } from '../../../../src/swaps/transaction/compose.js';
 import type { OwnAccount } from '../../../../src/swaps/transaction/own-account.js';
 import type { SwapFacts } from '../../../../src/swaps/transaction/plan.js';
-import { composeWrap } from '../../../../src/swaps/transaction/wrap.js';
+import { composeWrap } from '../../../../src/swaps/transaction/sign-wrap.js';
 import {
   BLOCKHASH,
   PYUSD,
@@ -82,7 +82,6 @@ function compose(scenario: Scenario, lamports = 10n ** 15n) {
       source,
       output: destination,
       lamports,
-      walletMinimum: MINIMUM,
       sourceRent: RENT,
       outputRent: RENT,
     },

@@ -1,0 +1,9 @@
+/** Sets an entry as the newest of a map, and deletes the oldest entries beyond `most`. */
+export function setNewest<K, V>(map: Map<K, V>, key: K, value: V, most: number): void {
+  map.delete(key);
+  map.set(key, value);
+  for (const oldest of map.keys()) {
+    if (map.size <= most) return;
+    map.delete(oldest);
+  }
+}
