@@ -20,7 +20,4 @@ export interface Task {
 }
 
 /** A call with the payment that is being made for it. */
-export interface Buying {
-  readonly task: Task;
-  readonly presentation: Presentation;
-}
+export type Buying = Task & Presentation;

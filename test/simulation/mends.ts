@@ -308,8 +308,8 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/payments/pay.ts',
-        now: '      moved,\n      ...(unpaid',
-        before: '      ...(unpaid',
+        now: '    moved,\n    ...(unpaid',
+        before: '    ...(unpaid',
       },
     ],
   },

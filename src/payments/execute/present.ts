@@ -15,8 +15,6 @@ import { bodyClaim, delayNextCall, releaseClaims } from './release-claim.js';
 /** A call that presents a payment. */
 export interface Presentation {
   readonly call: Call;
-  /** The URL that asked for the payment. */
-  readonly url: string;
   /** The caller allows that the request reaches the seller twice. */
   readonly repeatable: boolean;
   /** Transactions that landed before the payment. */
@@ -126,7 +124,8 @@ export async function presentOnce(
   showing: Presentation,
   signal: AbortSignal,
 ): Promise<Delivered | Refused> {
-  const { call, url, emit, startedAt } = showing;
+  const { call, emit, startedAt } = showing;
+  const { url } = open.attempt;
   const { runtime, timeouts } = context.config;
   emit('payment.sent', { url, method: call.method });
   const response = await send(context, open, showing, signal);
@@ -222,12 +221,13 @@ async function writeUndelivered(context: PaymentContext, open: OpenPayment): Pro
 async function send(
   context: PaymentContext,
   open: OpenPayment,
-  { call, url, moved, emit }: Presentation,
+  { call, moved, emit }: Presentation,
   signal: AbortSignal,
 ): Promise<Response> {
   try {
     // The caller's fetch may ignore its signal.
-    return await untilAborted(call.sendPaid(url, open.attempt.payment.header, signal), signal);
+    const { url, payment } = open.attempt;
+    return await untilAborted(call.sendPaid(url, payment.header, signal), signal);
   } catch (cause) {
     // Reject at once if the caller has given up; the write goes on in the background.
     await untilAborted(noteDoubt(context, open, 'payment_uncertain', emit), call.signal);

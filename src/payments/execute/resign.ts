@@ -25,19 +25,19 @@ export type SignFor = (
 export async function presentOrResign(
   context: PaymentContext,
   first: OpenPayment,
-  { task, presentation }: Buying,
+  buying: Buying,
   sign: SignFor,
 ): Promise<Response> {
-  const { call } = presentation;
+  const { call, place } = buying;
   const mayResign = context.config.policy.resign > 0;
-  const presenting = present(context, first, { ...presentation, keepsClaim: mayResign });
+  const presenting = present(context, first, { ...buying, keepsClaim: mayResign });
   const signing = presenting.then(async (shown) => {
     const retry =
       'response' in shown ? undefined : await secondTryAfter(context, shown, first, call.signal);
     if (retry === undefined) return undefined;
-    const place = { ...task.place, resigns: first.attempt.id };
+    const again = { ...buying, id: newId(context), place: { ...place, resigns: first.attempt.id } };
     // Drop an error of the second try, because the refusal of the first payment says more.
-    return sign(retry.terms, { ...task, id: newId(context), place }, retry.refuse).catch(() => {
+    return sign(retry.terms, again, retry.refuse).catch(() => {
       throwIfAborted(call.signal);
       return undefined;
     });
@@ -52,7 +52,7 @@ export async function presentOrResign(
   const shown = await presenting;
   if ('response' in shown) return shown.response;
   if (second === undefined) throw shown.rejected;
-  const shownSecond = await present(context, second, presentation);
+  const shownSecond = await present(context, second, buying);
   if ('response' in shownSecond) return shownSecond.response;
   // The second error must not say that funds are untouched if the first payment may have landed.
   throw first.attempt.state !== 'unsettled' && shownSecond.rejected.funds === 'untouched'
