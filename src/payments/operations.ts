@@ -3,8 +3,7 @@ import { parseAmount } from '../amount.js';
 import { refuse } from '../internal/options.js';
 import { untilAborted } from '../internal/abort.js';
 import type { Attempt } from '../journal/types.js';
-import type { CapUse } from '../policy/cap-use.js';
-import { capsForSpends } from '../policy/cap-use.js';
+import { capsForSpends, type CapUse } from '../policy/cap-use.js';
 import { readMint } from '../policy/read.js';
 import { cleanQuote } from '../swaps/quote/check-quote.js';
 import type { SwapQuote, SwapRequest, UiSwapRequest } from '../swaps/types.js';
@@ -12,8 +11,9 @@ import { symbolOf } from '../network.js';
 import type { TokenBalance } from '../transport.js';
 import { newId, ownerOf, type PaymentContext } from './context.js';
 import type { SwapOptions, SwapResult } from './engine.js';
-import { countedSwap } from './execute/counted-swap.js';
+import { swapCounted } from './execute/counted-swap.js';
 import { runSwap } from './execute/run-swap.js';
+import { recordSwaps } from './execute/swap-record.js';
 import { checkBalances } from './plan/check-balances.js';
 import { usesOf } from './plan/plan.js';
 import type { WorstPrice } from './plan/quote-within.js';
@@ -29,10 +29,14 @@ export async function swap(
   const emit = context.events.emitter(newId(context));
   await untilAborted(context.ready(), signal);
   const resolved = parseSwapRequest(await inBaseUnits(context, request, signal), context.config);
-  const task = { emit, signal, worst: noWorseThan && readWorst(noWorseThan) };
+  const task = { request: resolved, emit, signal, worst: noWorseThan && readWorst(noWorseThan) };
+  const { inputMint, outputMint: mint } = resolved;
+  const attempt = { id: newId(context), url: `swap:${inputMint}/${mint}`, mint };
   const swapped = await (counted
-    ? countedSwap(context, resolved, task)
-    : runSwap(context, { request: resolved, ...task }));
+    ? swapCounted(context, attempt, signal, (reservation) =>
+        runSwap(context, { ...task, ...recordSwaps(context, reservation, signal) }),
+      )
+    : runSwap(context, task));
   return { ...swapped.record, feeLamports: swapped.feeLamports.toString() };
 }
 

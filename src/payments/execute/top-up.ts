@@ -49,8 +49,8 @@ export async function topUp(context: PaymentContext, id: string, emit: Emit): Pr
       beside: true,
     };
     const place = { url: topUpUrl(mint), method: 'SWAP', status: 0 };
-    const counted = { id, url: place.url, mint, signal };
-    const { record } = await swapCounted(context, counted, (reservation) => {
+    const attempt = { id, url: place.url, mint };
+    const { record } = await swapCounted(context, attempt, signal, (reservation) => {
       const planFor = (funding: Funding | undefined) =>
         planOfSwap(context, place, reservation.attempt, funding, signal, true);
       const approve = approvalFor(context, planFor, signal);

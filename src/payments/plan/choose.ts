@@ -47,11 +47,7 @@ export function spendOf(
 }
 
 /** An offer with its price in dollars, if the price is known. */
-export interface Priced {
-  readonly offer: Offer;
-  readonly facts: OfferFacts;
-  readonly microUsd: bigint | undefined;
-}
+export type Priced = Pick<Choice, 'offer' | 'facts' | 'microUsd'>;
 
 /**
  * For one 402, the most offers in tokens that are not pinned to request a price for: a seller may
@@ -123,13 +119,12 @@ async function chooseBefore(
   const protocol = protocolOf(context.protocols, terms);
   const { terms: envelope, readings } = await protocol.offers(terms, network, signer.address);
   const refused = new Map<number, ExactChangeError>();
-  const untrusted = new Map(
-    readings.flatMap((reading) =>
-      reading.ok ? [] : [[reading.refusal.index, reading.refusal] as const],
-    ),
-  );
-  for (const reading of readings)
-    if (!reading.ok) refused.set(reading.refusal.index, reading.error);
+  const untrusted = new Map<number, OfferRefusal>();
+  for (const reading of readings) {
+    if (reading.ok) continue;
+    refused.set(reading.refusal.index, reading.error);
+    untrusted.set(reading.refusal.index, reading.refusal);
+  }
   const choiceOf = (chosen: Priced, funding: Funding | undefined): Choice => ({
     protocol,
     terms: envelope,

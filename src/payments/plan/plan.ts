@@ -1,9 +1,8 @@
 import { formatUsd } from '../../amount.js';
 import { untilAborted } from '../../internal/abort.js';
 import type { Call } from '../../internal/request.js';
-import { capUse, partsOf, type CapUse } from '../../policy/cap-use.js';
+import { capsForSpends, capUse, partsOf, type CapUse } from '../../policy/cap-use.js';
 import { capsFor, takenOf, type Cap, type Spend } from '../../policy/caps.js';
-import { capsForSpends } from '../../policy/cap-use.js';
 import type { Plan } from '../../policy/plan.js';
 import type { PaymentRequired } from '../../protocols/types.js';
 import type { Receipt } from '../../receipt.js';

@@ -165,18 +165,10 @@ export function swapExpired(signature: string): TransactionError<'swap_expired'>
 
 /** Returns a signed swap as the transaction to look for on chain. */
 export function sentSwap(
-  {
-    signature,
-    relay,
-    inputMint,
-    source,
-    before,
-    blockhash,
-    blockhashSlot,
-    lastValidBlockHeight,
-  }: Omit<SignedSwap, 'transaction' | 'quoted'>,
+  swap: Omit<SignedSwap, 'transaction' | 'quoted'>,
   wallet: Address,
 ): SentTransaction {
+  const { signature, relay, inputMint, blockhash, blockhashSlot } = swap;
   return {
     // A relayer can sign the same message again with a different signature. Only the wallet's own
     // signature is sure to be in the landed transaction.
@@ -188,9 +180,9 @@ export function sentSwap(
           claim: proven(signature),
           mint: inputMint,
         }),
-    ...{ blockhash, blockhashSlot, lastValidBlockHeight: BigInt(lastValidBlockHeight) },
-    source: swapSource({ inputMint, source }, wallet),
-    before: readingOf(before),
+    ...{ blockhash, blockhashSlot, lastValidBlockHeight: BigInt(swap.lastValidBlockHeight) },
+    source: swapSource(swap, wallet),
+    before: readingOf(swap.before),
     slot: earliestSlot(blockhashSlot),
   };
 }
