@@ -11,7 +11,7 @@ import { present, type Rejected } from './execute/present.js';
 import { releaseClaims } from './execute/release-claim.js';
 import { presentOrResign, type SignFor } from './execute/resign.js';
 import { asPurchase, signFor, type CallOptions } from './pay.js';
-import type { ChooseOptions } from './plan/choose.js';
+import type { RefuseOffer } from './plan/choose.js';
 import { forgetStableTerms } from './plan/stable-terms.js';
 import { alreadySpent } from './reconcile/earlier-errors.js';
 import { receiptOnceDecided } from './reconcile/payment-monitor.js';
@@ -121,7 +121,7 @@ async function termsOnceUnsettled(
 }
 
 /** Refuses an offer that belongs to one call, because it has a memo or a blockhash. */
-const onlyPaidAhead: NonNullable<ChooseOptions['refuse']> = ({ memo, recentBlockhash }) =>
+const onlyPaidAhead: RefuseOffer = ({ memo, recentBlockhash }) =>
   memo === undefined && recentBlockhash === undefined
     ? undefined
     : new ProtocolError(

@@ -16,7 +16,7 @@ import { presentAlone } from './execute/present.js';
 import type { SignFor } from './execute/resign.js';
 import { signPayment } from './execute/sign-payment.js';
 import { checkRequest } from './plan/check-request.js';
-import { choose, spendOf, type Choice, type ChooseOptions } from './plan/choose.js';
+import { choose, spendOf, type Choice, type RefuseOffer } from './plan/choose.js';
 import { noteCharge, stableTermsOf } from './plan/stable-terms.js';
 import { fingerprintOf, resumeEarlierPayment, underKey } from './reconcile/find-earlier.js';
 import { throwUnread } from './reconcile/key-errors.js';
@@ -82,21 +82,14 @@ export function payAhead(
   // Fetch a blockhash for the payment now, because an origin that charged mostly charges again.
   if (memory.charging.has(new URL(call.url).origin)) blockhashes.recent().catch(() => undefined);
   const terms = stableTermsOf(context, call);
-  return terms === undefined ? undefined : loadAhead(context, call, terms, options);
+  if (terms === undefined) return undefined;
+  return payingAhead().then(
+    ({ payByTerms }) => payByTerms(context, call, terms, options),
+    // The seller is asked first if the code cannot be loaded.
+    () => undefined,
+  );
 }
 
-/** Loads the code for paying ahead. If it cannot be loaded, the seller is asked first. */
-async function loadAhead(
-  context: PaymentContext,
-  call: Call,
-  terms: PaymentRequired,
-  options: CallOptions,
-): Promise<Response | undefined> {
-  const ahead = await payingAhead().catch(() => undefined);
-  return ahead?.payByTerms(context, call, terms, options);
-}
-
-/** A call that needs a payment. */
 interface PayableCall {
   readonly call: Call;
   /** Terms of the 402, or the error of reading them. */
@@ -262,17 +255,12 @@ async function chooseOnce(
   context: PaymentContext,
   terms: PaymentRequired,
   { place, signal }: Task,
-  refuse: ChooseOptions['refuse'],
+  refuse: RefuseOffer | undefined,
 ): Promise<Choice> {
   context.blockhashes.recent({ signal }).catch(() => undefined);
   const ready = untilAborted(context.ready(), signal);
   const { host } = new URL(place.url);
-  const choosing = choose(context, terms, {
-    host,
-    signal,
-    quote: false,
-    ...(refuse === undefined ? {} : { refuse }),
-  });
+  const choosing = choose(context, terms, { host, signal, quote: false, refuse });
   const [network, choice] = await Promise.allSettled([ready, choosing]);
   throwIfAborted(signal);
   // Throw this error first, because facts from a node of another network mean nothing.

@@ -5,8 +5,7 @@
  */
 export { approvalOf } from './execute/ask-approval.js';
 export { swapAndHold } from './execute/swap-and-hold.js';
-export { listReceipts } from './list-receipts.js';
-export { balance, quote, spent, swap } from './operations.js';
+export { balance, listReceipts, quote, spent, swap } from './operations.js';
 export { usdPriceOf } from './plan/usd-price.js';
 export { chooseFunding } from './plan/choose-funding.js';
 export { holdingsIn, readFirstHoldings } from './plan/holdings.js';

@@ -26,9 +26,6 @@ export interface Presentation {
   readonly keepsClaim?: boolean;
 }
 
-/** The answer to a paid request, or its rejection by a 402. */
-export type Presented = { readonly response: Response } | Rejected;
-
 export interface Rejected {
   readonly rejected: SettlementError<'payment_rejected'>;
   readonly outcome: AnswerOutcome;
@@ -48,7 +45,7 @@ export async function present(
   context: PaymentContext,
   open: OpenPayment,
   showing: Presentation,
-): Promise<Presented> {
+): Promise<Delivered | Rejected> {
   const { call, emit } = showing;
   const deadline = startDeadline(context.config.timeouts.payment, call.signal);
   const { id, idempotencyKey } = open.attempt;
@@ -62,7 +59,7 @@ export async function present(
     if (!('response' in shown)) return shown;
     deadline.stop(shown.response);
     ({ isAwaited } = shown);
-    return { response: shown.response };
+    return shown;
   } catch (error) {
     if (call.signal?.aborted === true) throw call.signal.reason;
     throw error;

@@ -5,7 +5,7 @@ import type { Attempt } from '../../journal/types.js';
 import { detectTerms } from '../../protocols/protocol.js';
 import type { PaymentRequired } from '../../protocols/types.js';
 import { newId, type PaymentContext } from '../context.js';
-import type { ChooseOptions } from '../plan/choose.js';
+import type { RefuseOffer } from '../plan/choose.js';
 import type { Buying, Task } from '../task.js';
 import { outcomes } from './outcomes.js';
 import { present, type Rejected } from './present.js';
@@ -15,7 +15,7 @@ import { releaseClaims } from './release-claim.js';
 export type SignFor = (
   terms: PaymentRequired,
   task: Task,
-  refuse?: ChooseOptions['refuse'],
+  refuse?: RefuseOffer,
 ) => Promise<OpenPayment>;
 
 /**
@@ -63,7 +63,7 @@ export async function presentOrResign(
 /** Terms for a second payment, and the check that refuses some of their offers. */
 interface SecondTry {
   readonly terms: PaymentRequired;
-  readonly refuse: NonNullable<ChooseOptions['refuse']>;
+  readonly refuse: RefuseOffer;
 }
 
 /**
@@ -94,7 +94,7 @@ async function secondTryAfter(
 }
 
 /** Returns a check that refuses another payee or a higher price: neither was approved. */
-function refuseOtherThan({ payTo, mint, amount, microUsd }: Attempt): SecondTry['refuse'] {
+function refuseOtherThan({ payTo, mint, amount, microUsd }: Attempt): RefuseOffer {
   return (offer, price) => {
     if (offer.payTo !== payTo) {
       return new PolicyError(

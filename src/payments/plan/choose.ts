@@ -58,7 +58,12 @@ const MAX_UNPINNED = 3;
 /** Milliseconds for all requests that compare the offers of one 402. */
 const COMPARE_MS = 30_000;
 
-/** How to choose. */
+export type RefuseOffer = (
+  offer: Offer,
+  microUsd: bigint | undefined,
+  facts: OfferFacts,
+) => ExactChangeError | undefined;
+
 export interface ChooseOptions {
   /** Host of the URL that answered 402. */
   readonly host: string;
@@ -66,11 +71,7 @@ export interface ChooseOptions {
   /** Finds the swap even for a single offer, which needs no comparison. */
   readonly quote: boolean;
   /** Refuses an offer for a reason of this call, beside the policy. */
-  readonly refuse?: (
-    offer: Offer,
-    microUsd: bigint | undefined,
-    facts: OfferFacts,
-  ) => ExactChangeError | undefined;
+  readonly refuse?: RefuseOffer | undefined;
 }
 
 /**
