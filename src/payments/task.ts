@@ -5,7 +5,6 @@ import type { Presentation } from './execute/present.js';
 
 /** A payment that a call is making. */
 export interface Task {
-  /** Id of the attempt. */
   readonly id: string;
   /** The request that the payment is for. */
   readonly place: Pick<Attempt, 'url' | 'method' | 'fingerprint' | 'idempotencyKey' | 'resigns'>;

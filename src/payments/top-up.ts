@@ -122,7 +122,6 @@ async function topUp(
   return locks.hold([swapLock(mint)], bring, [signal]);
 }
 
-/** Returns the URL on record of an attempt that tops up. */
 function topUpUrl(mint: Address): string {
   return `top-up:${mint}`;
 }

@@ -50,7 +50,6 @@ export function approvalOf(
   );
 }
 
-/** Asks the hook whether transactions may be signed. Rejects if the hook refuses. */
 async function requireApproval(
   context: PaymentContext,
   ask: () => Promise<unknown>,

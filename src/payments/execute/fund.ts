@@ -16,7 +16,6 @@ import type { Reservation } from './reservation.js';
 import { reasons, swapEngine } from '../on-demand.js';
 import type { Task } from '../task.js';
 
-/** A payment that needs its tokens. */
 export interface FundTask extends Pick<Task, 'id' | 'emit' | 'signal' | 'moved' | 'onCounted'> {
   /** Counts and records the swaps. */
   readonly reservation: Reservation;
@@ -26,9 +25,7 @@ export interface FundTask extends Pick<Task, 'id' | 'emit' | 'signal' | 'moved' 
   readonly taken: Taken | undefined;
 }
 
-/** Tokens that are held for a payment. */
 export interface HeldFunds extends Taken {
-  /** The swap that brought the tokens, if there was a swap. */
   readonly swap?: Swapped | undefined;
 }
 

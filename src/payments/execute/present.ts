@@ -12,7 +12,6 @@ import { hasBody, onBodyEnd, type BodyEnd } from './body-end.js';
 import type { AnswerOutcome } from './outcomes.js';
 import { bodyClaim, delayNextCall, releaseClaims } from './release-claim.js';
 
-/** A call that presents a payment. */
 export interface Presentation {
   readonly call: Call;
   /** The caller allows that the request reaches the seller twice. */
@@ -82,7 +81,6 @@ export async function presentAlone(...presenting: Parameters<typeof present>): P
   throw shown.rejected;
 }
 
-/** An answer for the caller. */
 export interface Delivered {
   readonly response: Response;
   /** The body is still on its way to its reader. */
@@ -114,7 +112,6 @@ async function handleRefusal(
   return afterRefusal(context, open, showing, first, within);
 }
 
-/** Sends the paid request once, and notes its answer in the attempt. */
 export async function presentOnce(
   context: PaymentContext,
   open: OpenPayment,
@@ -263,7 +260,6 @@ export async function noteDoubt(
   await saveAttempt(context, open).catch(() => undefined);
 }
 
-/** Returns the signature of a payment, and the block height until which it may land. */
 export function boundsOf({ attempt }: OpenPayment): {
   readonly payerSignature: string;
   readonly lastValidBlockHeight: string;

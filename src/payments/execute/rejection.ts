@@ -58,7 +58,6 @@ export function mayRepeat(
   );
 }
 
-/** Returns the error for a 402, by the state of the payment that the chain has shown so far. */
 function rejection(
   open: OpenPayment,
   { response, word: { reason } }: Refused,

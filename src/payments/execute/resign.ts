@@ -60,7 +60,6 @@ export async function presentOrResign(
     : shownSecond.rejected;
 }
 
-/** Terms for a second payment, and the check that refuses some of their offers. */
 interface SecondTry {
   readonly terms: PaymentRequired;
   readonly refuse: RefuseOffer;

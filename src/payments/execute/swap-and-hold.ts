@@ -27,7 +27,6 @@ const SHRINK = 4n;
 // Swap once more if other payments took the wallet's tokens before the swap had landed.
 const MAX_SWAPS = 2;
 
-/** Swaps for the tokens that a payment lacks, and holds its tokens. */
 export async function swapAndHold(
   context: PaymentContext,
   choice: Choice,
@@ -80,7 +79,6 @@ export type FindSwap = (
   except: ReadonlySet<Address>,
 ) => Promise<Funding>;
 
-/** Tokens that a swap must bring. */
 export interface Wanted {
   readonly mint: Address;
   /** Base units that the wallet must hold after the swap. */

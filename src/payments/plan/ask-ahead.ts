@@ -66,7 +66,6 @@ export async function amountsFor(
   return float > missing ? [float, missing] : [missing];
 }
 
-/** Returns the request for a quote that brings an amount from a candidate. */
 export function requestFor(
   { config }: PaymentContext,
   { mint: inputMint }: Pick<Candidate, 'mint'>,

@@ -25,7 +25,6 @@ import { reasons } from '../on-demand.js';
 /** The chosen offer, with the facts and the swap to pay it. */
 export interface Choice {
   readonly protocol: PaymentProtocol;
-  /** The terms that the offer is part of. */
   readonly terms: PaymentRequired;
   readonly offer: Offer;
   readonly facts: OfferFacts;
@@ -36,7 +35,6 @@ export interface Choice {
   readonly refused: readonly OfferRefusal[];
 }
 
-/** Returns the facts of a choice that the caps check. */
 export function spendOf(
   { offer, microUsd }: Pick<Choice, 'offer' | 'microUsd'>,
   host: string,
@@ -46,7 +44,6 @@ export function spendOf(
   return { host, payTo, mint, amount: amount.toString(), ...price };
 }
 
-/** An offer with its price in dollars, if the price is known. */
 export type Priced = Pick<Choice, 'offer' | 'facts' | 'microUsd'>;
 
 /**
@@ -65,7 +62,6 @@ export type RefuseOffer = (
 ) => ExactChangeError | undefined;
 
 export interface ChooseOptions {
-  /** Host of the URL that answered 402. */
   readonly host: string;
   readonly signal: AbortSignal | undefined;
   /** Finds the swap even for a single offer, which needs no comparison. */

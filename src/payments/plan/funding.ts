@@ -36,7 +36,6 @@ export type Funding =
 // jupiter.md 5.4: quotes are scarce, and a wallet may hold a hundred tokens.
 export const MAX_CANDIDATES = 3;
 
-/** How to look for a swap. */
 export interface FundingOptions {
   readonly signal?: AbortSignal | undefined;
   /**

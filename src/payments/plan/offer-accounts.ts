@@ -19,19 +19,15 @@ import { reasons, swapEngine } from '../on-demand.js';
 import { firstBeside } from './pinned-holdings.js';
 import { readAccounts, type Read } from './read-accounts.js';
 
-/** Facts from the chain about a token of the wallet. */
 export interface OwnFacts {
   readonly decimals: number;
-  /** The wallet's token account. */
   readonly source: Address;
   /** Base units that the wallet holds and has not promised to payments in flight. */
   readonly available: bigint;
 }
 
-/** Facts from the chain about an offer. */
 export interface OfferFacts extends OwnFacts {
   readonly tokenProgram: Address;
-  /** The payee's token account. */
   readonly destination: Address;
 }
 
@@ -210,7 +206,6 @@ async function readAccount(
   return plainAccount(account) ?? (await reasons()).decodeTokenAccount(account);
 }
 
-/** Whether a mint without extensions has the decimals and the token program of its pinned entry. */
 function matchesPinned(
   { decimals, tokenProgram }: PlainMint,
   pinned: PinnedMint | undefined,

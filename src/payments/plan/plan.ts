@@ -15,7 +15,6 @@ import { swapBound } from '../execute/swap-bound.js';
 import { choose, spendOf, type Choice } from './choose.js';
 import { broughtBy, type Funding } from './funding.js';
 
-/** The fields of a plan that describe its call. */
 export type PlanPlace = Pick<Plan, 'url' | 'method' | 'status'>;
 
 /** Chooses an offer and quotes its swap, without any change. Throws like the real call would. */
@@ -105,7 +104,6 @@ export async function planOfSwap(
   };
 }
 
-/** Returns the most that a payment and its swap cost. */
 async function mostFor(
   context: PaymentContext,
   spend: Spend,

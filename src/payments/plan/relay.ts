@@ -99,7 +99,6 @@ async function hasSol(
   return lamports - held >= minimum + config.policy.maxFeeLamports + rent;
 }
 
-/** Returns the error for a swap that the relayer should pay for, with the relayer's reason. */
 export function notRelayed(
   { message, details }: ExactChangeError<'insufficient_sol'>,
   cause: ExactChangeError,

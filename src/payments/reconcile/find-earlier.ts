@@ -46,7 +46,6 @@ export async function underKey<T>(
   }
 }
 
-/** The facts that identify a request. */
 export interface RequestFacts {
   readonly method: string;
   /** URL as the caller gave it, because redirects may lead elsewhere at each call. */

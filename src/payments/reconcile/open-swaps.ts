@@ -16,7 +16,6 @@ import { forgetAccounts } from './swap-outcome.js';
 type SwapFor = Pick<Task, 'emit' | 'signal' | 'moved'>;
 
 interface FinishedSwaps {
-  /** Whether there were open swaps. */
   readonly hadOpenSwaps: boolean;
   /** The last swap that succeeded, if a node gives its transaction. */
   readonly swap: Swapped | undefined;

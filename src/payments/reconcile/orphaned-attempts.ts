@@ -8,9 +8,7 @@ import { attemptsInState, orphanedAttempts } from './resume-once.js';
 import { noteFreed, noteResumed } from './resumed-changes.js';
 
 interface ReleasedOrphans {
-  /** Number of orphaned attempts. */
   readonly freed: number;
-  /** The orphaned attempts with a swap that may still land. */
   readonly abandoned: readonly Attempt[];
 }
 

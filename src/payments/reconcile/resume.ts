@@ -85,11 +85,8 @@ export async function resume(context: PaymentContext): Promise<(Receipt | FreedR
   return takeChanges(context);
 }
 
-/** Attempts that the chain has to decide. */
 interface Unfinished {
-  /** Signed payments, each with a hold on its tokens. */
   readonly open: readonly OpenPayment[];
-  /** Attempts with a swap that may still land. */
   readonly abandoned: readonly Attempt[];
 }
 

@@ -123,7 +123,6 @@ async function findEarlier(
 
 interface SimilarAttempts {
   readonly similar: readonly Attempt[];
-  /** Returns whether a call has the claim. */
   isAtWork(claim: string): boolean;
 }
 
@@ -231,7 +230,6 @@ async function noteTold(
   await saveAttempt(context, open).catch(() => undefined);
 }
 
-/** Returns the error for a call with an idempotency key of a different request. */
 function mismatch(): ConfigError {
   return new ConfigError(
     'idempotency_mismatch',

@@ -23,7 +23,6 @@ import {
 /** Milliseconds until a transaction that has not landed is sent again. */
 export const RESEND_MS = 2_000;
 
-/** A confirmed swap. */
 export interface Swapped {
   readonly record: NonNullable<Receipt['swap']>;
   readonly feeLamports: bigint;
@@ -73,7 +72,6 @@ export async function askSwap(
   );
 }
 
-/** Returns the end of a decided swap; undefined if the swap is not decided. */
 export async function endOfSwap(
   context: PaymentContext,
   swap: SignedSwap,
@@ -125,7 +123,6 @@ function swappedBy(
   };
 }
 
-/** Returns the outcome of a confirmed swap, as the journal records it. */
 function confirmedOutcome({
   record: { inAmount, outAmount },
   feeLamports,
@@ -152,7 +149,6 @@ export function swapFailed(
   });
 }
 
-/** Returns the error for a swap that is proved never to land. */
 export function swapExpired(signature: string): TransactionError<'swap_expired'> {
   return new TransactionError(
     'swap_expired',
@@ -163,7 +159,6 @@ export function swapExpired(signature: string): TransactionError<'swap_expired'>
   );
 }
 
-/** Returns a signed swap as the transaction to look for on chain. */
 export function sentSwap(
   swap: Omit<SignedSwap, 'transaction' | 'quoted'>,
   wallet: Address,
@@ -205,7 +200,6 @@ function proven(id: string): ClaimedId {
   return { id, isProven: () => Promise.resolve(true) };
 }
 
-/** Converts a fate to the result of sending a transaction. */
 export function landingOf(fate: Fate): Landing {
   if (fate.state === 'open') return { outcome: 'unknown' };
   if (fate.state === 'never') return { outcome: 'expired' };
