@@ -5,7 +5,7 @@ import { hideKey } from '../internal/redact.js';
 import { systemRuntime, type Runtime } from '../internal/runtime.js';
 import { namedNetwork, SOLANA_MAINNET } from '../network.js';
 import { parsePolicy } from '../policy/policy.js';
-import { readUsd } from '../policy/read.js';
+import { readSwapFrom, readUsd } from '../policy/read.js';
 import {
   parseApiUrl,
   parseJupiterUrl,
@@ -24,7 +24,6 @@ import {
   type RelayerOptions,
   type Timeouts,
 } from './options.js';
-import { parseSwapFrom } from './swap-from.js';
 import { parseSigner } from './wallet.js';
 
 const CLIENT_NAMES: readonly (keyof ClientOptions)[] = [
@@ -110,7 +109,7 @@ function parseSettings(options: LocalOptions, runtime: Runtime): LocalSettings {
     jupiterUrl: parseJupiterUrl(options.jupiterUrl ?? 'https://api.jup.ag'),
     jupiterApiKey: parseApiKey('jupiterApiKey', options.jupiterApiKey),
     network,
-    swapFrom: parseSwapFrom(options.swapFrom, network),
+    swapFrom: readSwapFrom(options.swapFrom, network),
     policy: parsePolicy(options.policy ?? {}, network),
     fetch: parseFetch(options.fetch) ?? globalFetch(),
     timeouts: parseTimeouts(options.timeouts ?? {}),
@@ -188,27 +187,24 @@ function parseBoolean(option: string, value: unknown): boolean {
   return value;
 }
 
-const TIMEOUTS: readonly string[] = [
-  'rpc',
-  'jupiter',
-  'service',
-  'terms',
-  'payment',
-  'signer',
-  'journal',
-];
+const TIMEOUTS: Required<Timeouts> = {
+  rpc: 10_000,
+  jupiter: 10_000,
+  service: SERVICE_MS,
+  terms: 10_000,
+  payment: 120_000,
+  signer: 120_000,
+  journal: 10_000,
+};
 
 function parseTimeouts(timeouts: Timeouts): Required<Timeouts> {
-  refuseUnknown(timeouts, TIMEOUTS, 'timeouts');
-  const { rpc, jupiter, service, terms, payment, signer, journal } = timeouts;
+  refuseUnknown(timeouts, Object.keys(TIMEOUTS), 'timeouts');
+  const read = (name: keyof Timeouts) =>
+    parseMs(`timeouts.${name}`, timeouts[name] ?? TIMEOUTS[name]);
   return {
-    rpc: parseMs('timeouts.rpc', rpc ?? 10_000),
-    jupiter: parseMs('timeouts.jupiter', jupiter ?? 10_000),
-    service: parseMs('timeouts.service', service ?? SERVICE_MS),
-    terms: parseMs('timeouts.terms', terms ?? 10_000),
-    payment: parseMs('timeouts.payment', payment ?? 120_000),
-    signer: parseMs('timeouts.signer', signer ?? 120_000),
-    journal: parseMs('timeouts.journal', journal ?? 10_000),
+    ...{ rpc: read('rpc'), jupiter: read('jupiter'), service: read('service') },
+    ...{ terms: read('terms'), payment: read('payment') },
+    ...{ signer: read('signer'), journal: read('journal') },
   };
 }
 

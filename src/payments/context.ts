@@ -54,7 +54,6 @@ export interface PaymentContext extends Coordination {
   readonly closing: AbortController;
 }
 
-/** Returns a random id for a new attempt. */
 export function newId({ config }: Pick<PaymentContext, 'config'>): string {
   return hex.encode(config.runtime.randomBytes(ID_BYTES));
 }
@@ -67,7 +66,6 @@ export interface Parts {
   readonly sources?: readonly SwapSource[];
   /** Returns a transport in this process, over the sources and the context's own node. */
   local(config: Config, rpc: Rpc, sources: readonly SwapSource[] | undefined): Transport;
-  /** Returns the transport to the service at a URL. */
   remote(apiUrl: string, config: Config): Transport;
 }
 
@@ -91,7 +89,6 @@ export async function createContext(
   });
 }
 
-/** Returns the transport that the options name; undefined if they name none. */
 async function transportOf(config: Config, parts: Parts): Promise<Transport | undefined> {
   const { apiUrl, transport, timeouts } = config;
   if (apiUrl !== undefined) return parts.remote(apiUrl, config);
@@ -129,7 +126,6 @@ type ContextParts = Pick<
     readonly tokenPrices?: Prices;
   };
 
-/** Builds a context over a node connection and a transport that exist already. */
 export function contextOver(
   config: Config,
   { kept, tokenPrices, ...parts }: ContextParts,

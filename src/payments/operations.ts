@@ -1,19 +1,20 @@
 import { parseSwapRequest } from '../config/swap-request.js';
 import { parseAmount } from '../amount.js';
-import { refuse } from '../internal/options.js';
+import { refuse, refuseUnknown } from '../internal/options.js';
 import { untilAborted } from '../internal/abort.js';
 import type { Attempt } from '../journal/types.js';
-import type { CapUse } from '../policy/cap-use.js';
-import { capsForSpends } from '../policy/cap-use.js';
+import { capsForSpends, type CapUse } from '../policy/cap-use.js';
 import { readMint } from '../policy/read.js';
+import type { Receipt, ReceiptFilter } from '../receipt.js';
 import { cleanQuote } from '../swaps/quote/check-quote.js';
 import type { SwapQuote, SwapRequest, UiSwapRequest } from '../swaps/types.js';
 import { symbolOf } from '../network.js';
 import type { TokenBalance } from '../transport.js';
 import { newId, ownerOf, type PaymentContext } from './context.js';
 import type { SwapOptions, SwapResult } from './engine.js';
-import { countedSwap } from './execute/counted-swap.js';
+import { swapCounted } from './execute/counted-swap.js';
 import { runSwap } from './execute/run-swap.js';
+import { recordSwaps } from './execute/swap-record.js';
 import { checkBalances } from './plan/check-balances.js';
 import { usesOf } from './plan/plan.js';
 import type { WorstPrice } from './plan/quote-within.js';
@@ -29,10 +30,14 @@ export async function swap(
   const emit = context.events.emitter(newId(context));
   await untilAborted(context.ready(), signal);
   const resolved = parseSwapRequest(await inBaseUnits(context, request, signal), context.config);
-  const task = { emit, signal, worst: noWorseThan && readWorst(noWorseThan) };
+  const task = { request: resolved, emit, signal, worst: noWorseThan && readWorst(noWorseThan) };
+  const { inputMint, outputMint: mint } = resolved;
+  const attempt = { id: newId(context), url: `swap:${inputMint}/${mint}`, mint };
   const swapped = await (counted
-    ? countedSwap(context, resolved, task)
-    : runSwap(context, { request: resolved, ...task }));
+    ? swapCounted(context, attempt, signal, (reservation) =>
+        runSwap(context, { ...task, ...recordSwaps(context, reservation, signal) }),
+      )
+    : runSwap(context, task));
   return { ...swapped.record, feeLamports: swapped.feeLamports.toString() };
 }
 
@@ -84,4 +89,44 @@ export async function spent(context: PaymentContext): Promise<CapUse[]> {
     for await (const attempt of context.journal.attempts(ownerOf(context))) spends.push(attempt);
   }
   return usesOf(context, capsForSpends(policy, spends));
+}
+
+/** Fields of {@link ReceiptFilter}. A misspelt field is refused, or it would filter nothing. */
+const FIELDS: readonly (keyof ReceiptFilter)[] = [
+  'state',
+  'host',
+  'payTo',
+  'mint',
+  'since',
+  'until',
+];
+
+/** Lists the wallet's receipts in the journal that match a filter, oldest first. */
+export async function* listReceipts(
+  context: PaymentContext,
+  filter: ReceiptFilter,
+): AsyncGenerator<Receipt> {
+  refuseUnknown(filter, FIELDS, 'filter');
+  const { since } = filter;
+  for await (const { receipt } of context.journal.attempts(
+    ownerOf(context),
+    since === undefined ? {} : { since },
+  )) {
+    if (receipt !== undefined && matches(receipt, filter)) yield receipt;
+  }
+}
+
+function matches(
+  receipt: Receipt,
+  { state, host, payTo, mint, since, until }: ReceiptFilter,
+): boolean {
+  if (since !== undefined && receipt.at < since) return false;
+  if (until !== undefined && receipt.at >= until) return false;
+  if (host !== undefined && new URL(receipt.url).host !== host) return false;
+  const fields: readonly (readonly [wanted: string | undefined, actual: string])[] = [
+    [state, receipt.state],
+    [payTo, receipt.payment.payTo],
+    [mint, receipt.payment.mint],
+  ];
+  return fields.every(([wanted, actual]) => wanted === undefined || wanted === actual);
 }

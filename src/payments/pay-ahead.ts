@@ -11,7 +11,7 @@ import { present, type Rejected } from './execute/present.js';
 import { releaseClaims } from './execute/release-claim.js';
 import { presentOrResign, type SignFor } from './execute/resign.js';
 import { asPurchase, signFor, type CallOptions } from './pay.js';
-import type { ChooseOptions } from './plan/choose.js';
+import type { RefuseOffer } from './plan/choose.js';
 import { forgetStableTerms } from './plan/stable-terms.js';
 import { alreadySpent } from './reconcile/earlier-errors.js';
 import { receiptOnceDecided } from './reconcile/payment-monitor.js';
@@ -27,7 +27,6 @@ export async function payByTerms(
   terms: PaymentRequired,
   options: CallOptions,
 ): Promise<Response | undefined> {
-  const { url } = call;
   // A body that is too large or too slow cannot be paid for, but the seller may ask for no payment.
   const isReplayable = await call.replayable().then(
     () => true,
@@ -38,8 +37,8 @@ export async function payByTerms(
   const sign = signFor(context);
   // Never swap ahead, even if another call takes the tokens first: the terms may have changed.
   const signAhead = signFor({ ...context, config: { ...context.config, autoSwap: false } });
-  const response = await asPurchase(context, { call, url, terms }, options, async (buying) => {
-    const first = await signAhead(terms, buying.task, onlyPaidAhead).catch((error: unknown) => {
+  const response = await asPurchase(context, { call, terms }, options, async (buying) => {
+    const first = await signAhead(terms, buying, onlyPaidAhead).catch((error: unknown) => {
       // Ask the seller first instead: by its present terms the call may cost less, or nothing.
       if (isExactChangeError(error) && error.funds === 'untouched' && !isDeclined(error))
         return undefined;
@@ -70,8 +69,8 @@ async function presentAhead(
   buying: Buying,
   sign: SignFor,
 ): Promise<Response> {
-  const { call, emit } = buying.presentation;
-  const presenting = present(context, first, { ...buying.presentation, keepsClaim: true });
+  const { call, emit } = buying;
+  const presenting = present(context, first, { ...buying, keepsClaim: true });
   const readingTerms = presenting.then((shown) =>
     'response' in shown ? undefined : termsOnceUnsettled(context, first, shown, emit, call.signal),
   );
@@ -87,8 +86,8 @@ async function presentAhead(
   if (first.attempt.state === 'settled') throw alreadySpent(first, shown.rejected.response);
   if (terms === undefined) throw shown.rejected;
   shown.rejected.response?.body?.cancel().catch(() => undefined);
-  const task = { ...buying.task, id: newId(context) };
-  return presentOrResign(context, await sign(terms, task), { ...buying, task }, sign);
+  const next = { ...buying, id: newId(context) };
+  return presentOrResign(context, await sign(terms, next), next, sign);
 }
 
 /**
@@ -122,7 +121,7 @@ async function termsOnceUnsettled(
 }
 
 /** Refuses an offer that belongs to one call, because it has a memo or a blockhash. */
-const onlyPaidAhead: NonNullable<ChooseOptions['refuse']> = ({ memo, recentBlockhash }) =>
+const onlyPaidAhead: RefuseOffer = ({ memo, recentBlockhash }) =>
   memo === undefined && recentBlockhash === undefined
     ? undefined
     : new ProtocolError(

@@ -1,5 +1,4 @@
 import { ConfigError, isExactChangeError, ProtocolError, type Moved } from '../errors.js';
-import { amendError } from '../errors/amend.js';
 import { untilAborted } from '../internal/abort.js';
 import { detectTerms, type PaymentProtocol } from '../protocols/protocol.js';
 import { announceCall } from '../journal/registry.js';
@@ -7,9 +6,8 @@ import type { PaymentRequired } from '../protocols/types.js';
 import type { Receipt } from '../receipt.js';
 import { newId, type PaymentContext } from './context.js';
 import { bodyClaim } from './execute/release-claim.js';
-import { preparePayment } from './pay.js';
+import { afterPurchase, signFor } from './pay.js';
 import { checkOrigin } from './plan/request-problem.js';
-import { choose } from './plan/choose.js';
 import { monitorPayment } from './reconcile/payment-monitor.js';
 import { resumeOnce } from './reconcile/resume-once.js';
 
@@ -56,32 +54,17 @@ export async function payHeader(
   try {
     await untilAborted(Promise.all([context.nextTurn(), context.ready()]), signal);
     await untilAborted(resumeOnce(context), signal);
-    const choice = await choose(context, terms, {
-      host: new URL(payUrl).host,
-      signal,
-      quote: false,
-    });
     // The id serves as the fingerprint, so that no other call takes up this payment: only the
     // caller knows the request that the header goes with.
     const place = { url: payUrl, method: 'GET', fingerprint: id };
-    const open = await preparePayment(context, choice, {
-      id,
-      place,
-      signal,
-      emit,
-      moved,
-      startedAt,
-      onCounted,
-    });
+    const task = { id, place, signal, emit, moved, startedAt, onCounted };
+    const open = await signFor(context)(terms, task);
     // Follow the payment on the chain, because this client presents nothing and gets no answer.
     void monitorPayment(context, open, emit);
     await context.claims.drop([id, bodyClaim(id)]).catch(() => undefined);
     return { header: open.attempt.payment.header, receipt: open.attempt.receipt };
   } catch (error) {
-    if (!isExactChangeError(error)) throw error;
-    const amended = amendError(error, { moved });
-    emit('payment.failed', { code: amended.code, funds: amended.funds, message: amended.message });
-    throw amended;
+    throw afterPurchase(error, { emit, moved });
   } finally {
     onCounted();
   }

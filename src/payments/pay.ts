@@ -16,8 +16,7 @@ import { presentAlone } from './execute/present.js';
 import type { SignFor } from './execute/resign.js';
 import { signPayment } from './execute/sign-payment.js';
 import { checkRequest } from './plan/check-request.js';
-import { choose, spendOf, type Choice, type ChooseOptions } from './plan/choose.js';
-import type { Funding } from './plan/funding.js';
+import { choose, spendOf, type Choice, type RefuseOffer } from './plan/choose.js';
 import { noteCharge, stableTermsOf } from './plan/stable-terms.js';
 import { fingerprintOf, resumeEarlierPayment, underKey } from './reconcile/find-earlier.js';
 import { throwUnread } from './reconcile/key-errors.js';
@@ -50,28 +49,20 @@ export async function payForCall(
   terms: PaymentRequired | ExactChangeError,
   options: CallOptions,
 ): Promise<Response> {
-  // After a redirect, the terms belong to the last URL, so the paid request goes there.
-  const url = unpaid.url === '' ? call.url : unpaid.url;
-  if (isExactChangeError(terms))
-    return asPurchase(context, { call, url, unpaid }, options, () => Promise.reject(terms));
-  const sign = signFor(context, async () => {
-    if (isCrossOrigin(unpaid))
-      await (await reasons(call.signal)).checkCors(context, call, unpaid, terms);
+  const response = await asPurchase(context, { call, terms, unpaid }, options, async (buying) => {
+    if (isExactChangeError(terms)) throw terms;
+    const sign = signFor(context, async () => {
+      if (isCrossOrigin(unpaid))
+        await (await reasons(call.signal)).checkCors(context, call, unpaid, terms);
+    });
+    // Load this before signing: a file that never arrives must not strand a signed payment.
+    const resign = context.config.policy.resign > 0 ? await resigning() : undefined;
+    const first = await sign(terms, buying);
+    return resign === undefined
+      ? presentAlone(context, first, buying)
+      : resign.presentOrResign(context, first, buying, sign);
   });
-  const response = await asPurchase(
-    context,
-    { call, url, terms, unpaid },
-    options,
-    async (buying) => {
-      // Load this before signing: a file that never arrives must not strand a signed payment.
-      const resign = context.config.policy.resign > 0 ? await resigning() : undefined;
-      const first = await sign(terms, buying.task);
-      return resign === undefined
-        ? presentAlone(context, first, buying.presentation)
-        : resign.presentOrResign(context, first, buying, sign);
-    },
-  );
-  noteCharge(context, call, terms, unpaid, response);
+  if (!isExactChangeError(terms)) noteCharge(context, call, terms, unpaid, response);
   // Nothing reads the 402 any more, and an unread body keeps its connection.
   unpaid.body?.cancel(NOT_READ).catch(() => undefined);
   return response;
@@ -91,27 +82,18 @@ export function payAhead(
   // Fetch a blockhash for the payment now, because an origin that charged mostly charges again.
   if (memory.charging.has(new URL(call.url).origin)) blockhashes.recent().catch(() => undefined);
   const terms = stableTermsOf(context, call);
-  return terms === undefined ? undefined : loadAhead(context, call, terms, options);
+  if (terms === undefined) return undefined;
+  return payingAhead().then(
+    ({ payByTerms }) => payByTerms(context, call, terms, options),
+    // The seller is asked first if the code cannot be loaded.
+    () => undefined,
+  );
 }
 
-/** Loads the code for paying ahead. If it cannot be loaded, the seller is asked first. */
-async function loadAhead(
-  context: PaymentContext,
-  call: Call,
-  terms: PaymentRequired,
-  options: CallOptions,
-): Promise<Response | undefined> {
-  const ahead = await payingAhead().catch(() => undefined);
-  return ahead?.payByTerms(context, call, terms, options);
-}
-
-/** A call that needs a payment. */
 interface PayableCall {
   readonly call: Call;
-  /** The URL that the payment is for. */
-  readonly url: string;
-  /** Undefined if the terms cannot be read. */
-  readonly terms?: PaymentRequired;
+  /** Terms of the 402, or the error of reading them. */
+  readonly terms: PaymentRequired | ExactChangeError;
   /** The 402 that brought the terms; undefined if the call is paid ahead. */
   readonly unpaid?: Response;
 }
@@ -122,10 +104,12 @@ interface PayableCall {
  */
 export async function asPurchase<T extends Response | undefined>(
   context: PaymentContext,
-  { call, url, terms, unpaid }: PayableCall,
+  { call, terms, unpaid }: PayableCall,
   { idempotencyKey, repeatable = false }: CallOptions,
   buy: (buying: Buying) => Promise<T>,
 ): Promise<T | Response> {
+  // After a redirect, the terms belong to the last URL, so the paid request goes there.
+  const url = unpaid === undefined || unpaid.url === '' ? call.url : unpaid.url;
   const startedAt = context.config.runtime.now();
   const id = newId(context);
   const emit = context.events.emitter(id);
@@ -135,7 +119,7 @@ export async function asPurchase<T extends Response | undefined>(
   try {
     const turn = context.nextTurn();
     if (turn !== undefined) await untilAborted(turn, call.signal);
-    if (terms !== undefined)
+    if (!isExactChangeError(terms))
       emit('payment.required', { url, method: call.method, offers: terms.accepts.length });
     const fingerprint = fingerprintOf(call, await call.replayable());
     const place = {
@@ -146,37 +130,35 @@ export async function asPurchase<T extends Response | undefined>(
     };
     return await underKey(context, idempotencyKey, async () => {
       await untilAborted(resumeOnce(context), call.signal).catch(throwUnread);
-      const common = { call, repeatable, emit, startedAt };
+      const { signal } = call;
+      const buying = { id, place, call, signal, repeatable, emit, moved, startedAt, onCounted };
       // Check for an earlier payment first: the seller controls these terms and their URL.
-      const earlier = await resumeEarlierPayment(context, {
-        ...common,
-        fingerprint,
-        idempotencyKey,
-        onEarlier: onCounted,
-      });
+      const earlier = await resumeEarlierPayment(context, buying);
       if (earlier !== undefined) return earlier;
       await checkRequest(context.config.policy, call, unpaid, url);
-      return buy({
-        task: { id, place, signal: call.signal, emit, moved, startedAt, onCounted },
-        presentation: { ...common, url, moved },
-      });
+      return buy(buying);
     });
   } catch (error) {
-    if (!isExactChangeError(error)) throw error;
-    const amended = amendError(error, {
-      moved,
-      ...(unpaid === undefined ? {} : { response: unpaid }),
-    });
-    if (amended.name !== 'SettlementError')
-      emit('payment.failed', {
-        code: amended.code,
-        funds: amended.funds,
-        message: amended.message,
-      });
-    throw amended;
+    throw afterPurchase(error, { emit, moved }, unpaid);
   } finally {
     onCounted();
   }
+}
+
+/** Emits the error of a purchase, and returns it with what became of the money. */
+export function afterPurchase(
+  error: unknown,
+  { emit, moved }: Pick<Task, 'emit' | 'moved'>,
+  unpaid?: Response,
+): unknown {
+  if (!isExactChangeError(error)) return error;
+  const amended = amendError(error, {
+    moved,
+    ...(unpaid === undefined ? {} : { response: unpaid }),
+  });
+  const { name, code, funds, message } = amended;
+  if (name !== 'SettlementError') emit('payment.failed', { code, funds, message });
+  return amended;
 }
 
 /**
@@ -208,7 +190,7 @@ export function signFor(context: PaymentContext, checkPlace?: () => Promise<void
  * the journal. The payment has not left this process when it returns. A failure rolls the
  * reservation back. The attempt stays claimed by this call.
  */
-export async function preparePayment(
+async function preparePayment(
   context: PaymentContext,
   choice: Choice,
   task: Task,
@@ -240,14 +222,10 @@ export async function preparePayment(
       policy.topUp === undefined
         ? await reserve()
         : await (await swapEngine(signal)).onceToppedUp(context, reserve, signal);
-    const planPlace = { url: place.url, method: place.method, status: 402 };
-    let approve: Approve = () => Promise.resolve(false);
-    if (policy.approve !== undefined) {
-      const { approvalFor, planOf } = await swapEngine(signal);
-      const planFor = (funding: Funding | undefined) =>
-        planOf(context, planPlace, choice, funding, signal, true);
-      approve = approvalFor(context, planFor, signal);
-    }
+    const approve: Approve =
+      policy.approve === undefined
+        ? () => Promise.resolve(false)
+        : (await swapEngine(signal)).approvalOf(context, choice, place, signal);
     const funding = { ...task, reservation, approve, taken };
     const { swap, before } = await fundPayment(context, choice, funding);
     const funded = runtime.now();
@@ -277,17 +255,12 @@ async function chooseOnce(
   context: PaymentContext,
   terms: PaymentRequired,
   { place, signal }: Task,
-  refuse: ChooseOptions['refuse'],
+  refuse: RefuseOffer | undefined,
 ): Promise<Choice> {
   context.blockhashes.recent({ signal }).catch(() => undefined);
   const ready = untilAborted(context.ready(), signal);
   const { host } = new URL(place.url);
-  const choosing = choose(context, terms, {
-    host,
-    signal,
-    quote: false,
-    ...(refuse === undefined ? {} : { refuse }),
-  });
+  const choosing = choose(context, terms, { host, signal, quote: false, refuse });
   const [network, choice] = await Promise.allSettled([ready, choosing]);
   throwIfAborted(signal);
   // Throw this error first, because facts from a node of another network mean nothing.

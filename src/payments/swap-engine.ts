@@ -3,14 +3,13 @@
  * the client's calls that do not pay. It is one module, so that a bundle has it as one file. Only
  * the steps that need it load it.
  */
-export { approvalFor } from './execute/ask-approval.js';
+export { approvalOf } from './execute/ask-approval.js';
 export { swapAndHold } from './execute/swap-and-hold.js';
-export { listReceipts } from './list-receipts.js';
-export { balance, quote, spent, swap } from './operations.js';
+export { balance, listReceipts, quote, spent, swap } from './operations.js';
 export { usdPriceOf } from './plan/usd-price.js';
 export { chooseFunding } from './plan/choose-funding.js';
 export { holdingsIn, readFirstHoldings } from './plan/holdings.js';
-export { makePlan, planOf } from './plan/plan.js';
+export { makePlan } from './plan/plan.js';
 export { decidedOutcome } from './reconcile/open-swaps.js';
 export { forgetAccounts } from './reconcile/swap-outcome.js';
 export { keepToppedUp, onceToppedUp } from './top-up.js';

@@ -5,7 +5,6 @@ import type { Presentation } from './execute/present.js';
 
 /** A payment that a call is making. */
 export interface Task {
-  /** Id of the attempt. */
   readonly id: string;
   /** The request that the payment is for. */
   readonly place: Pick<Attempt, 'url' | 'method' | 'fingerprint' | 'idempotencyKey' | 'resigns'>;
@@ -20,7 +19,4 @@ export interface Task {
 }
 
 /** A call with the payment that is being made for it. */
-export interface Buying {
-  readonly task: Task;
-  readonly presentation: Presentation;
-}
+export type Buying = Task & Presentation;

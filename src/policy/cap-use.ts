@@ -1,5 +1,5 @@
 import type { CostParts } from '../receipt.js';
-import { countingOf, type Cap, type CapRules, type Spend } from './caps.js';
+import { capsFor, type Cap, type CapRules, type Spend } from './caps.js';
 import { costParts, inUnit } from './cost.js';
 import { USD, USD_OF_FEES, USD_OF_SWAPS } from './units.js';
 
@@ -57,7 +57,7 @@ export function capsForSpends(
     if (cap.host !== '*' && cap.payTo !== '*') return [cap];
     // A space separates the names, because neither hosts nor addresses hold a space.
     const named = spendList
-      .flatMap((spend) => countingOf([cap], spend))
+      .flatMap((spend) => capsFor({ caps: [cap] }, spend))
       .map((found) => [`${found.host} ${found.payTo}`, found] as const);
     return [...new Map(named).values()];
   });

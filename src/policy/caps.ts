@@ -74,11 +74,6 @@ export function capCounts(
  * host or payee of the spend.
  */
 export function capsFor({ caps }: Pick<CapRules, 'caps'>, spend: Spend): readonly Cap[] {
-  return countingOf(caps, spend);
-}
-
-/** As {@link capsFor}, out of any caps. */
-export function countingOf(caps: readonly Cap[], spend: Spend): Cap[] {
   const isAbout = (cap: Cap) =>
     cap.mint === undefined || cap.mint === spend.mint || takenOf(cap, spend) > 0n;
   return caps

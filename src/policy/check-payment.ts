@@ -1,5 +1,5 @@
 import { toNetwork } from '../network.js';
-import { countingOf, type Cap, type CapRules, type Spend } from './caps.js';
+import { capsFor, type Cap, type CapRules, type Spend } from './caps.js';
 import { costOf } from './cost.js';
 import { plainHost, portless } from './hosts.js';
 import type { Kind, List, ListRules } from './lists.js';
@@ -16,7 +16,7 @@ export function exceededCap(
   const caps: readonly Cap[] = [
     ...[...maxAmount].map(([unit, limit]) => ({ name: 'maxAmount', unit, limit })),
     { name: 'maxPerPayment', unit: USD, limit: maxPerPayment },
-    ...countingOf(perPayment, spend),
+    ...capsFor({ caps: perPayment }, spend),
   ];
   const cost = costOf(spend, true);
   const over = caps.find(({ unit, limit }) => (cost.get(unit) ?? 0n) > limit);

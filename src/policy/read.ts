@@ -44,3 +44,11 @@ export function readMint(option: string, mint: unknown, network: string): Addres
   const pinned = typeof mint === 'string' ? pinnedMint(network, mint)?.mint : undefined;
   return readAddress(option, pinned ?? mint, 'a mint address or a pinned symbol such as "USDC"');
 }
+
+/** Reads the mints to swap from, in order. */
+export function readSwapFrom(mints: unknown, network: string): readonly string[] | undefined {
+  if (mints === undefined) return undefined;
+  if (!Array.isArray(mints))
+    throw refuse('swapFrom', 'must be a list of mint addresses or pinned symbols.');
+  return mints.map((mint) => readMint('swapFrom', mint, network));
+}

@@ -1,6 +1,6 @@
 import { minAmount, parseAmount } from '../amount.js';
 import type { LocalSettings } from '../config/options.js';
-import { parseSwapFrom } from '../config/swap-from.js';
+import { readSwapFrom } from '../policy/read.js';
 import { cleanText, type ConfigError } from '../errors.js';
 import { refuse } from '../internal/options.js';
 import { isAddress } from '../solana/address.js';
@@ -46,7 +46,7 @@ function narrowList(
   { swapFrom: allowed, network }: LocalSettings,
   requested: AutoPayRequest['swapFrom'],
 ): readonly Address[] | undefined {
-  const mints = parseSwapFrom(requested, network);
+  const mints = readSwapFrom(requested, network);
   if (allowed === undefined || mints === undefined) return mints ?? allowed;
   return mints.filter((mint) => allowed.includes(mint));
 }

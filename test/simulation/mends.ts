@@ -308,8 +308,8 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/payments/pay.ts',
-        now: '      moved,\n      ...(unpaid',
-        before: '      ...(unpaid',
+        now: '    moved,\n    ...(unpaid',
+        before: '    ...(unpaid',
       },
     ],
   },
@@ -329,7 +329,7 @@ export const mends: readonly Mend[] = [
     breaks: 'all is decided',
     changes: [
       {
-        file: 'src/payments/late-takes.ts',
+        file: 'src/payments/journal-timeouts.ts',
         now: '      afterPending(id, end);\n      return end();',
         before: '      return end();',
       },

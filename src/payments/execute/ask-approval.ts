@@ -2,7 +2,10 @@ import { isExactChangeError, PolicyError } from '../../errors.js';
 import { bounded } from '../../internal/abort.js';
 import type { PaymentContext } from '../context.js';
 import type { Plan } from '../../policy/plan.js';
+import type { Choice } from '../plan/choose.js';
 import type { Funding } from '../plan/funding.js';
+import { planOf } from '../plan/plan.js';
+import type { Task } from '../task.js';
 
 /**
  * Asks whether the payment may be signed, and the swap before it if there is a swap. Resolves to
@@ -32,7 +35,21 @@ export function approvalFor(
   };
 }
 
-/** Asks the hook whether transactions may be signed. Rejects if the hook refuses. */
+/** As {@link approvalFor}, for a payment that the caps count already. */
+export function approvalOf(
+  context: PaymentContext,
+  choice: Choice,
+  { url, method }: Task['place'],
+  signal: AbortSignal | undefined,
+): Approve {
+  const place = { url, method, status: 402 };
+  return approvalFor(
+    context,
+    (funding) => planOf(context, place, choice, funding, signal, true),
+    signal,
+  );
+}
+
 async function requireApproval(
   context: PaymentContext,
   ask: () => Promise<unknown>,

@@ -30,7 +30,6 @@ export function costFor(
   };
 }
 
-/** Returns a signed payment for its receipt. */
 function paidBy(
   { network, mint, amount, payTo, wallet }: Attempt,
   decimals: number,

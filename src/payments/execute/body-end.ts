@@ -34,7 +34,6 @@ export function onBodyEnd(response: object, end: BodyEnd): void {
 
 /** Events of a body. The first end counts; later ends only wait for its callback. */
 interface Ending {
-  /** A read began. */
   readonly begin: () => void;
   /** The body was read to its end. */
   readonly ended: () => Promise<void>;
@@ -77,7 +76,6 @@ function registry(): FinalizationRegistry<Ending> {
 
 /** Events of a body and its clones: each reader reports here. */
 interface Copies extends Reading {
-  /** The response was cloned. */
   split(): void;
 }
 

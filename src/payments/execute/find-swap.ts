@@ -96,7 +96,6 @@ async function findEnough(
   return needed <= offer.amount ? find(offer.amount) : find(needed).catch(() => find(offer.amount));
 }
 
-/** Returns a swap if it brings what is missing. */
 function reusable(funding: Funding | undefined, missing: bigint): Funding | undefined {
   if (funding === undefined) return undefined;
   return broughtBy(funding) >= missing ? funding : undefined;

@@ -1,5 +1,3 @@
-import type { Moved } from '../../errors.js';
-import type { Emit } from '../../events.js';
 import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import type { Taken } from '../../journal/balance-ledger.js';
 import type { Hold } from '../../journal/types.js';
@@ -16,28 +14,18 @@ import type { Swapped } from '../reconcile/swap-end.js';
 import type { Approve } from './ask-approval.js';
 import type { Reservation } from './reservation.js';
 import { reasons, swapEngine } from '../on-demand.js';
+import type { Task } from '../task.js';
 
-/** A payment that needs its tokens. */
-export interface FundTask {
-  /** Id of the attempt. */
-  readonly id: string;
-  readonly emit: Emit;
-  readonly signal: AbortSignal | undefined;
-  /** Swaps that have landed so far. The list grows also if the funding fails. */
-  readonly moved: Moved[];
+export interface FundTask extends Pick<Task, 'id' | 'emit' | 'signal' | 'moved' | 'onCounted'> {
   /** Counts and records the swaps. */
   readonly reservation: Reservation;
   /** Asks whether the swap and the payment may be signed. */
   readonly approve: Approve;
-  /** Called when `wallet.waiting` counts the price of the payment, or need not count it. */
-  readonly onCounted: () => void;
   /** The tokens, if the reservation holds them already. */
   readonly taken: Taken | undefined;
 }
 
-/** Tokens that are held for a payment. */
 export interface HeldFunds extends Taken {
-  /** The swap that brought the tokens, if there was a swap. */
   readonly swap?: Swapped | undefined;
 }
 

@@ -89,7 +89,6 @@ type QuotedAmounts = Pick<
 /** Name of the lock for transactions that count on the wallet's lamports. */
 export const LAMPORTS_LOCK = 'lamports';
 
-/** Returns the record of a swap that the journal gets before the swap leaves. */
 function recordOf(
   { signature, payerSignature, bytes, lifetime, expected }: SignedSwap,
   { inputMint, outputMint, inAmount, outAmount, provider }: QuotedAmounts,

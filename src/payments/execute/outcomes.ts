@@ -59,7 +59,6 @@ export const outcomes = {
 
 export type AnswerOutcome = keyof typeof outcomes;
 
-/** Reads an answer to a paid request. */
 export function outcomeOf(status: number, word: SettlementClaim): Exclude<AnswerOutcome, 'lost'> {
   if (status === 402) return rejectionOf(word);
   return status >= 200 && status < 300 ? 'success' : 'failure';

@@ -12,11 +12,8 @@ import { hasBody, onBodyEnd, type BodyEnd } from './body-end.js';
 import type { AnswerOutcome } from './outcomes.js';
 import { bodyClaim, delayNextCall, releaseClaims } from './release-claim.js';
 
-/** A call that presents a payment. */
 export interface Presentation {
   readonly call: Call;
-  /** The URL that asked for the payment. */
-  readonly url: string;
   /** The caller allows that the request reaches the seller twice. */
   readonly repeatable: boolean;
   /** Transactions that landed before the payment. */
@@ -27,9 +24,6 @@ export interface Presentation {
   /** `present` keeps the attempt's claim: its caller may sign anew first, and releases it then. */
   readonly keepsClaim?: boolean;
 }
-
-/** The answer to a paid request, or its rejection by a 402. */
-export type Presented = { readonly response: Response } | Rejected;
 
 export interface Rejected {
   readonly rejected: SettlementError<'payment_rejected'>;
@@ -50,7 +44,7 @@ export async function present(
   context: PaymentContext,
   open: OpenPayment,
   showing: Presentation,
-): Promise<Presented> {
+): Promise<Delivered | Rejected> {
   const { call, emit } = showing;
   const deadline = startDeadline(context.config.timeouts.payment, call.signal);
   const { id, idempotencyKey } = open.attempt;
@@ -64,7 +58,7 @@ export async function present(
     if (!('response' in shown)) return shown;
     deadline.stop(shown.response);
     ({ isAwaited } = shown);
-    return { response: shown.response };
+    return shown;
   } catch (error) {
     if (call.signal?.aborted === true) throw call.signal.reason;
     throw error;
@@ -87,7 +81,6 @@ export async function presentAlone(...presenting: Parameters<typeof present>): P
   throw shown.rejected;
 }
 
-/** An answer for the caller. */
 export interface Delivered {
   readonly response: Response;
   /** The body is still on its way to its reader. */
@@ -119,14 +112,14 @@ async function handleRefusal(
   return afterRefusal(context, open, showing, first, within);
 }
 
-/** Sends the paid request once, and notes its answer in the attempt. */
 export async function presentOnce(
   context: PaymentContext,
   open: OpenPayment,
   showing: Presentation,
   signal: AbortSignal,
 ): Promise<Delivered | Refused> {
-  const { call, url, emit, startedAt } = showing;
+  const { call, emit, startedAt } = showing;
+  const { url } = open.attempt;
   const { runtime, timeouts } = context.config;
   emit('payment.sent', { url, method: call.method });
   const response = await send(context, open, showing, signal);
@@ -222,12 +215,13 @@ async function writeUndelivered(context: PaymentContext, open: OpenPayment): Pro
 async function send(
   context: PaymentContext,
   open: OpenPayment,
-  { call, url, moved, emit }: Presentation,
+  { call, moved, emit }: Presentation,
   signal: AbortSignal,
 ): Promise<Response> {
   try {
     // The caller's fetch may ignore its signal.
-    return await untilAborted(call.sendPaid(url, open.attempt.payment.header, signal), signal);
+    const { url, payment } = open.attempt;
+    return await untilAborted(call.sendPaid(url, payment.header, signal), signal);
   } catch (cause) {
     // Reject at once if the caller has given up; the write goes on in the background.
     await untilAborted(noteDoubt(context, open, 'payment_uncertain', emit), call.signal);
@@ -266,7 +260,6 @@ export async function noteDoubt(
   await saveAttempt(context, open).catch(() => undefined);
 }
 
-/** Returns the signature of a payment, and the block height until which it may land. */
 export function boundsOf({ attempt }: OpenPayment): {
   readonly payerSignature: string;
   readonly lastValidBlockHeight: string;

@@ -58,7 +58,6 @@ export function mayRepeat(
   );
 }
 
-/** Returns the error for a 402, by the state of the payment that the chain has shown so far. */
 function rejection(
   open: OpenPayment,
   { response, word: { reason } }: Refused,
@@ -110,7 +109,6 @@ function rejection(
 }
 
 const FIRST_WAIT_MS = 250;
-
 const LONGEST_WAIT_MS = 2_000;
 
 /** Asks the chain until it has decided, time is up, or the client closes. */
@@ -125,19 +123,11 @@ async function askChain(
     onAbort(signal, () => either.abort(signal.reason)),
   );
   if (within.aborted || context.closing.signal.aborted) either.abort();
-  await askUntil(context, open, emit, either.signal);
-  for (const forget of forgets) forget();
-}
-
-async function askUntil(
-  context: PaymentContext,
-  open: OpenPayment,
-  emit: Emit,
-  signal: AbortSignal,
-): Promise<void> {
+  const { signal } = either;
   for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
     // A node that does not answer decides nothing, so it is asked again.
-    if (await decidePayment(context, open, emit, signal).catch(() => false)) return;
+    if (await decidePayment(context, open, emit, signal).catch(() => false)) break;
     await context.config.runtime.sleep(wait, signal).catch(() => undefined);
   }
+  for (const forget of forgets) forget();
 }

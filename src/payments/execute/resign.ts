@@ -5,7 +5,7 @@ import type { Attempt } from '../../journal/types.js';
 import { detectTerms } from '../../protocols/protocol.js';
 import type { PaymentRequired } from '../../protocols/types.js';
 import { newId, type PaymentContext } from '../context.js';
-import type { ChooseOptions } from '../plan/choose.js';
+import type { RefuseOffer } from '../plan/choose.js';
 import type { Buying, Task } from '../task.js';
 import { outcomes } from './outcomes.js';
 import { present, type Rejected } from './present.js';
@@ -15,7 +15,7 @@ import { releaseClaims } from './release-claim.js';
 export type SignFor = (
   terms: PaymentRequired,
   task: Task,
-  refuse?: ChooseOptions['refuse'],
+  refuse?: RefuseOffer,
 ) => Promise<OpenPayment>;
 
 /**
@@ -25,19 +25,19 @@ export type SignFor = (
 export async function presentOrResign(
   context: PaymentContext,
   first: OpenPayment,
-  { task, presentation }: Buying,
+  buying: Buying,
   sign: SignFor,
 ): Promise<Response> {
-  const { call } = presentation;
+  const { call, place } = buying;
   const mayResign = context.config.policy.resign > 0;
-  const presenting = present(context, first, { ...presentation, keepsClaim: mayResign });
+  const presenting = present(context, first, { ...buying, keepsClaim: mayResign });
   const signing = presenting.then(async (shown) => {
     const retry =
       'response' in shown ? undefined : await secondTryAfter(context, shown, first, call.signal);
     if (retry === undefined) return undefined;
-    const place = { ...task.place, resigns: first.attempt.id };
+    const again = { ...buying, id: newId(context), place: { ...place, resigns: first.attempt.id } };
     // Drop an error of the second try, because the refusal of the first payment says more.
-    return sign(retry.terms, { ...task, id: newId(context), place }, retry.refuse).catch(() => {
+    return sign(retry.terms, again, retry.refuse).catch(() => {
       throwIfAborted(call.signal);
       return undefined;
     });
@@ -52,7 +52,7 @@ export async function presentOrResign(
   const shown = await presenting;
   if ('response' in shown) return shown.response;
   if (second === undefined) throw shown.rejected;
-  const shownSecond = await present(context, second, presentation);
+  const shownSecond = await present(context, second, buying);
   if ('response' in shownSecond) return shownSecond.response;
   // The second error must not say that funds are untouched if the first payment may have landed.
   throw first.attempt.state !== 'unsettled' && shownSecond.rejected.funds === 'untouched'
@@ -60,10 +60,9 @@ export async function presentOrResign(
     : shownSecond.rejected;
 }
 
-/** Terms for a second payment, and the check that refuses some of their offers. */
 interface SecondTry {
   readonly terms: PaymentRequired;
-  readonly refuse: NonNullable<ChooseOptions['refuse']>;
+  readonly refuse: RefuseOffer;
 }
 
 /**
@@ -94,7 +93,7 @@ async function secondTryAfter(
 }
 
 /** Returns a check that refuses another payee or a higher price: neither was approved. */
-function refuseOtherThan({ payTo, mint, amount, microUsd }: Attempt): SecondTry['refuse'] {
+function refuseOtherThan({ payTo, mint, amount, microUsd }: Attempt): RefuseOffer {
   return (offer, price) => {
     if (offer.payTo !== payTo) {
       return new PolicyError(

@@ -26,7 +26,6 @@ export interface Composed {
   readonly blockhashSlot: number;
 }
 
-/** Builds and checks the message of the payment for a choice. */
 export async function composePayment(
   context: PaymentContext,
   { protocol, offer, facts }: Choice,

@@ -5,7 +5,8 @@ import type { Taken } from '../../journal/balance-ledger.js';
 import { WSOL_MINT } from '../../network.js';
 import type { Address } from '../../solana/types.js';
 import { ownerOf, type PaymentContext } from '../context.js';
-import { concernsCandidate } from '../plan/candidate-errors.js';
+import { concernsCandidate } from '../plan/candidate-queue.js';
+import { requestFor } from '../plan/ask-ahead.js';
 import type { Choice } from '../plan/choose.js';
 import { askAbout, broughtBy, findFunding, MAX_CANDIDATES, type Funding } from '../plan/funding.js';
 import type { OwnFacts } from '../plan/offer-accounts.js';
@@ -26,7 +27,6 @@ const SHRINK = 4n;
 // Swap once more if other payments took the wallet's tokens before the swap had landed.
 const MAX_SWAPS = 2;
 
-/** Swaps for the tokens that a payment lacks, and holds its tokens. */
 export async function swapAndHold(
   context: PaymentContext,
   choice: Choice,
@@ -79,7 +79,6 @@ export type FindSwap = (
   except: ReadonlySet<Address>,
 ) => Promise<Funding>;
 
-/** Tokens that a swap must bring. */
 export interface Wanted {
   readonly mint: Address;
   /** Base units that the wallet must hold after the swap. */
@@ -151,14 +150,9 @@ async function swapInto(
   const approved = await approve(funding);
   if ('wrap' in funding) return runWrap(context, funding.wrap, task);
   const { quote, built, available, relay } = funding;
-  const request = {
-    inputMint: quote.inputMint,
-    outputMint: quote.outputMint,
-    // Ask for the least that the quote brings, because a service may have claimed a larger amount.
-    amount: quote.minOutAmount,
-    swapMode: 'ExactOut' as const,
-    slippageBps: quote.slippageBps,
-  };
+  // Ask for the least that the quote brings, because a service may have claimed a larger amount.
+  const least = BigInt(quote.minOutAmount);
+  const request = requestFor(context, { mint: quote.inputMint }, quote.outputMint, least);
   const swapping = runSwap(context, {
     ...task,
     ...{ request, quote, built, relay, approved, keepWrapped: mint === WSOL_MINT },

@@ -37,7 +37,6 @@ export function takingOf(expected: SwapOutlook): SwapTaking {
   };
 }
 
-/** Whether an error is the refusal of a cap before a signature. */
 export function isOverCap(error: unknown): boolean {
   const codes = ['amount_over_limit', 'budget_exhausted'] as const;
   return (

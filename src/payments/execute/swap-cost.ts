@@ -80,7 +80,6 @@ export function swapCostAfter(
   };
 }
 
-/** Returns the fees and rent of a swap, at the SOL price of its bound. */
 function feesAt(
   { lamports, feeMicroUsd }: SwapCost,
   taken: bigint,

@@ -30,7 +30,6 @@ import { landExclusively } from './land-exclusively.js';
 import { isOverCap, takingOf } from './swap-bound.js';
 import type { SwapTask, SwapHooks } from './swap-task.js';
 
-/** Wraps SOL, for a payment in wrapped SOL. */
 export async function runWrap(
   context: PaymentContext,
   amount: bigint,

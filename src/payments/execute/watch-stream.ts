@@ -1,6 +1,5 @@
 /** Events of a body while it is read. Each end resolves when it is noted. */
 export interface Reading {
-  /** A read began. */
   begin(): void;
   /** The body was read to its end. */
   ended(): Promise<void>;

@@ -6,6 +6,7 @@ import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
 import { candidatesByValue, candidatesIn, firstThatPays } from './candidate-queue.js';
 import { likelyHoldings } from './holdings.js';
+import type { FundingOptions } from './funding.js';
 import type { OwnFacts } from './offer-accounts.js';
 import { floatOf } from './usd-price.js';
 
@@ -13,13 +14,6 @@ import { floatOf } from './usd-price.js';
 export interface QuoteAhead {
   /** Returns the quote for a request; undefined if a different request was sent ahead. */
   of(request: ResolvedRequest): Promise<SwapQuote> | undefined;
-}
-
-/** Options of the search for a swap that the quote is for. */
-interface AheadOptions {
-  readonly signal?: AbortSignal | undefined;
-  readonly except?: ReadonlySet<Address> | undefined;
-  readonly exact?: boolean | undefined;
 }
 
 /**
@@ -32,7 +26,7 @@ export async function quoteAhead(
   mint: Address,
   facts: OwnFacts,
   missing: bigint,
-  { signal, except, exact }: AheadOptions,
+  { signal, except, exact }: FundingOptions,
 ): Promise<QuoteAhead | undefined> {
   const holdings = likelyHoldings(context);
   // Guess only for swaps that compare quotes: swaps into a pinned mint. SOL is wrapped without a
@@ -72,7 +66,6 @@ export async function amountsFor(
   return float > missing ? [float, missing] : [missing];
 }
 
-/** Returns the request for a quote that brings an amount from a candidate. */
 export function requestFor(
   { config }: PaymentContext,
   { mint: inputMint }: Pick<Candidate, 'mint'>,

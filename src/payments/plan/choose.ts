@@ -25,7 +25,6 @@ import { reasons } from '../on-demand.js';
 /** The chosen offer, with the facts and the swap to pay it. */
 export interface Choice {
   readonly protocol: PaymentProtocol;
-  /** The terms that the offer is part of. */
   readonly terms: PaymentRequired;
   readonly offer: Offer;
   readonly facts: OfferFacts;
@@ -36,7 +35,6 @@ export interface Choice {
   readonly refused: readonly OfferRefusal[];
 }
 
-/** Returns the facts of a choice that the caps check. */
 export function spendOf(
   { offer, microUsd }: Pick<Choice, 'offer' | 'microUsd'>,
   host: string,
@@ -46,12 +44,7 @@ export function spendOf(
   return { host, payTo, mint, amount: amount.toString(), ...price };
 }
 
-/** An offer with its price in dollars, if the price is known. */
-export interface Priced {
-  readonly offer: Offer;
-  readonly facts: OfferFacts;
-  readonly microUsd: bigint | undefined;
-}
+export type Priced = Pick<Choice, 'offer' | 'facts' | 'microUsd'>;
 
 /**
  * For one 402, the most offers in tokens that are not pinned to request a price for: a seller may
@@ -62,19 +55,19 @@ const MAX_UNPINNED = 3;
 /** Milliseconds for all requests that compare the offers of one 402. */
 const COMPARE_MS = 30_000;
 
-/** How to choose. */
+export type RefuseOffer = (
+  offer: Offer,
+  microUsd: bigint | undefined,
+  facts: OfferFacts,
+) => ExactChangeError | undefined;
+
 export interface ChooseOptions {
-  /** Host of the URL that answered 402. */
   readonly host: string;
   readonly signal: AbortSignal | undefined;
   /** Finds the swap even for a single offer, which needs no comparison. */
   readonly quote: boolean;
   /** Refuses an offer for a reason of this call, beside the policy. */
-  readonly refuse?: (
-    offer: Offer,
-    microUsd: bigint | undefined,
-    facts: OfferFacts,
-  ) => ExactChangeError | undefined;
+  readonly refuse?: RefuseOffer | undefined;
 }
 
 /**
@@ -123,13 +116,12 @@ async function chooseBefore(
   const protocol = protocolOf(context.protocols, terms);
   const { terms: envelope, readings } = await protocol.offers(terms, network, signer.address);
   const refused = new Map<number, ExactChangeError>();
-  const untrusted = new Map(
-    readings.flatMap((reading) =>
-      reading.ok ? [] : [[reading.refusal.index, reading.refusal] as const],
-    ),
-  );
-  for (const reading of readings)
-    if (!reading.ok) refused.set(reading.refusal.index, reading.error);
+  const untrusted = new Map<number, OfferRefusal>();
+  for (const reading of readings) {
+    if (reading.ok) continue;
+    refused.set(reading.refusal.index, reading.error);
+    untrusted.set(reading.refusal.index, reading.refusal);
+  }
   const choiceOf = (chosen: Priced, funding: Funding | undefined): Choice => ({
     protocol,
     terms: envelope,

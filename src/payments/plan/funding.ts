@@ -1,5 +1,4 @@
 import { maxAmount } from '../../amount.js';
-import type { ResolvedRequest } from '../../config/swap-request.js';
 import { isExactChangeError, type ExactChangeError } from '../../errors.js';
 import { startLowPriority } from '../../internal/abort.js';
 import { loadOnce } from '../../internal/load-once.js';
@@ -7,14 +6,12 @@ import { pinnedMint, WSOL_MINT } from '../../network.js';
 import type { Offer } from '../../protocols/types.js';
 import type { Address } from '../../solana/types.js';
 import type { Candidate, Holdings } from '../../swaps/quote/candidates.js';
-import type { RelayOffer } from '../../swaps/relayer/sign-relayed.js';
-import type { SwapQuote } from '../../swaps/types.js';
 import { ownerOf, type PaymentContext } from '../context.js';
 import { amountsFor, quoteAhead, requestFor, type QuoteAhead } from './ask-ahead.js';
-import { concernsCandidate } from './candidate-errors.js';
 import {
   candidatesByValue,
   candidatesIn,
+  concernsCandidate,
   firstThatPays,
   KEEP_LAMPORTS,
   MAX_COMPARED,
@@ -25,33 +22,20 @@ import { cheapestOfAll, findTogether, foundAlone } from './cheapest.js';
 import { readFirstHoldings, readAllHoldings } from './holdings.js';
 import { outdateHoldings } from './pinned-holdings.js';
 import type { OwnFacts } from './offer-accounts.js';
-import { askServicePlan } from './service-plan.js';
+import { askServicePlan, mayPlan } from './service-plan.js';
 import { withRelay } from './relay.js';
 import { forgetBalance, noTokenCovers } from './short-of.js';
-import { checkAvailable, quoteForPayment, type GivenQuote } from './swap-quote.js';
+import { quoteFrom, type QuotedSwap } from './swap-quote.js';
 import { floatOf } from './usd-price.js';
 
 /** How to get the missing tokens: a quoted swap, or a wrap of SOL. */
-export type Funding = {
-  readonly inputMint: Address;
-  readonly maxInAmount: bigint;
-  /** Relayer that pays the lamports if the wallet cannot; `maxInAmount` includes its fee. */
-  readonly relay?: RelayOffer;
-} & (
-  | {
-      readonly quote: SwapQuote;
-      /** Base units of the input mint that may be spent, however often the swap is quoted again. */
-      readonly available: bigint;
-      /** Transaction that a service built along with the quote. */
-      readonly built?: unknown;
-    }
-  | { readonly wrap: bigint }
-);
+export type Funding =
+  | QuotedSwap
+  | (Pick<QuotedSwap, 'inputMint' | 'maxInAmount' | 'relay'> & { readonly wrap: bigint });
 
 // jupiter.md 5.4: quotes are scarce, and a wallet may hold a hundred tokens.
 export const MAX_CANDIDATES = 3;
 
-/** How to look for a swap. */
 export interface FundingOptions {
   readonly signal?: AbortSignal | undefined;
   /**
@@ -90,8 +74,7 @@ export async function findFunding(
   const holdings = await reading;
   const find = async () => {
     const funding = await fundingOutOf(context, holdings, mint, facts, needed, options, ahead);
-    if (!('quote' in funding)) return funding;
-    return withRelay(context, funding, mint, options.signal);
+    return 'quote' in funding ? withRelay(context, funding, mint, options.signal) : funding;
   };
   return find().catch(async (error: unknown) => {
     // Read the holdings again next time, so that funds which the caller adds count at once.
@@ -146,8 +129,7 @@ async function fundingOutOf(
       return noTokenCovers(ownerOf(context), mint, needed, facts);
     const request = requestFor(context, candidate, mint, amount);
     const given = (await ahead)?.of(request);
-    const quote = await quoteFrom(context, candidate, request, within, given).catch(asReason);
-    return isExactChangeError(quote) ? quote : fundedBy(candidate, quote);
+    return quoteFrom(context, candidate, request, within, given).catch(asReason);
   };
   for (const amount of amounts) {
     const planned =
@@ -198,9 +180,7 @@ async function fundingOutOf(
   );
 }
 
-type Quoted = Funding & { readonly quote: SwapQuote };
-
-const quoted = (found: Quoted | ExactChangeError): Quoted[] =>
+const quoted = (found: QuotedSwap | ExactChangeError): QuotedSwap[] =>
   isExactChangeError(found) ? [] : [found];
 
 /**
@@ -215,42 +195,19 @@ async function planAtService(
   amount: bigint,
   signal: AbortSignal | undefined,
 ): Promise<Funding | undefined> {
-  if (context.transport.distant !== true) return undefined;
+  if (!mayPlan(context)) return undefined;
   const candidate = await firstThatPays(context, candidates, offer.mint, amount, signal);
   if (candidate === undefined) return undefined;
-  const planned = await askServicePlan(
-    context,
-    offer,
-    { inputMint: candidate.mint, amount },
-    signal,
-  );
+  const planned = await askServicePlan(context, offer, candidate.mint, amount, signal);
   if (planned === undefined) return undefined;
   const request = requestFor(context, candidate, offer.mint, amount);
-  const quote = await quoteFrom(context, candidate, request, signal, planned.quote).catch(asReason);
-  return isExactChangeError(quote)
-    ? undefined
-    : { ...fundedBy(candidate, quote), built: planned.transaction };
-}
-
-function fundedBy({ mint, available }: Candidate, quote: SwapQuote): Quoted {
-  return { inputMint: mint, maxInAmount: BigInt(quote.maxInAmount), quote, available };
+  const found = await quoteFrom(context, candidate, request, signal, planned.quote).catch(asReason);
+  return isExactChangeError(found) ? undefined : { ...found, built: planned.transaction };
 }
 
 /** Returns the base units of the output mint that a swap or wrap brings at least. */
 export function broughtBy(funding: Funding): bigint {
   return 'quote' in funding ? BigInt(funding.quote.minOutAmount) : funding.wrap;
-}
-
-async function quoteFrom(
-  context: PaymentContext,
-  { available }: Candidate,
-  request: ResolvedRequest,
-  signal: AbortSignal | undefined,
-  given?: GivenQuote,
-): Promise<SwapQuote> {
-  const quote = await quoteForPayment(context, request, signal, given);
-  checkAvailable(context.config.network, quote, available);
-  return quote;
 }
 
 /** Returns whether a mint is pinned: no seller can make up the price of a pinned mint. */

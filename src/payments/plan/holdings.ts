@@ -43,7 +43,6 @@ export function readFirstHoldings(
   return untilAborted(note(readAccounts(context, addresses, undefined)), signal);
 }
 
-/** Returns the wallet's holdings in the accounts that were read. */
 export function holdingsIn(
   { config: { network, signer } }: Pick<PaymentContext, 'config'>,
   addresses: readonly Address[],

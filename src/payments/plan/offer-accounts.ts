@@ -14,24 +14,20 @@ import {
 import type { TokenAccount } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
 import type { PaymentContext } from '../context.js';
-import { makeRoom, type Memory } from '../memory.js';
+import { makeRoom } from '../memory.js';
 import { reasons, swapEngine } from '../on-demand.js';
 import { firstBeside } from './pinned-holdings.js';
 import { readAccounts, type Read } from './read-accounts.js';
 
-/** Facts from the chain about a token of the wallet. */
 export interface OwnFacts {
   readonly decimals: number;
-  /** The wallet's token account. */
   readonly source: Address;
   /** Base units that the wallet holds and has not promised to payments in flight. */
   readonly available: bigint;
 }
 
-/** Facts from the chain about an offer. */
 export interface OfferFacts extends OwnFacts {
   readonly tokenProgram: Address;
-  /** The payee's token account. */
   readonly destination: Address;
 }
 
@@ -56,8 +52,7 @@ export async function readOfferAccounts(
   offers: readonly Offer[],
   signal: AbortSignal | undefined,
 ): Promise<ReadOffer[]> {
-  const { memory } = context;
-  const known = await Promise.all(offers.map((offer) => lookUpKnown(context, memory, offer)));
+  const known = await Promise.all(offers.map((offer) => lookUpKnown(context, offer)));
   const unknown = new Set(known.flatMap((facts) => facts.unknown));
   const mayBeShort = unknown.size > 0 && !known.some(({ isPayable }) => isPayable);
   const beside = mayBeShort ? firstBeside(context) : undefined;
@@ -70,7 +65,7 @@ export async function readOfferAccounts(
   const available = new Map(known.flatMap((facts) => [...facts.available]));
   const read: ReadOffer[] = [];
   for (const offer of offers) {
-    const facts = await learnFacts(context, memory, offer, accounts, available);
+    const facts = await learnFacts(context, offer, accounts, available);
     read.push('code' in facts ? { offer, error: facts } : { offer, facts });
   }
   // If an offer can be paid without a swap, the wallet's other holdings do not matter.
@@ -99,8 +94,8 @@ export function freshIn({ config: { runtime } }: PaymentContext): Fresh {
   return { from: now - BALANCE_MAX_AGE_MS, to: now + BALANCE_MAX_AGE_MS };
 }
 
-function programsOf(context: PaymentContext, memory: Memory, mint: Address): readonly Address[] {
-  const known = memory.mints.get(mint) ?? pinnedMint(context.config.network, mint);
+function programsOf({ memory, config }: PaymentContext, mint: Address): readonly Address[] {
+  const known = memory.mints.get(mint) ?? pinnedMint(config.network, mint);
   // An unknown mint is read in the same round as the accounts that depend on its program, so read
   // the accounts of both programs.
   return known === undefined ? [TOKEN_PROGRAM, TOKEN_2022_PROGRAM] : [known.tokenProgram];
@@ -119,13 +114,13 @@ interface KnownFacts {
 
 async function lookUpKnown(
   context: PaymentContext,
-  memory: Memory,
   { mint, payTo, amount: price }: Offer,
 ): Promise<KnownFacts> {
+  const { memory } = context;
   const wallet = context.config.signer.address;
   const unknown: Address[] = memory.mints.has(mint) ? [] : [mint];
   const available = new Map<Address, bigint>();
-  const programs = programsOf(context, memory, mint);
+  const programs = programsOf(context, mint);
   for (const program of programs) {
     const source = associatedTokenAddress(wallet, mint, program);
     const destination = associatedTokenAddress(payTo, mint, program);
@@ -141,12 +136,12 @@ async function lookUpKnown(
 
 async function learnFacts(
   context: PaymentContext,
-  memory: Memory,
   offer: Offer,
   accounts: Read,
   available: ReadonlyMap<Address, bigint>,
 ): Promise<OfferFacts | ExactChangeError> {
   const { mint, payTo } = offer;
+  const { memory } = context;
   const { signer, network, runtime } = context.config;
   let facts = memory.mints.get(mint);
   if (facts === undefined) {
@@ -211,7 +206,6 @@ async function readAccount(
   return plainAccount(account) ?? (await reasons()).decodeTokenAccount(account);
 }
 
-/** Whether a mint without extensions has the decimals and the token program of its pinned entry. */
 function matchesPinned(
   { decimals, tokenProgram }: PlainMint,
   pinned: PinnedMint | undefined,

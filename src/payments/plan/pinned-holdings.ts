@@ -11,7 +11,6 @@ import type { Read } from './read-accounts.js';
 /** Milliseconds for which calls share a read of the holdings. */
 const SHARED_MS = 1_000;
 
-/** Accounts of the wallet to read in the same round as other accounts. */
 interface Beside {
   readonly addresses: readonly Address[];
   /** Notes the accounts that were read; call it right after the read. */
@@ -35,7 +34,6 @@ export function isPinnedFirst({ config: { swapFrom, network } }: PaymentContext)
   return swapFrom?.every((mint) => pinnedMint(network, mint) !== undefined) !== false;
 }
 
-/** Whether a read is recent enough to share. */
 export function isShared<T extends { readonly at: number }>(
   { config }: PaymentContext,
   read: T | undefined,

@@ -1,9 +1,8 @@
 import { formatUsd } from '../../amount.js';
 import { untilAborted } from '../../internal/abort.js';
 import type { Call } from '../../internal/request.js';
-import { capUse, partsOf, type CapUse } from '../../policy/cap-use.js';
+import { capsForSpends, capUse, partsOf, type CapUse } from '../../policy/cap-use.js';
 import { capsFor, takenOf, type Cap, type Spend } from '../../policy/caps.js';
-import { capsForSpends } from '../../policy/cap-use.js';
 import type { Plan } from '../../policy/plan.js';
 import type { PaymentRequired } from '../../protocols/types.js';
 import type { Receipt } from '../../receipt.js';
@@ -16,7 +15,6 @@ import { swapBound } from '../execute/swap-bound.js';
 import { choose, spendOf, type Choice } from './choose.js';
 import { broughtBy, type Funding } from './funding.js';
 
-/** The fields of a plan that describe its call. */
 export type PlanPlace = Pick<Plan, 'url' | 'method' | 'status'>;
 
 /** Chooses an offer and quotes its swap, without any change. Throws like the real call would. */
@@ -106,7 +104,6 @@ export async function planOfSwap(
   };
 }
 
-/** Returns the most that a payment and its swap cost. */
 async function mostFor(
   context: PaymentContext,
   spend: Spend,

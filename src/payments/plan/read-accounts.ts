@@ -10,7 +10,6 @@ export type Read = ReadonlyMap<
   { readonly account: Account | null; readonly slot: number }
 >;
 
-/** Reads any number of accounts. */
 export async function readAccounts(
   { rpc }: Pick<PaymentContext, 'rpc'>,
   addresses: readonly Address[],

@@ -10,10 +10,10 @@ import type { Address } from '../../solana/types.js';
 import { createRelayer } from '../../swaps/relayer/relayer.js';
 import type { RelayOffer } from '../../swaps/relayer/sign-relayed.js';
 import { newAccountRent } from '../../swaps/transaction/read-facts.js';
-import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
+import { requestFor } from './ask-ahead.js';
 import { readFirstHoldings } from './holdings.js';
-import { checkAvailable, quoteForPayment } from './swap-quote.js';
+import { quoteFrom, type QuotedSwap } from './swap-quote.js';
 import { usdPriceOf } from './usd-price.js';
 
 /**
@@ -48,16 +48,6 @@ export async function relayOffer(
   return { relayer, feePayer, payTo, mint, maxFee: price.amountOf(settings.maxFee) };
 }
 
-/** A swap that funds a payment. */
-interface Quoted {
-  readonly inputMint: Address;
-  readonly maxInAmount: bigint;
-  readonly quote: SwapQuote;
-  /** Base units of the input mint that may be spent. */
-  readonly available: bigint;
-  readonly relay?: RelayOffer;
-}
-
 /**
  * Adds a relayer to a swap if the wallet may have too little SOL for fees and rents. The amounts
  * then include the most that the relayer may take, so that the approval shows it.
@@ -67,10 +57,10 @@ interface Quoted {
  */
 export async function withRelay(
   context: PaymentContext,
-  funding: Quoted,
+  funding: QuotedSwap,
   outputMint: Address,
   signal: AbortSignal | undefined,
-): Promise<Quoted> {
+): Promise<QuotedSwap> {
   const { inputMint } = funding;
   if (context.config.relayer === undefined || inputMint === WSOL_MINT) return funding;
   if (await hasSol(context, outputMint, signal)) return funding;
@@ -88,14 +78,9 @@ export async function withRelay(
   }
   // Swap for the fee too; the wallet keeps the part that the relayer does not take.
   const amount = BigInt(quote.minOutAmount) + relay.maxFee;
-  const { slippageBps } = quote;
-  const withFee = await quoteForPayment(
-    context,
-    { inputMint, outputMint, slippageBps, amount: amount.toString(), swapMode: 'ExactOut' },
-    signal,
-  );
-  checkAvailable(context.config.network, withFee, available);
-  return { inputMint, maxInAmount: BigInt(withFee.maxInAmount), quote: withFee, available, relay };
+  const candidate = { mint: inputMint, available };
+  const request = requestFor(context, candidate, outputMint, amount);
+  return { ...(await quoteFrom(context, candidate, request, signal)), relay };
 }
 
 /** Returns whether the wallet has SOL for the most that a swap into a token may cost. */
@@ -114,7 +99,6 @@ async function hasSol(
   return lamports - held >= minimum + config.policy.maxFeeLamports + rent;
 }
 
-/** Returns the error for a swap that the relayer should pay for, with the relayer's reason. */
 export function notRelayed(
   { message, details }: ExactChangeError<'insufficient_sol'>,
   cause: ExactChangeError,

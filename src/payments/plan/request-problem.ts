@@ -19,7 +19,6 @@ export function checkOrigin(url: string): URL {
   );
 }
 
-/** Returns the reason why a call may not be paid at the URL that answered 402. */
 export function requestProblem(policy: ListRules, { method }: Call, url: string): ExactChangeError {
   return (
     checkPlace(policy, checkOrigin(url).host) ??

@@ -7,15 +7,8 @@ import type { Address } from '../../solana/types.js';
 import type { AutoPayRequest } from '../../transport.js';
 import type { PaymentContext } from '../context.js';
 
-/** A swap to request from a service, as quote and transaction in one call. */
-export interface WantedSwap {
-  readonly inputMint: Address;
-  /** Base units of the offer's mint that the swap must bring. */
-  readonly amount: bigint;
-}
-
 /** A service's answer, with quote and transaction not yet checked. */
-export interface ServicePlan {
+interface ServicePlan {
   readonly quote: Readonly<Record<string, unknown>>;
   readonly transaction: unknown;
 }
@@ -24,25 +17,30 @@ export interface ServicePlan {
 // hangs, does not delay each payment. It may still give quotes.
 const REST_MS = 60_000;
 
+/** Whether the transport is a distant service, which may plan a swap in one call. */
+export function mayPlan({ transport, config, memory }: PaymentContext): boolean {
+  return (
+    transport.distant === true && sinceThen(config.runtime, memory.servicePlanFailedAt) >= REST_MS
+  );
+}
+
 /**
  * Asks a distant service for the quote and the transaction of a swap in one call. Returns undefined
- * if the transport is not distant or gives no plan: both can be requested separately. Rejects with
- * the signal's reason.
+ * if it gives no plan: both can be requested separately. Rejects with the signal's reason.
+ *
+ * @param amount - Base units of the offer's mint that the swap must bring.
  */
 export async function askServicePlan(
   context: PaymentContext,
   offer: Offer,
-  wanted: WantedSwap,
+  inputMint: Address,
+  amount: bigint,
   signal: AbortSignal | undefined,
 ): Promise<ServicePlan | undefined> {
   const { transport, config } = context;
-  if (
-    transport.distant !== true ||
-    sinceThen(config.runtime, context.memory.servicePlanFailedAt) < REST_MS
-  )
-    return undefined;
+  const request = requestFor(context, offer, inputMint, amount);
   try {
-    return planIn(await transport.autoPay(requestFor(context, offer, wanted), { signal }));
+    return planIn(await transport.autoPay(request, { signal }));
   } catch (error) {
     throwIfAborted(signal);
     if (!isExactChangeError(error)) throw error;
@@ -58,7 +56,8 @@ export async function askServicePlan(
 function requestFor(
   { config }: PaymentContext,
   { network, amount, mint, payTo, feePayer, maxTimeoutSeconds }: Offer,
-  wanted: WantedSwap,
+  inputMint: Address,
+  swapAmount: bigint,
 ): AutoPayRequest {
   const entry = {
     scheme: 'exact',
@@ -74,8 +73,8 @@ function requestFor(
     wallet: config.signer.address,
     autoSwap: true,
     limits: { [mint]: amount.toString() },
-    swapFrom: [wanted.inputMint],
-    swapAmount: wanted.amount.toString(),
+    swapFrom: [inputMint],
+    swapAmount: swapAmount.toString(),
     slippageBps: config.policy.maxSlippageBps,
   };
 }

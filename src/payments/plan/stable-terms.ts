@@ -44,7 +44,6 @@ export function noteCharge(
   memory.stableTerms.set(keyOf(config, call), { terms, at: config.runtime.now(), ms });
 }
 
-/** Makes the next call to the same URL send an unpaid request first. */
 export function forgetStableTerms({ config, memory }: PaymentContext, call: Call): void {
   memory.stableTerms.delete(keyOf(config, call));
 }

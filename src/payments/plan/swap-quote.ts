@@ -4,6 +4,8 @@ import { FundsError, isExactChangeError, PolicyError, QuoteError } from '../../e
 import { pinnedMint } from '../../network.js';
 import type { Address } from '../../solana/types.js';
 import { checkFields, checkImpact, checkQuote } from '../../swaps/quote/check-quote.js';
+import type { Candidate } from '../../swaps/quote/candidates.js';
+import type { RelayOffer } from '../../swaps/relayer/sign-relayed.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import { amountText } from '../../token-text.js';
 import type { PaymentContext } from '../context.js';
@@ -15,6 +17,19 @@ const WHOLE = 10_000n;
 // A tenth of a cent, about the swap's network fee. A limit in basis points alone would refuse small
 // amounts, because rounding takes a larger share of them.
 const SLACK_MICRO_USD = 1_000n;
+
+/** A quoted swap out of a token of the wallet. */
+export interface QuotedSwap {
+  readonly inputMint: Address;
+  readonly maxInAmount: bigint;
+  readonly quote: SwapQuote;
+  /** Base units of the input mint that may be spent, however often the swap is quoted again. */
+  readonly available: bigint;
+  /** Relayer that pays the lamports if the wallet cannot; `maxInAmount` includes its fee. */
+  readonly relay?: RelayOffer;
+  /** Transaction that a service built along with the quote. */
+  readonly built?: unknown;
+}
 
 /** A transport's answer to a quote request, or the promise of it. */
 export type GivenQuote = Readonly<Record<string, unknown>> | Promise<SwapQuote>;
@@ -74,6 +89,19 @@ export async function quoteByName(
   const own = await askingOwn;
   if (own !== undefined) checkAgainst(quote, own, context.config.policy.maxSwapLossBps);
   return quote;
+}
+
+/** As {@link quoteForPayment}, for a swap out of a token that has enough. */
+export async function quoteFrom(
+  context: PaymentContext,
+  { mint, available }: Candidate,
+  request: ResolvedRequest,
+  signal: AbortSignal | undefined,
+  given?: GivenQuote,
+): Promise<QuotedSwap> {
+  const quote = await quoteForPayment(context, request, signal, given);
+  checkAvailable(context.config.network, quote, available);
+  return { inputMint: mint, maxInAmount: BigInt(quote.maxInAmount), quote, available };
 }
 
 /** Throws `insufficient_funds` if a swap would take more than may be spent. */

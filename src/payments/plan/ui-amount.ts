@@ -1,5 +1,4 @@
 import { parseUiAmount } from '../../amount.js';
-import { FundsError } from '../../errors.js';
 import { refuse } from '../../internal/options.js';
 import { pinnedMint } from '../../network.js';
 import { readMint } from '../../policy/read.js';
@@ -7,6 +6,7 @@ import { decodeMint } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
 import type { SwapRequest, UiSwapRequest } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
+import { unknownMint } from './offer-problems.js';
 
 /**
  * Returns a swap request with its amount in base units. Reads the decimals of a mint that is not
@@ -45,9 +45,5 @@ async function decimalsOf(
   const { accounts } = await rpc.accounts([mint], { signal });
   const decoded = accounts[0] ? decodeMint(accounts[0]) : undefined;
   if (decoded !== undefined) return decoded.decimals;
-  throw new FundsError(
-    'unknown_mint',
-    `There is no token mint at ${mint} on this network. Check the mint, and the network of the client.`,
-    { details: { mint } },
-  );
+  throw unknownMint(mint);
 }

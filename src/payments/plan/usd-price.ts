@@ -81,7 +81,8 @@ function knownUsdPriceOf(
   const { network, runtime } = context.config;
   const pinned = pinnedMint(network, mint);
   if (pinned?.dollar === true) return atPar(pinned.decimals);
-  const last = lastOf(recentPricesOf(context, mint));
+  const recent = recentPricesOf(context, mint);
+  const last = recent[recent.length - 1];
   return last === undefined || sinceThen(runtime, last.at) > maxAgeMs
     ? undefined
     : worthAt(last, lowsOf(context, mint));
@@ -142,8 +143,4 @@ async function searchTogether(
 /** Low-priority searches have a key of their own, because they would delay other calls. */
 function keyOf(mint: Address, signal: AbortSignal | undefined): string {
   return isLowPriority(signal) ? `${mint} at low priority` : mint;
-}
-
-function lastOf(prices: readonly PriceSeen[]): PriceSeen | undefined {
-  return prices[prices.length - 1];
 }

@@ -39,7 +39,6 @@ export async function usdValueOf(
   return (await usdPriceOf(context, mint, signal, decimals))?.most(amount);
 }
 
-/** Returns the price of a dollar token. */
 export function atPar(decimals: number): UsdPrice {
   const oneToken = 10n ** BigInt(decimals);
   const most = (amount: bigint) => ceilDiv(amount * MICRO_USD, oneToken);

@@ -9,10 +9,8 @@ const SIGNATURE_BYTES = 64;
 /** 64 bytes are 64 to 88 characters in base58. */
 const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/;
 
-/** A transaction id that a seller claims for a payment. */
 export interface ClaimedId {
   readonly id: string;
-  /** Returns whether the id is the id of this payment's transaction. */
   isProven(): Promise<boolean>;
 }
 

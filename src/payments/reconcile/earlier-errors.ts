@@ -2,7 +2,6 @@ import { SettlementError, type Moved } from '../../errors.js';
 import type { OpenPayment } from '../../journal/open-payment.js';
 import { boundsOf } from '../execute/present.js';
 
-/** Returns the error for a purchase that an earlier attempt has paid. */
 export function alreadySpent(open: OpenPayment, response?: Response): SettlementError {
   const { payment, receipt, mint, amount } = open.attempt;
   const { payerSignature } = payment;
@@ -31,7 +30,6 @@ export function swappedBy({ attempt }: OpenPayment): Moved[] {
   return [{ kind: 'swap', ...amounts }];
 }
 
-/** Returns the error for a purchase with an earlier payment that the chain has not decided. */
 export function paymentUncertain(open: OpenPayment, cause?: unknown): SettlementError {
   const bounds = boundsOf(open);
   return new SettlementError(

@@ -137,7 +137,6 @@ export interface SentTransaction {
   readonly claim?: ClaimedId | undefined;
   /** The transaction's memo, if it has a unique memo. */
   readonly memo?: string | undefined;
-  /** The account that the transaction takes from. */
   readonly source: Source;
   /** The mint that it takes, if only an address index can show that the transaction landed. */
   readonly mint?: Address | undefined;
@@ -163,19 +162,16 @@ export function recordedBefore(before: Reading | undefined): Pick<SignedPayment,
     : { before: { amount: before.amount.toString(), slot: before.slot } };
 }
 
-/** Parses a recorded balance. */
 export function readingOf(recorded: SignedPayment['before']): Reading | undefined {
   return recorded === undefined
     ? undefined
     : { amount: BigInt(recorded.amount), slot: recorded.slot };
 }
 
-/** Returns the account that a signed payment takes from. */
 export function sourceOf({ source }: Pick<SignedPayment, 'source'>): Source {
   return { account: source, unit: 'tokens' };
 }
 
-/** Returns a signed payment as the transaction to look for on chain. */
 export function sentPayment(
   { mint }: Pick<Attempt, 'mint'>,
   payment: SignedPayment,

@@ -1,24 +1,10 @@
-import type { Emit } from '../../events.js';
 import { hex } from '../../internal/bytes.js';
-import type { Call } from '../../internal/request.js';
 import { sha256 } from '../../internal/sha2.js';
 import { ownerOf, type PaymentContext } from '../context.js';
 import { claimsReleased } from '../execute/release-claim.js';
 import { recovery } from '../on-demand.js';
+import type { Buying } from '../task.js';
 import { inProgress, throwUnread } from './key-errors.js';
-
-/** A call that may repeat an earlier purchase. */
-export interface RepeatedCall {
-  readonly fingerprint: string;
-  readonly idempotencyKey: string | undefined;
-  /** The caller says that the request may reach the seller twice. */
-  readonly repeatable: boolean;
-  readonly call: Call;
-  readonly emit: Emit;
-  readonly startedAt: number;
-  /** Called if there are earlier attempts, because deciding them may take minutes. */
-  readonly onEarlier: () => void;
-}
 
 /**
  * Looks for earlier attempts at the same request if their response did not reach the caller. Lets
@@ -29,16 +15,16 @@ export interface RepeatedCall {
  */
 export async function resumeEarlierPayment(
   context: PaymentContext,
-  repeat: RepeatedCall,
+  buying: Buying,
 ): Promise<Response | undefined> {
-  await claimsReleased(context, repeat.call.signal);
-  const { fingerprint, idempotencyKey } = repeat;
+  await claimsReleased(context, buying.signal);
+  const { fingerprint, idempotencyKey } = buying.place;
   const similar = await context.journal
     .similar(ownerOf(context), fingerprint, idempotencyKey)
     .catch(throwUnread);
   if (similar.length === 0) return undefined;
-  const { settleEarlier } = await recovery(repeat.call.signal, 'uncertain');
-  return settleEarlier(context, similar, repeat);
+  const { settleEarlier } = await recovery(buying.signal, 'uncertain');
+  return settleEarlier(context, similar, buying);
 }
 
 /**
@@ -60,7 +46,6 @@ export async function underKey<T>(
   }
 }
 
-/** The facts that identify a request. */
 export interface RequestFacts {
   readonly method: string;
   /** URL as the caller gave it, because redirects may lead elsewhere at each call. */

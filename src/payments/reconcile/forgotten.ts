@@ -18,13 +18,10 @@ const FORGOTTEN_BLOCKS = 216_000;
 export async function isForgotten(
   { histories, config, closing }: PaymentContext,
   at: number,
-  {
-    source,
-    slot,
-    lastValidBlockHeight,
-  }: Pick<SentTransaction, 'source' | 'slot' | 'lastValidBlockHeight'>,
+  sent: Pick<SentTransaction, 'source' | 'slot' | 'lastValidBlockHeight'>,
 ): Promise<boolean> {
   if (config.runtime.now() - at <= FORGOTTEN_MS) return false;
+  const { source, slot, lastValidBlockHeight } = sent;
   const height = lastValidBlockHeight + BigInt(FORGOTTEN_BLOCKS);
   const tips = histories.of(source).map(async (node) => (await node.history()).tip(closing.signal));
   return (await Promise.allSettled(tips)).every(

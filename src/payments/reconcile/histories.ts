@@ -4,7 +4,6 @@ import type { Rpc } from '../../solana/rpc/rpc.js';
 import { recovery } from '../on-demand.js';
 import type { AccountHistory, KeptHistory, Source } from './account-history.js';
 
-/** One node's view of a source. */
 export interface Witness {
   /** Returns a transaction's status by its id; requests for all sources share batches. */
   readonly statusOf: StatusOf;
@@ -12,7 +11,6 @@ export interface Witness {
   history(): Promise<AccountHistory>;
 }
 
-/** The histories of all sources at all nodes. */
 export interface Histories {
   /** Returns each node's view of a source; nodes that failed lately come last. */
   of(source: Source): readonly Witness[];

@@ -11,7 +11,6 @@ export interface Listing {
   readonly isComplete: boolean;
 }
 
-/** The list of an account's transactions, loaded page by page, no further back than needed. */
 export interface Pages {
   since(slot: number): Promise<Listing>;
 }

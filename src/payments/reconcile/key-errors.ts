@@ -5,7 +5,6 @@ import {
   type ErrorDetails,
 } from '../../errors.js';
 
-/** Returns the error for a call if another call with its idempotency key is under way. */
 export function inProgress(details: ErrorDetails['payment_in_progress']): SettlementError {
   return new SettlementError(
     'payment_in_progress',

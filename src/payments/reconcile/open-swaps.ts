@@ -1,5 +1,4 @@
-import { TransactionError, type Moved } from '../../errors.js';
-import type { Emit } from '../../events.js';
+import { TransactionError } from '../../errors.js';
 import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import type { SignedSwap, SwapOutcome } from '../../journal/types.js';
 import type { Address } from '../../solana/types.js';
@@ -7,22 +6,16 @@ import type { PaymentContext } from '../context.js';
 import { mintLock } from '../execute/fund.js';
 import { LAMPORTS_LOCK } from '../execute/land-exclusively.js';
 import { withoutBound } from '../execute/reservation.js';
+import type { Task } from '../task.js';
 import { isForgotten } from './forgotten.js';
 import { endDecided, endUnpaid, releaseOrphans } from './orphaned-attempts.js';
 import { attemptsInState } from './resume-once.js';
 import { askSwap, endOfSwap, landSwap, sentSwap, type SwapEnd, type Swapped } from './swap-end.js';
 import { forgetAccounts } from './swap-outcome.js';
 
-interface Task {
-  readonly emit: Emit;
-  readonly signal: AbortSignal | undefined;
-  /** Receives an entry for each swap that lands. */
-  readonly moved: Moved[];
-}
+type SwapFor = Pick<Task, 'emit' | 'signal' | 'moved'>;
 
-/** The result of `finishOpenSwaps`. */
-export interface FinishedSwaps {
-  /** Whether there were open swaps. */
+interface FinishedSwaps {
   readonly hadOpenSwaps: boolean;
   /** The last swap that succeeded, if a node gives its transaction. */
   readonly swap: Swapped | undefined;
@@ -39,7 +32,7 @@ export interface FinishedSwaps {
 export async function finishOpenSwaps(
   context: PaymentContext,
   mint: Address,
-  task: Task,
+  task: SwapFor,
 ): Promise<FinishedSwaps> {
   // Release orphans first, because the swap of a process that just died is on a reserved attempt.
   await releaseOrphans(context);
@@ -90,7 +83,7 @@ async function finishSwap(
   context: PaymentContext,
   mint: Address,
   swap: SignedSwap,
-  { emit, signal, moved }: Task,
+  { emit, signal, moved }: SwapFor,
 ): Promise<SwapEnd> {
   const { config, closing, locks } = context;
   const { signature, inputMint, outputMint } = swap;

@@ -7,11 +7,8 @@ import { withoutBound } from '../execute/reservation.js';
 import { attemptsInState, orphanedAttempts } from './resume-once.js';
 import { noteFreed, noteResumed } from './resumed-changes.js';
 
-/** The result of `releaseOrphans`. */
-export interface ReleasedOrphans {
-  /** Number of orphaned attempts. */
+interface ReleasedOrphans {
   readonly freed: number;
-  /** The orphaned attempts with a swap that may still land. */
   readonly abandoned: readonly Attempt[];
 }
 
@@ -25,25 +22,27 @@ export async function releaseOrphans(context: PaymentContext): Promise<ReleasedO
   for (const attempt of orphans) {
     noteResumed(context, attempt);
     const free = accountsOf(context, attempt);
-    const mayLand = attempt.swap !== undefined && attempt.swap.outcome === undefined;
-    const ending = mayLand
-      ? putAbandoned(context, attempt, { free }).then((written) => void abandoned.push(written))
-      : endUnpaid(context, withoutBound(attempt), { free });
     // The journal rejects the write if the attempt has moved on: then leave the attempt alone.
-    await ending.catch(() => undefined);
+    const left = await freeAttempt(context, attempt, { free }).catch(() => undefined);
+    if (left !== undefined) abandoned.push(left);
   }
   return { freed: orphans.length, abandoned };
 }
 
 /**
- * Frees the price and the idempotency key of an attempt that signed no payment, and keeps its swap
- * on record.
+ * Frees the price and the idempotency key of an attempt that signed no payment. A swap that may
+ * still land stays on record until it can no longer land: then it returns the attempt. The costs of
+ * swaps stay on record too.
  */
-export async function putAbandoned(
+export async function freeAttempt(
   context: PaymentContext,
   attempt: Attempt,
   along: Along,
-): Promise<Attempt> {
+): Promise<Attempt | undefined> {
+  if (attempt.swap === undefined || attempt.swap.outcome !== undefined) {
+    await endUnpaid(context, withoutBound(attempt), along);
+    return undefined;
+  }
   const abandoned: Attempt = { ...withoutKey(attempt), state: 'abandoned' };
   await context.journal.put(abandoned, along);
   noteFreed(context, abandoned, 'abandoned');

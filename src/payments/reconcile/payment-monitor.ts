@@ -102,7 +102,6 @@ export async function decidePayment(
   return true;
 }
 
-/** The chain's final decision on a payment. */
 type Decision =
   | { readonly state: 'settled'; readonly signature: string; readonly slot: number }
   | { readonly state: 'unsettled' };

@@ -54,7 +54,6 @@ export async function orphanedAttempts(
   return (await attemptsInState(context, state)).filter(({ id }) => unclaimed.has(id));
 }
 
-/** Returns all attempts in a state, claimed or not. */
 export async function attemptsInState(
   context: PaymentContext,
   state: 'signed' | 'reserved' | 'abandoned',

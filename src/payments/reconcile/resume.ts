@@ -2,9 +2,8 @@ import { isPaid, type OpenPayment } from '../../journal/open-payment.js';
 import type { Along, Attempt } from '../../journal/types.js';
 import type { FreedReceipt, Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
-import { withoutBound } from '../execute/reservation.js';
 import { orphanedAttempts } from './resume-once.js';
-import { endDecided, endUnpaid, releaseOrphans, putAbandoned } from './orphaned-attempts.js';
+import { endDecided, endUnpaid, freeAttempt, releaseOrphans } from './orphaned-attempts.js';
 import { inPaymentTime, sentPayment } from './fate.js';
 import { isForgotten } from './forgotten.js';
 import { decidePayment, isDecided, monitorPayment, openPaymentOf } from './payment-monitor.js';
@@ -86,11 +85,8 @@ export async function resume(context: PaymentContext): Promise<(Receipt | FreedR
   return takeChanges(context);
 }
 
-/** Attempts that the chain has to decide. */
 interface Unfinished {
-  /** Signed payments, each with a hold on its tokens. */
   readonly open: readonly OpenPayment[];
-  /** Attempts with a swap that may still land. */
   readonly abandoned: readonly Attempt[];
 }
 
@@ -134,18 +130,14 @@ export async function heldPaymentOf(
   return open;
 }
 
-/**
- * Frees the price and the idempotency key of an attempt that signed no payment. A swap that may
- * still land stays on record until it can no longer land. The costs of swaps stay on record too.
- */
+/** Frees an attempt that signed no payment, and waits in the background for its swap, if any. */
 export async function giveUp(
   context: PaymentContext,
   attempt: Attempt,
   along: Along,
 ): Promise<void> {
-  if (attempt.swap === undefined || attempt.swap.outcome !== undefined)
-    await endUnpaid(context, withoutBound(attempt), along);
-  else void waitForSwap(context, await putAbandoned(context, attempt, along));
+  const abandoned = await freeAttempt(context, attempt, along);
+  if (abandoned !== undefined) void waitForSwap(context, abandoned);
 }
 
 /**

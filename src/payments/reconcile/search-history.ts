@@ -74,7 +74,6 @@ async function expiredAt(
   return tip < blockhashSlot ? undefined : node.expiredAsOf(blockhash, tip, signal);
 }
 
-/** Returns whether the node's address index has reached a slot. */
 async function reachesIndex(
   node: AccountHistory,
   sent: SentTransaction,

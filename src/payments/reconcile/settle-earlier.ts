@@ -9,8 +9,8 @@ import { ownerOf, type PaymentContext } from '../context.js';
 import { present } from '../execute/present.js';
 import { mayRepeat } from '../execute/rejection.js';
 import { delayNextCall, bodyClaim } from '../execute/release-claim.js';
+import type { Buying, Task } from '../task.js';
 import { alreadySpent, swappedBy, paymentUncertain } from './earlier-errors.js';
-import type { RepeatedCall } from './find-earlier.js';
 import { isForgotten } from './forgotten.js';
 import { inProgress, throwUnread } from './key-errors.js';
 import { decidePayment, openPaymentOf } from './payment-monitor.js';
@@ -24,17 +24,18 @@ import { inPaymentTime, sentPayment, sourceOf } from './fate.js';
 export async function settleEarlier(
   context: PaymentContext,
   similar: readonly Attempt[],
-  repeat: RepeatedCall,
+  buying: Buying,
 ): Promise<Response | undefined> {
-  const earlier = await findEarlier(context, similar, repeat);
+  const earlier = await findEarlier(context, similar, buying.place);
   if (earlier.length === 0) return undefined;
-  repeat.onEarlier();
-  const { call, emit } = repeat;
+  // Deciding earlier attempts may take minutes, so no swap for several calls waits for this call.
+  buying.onCounted();
+  const { emit, signal, place, repeatable } = buying;
   const payments = earlier.map((attempt) => openPaymentOf(context, attempt));
   // The caller may have heard of newer changes than the cached answers show.
   for (const { attempt } of payments) context.histories.outdate(sourceOf(attempt.payment));
   for (const payment of payments)
-    if (payment.attempt.state === 'signed') await askChain(context, payment, emit, call.signal);
+    if (payment.attempt.state === 'signed') await askChain(context, payment, emit, signal);
   const undecidedPayments = payments.filter(({ attempt }) => attempt.state === 'signed');
   const forgotten = await Promise.all(
     undecidedPayments.map(({ attempt }) =>
@@ -43,7 +44,7 @@ export async function settleEarlier(
   );
   // A payment with an idempotency key is never forgotten: the caller has to give a new key.
   const signed = undecidedPayments.filter(
-    (_, index) => repeat.idempotencyKey !== undefined || forgotten[index] !== true,
+    (_, index) => place.idempotencyKey !== undefined || forgotten[index] !== true,
   );
   // Never present a payment that a later attempt `resigns`: the seller could take both.
   const settledIds = payments
@@ -55,7 +56,7 @@ export async function settleEarlier(
     ({ attempt }) => !isReplaced(attempt.id) && !settledIds.some((id) => id === attempt.resigns),
   );
   if (current !== undefined) {
-    if (mayRepeat(current, repeat)) return presentAgain(context, current, repeat);
+    if (mayRepeat(current, buying)) return presentAgain(context, current, buying);
     throw paymentUncertain(current);
   }
   const settled = payments.filter(({ attempt }) => attempt.state === 'settled');
@@ -68,12 +69,12 @@ export async function settleEarlier(
   // repeats: any other seller refuses it. The header of an old payment is no longer on record.
   const presentable = settled.find(
     ({ attempt: { payment } }) =>
-      payment.header.value !== '' && (payment.hasPaymentId === true || repeat.repeatable),
+      payment.header.value !== '' && (payment.hasPaymentId === true || repeatable),
   );
   const response =
     presentable === undefined
       ? Promise.reject(alreadySpent(latest))
-      : presentAgain(context, presentable, repeat);
+      : presentAgain(context, presentable, buying);
   return response.catch(async (error: unknown) => {
     if (isExactChangeError(error, 'already_spent')) await tell(context, settled);
     throw error;
@@ -92,12 +93,12 @@ const UNHEARD_WINDOWS = 10;
 async function findEarlier(
   context: PaymentContext,
   first: readonly Attempt[],
-  repeat: RepeatedCall,
+  place: Task['place'],
 ): Promise<OpenPayment['attempt'][]> {
-  const { fingerprint, idempotencyKey } = repeat;
+  const { fingerprint, idempotencyKey } = place;
   const { runtime, retryWindow } = context.config;
   const found: OpenPayment['attempt'][] = [];
-  const { similar, isAtWork } = await readSimilar(context, first, repeat).catch(throwUnread);
+  const { similar, isAtWork } = await readSimilar(context, first, place).catch(throwUnread);
   for (const attempt of similar) {
     if (idempotencyKey !== undefined && attempt.fingerprint !== fingerprint) throw mismatch();
     if (!isPaid(attempt) || attempt.state === 'unsettled') continue;
@@ -122,14 +123,13 @@ async function findEarlier(
 
 interface SimilarAttempts {
   readonly similar: readonly Attempt[];
-  /** Returns whether a call has the claim. */
   isAtWork(claim: string): boolean;
 }
 
 async function readSimilar(
   context: PaymentContext,
   first: readonly Attempt[],
-  { fingerprint, idempotencyKey }: RepeatedCall,
+  { fingerprint, idempotencyKey }: Task['place'],
 ): Promise<SimilarAttempts> {
   const claims = first
     .filter(({ payment, delivered }) => payment && (idempotencyKey !== undefined || !delivered))
@@ -159,7 +159,7 @@ function isUntold({ toldAt, tellingAt }: Attempt, now: number, retryWindow: numb
 async function presentAgain(
   context: PaymentContext,
   open: OpenPayment,
-  { call, repeatable, emit, startedAt }: RepeatedCall,
+  buying: Buying,
 ): Promise<Response> {
   const { host, payTo, mint, network } = open.attempt;
   const named = { hosts: plainHost(host), payees: payTo, mints: mint, networks: network };
@@ -173,14 +173,7 @@ async function presentAgain(
     void delayNextCall(context, context.claims.drop(claims));
     throw paymentUncertain(open, cause);
   });
-  const shown = await present(context, open, {
-    call,
-    url: open.attempt.url,
-    repeatable,
-    moved: swappedBy(open),
-    emit,
-    startedAt,
-  });
+  const shown = await present(context, open, { ...buying, moved: swappedBy(open) });
   if ('response' in shown) return shown.response;
   throw open.attempt.state === 'settled'
     ? alreadySpent(open, shown.rejected.response)
@@ -237,7 +230,6 @@ async function noteTold(
   await saveAttempt(context, open).catch(() => undefined);
 }
 
-/** Returns the error for a call with an idempotency key of a different request. */
 function mismatch(): ConfigError {
   return new ConfigError(
     'idempotency_mismatch',

@@ -23,7 +23,6 @@ import {
 /** Milliseconds until a transaction that has not landed is sent again. */
 export const RESEND_MS = 2_000;
 
-/** A confirmed swap. */
 export interface Swapped {
   readonly record: NonNullable<Receipt['swap']>;
   readonly feeLamports: bigint;
@@ -73,7 +72,6 @@ export async function askSwap(
   );
 }
 
-/** Returns the end of a decided swap; undefined if the swap is not decided. */
 export async function endOfSwap(
   context: PaymentContext,
   swap: SignedSwap,
@@ -125,7 +123,6 @@ function swappedBy(
   };
 }
 
-/** Returns the outcome of a confirmed swap, as the journal records it. */
 function confirmedOutcome({
   record: { inAmount, outAmount },
   feeLamports,
@@ -152,7 +149,6 @@ export function swapFailed(
   });
 }
 
-/** Returns the error for a swap that is proved never to land. */
 export function swapExpired(signature: string): TransactionError<'swap_expired'> {
   return new TransactionError(
     'swap_expired',
@@ -163,20 +159,11 @@ export function swapExpired(signature: string): TransactionError<'swap_expired'>
   );
 }
 
-/** Returns a signed swap as the transaction to look for on chain. */
 export function sentSwap(
-  {
-    signature,
-    relay,
-    inputMint,
-    source,
-    before,
-    blockhash,
-    blockhashSlot,
-    lastValidBlockHeight,
-  }: Omit<SignedSwap, 'transaction' | 'quoted'>,
+  swap: Omit<SignedSwap, 'transaction' | 'quoted'>,
   wallet: Address,
 ): SentTransaction {
+  const { signature, relay, inputMint, blockhash, blockhashSlot } = swap;
   return {
     // A relayer can sign the same message again with a different signature. Only the wallet's own
     // signature is sure to be in the landed transaction.
@@ -188,9 +175,9 @@ export function sentSwap(
           claim: proven(signature),
           mint: inputMint,
         }),
-    ...{ blockhash, blockhashSlot, lastValidBlockHeight: BigInt(lastValidBlockHeight) },
-    source: swapSource({ inputMint, source }, wallet),
-    before: readingOf(before),
+    ...{ blockhash, blockhashSlot, lastValidBlockHeight: BigInt(swap.lastValidBlockHeight) },
+    source: swapSource(swap, wallet),
+    before: readingOf(swap.before),
     slot: earliestSlot(blockhashSlot),
   };
 }
@@ -213,7 +200,6 @@ function proven(id: string): ClaimedId {
   return { id, isProven: () => Promise.resolve(true) };
 }
 
-/** Converts a fate to the result of sending a transaction. */
 export function landingOf(fate: Fate): Landing {
   if (fate.state === 'open') return { outcome: 'unknown' };
   if (fate.state === 'never') return { outcome: 'expired' };

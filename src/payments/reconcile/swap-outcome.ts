@@ -9,7 +9,6 @@ import type { Address } from '../../solana/types.js';
 import type { SwapOutlook } from '../../swaps/transaction/prepare.js';
 import type { PaymentContext } from '../context.js';
 
-/** Amounts that a landed swap took and brought, in base units. */
 export interface SwapAmounts {
   readonly inAmount: bigint;
   readonly outAmount: bigint;
@@ -35,7 +34,6 @@ export async function readLanded(
   return undefined;
 }
 
-/** The facts of a signed swap that its amounts are read by. */
 type Sent = Pick<SignedSwap, 'inputMint' | 'outputMint' | 'source' | 'output' | 'relay'>;
 
 /** Returns the network fee that the wallet paid: zero if a relayer paid it. */
@@ -46,7 +44,6 @@ export function ownFee(
   return relay === undefined ? feeLamports : 0n;
 }
 
-/** Returns a landed swap for its receipt. */
 export function swapRecordOf(
   {
     signature,

@@ -44,8 +44,8 @@ describe('a call that cannot load a file', () => {
       journal: { similar: async () => [earlier] },
       claims: { live: async () => new Set() },
     } as unknown as PaymentContext;
-    const onEarlier = vi.fn();
-    const repeat = { fingerprint: 'same', call: {}, onEarlier } as unknown as Parameters<
+    const onCounted = vi.fn();
+    const repeat = { place: { fingerprint: 'same' }, call: {}, onCounted } as unknown as Parameters<
       typeof resumeEarlierPayment
     >[1];
     await expect(resumeEarlierPayment(context, repeat)).rejects.toMatchObject({

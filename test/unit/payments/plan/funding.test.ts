@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { PaymentContext } from '../../../../src/payments/context.js';
 import { createMemory } from '../../../../src/payments/memory.js';
-import { concernsCandidate } from '../../../../src/payments/plan/candidate-errors.js';
+import { concernsCandidate } from '../../../../src/payments/plan/candidate-queue.js';
 import { findFunding } from '../../../../src/payments/plan/funding.js';
 import type { ResolvedRequest } from '../../../../src/config/swap-request.js';
 import { QuoteError, TransactionError, TransportError } from '../../../../src/errors.js';
