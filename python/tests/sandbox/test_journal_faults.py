@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -200,6 +201,24 @@ def test_refuses_files_that_this_process_must_not_use(tmp_path: Path) -> None:
     failure_of(lambda: contents_of(missing), "journal_unavailable")
     for wrong in ("", "a\0b", 7):
         failure_of(lambda wrong=wrong: file_journal(wrong), "invalid_option")  # type: ignore[misc]
+
+
+def test_opens_a_file_while_other_processes_give_it_a_name_for_a_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "journal"
+    with file_journal(path) as journal:
+        threads.run(journal.shared.reserve(attempt("a"), []))
+    others = iter("ab")
+
+    def counted(_file: OpenFile) -> int:
+        for other in itertools.islice(others, 1):
+            os.link(path, f"{path}.{other * 32}")
+        return path.stat().st_nlink
+
+    monkeypatch.setattr(OpenFile, "names", property(counted))
+    assert contents_of(path)["used"] == "1"
+    assert list(others) == []
 
 
 def test_keeps_the_claims_of_a_stopped_process(tmp_path: Path) -> None:
