@@ -5,8 +5,9 @@ import { ledgerOver } from '../../../src/journal/balance-ledger.js';
 import type { Along, Claims, Coordination, Owner } from '../../../src/journal/types.js';
 import { lockName, sharedLocks } from '../shared-locks.js';
 import { reads, writes, type JournalLog, type Step } from './port.js';
+import type { FileRecord } from './records.js';
 import { accountName, type State } from './state.js';
-import { balanceRecords, dropRecords } from './steps.js';
+import { balanceRecords, dropRecords, unlockRecords } from './steps.js';
 
 /** Runs a step at a log. */
 export type Run = <T>(decide: (state: State, log: JournalLog) => Step<T>) => Promise<T>;
@@ -26,7 +27,9 @@ const LONGEST_WAIT_MS = 50;
 const LOOK_MS = 250;
 
 /** The calls of a log that are no steps. */
-export type LogCalls = Pick<JournalLog, 'living' | 'later'> & {
+export type LogCalls = Pick<JournalLog, 'living'> & {
+  /** Writes records as soon as possible. */
+  later(recordsIn: (state: State, log: JournalLog) => readonly FileRecord[]): void;
   /** Returns the error for calls after the journal was closed. */
   closedError(): Error;
 };
@@ -57,8 +60,9 @@ export function coordinationOver(
     }
   };
   const free = async (names: readonly string[]): Promise<void> => {
-    const records = names.flatMap((unlock) => (held.delete(unlock) ? [{ unlock }] : []));
-    await run(() => writes(records)).catch(() => later(records));
+    const mine = names.filter((name) => held.delete(name));
+    const unlock = (state: State, { me }: JournalLog) => unlockRecords(state, me, mine);
+    await run((state, log) => writes(unlock(state, log))).catch(() => later(unlock));
   };
 
   const locksOf = sharedLocks(closing.signal, { take, free });
