@@ -258,7 +258,7 @@ def test_frees_a_lock_whose_line_is_written_when_the_disk_then_does_not_tell_the
         def size_of(file: OpenFile) -> int:
             if path.stat().st_size > limit:
                 raise OSError(5, "Input/output error")
-            return size.__get__(file)
+            return int(size.__get__(file))
 
         patch.setattr(OpenFile, "size", property(size_of))
         failure_of(lambda: threads.run(locks.hold(["a"], nothing)), "journal_unavailable")
