@@ -10,6 +10,7 @@ import {
   isSameEntry,
   type Entry,
 } from './attempt-names.js';
+import { copyOf } from './attempt-json.js';
 import { countsLonger, dropsSwap, firstFull, mayRelease, UNDECIDED_MS } from './attempt-costs.js';
 import { createHeap } from './heap.js';
 import { createLargeMap, createLargeSet } from './large-map.js';
@@ -159,7 +160,8 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
       .map((id) => [id, madeOf(id) ?? 0] as const)
       .sort(([, a], [, b]) => a - b)
       .flatMap(([id]) => get(id) ?? [])
-      .filter((attempt) => belongsTo(attempt, owner));
+      .filter((attempt) => belongsTo(attempt, owner))
+      .map(copyOf);
   const withKey = (owner: Owner, key: string): Attempt[] => {
     const spent = keys
       .find(owner, key)
@@ -213,7 +215,8 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
       for (const [id] of ids.sort(([, a], [, b]) => a - b)) {
         const attempt = get(id);
         if (attempt === undefined || !(owner === undefined || belongsTo(attempt, owner))) continue;
-        if ((state ?? attempt.state) === attempt.state && attempt.at >= since) yield attempt;
+        if ((state ?? attempt.state) === attempt.state && attempt.at >= since)
+          yield copyOf(attempt);
       }
     },
     owners() {
@@ -223,6 +226,7 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
       return [...new Map(byName).values()];
     },
     used: (owner, caps, now) => caps.map((cap) => used(owner, cap, now)),
+    hasEnded: (id) => over.has(id),
     madeBefore: (id) => madeOf(id) ?? made,
     count: (number) => void (made = number),
     spend: keys.add,

@@ -38,10 +38,9 @@ export function memoryJournal(outbox?: MemoryOutbox): Journal {
       outbox?.tell(before, undefined);
     },
     similar: async (owner, fingerprint, idempotencyKey) =>
-      store.similar(owner, fingerprint, idempotencyKey).map(copyOf),
+      store.similar(owner, fingerprint, idempotencyKey),
     async *attempts(owner, filter) {
-      // Copy, because an application may write to the receipts that it lists.
-      for (const attempt of store.attempts(owner, filter)) yield copyOf(attempt);
+      yield* store.attempts(owner, filter);
     },
     async *owners() {
       yield* store.owners();

@@ -33,7 +33,8 @@ export interface Archive {
  * The attempts of a journal: open attempts, and the attempts that closed last. Of all attempts that
  * were ever made, it knows what they took of caps, and which keys are spent.
  * It is synchronous. It says what may happen, and changes only by `keep` and `remove`.
- * It does not copy: the objects that it is given and that it returns belong to it.
+ * The objects that it is given belong to it. What a caller of the journal gets is a copy, because an
+ * application may write to the receipts that it lists.
  */
 export interface AttemptStore {
   /** As the journal's `reserve`: why an attempt cannot be made. `TypeError` if its id is used. */
@@ -55,6 +56,8 @@ export interface AttemptStore {
   attempts(owner: Owner | undefined, filter?: AttemptFilter): Iterable<Attempt>;
   owners(): Owner[];
   used(owner: Owner, caps: readonly Cap[], now: number): bigint[];
+  /** Whether an attempt is on record, and has ended. */
+  hasEnded(id: string): boolean;
   /** Returns the number of attempts that were made before the attempt of an id. */
   madeBefore(id: string): number;
   /** Sets the number of attempts that were made before the next new attempt. */

@@ -72,6 +72,12 @@ export interface OutboxStore {
   content(): OutboxRecord[];
 }
 
+/** A taken job, and when it may be taken again. Milliseconds since the epoch. */
+interface Lease {
+  readonly id: string;
+  readonly until: number;
+}
+
 /** A job on record, with the lane that it waits in while it is not taken. */
 type Kept = Turn & { readonly job: OutboxJob };
 
@@ -82,11 +88,9 @@ export function createOutboxStore(): OutboxStore {
   /** Owners that may have too many jobs. */
   const full = new Set<string>();
   const endpoints = new Map<string, Endpoint>();
-  /** When the lease of each taken job ends, by id. Milliseconds since the epoch. */
-  const leases = new Map<string, number>();
-  const ends = createHeap<{ readonly id: string; readonly until: number }>(
-    (a, b) => a.until < b.until,
-  );
+  /** The lease of each taken job, by id. */
+  const leases = new Map<string, Lease>();
+  const ends = createHeap<Lease>((a, b) => a.until < b.until);
   const turns = createTurns((turn) => jobs.get(turn.id) === turn && !leases.has(turn.id));
   // A random part, because other stores of the same file must not give the same id.
   const name = hex.encode(randomBytes(8));
@@ -118,8 +122,9 @@ export function createOutboxStore(): OutboxStore {
     const kept = jobs.get(id);
     if (kept === undefined) return;
     if (!leases.has(id)) turns.forget(kept);
-    leases.set(id, until);
-    ends.add({ id, until });
+    const newLease = { id, until };
+    leases.set(id, newLease);
+    ends.add(newLease);
   };
   const giveBack = (ids: readonly string[]): void => {
     for (const id of ids) {
@@ -132,10 +137,10 @@ export function createOutboxStore(): OutboxStore {
     }
   };
   const endExpired = (now: number) => {
-    const expired: { readonly id: string; readonly until: number }[] = [];
+    const expired: Lease[] = [];
     for (let next = ends.first(); next !== undefined && next.until <= now; next = ends.first()) {
       ends.removeFirst();
-      if (leases.get(next.id) !== next.until) continue;
+      if (leases.get(next.id) !== next) continue;
       giveBack([next.id]);
       expired.push(next);
     }
@@ -150,13 +155,15 @@ export function createOutboxStore(): OutboxStore {
       const until = now + leaseMs;
       const ids = turns.take(options).map(({ id }) => id);
       // The jobs have left their lanes, and no other call of this process may take them meanwhile.
-      for (const id of ids) leases.set(id, until);
+      const ahead = ids.map((id) => ({ id, until }));
+      for (const mine of ahead) leases.set(mine.id, mine);
       return {
         records: ids.length === 0 ? [] : [{ taken: [until, ...ids] }],
         result: ids.flatMap((id) => jobs.get(id)?.job ?? []),
         undo() {
-          giveBack(ids);
-          for (const ended of expired) lease(ended.id, ended.until);
+          // Another process may have taken a job first: then that lease stays.
+          giveBack(ahead.flatMap((mine) => (leases.get(mine.id) === mine ? [mine.id] : [])));
+          for (const ended of expired) if (!leases.has(ended.id)) lease(ended.id, ended.until);
         },
       };
     },

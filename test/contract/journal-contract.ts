@@ -912,6 +912,17 @@ export function journalContract(
         Reflect.set(attempt, 'microUsd', '0');
         expect((await all())[0]?.microUsd).toBe('10000');
       });
+
+      it('keeps an attempt even if the caller changes an object that the journal returned', async () => {
+        const key = { idempotencyKey: 'key' };
+        const attempt = await brought('signed', key);
+        const taken = await journal.reserve(own(key), []);
+        const found = await journal.similar(owner, attempt.fingerprint, 'key');
+        for (const given of [...(await all()), ...found, ...Object.values(taken ?? {})])
+          Reflect.set(given, 'state', 'unsettled');
+        expect((await all())[0]?.state).toBe('signed');
+        expect(await journal.reserve(own(key), [])).toMatchObject({ taken: { state: 'signed' } });
+      });
     });
 
     if (durable) {

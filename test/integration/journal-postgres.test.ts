@@ -244,6 +244,29 @@ describe('tables', () => {
     expect(await ask(text)).toEqual([{ deadlocks: 0 }]);
   });
 
+  it('make a change again that Postgres rolled back to undo a deadlock', async () => {
+    const journal = postgresJournal({ connectionString: address });
+    const { ledger } = journal.coordination(owner);
+    const accounts = ['a', 'b'];
+    for (const account of accounts) await ledger.hold(account, 'id', 5n);
+    await withClient(address, async (client) => {
+      const lock = (account: string | undefined) =>
+        client.query('select from exact_change.books where account = $1 for update', [account]);
+      await client.query('begin');
+      await lock('b');
+      const released = journal.release('id', { free: accounts });
+      await until('the release waits', async () => {
+        const text = `select count(*)::int as n from pg_locks where not granted`;
+        return (await ask(text))[0]?.['n'] === 1 ? true : undefined;
+      });
+      await lock('a');
+      await client.query('commit');
+      await released;
+    });
+    expect(await Promise.all(accounts.map(ledger.held))).toEqual([0n, 0n]);
+    await journal.close();
+  });
+
   it('delete counters that are a day old when a new counter is made', async () => {
     const journal = postgresJournal({ connectionString: address });
     const { next } = journal.coordination(owner);

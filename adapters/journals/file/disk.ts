@@ -120,9 +120,19 @@ function idOf({ dev, ino }: { readonly dev: bigint; readonly ino: bigint }): Fil
 
 /** Removes a file, if it exists. */
 export function removeFile(disk: Disk, path: string): void {
+  ifThere(() => disk.unlink(path));
+}
+
+/** Identifies a file, if it exists. */
+export function idAt(disk: Disk, path: string): FileId | undefined {
+  return ifThere(() => disk.identify(path));
+}
+
+function ifThere<T>(work: () => T): T | undefined {
   try {
-    disk.unlink(path);
+    return work();
   } catch (error) {
     if (!hasCode(error, 'ENOENT')) throw error;
+    return undefined;
   }
 }

@@ -2,9 +2,10 @@ import { dirname } from 'node:path';
 import { systemRuntime } from '../../../src/internal/runtime.js';
 import { shareNext } from '../../../src/internal/share-next.js';
 import { announce, createOutboxListeners } from '../../../src/outbox/port.js';
-import { writes, type Decide, type JournalLog, type Step } from '../log/port.js';
+import { writes, type Decide, type JournalLog, type RecordsIn, type Step } from '../log/port.js';
 import type { FileRecord } from '../log/records.js';
 import { REWRITING } from '../log/state.js';
+import { unlockRecords } from '../log/steps.js';
 import type { Disk, OpenFile } from './disk.js';
 import { closedError, lockedBy, reasonFor, unavailable } from './failures.js';
 import { historyAt } from './history.js';
@@ -57,8 +58,8 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
   const underWay = new Set<Promise<unknown>>();
   /** Checks of other processes, by process id. A check that has yet to begin serves all callers. */
   const judges = new Map<string, () => Promise<Verdict>>();
-  /** Records to write before any other. */
-  let leftover: readonly FileRecord[] = [];
+  /** Give the records to write before any other. */
+  let leftover: readonly RecordsIn[] = [];
   let checkAt = Math.max(compactFrom, 2 * tail.whole);
   let isClosed = false;
   let changing: Promise<void> | undefined;
@@ -74,7 +75,8 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
       if (tail.state.sealedBy !== undefined) return undefined;
       if (isReplaced) throw new Error('Another file has been put in its place.');
       if (leftover.length > 0) {
-        if (tail.append(leftover)) leftover = [];
+        const records = leftover.flatMap((recordsIn) => recordsIn(tail.state));
+        if (records.length === 0 || tail.append(records)) leftover = [];
         continue;
       }
       const step = decided(decide);
@@ -82,6 +84,8 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
         if (step.records.length === 0 || tail.append(step.records)) return step;
       } catch (error) {
         step.undo?.();
+        // The line may count, and its caller does not have these locks.
+        unlockLater(step.records.flatMap((record) => ('lock' in record ? [record.lock] : [])));
         throw error;
       }
       step.undo?.();
@@ -127,13 +131,16 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
       await syncs.sync();
     } catch (error) {
       // The caller is told that the step failed, so its records must not stay.
-      later(inverse);
+      later(() => inverse);
       throw error;
     }
   }
-  function later(records: readonly FileRecord[]): void {
-    leftover = [...leftover, ...records];
+  function later(recordsIn: RecordsIn): void {
+    leftover = [...leftover, recordsIn];
     note([]);
+  }
+  function unlockLater(names: readonly string[]): void {
+    if (names.length > 0) later((state) => unlockRecords(state, me, names));
   }
   function afterWrite(records: readonly FileRecord[]): void {
     const trimmed = records.some((record) => 'job' in record) ? tail.state.outbox.trimming() : [];
@@ -219,7 +226,7 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
       await replacing.finally(() => (replacing = undefined));
       await syncs.names();
     } catch (error) {
-      if (tail.state.locks.get(REWRITING) === me) later([{ unlock: REWRITING }]);
+      unlockLater([REWRITING]);
       throw error;
     }
   }

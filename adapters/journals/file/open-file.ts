@@ -2,7 +2,7 @@ import { basename, dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { ConfigError } from '../../../src/errors.js';
 import { hasCode } from '../../../src/internal/error-code.js';
-import { removeFile, type Disk, type OpenFile } from './disk.js';
+import { idAt, removeFile, type Disk, type OpenFile } from './disk.js';
 import { encodeHeader, readHeader, VERSION } from './header.js';
 import type { History } from './history.js';
 import type { ProcessId } from '../log/process-id.js';
@@ -56,8 +56,7 @@ async function openOrCreate(path: string, id: string, disk: Disk): Promise<OpenF
     return openOrCreate(path, id, disk);
   }
   try {
-    if (file.names() > 1) removeDrafts(path, file, disk);
-    const names = file.names();
+    const names = namesOf(path, file, disk);
     if (names > 1)
       throw secondPath(
         path,
@@ -75,14 +74,29 @@ async function openOrCreate(path: string, id: string, disk: Disk): Promise<OpenF
   }
 }
 
-/** Removes the draft names that a process gave the file and left behind when it ended. */
+/** How often the names of a file are counted. */
+const LOOKS = 10;
+
+/**
+ * Counts the names of a file, without draft names. It looks again, because each process that opens
+ * the file gives it a draft name for a moment.
+ */
+function namesOf(path: string, file: OpenFile, disk: Disk): number {
+  for (let looks = 1; ; looks += 1) {
+    const names = file.names();
+    if (names === 1 || looks === LOOKS) return names;
+    removeDrafts(path, file, disk);
+  }
+}
+
+/** Removes the draft names of a file, which a process may have left behind when it ended. */
 function removeDrafts(path: string, file: OpenFile, disk: Disk): void {
   const { inode } = file.id();
   const prefix = `${basename(path)}.`;
   for (const name of disk.list(dirname(path))) {
     if (!name.startsWith(prefix) || !/^[0-9a-f]{32}$/.test(name.slice(prefix.length))) continue;
     const draft = join(dirname(path), name);
-    if (disk.identify(draft).inode === inode) removeFile(disk, draft);
+    if (idAt(disk, draft)?.inode === inode) removeFile(disk, draft);
   }
 }
 

@@ -2,7 +2,7 @@ import { randomBytes, systemRuntime } from '../../../src/internal/runtime.js';
 import { hex } from '../../../src/internal/bytes.js';
 import { createOutboxListeners } from '../../../src/outbox/port.js';
 import { parseJson } from '../../../src/internal/parse.js';
-import { writes, type Decide, type JournalLog, type Step } from '../log/port.js';
+import { writes, type Decide, type JournalLog, type RecordsIn, type Step } from '../log/port.js';
 import { readRecords, type FileRecord } from '../log/records.js';
 import { linesOf, snapshotOf } from '../log/snapshot.js';
 import { createState, type State } from '../log/state.js';
@@ -44,8 +44,8 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
   /** The last row that was read; the characters of all rows, and of the last rewrite's rows. */
   let [last, size, whole] = [0, 0, 0];
   let waiting: Waiting[] = [];
-  /** Records to write before any other. */
-  let leftover: readonly FileRecord[] = [];
+  /** Give the records to write before any other. */
+  let leftover: readonly RecordsIn[] = [];
   let turns: Promise<void> | undefined;
   let isClosed = false;
 
@@ -70,8 +70,8 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
     try {
       await database.step(last, (rows) => {
         read(rows);
-        const records = [...before];
-        state.apply(me, before);
+        const records = before.flatMap((recordsIn) => recordsIn(state));
+        state.apply(me, records);
         for (const step of steps) records.push(...step.take(state));
         if (records.length === 0) return { rows: [], isAnew: false };
         const row = { n: last + 1, text: JSON.stringify([me, ...records]) };
@@ -142,8 +142,8 @@ export async function openLog(path: string, parts: LogParts): Promise<JournalLog
         },
       });
     });
-  const later = (records: readonly FileRecord[]): void => {
-    leftover = [...leftover, ...records];
+  const later = (recordsIn: RecordsIn): void => {
+    leftover = [...leftover, recordsIn];
     perform(() => writes([])).catch(() => undefined);
   };
   /** Frees the claims and locks of tabs that have ended. */

@@ -2,12 +2,12 @@ import { untilAborted } from '../../../src/internal/abort.js';
 import { systemRuntime } from '../../../src/internal/runtime.js';
 import { emptyBalance } from '../../../src/journal/account-balance.js';
 import { ledgerOver } from '../../../src/journal/balance-ledger.js';
-import { isOpen } from '../../../src/journal/states.js';
 import type { Along, Claims, Coordination, Owner } from '../../../src/journal/types.js';
 import { lockName, sharedLocks } from '../shared-locks.js';
 import { reads, writes, type JournalLog, type Step } from './port.js';
+import type { FileRecord } from './records.js';
 import { accountName, type State } from './state.js';
-import { balanceRecords, dropRecords } from './steps.js';
+import { balanceRecords, dropRecords, unlockRecords } from './steps.js';
 
 export type Run = <T>(decide: (state: State, log: JournalLog) => Step<T>) => Promise<T>;
 
@@ -26,15 +26,11 @@ const LONGEST_WAIT_MS = 50;
 const LOOK_MS = 250;
 
 /** The calls of a log that are no steps. */
-export type LogCalls = Pick<JournalLog, 'living' | 'later'> & {
+export type LogCalls = Pick<JournalLog, 'living'> & {
+  /** Writes records as soon as possible. */
+  later(recordsIn: (state: State, log: JournalLog) => readonly FileRecord[]): void;
   closedError(): Error;
 };
-
-/** Whether an attempt is on record, and has ended. */
-function hasEnded({ attempts }: State, id: string | undefined): boolean {
-  const attempt = id === undefined ? undefined : attempts.get(id);
-  return attempt !== undefined && !isOpen(attempt);
-}
 
 export function coordinationOver(
   run: Run,
@@ -62,8 +58,9 @@ export function coordinationOver(
     }
   };
   const free = async (names: readonly string[]): Promise<void> => {
-    const records = names.flatMap((unlock) => (held.delete(unlock) ? [{ unlock }] : []));
-    await run(() => writes(records)).catch(() => later(records));
+    const mine = names.filter((name) => held.delete(name));
+    const unlock = (state: State, { me }: JournalLog) => unlockRecords(state, me, mine);
+    await run((state, log) => writes(unlock(state, log))).catch(() => later(unlock));
   };
 
   const locksOf = sharedLocks(closing.signal, { take, free });
@@ -101,9 +98,9 @@ export function coordinationOver(
           run((state) => {
             const balance = state.balances.get(accountName(owner, account)) ?? emptyBalance;
             const { change, result } = decide(balance);
-            const isChange = change !== undefined && !hasEnded(state, unlessEnded);
-            const records = isChange ? balanceRecords(state, owner, account, change) : [];
-            return { records, result };
+            const hasEnded = unlessEnded !== undefined && state.attempts.hasEnded(unlessEnded);
+            if (change === undefined || hasEnded) return reads(result);
+            return { records: balanceRecords(state, owner, account, change), result };
           }),
       }),
       locks: locksOf(owner),

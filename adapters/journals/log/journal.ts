@@ -82,9 +82,9 @@ export function journalOver(
   const coordination = coordinationOver(run, {
     closedError,
     living: async (ids) => (await logOf()).living(ids),
-    later: (records) =>
+    later: (recordsIn) =>
       void logOf().then(
-        (log) => log.later(records),
+        (log) => log.later((state) => recordsIn(state, log)),
         () => undefined,
       ),
   });

@@ -29,14 +29,17 @@ export function writes(records: readonly FileRecord[]): Step<undefined> {
 
 export type Decide<T> = (state: State) => Step<T>;
 
+/** Returns records to write; empty if the state needs none. */
+export type RecordsIn = (state: State) => readonly FileRecord[];
+
 /** A log that processes share: all of them read all records in the same order. */
 export interface JournalLog {
   /** The id of this process. */
   readonly me: string;
   /** Decides on the current state, and resolves once the records of the step are written. */
   run<T>(decide: Decide<T>): Promise<T>;
-  /** Writes records as soon as possible. */
-  later(records: readonly FileRecord[]): void;
+  /** Writes records as soon as possible, before any other of this process. */
+  later(recordsIn: RecordsIn): void;
   /** Returns the ids of the processes that live, and frees the claims and locks of ended ones. */
   living(ids: Iterable<string>): Promise<ReadonlySet<string>>;
   /** Closed attempts that the log no longer has. */

@@ -33,6 +33,11 @@ export function dropRecords({ claims }: State, me: string, ids: readonly string[
   return claimed.length === 0 ? [] : [{ drop: claimed }];
 }
 
+/** Returns the records that free locks; empty for locks that a process no longer has. */
+export function unlockRecords({ locks }: State, me: string, names: readonly string[]) {
+  return names.flatMap((unlock) => (locks.get(unlock) === me ? [{ unlock }] : []));
+}
+
 /** Returns the records of claims and balances that go along with the write of an attempt. */
 export function alongRecords(
   state: State,

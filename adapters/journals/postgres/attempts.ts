@@ -17,7 +17,6 @@ import { batchedReserve } from './batch.js';
 import { capValues } from './caps.js';
 import type { SharedClaims } from './claims.js';
 import type { Database, Row } from './database.js';
-import { pastDeadlock } from './failure.js';
 import { digest, lockKey, ownerParts } from './keys.js';
 import { hasOutbox } from './outbox-endpoints.js';
 import type { Adding } from './outbox.js';
@@ -114,7 +113,7 @@ export function attemptsIn(
     const columns = columnsOf(attempt);
     const { block, standing } = await claims.along(along, async (beside) => {
       const values = [...ownerParts(attempt), attempt.id, from, ...columns, JSON.stringify(beside)];
-      const written = await pastDeadlock(() => write(attempt, values));
+      const written = await write(attempt, values);
       return { ...written, isDone: isDone(written.standing) };
     });
     if (block !== undefined || isDone(standing)) return block;

@@ -1,5 +1,5 @@
 import type { Database, Row } from './database.js';
-import { pastDeadlock, sqlStateOf } from './failure.js';
+import { sqlStateOf } from './failure.js';
 import { reserveCall } from './stored-functions.js';
 import type { Tables } from './tables.js';
 
@@ -46,7 +46,7 @@ export function batched<T>(
   const together = async (inner: Database, batch: readonly Waiting<T>[]): Promise<void> => {
     try {
       const values = batch.map(({ value }) => value);
-      const rows = await pastDeadlock(() => perform(inner, values));
+      const rows = await perform(inner, values);
       batch.forEach((call, index) => call.resolve(rows[index]));
     } catch (error) {
       if (!isOwnFault(error)) throw error;

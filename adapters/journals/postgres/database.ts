@@ -1,6 +1,6 @@
 import { startDeadline, untilAborted } from '../../../src/internal/abort.js';
 import { createLocks } from '../../../src/journal/locks.js';
-import { closed, failure } from './failure.js';
+import { closed, failure, pastDeadlock } from './failure.js';
 import { ignored, type OpenPool, type PostgresClient } from './pool.js';
 import { LOCK } from './statements.js';
 
@@ -14,7 +14,7 @@ export type Query = (text: string, values?: unknown[]) => Promise<Row[]>;
 
 /**
  * Statements with a deadline: each call resolves or rejects within `timeoutMs`, and a connection
- * that failed is not used again.
+ * that failed is not used again. What Postgres rolled back to undo a deadlock is done once more.
  */
 export interface Database {
   readonly timeoutMs: number;
@@ -63,7 +63,7 @@ export function createDatabase(open: () => Promise<OpenPool>, timeoutMs: number)
     key?: string,
   ): Promise<T> => {
     const deadline = startDeadline(timeoutMs, undefined);
-    const perform = async (): Promise<T> => {
+    const performOnce = async (): Promise<T> => {
       const client = await checkOut(deadline.signal);
       client.on('error', ignored);
       let isDone = false;
@@ -76,6 +76,7 @@ export function createDatabase(open: () => Promise<OpenPool>, timeoutMs: number)
         client.release(!isDone);
       }
     };
+    const perform = () => pastDeadlock(performOnce);
     try {
       return await (key === undefined ? perform() : queue.hold([key], perform, [deadline.signal]));
     } catch (error) {

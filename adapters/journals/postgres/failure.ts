@@ -1,4 +1,5 @@
 import { isExactChangeError, TransportError } from '../../../src/errors.js';
+import { hasCode } from '../../../src/internal/error-code.js';
 
 /** Wraps an error of the database. Returns errors of this package as they are. */
 export function failure(step: string, cause: unknown): unknown {
@@ -28,14 +29,13 @@ export function sqlStateOf(error: unknown): string | undefined {
 }
 
 /**
- * Runs a statement, and once more if Postgres ended it to undo a deadlock: Postgres rolled all of
- * it back.
+ * Does work, and once more if Postgres ended it to undo a deadlock: Postgres rolled all of it back.
  */
-export async function pastDeadlock<T>(statement: () => Promise<T>): Promise<T> {
+export async function pastDeadlock<T>(work: () => Promise<T>): Promise<T> {
   try {
-    return await statement();
+    return await work();
   } catch (error) {
-    if (sqlStateOf(error) === '40P01') return statement();
+    if (hasCode(error, '40P01')) return work();
     throw error;
   }
 }

@@ -2,7 +2,6 @@ import { MOST_JOBS, type NextJob, type Outbox } from '../../../src/outbox/outbox
 import { createOutboxListeners } from '../../../src/outbox/port.js';
 import { batched } from './batch.js';
 import type { Database, Query } from './database.js';
-import { pastDeadlock } from './failure.js';
 import { digest } from './keys.js';
 import { endpointsIn } from './outbox-endpoints.js';
 import type { JobQueue } from './outbox-queue.js';
@@ -58,15 +57,16 @@ export function outboxIn(
   const addingWith =
     (tell: Channel['tell']): Adding =>
     async (step, key, work) => {
-      const added: NextJob[] = [];
-      const result = await database.transaction(step, key, (query) =>
-        work(query, async (jobs) => {
+      let added: NextJob[] = [];
+      const result = await database.transaction(step, key, (query) => {
+        added = [];
+        return work(query, async (jobs) => {
           if (jobs.length === 0) return;
           await queue.add(query, jobs);
           await tell(query);
           added.push(...jobs);
-        }),
-      );
+        });
+      });
       if (added.length > 0) listeners.call();
       // Trim by chance, so that it also happens if each process adds only a few jobs. Trim in the
       // background: the write must not wait for the trim or fail with it.
@@ -75,8 +75,8 @@ export function outboxIn(
     };
 
   const trimmed = async (): Promise<void> => {
-    const count = await pastDeadlock(() =>
-      database.transaction('trim', digest('trim'), (query) => queue.trim(query, MOST_JOBS)),
+    const count = await database.transaction('trim', digest('trim'), (query) =>
+      queue.trim(query, MOST_JOBS),
     );
     if (count > 0) dropped.call(count);
   };

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -17,6 +18,7 @@ from exact_change._journal.file.line import encode_line
 from exact_change._journal.log.port import Step
 from exact_change._journal.log.state import State
 from exact_change._kernel.hosts import threads
+from exact_change._kernel.task import Steps
 from exact_change._policy.caps import Cap
 
 from .. import filler
@@ -200,6 +202,68 @@ def test_refuses_files_that_this_process_must_not_use(tmp_path: Path) -> None:
     failure_of(lambda: contents_of(missing), "journal_unavailable")
     for wrong in ("", "a\0b", 7):
         failure_of(lambda wrong=wrong: file_journal(wrong), "invalid_option")  # type: ignore[misc]
+
+
+def test_opens_a_file_while_other_processes_give_it_a_name_for_a_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "journal"
+    with file_journal(path) as journal:
+        threads.run(journal.shared.reserve(attempt("a"), []))
+    others = iter("ab")
+
+    def counted(_file: OpenFile) -> int:
+        for other in itertools.islice(others, 1):
+            os.link(path, f"{path}.{other * 32}")
+        return path.stat().st_nlink
+
+    monkeypatch.setattr(OpenFile, "names", property(counted))
+    assert contents_of(path)["used"] == "1"
+    assert list(others) == []
+
+
+def nothing() -> Steps[None]:
+    yield from ()
+
+
+def test_leaves_a_lock_to_its_holder_when_an_earlier_holder_taken_for_ended_frees_it(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "journal"
+    journal = file_journal(path)
+    other = "f" * 32
+
+    def taken_over() -> Steps[None]:
+        content = path.read_bytes()
+        (me, lock) = json.loads(content[content.rindex(b" [") :])
+        line = encode_line(len(content), json.dumps([other, {"gone": me}, lock]))
+        path.write_bytes(content + line)
+        yield from ()
+
+    threads.run(journal.shared.coordination(OWNER).locks.hold(["a"], taken_over))
+    journal.close()
+    assert b"unlock" not in path.read_bytes()
+
+
+def test_frees_a_lock_whose_line_is_written_when_the_disk_then_does_not_tell_the_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "journal"
+    journal = file_journal(path)
+    locks = journal.shared.coordination(OWNER).locks
+    threads.run(locks.hold(["a"], nothing))
+    with monkeypatch.context() as patch:
+        size, limit = OpenFile.size, path.stat().st_size
+
+        def size_of(file: OpenFile) -> int:
+            if path.stat().st_size > limit:
+                raise OSError(5, "Input/output error")
+            return int(size.__get__(file))
+
+        patch.setattr(OpenFile, "size", property(size_of))
+        failure_of(lambda: threads.run(locks.hold(["a"], nothing)), "journal_unavailable")
+    threads.run(journal.shared.attempts(OWNER))
+    assert path.read_bytes().count(b'"unlock"') == 2
 
 
 def test_keeps_the_claims_of_a_stopped_process(tmp_path: Path) -> None:

@@ -320,6 +320,24 @@ describe('a journal file that another program touches', () => {
     await journal.close();
   });
 
+  it('opens while other processes open it, each of which gives it another name for a moment', async () => {
+    const [disk, path] = [new MemoryDisk(), '/opened'];
+    const first = journalOn(disk, path);
+    await first.reserve(attemptOf(), []);
+    await first.close();
+    const [other, name] = [disk.port(), `${path}.${'a'.repeat(32)}`];
+    let others = 3;
+    const journal = journalOn(disk, path, undefined, (call, at) => {
+      if (call === 'names' && others > 0) other.link(path, name);
+      if (call !== 'identify' || at !== name) return;
+      others -= 1;
+      other.unlink(name);
+    });
+    expect(await journal.used(OWNER, [], NOW)).toEqual([]);
+    expect(others).toBe(0);
+    await journal.close();
+  });
+
   it('is damaged when it is cut short', async () => {
     const disk = new MemoryDisk();
     const journal = journalOn(disk, '/cut');

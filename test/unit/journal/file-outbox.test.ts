@@ -175,6 +175,28 @@ describe('the outbox of a file journal', () => {
     expect([calls, await idsIn(journal)]).toEqual([1, [attempt.id]]);
   });
 
+  it('leaves a job to another process that takes it first', async () => {
+    const [disk, path] = [new MemoryDisk(), newPath()];
+    const writer = onDisk(disk, path);
+    await fail(writer);
+    const now = later();
+    const [job] = await takeAll(writer, now);
+    await writer.close();
+    let rivals = 0;
+    const step: Step = (call) => {
+      if (call !== 'append' || rivals === 0) return;
+      rivals -= 1;
+      const file = disk.port().open(path);
+      const taken = { taken: [now + 9 * LEASE_MS, job?.id] };
+      file.append(encodeLine(file.size(), JSON.stringify(['rival', taken])));
+    };
+    const journal = onDisk(disk, path, { step });
+    expect(await takeAll(journal, now + LEASE_MS)).toHaveLength(1);
+    rivals = 1;
+    expect(await takeAll(journal, now + 3 * LEASE_MS)).toEqual([]);
+    expect(await takeAll(journal, now + 9 * LEASE_MS)).toEqual([job]);
+  });
+
   it('ends jobs without a sync, because a receiver may hear an event twice', async () => {
     const [disk, path] = [new MemoryDisk(), newPath()];
     const syncs = { count: 0 };

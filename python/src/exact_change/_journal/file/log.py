@@ -11,9 +11,10 @@ from ..._kernel.hosts import threads
 from ..._kernel.inside import Inside
 from ..._kernel.steps import call, ensure, join, quiet, settled, sleep
 from ..._kernel.task import Steps, Task, begin
-from ..log.port import Decide, Step
+from ..log.port import Decide, RecordsIn, Step
 from ..log.records import LogRecord
 from ..log.state import REWRITING, State
+from ..log.steps import unlock_records
 from ..store_types import Made
 from ..types import Owner
 from .disk import OpenFile, open_file, sync_directory
@@ -53,8 +54,8 @@ class FileLog:
         self._syncs = Syncs(tail, lambda: sync_directory(self._directory), self._rewrite)
         self._compact_from = compact_from
         self._inside = Inside()
-        # Records to write before any other.
-        self._leftover: list[LogRecord] = []
+        # Give the records to write before any other.
+        self._leftover: list[RecordsIn] = []
         self._check_at = max(compact_from, 2 * tail.whole)
         self._is_closed = False
         self._changing: Task[None] | None = None
@@ -66,8 +67,8 @@ class FileLog:
             raise closed()
         return (yield from self._inside.run(lambda: self._perform(decide)))
 
-    def later(self, records: Sequence[LogRecord]) -> None:
-        self._leftover += records
+    def later(self, records_in: RecordsIn) -> None:
+        self._leftover.append(records_in)
         self._note(())
 
     def living(self, ids: Iterable[str]) -> Steps[set[str]]:
@@ -157,15 +158,21 @@ class FileLog:
             if is_replaced:
                 raise RuntimeError("Another file has been put in its place.")
             if self._leftover:
-                if tail.append(self._leftover):
+                records = [new for add in self._leftover for new in add(tail.state)]
+                if not records or tail.append(records):
                     self._leftover = []
                 continue
             try:
                 step = decide(tail.state)
             except Exception as error:
                 raise _Refusal(error)
-            if not step.records or tail.append(step.records):
-                return step
+            try:
+                if not step.records or tail.append(step.records):
+                    return step
+            except Exception:
+                # The line may count, and its caller does not have these locks.
+                self._unlock_later([new["lock"] for new in step.records if "lock" in new])
+                raise
 
     def _note(self, records: Sequence[LogRecord]) -> None:
         """Writes records in the background, and ignores a failure."""
@@ -176,8 +183,12 @@ class FileLog:
             yield from self._syncs.sync()
         except Exception:
             # The caller is told that the step failed, so its records must not stay.
-            self.later(inverse)
+            self.later(lambda _: inverse)
             raise
+
+    def _unlock_later(self, names: Sequence[str]) -> None:
+        if names:
+            self.later(lambda state: unlock_records(state, self.me, names))
 
     def _after_write(self, records: Sequence[LogRecord]) -> None:
         if any("job" in record for record in records):
@@ -278,6 +289,5 @@ class FileLog:
                 raise replaced
             yield from self._syncs.names()
         except Exception:
-            if self._tail.state.locks.get(REWRITING) == self.me:
-                self.later([{"unlock": REWRITING}])
+            self._unlock_later([REWRITING])
             raise

@@ -13,6 +13,8 @@ from .header import VERSION, encode_header, read_header
 from .scan import Damage
 
 _PROCESS_ID = re.compile("[0-9a-f]{32}")
+# How often the names of a file are counted.
+_LOOKS = 10
 
 
 def open_journal_file(path: str, id_: str) -> Steps[OpenFile]:
@@ -42,9 +44,7 @@ def _open_or_create(path: str, draft: str) -> Steps[OpenFile]:
         except FileNotFoundError:
             yield from _create(path, draft)
     try:
-        if file.names > 1:
-            _remove_drafts(path, file)
-        names = file.names
+        names = _names_of(path, file)
         if names > 1:
             raise second_path(
                 path,
@@ -79,8 +79,20 @@ def _create(path: str, draft: str) -> Steps[None]:
         remove_file(draft)
 
 
+def _names_of(path: str, file: OpenFile) -> int:
+    """Counts the names of a file, without draft names.
+
+    It looks again, because each process that opens the file gives it a draft name for a moment.
+    """
+    for _ in range(_LOOKS - 1):
+        if file.names == 1:
+            return 1
+        _remove_drafts(path, file)
+    return file.names
+
+
 def _remove_drafts(path: str, file: OpenFile) -> None:
-    """Removes the draft names that a process gave the file and left behind when it ended."""
+    """Removes the draft names of a file, which a process may have left behind when it ended."""
     directory, prefix = os.path.dirname(path), f"{os.path.basename(path)}."
     for name in os.listdir(directory):
         id_ = name[len(prefix) :]

@@ -18,9 +18,8 @@ from ..process_locks import ProcessLocks, lock_name
 from ..states import OPEN_STATES
 from ..types import Along, Owner
 from .port import Decide, Log, Step
-from .records import LogRecord
 from .state import State
-from .steps import balance_records, drop_records
+from .steps import balance_records, drop_records, unlock_records
 
 T = TypeVar("T")
 _FIRST_WAIT_MS = 2
@@ -112,16 +111,16 @@ class LogLocks(ProcessLocks):
             wait = min(2 * wait, _LONGEST_WAIT_MS)
 
     def _free(self, names: Sequence[str]) -> Steps[None]:
-        records: list[LogRecord] = [{"unlock": name} for name in names if name in self._held]
+        mine = [name for name in names if name in self._held]
         self._held.difference_update(names)
-        if not records:
+        log = None if not mine else (yield from quiet(self._runs.log()))
+        if log is None:
             return
+        me = log.me
         try:
-            yield from self._runs.run(lambda _: Step(records, None))
+            yield from log.run(lambda state: Step(unlock_records(state, me, mine), None))
         except Exception:
-            log = yield from quiet(self._runs.log())
-            if log is not None:
-                log.later(records)
+            log.later(lambda state: unlock_records(state, me, mine))
 
 
 class _Balances:

@@ -34,6 +34,8 @@ class Step(Generic[T]):
 
 
 Decide = Callable[[State], Step[T]]
+# Returns records to write; empty if the state needs none.
+RecordsIn = Callable[[State], Sequence[LogRecord]]
 
 
 class Log(Protocol):
@@ -48,8 +50,8 @@ class Log(Protocol):
         """Decides on the current state, and returns once the records of the step are written."""
         ...
 
-    def later(self, records: Sequence[LogRecord]) -> None:
-        """Writes records as soon as possible."""
+    def later(self, records_in: RecordsIn) -> None:
+        """Writes records as soon as possible, before any other of this process."""
         ...
 
     def living(self, ids: Iterable[str]) -> Steps[set[str]]:

@@ -28,6 +28,11 @@ def drop_records(state: State, me: str, ids: Sequence[str]) -> list[LogRecord]:
     return [{"drop": claimed}] if claimed else []
 
 
+def unlock_records(state: State, me: str, names: Sequence[str]) -> list[LogRecord]:
+    """Returns the records that free locks; empty for locks that a process no longer has."""
+    return [{"unlock": name} for name in names if state.locks.get(name) == me]
+
+
 def along_records(
     state: State, me: str, id_: str, owner: Owner | None, along: Along
 ) -> list[LogRecord]:

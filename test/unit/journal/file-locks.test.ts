@@ -1,0 +1,76 @@
+import { expect, it } from 'vitest';
+import { closedError, unavailable } from '../../../adapters/journals/file/failures.js';
+import { openLog } from '../../../adapters/journals/file/log.js';
+import { journalOver } from '../../../adapters/journals/log/journal.js';
+import { failure, fakeProcesses, MemoryDisk, type Step } from '../../helpers/memory-disk.js';
+
+const OWNER = { wallet: 'wallet', network: 'network' };
+
+/** Processes on one disk, each with a function that works under the same lock. */
+function processesOn(disk: MemoryDisk) {
+  const processes = fakeProcesses();
+  let pids = 0;
+  const start = (step?: Step) => {
+    const parts = { disk: disk.port(step), processes: processes.as((pids += 1)) };
+    const { locks } = journalOver(
+      {
+        async open() {
+          const log = await openLog('/locks', { ...parts, compactFrom: 1_000_000, recent: 0 });
+          return { log, leave: log.close };
+        },
+        unavailable: (cause) => unavailable('/locks', cause),
+        closedError,
+      },
+      false,
+    ).coordination(OWNER);
+    return (work: () => Promise<void> = async () => undefined, signal?: AbortSignal) =>
+      locks.hold(['lock'], work, [signal]);
+  };
+  return { start, end: processes.end };
+}
+
+/** Work that goes on until it is ended, and whether it has begun. */
+function work() {
+  let [begin, end] = [(): void => undefined, (): void => undefined];
+  const begun = new Promise<void>((resolve) => (begin = resolve));
+  const ended = new Promise<void>((resolve) => (end = resolve));
+  return { begun, end, run: () => (begin(), ended) };
+}
+
+it('leaves a lock to its holder when an earlier holder, taken for ended, frees it', async () => {
+  const { start, end } = processesOn(new MemoryDisk());
+  const [first, second] = [start(), start()];
+  const stop = new AbortController();
+  let looks = 0;
+  const third = start((call) => {
+    if (call === 'identify' && (looks += 1) === 5) stop.abort('it waits');
+  });
+  const [slow, next] = [work(), work()];
+  const slowEnds = first(slow.run);
+  await slow.begun;
+  end(1);
+  const nextEnds = second(next.run);
+  await next.begun;
+  slow.end();
+  await slowEnds;
+  await expect(third(undefined, stop.signal)).rejects.toBe('it waits');
+  next.end();
+  await nextEnds;
+});
+
+it('frees a lock whose line is written when the disk then does not tell the size of the file', async () => {
+  const disk = new MemoryDisk();
+  const { start } = processesOn(disk);
+  let last = '';
+  let isDown = false;
+  const first = start((call) => {
+    if (isDown && last === 'append' && call === 'size') throw failure('EIO');
+    last = call;
+  });
+  await first();
+  isDown = true;
+  await expect(first()).rejects.toMatchObject({ code: 'journal_unavailable' });
+  isDown = false;
+  await first();
+  await start()();
+});
