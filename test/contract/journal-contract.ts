@@ -786,7 +786,7 @@ export function journalContract(
 
       it('filters by state and by time together', async () => {
         const [a, b, c] = [
-          await brought('signed', { at: NOW - 1 }),
+          await brought('signed', { at: NOW - 1, leftAt: NOW + 1 }),
           await brought('signed', { at: NOW }),
           await brought('settled', { at: NOW + 1 }),
         ];

@@ -197,7 +197,7 @@ export function attemptsIn(
       });
     },
 
-    async *attempts(owner, { state, since } = {}) {
+    async *attempts(owner, { state, since = -Infinity } = {}) {
       const isOpen = openStates.some((openState) => openState === state);
       const listed = isOpen ? text.openAttempts : text.attempts;
       let last: string | undefined = '0';
@@ -206,9 +206,11 @@ export function attemptsIn(
           ...ownerParts(owner),
           last,
           state ?? null,
-          since ?? -Infinity,
+          since,
         ]);
-        for (const row of rows) yield recordOf(row);
+        for (const attempt of rows.map(recordOf))
+          // The column says when the attempt counts as spent, which may be long after it was made.
+          if (attempt.at >= since) yield attempt;
         last = rows.length < PAGE ? undefined : rows[rows.length - 1]?.['place'];
       }
     },

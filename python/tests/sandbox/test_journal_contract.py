@@ -113,6 +113,14 @@ def test_allows_only_the_state_changes_of_the_table(kind: str, open_: Open) -> N
 
 
 @every
+def test_lists_attempts_by_the_time_at_which_they_were_made(kind: str, open_: Open) -> None:
+    journal = open_(kind).journal
+    for made in (attempt("a", leftAt=NOW + 1, at=NOW - 1), attempt("b", at=NOW)):
+        run(journal.reserve(made, []))
+    assert [found["id"] for found in run(journal.attempts(OWNER, since=NOW))] == ["b"]
+
+
+@every
 def test_keeps_an_ended_attempt_while_its_swap_may_land(kind: str, open_: Open) -> None:
     opened = open_(kind)
     amounts = dict.fromkeys(("inAmount", "outAmount", "feeLamports"), "1")

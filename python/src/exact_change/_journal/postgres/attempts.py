@@ -173,12 +173,15 @@ class Attempts:
         self, owner: Owner, *, state: State | None = None, since: int | None = None
     ) -> Steps[list[Attempt]]:
         text = self._statements["openAttempts" if state in OPEN_STATES else "attempts"]
+        begin_at = _NEVER if since is None else since
         found: list[Attempt] = []
         last = "0"
         while True:
-            values = [*owner, last, state, _NEVER if since is None else since]
+            values = [*owner, last, state, begin_at]
             rows = yield from self._database.query("attempts", text, values)
-            found += [json.loads(row["record"]) for row in rows]
+            listed = [json.loads(row["record"]) for row in rows]
+            # The column says when the attempt counts as spent, which may be long after it was made.
+            found += [attempt for attempt in listed if attempt["at"] >= begin_at]
             if len(rows) < _PAGE:
                 return found
             last = rows[-1]["place"]
