@@ -177,13 +177,13 @@ function sessionOver(
         await change(attempt);
       return true;
     };
-    await askUntilClosed(context, () => alone(changeIfSame).catch(() => undefined));
+    await askUntilClosed(context, () => alone(changeIfSame));
   };
 
   const land = async (attempt: SwapAttempt): Promise<Landed | undefined> => {
     const { outcome } = attempt.swap;
     if (outcome !== undefined) return landedBefore(attempt.swap, outcome);
-    const landed = await keepLanding(context, attempt.swap);
+    const landed = await keepLanding(context, attempt);
     if (landed === undefined) return undefined;
     await settle(attempt, (current) => journal.put(withSwapCost(current, landed.outcome)));
     return landed;
