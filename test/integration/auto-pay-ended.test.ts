@@ -1,4 +1,10 @@
-import { memoryJournal, SOLANA_MAINNET, type AutoPayRequest, type Journal } from 'exact-change';
+import {
+  memoryJournal,
+  SOLANA_MAINNET,
+  type AutoPayRequest,
+  type Journal,
+  type LocalOptions,
+} from 'exact-change';
 import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createOperations } from '../../adapters/local/operations.js';
@@ -7,6 +13,7 @@ import { systemRuntime } from '../../src/internal/runtime.js';
 import { listOf } from '../helpers/attempts.js';
 import { buyerOf, startService } from '../helpers/auto-pay.js';
 import { until } from '../helpers/chain.js';
+import { served } from '../helpers/served.js';
 
 let sandbox: Sandbox;
 
@@ -109,13 +116,13 @@ it('reports a swap as uncertain that its journal may record too late, and then s
 });
 
 /** Starts the next service after a day, when the node has pruned all earlier blocks. */
-async function serviceAfterPruning(journal: Journal) {
+async function serviceAfterPruning(journal: Journal, options: Partial<LocalOptions> = {}) {
   const { node } = sandbox.controls;
   node.warp(220_000);
   onTestFinished(node.fault('getFirstAvailableBlock', { kind: 'offBy', at: '', by: 1e12 }));
   onTestFinished(() => void vi.useRealTimers());
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 25 * 3_600_000 });
-  const service = await startService(sandbox, journal);
+  const service = await startService(sandbox, journal, options);
   onTestFinished(() => service.close());
   return service;
 }
@@ -151,5 +158,24 @@ describe('what no node remembers when the next service starts', () => {
     await first.close();
     const next = await serviceAfterPruning(journal);
     expect((await buyer.post(next, { autoSwap: false })).body.state).toBe('ready_to_sign');
+  });
+
+  it('delays neither its wallet nor another wallet while a node hangs', async () => {
+    const journal = memoryJournal();
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const first = await startService(sandbox, journal);
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+    const signedPayment = await buyer.sign((await buyer.post(first)).body.payment?.transaction);
+    expect((await buyer.post(first, { signedPayment })).status).toBe(200);
+    await first.close();
+    const hanging = await served(() => new Promise(() => undefined));
+    onTestFinished(() => hanging.close());
+    const next = await serviceAfterPruning(journal, {
+      rpcUrl: [sandbox.rpcUrl, hanging.url],
+      timeouts: { rpc: 60_000, payment: 200 },
+    });
+    const other = await sandbox.createWallet({ USDC: '1' });
+    for (const { address } of [other, wallet])
+      expect((await buyer.post(next, { wallet: address })).body.state).toBe('ready_to_sign');
   });
 });
