@@ -2,8 +2,8 @@ import { isPaid, type SignedAttempt } from '../journal/open-payment.js';
 import { ownerOf, type PaymentContext } from '../payments/context.js';
 import { spendOf, type Choice } from '../payments/plan/choose.js';
 import { decidePayment, openPaymentOf } from '../payments/reconcile/payment-monitor.js';
-import { inPaymentTime, sentPayment, sourceOf } from '../payments/reconcile/fate.js';
-import { isForgotten } from '../payments/reconcile/forgotten.js';
+import { inPaymentTime, sourceOf } from '../payments/reconcile/fate.js';
+import { isForgottenPayment } from '../payments/reconcile/forgotten.js';
 import { attemptsInState } from '../payments/reconcile/resume-once.js';
 import { capsFor, takenOf, type Spend } from '../policy/caps.js';
 import { assertPayable } from '../policy/refusals.js';
@@ -68,7 +68,7 @@ async function inFlight(
       openPaymentOf(context, attempt),
       context.events.emitter(attempt.id),
       within,
-    )) || isForgotten(context, attempt.at, sentPayment(attempt, attempt.payment));
+    )) || isForgottenPayment(context, attempt);
   const over = await Promise.all(
     signed.map((attempt) =>
       inPaymentTime(context, signal, (within) => isOver(attempt, within)).catch(() => false),

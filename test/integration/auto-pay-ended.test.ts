@@ -160,6 +160,26 @@ describe('what no node remembers when the next service starts', () => {
     expect((await buyer.post(next, { autoSwap: false })).body.state).toBe('ready_to_sign');
   });
 
+  it('leaves room for as many open payments as before', async () => {
+    const journal = memoryJournal();
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const owner = { wallet: wallet.address, network: SOLANA_MAINNET };
+    const first = await startService(sandbox, journal);
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+    const signedPayment = await buyer.sign((await buyer.post(first)).body.payment?.transaction);
+    await buyer.post(first, { signedPayment });
+    await first.close();
+    for (const signed of await listOf(journal.attempts(owner)))
+      for (let made = 1; made < 32; made += 1) {
+        const { payment: _payment, receipt: _receipt, ...attempt } = signed;
+        await journal.reserve({ ...attempt, id: `${made}`, state: 'reserved' }, []);
+        await journal.put({ ...signed, id: `${made}` });
+      }
+    const next = await serviceAfterPruning(journal);
+    const nextPayment = await buyer.sign((await buyer.post(next)).body.payment?.transaction);
+    expect((await buyer.post(next, { signedPayment: nextPayment })).status).toBe(200);
+  });
+
   it('delays neither its wallet nor another wallet while a node hangs', async () => {
     const journal = memoryJournal();
     const wallet = await sandbox.createWallet({ USDC: '1' });
