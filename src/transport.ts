@@ -1,4 +1,5 @@
 import type { OfferRefusal } from './errors.js';
+import { requireObject } from './internal/options.js';
 import type { X402Version } from './protocols/types.js';
 import type { Address } from './solana/types.js';
 import type { SwapBuild } from './swaps/provider.js';
@@ -174,11 +175,15 @@ export interface Transport {
 
 /** @internal Returns a transport that its first call loads. */
 export function transportOf(load: () => Promise<Transport>): Transport {
+  const loaded = (request: object): Promise<Transport> => {
+    requireObject(request, 'request');
+    return load();
+  };
   return {
-    quote: async (...args) => (await load()).quote(...args),
-    buildSwap: async (...args) => (await load()).buildSwap(...args),
-    balance: async (...args) => (await load()).balance(...args),
-    parsePayment: async (...args) => (await load()).parsePayment(...args),
-    autoPay: async (...args) => (await load()).autoPay(...args),
+    quote: async (...args) => (await loaded(args[0])).quote(...args),
+    buildSwap: async (...args) => (await loaded(args[0])).buildSwap(...args),
+    balance: async (...args) => (await loaded(args[0])).balance(...args),
+    parsePayment: async (...args) => (await loaded(args[0])).parsePayment(...args),
+    autoPay: async (...args) => (await loaded(args[0])).autoPay(...args),
   };
 }

@@ -1,9 +1,11 @@
-import type { ExactChangeError } from '../errors.js';
+import { TransactionError, type ExactChangeError } from '../errors.js';
 import type { SignedSwap, SwapOutcome } from '../journal/types.js';
 import type { PaymentContext } from '../payments/context.js';
+import { decidedOutcome, isForgottenSwap } from '../payments/reconcile/open-swaps.js';
 import { endOfSwap, landSwap, swapExpired, swapFailed } from '../payments/reconcile/swap-end.js';
 import { failureFee, readLanded } from '../payments/reconcile/swap-outcome.js';
 import { mostFee, type SignedBytes } from './read-swap.js';
+import type { SwapAttempt } from './records.js';
 import type { SwapState } from './verdict.js';
 
 /** The result of a decided swap, and the error if the swap failed. */
@@ -15,20 +17,31 @@ export interface Landed {
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 
-/** Sends a signed swap until the chain has decided, as {@link askUntilClosed} does. */
+/**
+ * Sends an attempt's swap until the chain has decided, as {@link askUntilClosed} does. It does not
+ * send a swap that no node remembers, because that would never end.
+ */
 export function keepLanding(
   context: PaymentContext,
-  swap: SignedSwap,
+  { at, swap }: SwapAttempt,
 ): Promise<Landed | undefined> {
   const { runtime } = context.config;
-  return askUntilClosed(context, async () =>
-    endOfSwap(context, swap, await landSwap(context, swap, { ...runtime, sleep: runtime.idle })),
-  );
+  return askUntilClosed(context, async () => {
+    if (await isForgottenSwap(context, at, swap)) {
+      const outcome = await decidedOutcome(context, at, swap);
+      return outcome && landedBefore(swap, outcome);
+    }
+    return endOfSwap(
+      context,
+      swap,
+      await landSwap(context, swap, { ...runtime, sleep: runtime.idle }),
+    );
+  });
 }
 
 /**
- * Asks again in growing waits until there is an answer. Returns undefined if the context closes
- * first. Its timers do not keep the process alive.
+ * Asks again in growing waits until there is an answer; a failure is none. Returns undefined if the
+ * context closes first. Its timers do not keep the process alive.
  */
 export async function askUntilClosed<T>(
   { config, closing }: PaymentContext,
@@ -36,7 +49,7 @@ export async function askUntilClosed<T>(
 ): Promise<T | undefined> {
   const { signal } = closing;
   for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
-    const answer = await ask();
+    const answer = await ask().catch(() => undefined);
     if (answer !== undefined) return answer;
     await config.runtime.idle(wait, signal).catch(() => undefined);
   }
@@ -58,9 +71,20 @@ export async function throwIfFailed(
 }
 
 /** Returns the end of a swap from its outcome in the journal. */
-export function landedBefore({ signature, quoted }: SignedSwap, outcome: SwapOutcome): Landed {
+export function landedBefore(
+  { signature, quoted, lastValidBlockHeight }: SignedSwap,
+  outcome: SwapOutcome,
+): Landed {
   if (outcome.state === 'confirmed') return { outcome };
   if (outcome.code === 'swap_expired') return { outcome, error: swapExpired(signature) };
+  if (outcome.code === 'swap_uncertain') {
+    const error = new TransactionError(
+      'swap_uncertain',
+      'No node remembers what became of the swap, and it can land no more. Check the balance, then plan the payment anew.',
+      { details: { signature, lastValidBlockHeight }, funds: 'uncertain' },
+    );
+    return { outcome, error };
+  }
   const feeLamports = outcome.feeLamports ?? quoted.feeLamports;
   return {
     outcome,

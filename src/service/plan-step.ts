@@ -3,6 +3,7 @@ import { ownerOf, type PaymentContext } from '../payments/context.js';
 import { spendOf, type Choice } from '../payments/plan/choose.js';
 import { decidePayment, openPaymentOf } from '../payments/reconcile/payment-monitor.js';
 import { inPaymentTime, sourceOf } from '../payments/reconcile/fate.js';
+import { isForgottenPayment } from '../payments/reconcile/forgotten.js';
 import { attemptsInState } from '../payments/reconcile/resume-once.js';
 import { capsFor, takenOf, type Spend } from '../policy/caps.js';
 import { assertPayable } from '../policy/refusals.js';
@@ -61,16 +62,16 @@ async function inFlight(
   // Without fresh histories, a payment that just landed would count twice and cause a needless
   // swap.
   for (const { payment } of signed) context.histories.outdate(sourceOf(payment));
+  const isOver = async (attempt: SignedAttempt, within: AbortSignal) =>
+    (await decidePayment(
+      context,
+      openPaymentOf(context, attempt),
+      context.events.emitter(attempt.id),
+      within,
+    )) || isForgottenPayment(context, attempt);
   const over = await Promise.all(
     signed.map((attempt) =>
-      inPaymentTime(context, signal, (within) =>
-        decidePayment(
-          context,
-          openPaymentOf(context, attempt),
-          context.events.emitter(attempt.id),
-          within,
-        ),
-      ).catch(() => false),
+      inPaymentTime(context, signal, (within) => isOver(attempt, within)).catch(() => false),
     ),
   );
   return signed.filter((_, index) => over[index] !== true);

@@ -1,4 +1,3 @@
-import { untilAborted } from '../internal/abort.js';
 import { refuse } from '../internal/options.js';
 import type { Journal } from '../journal/types.js';
 import type { PaymentRequired } from '../protocols/types.js';
@@ -61,7 +60,8 @@ export function createRecordedAutoPay(deps: AutoPayDeps, journal: Journal): Reco
       if (!isAddress(wallet)) throw refuse('wallet', 'must be a base58 address.');
       const terms = termsOf(request.paymentRequired);
       const purchase = purchaseOf(request, terms);
-      await untilAborted(resume(), signal);
+      // Do not wait, because the call resumes the attempts of its own wallet.
+      resume().catch(() => undefined);
       return sessions.run(wallet, async (session) => {
         const step = { deps, session, request, terms, purchase, signal };
         if (signedPayment !== undefined)

@@ -1,10 +1,11 @@
 import { TransportError } from '../errors.js';
 import { untilAborted } from '../internal/abort.js';
 import { isFromService } from '../journal/attempt-names.js';
-import type { SignedAttempt } from '../journal/open-payment.js';
+import { isPaid, type SignedAttempt } from '../journal/open-payment.js';
 import type { Attempt } from '../journal/types.js';
 import type { PaymentContext } from '../payments/context.js';
 import { spendOf, type Choice } from '../payments/plan/choose.js';
+import { isForgottenPayment } from '../payments/reconcile/forgotten.js';
 import { attemptsInState } from '../payments/reconcile/resume-once.js';
 import { capsFor } from '../policy/caps.js';
 import { assertPayable } from '../policy/refusals.js';
@@ -71,9 +72,15 @@ const OPEN_MS = 60_000;
 
 /** Throws `rate_limited` if a wallet has too many open purchases for one more. */
 async function checkOpen(context: PaymentContext): Promise<void> {
-  let open = 0;
-  for (const state of ['reserved', 'signed'] as const)
-    open += (await attemptsInState(context, state)).filter(isFromService).length;
+  const attempts = [
+    ...(await attemptsInState(context, 'reserved')),
+    ...(await attemptsInState(context, 'signed')),
+  ].filter(isFromService);
+  if (attempts.length < MAX_OPEN) return;
+  const forgotten = await Promise.all(
+    attempts.map(async (attempt) => isPaid(attempt) && isForgottenPayment(context, attempt)),
+  );
+  const open = forgotten.filter((isGone) => !isGone).length;
   if (open < MAX_OPEN) return;
   throw new TransportError(
     'rate_limited',

@@ -2,7 +2,7 @@ import { isExactChangeError } from '../errors.js';
 import { createEvents } from '../events.js';
 import { knownWallet, newWallet } from '../journal/registry.js';
 import { isFromService } from '../journal/attempt-names.js';
-import { isPaid, type SignedAttempt } from '../journal/open-payment.js';
+import { isPaid, type OpenPayment, type SignedAttempt } from '../journal/open-payment.js';
 import type { Journal } from '../journal/types.js';
 import type { PaymentContext } from '../payments/context.js';
 import { withSwapCost } from '../payments/execute/swap-cost.js';
@@ -10,7 +10,7 @@ import { withoutBound } from '../payments/execute/reservation.js';
 import { journalWithTimeouts, timedJournal } from '../payments/journal-timeouts.js';
 import { attemptsInState, orphanedAttempts } from '../payments/reconcile/resume-once.js';
 import { endUnpaid } from '../payments/reconcile/orphaned-attempts.js';
-import { monitorPayment } from '../payments/reconcile/payment-monitor.js';
+import { monitorPayment, openPaymentOf } from '../payments/reconcile/payment-monitor.js';
 import { endIfDecided, heldPaymentOf } from '../payments/reconcile/resume.js';
 import { keylessContext, type AutoPayDeps } from './auto-pay.js';
 import { transportClosed } from './closed.js';
@@ -29,7 +29,10 @@ export interface WalletSession {
   readonly context: PaymentContext;
   /** Runs work that no other work on the wallet's reserved attempts overlaps. */
   exclusively<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
-  /** Follows a signed payment on the chain, in the background. */
+  /**
+   * Follows a signed payment on the chain, in the background. Resolves once its tokens are held;
+   * rejects if the journal fails.
+   */
   watch(attempt: SignedAttempt): Promise<void>;
   /**
    * Sends a swap until it is decided and records its outcome, in the background. Resolves with
@@ -177,13 +180,13 @@ function sessionOver(
         await change(attempt);
       return true;
     };
-    await askUntilClosed(context, () => alone(changeIfSame).catch(() => undefined));
+    await askUntilClosed(context, () => alone(changeIfSame));
   };
 
   const land = async (attempt: SwapAttempt): Promise<Landed | undefined> => {
     const { outcome } = attempt.swap;
     if (outcome !== undefined) return landedBefore(attempt.swap, outcome);
-    const landed = await keepLanding(context, attempt.swap);
+    const landed = await keepLanding(context, attempt);
     if (landed === undefined) return undefined;
     await settle(attempt, (current) => journal.put(withSwapCost(current, landed.outcome)));
     return landed;
@@ -211,9 +214,13 @@ function sessionOver(
     context,
     exclusively: alone,
     releaseClaim: letGo,
-    async watch(attempt) {
-      const open = await heldPaymentOf(context, attempt);
-      inBackground(monitorPayment(context, open, context.events.emitter(attempt.id)));
+    watch(attempt) {
+      const held = heldPaymentOf(context, attempt);
+      const monitor = (open: OpenPayment) =>
+        monitorPayment(context, open, context.events.emitter(attempt.id));
+      // Without its hold, a payment is followed all the same.
+      inBackground(held.catch(() => openPaymentOf(context, attempt)).then(monitor));
+      return held.then(() => undefined);
     },
     landSwap(attempt) {
       const { signature } = attempt.swap;
@@ -258,6 +265,7 @@ async function takeUp(session: WalletSession): Promise<void> {
 
 async function followSigned(session: WalletSession): Promise<void> {
   const { context } = session;
+  // Do not wait, because a node that hangs must not delay calls. A plan asks about payments itself.
   for (const attempt of (await attemptsInState(context, 'signed')).filter(isPaid))
-    await session.watch(attempt);
+    session.watch(attempt).catch(() => undefined);
 }

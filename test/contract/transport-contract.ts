@@ -421,6 +421,16 @@ export function transportContract(
       });
     });
 
+    it.each(['quote', 'buildSwap', 'balance', 'parsePayment', 'autoPay'] as const)(
+      '%s is refused if its request is no object',
+      async (operation) => {
+        for (const request of [undefined, null, 'text', 7, []]) {
+          const call: Promise<unknown> = Reflect.apply(transport[operation], transport, [request]);
+          await refusedWith(call, 'invalid_option', { option: 'request' });
+        }
+      },
+    );
+
     describe('a payment in steps', () => {
       it('leads from a 402 to a header that the seller accepts', async () => {
         const wallet = await sandbox.createWallet({ SOL: '0.5' });

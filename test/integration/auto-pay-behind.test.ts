@@ -1,11 +1,13 @@
-import { memoryJournal } from 'exact-change';
+import { memoryJournal, SOLANA_MAINNET } from 'exact-change';
 import type { Json } from 'exact-change-sandbox';
 import { expect, it } from 'vitest';
 import { createOperations } from '../../adapters/local/operations.js';
 import { parseLocalOptions } from '../../src/config/parse-options.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
+import { createCoordination } from '../../src/journal/registry.js';
+import { listOf } from '../helpers/attempts.js';
 import { buyerOf, startService, untilState } from '../helpers/auto-pay.js';
-import { tokenAccount } from '../helpers/chain.js';
+import { tokenAccount, until } from '../helpers/chain.js';
 import { useSandbox } from '../helpers/sandbox.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
@@ -89,5 +91,23 @@ it('follows a payment that the journal recorded although its write failed', asyn
   expect((await buyer.present(known)).status).toBe(200);
   const settled = await untilState('settled', () => buyer.post(service, { signedPayment }));
   expect(settled.body.signature).toBeDefined();
+  await service.close();
+});
+
+it('follows a payment although its tokens could not be held', async () => {
+  const journal = memoryJournal();
+  const { ledger, ...shared } = createCoordination();
+  const hold = () => Promise.reject(new Error('The connection was lost.'));
+  const coordination = () => ({ ...shared, ledger: { ...ledger, hold } });
+  const service = await startService(sandbox, { ...journal, coordination });
+  const wallet = await sandbox.createWallet({ USDC: '1' });
+  const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+  const signedPayment = await buyer.sign((await buyer.post(service)).body.payment?.transaction);
+  expect((await buyer.present(await buyer.post(service, { signedPayment }))).status).toBe(200);
+  const owner = { wallet: wallet.address, network: SOLANA_MAINNET };
+  await until(
+    'it is settled',
+    async () => (await listOf(journal.attempts(owner, { state: 'settled' })))[0],
+  );
   await service.close();
 });

@@ -1,12 +1,19 @@
-import { memoryJournal, SOLANA_MAINNET, type AutoPayRequest, type Journal } from 'exact-change';
+import {
+  memoryJournal,
+  SOLANA_MAINNET,
+  type AutoPayRequest,
+  type Journal,
+  type LocalOptions,
+} from 'exact-change';
 import { createSandbox, type Sandbox } from 'exact-change-sandbox';
-import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createOperations } from '../../adapters/local/operations.js';
 import { parseLocalOptions } from '../../src/config/parse-options.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
 import { listOf } from '../helpers/attempts.js';
 import { buyerOf, startService } from '../helpers/auto-pay.js';
 import { until } from '../helpers/chain.js';
+import { served } from '../helpers/served.js';
 
 let sandbox: Sandbox;
 
@@ -106,4 +113,89 @@ it('reports a swap as uncertain that its journal may record too late, and then s
     'it has landed',
     async () => (await sandbox.balance(wallet.address, 'USDC')) > 0n || undefined,
   );
+});
+
+/** Starts the next service after a day, when the node has pruned all earlier blocks. */
+async function serviceAfterPruning(journal: Journal, options: Partial<LocalOptions> = {}) {
+  const { node } = sandbox.controls;
+  node.warp(220_000);
+  onTestFinished(node.fault('getFirstAvailableBlock', { kind: 'offBy', at: '', by: 1e12 }));
+  onTestFinished(() => void vi.useRealTimers());
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 25 * 3_600_000 });
+  const service = await startService(sandbox, journal, options);
+  onTestFinished(() => service.close());
+  return service;
+}
+
+describe('what no node remembers when the next service starts', () => {
+  it('ends a swap as uncertain, and counts its full bound', async () => {
+    const journal = memoryJournal();
+    const wallet = await sandbox.createWallet({ SOL: '0.5' });
+    const owner = { wallet: wallet.address, network: SOLANA_MAINNET };
+    const first = await startService(sandbox, journal);
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+    const signedSwap = await buyer.sign((await buyer.post(first)).body.swap?.transaction);
+    onTestFinished(sandbox.controls.node.fault('sendTransaction', { kind: 'neverLands' }));
+    const posted = buyer.post(first, { signedSwap }).catch(() => undefined);
+    await until('the swap is on record', async () => (await listOf(journal.attempts(owner)))[0]);
+    await first.close();
+    await posted;
+    const next = await serviceAfterPruning(journal);
+    await next.transport.resume();
+    const ended = await until('it has ended', async () =>
+      (await listOf(journal.attempts(owner, { state: 'unpaid' }))).at(0),
+    );
+    expect(ended.swapped?.swaps).toBe(1);
+  });
+
+  it('holds no tokens for a payment', async () => {
+    const journal = memoryJournal();
+    const wallet = await sandbox.createWallet({ USDC: '0.015' });
+    const first = await startService(sandbox, journal);
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+    const signedPayment = await buyer.sign((await buyer.post(first)).body.payment?.transaction);
+    expect((await buyer.post(first, { signedPayment })).body.state).toBe('ready_to_present');
+    await first.close();
+    const next = await serviceAfterPruning(journal);
+    expect((await buyer.post(next, { autoSwap: false })).body.state).toBe('ready_to_sign');
+  });
+
+  it('leaves room for as many open payments as before', async () => {
+    const journal = memoryJournal();
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const owner = { wallet: wallet.address, network: SOLANA_MAINNET };
+    const first = await startService(sandbox, journal);
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+    const signedPayment = await buyer.sign((await buyer.post(first)).body.payment?.transaction);
+    await buyer.post(first, { signedPayment });
+    await first.close();
+    for (const signed of await listOf(journal.attempts(owner)))
+      for (let made = 1; made < 32; made += 1) {
+        const { payment: _payment, receipt: _receipt, ...attempt } = signed;
+        await journal.reserve({ ...attempt, id: `${made}`, state: 'reserved' }, []);
+        await journal.put({ ...signed, id: `${made}` });
+      }
+    const next = await serviceAfterPruning(journal);
+    const nextPayment = await buyer.sign((await buyer.post(next)).body.payment?.transaction);
+    expect((await buyer.post(next, { signedPayment: nextPayment })).status).toBe(200);
+  });
+
+  it('delays neither its wallet nor another wallet while a node hangs', async () => {
+    const journal = memoryJournal();
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const first = await startService(sandbox, journal);
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+    const signedPayment = await buyer.sign((await buyer.post(first)).body.payment?.transaction);
+    expect((await buyer.post(first, { signedPayment })).status).toBe(200);
+    await first.close();
+    const hanging = await served(() => new Promise(() => undefined));
+    onTestFinished(() => hanging.close());
+    const next = await serviceAfterPruning(journal, {
+      rpcUrl: [sandbox.rpcUrl, hanging.url],
+      timeouts: { rpc: 60_000, payment: 200 },
+    });
+    const other = await sandbox.createWallet({ USDC: '1' });
+    for (const { address } of [other, wallet])
+      expect((await buyer.post(next, { wallet: address })).body.state).toBe('ready_to_sign');
+  });
 });

@@ -1,5 +1,6 @@
+import type { SignedAttempt } from '../../journal/open-payment.js';
 import type { PaymentContext } from '../context.js';
-import type { SentTransaction } from './fate.js';
+import { sentPayment, type SentTransaction } from './fate.js';
 
 // A blockhash lasts for a minute or two. After a day, only a node's old history can show a payment.
 const FORGOTTEN_MS = 24 * 60 * 60_000;
@@ -30,4 +31,12 @@ export async function isForgotten(
       tip.value.height > height &&
       tip.value.slot > slot + FORGOTTEN_BLOCKS,
   );
+}
+
+/** As {@link isForgotten}, for a payment. Such a payment is never decided. */
+export function isForgottenPayment(
+  context: PaymentContext,
+  attempt: SignedAttempt,
+): Promise<boolean> {
+  return isForgotten(context, attempt.at, sentPayment(attempt, attempt.payment));
 }

@@ -75,7 +75,12 @@ export async function decidedOutcome(
     : undefined;
 }
 
-function isForgottenSwap(context: PaymentContext, at: number, swap: SignedSwap): Promise<boolean> {
+/** Returns whether a swap can land no more, and nodes may no longer remember it. */
+export function isForgottenSwap(
+  context: PaymentContext,
+  at: number,
+  swap: SignedSwap,
+): Promise<boolean> {
   return isForgotten(context, at, sentSwap(swap, context.config.signer.address));
 }
 

@@ -4,8 +4,8 @@ import type { FreedReceipt, Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
 import { orphanedAttempts } from './resume-once.js';
 import { endDecided, endUnpaid, freeAttempt, releaseOrphans } from './orphaned-attempts.js';
-import { inPaymentTime, sentPayment } from './fate.js';
-import { isForgotten } from './forgotten.js';
+import { inPaymentTime } from './fate.js';
+import { isForgottenPayment } from './forgotten.js';
 import { decidePayment, isDecided, monitorPayment, openPaymentOf } from './payment-monitor.js';
 import { noteResumed, takeChanges } from './resumed-changes.js';
 import { swapEngine } from '../on-demand.js';
@@ -116,8 +116,7 @@ export async function heldPaymentOf(
 ): Promise<OpenPayment> {
   const { ledger } = context;
   const { id, amount, payment } = attempt;
-  // What no node remembers is never decided, and can land no more.
-  if (await isForgotten(context, attempt.at, sentPayment(attempt, payment))) {
+  if (await isForgottenPayment(context, attempt)) {
     await ledger.release(payment.source, id);
     await ledger.forget(payment.source);
     return openPaymentOf(context, attempt);
