@@ -197,15 +197,26 @@ export function buildClient(
       const terms = await detect(unpaid, call.signal);
       return (await engine()).plan(call, unpaid, terms);
     },
-    pay: async (paymentRequired, payOptions) =>
-      (await engine()).pay(paymentRequired, payOptions ?? {}),
+    // These four copy their arguments, because the caller may change them while code loads.
+    async pay(paymentRequired, payOptions) {
+      const optionsCopy = { ...payOptions };
+      return (await engine()).pay(paymentRequired, optionsCopy);
+    },
     async swap(request, swapOptions) {
-      // Copy the arguments, because the caller may change them while code loads.
-      const [requestCopy, optionsCopy] = [{ ...request }, { ...swapOptions }];
+      const requestCopy = { ...request };
+      const noWorseThan = swapOptions?.noWorseThan && { ...swapOptions.noWorseThan };
+      const optionsCopy = { ...swapOptions, ...(noWorseThan && { noWorseThan }) };
       return (await engine()).swap(requestCopy, optionsCopy);
     },
-    quote: async (request, quoteOptions) => (await engine()).quote(request, quoteOptions?.signal),
-    balance: async (mint, balanceOptions) => (await engine()).balance(mint, balanceOptions?.signal),
+    async quote(request, quoteOptions) {
+      const [requestCopy, signal] = [{ ...request }, quoteOptions?.signal];
+      return (await engine()).quote(requestCopy, signal);
+    },
+    async balance(mint, balanceOptions) {
+      const mints = typeof mint === 'string' || mint === undefined ? mint : [...mint];
+      const signal = balanceOptions?.signal;
+      return (await engine()).balance(mints, signal);
+    },
     parse: (response) => detect(response),
     async *receipts(filter = {}) {
       yield* (await engine()).receipts(filter);

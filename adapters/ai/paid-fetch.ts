@@ -75,10 +75,11 @@ export async function paidFetch(
   const { host } = new URL(input.url);
   const location = response.headers.get('location');
   const funds = fundsOf(receipt);
-  const reason = body.isWhole
-    ? `The seller answered with status ${response.status}.`
-    : 'The answer of the seller broke off.';
-  const ok = response.ok && body.isWhole;
+  const reason =
+    body.end === 'whole'
+      ? `The seller answered with status ${response.status}.`
+      : `The answer of the seller ${body.end}.`;
+  const ok = response.ok && body.end === 'whole';
   return {
     ok,
     funds,
@@ -108,35 +109,41 @@ function requestFailed(reason: string, funds: Funds): ToolError {
   return { code: 'request_failed', message: `${reason} ${WHAT_LEFT[funds]}`, retry: 'never' };
 }
 
+/** The beginning of a body. */
+interface BodyRead {
+  readonly text: string;
+  /** Number of bytes that were read. */
+  readonly bytes: number;
+  readonly end: 'whole' | 'broke off' | 'is too long to be read to its end';
+}
+
 /** Reads a body to its end, so that it counts as delivered, and keeps its beginning. */
-async function readBody(
-  { body, headers }: Response,
-  limit: number,
-): Promise<{ readonly text: string; readonly bytes: number; readonly isWhole: boolean }> {
+async function readBody({ body, headers }: Response, limit: number): Promise<BodyRead> {
   const kept: Uint8Array[] = [];
-  let [bytes, keptBytes, isLate] = [0, 0, false];
+  let [bytes, keptBytes, isCut] = [0, 0, false];
   const reader = body?.getReader();
-  const timer = setTimeout(() => {
-    isLate = true;
+  const cut = () => {
+    isCut = true;
     reader?.cancel().catch(() => undefined);
-  }, MAX_BODY_MS);
+  };
+  const timer = setTimeout(cut, MAX_BODY_MS);
   const read = async (): Promise<void> => {
     for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) {
       bytes += part.value.length;
-      if (bytes > MAX_BYTES) return reader?.cancel();
+      if (bytes > MAX_BYTES) return cut();
       // A character of UTF-8 has at most four bytes.
       if (keptBytes <= 4 * limit) kept.push(part.value);
       keptBytes += part.value.length;
     }
   };
   // Do not reject if the body breaks off, because the payment has left all the same.
-  const isWhole = await read().then(
-    () => !isLate,
-    () => false,
+  const end = await read().then(
+    () => (isCut ? 'is too long to be read to its end' : 'whole'),
+    () => 'broke off' as const,
   );
   clearTimeout(timer);
   const isText = /^(text\/|application\/([\w.+-]*\+)?(json|xml|x-www-form-urlencoded|javascript))/i;
   const type = headers.get('content-type') ?? 'text/plain';
-  if (!isText.test(type)) return { text: `[${bytes} bytes that are no text]`, bytes, isWhole };
-  return { text: await new Blob(kept as BlobPart[]).text(), bytes, isWhole };
+  if (!isText.test(type)) return { text: `[${bytes} bytes that are no text]`, bytes, end };
+  return { text: await new Blob(kept as BlobPart[]).text(), bytes, end };
 }

@@ -8,6 +8,7 @@ import {
 } from 'exact-change';
 import { describe, expect, it } from 'vitest';
 import { listOf } from '../helpers/attempts.js';
+import { takerUrl } from '../helpers/bounds.js';
 import { until } from '../helpers/chain.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
@@ -93,4 +94,17 @@ describe('a signed swap that the journal fails to record', () => {
       expect(sandbox.controls.node.calls({ method: 'sendTransaction' })).toBe(before);
     },
   );
+});
+
+it('wraps SOL for each payment even if no lamport is left for a priority fee', async () => {
+  // Each payment needs all that was wrapped for it, so the wraps have equal instructions.
+  const policy = { maxPerPayment: '50', maxPerDay: '500', maxFeeLamports: 5_000n };
+  const payer = await payerOn(sandbox, { SOL: '1' }, { autoSwap: true, policy });
+  const seller = await takerUrl(sandbox, [['SOL', '20000000']]);
+  for (const call of [1, 2, 3])
+    expect((await payer.client.fetch(`${seller}/${call}`)).status).toBe(200);
+  const wraps = payer.events.flatMap((event) =>
+    event.type === 'swap.confirmed' ? [event.signature] : [],
+  );
+  expect(new Set(wraps).size).toBe(3);
 });

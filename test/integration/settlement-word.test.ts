@@ -241,6 +241,23 @@ describe('a pending settlement', () => {
     },
   );
 
+  it('reports funds as spent when the answer to the same payment is lost', async () => {
+    const payer = await holder();
+    const seller = await selling(2, [
+      async ({ response, settle: settleIt }) => {
+        await settleIt();
+        say(2, response, 'settlement_pending');
+      },
+      ({ request }) => request.destroy(),
+    ]);
+    const error = await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
+    expect(error).toMatchObject({ funds: 'spent', retry: 'same', moved: [{ kind: 'payment' }] });
+    expect(error.message).not.toContain('may still settle');
+    const told = payer.events.map(({ type }) => type);
+    expect(told).toContain('payment.settled');
+    expect(told).not.toContain('payment.uncertain');
+  });
+
   it('keeps no caller waiting that aborts', async () => {
     const payer = await holder();
     const controller = new AbortController();

@@ -22,19 +22,56 @@ async function recording(answer?: Parameters<typeof startRecording>[0]) {
 // Sorted, because requests of separate connections arrive in any order.
 const sorted = (list: readonly (string | undefined)[]) => [...list].sort();
 
-it('swaps the original request when the caller changes its objects afterwards', async () => {
-  const swap = vi.fn(async () => Promise.reject(new Error('asked')));
-  const client = clientWith(async () => ({
-    ...parts,
-    createEngine: async (...made) => ({ ...(await parts.createEngine(...made)), swap }),
-  }));
-  const request = { inputMint: 'SOL', outputMint: 'USDC', amount: '1' };
-  const options = { counted: true };
-  const swapping = client.swap(request, options);
-  request.amount = '999';
-  options.counted = false;
-  await expect(swapping).rejects.toThrow('asked');
-  expect(swap).toHaveBeenCalledWith({ ...request, amount: '1' }, { counted: true });
+describe('a call with objects that the caller changes afterwards', () => {
+  /** Returns a client that records the arguments that its engine gets. */
+  const recorded = () => {
+    const asked: unknown[][] = [];
+    const ask = async (...args: unknown[]) => {
+      asked.push(args);
+      throw new Error('asked');
+    };
+    const client = clientWith(async () => ({
+      ...parts,
+      createEngine: async (...made) => ({
+        ...(await parts.createEngine(...made)),
+        ...{ swap: ask, quote: ask, balance: ask, pay: ask },
+      }),
+    }));
+    return { client, asked };
+  };
+
+  it('swaps and quotes the original request', async () => {
+    const { client, asked } = recorded();
+    const request = { inputMint: 'SOL', outputMint: 'USDC', amount: '1' };
+    const noWorseThan = { maxInAmount: '1', minOutAmount: '1' };
+    const options = { counted: true, noWorseThan };
+    const calls = [client.swap(request, options), client.quote(request)];
+    request.amount = '999';
+    options.counted = false;
+    noWorseThan.minOutAmount = '0';
+    await Promise.allSettled(calls);
+    const original = { ...request, amount: '1' };
+    const approved = { counted: true, noWorseThan: { maxInAmount: '1', minOutAmount: '1' } };
+    expect(asked).toEqual([
+      [original, approved],
+      [original, undefined],
+    ]);
+  });
+
+  it('reads the original balances, and pays for the original URL', async () => {
+    const { client, asked } = recorded();
+    const mints = ['USDC'];
+    const terms = { x402Version: 2, accepts: [] } as const;
+    const options = { url: 'https://one.example/' };
+    const calls = [client.balance(mints), client.pay(terms, options)];
+    mints[0] = 'BONK';
+    options.url = 'https://other.example/';
+    await Promise.allSettled(calls);
+    expect(asked).toEqual([
+      [['USDC'], undefined],
+      [terms, { url: 'https://one.example/' }],
+    ]);
+  });
 });
 
 describe('a call', () => {

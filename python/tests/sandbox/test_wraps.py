@@ -31,8 +31,14 @@ def still_node(sandbox: Sandbox) -> Iterator[Proxy]:
     proxy.close()
 
 
+# 5,000 lamports leave no room for a priority fee.
+@pytest.mark.parametrize("max_fee", ["250000", "5000"])
 def test_wraps_sol_in_a_new_transaction_for_each_of_several_equal_payments(
-    sandbox: Sandbox, still_node: Proxy, make_payer: MakePayer, make_seller: MakeSeller
+    max_fee: str,
+    sandbox: Sandbox,
+    still_node: Proxy,
+    make_payer: MakePayer,
+    make_seller: MakeSeller,
 ) -> None:
     wanted = offer(sandbox, "SOL", amount="4000000")
 
@@ -43,7 +49,8 @@ def test_wraps_sol_in_a_new_transaction_for_each_of_several_equal_payments(
         return Reply(200, {}, b"{}")
 
     seller = make_seller(answer)
-    payer = make_payer(SOL="1", auto_swap=True, policy={"min_swap": "0"}, rpc_url=still_node.url)
+    policy = {"min_swap": "0", "max_fee_lamports": max_fee}
+    payer = make_payer(SOL="1", auto_swap=True, policy=policy, rpc_url=still_node.url)
     for number in range(3):
         assert payer.client.get(f"{seller.url}/{number}").status_code == 200
     wraps = [event for event in payer.events if event.type == "swap.signed"]

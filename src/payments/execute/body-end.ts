@@ -91,9 +91,8 @@ function copiesOf({ begin, ended, broke }: Ending): Copies {
 
 const WATCH: unique symbol = Symbol('exact-change.body');
 
-/** A watched response, or a watched clone. */
+/** What is known of a watched response, or of a watched clone. */
 interface Watch {
-  readonly response: object;
   readonly copies: Copies;
   /** Own members that the response had before they were covered. */
   readonly own: Map<string, PropertyDescriptor>;
@@ -103,7 +102,8 @@ interface Watch {
 
 /**
  * Members that cover the body members of every response. They are shared, because functions of its
- * own would give each response a hidden class of its own.
+ * own would give each response a hidden class of its own. They run on their `this`, because the
+ * response of a fetch may be a proxy, and only the object behind it has the body.
  */
 const MEMBERS = /* @__PURE__ */ members();
 
@@ -111,13 +111,12 @@ function members(): PropertyDescriptorMap {
   const descriptors: PropertyDescriptorMap = {
     body: {
       get(this: object) {
-        return bodyOf(watchOf(this));
+        return bodyOf(this);
       },
     },
     bodyUsed: {
       get(this: object) {
-        const watch = watchOf(this);
-        return wasUsed(watch) || watch.stream?.isBegun() === true;
+        return wasUsed(this) || watchOf(this).stream?.isBegun() === true;
       },
       // Responses of polyfills, such as React Native's, set it themselves.
       set(this: object, value: unknown) {
@@ -126,7 +125,7 @@ function members(): PropertyDescriptorMap {
     },
     clone: {
       value(this: object) {
-        return cloneOf(watchOf(this));
+        return cloneOf(this);
       },
       writable: true,
     },
@@ -134,7 +133,7 @@ function members(): PropertyDescriptorMap {
   for (const name of READERS)
     descriptors[name] = {
       async value(this: object) {
-        return readBy(name, watchOf(this));
+        return readBy(name, this);
       },
       writable: true,
     };
@@ -152,7 +151,7 @@ function cover(response: { readonly [WATCH]?: Watch }, copies: Copies): void {
     if (before === undefined && existing !== undefined) own.set(name, existing);
     Object.defineProperty(response, name, { ...member, enumerable: false, configurable: true });
   }
-  const watch: Watch = { response, copies, own };
+  const watch: Watch = { copies, own };
   Object.defineProperty(response, WATCH, { value: watch, configurable: true });
 }
 
@@ -163,41 +162,43 @@ function watchOf(response: { readonly [WATCH]?: Watch }): Watch {
 }
 
 /** Returns the value of a member as it is without the cover. */
-function memberOf({ response, own }: Watch, name: string): unknown {
-  const descriptor = own.get(name);
+function memberOf(response: object, name: string): unknown {
+  const descriptor = watchOf(response).own.get(name);
   if (descriptor === undefined)
     return Reflect.get(Reflect.getPrototypeOf(response) ?? {}, name, response);
   const value: unknown = descriptor.value;
   return descriptor.get === undefined ? value : Reflect.apply(descriptor.get, response, []);
 }
 
-function wasUsed(watch: Watch): boolean {
-  return memberOf(watch, 'bodyUsed') === true;
+function wasUsed(response: object): boolean {
+  return memberOf(response, 'bodyUsed') === true;
 }
 
-function bodyOf(watch: Watch): unknown {
+function bodyOf(response: object): unknown {
+  const watch = watchOf(response);
   if (watch.stream !== undefined) return watch.stream.stream;
-  const source = () => memberOf(watch, 'body');
+  const source = () => memberOf(response, 'body');
   const body = source();
   // Some fetches have bodies of another kind, which cannot be watched: such a body counts as read.
   if (!isStream(body) && body !== null && body !== undefined) void watch.copies.ended();
-  if (!isStream(body) || body.locked || wasUsed(watch)) return body;
+  if (!isStream(body) || body.locked || wasUsed(response)) return body;
   watch.stream = watchStream(body, source, watch.copies);
   return watch.stream.stream;
 }
 
 /** Whether the stream of a response was asked for and is locked or being read. */
-function isTaken({ stream }: Watch): boolean {
+function isTaken(response: object): boolean {
+  const { stream } = watchOf(response);
   return stream !== undefined && (stream.stream.locked || stream.isBegun());
 }
 
-async function readBy(name: (typeof READERS)[number], watch: Watch): Promise<unknown> {
-  const { copies } = watch;
-  const wasRead = wasUsed(watch);
-  if (isTaken(watch)) throw unusable();
+async function readBy(name: (typeof READERS)[number], response: object): Promise<unknown> {
+  const { copies } = watchOf(response);
+  const wasRead = wasUsed(response);
+  if (isTaken(response)) throw unusable();
   copies.begin();
   try {
-    const content: unknown = await call(watch, name);
+    const content: unknown = await call(response, name);
     await copies.ended();
     return content;
   } catch (error) {
@@ -208,18 +209,19 @@ async function readBy(name: (typeof READERS)[number], watch: Watch): Promise<unk
   }
 }
 
-function cloneOf(watch: Watch): unknown {
-  if (isTaken(watch)) throw unusable();
-  const copy = call(watch, 'clone');
+function cloneOf(response: object): unknown {
+  if (isTaken(response)) throw unusable();
+  const copy = call(response, 'clone');
   if (!isObject(copy)) return copy;
-  watch.copies.split();
-  cover(copy, watch.copies);
+  const { copies } = watchOf(response);
+  copies.split();
+  cover(copy, copies);
   return copy;
 }
 
-function call(watch: Watch, name: string): unknown {
-  const method = memberOf(watch, name);
-  return typeof method === 'function' ? Reflect.apply(method, watch.response, []) : undefined;
+function call(response: object, name: string): unknown {
+  const method = memberOf(response, name);
+  return typeof method === 'function' ? Reflect.apply(method, response, []) : undefined;
 }
 
 /** Returns the error that responses of fetch throw. */

@@ -235,25 +235,43 @@ function paymentUncertain(
   cause: unknown,
 ): SettlementError<'payment_uncertain'> {
   const bounds = boundsOf(open);
+  const isSettled = open.attempt.state === 'settled';
   return new SettlementError(
     'payment_uncertain',
-    `The answer to the paid request was lost, so the payment may still settle until block height ${bounds.lastValidBlockHeight} is final. ` +
+    (isSettled
+      ? 'The answer to the paid request was lost, and the chain shows the payment. '
+      : `The answer to the paid request was lost, so the payment may still settle until block height ${bounds.lastValidBlockHeight} is final. `) +
       'Repeat the same call: it presents the same payment or reports it spent, and never pays twice.',
-    { details: bounds, funds: 'uncertain', moved, cause },
+    {
+      details: bounds,
+      funds: isSettled ? 'spent' : 'uncertain',
+      moved: [...moved, ...settledBy(open)],
+      cause,
+    },
   );
 }
 
-/** Emits and records that only the chain can decide the payment. */
+/** Returns the payment as an entry of the error's `moved` if the chain shows it. */
+export function settledBy({ attempt }: OpenPayment): Moved[] {
+  const { signature } = attempt.receipt.payment;
+  const { mint, amount } = attempt;
+  return signature === undefined
+    ? []
+    : [{ kind: 'payment', signature, inputMint: mint, inAmount: amount }];
+}
+
+/** Emits and records that only the chain can decide the payment, unless it has decided. */
 export async function noteDoubt(
   context: PaymentContext,
   open: OpenPayment,
   code: 'payment_rejected' | 'payment_uncertain',
   emit: Emit,
 ): Promise<void> {
-  emit('payment.uncertain', { ...boundsOf(open), code });
   const { state, doubt } = open.attempt;
-  // The chain may have decided meanwhile, and only the first doubt is recorded.
-  if (state !== 'signed' || doubt !== undefined) return;
+  if (state !== 'signed') return;
+  emit('payment.uncertain', { ...boundsOf(open), code });
+  // Only the first doubt is recorded.
+  if (doubt !== undefined) return;
   const receipt: Receipt = { ...open.attempt.receipt, state: 'uncertain' };
   open.attempt = { ...open.attempt, doubt: code, receipt };
   // The caller gets a more important error; the next write of this attempt makes up for this.

@@ -9,6 +9,7 @@ import {
   boundsOf,
   noteDoubt,
   presentOnce,
+  settledBy,
   type Delivered,
   type Presentation,
   type Refused,
@@ -40,8 +41,7 @@ export async function afterRefusal(
   const shown = mayPresent ? await presentOnce(context, open, showing, within) : first;
   if ('isAwaited' in shown) return shown;
   const rejected = rejection(open, shown, showing.moved);
-  if (open.attempt.state === 'signed')
-    await untilAborted(noteDoubt(context, open, 'payment_rejected', emit), call.signal);
+  await untilAborted(noteDoubt(context, open, 'payment_rejected', emit), call.signal);
   return { rejected, outcome: outcomeOf(402, shown.word) };
 }
 
@@ -74,19 +74,12 @@ function rejection(
     message: string,
     more: Pick<ErrorInit<'payment_rejected'>, 'funds' | 'moved' | 'retry'>,
   ) => new SettlementError('payment_rejected', message, { ...base, ...more });
-  const { signature } = attempt.receipt.payment;
-  if (attempt.state === 'settled' && signature !== undefined) {
-    const paid: Moved = {
-      kind: 'payment',
-      signature,
-      inputMint: attempt.mint,
-      inAmount: attempt.amount,
-    };
+  if (attempt.state === 'settled') {
     return make(
       'The seller answered the paid request with 402, and the chain shows the payment. Ask the seller for its answer with the signature in moved.',
       {
         funds: 'spent',
-        moved: [...moved, paid],
+        moved: [...moved, ...settledBy(open)],
         retry: 'never',
       },
     );

@@ -1,22 +1,18 @@
 import { SettlementError, type Moved } from '../../errors.js';
 import type { OpenPayment } from '../../journal/open-payment.js';
-import { boundsOf } from '../execute/present.js';
+import { boundsOf, settledBy } from '../execute/present.js';
 
 export function alreadySpent(open: OpenPayment, response?: Response): SettlementError {
-  const { payment, receipt, mint, amount } = open.attempt;
+  const { payment, receipt } = open.attempt;
   const { payerSignature } = payment;
   const { signature } = receipt.payment;
-  const paid: Moved[] =
-    signature === undefined
-      ? []
-      : [{ kind: 'payment', signature, inputMint: mint, inAmount: amount }];
   return new SettlementError(
     'already_spent',
     'This purchase is paid already. Ask the seller for its answer with the signature, or buy again by giving a new idempotencyKey.',
     {
       details: { payerSignature, ...(signature === undefined ? {} : { signature }) },
       funds: 'spent',
-      moved: [...swappedBy(open), ...paid],
+      moved: [...swappedBy(open), ...settledBy(open)],
       ...(response === undefined ? {} : { response }),
     },
   );

@@ -75,7 +75,10 @@ export interface FinishInput extends Pick<SwapDeps, 'rpc' | 'decoders' | 'blockh
    * account of the wallet, so the final transaction waits for it.
    */
   readonly unitPrice: Promise<bigint>;
-  /** Returns a number to add to the price, which makes otherwise equal transactions differ. */
+  /**
+   * Returns a number to add to the compute limit, which makes otherwise equal transactions differ. A
+   * fee limit may leave no room for a price.
+   */
   readonly next?: (blockhash: string) => Promise<number>;
   readonly reserved: () => Promise<ReservedAmounts>;
   /** See `SwapOrder`. */
@@ -113,12 +116,12 @@ export async function finish(input: FinishInput): Promise<Finished> {
   simulated.catch(() => undefined);
   const unitPrice = await input.unitPrice;
   const used = await simulated;
-  const unitLimit = Math.min(MAX_COMPUTE_UNITS, Math.ceil(Number(used) * 1.2) + 5_000);
   const lifetime = await blockhashes.fresh(options);
-  const wanted = unitPrice + BigInt((await input.next?.(lifetime.blockhash)) ?? 0);
+  const count = (await input.next?.(lifetime.blockhash)) ?? 0;
+  const unitLimit = Math.min(MAX_COMPUTE_UNITS, Math.ceil(Number(used) * 1.2) + 5_000 + count);
   const compute = {
     unitLimit,
-    unitPrice: boundedUnitPrice(wanted, unitLimit, limits.maxPriorityFeeLamports),
+    unitPrice: boundedUnitPrice(unitPrice, unitLimit, limits.maxPriorityFeeLamports),
   };
   const reservedAtMost = larger(reserved, await input.reserved());
   // `planSwap` reduces this to the balance of the output.

@@ -25,8 +25,8 @@ export interface WrapOrder extends Pick<
   /** Lamports to wrap. */
   readonly amount: bigint;
   /**
-   * Counts the transactions that are signed on a blockhash. The count is added to the price: two
-   * equal wraps would otherwise be the same transaction, which lands only once.
+   * Counts the transactions that are signed on a blockhash. The count is added to the compute limit:
+   * two equal wraps would otherwise be the same transaction, which lands only once.
    */
   readonly next: (blockhash: string) => Promise<number>;
 }

@@ -67,6 +67,19 @@ describe('a tool for a model', () => {
     expect(JSON.stringify(untrusted)).toContain('the beginning');
   });
 
+  it('tells that an answer is not whole if it is too long to be read', async () => {
+    const chunk = new Uint8Array(1024 * 1024);
+    const long = new ReadableStream({ pull: (controller) => controller.enqueue(chunk) });
+    const result = await run('paid_fetch', { url: 'https://api.example.com/' }, answering(long));
+    expect(result).toMatchObject({
+      ok: false,
+      error: {
+        code: 'request_failed',
+        message: 'The answer of the seller is too long to be read to its end. Nothing was paid.',
+      },
+    });
+  });
+
   it.each([['file:///etc/passwd'], ['no address'], ['https://user:secret@api.example.com/']])(
     'refuses a URL that is not HTTP or carries a password: %s',
     async (url) => {

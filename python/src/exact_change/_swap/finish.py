@@ -55,7 +55,8 @@ class Finish(NamedTuple):
     signal: Signal | None
     # See `SwapOrder`.
     is_beside: bool = False
-    # Added to the unit price, so that otherwise equal transactions differ.
+    # Added to the compute limit, so that otherwise equal transactions differ: a fee limit may leave
+    # no room for a price.
     next: Callable[[str], Steps[int]] | None = None
 
     def run(self) -> Steps[tuple[Draft, ComputeBudget, Lifetime]]:
@@ -71,11 +72,12 @@ class Finish(NamedTuple):
         simulation = yield from start(self._rehearse(rehearsal, first.blockhash, reserved))
         unit_price = yield from join(self.unit_price)
         used = yield from join(simulation)
-        # The landed transaction may use more units than the simulation: allow a fifth and 5,000.
-        units = min(_MAX_UNITS, math.ceil(used * 1.2) + 5_000)
         lifetime = yield from blockhashes.fresh(signal=signal)
+        # The landed transaction may use more units than the simulation: allow a fifth and 5,000.
+        wanted = math.ceil(used * 1.2) + 5_000
         if self.next is not None:
-            unit_price += yield from self.next(lifetime.blockhash)
+            wanted += yield from self.next(lifetime.blockhash)
+        units = min(_MAX_UNITS, wanted)
         max_fee = self.deps.limits.max_priority_fee
         compute = ComputeBudget(units, bounded_unit_price(unit_price, units, max_fee))
         reserved = reserved.larger((yield from self.reserved()))

@@ -43,3 +43,40 @@ it('leaves a response readable that marks itself as read', async () => {
   expect(await response.text()).toBe('body');
   expect(ends).toEqual(['read']);
 });
+
+/** A response with private fields, as in Node 24. */
+class Private {
+  #isRead = false;
+  readonly body = null;
+  get bodyUsed() {
+    return this.#isRead;
+  }
+  async text() {
+    this.#isRead = true;
+    return 'body';
+  }
+  clone() {
+    return this.#isRead ? undefined : proxyOf(new Private());
+  }
+}
+
+/** Returns a proxy as fetch-mock makes it: members run on the response behind it. */
+function proxyOf(response: object): object {
+  return new Proxy(response, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+it('leaves a response readable that is a proxy of one with private fields', async () => {
+  const response = proxyOf(new Private()) as Response;
+  const { ends, end } = recorder();
+  onBodyEnd(response, end);
+  expect(response.bodyUsed).toBe(false);
+  const copy = response.clone();
+  expect([await response.text(), await copy.text()]).toEqual(['body', 'body']);
+  expect([response.bodyUsed, copy.bodyUsed]).toEqual([true, true]);
+  expect(ends).toEqual(['read']);
+});
