@@ -104,12 +104,13 @@ def read_raw_wallet(
     addresses = list(dict.fromkeys(wanted))
     slot, accounts = yield from rpc.accounts(addresses, signal=signal)
     account_at = dict(zip(addresses, accounts))
+    lamports = _wallet_lamports(wallet, account_at[wallet])
     legs: list[RawLeg] = []
     for mint_address in mints:
         decoded = _read_mint(mint_address, account_at[mint_address])
         address = associated_token_address(wallet, mint_address, decoded.token_program)
         legs.append(RawLeg(mint_address, decoded, address, account_at[address]))
-    return RawWallet(slot, _wallet_lamports(wallet, account_at[wallet]), legs)
+    return RawWallet(slot, lamports, legs)
 
 
 def read_leg(wallet: Address, leg: RawLeg) -> Leg:
