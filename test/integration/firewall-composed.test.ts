@@ -58,6 +58,8 @@ async function compose(name: WantedName): Promise<Composed> {
     walletMinimum: await node.rent(0),
     sourceRent: await rentOf(input),
     outputRent: await rentOf(output),
+    sourceExcess: 0n,
+    outputExcess: 0n,
   };
   const { message, plan } = composeSwap({
     ...{

@@ -4,6 +4,7 @@ import { creationCost, accountExists } from '../transaction/own-account.js';
 import {
   accountBytes,
   ownAccountOf,
+  rentedBytes,
   TOKEN_ACCOUNT_BYTES,
   type RawLeg,
 } from '../transaction/read-facts.js';
@@ -28,6 +29,21 @@ export async function readTemporary(
   ]);
   const account = accounts[0] ?? null;
   return { leg: { address, account }, rent, vacant: !accountExists(account) };
+}
+
+/** Reads the lamports beyond the rent of each account that exists and holds no SOL as its tokens. */
+export async function readExcess(
+  node: Pick<Rpc, 'rent'>,
+  legs: readonly RawLeg[],
+  options: CallOptions,
+): Promise<ReadonlyMap<Address, bigint>> {
+  const read = legs.map(async (leg) => {
+    const bytes = rentedBytes(leg);
+    const rent = bytes === undefined ? undefined : await node.rent(bytes, options);
+    const lamports = leg.account?.lamports ?? 0n;
+    return [leg.address, rent === undefined || lamports < rent ? 0n : lamports - rent] as const;
+  });
+  return new Map(await Promise.all(read));
 }
 
 /**

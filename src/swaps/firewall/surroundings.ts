@@ -8,7 +8,7 @@ import {
 import type { Address } from '../../solana/types.js';
 import { computeBudgetOf, MAX_COMPUTE_UNITS, priorityFeeOf } from './compute-budget.js';
 import { decodeSwap, programName } from './decoders.js';
-import { guardOf } from './guards-found.js';
+import { claimedBy, guardOf } from './guards-found.js';
 import { ownAccount, type SwapExpectation } from './instruction-rules.js';
 import {
   type SurroundingsSubject,
@@ -125,6 +125,7 @@ export const surroundingsRules: readonly Rule<SurroundingsSubject>[] = [
       opcode(step) === CLOSE ||
       opcode(step) === SYNC ||
       isRelayFee(step, expected) ||
+      claimedBy(step, expected) !== undefined ||
       guardOf(step, expected) !== undefined,
   ),
 ];

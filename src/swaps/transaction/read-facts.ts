@@ -4,12 +4,20 @@ import type { Account, CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import { type Mint, decodeMint } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
-import { accountExists, type OwnAccount, readOwnAccount, type TokenFacts } from './own-account.js';
+import {
+  accountExists,
+  decodeHeldAccount,
+  type OwnAccount,
+  readOwnAccount,
+  type TokenFacts,
+} from './own-account.js';
 
 /** The account and the mint of one side of a swap, as the chain has them. */
 export interface Leg {
   readonly account: OwnAccount;
   readonly mint: Mint;
+  /** See {@link rentedBytes}. */
+  readonly bytes: number | undefined;
 }
 
 export interface WalletFacts {
@@ -50,7 +58,11 @@ export async function readWallet(
   const { legs, ...facts } = await readRawWallet(rpc, wallet, mints, options);
   return {
     ...facts,
-    legs: legs.map((leg) => ({ account: ownAccountOf(wallet, leg), mint: leg.mint })),
+    legs: legs.map((leg) => ({
+      account: ownAccountOf(wallet, leg),
+      mint: leg.mint,
+      bytes: rentedBytes(leg),
+    })),
   };
 }
 
@@ -83,6 +95,15 @@ export async function readRawWallet(
       };
     }),
   };
+}
+
+/**
+ * Returns the bytes of an account with lamports for its rent alone; undefined if the account is
+ * missing, or its lamports are its tokens too.
+ */
+export function rentedBytes({ account, token }: RawLeg): number | undefined {
+  const held = account === null ? undefined : decodeHeldAccount(account, token.tokenProgram);
+  return held?.isNative === false ? account?.data.length : undefined;
 }
 
 /** Returns the wallet's own account of one side. Throws `account_unusable`. */

@@ -20,6 +20,7 @@ from .._solana.instructions import (
     sync_native,
     transfer_checked,
     transfer_lamports,
+    withdraw_excess_lamports,
 )
 from .._solana.types import Instruction, LookupTable
 from ..errors import failure
@@ -44,6 +45,9 @@ class SwapFacts(NamedTuple):
     # Lamports that keep each token account rent-exempt; only used if it does not exist.
     source_rent: int
     output_rent: int
+    # Lamports of each account beyond its rent, which are not wrapped SOL.
+    source_excess: int
+    output_excess: int
     reserved: ReservedAmounts = NOTHING_RESERVED
     # Amounts that the guard lets be missing, because they may leave while the swap lands.
     leeway: ReservedAmounts = NOTHING_RESERVED
@@ -58,6 +62,9 @@ class SwapPlan(NamedTuple):
     wrap: int
     # Accounts that stay and have uncounted lamports, which must be counted before the guard.
     sync: Sequence[Address]
+    # Accounts with lamports beyond their rent. The wallet withdraws these before the swap: the
+    # venue could do so too, and the guard sees only lamports of the wallet.
+    claims: Sequence[OwnAccount]
     close_source: bool
     close_output: bool
     budget: LamportBudget
@@ -124,6 +131,8 @@ def plan_swap(
         return sum(takes for create, takes, closes in rents if create and closes == closed)
 
     wallet_pays = expected.relay is None
+    # With a relayer, no lamport of the wallet may move.
+    excess = ((source, facts.source_excess), (output, facts.output_excess)) if wallet_pays else ()
     budget = LamportBudget(
         SIGNATURE_LAMPORTS if wallet_pays else 0,
         compute.priority_fee if wallet_pays else 0,
@@ -132,7 +141,8 @@ def plan_swap(
         wrap,
         # Also right for a missing account: the lamports at its address come back besides its rent.
         (source.lamports if close_source else 0)
-        + (output.lamports + brings if close_output else 0),
+        + (output.lamports + brings if close_output else 0)
+        + sum(lamports for _, lamports in excess),
     )
     uncounted = output.uncounted if output.exists else made_output.uncounted
     source_least = source.balance - leeway.input + source.uncounted
@@ -142,6 +152,7 @@ def plan_swap(
         not output.exists,
         wrap,
         [account.address for account in staying if account.uncounted > 0],
+        [account for account, lamports in excess if lamports > 0],
         close_source,
         close_output,
         budget,
@@ -181,6 +192,10 @@ def compose_swap(
         *([create_own(wallet, output, fee_payer)] if plan.create_output else []),
         *wrap_into(wallet, source.address, plan.wrap),
         *map(sync_native, plan.sync),
+        *(
+            withdraw_excess_lamports(account.address, wallet, wallet, account.token_program)
+            for account in plan.claims
+        ),
     ]
     body = [
         *before,

@@ -45,6 +45,17 @@ class RawLeg(NamedTuple):
         """The decoded token account; None if it is no account of the mint's program."""
         return decode_held_account(self.account, self.mint.token_program)
 
+    @property
+    def rented_bytes(self) -> int | None:
+        """The bytes of an account with lamports for its rent alone.
+
+        None if the account is missing, or its lamports are its tokens too.
+        """
+        held = self.held
+        if self.account is None or held is None or held.is_native:
+            return None
+        return len(self.account.data)
+
 
 class RawWallet(NamedTuple):
     """The wallet and both sides of a swap, from one read."""
@@ -59,6 +70,8 @@ class Leg(NamedTuple):
 
     account: OwnAccount
     mint: Mint
+    # See `RawLeg`.
+    rented_bytes: int | None
 
 
 class Reads(Protocol):
@@ -115,7 +128,7 @@ def read_raw_wallet(
 
 def read_leg(wallet: Address, leg: RawLeg) -> Leg:
     """Judges the wallet's own account of one side. Raises ``account_unusable``."""
-    return Leg(own_account_of(wallet, leg), leg.mint)
+    return Leg(own_account_of(wallet, leg), leg.mint, leg.rented_bytes)
 
 
 def own_account_of(wallet: Address, leg: RawLeg) -> OwnAccount:
@@ -174,6 +187,11 @@ def creation_cost(missing: OwnAccount, rent: int) -> CreationCost:
     """
     beyond = max(0, missing.lamports - rent)
     return CreationCost(max(0, rent - missing.lamports), beyond if missing.mint == WSOL_MINT else 0)
+
+
+def excess_of(lamports: int, rented_bytes: int | None, rent: int) -> int:
+    """Returns the lamports of an account beyond its rent, if they are not its tokens too."""
+    return 0 if rented_bytes is None else max(0, lamports - rent)
 
 
 def account_bytes(mint: Mint) -> int:

@@ -81,6 +81,8 @@ function composed(change: Partial<typeof usual> = {}, lookupTables: readonly Loo
         walletMinimum: 890_880n,
         sourceRent: RENT,
         outputRent: RENT,
+        sourceExcess: 0n,
+        outputExcess: 0n,
       },
       reserved: nothingReserved,
       leeway: nothingReserved,
