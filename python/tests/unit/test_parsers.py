@@ -15,6 +15,7 @@ from exact_change import ExactChangeError, parse_payment_required
 from exact_change._base.backoff import asked_wait
 from exact_change._base.headers import Headers
 from exact_change._base.js import stringify
+from exact_change._base.json_types import is_record
 from exact_change._base.network import SOLANA_MAINNET
 from exact_change._base.text import clean_text
 from exact_change._base.urls import parse_address
@@ -211,8 +212,8 @@ def test_refuses_an_answer_of_a_node_that_omits_what_counts(read: Any, answer: A
     assert (error if isinstance(error, Fault) else explain(error)).kind == "invalid"
 
 
-def without_gaps(value: Any) -> Any:
+def without_gaps(answer: Any) -> Any:
     """Leaves out the fields with ``...``."""
-    if not isinstance(value, dict):
-        return value
-    return {name: without_gaps(field) for name, field in value.items() if field is not ...}
+    if not is_record(answer):
+        return answer
+    return {name: without_gaps(field) for name, field in answer.items() if field is not ...}

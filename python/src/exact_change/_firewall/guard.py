@@ -148,8 +148,9 @@ def _leg_of(instruction: Instruction, expected: SwapExpectation) -> tuple[Addres
         (expected.input_mint, expected.input_program),
         (expected.output_mint, expected.output_program),
     ):
-        if program == instruction.program and expected.own_account(mint, program) == first:
-            return mint, first
+        account = expected.own_account(mint, program)
+        if program == instruction.program and account == first:
+            return mint, account
     return None
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Sequence
 
-from .._base.network import SOLANA_MAINNET, WSOL_MINT
-from .._base.token_text import amount_text, funding_link
+from .._base.network import WSOL_MINT
 from .._firewall.expected import SwapExpectation, relay_fee_in
 from .._firewall.guard import Floors, OwnAccount, TokenFloor, guard
 from .._firewall.relay import relay_fee_of
@@ -23,9 +22,8 @@ from .._solana.instructions import (
     withdraw_excess_lamports,
 )
 from .._solana.types import Instruction, LookupTable
-from ..errors import failure
 from .budget import SIGNATURE_LAMPORTS, ComputeBudget, LamportBudget
-from .read_facts import creation_cost
+from .read_facts import creation_cost, too_little_input
 from .types import NOTHING_RESERVED, ReservedAmounts
 
 # Values of `max_accounts` to try in turn after a swap was `transaction_too_large`. Fewer accounts
@@ -110,7 +108,7 @@ def plan_swap(
     native = expected.input_mint == WSOL_MINT
     takes = expected.max_in + relay_fee_in(expected.relay, expected.input_mint)
     if not native and spendable < takes:
-        raise _too_little(expected, source.decimals, takes, spendable)
+        raise too_little_input(expected.wallet, source, takes, spendable)
     brings = expected.min_out - relay_fee_in(expected.relay, expected.output_mint)
     wrap = max(0, expected.max_in - spendable) if native else 0
     close_source = native and source.balance == 0
@@ -287,24 +285,3 @@ def _close_own(wallet: Address, account: OwnAccount) -> Instruction:
     if account.mint != WSOL_MINT:
         raise TypeError("only a wrapped SOL account is closed")
     return close_token_account(account.address, wallet, wallet, account.token_program)
-
-
-def _too_little(
-    expected: SwapExpectation, decimals: int, required: int, available: int
-) -> Exception:
-    mint, wallet = expected.input_mint, expected.wallet
-    most, spendable = (
-        amount_text(SOLANA_MAINNET, mint, amount, decimals) for amount in (required, available)
-    )
-    link = funding_link(wallet, mint, required - available, decimals)
-    return failure(
-        "insufficient_funds",
-        f"The swap may take up to {most}, and the wallet {wallet} can spend {spendable}. "
-        f"Fund it ({link}).",
-        {
-            "mint": mint,
-            "required": str(required),
-            "available": str(available),
-            "link": link,
-        },
-    )

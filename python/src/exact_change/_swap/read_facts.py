@@ -7,11 +7,13 @@ from typing import NamedTuple, Sequence
 from typing_extensions import Protocol
 
 from .._base.network import (
+    SOLANA_MAINNET,
     SYSTEM_PROGRAM,
     TOKEN_PROGRAM,
     TOKEN_PROGRAMS,
     WSOL_MINT,
 )
+from .._base.token_text import amount_text, funding_link
 from .._firewall.exposure import account_exists
 from .._firewall.guard import OwnAccount
 from .._firewall.own_accounts import OWN_ACCOUNT_RULES, OwnAccountSubject
@@ -28,7 +30,7 @@ from .._solana.tokens import (
     decode_token_account,
     uncounted_lamports,
 )
-from ..errors import failure
+from ..errors import ExactChangeError, failure
 
 
 class RawLeg(NamedTuple):
@@ -258,3 +260,25 @@ def _unsupported(mint: Mint) -> str | None:
     if any(name.startswith("unknown:") for name in mint.extensions):
         return "it has an extension that is not known"
     return None
+
+
+def too_little_input(
+    wallet: Address, source: OwnAccount, required: int, available: int
+) -> ExactChangeError:
+    """Returns the error for a swap that may take more than the wallet can spend."""
+    mint, decimals = source.mint, source.decimals
+    most, spendable = (
+        amount_text(SOLANA_MAINNET, mint, amount, decimals) for amount in (required, available)
+    )
+    link = funding_link(wallet, mint, required - available, decimals)
+    return failure(
+        "insufficient_funds",
+        f"The swap may take up to {most}, and the wallet {wallet} can spend {spendable}. "
+        f"Fund it ({link}).",
+        {
+            "mint": mint,
+            "required": str(required),
+            "available": str(available),
+            "link": link,
+        },
+    )
