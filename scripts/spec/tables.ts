@@ -16,6 +16,7 @@ import { UNSAFE } from '../../src/internal/unsafe-text.js';
 import { attemptStates } from '../../src/journal/states.js';
 import {
   ASSOCIATED_TOKEN_PROGRAM,
+  COMPRESSION_PROGRAMS,
   COMPUTE_BUDGET_PROGRAM,
   JUPITER_EVENT_AUTHORITY,
   JUPITER_PROGRAM,
@@ -85,6 +86,7 @@ const networks = {
     jupiter: JUPITER_PROGRAM,
     jupiterEventAuthority: JUPITER_EVENT_AUTHORITY,
   },
+  compressionPrograms: COMPRESSION_PROGRAMS,
   wrappedSol: WSOL_MINT,
   mints: {
     [SOLANA_MAINNET]: pinnedMints(SOLANA_MAINNET),

@@ -78,6 +78,10 @@ export const EXPOSED = {
   ofMultisig2022: someKey(198),
   /** An account of an unknown program, such as a loan, an asset or an order. */
   loan: someKey(142),
+  /** Trees of compressed assets: they name the owners of their leaves only by hash. */
+  tree: someKey(146),
+  treeOfMetaplex: someKey(148),
+  treeOfLight: someKey(158),
 } as const;
 
 /** Value of {@link EXPOSED.nonce}: a blockhash that never expires. */
@@ -251,6 +255,9 @@ const exposed: readonly [Address, ChainAccount][] = [
     account(someKey(144), concat(new Uint8Array(8).fill(3), keyBytes(WALLET), new Uint8Array(100))),
   ],
   [EXPOSED.multisig2022, multisig(PROGRAMS.token2022, WALLET)],
+  [EXPOSED.tree, account(PROGRAMS.compression, new Uint8Array(200).fill(9))],
+  [EXPOSED.treeOfMetaplex, account(PROGRAMS.compressionOfMetaplex, new Uint8Array(200).fill(9))],
+  [EXPOSED.treeOfLight, account(PROGRAMS.compressionOfLight, new Uint8Array(200).fill(9))],
 ];
 
 /** All accounts of the chain. Any other address has no account. */

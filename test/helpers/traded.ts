@@ -7,7 +7,7 @@ import { type ChainTransaction, landed, rpc } from './chain.js';
 import type { Direction, Holdings, Trader } from './trader.js';
 
 /** Sends the signed bytes and waits until the transaction landed. */
-async function land(
+export async function landSigned(
   { rpcUrl }: Sandbox,
   { bytes, signature }: SignedSwap,
 ): Promise<ChainTransaction> {
@@ -44,7 +44,7 @@ export async function landAndExpectFeeOnly(
   signed: SignedSwap,
 ): Promise<FailedPart> {
   const before = trader.holdings();
-  const transaction = await land(sandbox, signed);
+  const transaction = await landSigned(sandbox, signed);
   const { fee } = transaction;
   expect(transaction.error).not.toBeNull();
   expect(fee).toBe(feesOf(signed));
@@ -73,7 +73,7 @@ export async function landsAndMoves(
   signed: SignedSwap,
 ): Promise<Moved> {
   const before = trader.holdings();
-  const { error } = await land(sandbox, signed);
+  const { error } = await landSigned(sandbox, signed);
   expect(error).toBeNull();
   const after = trader.holdings();
   const [source, output] = [trader.at[direction.from], trader.at[direction.to]];

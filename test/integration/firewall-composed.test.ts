@@ -57,6 +57,8 @@ async function compose(name: WantedName): Promise<Composed> {
   const rents = {
     sourceRent: await rentOf(input),
     outputRent: await rentOf(output),
+    sourceExcess: 0n,
+    outputExcess: 0n,
   };
   const { message, plan } = composeSwap({
     ...{

@@ -101,6 +101,17 @@ def test_refuses_a_value_that_is_no_transaction() -> None:
         assert broken_rule(World(world, {}), value, terms) == "transaction_encoding"
 
 
+def test_judges_the_wallet_before_the_mints_as_typescript_does() -> None:
+    (world,) = of("firewall", "world")
+    agreed = [row["terms"] for row in of("firewall", "agreed")]
+    row = next(row for row in of("firewall", "case") if row["out"] is None)
+    terms = agreed[row["agreed"]]
+    assigned = {**world["accounts"][terms["wallet"]], "owner": terms["outputMint"]}
+    chain = World(world, {terms["wallet"]: assigned, terms["inputMint"]: None})
+    transaction = piece(row["bytes"], [])
+    assert broken_rule(chain, transaction, terms) == "it is not a plain wallet"
+
+
 def test_names_the_rule_of_typescript_for_every_instruction_of_the_corpus() -> None:
     for row in of("firewall", "instruction"):
         expected = expected_of(row["expected"])

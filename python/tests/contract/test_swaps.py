@@ -54,7 +54,14 @@ def reserved_of(row: Mapping[str, Any]) -> ReservedAmounts:
 
 
 def facts_of(row: Mapping[str, Any]) -> SwapFacts:
-    names = ("lamports", "walletMinimum", "sourceRent", "outputRent")
+    names = (
+        "lamports",
+        "walletMinimum",
+        "sourceRent",
+        "outputRent",
+        "sourceExcess",
+        "outputExcess",
+    )
     accounts = own_account(row["source"]), own_account(row["output"])
     reserved = reserved_of(row["reserved"]), reserved_of(row["leeway"])
     return SwapFacts._make([*accounts, *(int(row[name]) for name in names), *reserved])

@@ -7,6 +7,7 @@ import json
 import math
 from typing import Any
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -14,12 +15,16 @@ from exact_change import ExactChangeError, parse_payment_required
 from exact_change._base.backoff import asked_wait
 from exact_change._base.headers import Headers
 from exact_change._base.js import stringify
+from exact_change._base.json_types import is_record
 from exact_change._base.network import SOLANA_MAINNET
 from exact_change._base.text import clean_text
 from exact_change._base.urls import parse_address
 from exact_change._firewall.envelope import read_transaction
 from exact_change._solana.address import address_bytes, address_of, is_address
 from exact_change._solana.message import decode_message, decode_transaction
+from exact_change._solana.rpc.failover import explain
+from exact_change._solana.rpc.fault import Fault
+from exact_change._solana.rpc.reply import read_account, read_landed, read_status
 from exact_change._solana.rpc.types import Account
 from exact_change._solana.tokens import decode_mint, decode_token_account
 from exact_change._x402.offers import judge_offers
@@ -178,3 +183,37 @@ def test_leaves_cleaned_text_unchanged_when_it_is_cleaned_again(text: str) -> No
 def test_reads_a_finite_wait_or_none_from_any_retry_after_header(value: str) -> None:
     wait = asked_wait({"retry-after": value}.get, 1_700_000_000_000)
     assert wait is None or (wait >= 0 and math.isfinite(wait))
+
+
+STATUS: Any = {"slot": 1, "confirmations": 3, "err": None, "confirmationStatus": "confirmed"}
+LANDED: Any = {
+    "slot": 1,
+    "meta": {"err": None, "fee": 5_000, "preBalances": [], "postBalances": []},
+    "transaction": {"signatures": [], "message": {"accountKeys": []}},
+}
+ACCOUNT: Any = {"owner": "1" * 32, "lamports": 1, "data": ["", "base64"], "executable": False}
+
+
+@pytest.mark.parametrize(
+    ("read", "answer"),
+    [
+        (read_status, {**STATUS, "err": ...}),
+        (read_status, {**STATUS, "confirmations": ..., "confirmationStatus": ...}),
+        (read_status, {**STATUS, "confirmationStatus": "seen"}),
+        (read_landed, {**LANDED, "meta": {**LANDED["meta"], "err": ...}}),
+        (read_account, {**ACCOUNT, "executable": ...}),
+        (read_account, {**ACCOUNT, "data": ["AB==", "base64"]}),
+    ],
+)
+def test_refuses_an_answer_of_a_node_that_omits_what_counts(read: Any, answer: Any) -> None:
+    with pytest.raises(Exception) as caught:
+        read(without_gaps(answer))
+    error = caught.value
+    assert (error if isinstance(error, Fault) else explain(error)).kind == "invalid"
+
+
+def without_gaps(answer: Any) -> Any:
+    """Leaves out the fields with ``...``."""
+    if not is_record(answer):
+        return answer
+    return {name: without_gaps(field) for name, field in answer.items() if field is not ...}

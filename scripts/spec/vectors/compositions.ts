@@ -62,12 +62,18 @@ function composition(random: Random, swapCase: (typeof good)[number], relay?: Re
   const reserved = { input: amount(1_000), output: amount(1_000), lamports: amount(1_000) };
   const lamports = () =>
     relay !== undefined && random.chance(0.7) ? 0n : BigInt(random.int(0, 2 ** 42));
+  const source = ownAccount(random, wallet, inputMint);
+  const output = ownAccount(random, wallet, outputMint);
+  const excess = ({ exists, mint }: OwnAccount) =>
+    exists && mint !== WSOL_MINT && random.chance(0.3) ? BigInt(random.int(1, 5_000)) : 0n;
   const facts = {
-    source: ownAccount(random, wallet, inputMint),
-    output: ownAccount(random, wallet, outputMint),
+    source,
+    output,
     lamports: lamports(),
     sourceRent: 2_039_280n,
     outputRent: 2_039_280n,
+    sourceExcess: excess(source),
+    outputExcess: excess(output),
     reserved,
     leeway: random.chance(0.5) ? reserved : { input: 0n, output: 0n, lamports: 0n },
   };

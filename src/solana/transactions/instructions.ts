@@ -3,8 +3,9 @@ import { TransactionError } from '../../errors.js';
 import { COMPUTE_BUDGET_PROGRAM, MEMO_PROGRAM } from '../../network.js';
 import type { Address, Instruction } from '../types.js';
 
-/** First byte of the data: a token instruction, and two of the compute budget program. */
+/** First byte of the data: two token instructions, and two of the compute budget program. */
 const TRANSFER_CHECKED = 12;
+const WITHDRAW_EXCESS_LAMPORTS = 38;
 const SET_UNIT_LIMIT = 2;
 const SET_UNIT_PRICE = 3;
 
@@ -30,6 +31,25 @@ export function transferChecked(input: {
       { address: authority, signer: true, writable: false },
     ],
     data: Uint8Array.of(TRANSFER_CHECKED, ...littleEndian(u64(input.amount), 8), decimals),
+  };
+}
+
+/** Withdraws the lamports of a token account beyond its rent; fails for wrapped SOL. */
+export function withdrawExcessLamports(input: {
+  readonly account: Address;
+  readonly destination: Address;
+  readonly authority: Address;
+  readonly tokenProgram: Address;
+}): Instruction {
+  const { account, destination, authority, tokenProgram } = input;
+  return {
+    program: tokenProgram,
+    accounts: [
+      { address: account, signer: false, writable: true },
+      { address: destination, signer: false, writable: true },
+      { address: authority, signer: true, writable: false },
+    ],
+    data: Uint8Array.of(WITHDRAW_EXCESS_LAMPORTS),
   };
 }
 

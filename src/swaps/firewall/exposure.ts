@@ -1,4 +1,4 @@
-import { everyPinnedMint, isTokenProgram } from '../../network.js';
+import { COMPRESSION_PROGRAMS, everyPinnedMint, isTokenProgram } from '../../network.js';
 import { addressBytes, isReservedAddress } from '../../solana/address.js';
 import type { Account } from '../../solana/rpc/rpc.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
@@ -50,6 +50,16 @@ export const exposureRules: readonly Rule<ExposureSubject>[] = [
     passes: ({ key, exposed }) =>
       exposed.every(
         ({ writable, account }) => !writable || account === null || !contains(account.data, key),
+      ),
+  },
+  {
+    id: 'exposed_tree',
+    refuses: 'it could write to a tree of compressed assets',
+    why: 'Such a tree names owners only by hash: the wallet may own a leaf of it, and its signature could give that away.',
+    passes: ({ exposed }) =>
+      exposed.every(
+        ({ writable, account }) =>
+          !writable || account === null || !COMPRESSION_PROGRAMS.includes(account.owner),
       ),
   },
   {

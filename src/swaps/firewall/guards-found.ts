@@ -6,6 +6,7 @@ import {
   REVOKE,
   SET_AUTHORITY,
   CLOSE_AUTHORITY,
+  WITHDRAW_EXCESS,
   names,
   keepsPlain,
   transferred,
@@ -29,14 +30,11 @@ export function guardOf(
   { instruction, before }: Placed,
   expected: SwapExpectation,
 ): TokenGuard | undefined {
-  const { wallet, inputMint, inputProgram, outputMint, outputProgram } = expected;
-  const { program, data, accounts } = instruction;
-  const account = accounts[0]?.address;
-  const leg = [
-    { mint: inputMint, tokenProgram: inputProgram },
-    { mint: outputMint, tokenProgram: outputProgram },
-  ].find(({ mint, tokenProgram }) => ownAccount(expected, mint, tokenProgram) === account);
-  if (before || account === undefined || leg?.tokenProgram !== program) return undefined;
+  const { wallet } = expected;
+  const { data } = instruction;
+  const leg = legOf(instruction, expected);
+  if (before || leg === undefined) return undefined;
+  const { account } = leg;
   const least = transferredChecked(instruction, [account, leg.mint, account, wallet]);
   if (least !== undefined) return { kind: 'least', account, amount: least };
   if (!names(instruction, [account, wallet])) return undefined;
@@ -46,6 +44,40 @@ export function guardOf(
   return dropsCloser ? { kind: 'close_authority', account, amount: 0n } : undefined;
 }
 
+/**
+ * Returns the source or output account from which an instruction before the swap withdraws the
+ * lamports beyond its rent into the wallet; undefined for any other instruction.
+ */
+export function claimedBy(
+  { instruction, before }: Placed,
+  expected: SwapExpectation,
+): Address | undefined {
+  const { data } = instruction;
+  const account = legOf(instruction, expected)?.account;
+  const isClaim =
+    before &&
+    data.length === 1 &&
+    data[0] === WITHDRAW_EXCESS &&
+    names(instruction, [account, expected.wallet, expected.wallet]);
+  return isClaim ? account : undefined;
+}
+
+/** Returns the side of the swap with the account that a token instruction names first. */
+function legOf(
+  { program, accounts }: Instruction,
+  expected: SwapExpectation,
+): { readonly mint: Address; readonly account: Address } | undefined {
+  const { inputMint, inputProgram, outputMint, outputProgram } = expected;
+  return [
+    { mint: inputMint, tokenProgram: inputProgram },
+    { mint: outputMint, tokenProgram: outputProgram },
+  ]
+    .filter(({ tokenProgram }) => tokenProgram === program)
+    .map(({ mint, tokenProgram }) => ({ mint, account: ownAccount(expected, mint, tokenProgram) }))
+    .find(({ account }) => account === accounts[0]?.address);
+}
+
+/** The guard instructions at the end of a transaction. */
 export interface GuardsFound {
   readonly tokens: readonly TokenGuard[];
   /**

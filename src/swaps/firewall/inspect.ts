@@ -15,7 +15,7 @@ import {
 } from '../transaction/own-account.js';
 import { type RawLeg, readRawWallet } from '../transaction/read-facts.js';
 import { type Outlay, outlayOf, type WalletBefore } from './outlay.js';
-import { readCreationCosts, readTemporary } from './read-temporary.js';
+import { readCreationCosts, readExcess, readTemporary } from './read-temporary.js';
 import { type FirewallRules, firewallRules } from './catalog.js';
 import { isSwap, temporaryOf } from './decoders.js';
 import { readTransaction } from './envelope.js';
@@ -138,9 +138,10 @@ class Inspection implements Findings {
       ...createdIn(subject),
       ...(temporary === undefined ? [] : [temporary.leg.address]),
     ];
-    const [exposed, makings] = await Promise.all([
+    const [exposed, makings, excess] = await Promise.all([
       readExposed(node, foreignAccounts(swap, ownAddresses), { ...options, minContextSlot: slot }),
       readCreationCosts(node, wallet, created, legs, options),
+      readExcess(node, [input, output], options),
     ]);
     this.check(rules.exposure, exposureSubject(wallet, exposed));
     // Compare addresses, because the wrapped SOL account can also be the input or the output.
@@ -153,6 +154,7 @@ class Inspection implements Findings {
     const before = {
       lamports,
       rents,
+      excess,
       source: accountOf(input),
       output: accountOf(output),
       wrapped: accountOf(wrapped),
@@ -175,7 +177,7 @@ class Inspection implements Findings {
     );
     const { floors } = this.outlay;
     const guards = guardsIn(subject);
-    this.guarded = guardsHold(guards, floors);
+    this.guarded = guardsHold(guards, floors) && !this.outlay.leavesExcess;
     const guardFrom =
       subject.instructions.length - guards.tokens.length - (guards.lamports === undefined ? 0 : 1);
     const wire = assembleTransaction(message, new Map());

@@ -5,7 +5,8 @@ import { SIGNATURE_LAMPORTS } from '../transaction/budget.js';
 import type { OwnAccount } from '../transaction/own-account.js';
 import { priorityFeeOf } from './compute-budget.js';
 import type { Floors } from './guard.js';
-import type { SurroundingsSubject, SwapInPlace } from './placed-instructions.js';
+import { claimedBy } from './guards-found.js';
+import { placed, type SurroundingsSubject, type SwapInPlace } from './placed-instructions.js';
 import { closesWrapped, createdIn, wrappedAccount, wrappedIn } from './surroundings.js';
 
 /** State of the wallet on chain before a foreign transaction runs. */
@@ -17,6 +18,8 @@ export interface WalletBefore {
   readonly wrapped: OwnAccount;
   /** Lamports that it takes to create each missing account. */
   readonly rents: ReadonlyMap<Address, bigint>;
+  /** Lamports of the source and the output beyond their rents. */
+  readonly excess: ReadonlyMap<Address, bigint>;
 }
 
 /** Costs of a foreign transaction besides the swapped amounts, in lamports. */
@@ -30,6 +33,8 @@ export interface Costs {
 /** Costs of a foreign transaction, and the floors that it must leave. */
 export interface Outlay extends Costs {
   readonly floors: Floors;
+  /** Whether lamports beyond a rent stay in an account, where no guard sees them. */
+  readonly leavesExcess: boolean;
 }
 
 /** @param rents - Lamports that it takes to create each missing account. */
@@ -72,6 +77,11 @@ export function outlayOf(subject: SurroundingsSubject, before: WalletBefore): Ou
   // lamports that lay at its address come back on top.
   const rentBack = before.wrapped.lamports - heldWrapped;
   const returned = closes ? rentBack + leastWrapped : 0n;
+  const claimed = placed(subject).flatMap((step) => claimedBy(step, expected) ?? []);
+  const excessIn = (isClaimed: boolean) =>
+    sumAmounts(
+      [...before.excess].map(([at, excess]) => (claimed.includes(at) === isClaimed ? excess : 0n)),
+    );
   const isClosed = ({ address }: OwnAccount) => closes && address === wrapped;
   const isWrapped = ({ mint, tokenProgram }: OwnAccount) =>
     mint === WSOL_MINT && tokenProgram === TOKEN_PROGRAM;
@@ -83,9 +93,13 @@ export function outlayOf(subject: SurroundingsSubject, before: WalletBefore): Ou
     networkFee,
     priorityFee,
     rent,
+    leavesExcess: excessIn(false) > 0n,
     floors: {
       wallet,
-      lamports: maxAmount(before.lamports - networkFee - priorityFee - rent - wrap + returned, 1n),
+      lamports: maxAmount(
+        before.lamports - networkFee - priorityFee - rent - wrap + returned + excessIn(true),
+        1n,
+      ),
       tokens: [
         { account: before.source, least: sourceLeast, closed: isClosed(before.source) },
         { account: before.output, least: outputLeast, closed: isClosed(before.output) },

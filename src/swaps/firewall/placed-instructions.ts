@@ -46,6 +46,8 @@ export const CLOSE = 9;
 
 export const SYNC = 17;
 
+export const WITHDRAW_EXCESS = 38;
+
 /** Whether an instruction names exactly these accounts, in this order. */
 export function names(
   { accounts }: Pick<Instruction, 'accounts'>,

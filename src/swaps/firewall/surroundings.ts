@@ -9,7 +9,7 @@ import {
 import type { Address } from '../../solana/types.js';
 import { computeBudgetOf, MAX_COMPUTE_UNITS, priorityFeeOf } from './compute-budget.js';
 import { decodeSwap, programName } from './decoders.js';
-import { guardOf } from './guards-found.js';
+import { claimedBy, guardOf } from './guards-found.js';
 import { ownAccount, type SwapExpectation } from './instruction-rules.js';
 import {
   type SurroundingsSubject,
@@ -123,6 +123,7 @@ export const surroundingsRules: readonly Rule<SurroundingsSubject>[] = [
       step.instruction.data[0] === CLOSE ||
       step.instruction.data[0] === SYNC ||
       isRelayFee(step, expected) ||
+      claimedBy(step, expected) !== undefined ||
       guardOf(step, expected) !== undefined,
   ),
 ];

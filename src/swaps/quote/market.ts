@@ -7,9 +7,12 @@ import { accountBytes, type Leg } from '../transaction/read-facts.js';
 export interface Rents {
   /** Keeps the wallet itself rent-exempt. */
   readonly walletMinimum: bigint;
-  /** 0n if the account exists. Lamports at the address of a missing account are not deducted. */
+  /** Lamports at the address of a missing account are not deducted. */
   readonly sourceRent: bigint;
   readonly outputRent: bigint;
+  /** Lamports of the account beyond its rent, which any program may withdraw that it signs for. */
+  readonly sourceExcess: bigint;
+  readonly outputExcess: bigint;
 }
 
 export async function readRents(
@@ -22,7 +25,11 @@ export async function readRents(
     rentOf(rpc, input, options),
     rentOf(rpc, output, options),
   ]);
-  return { walletMinimum, sourceRent, outputRent };
+  return {
+    ...{ walletMinimum, sourceRent, outputRent },
+    sourceExcess: excessOf(input, sourceRent),
+    outputExcess: excessOf(output, outputRent),
+  };
 }
 
 /**
@@ -94,10 +101,15 @@ export async function readExposed(
 
 async function rentOf(
   rpc: Pick<Rpc, 'rent'>,
-  { account, mint }: Leg,
+  { account, mint, bytes }: Leg,
   options: CallOptions,
 ): Promise<bigint> {
-  return account.exists ? 0n : rpc.rent(accountBytes(mint), options);
+  const needed = account.exists ? bytes : accountBytes(mint);
+  return needed === undefined ? 0n : rpc.rent(needed, options);
+}
+
+function excessOf({ account: { lamports }, bytes }: Leg, rent: bigint): bigint {
+  return bytes !== undefined && lamports > rent ? lamports - rent : 0n;
 }
 
 /** The most accounts that the node takes in one request. */

@@ -53,7 +53,10 @@ export interface LamportBudget {
   readonly temporaryRent: bigint;
   /** SOL that is wrapped for the swap. */
   readonly wrapped: bigint;
-  /** The least that closing a wrapped SOL account brings, besides {@link temporaryRent}. */
+  /**
+   * The least that closing a wrapped SOL account brings, besides {@link temporaryRent}, and that is
+   * withdrawn from token accounts.
+   */
   readonly returned: bigint;
 }
 

@@ -4,6 +4,7 @@ import {
   computeUnitLimit,
   computeUnitPrice,
   transferChecked,
+  withdrawExcessLamports,
 } from '../../solana/transactions/instructions.js';
 import {
   closeTokenAccount,
@@ -48,8 +49,8 @@ export interface ComposedSwap {
 }
 
 /**
- * Composes the transaction: compute budget, creation of missing accounts, wrapping, swap, relayer's
- * fee, unwrapping, guard. Throws `transaction_too_large`, or `insufficient_funds` if the source
+ * Composes the transaction: compute budget, creation of missing accounts, wrapping, withdrawal of
+ * lamports beyond rents, swap, relayer's fee, unwrapping, guard. Throws `transaction_too_large`, or `insufficient_funds` if the source
  * holds less than the swap may take.
  */
 export function composeSwap(parts: SwapParts): ComposedSwap {
@@ -63,6 +64,7 @@ export function composeSwap(parts: SwapParts): ComposedSwap {
     ...(plan.createOutput ? [createOwn(wallet, facts.output, feePayer)] : []),
     ...wrapInto(wallet, facts.source.address, plan.wrap),
     ...plan.sync.map((account) => syncNative({ account })),
+    ...plan.claims.map((account) => withdrawExcess(wallet, account)),
     parts.instruction,
     ...payRelay(expected, facts),
     ...(plan.closeSource ? [closeOwn(wallet, facts.source)] : []),
@@ -112,6 +114,15 @@ export function wrapInto(wallet: Address, account: Address, lamports: bigint): I
   return lamports === 0n
     ? []
     : [transferLamports({ from: wallet, to: account, lamports }), syncNative({ account })];
+}
+
+function withdrawExcess(wallet: Address, { address, tokenProgram }: OwnAccount): Instruction {
+  return withdrawExcessLamports({
+    account: address,
+    destination: wallet,
+    authority: wallet,
+    tokenProgram,
+  });
 }
 
 function closeOwn(wallet: Address, { address, mint, tokenProgram }: OwnAccount): Instruction {

@@ -33,6 +33,9 @@ export interface SwapFacts {
   /** Lamports that keep the source account rent-exempt; only used if it does not exist. */
   readonly sourceRent: bigint;
   readonly outputRent: bigint;
+  /** Lamports of the source account beyond its rent, which are not wrapped SOL. */
+  readonly sourceExcess: bigint;
+  readonly outputExcess: bigint;
   readonly reserved: ReservedAmounts;
   /** Amounts that the guard lets be missing, because they may leave while the swap lands. */
   readonly leeway: ReservedAmounts;
@@ -45,6 +48,11 @@ export interface SwapPlan {
   readonly wrap: bigint;
   /** Accounts that stay and have uncounted lamports, which must be counted before the guard. */
   readonly sync: readonly Address[];
+  /**
+   * Accounts with lamports beyond their rent. The wallet withdraws these before the swap: the venue
+   * could do so too, and the guard sees only lamports of the wallet.
+   */
+  readonly claims: readonly OwnAccount[];
   readonly closeSource: boolean;
   readonly closeOutput: boolean;
   readonly budget: LamportBudget;
@@ -94,6 +102,11 @@ export function planSwap(
       closed: closeOutput,
     },
   ];
+  // With a relayer, no lamport of the wallet may move.
+  const claims = [
+    { account: source, excess: facts.sourceExcess },
+    { account: output, excess: facts.outputExcess },
+  ].filter(({ excess }) => excess > 0n && expected.relay === undefined);
   const rentOf = (closed: boolean) =>
     sumAmounts(rents.map((rent) => (rent.create && rent.closed === closed ? rent.lamports : 0n)));
   const budget: LamportBudget = {
@@ -111,6 +124,7 @@ export function planSwap(
       closeSource ? source.lamports : 0n,
       closeOutput ? output.lamports : 0n,
       closeOutput ? brings : 0n,
+      ...claims.map(({ excess }) => excess),
     ]),
   };
   const outputUncounted = output.exists
@@ -123,6 +137,7 @@ export function planSwap(
     createSource: native && !source.exists,
     createOutput: !output.exists,
     sync: staying.filter(({ uncounted }) => uncounted > 0n).map(({ address }) => address),
+    claims: claims.map(({ account }) => account),
     ...{ wrap, closeSource, closeOutput, budget, leeway, availableLamports },
     floors: {
       wallet: expected.wallet,

@@ -4,12 +4,20 @@ import type { Account, CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import { ACCOUNT_BYTES, associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import { type Mint, decodeMint } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
-import { accountExists, type OwnAccount, type RawAccount, readOwnAccount } from './own-account.js';
+import {
+  accountExists,
+  decodeHeldAccount,
+  type OwnAccount,
+  type RawAccount,
+  readOwnAccount,
+} from './own-account.js';
 
 /** The account and the mint of one side of a swap, as the chain has them. */
 export interface Leg {
   readonly account: OwnAccount;
   readonly mint: Mint;
+  /** See {@link rentedBytes}. */
+  readonly bytes: number | undefined;
 }
 
 export interface WalletFacts {
@@ -41,7 +49,11 @@ export async function readWallet(
   const { legs, ...facts } = await readRawWallet(rpc, wallet, mints, options);
   return {
     ...facts,
-    legs: legs.map((leg) => ({ account: readOwnAccount(wallet, leg), mint: leg.mint })),
+    legs: legs.map((leg) => ({
+      account: readOwnAccount(wallet, leg),
+      mint: leg.mint,
+      bytes: rentedBytes(leg),
+    })),
   };
 }
 
@@ -76,6 +88,14 @@ export async function readRawWallet(
   };
 }
 
+/**
+ * Returns the bytes of an account with lamports for its rent alone; undefined if the account is
+ * missing, or its lamports are its tokens too.
+ */
+export function rentedBytes({ account, token }: RawLeg): number | undefined {
+  const held = decodeHeldAccount(account, token.tokenProgram);
+  return held?.isNative === false ? account?.data.length : undefined;
+}
 function walletLamports(wallet: Address, account: Account | null): bigint {
   if (account === null) return 0n;
   if (account.owner === SYSTEM_PROGRAM && account.data.length === 0) return account.lamports;

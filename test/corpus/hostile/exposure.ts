@@ -68,6 +68,9 @@ const exposures: readonly Attack[] = [
   handing('vote', EXPOSED.vote),
   handing('loan', EXPOSED.loan),
   handing('behind_harmless_ones', someKey(254), ATTACKER, EXPOSED.stake),
+  { ...handing('compressed_asset', EXPOSED.tree), rule: 'exposed_tree' },
+  { ...handing('compressed_asset_of_metaplex', EXPOSED.treeOfMetaplex), rule: 'exposed_tree' },
+  { ...handing('compressed_token_of_light', EXPOSED.treeOfLight), rule: 'exposed_tree' },
   {
     attack: 'account_that_is_yet_to_come',
     rule: 'exposed_vacancy',

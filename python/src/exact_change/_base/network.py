@@ -24,6 +24,8 @@ LOOKUP_TABLE_PROGRAM: str = _spec["programs"]["lookupTable"]
 JUPITER_PROGRAM: str = _spec["programs"]["jupiter"]
 JUPITER_EVENT_AUTHORITY: str = _spec["programs"]["jupiterEventAuthority"]
 TOKEN_PROGRAMS = (TOKEN_PROGRAM, TOKEN_2022_PROGRAM)
+# Programs of Merkle trees with assets and tokens as leaves.
+COMPRESSION_PROGRAMS: frozenset[str] = frozenset(_spec["compressionPrograms"])
 
 # The mint of wrapped SOL, which Jupiter also takes for native SOL.
 WSOL_MINT: str = _spec["wrappedSol"]

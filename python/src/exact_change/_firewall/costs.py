@@ -10,7 +10,7 @@ from .._swap.budget import SIGNATURE_LAMPORTS
 from .._swap.read_facts import CreationCost
 from .compute_budget import priority_fee_of
 from .expected import Surroundings
-from .guard import Floors, OwnAccount, TokenFloor
+from .guard import Floors, OwnAccount, TokenFloor, claimed_by
 from .surroundings import closes_wrapped, created_in, wrapped_in
 
 
@@ -22,6 +22,8 @@ class Costs(NamedTuple):
     # Rent of accounts that stay.
     rent: int
     floors: Floors
+    # Whether lamports beyond a rent stay in an account, where no guard sees them.
+    leaves_excess: bool
 
 
 class Before(NamedTuple):
@@ -34,6 +36,8 @@ class Before(NamedTuple):
     wrapped: OwnAccount
     # Lamports that it takes to create each missing account, and that are wrapped SOL then.
     makings: Mapping[Address, CreationCost]
+    # Lamports of the source and the output beyond their rents.
+    excess: Mapping[Address, int]
 
 
 def costs_of(subject: Surroundings, before: Before) -> Costs:
@@ -67,14 +71,17 @@ def costs_of(subject: Surroundings, before: Before) -> Costs:
         closed = closes and account.address == expected.wrapped
         return TokenFloor(account, least_wrapped if is_wrapped else least, closed)
 
+    claimed = {claimed_by(placed, expected) for placed in subject.placed()}
+    claims = sum(excess for address, excess in before.excess.items() if address in claimed)
     priority_fee = priority_fee_of(subject.instructions) or 0
     spent = SIGNATURE_LAMPORTS + priority_fee + rent + wrap
     floors = Floors(
         expected.wallet,
-        max(1, before.lamports - spent + returned),
+        max(1, before.lamports - spent + returned + claims),
         (
             floor(before.source, max(0, before.source.balance - expected.max_in)),
             floor(before.output, before.output.balance + expected.min_out),
         ),
     )
-    return Costs(SIGNATURE_LAMPORTS, priority_fee, rent, floors)
+    leaves_excess = claims < sum(before.excess.values())
+    return Costs(SIGNATURE_LAMPORTS, priority_fee, rent, floors, leaves_excess)

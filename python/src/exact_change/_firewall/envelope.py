@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import Callable, NamedTuple
 
+from .._base.base64_text import decode_base64
 from .._solana.address import Address
 from .._solana.message import DecodedTransaction, decode_transaction
 from .rule import Rule
@@ -67,16 +66,7 @@ def read_transaction(transaction: object) -> DecodedTransaction | None:
 
     None unless they are one v0 transaction in its canonical encoding.
     """
-    data = _from_base64(transaction) if isinstance(transaction, str) else transaction
+    data = transaction
+    if isinstance(transaction, str):
+        data = decode_base64(transaction) if len(transaction) <= _MAX_TEXT else None
     return decode_transaction(bytes(data)) if isinstance(data, (bytes, bytearray)) else None
-
-
-def _from_base64(text: str) -> bytes | None:
-    if len(text) > _MAX_TEXT or not text.isascii():
-        return None
-    try:
-        data = base64.b64decode(text, validate=True)
-    except binascii.Error:
-        return None
-    # The encoding is canonical only if the bits after the last byte are zero.
-    return data if base64.b64encode(data).decode() == text else None

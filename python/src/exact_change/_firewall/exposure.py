@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple, Sequence
 
-from .._base.network import EVERY_PINNED_MINT, SYSTEM_PROGRAM, TOKEN_PROGRAMS
+from .._base.network import (
+    COMPRESSION_PROGRAMS,
+    EVERY_PINNED_MINT,
+    SYSTEM_PROGRAM,
+    TOKEN_PROGRAMS,
+)
 from .._solana.address import Address, address_bytes
 from .._solana.rpc.types import Account
 from .._solana.tokens import MULTISIG_BYTES, associated_token_address, decode_mint
@@ -57,6 +62,19 @@ def _names_no_other(subject: ExposureSubject) -> bool:
     )
 
 
+def _writes_no_tree(subject: ExposureSubject) -> bool:
+    """Whether the swap can write to no tree of compressed assets.
+
+    A tree names owners only by hash, so the wallet may own a leaf of it.
+    """
+    return not any(
+        exposed.writable
+        and exposed.account is not None
+        and exposed.account.owner in COMPRESSION_PROGRAMS
+        for exposed in subject.exposed
+    )
+
+
 def _creates_no_own_account(subject: ExposureSubject) -> bool:
     """Whether the swap can create no account of the wallet."""
     vacant = {
@@ -80,6 +98,7 @@ def _names_no_multisig(subject: ExposureSubject) -> bool:
 
 EXPOSURE_RULES: Sequence[Rule[ExposureSubject]] = (
     Rule("exposed_account", _names_no_other),
+    Rule("exposed_tree", _writes_no_tree),
     Rule("exposed_vacancy", _creates_no_own_account),
     Rule("exposed_multisig", _names_no_multisig),
 )

@@ -32,6 +32,7 @@ from .._solana.types import Instruction
 from .expected import Placed, Surroundings, SwapExpectation, names
 
 TRANSFER_CHECKED, REVOKE, SET_AUTHORITY, CLOSE_AUTHORITY = 12, 5, 6, 3
+WITHDRAW_EXCESS = 38
 
 
 class OwnAccount(NamedTuple):
@@ -112,18 +113,13 @@ def guard_of(placed: Placed, expected: SwapExpectation) -> TokenGuard | None:
 
     Guard instructions follow the swap and work on its source or output account.
     """
-    program, accounts, data = placed.instruction
-    legs = (
-        (expected.input_mint, expected.input_program),
-        (expected.output_mint, expected.output_program),
-    )
-    account = accounts[0].address if accounts else None
-    leg = next((leg for leg in legs if expected.own_account(*leg) == account), None)
-    if placed.before or account is None or leg is None or leg[1] != program:
-        return None
     wallet, instruction = expected.wallet, placed.instruction
+    leg, data = _leg_of(instruction, expected), instruction.data
+    if placed.before or leg is None:
+        return None
+    mint, account = leg
     is_transfer = data[:1] == bytes((TRANSFER_CHECKED,)) and len(data) == 10
-    if is_transfer and names(instruction, [account, leg[0], account, wallet]):
+    if is_transfer and names(instruction, [account, mint, account, wallet]):
         return TokenGuard("least", account, int.from_bytes(data[1:9], "little"))
     if not names(instruction, [account, wallet]):
         return None
@@ -131,6 +127,31 @@ def guard_of(placed: Placed, expected: SwapExpectation) -> TokenGuard | None:
         return TokenGuard("revoke", account)
     drops = data == bytes((SET_AUTHORITY, CLOSE_AUTHORITY, 0))
     return TokenGuard("close_authority", account) if drops else None
+
+
+def claimed_by(placed: Placed, expected: SwapExpectation) -> Address | None:
+    """Returns the source or output from which an instruction withdraws lamports beyond its rent.
+
+    They go into the wallet, before the swap. None for any other instruction.
+    """
+    instruction, wallet = placed.instruction, expected.wallet
+    leg = _leg_of(instruction, expected)
+    if not placed.before or leg is None or instruction.data != bytes((WITHDRAW_EXCESS,)):
+        return None
+    return leg[1] if names(instruction, [leg[1], wallet, wallet]) else None
+
+
+def _leg_of(instruction: Instruction, expected: SwapExpectation) -> tuple[Address, Address] | None:
+    """Returns mint and account of the side that a token instruction names first."""
+    first = instruction.accounts[0].address if instruction.accounts else None
+    for mint, program in (
+        (expected.input_mint, expected.input_program),
+        (expected.output_mint, expected.output_program),
+    ):
+        account = expected.own_account(mint, program)
+        if program == instruction.program and account == first:
+            return mint, account
+    return None
 
 
 def transferred(instruction: Instruction, source: Address, to: Address) -> int | None:

@@ -8,7 +8,7 @@ from typing_extensions import Literal, Protocol
 
 from .._base.network import WSOL_MINT
 from .._kernel.signals import Signal
-from .._kernel.steps import all_of, both
+from .._kernel.steps import all_of, both, done
 from .._kernel.task import Steps
 from .._solana.address import Address
 from .._solana.message import assemble_transaction
@@ -23,6 +23,7 @@ from .._swap.read_facts import (
     Reads,
     account_bytes,
     creation_cost,
+    excess_of,
     own_account_of,
     read_raw_wallet,
 )
@@ -155,9 +156,9 @@ class Inspection:
 
         own = [wallet, source.address, output.address]
         created = created_in(subject) + ([] if temporary is None else [temporary.address])
-        exposed, makings = yield from both(
+        exposed, (makings, excess) = yield from both(
             read_exposed(self._node, foreign_accounts(swap, own), raw.slot, None),
-            self._read_makings(created, legs),
+            both(self._read_makings(created, legs), self._read_excess(legs[:2])),
         )
         self._check(EXPOSURE_RULES, ExposureSubject(wallet, exposed))
 
@@ -171,7 +172,12 @@ class Inspection:
             return account if made is None else account._replace(uncounted=made.uncounted)
 
         before = Before(
-            raw.lamports, account_of(source), account_of(output), account_of(wrapped), makings
+            raw.lamports,
+            account_of(source),
+            account_of(output),
+            account_of(wrapped),
+            makings,
+            excess,
         )
         yield from self._simulate(message, subject, swapping.call, before, raw.slot)
 
@@ -190,7 +196,7 @@ class Inspection:
         self.costs = costs_of(subject._replace(expected=expected), before)
         floors = self.costs.floors
         guards = guards_in(subject)
-        self.guarded = guards_hold(guards, floors)
+        self.guarded = guards_hold(guards, floors) and not self.costs.leaves_excess
         is_closed = guards.lamports is not None
         guard_from = len(subject.instructions) - len(guards.tokens) - is_closed
         simulation = yield from self._node.simulate(
@@ -238,6 +244,17 @@ class Inspection:
         return {
             leg.address: creation_cost(own_account_of(self._wallet, leg), rent)
             for leg, rent in zip(missing, rents)
+        }
+
+    def _read_excess(self, legs: Sequence[RawLeg]) -> Steps[dict[Address, int]]:
+        """Reads the lamports beyond the rent of each account that holds no SOL as its tokens."""
+        sizes = [leg.rented_bytes for leg in legs]
+        rents = yield from all_of(
+            [done(0) if size is None else self._node.rent(size) for size in sizes]
+        )
+        return {
+            leg.address: excess_of(0 if leg.account is None else leg.account.lamports, size, rent)
+            for leg, size, rent in zip(legs, sizes, rents)
         }
 
     def _check(self, rules: Sequence[Rule[T]], subject: T) -> None:

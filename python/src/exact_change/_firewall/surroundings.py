@@ -15,7 +15,7 @@ from .._solana.address import Address
 from .compute_budget import compute_budget_of, priority_fee_of
 from .decoders import decode_swap, program_name
 from .expected import Placed, Surroundings, SwapExpectation, names
-from .guard import guard_of, keeps_plain, transferred
+from .guard import claimed_by, guard_of, keeps_plain, transferred
 from .relay import is_relay_fee
 from .rule import Rule
 from .shape import CLOSE
@@ -90,7 +90,12 @@ def _closes_own(placed: Placed, expected: SwapExpectation) -> bool:
 
 def _is_known_operation(placed: Placed, expected: SwapExpectation) -> bool:
     is_listed = placed.instruction.data[:1] in (bytes((CLOSE,)), bytes((_SYNC,)))
-    return is_listed or is_relay_fee(placed, expected) or guard_of(placed, expected) is not None
+    return (
+        is_listed
+        or is_relay_fee(placed, expected)
+        or claimed_by(placed, expected) is not None
+        or guard_of(placed, expected) is not None
+    )
 
 
 SURROUNDINGS_RULES: Sequence[Rule[Surroundings]] = (

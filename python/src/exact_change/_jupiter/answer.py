@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import math
 import re
 from typing import Any, Sequence
 
 from .._base.amounts import parse_amount
+from .._base.base64_text import decode_base64
 from .._base.js import js_number
 from .._base.json_types import is_list, is_number, is_record, record_of
 from .._base.text import clean_text
@@ -157,10 +156,7 @@ def _read_meta(value: object) -> AccountMeta:
 def _read_data(value: object) -> bytes:
     if not isinstance(value, str) or len(value) > 2 * _MAX_DATA_BYTES:
         raise invalid_answer("the swap instruction has no data")
-    try:
-        data = base64.b64decode(value.encode("ascii"), validate=True)
-    except (binascii.Error, UnicodeEncodeError) as cause:
-        raise invalid_answer("the data of the swap instruction is not base64", cause)
-    if base64.b64encode(data).decode() != value:
+    data = decode_base64(value)
+    if data is None:
         raise invalid_answer("the data of the swap instruction is not base64")
     return data

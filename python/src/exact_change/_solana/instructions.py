@@ -55,6 +55,14 @@ def transfer_checked(
     return Instruction(token_program, accounts, data)
 
 
+def withdraw_excess_lamports(
+    account: Address, destination: Address, authority: Address, token_program: Address
+) -> Instruction:
+    """Withdraws the lamports of a token account beyond its rent; fails for wrapped SOL."""
+    accounts = [_writable(account), _writable(destination), _signer(authority)]
+    return Instruction(token_program, accounts, bytes((38,)))
+
+
 def create_token_account(payer: Address, owner: Address, account: OwnedAccount) -> Instruction:
     """Creates the associated token account unless it exists."""
     accounts = [

@@ -47,7 +47,8 @@ class LamportBudget(NamedTuple):
     temporary_rent: int
     # SOL that is wrapped for the swap.
     wrapped: int
-    # The least that closing a wrapped SOL account brings, besides `temporary_rent`.
+    # The least that closing a wrapped SOL account brings, besides `temporary_rent`, and that is
+    # withdrawn from token accounts.
     returned: int
 
     def required(self, wallet_minimum: int) -> int:

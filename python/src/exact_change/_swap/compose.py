@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Sequence
 
-from .._base.network import SOLANA_MAINNET, WSOL_MINT
-from .._base.token_text import amount_text, funding_link
+from .._base.network import WSOL_MINT
 from .._firewall.expected import SwapExpectation, relay_fee_in
 from .._firewall.guard import Floors, OwnAccount, TokenFloor, guard
 from .._firewall.relay import relay_fee_of
@@ -20,11 +19,11 @@ from .._solana.instructions import (
     sync_native,
     transfer_checked,
     transfer_lamports,
+    withdraw_excess_lamports,
 )
 from .._solana.types import Instruction, LookupTable
-from ..errors import failure
 from .budget import SIGNATURE_LAMPORTS, ComputeBudget, LamportBudget
-from .read_facts import creation_cost
+from .read_facts import creation_cost, too_little_input
 from .types import NOTHING_RESERVED, ReservedAmounts
 
 # Values of `max_accounts` to try in turn after a swap was `transaction_too_large`. Fewer accounts
@@ -44,6 +43,9 @@ class SwapFacts(NamedTuple):
     # Lamports that keep each token account rent-exempt; only used if it does not exist.
     source_rent: int
     output_rent: int
+    # Lamports of each account beyond its rent, which are not wrapped SOL.
+    source_excess: int
+    output_excess: int
     reserved: ReservedAmounts = NOTHING_RESERVED
     # Amounts that the guard lets be missing, because they may leave while the swap lands.
     leeway: ReservedAmounts = NOTHING_RESERVED
@@ -58,6 +60,9 @@ class SwapPlan(NamedTuple):
     wrap: int
     # Accounts that stay and have uncounted lamports, which must be counted before the guard.
     sync: Sequence[Address]
+    # Accounts with lamports beyond their rent. The wallet withdraws these before the swap: the
+    # venue could do so too, and the guard sees only lamports of the wallet.
+    claims: Sequence[OwnAccount]
     close_source: bool
     close_output: bool
     budget: LamportBudget
@@ -103,7 +108,7 @@ def plan_swap(
     native = expected.input_mint == WSOL_MINT
     takes = expected.max_in + relay_fee_in(expected.relay, expected.input_mint)
     if not native and spendable < takes:
-        raise _too_little(expected, source.decimals, takes, spendable)
+        raise too_little_input(expected.wallet, source, takes, spendable)
     brings = expected.min_out - relay_fee_in(expected.relay, expected.output_mint)
     wrap = max(0, expected.max_in - spendable) if native else 0
     close_source = native and source.balance == 0
@@ -124,6 +129,8 @@ def plan_swap(
         return sum(takes for create, takes, closes in rents if create and closes == closed)
 
     wallet_pays = expected.relay is None
+    # With a relayer, no lamport of the wallet may move.
+    excess = ((source, facts.source_excess), (output, facts.output_excess)) if wallet_pays else ()
     budget = LamportBudget(
         SIGNATURE_LAMPORTS if wallet_pays else 0,
         compute.priority_fee if wallet_pays else 0,
@@ -132,7 +139,8 @@ def plan_swap(
         wrap,
         # Also right for a missing account: the lamports at its address come back besides its rent.
         (source.lamports if close_source else 0)
-        + (output.lamports + brings if close_output else 0),
+        + (output.lamports + brings if close_output else 0)
+        + sum(lamports for _, lamports in excess),
     )
     uncounted = output.uncounted if output.exists else made_output.uncounted
     source_least = source.balance - leeway.input + source.uncounted
@@ -142,6 +150,7 @@ def plan_swap(
         not output.exists,
         wrap,
         [account.address for account in staying if account.uncounted > 0],
+        [account for account, lamports in excess if lamports > 0],
         close_source,
         close_output,
         budget,
@@ -181,6 +190,10 @@ def compose_swap(
         *([create_own(wallet, output, fee_payer)] if plan.create_output else []),
         *wrap_into(wallet, source.address, plan.wrap),
         *map(sync_native, plan.sync),
+        *(
+            withdraw_excess_lamports(account.address, wallet, wallet, account.token_program)
+            for account in plan.claims
+        ),
     ]
     body = [
         *before,
@@ -272,24 +285,3 @@ def _close_own(wallet: Address, account: OwnAccount) -> Instruction:
     if account.mint != WSOL_MINT:
         raise TypeError("only a wrapped SOL account is closed")
     return close_token_account(account.address, wallet, wallet, account.token_program)
-
-
-def _too_little(
-    expected: SwapExpectation, decimals: int, required: int, available: int
-) -> Exception:
-    mint, wallet = expected.input_mint, expected.wallet
-    most, spendable = (
-        amount_text(SOLANA_MAINNET, mint, amount, decimals) for amount in (required, available)
-    )
-    link = funding_link(wallet, mint, required - available, decimals)
-    return failure(
-        "insufficient_funds",
-        f"The swap may take up to {most}, and the wallet {wallet} can spend {spendable}. "
-        f"Fund it ({link}).",
-        {
-            "mint": mint,
-            "required": str(required),
-            "available": str(available),
-            "link": link,
-        },
-    )

@@ -12,7 +12,7 @@ from .._kernel.task import Steps
 from .._solana.address import Address
 from .._solana.rpc.rpc import Rpc
 from .._solana.types import AccountMeta, Instruction
-from .read_facts import Leg, Reads, account_bytes
+from .read_facts import Leg, Reads, account_bytes, excess_of
 
 _READ_AT_ONCE = 100
 # The most accounts that the node takes in one request.
@@ -26,21 +26,26 @@ class Rents(NamedTuple):
 
     # Keeps the wallet itself rent-exempt.
     wallet_minimum: int
-    # 0 if the account exists. Lamports at the address of a missing account are not deducted.
+    # Lamports at the address of a missing account are not deducted.
     source: int
     output: int
+    # Lamports of the account beyond its rent, which any program may withdraw that it signs for.
+    source_excess: int
+    output_excess: int
 
 
 def read_rents(rpc: Reads, legs: Sequence[Leg], signal: Signal | None) -> Steps[Rents]:
     """Reads the rents of both accounts of a swap."""
 
     def rent_of(leg: Leg) -> Steps[int]:
-        if leg.account.exists:
-            return done(0)
-        return rpc.rent(account_bytes(leg.mint), signal=signal)
+        needed = leg.rented_bytes if leg.account.exists else account_bytes(leg.mint)
+        return done(0) if needed is None else rpc.rent(needed, signal=signal)
 
-    rents = yield from all_of([rpc.rent(0, signal=signal), *map(rent_of, legs)])
-    return Rents._make(rents)
+    minimum, *rents = yield from all_of([rpc.rent(0, signal=signal), *map(rent_of, legs)])
+    excess = [
+        excess_of(leg.account.lamports, leg.rented_bytes, rent) for leg, rent in zip(legs, rents)
+    ]
+    return Rents(minimum, *rents, *excess)
 
 
 def read_market(

@@ -203,7 +203,7 @@ def prepare_wrap(
     which lands once, and no guard tells them apart.
     """
     raw = yield from read_raw_wallet(deps.rpc, wallet, [WSOL_MINT], signal)
-    account, mint = read_leg(wallet, raw.legs[0])
+    account, mint, _ = read_leg(wallet, raw.legs[0])
     rent: Steps[int] = done(0)
     if not account.exists:
         rent = deps.rpc.rent(account_bytes(mint), signal=signal)

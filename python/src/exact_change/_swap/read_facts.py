@@ -7,11 +7,13 @@ from typing import NamedTuple, Sequence
 from typing_extensions import Protocol
 
 from .._base.network import (
+    SOLANA_MAINNET,
     SYSTEM_PROGRAM,
     TOKEN_PROGRAM,
     TOKEN_PROGRAMS,
     WSOL_MINT,
 )
+from .._base.token_text import amount_text, funding_link
 from .._firewall.exposure import account_exists
 from .._firewall.guard import OwnAccount
 from .._firewall.own_accounts import OWN_ACCOUNT_RULES, OwnAccountSubject
@@ -28,7 +30,7 @@ from .._solana.tokens import (
     decode_token_account,
     uncounted_lamports,
 )
-from ..errors import failure
+from ..errors import ExactChangeError, failure
 
 
 class RawLeg(NamedTuple):
@@ -45,6 +47,17 @@ class RawLeg(NamedTuple):
         """The decoded token account; None if it is no account of the mint's program."""
         return decode_held_account(self.account, self.mint.token_program)
 
+    @property
+    def rented_bytes(self) -> int | None:
+        """The bytes of an account with lamports for its rent alone.
+
+        None if the account is missing, or its lamports are its tokens too.
+        """
+        held = self.held
+        if self.account is None or held is None or held.is_native:
+            return None
+        return len(self.account.data)
+
 
 class RawWallet(NamedTuple):
     """The wallet and both sides of a swap, from one read."""
@@ -59,6 +72,8 @@ class Leg(NamedTuple):
 
     account: OwnAccount
     mint: Mint
+    # See `RawLeg`.
+    rented_bytes: int | None
 
 
 class Reads(Protocol):
@@ -104,17 +119,18 @@ def read_raw_wallet(
     addresses = list(dict.fromkeys(wanted))
     slot, accounts = yield from rpc.accounts(addresses, signal=signal)
     account_at = dict(zip(addresses, accounts))
+    lamports = _wallet_lamports(wallet, account_at[wallet])
     legs: list[RawLeg] = []
     for mint_address in mints:
         decoded = _read_mint(mint_address, account_at[mint_address])
         address = associated_token_address(wallet, mint_address, decoded.token_program)
         legs.append(RawLeg(mint_address, decoded, address, account_at[address]))
-    return RawWallet(slot, _wallet_lamports(wallet, account_at[wallet]), legs)
+    return RawWallet(slot, lamports, legs)
 
 
 def read_leg(wallet: Address, leg: RawLeg) -> Leg:
     """Judges the wallet's own account of one side. Raises ``account_unusable``."""
-    return Leg(own_account_of(wallet, leg), leg.mint)
+    return Leg(own_account_of(wallet, leg), leg.mint, leg.rented_bytes)
 
 
 def own_account_of(wallet: Address, leg: RawLeg) -> OwnAccount:
@@ -173,6 +189,11 @@ def creation_cost(missing: OwnAccount, rent: int) -> CreationCost:
     """
     beyond = max(0, missing.lamports - rent)
     return CreationCost(max(0, rent - missing.lamports), beyond if missing.mint == WSOL_MINT else 0)
+
+
+def excess_of(lamports: int, rented_bytes: int | None, rent: int) -> int:
+    """Returns the lamports of an account beyond its rent, if they are not its tokens too."""
+    return 0 if rented_bytes is None else max(0, lamports - rent)
 
 
 def account_bytes(mint: Mint) -> int:
@@ -239,3 +260,25 @@ def _unsupported(mint: Mint) -> str | None:
     if any(name.startswith("unknown:") for name in mint.extensions):
         return "it has an extension that is not known"
     return None
+
+
+def too_little_input(
+    wallet: Address, source: OwnAccount, required: int, available: int
+) -> ExactChangeError:
+    """Returns the error for a swap that may take more than the wallet can spend."""
+    mint, decimals = source.mint, source.decimals
+    most, spendable = (
+        amount_text(SOLANA_MAINNET, mint, amount, decimals) for amount in (required, available)
+    )
+    link = funding_link(wallet, mint, required - available, decimals)
+    return failure(
+        "insufficient_funds",
+        f"The swap may take up to {most}, and the wallet {wallet} can spend {spendable}. "
+        f"Fund it ({link}).",
+        {
+            "mint": mint,
+            "required": str(required),
+            "available": str(available),
+            "link": link,
+        },
+    )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from typing import Any, Mapping, NamedTuple, Sequence
 
+from .._base.base64_text import decode_base64
 from .._base.js import stringify
 from .._base.json_types import Record, is_list, is_number, is_record, record_of
 from .._base.runtime import Runtime
@@ -81,12 +81,10 @@ class Relayer:
         """Returns the transaction as the relayer signed it, in wire bytes."""
         answer = yield from self._call("signTransaction", _params_of(transaction, facts), signal)
         signed = answer.get("signed_transaction")
-        if isinstance(signed, str) and signed.isascii():
-            try:
-                return base64.b64decode(signed, validate=True)
-            except binascii.Error:
-                pass
-        raise _unusable("its transaction is not base64")
+        data = decode_base64(signed) if isinstance(signed, str) else None
+        if data is None:
+            raise _unusable("its transaction is not base64")
+        return data
 
     def _call(
         self, method: str, params: Mapping[str, Any] | None, signal: Signal | None

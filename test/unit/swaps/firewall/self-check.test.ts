@@ -80,6 +80,8 @@ function composed(change: Partial<typeof usual> = {}, lookupTables: readonly Loo
         lamports: 10n ** 9n,
         sourceRent: RENT,
         outputRent: RENT,
+        sourceExcess: 0n,
+        outputExcess: 0n,
       },
       reserved: nothingReserved,
       leeway: nothingReserved,

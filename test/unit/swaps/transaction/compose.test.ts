@@ -84,6 +84,8 @@ function compose(scenario: Scenario, lamports = 10n ** 15n) {
       lamports,
       sourceRent: RENT,
       outputRent: RENT,
+      sourceExcess: 0n,
+      outputExcess: 0n,
     },
     reserved: { input: 0n, output: scenario.reservedOutput, lamports: 0n },
     leeway: { input: 0n, output: scenario.isStrict ? 0n : scenario.reservedOutput, lamports: 0n },

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-from typing import Any
+from typing import Any, Mapping
 
 from ..._base.amounts import U64_MAX, parse_amount
+from ..._base.base64_text import decode_base64
 from ..._base.js import stringify
 from ..._base.json_types import is_integer, is_list, is_record, record_of
 from ..._base.redact import redact
@@ -16,6 +15,11 @@ from .types import Account, Commitment, LandedTransaction, SignatureStatus, Toke
 
 # Characters; more than any error of a transaction has. A node may answer with megabytes.
 _LONGEST_ERROR = 1_000
+_COMMITMENTS: Mapping[str, Commitment] = {
+    "processed": "processed",
+    "confirmed": "confirmed",
+    "finalized": "finalized",
+}
 
 
 def whole(value: object) -> int:
@@ -53,31 +57,25 @@ def error_text(error: object) -> str | None:
 
 def read_account(value: Any) -> Account:
     """Reads an account in base64."""
-    data = value["data"]
-    if not is_list(data) or len(data) != 2 or data[1] != "base64":
+    (text, encoding), owner, executable = value["data"], value["owner"], value["executable"]
+    content = decode_base64(text) if encoding == "base64" else None
+    if content is None or not is_address(owner) or not isinstance(executable, bool):
         raise Fault("invalid", "an account in it cannot be read")
-    owner = value["owner"]
-    if not is_address(owner):
-        raise Fault("invalid", "an account in it cannot be read")
-    try:
-        content = base64.b64decode(data[0], validate=True)
-    except (binascii.Error, TypeError):
-        raise Fault("invalid", "an account in it cannot be read") from None
-    return Account(owner, whole(value["lamports"]), content, value.get("executable") is True)
+    return Account(owner, whole(value["lamports"]), content, executable)
 
 
 def read_status(value: Any) -> SignatureStatus:
-    """Reads the status of a signature.
+    """Reads the status of a signature. A status without ``err`` does not prove success."""
+    named = value.get("confirmationStatus")
+    commitment = _COMMITMENTS.get(_counted_as(value) if named is None else named)
+    if commitment is None:
+        raise Fault("invalid", "its commitment is none")
+    return SignatureStatus(whole(value["slot"]), commitment, error_text(value["err"]))
 
-    Old nodes name no commitment: they count confirmations, until the transaction is final.
-    """
-    named: object = value.get("confirmationStatus")
-    commitment: Commitment = "processed"
-    if named in ("confirmed", "finalized"):
-        commitment = named  # type: ignore[assignment]
-    elif named is None and value.get("confirmations") is None:
-        commitment = "finalized"
-    return SignatureStatus(whole(value["slot"]), commitment, error_text(value.get("err")))
+
+def _counted_as(value: Any) -> Commitment:
+    """Infers the commitment for old nodes: they only count, and send null once it is final."""
+    return "finalized" if value["confirmations"] is None else "processed"
 
 
 def read_landed(value: Any) -> LandedTransaction:
@@ -101,7 +99,7 @@ def read_landed(value: Any) -> LandedTransaction:
     held = (meta.get("preTokenBalances"), meta.get("postTokenBalances"))
     return LandedTransaction(
         whole(value["slot"]),
-        error_text(meta.get("err")),
+        error_text(meta["err"]),
         [str(signature) for signature in transaction["signatures"]],
         whole(meta["fee"]),
         _token_changes(accounts, held[0] or [], held[1] or []),

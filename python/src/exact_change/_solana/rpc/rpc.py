@@ -142,7 +142,7 @@ class Rpc(AccountReads):
             value = object_in(record_of(result).get("value"))
             shown: list[Any] = value.get("accounts") or []
             # A transaction that fails before it runs has no accounts to show.
-            if value.get("err") is None and len(shown) != len(watch):
+            if value["err"] is None and len(shown) != len(watch):
                 raise Fault("invalid", "it has not as many accounts as were asked for")
             padded = [*shown, *[None] * (len(watch) - len(shown))]
             accounts: list[Account | None] = [
@@ -151,7 +151,7 @@ class Rpc(AccountReads):
             inner = value.get("innerInstructions")
             return Simulation(
                 slot_in(result, min_slot),
-                raw_error(value.get("err")),
+                raw_error(value["err"]),
                 texts_in(value.get("logs")),
                 whole(value.get("unitsConsumed") or 0),
                 accounts,
@@ -227,7 +227,7 @@ class Rpc(AccountReads):
                 SignatureInfo(
                     str(entry["signature"]),
                     whole(entry["slot"]),
-                    error_text(entry.get("err")),
+                    error_text(entry["err"]),
                     entry["memo"] if isinstance(entry.get("memo"), str) else None,
                 )
                 for entry in result
