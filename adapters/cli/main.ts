@@ -12,8 +12,8 @@ const SHORTEST_KEY = 64;
 /** Runs the command of the process's arguments. */
 export async function main(): Promise<void> {
   const terminal = terminalOf(process);
-  // The reader of standard output may end early, as `head` does. A payment must still go on.
-  process.stdout.on('error', () => undefined);
+  // The reader of the output may end early, as `head` does. A payment must still go on.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   // The library does not keep the process alive while it waits, so do it here.
   const alive = setInterval(() => undefined, 2 ** 30);
   const exit = await runCommand(terminal).finally(() => clearInterval(alive));

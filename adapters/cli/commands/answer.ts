@@ -31,11 +31,15 @@ export function intoStdout({ stdout }: Terminal): Sink {
   };
 }
 
-/** Returns a sink to a file. It empties the file only when the answer begins. */
-export function intoFile(file: FileHandle): Sink {
+/**
+ * Returns a sink to a file. It empties the file only when the answer begins. A device or a pipe
+ * cannot be emptied.
+ */
+export async function intoFile(file: FileHandle): Promise<Sink> {
+  const isRegular = (await file.stat()).isFile();
   let begun: Promise<void> | undefined;
   const write = async (chunk: string | Uint8Array): Promise<void> => {
-    await (begun ??= file.truncate(0));
+    await (begun ??= isRegular ? file.truncate(0) : Promise.resolve());
     await file.appendFile(chunk);
   };
   return {
