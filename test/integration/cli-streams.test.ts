@@ -1,7 +1,13 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { useCommand } from '../helpers/command.js';
 import { useSandbox } from '../helpers/sandbox.js';
+import { answer, offerOf, settle, settlementHeader } from '../helpers/settling.js';
+import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
 import { timesSpent } from '../helpers/spends.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
@@ -31,6 +37,37 @@ describe('exact-change and the streams of its process', () => {
     run.child.stderr?.destroy();
     expect(await run.ended).toMatchObject({ code: 0, stdout: expect.stringContaining('"ok"') });
     expect(await timesSpent(sandbox, wallet, 'USDC')).toBe(1);
+  });
+
+  it.each([
+    ['fetch', [...paying, url], 76],
+    ['fetch --json', ['--json', ...paying, url], 76],
+    ['pay', ['pay', '--yes', '--max', '0.50', '--url', url], 75],
+    ['budget', ['budget'], 1],
+  ])('does not report success if standard output cannot be written (%s)', async (_, args, code) => {
+    const { env } = await buyer();
+    const { headers } = await fetch(url);
+    await using full = await open('/dev/full', 'w');
+    const child = spawn(process.execPath, [command.path, ...args], {
+      env: { ...command.env, ...env },
+      stdio: ['pipe', full.fd, 'ignore'],
+    });
+    child.stdin?.end(headers.get('payment-required'));
+    expect(await once(child, 'close')).toEqual([code, null]);
+  });
+
+  it('reads a paid answer to its end when the reader of standard output has ended', async () => {
+    const seller = await startSeller((request, response) => {
+      if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
+      void settle(sandbox, request).then((settlement) =>
+        answer(response, 200, 'x'.repeat(2_000_000), settlementHeader({ ...settlement })),
+      );
+    });
+    onTestFinished(() => seller.close());
+    const run = command.start([...paying, seller.url], await buyer());
+    run.child.stdout?.once('data', () => run.child.stdout?.destroy());
+    const { code, stderr } = await run.ended;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('State settled') });
   });
 
   it('asks on the terminal on which the terms were typed', async () => {

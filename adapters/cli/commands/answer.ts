@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { FileHandle } from 'node:fs/promises';
 import { cleanForTerminal } from '../clean.js';
 import type { Terminal } from '../terminal.js';
@@ -12,12 +11,9 @@ export interface Sink {
 
 /** Returns a sink to standard output. A terminal gets clean text; a pipe or file, the raw bytes. */
 export function intoStdout({ stdout }: Terminal): Sink {
-  const write = async (chunk: string | Uint8Array): Promise<void> => {
-    // If the reader of standard output has ended, still read the answer, so that it counts as
-    // delivered.
-    if (stdout.destroyed || stdout.write(chunk)) return;
-    await Promise.race([once(stdout, 'drain'), once(stdout, 'close')]);
-  };
+  // A failed write ends nothing: the answer is read to its end, so that it counts as delivered.
+  const write = (chunk: string | Uint8Array) =>
+    new Promise<void>((resolve) => void stdout.write(chunk, () => resolve()));
   const clean = (text: string) => write(cleanForTerminal(text));
   return {
     write: clean,
