@@ -15,7 +15,7 @@ export async function main(): Promise<void> {
   const terminal = terminalOf(process);
   // The output may fail: its reader may end early, as `head` does. A payment must still go on.
   const failures: Error[] = [];
-  process.stdout.on('error', (error) => failures.push(error));
+  process.stdout.on('error', (error: Error) => failures.push(error));
   process.stderr.on('error', () => undefined);
   // The library does not keep the process alive while it waits, so do it here.
   const alive = setInterval(() => undefined, 2 ** 30);
@@ -44,6 +44,8 @@ async function runCommand(terminal: Terminal, failures: readonly Error[]): Promi
     const { failureReport } = await import('./failure.js');
     report = failureReport(error);
   }
+  // Such as a question about a payment that took too long: it would keep the process alive.
+  terminal.questions.abort();
   if (report === undefined) return 'done';
   const isJson = program.opts<GlobalFlags>().json === true;
   show(terminal, report, isJson);

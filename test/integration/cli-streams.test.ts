@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -21,6 +22,12 @@ async function buyer() {
 }
 
 const paying = ['fetch', '--yes', '--max', '0.50'];
+
+/** Returns the process that a process, its only child and so on have started last. */
+function lastChildOf(pid: number): number {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+  return children === '' ? pid : lastChildOf(Number(children));
+}
 
 describe('exact-change and the streams of its process', () => {
   it('writes a paid answer to a place that is no regular file', async () => {
@@ -68,6 +75,17 @@ describe('exact-change and the streams of its process', () => {
     run.child.stdout?.once('data', () => run.child.stdout?.destroy());
     const { code, stderr } = await run.ended;
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('State settled') });
+  });
+
+  it('ends with its call, although the person has not answered', async () => {
+    const wallet = await buyer();
+    const run = command.onTerminal(['fetch', url], wallet);
+    await run.printed('Pay?');
+    process.kill(lastChildOf(run.child.pid ?? 0), 'SIGTERM');
+    expect(await run.ended).toMatchObject({
+      code: 130,
+      stdout: expect.stringContaining('Nothing was signed or paid.'),
+    });
   });
 
   it('asks on the terminal on which the terms were typed', async () => {
