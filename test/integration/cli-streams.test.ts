@@ -77,10 +77,12 @@ describe('exact-change and the streams of its process', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('State settled') });
   });
 
-  it('ends with its call, although the person has not answered', async () => {
-    const wallet = await buyer();
-    const run = command.onTerminal(['fetch', url], wallet);
-    await run.printed('Pay?');
+  it.each([
+    ['Pay?', ['fetch', url]],
+    ['Swap?', ['swap', 'usdc', 'sol', '--amount', '0.1']],
+  ])('ends with its call, although the person has not answered (%s)', async (question, args) => {
+    const run = command.onTerminal(args, await buyer());
+    await run.printed(question);
     process.kill(lastChildOf(run.child.pid ?? 0), 'SIGTERM');
     expect(await run.ended).toMatchObject({
       code: 130,
