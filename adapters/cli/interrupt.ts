@@ -49,6 +49,7 @@ export function createInterruption(terminal: Terminal): Interruption {
     if (controller.signal.aborted) process.exit(EXITS[reportOf(work)?.exit ?? 'interrupted'][0]);
     terminal.say('Interrupted: ending the call. Ctrl-C again ends it at once.');
     controller.abort(new Interrupted());
+    terminal.questions.abort();
   };
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
   return {

@@ -1,5 +1,6 @@
 import { CommanderError } from 'commander';
 import { EXITS, type Exit } from './exits.js';
+import { hasCode } from '../../src/internal/error-code.js';
 import { buildProgram } from './program.js';
 import { jsonText } from './clean.js';
 import type { Report } from './report.js';
@@ -12,15 +13,18 @@ const SHORTEST_KEY = 64;
 /** Runs the command of the process's arguments. */
 export async function main(): Promise<void> {
   const terminal = terminalOf(process);
-  // The reader of standard output may end early, as `head` does. A payment must still go on.
-  process.stdout.on('error', () => undefined);
+  // The output may fail: its reader may end early, as `head` does. A payment must still go on.
+  const failures: Error[] = [];
+  process.stdout.on('error', (error: Error) => failures.push(error));
+  process.stderr.on('error', () => undefined);
   // The library does not keep the process alive while it waits, so do it here.
   const alive = setInterval(() => undefined, 2 ** 30);
-  const exit = await runCommand(terminal).finally(() => clearInterval(alive));
+  const exit = await runCommand(terminal, failures).finally(() => clearInterval(alive));
   process.exitCode = EXITS[exit][0];
 }
 
-async function runCommand(terminal: Terminal): Promise<Exit> {
+/** @param failures - Failed writes of standard output so far. */
+async function runCommand(terminal: Terminal, failures: readonly Error[]): Promise<Exit> {
   let report: Report | undefined;
   const [, , first] = process.argv;
   if (first === '--version' || first === '-V') {
@@ -40,14 +44,22 @@ async function runCommand(terminal: Terminal): Promise<Exit> {
     const { failureReport } = await import('./failure.js');
     report = failureReport(error);
   }
+  // Such as a question about a payment that took too long: it would keep the process alive.
+  terminal.questions.abort();
   if (report === undefined) return 'done';
   const isJson = program.opts<GlobalFlags>().json === true;
   show(terminal, report, isJson);
-  const { link } = report;
+  const { link, exit = 'done', funds = 'untouched' } = report;
   // A QR code is for a camera at a screen; in a file or a pipe it is noise.
   if (link !== undefined && !isJson && terminal.stderr.isTTY)
     terminal.say((await import('uqr')).renderUnicodeCompact(link));
-  return report.exit ?? 'done';
+  // Errors of writes before this one come before its end.
+  await new Promise<void>((resolve) => void terminal.stdout.write('', () => resolve()));
+  // A reader that has ended wants no more.
+  const lost = failures.find((failure) => !hasCode(failure, 'EPIPE'));
+  if (lost === undefined || exit !== 'done') return exit;
+  terminal.say(`What belongs on standard output is lost: ${lost.message}`);
+  return funds === 'untouched' ? 'failed' : funds;
 }
 
 function show(terminal: Terminal, report: Report, isJson: boolean): void {

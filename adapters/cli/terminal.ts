@@ -14,6 +14,8 @@ export interface Terminal {
   readonly errorColors: Colors;
   /** Whether a person can be asked. */
   readonly canAsk: boolean;
+  /** Aborted to leave the open question. */
+  readonly questions: AbortController;
   /** Prints a line of the result on standard output. */
   print(text: string): void;
   /** Prints any other line on standard error. */
@@ -35,6 +37,7 @@ export function terminalOf({
     errorColors: picocolors.createColors(isColored(stderr, env)),
     // A question to a pipe would read the next bytes of the pipe as the answer.
     canAsk: stdin.isTTY && stderr.isTTY,
+    questions: new AbortController(),
     print: (text) => line(stdout, text),
     say: (text) => line(stderr, text),
   };
@@ -47,18 +50,20 @@ function isColored(stream: NodeJS.WriteStream, env: Terminal['env']): boolean {
   return stream.isTTY && env['TERM'] !== 'dumb';
 }
 
-/** Asks a question with the default no. Undefined if the person left it with Ctrl-C. */
+/** Asks a question with the default no. Undefined if it was left, as by Ctrl-C. */
 export async function askYes(terminal: Terminal, message: string): Promise<boolean | undefined> {
   const { confirm, isCancel } = await import('@clack/prompts');
-  const { stdin: input, stderr: output } = terminal;
-  const answer = await confirm({ message, initialValue: false, input, output });
+  const answer = await confirm({ message, initialValue: false, ...streamsOf(terminal) });
   return isCancel(answer) ? undefined : answer;
 }
 
-/** Asks for a secret without showing it. Undefined if the person left the question with Ctrl-C. */
+/** Asks for a secret without showing it. Undefined if the question was left, as by Ctrl-C. */
 export async function askSecret(terminal: Terminal, message: string): Promise<string | undefined> {
   const { password, isCancel } = await import('@clack/prompts');
-  const { stdin: input, stderr: output } = terminal;
-  const answer = await password({ message, input, output });
+  const answer = await password({ message, ...streamsOf(terminal) });
   return isCancel(answer) ? undefined : answer;
+}
+
+function streamsOf({ stdin: input, stderr: output, questions: { signal } }: Terminal) {
+  return { input, output, signal };
 }

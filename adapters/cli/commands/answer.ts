@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { FileHandle } from 'node:fs/promises';
 import { cleanForTerminal } from '../clean.js';
 import type { Terminal } from '../terminal.js';
@@ -12,12 +11,9 @@ export interface Sink {
 
 /** Returns a sink to standard output. A terminal gets clean text; a pipe or file, the raw bytes. */
 export function intoStdout({ stdout }: Terminal): Sink {
-  const write = async (chunk: string | Uint8Array): Promise<void> => {
-    // If the reader of standard output has ended, still read the answer, so that it counts as
-    // delivered.
-    if (stdout.destroyed || stdout.write(chunk)) return;
-    await Promise.race([once(stdout, 'drain'), once(stdout, 'close')]);
-  };
+  // A failed write ends nothing: the answer is read to its end, so that it counts as delivered.
+  const write = (chunk: string | Uint8Array) =>
+    new Promise<void>((resolve) => void stdout.write(chunk, () => resolve()));
   const clean = (text: string) => write(cleanForTerminal(text));
   return {
     write: clean,
@@ -31,11 +27,15 @@ export function intoStdout({ stdout }: Terminal): Sink {
   };
 }
 
-/** Returns a sink to a file. It empties the file only when the answer begins. */
-export function intoFile(file: FileHandle): Sink {
+/**
+ * Returns a sink to a file. It empties the file only when the answer begins. A device or a pipe
+ * cannot be emptied.
+ */
+export async function intoFile(file: FileHandle): Promise<Sink> {
+  const isRegular = (await file.stat()).isFile();
   let begun: Promise<void> | undefined;
   const write = async (chunk: string | Uint8Array): Promise<void> => {
-    await (begun ??= file.truncate(0));
+    await (begun ??= isRegular ? file.truncate(0) : Promise.resolve());
     await file.appendFile(chunk);
   };
   return {

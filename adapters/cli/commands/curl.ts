@@ -1,6 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { refuse } from '../../../src/internal/options.js';
 import { parseUrl } from '../../../src/internal/parse.js';
+import { readInput } from '../input.js';
+import type { Terminal } from '../terminal.js';
 
 /** The options of a request, named as in curl. */
 export interface RequestFlags {
@@ -19,12 +20,11 @@ export function readUrl(text: string): URL {
 }
 
 /** Returns the request of a command line. */
-export function readRequest(flags: RequestFlags): RequestInit {
+export async function readRequest(flags: RequestFlags, terminal: Terminal): Promise<RequestInit> {
   const headers = new Headers((flags.header ?? []).map(readHeader));
-  const parts = [
-    ...(flags.data ?? []).map((text) => readData(text, true)),
-    ...(flags.dataBinary ?? []).map((text) => readData(text, false)),
-  ];
+  const parts: Buffer[] = [];
+  for (const text of flags.data ?? []) parts.push(await readData(text, true, terminal));
+  for (const text of flags.dataBinary ?? []) parts.push(await readData(text, false, terminal));
   const body = parts.length === 0 ? undefined : Buffer.concat(joined(parts));
   if (body !== undefined && !headers.has('content-type'))
     headers.set('content-type', 'application/x-www-form-urlencoded');
@@ -44,10 +44,9 @@ function readHeader(text: string): [string, string] {
 }
 
 /** Reads data: `@file` is a file, `@-` standard input. `-d` drops the line breaks of a file. */
-function readData(text: string, withoutBreaks: boolean): Buffer {
+async function readData(text: string, withoutBreaks: boolean, terminal: Terminal): Promise<Buffer> {
   if (!text.startsWith('@')) return Buffer.from(text);
-  const path = text.slice(1);
-  const bytes = readFileSync(path === '-' ? 0 : path);
+  const bytes = await readInput(terminal, text.slice(1));
   return withoutBreaks ? Buffer.from(bytes.filter((byte) => byte !== 10 && byte !== 13)) : bytes;
 }
 

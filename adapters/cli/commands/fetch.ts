@@ -34,14 +34,15 @@ export const fetchCommand: Command<FetchFlags> = async (invocation) => {
   const { terminal, flags, args } = invocation;
   const [address = ''] = args;
   const isSilent = flags.silent === true || flags.json === true;
+  const url = readUrl(address);
+  const request = await readRequest(flags, terminal);
+  // Open the file before any payment: an answer that cannot be written is lost.
+  const { output = '-' } = flags;
+  const file = output === '-' ? undefined : await open(output, 'a');
+  const sink = file === undefined ? intoStdout(terminal) : await intoFile(file);
   const interruption = createInterruption(terminal);
   const { signal, abort } = interruption;
-  // Open the file before any payment: an answer that cannot be written is lost.
-  const file = flags.output === undefined ? undefined : await open(flags.output, 'a');
-  const call = {
-    ...{ url: readUrl(address), sink: file === undefined ? intoStdout(terminal) : intoFile(file) },
-    init: { ...readRequest(flags), signal, ...purchaseOf(flags) },
-  };
+  const call = { url, sink, init: { ...request, signal, ...purchaseOf(flags) } };
   let progress: Progress | undefined;
   try {
     return await withClient(

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import {
   FundsError,
   SOLANA_MAINNET,
@@ -9,6 +8,7 @@ import {
 } from 'exact-change';
 import { refuse } from '../../../src/internal/options.js';
 import { namedNetwork, pinnedMint } from '../../../src/network.js';
+import { readInput } from '../input.js';
 import type { Command } from '../report.js';
 import { readSettings } from '../settings.js';
 import { tableText } from '../table.js';
@@ -54,7 +54,7 @@ export const inspectCommand: Command<InspectFlags> = async ({ terminal, flags, a
       inUnits('--max-in', inputMint, flags.maxIn),
       inUnits('--min-out', outputMint, flags.minOut),
     ]);
-    const verdict = await inspectSwap(readTransaction(source), {
+    const verdict = await inspectSwap(await readTransaction(source, terminal), {
       ...{ ...node, wallet, inputMint, outputMint, maxInAmount, minOutAmount },
     });
     return {
@@ -68,9 +68,9 @@ export const inspectCommand: Command<InspectFlags> = async ({ terminal, flags, a
 };
 
 /** Returns a transaction in base64. `source` is base64, the path of a file, or `-` for stdin. */
-function readTransaction(source: string): string {
+async function readTransaction(source: string, terminal: Terminal): Promise<string> {
   const isText = source.length > 100 && /^[A-Za-z0-9+/=]+$/.test(source);
-  return isText ? source : readFileSync(source === '-' ? 0 : source, 'utf8').trim();
+  return isText ? source : (await readInput(terminal, source)).toString().trim();
 }
 
 function verdictText(terminal: Terminal, verdict: SwapVerdict): string {

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { ProtocolError, parsePaymentRequired, type PaymentRequired } from 'exact-change';
 import { approveOnTerminal } from '../approve.js';
 import { withClient } from '../client.js';
 import { failureReport } from '../failure.js';
+import { readInput } from '../input.js';
 import { createInterruption } from '../interrupt.js';
 import { createProgress } from '../progress.js';
 import type { Command } from '../report.js';
@@ -18,7 +18,7 @@ export const payCommand: Command<PayFlags> = async (invocation) => {
   const { terminal, flags, args } = invocation;
   const [file = '-'] = args;
   const url = readUrl(flags.url).href;
-  const terms = readTerms(readFileSync(file === '-' ? 0 : file, 'utf8'), url);
+  const terms = readTerms((await readInput(terminal, file)).toString(), url);
   const interruption = createInterruption(terminal);
   const { signal, abort } = interruption;
   try {

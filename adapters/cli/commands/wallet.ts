@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { text as readAll } from 'node:stream/consumers';
 import { ConfigError } from 'exact-change';
 import { base58 } from '../../../src/internal/bytes.js';
 import { createKeySigner, createSeedSigner } from '../../../src/solana/keys.js';
 import { hasCode } from '../../../src/internal/error-code.js';
+import { readInput } from '../input.js';
 import { Interrupted } from '../interrupt.js';
 import { expandHome } from '../paths.js';
 import { keyAsArgument } from '../key-in-words.js';
@@ -54,7 +54,7 @@ async function givenKey(
   terminal: Invocation<object>['terminal'],
 ): Promise<string> {
   if (from !== undefined) return readKeyFile(expandHome(from));
-  if (!terminal.canAsk) return readAll(terminal.stdin);
+  if (!terminal.canAsk) return (await readInput(terminal, '-')).toString();
   const key = await askSecret(terminal, 'Secret key (base58, or the text of a JSON array)');
   if (key === undefined) throw new Interrupted();
   return key;

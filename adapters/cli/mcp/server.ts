@@ -71,16 +71,19 @@ export function createMcp({
   ): Promise<CallToolResult | InputRequiredResult> {
     const { inputResponses, signal } = mcpReq;
     const state = mcpReq.requestState();
+    const wasAsked = state !== undefined || inputResponses !== undefined;
+    // A no ends the call, even if the seller asks for less by now.
+    if (wasAsked && !isYes(inputResponses)) return answerOf(unapproved(NOT_APPROVED));
     const id = createHash('sha256')
       .update(JSON.stringify([tool.name, input]))
       .digest('hex');
     const opened = typeof state === 'string' ? seals.open(state, id) : undefined;
-    const approved = isYes(inputResponses) ? opened : undefined;
-    const { result, refused } = await approvals.during(approved, () => tool.run(input, { signal }));
-    if (refused === undefined || result.ok) return answerOf(result);
-    // The person was asked and said no, or the current order is not the order of the question.
-    if (!canAsk || opened !== undefined)
-      return answerOf(unapproved(result, refused, approvals.askAbove, canAsk));
+    const { result, refused } = await approvals.during(opened, () => tool.run(input, { signal }));
+    // After a swap, a question would hide what happened to the money.
+    if (refused === undefined || result.ok || result.funds !== 'untouched') return answerOf(result);
+    if (!canAsk) return answerOf(unapproved(cannotAsk(refused, approvals.askAbove)));
+    // The current order is not the order of the question.
+    if (opened !== undefined) return answerOf(unapproved(NOT_APPROVED));
     const question = inputRequired.elicit({
       message: questionOf(refused, network),
       requestedSchema: ANSWER_SCHEMA,
@@ -142,18 +145,21 @@ function answerOf(result: ToolResult): CallToolResult {
   };
 }
 
-/** Returns the refusal of an unapproved order. It says what the person can do. */
-function unapproved(
-  { funds }: ToolResult,
-  { usd = 'an unknown sum of' }: Order,
-  askAbove: string,
-  wasAsked: boolean,
-): ToolResult {
-  const why = wasAsked
-    ? 'The person did not approve it.'
-    : `It costs ${usd} USD, and above ${askAbove} the person has to be asked, which this host cannot do. The person may start the server with a higher --ask-above.`;
+const NOT_APPROVED = 'The person did not approve it.';
+
+/** Says why an order is refused that a host cannot ask about, and what the person can do. */
+function cannotAsk({ usd = 'an unknown sum of' }: Order, askAbove: string): string {
+  return `It costs ${usd} USD, and above ${askAbove} the person has to be asked, which this host cannot do. The person may start the server with a higher --ask-above.`;
+}
+
+/** Returns the refusal of an order that no person approved. */
+function unapproved(why: string): ToolResult {
   return {
-    ...{ ok: false, funds },
-    error: { code: 'approval_refused', message: `${why} Nothing was signed.`, retry: 'never' },
+    ...{ ok: false, funds: 'untouched' },
+    error: {
+      code: 'approval_refused',
+      message: `${why} Nothing was signed.`,
+      retry: 'never',
+    },
   };
 }
