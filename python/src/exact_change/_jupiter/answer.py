@@ -9,10 +9,9 @@ import re
 from typing import Any, Sequence
 
 from .._base.amounts import parse_amount
-from .._base.js import js_number
+from .._base.js import js_number, parse_json
 from .._base.json_types import is_list, is_number, is_record, record_of
 from .._base.text import clean_text
-from .._http.asking import parse_json
 from .._solana.address import is_address
 from .._solana.types import AccountMeta, Instruction
 from .._swap.check_quote import platform_fee_of
