@@ -11,11 +11,10 @@ from typing import Any, Iterable, Mapping, NamedTuple, Sequence, cast
 
 from typing_extensions import Literal, Protocol
 
-from ._base.js import utf16_length
+from ._base.js import parse_json, utf16_length
 from ._base.json_types import is_integer, is_list, is_number, is_record
 from ._base.options import refuse
 from ._base.runtime import system_runtime
-from ._http.asking import parse_json
 from ._spec import table
 from .errors import ExactChangeError, failure
 

@@ -7,6 +7,7 @@ import os
 import signal
 from typing import Any, Callable, Iterator
 
+import httpx
 import pytest
 import requests
 
@@ -75,6 +76,44 @@ async def test_raises_already_spent_when_a_task_is_cancelled_as_its_delivery_is_
             await client.post(seller.url)
         assert (spent.value.code, len(seller.paid)) == ("already_spent", 1)
     assert sandbox.balance(wallet.address, "USDC") == 1_000_000 - PRICE
+
+
+class Closing(httpx.AsyncHTTPTransport):
+    """A transport that acts while it closes an answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.actions: list[GiveUp] = []
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        response = await super().handle_async_request(request)
+        stream: Any = response.stream
+        close = stream.aclose
+
+        async def act_and_close() -> None:
+            if self.actions:
+                self.actions.pop()()
+                await asyncio.sleep(0)
+            await close()
+
+        stream.aclose = act_and_close
+        return response
+
+
+async def test_raises_already_spent_when_a_task_is_cancelled_as_its_connection_is_freed(
+    sandbox: Sandbox, make_seller: MakeSeller
+) -> None:
+    transport = Closing()
+    seller = make_seller(selling(sandbox, offer(sandbox)))
+    options = sandbox.options(sandbox.wallet(USDC="1"), http_transport=transport)
+    async with AsyncClient(**options) as client:
+        task = asyncio.ensure_future(client.post(seller.url))
+        client.on("payment.answered", lambda _: transport.actions.append(task.cancel))
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        with pytest.raises(ExactChangeError) as spent:
+            await client.post(seller.url)
+        assert (spent.value.code, len(seller.paid)) == ("already_spent", 1)
 
 
 @pytest.mark.parametrize("kind", ["httpx", "requests"])

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from exact_change import ExactChangeError
+from exact_change._journal import store
 from exact_change._journal.memory import MemoryJournal
 from exact_change._journal.types import Attempt
 from exact_change._kernel.task import Steps
@@ -127,3 +128,20 @@ def test_buys_again_when_an_answer_is_delivered_while_an_equal_call_reads_the_jo
     stale.append(True)
     assert payer.client.get(url).status_code == 200
     assert signed and not stale and payer.held() == 1_000_000 - 2 * PRICE
+
+
+def test_raises_already_spent_for_a_repeatable_call_with_the_key_of_an_old_purchase(
+    sandbox: Sandbox, make_payer: MakePayer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An old purchase is remembered in brief, without the header that would present it again."""
+    monkeypatch.setattr(store, "_MOST_WHOLE", 0)
+    monkeypatch.setattr(store, "_MOST_CLOSED", 0)
+    payer, url = make_payer(USDC="1"), f"{sandbox.api_url}/usdc"
+
+    def buy() -> object:
+        return payer.client.get(url, idempotency_key="order-1", repeatable=True)
+
+    buy()
+    payer.told("payment.settled")
+    error = failure_of(buy, "already_spent")
+    assert (error.funds, payer.signed) == ("spent", ["payment"])

@@ -153,7 +153,7 @@ def test_frees_the_tokens_of_a_payment_that_settles_elsewhere_while_it_is_resume
         again.client.close()
 
 
-@pytest.mark.parametrize("kind", ["hosts", "payees", "mints"])
+@pytest.mark.parametrize("kind", ["hosts", "payees", "mints", "schemes"])
 def test_presents_no_signed_payment_again_that_a_deny_list_refuses_now(
     kind: str, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
 ) -> None:
@@ -168,7 +168,8 @@ def test_presents_no_signed_payment_again_that_a_deny_list_refuses_now(
         return None
 
     wanted = offer(sandbox)
-    denied = {"hosts": "127.0.0.1", "payees": wanted["payTo"], "mints": wanted["asset"]}[kind]
+    named = {"hosts": "127.0.0.1", "payees": wanted["payTo"], "mints": wanted["asset"]}
+    denied = named.get(kind, "exact")
     seller, payer = make_seller(answer), make_payer(USDC="1")
     failure_of(lambda: payer.client.get(seller.url), "payment_uncertain")
     strict = make_payer(payer.wallet, policy={"deny": {kind: [denied]}})

@@ -10,6 +10,7 @@ from typing import Any, Callable
 import httpx
 import pytest
 import requests
+from requests.auth import HTTPDigestAuth
 
 from exact_change import receipt_of
 
@@ -212,3 +213,23 @@ def test_keeps_the_cookies_of_a_402_without_terms_in_the_session(
     with requests.Session() as session:
         session.mount("http://", make_payer().client.adapter())
         assert cookies_after_calls(session) == plain
+
+
+def test_pays_for_a_request_that_authentication_sends_again(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    """Digest authentication answers a 401 by the adapter that the 401 names."""
+    payer = make_payer(USDC="1")
+    sells = selling(sandbox, offer(sandbox))
+    challenge = Reply(401, {"www-authenticate": 'Digest realm="shop", nonce="1", qop="auth"'})
+    seller = make_seller(lambda seen: sells(seen) if "authorization" in seen.headers else challenge)
+    with requests.Session() as session:
+        session.mount("http://", payer.client.adapter())
+        session.auth = HTTPDigestAuth("name", "word")
+        response = session.get(seller.url)
+        assert receipt_of(response) is not None and response.content == b"bought"
+        # The terms of a redirected POST are refused, also after the redirect's target asks for
+        # authentication.
+        leading = make_seller(lambda _: Reply(307, {"location": f"{seller.url}/other"}))
+        failure_of(lambda: session.post(leading.url), "unsupported_offer")
+    assert payer.signed == ["payment"]

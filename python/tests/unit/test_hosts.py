@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from exact_change._kernel.hosts import LoopHost, loop_host
 from exact_change._kernel.signals import Signal
 from exact_change._kernel.steps import quiet, sleep
 from exact_change._kernel.task import Steps
+from exact_change._kernel.workers import Job, workers
+from exact_change._payments.saving import start_apart
 
 
 async def _host() -> LoopHost:
@@ -62,3 +65,26 @@ def test_raises_nothing_in_another_thread_when_the_loop_closes_before_its_answer
     thread.start()
     thread.join()
     assert loop.is_closed() and failed == []
+
+
+async def test_begins_steps_apart_in_the_order_of_the_calls_though_threads_start_in_any_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of two writes of an attempt, the later must land last."""
+    held: list[Job] = []
+    began: list[int] = []
+
+    def write(number: int) -> Steps[None]:
+        began.append(number)
+        yield from ()
+
+    def start_both() -> Steps[None]:
+        context: Any = SimpleNamespace(config=SimpleNamespace(journal="durable"))
+        for number in (1, 2):
+            yield from start_apart(context, write(number))
+
+    monkeypatch.setattr(workers, "submit", held.append)
+    await loop_host().run(start_both())
+    for job in reversed(held):
+        job()
+    assert began == [1, 2]

@@ -3,8 +3,7 @@ import type { Emit } from '../../events.js';
 import { throwIfAborted, untilAborted } from '../../internal/abort.js';
 import { isPaid, saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
 import type { Attempt } from '../../journal/types.js';
-import { refusingList } from '../../policy/check-payment.js';
-import { plainHost } from '../../policy/hosts.js';
+import { isRefusedOffer, isRefusedPlace } from '../../policy/check-payment.js';
 import { ownerOf, type PaymentContext } from '../context.js';
 import { present } from '../execute/present.js';
 import { mayRepeat } from '../execute/rejection.js';
@@ -161,10 +160,12 @@ async function presentAgain(
   open: OpenPayment,
   buying: Buying,
 ): Promise<Response> {
-  const { host, payTo, mint, network } = open.attempt;
-  const named = { hosts: plainHost(host), payees: payTo, mints: mint, networks: network };
+  const { policy } = context.config;
   // The policy's lists may have changed since the payment was signed.
-  if (refusingList(context.config.policy, named) !== undefined)
+  if (
+    isRefusedPlace(policy, open.attempt.host) ||
+    isRefusedOffer(policy, { ...open.attempt, scheme: 'exact' })
+  )
     throw open.attempt.state === 'settled' ? alreadySpent(open) : paymentUncertain(open);
   const claims = [open.attempt.id, bodyClaim(open.attempt.id)];
   await context.claims.take(claims).catch((cause: unknown) => {

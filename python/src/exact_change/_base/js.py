@@ -27,6 +27,18 @@ def stringify(value: object) -> str:
     return text if text.isascii() else _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
+def parse_json(text: str | bytes) -> Any:
+    """Returns the value of a JSON text; raises ``ValueError`` for other text, ``NaN`` too."""
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except RecursionError:
+        raise ValueError("It is nested too deeply.") from None
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON.")
+
+
 def as_json(value: object) -> Any:
     """Returns the value as it would be read back from its own JSON.
 

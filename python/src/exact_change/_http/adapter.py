@@ -86,6 +86,20 @@ class PayingAdapter(BaseAdapter):
     ) -> requests.Response:
         """Sends a request, and pays for it if the seller answers 402."""
         options.update(zip(_OPTIONS, unnamed))
+        answer: Any = self._answer_to(request, options)
+        # Authentication, for example digest, sends a request again by the connection of its answer.
+        answer.connection = self
+        response: requests.Response = answer
+        return response
+
+    def close(self) -> None:
+        """Closes the connections below; the client stays open."""
+        below: Any = self._below
+        below.close()
+
+    def _answer_to(
+        self, request: requests.PreparedRequest, options: Mapping[str, Any]
+    ) -> requests.Response:
         if any(name in request.headers for name in PAYMENT_HEADERS):
             return unfollowed(self._send_by(self._below, request, **options))
         timeout_ms = self._payer.config.timeouts.payment
@@ -105,11 +119,6 @@ class PayingAdapter(BaseAdapter):
         # The caller's request, not the paid request: no answer shows the payment header.
         response.request = request
         return response
-
-    def close(self) -> None:
-        """Closes the connections below; the client stays open."""
-        below: Any = self._below
-        below.close()
 
     def _send(
         self, request: requests.PreparedRequest, options: Mapping[str, Any]
@@ -191,7 +200,8 @@ def _texts(headers: Mapping[str, str | bytes]) -> Iterator[tuple[str, str]]:
 def _hop_of(request: requests.PreparedRequest) -> _Hop | None:
     """Returns the redirect that a request follows; None if the caller made the request."""
     hooks: Any = request.hooks
-    hop: _Hop | None = hooks.pop(_HOP, None)
+    # It stays there, because authentication may send the request again.
+    hop: _Hop | None = hooks.get(_HOP)
     return hop if hop is not None and bare(request.url) == hop.following else None
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, NamedTuple, Sequence
+from typing import NamedTuple, Sequence
 
 from typing_extensions import Protocol
 
@@ -135,15 +134,3 @@ class PeerHttp(NamedTuple):
 
 def _may_pass(status: int) -> bool:
     return status in (421, 429) or status >= 500
-
-
-def _no_constant(_name: str) -> Any:
-    raise ValueError
-
-
-def parse_json(text: str | bytes) -> Any:
-    """Returns the value of a JSON text; raises ``ValueError`` for other text, ``NaN`` too."""
-    try:
-        return json.loads(text, parse_constant=_no_constant)
-    except RecursionError:
-        raise ValueError("It is nested too deeply.") from None

@@ -79,25 +79,36 @@ class Ending:
 
 
 class WatchedStream(httpx.SyncByteStream):
-    """A stream of httpx that reports its end. Its reader waits for the report."""
+    """A stream of httpx that reports its end. Its reader waits for the report.
+
+    The report is the last thing that its reader waits for, so it frees the connection before. Else
+    the reader could give up behind the report.
+    """
 
     def __init__(self, stream: httpx.SyncByteStream, ending: Ending) -> None:
         self._stream = stream
         self._ending = ending
+        self._is_freed = False
         ending.watch(self)
 
     def __iter__(self) -> Iterator[bytes]:
         self._ending.begin()
         try:
             yield from self._stream
+            self._free()
         except Exception:
             self._ending.lost()
             raise
         self._ending.read()
 
+    def _free(self) -> None:
+        if not self._is_freed:
+            self._is_freed = True
+            self._stream.close()
+
     def close(self) -> None:
         try:
-            self._stream.close()
+            self._free()
         finally:
             if not self._ending.is_told:
                 self._ending.lost()
@@ -109,6 +120,7 @@ class AsyncWatchedStream(httpx.AsyncByteStream):
     def __init__(self, stream: httpx.AsyncByteStream, ending: Ending) -> None:
         self._stream = stream
         self._ending = ending
+        self._is_freed = False
         ending.watch(self)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -116,14 +128,20 @@ class AsyncWatchedStream(httpx.AsyncByteStream):
         try:
             async for piece in self._stream:
                 yield piece
+            await self._free()
         except Exception:
             await self._ending.alost()
             raise
         await self._ending.aread()
 
+    async def _free(self) -> None:
+        if not self._is_freed:
+            self._is_freed = True
+            await self._stream.aclose()
+
     async def aclose(self) -> None:
         try:
-            await self._stream.aclose()
+            await self._free()
         finally:
             if not self._ending.is_told:
                 await self._ending.alost()

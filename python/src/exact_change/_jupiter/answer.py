@@ -8,10 +8,9 @@ from typing import Any, Sequence
 
 from .._base.amounts import parse_amount
 from .._base.base64_text import decode_base64
-from .._base.js import js_number
+from .._base.js import js_number, parse_json
 from .._base.json_types import is_list, is_number, is_record, record_of
 from .._base.text import clean_text
-from .._http.asking import parse_json
 from .._solana.address import is_address
 from .._solana.types import AccountMeta, Instruction
 from .._swap.check_quote import platform_fee_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from .._base.js import parse_json
 from .._base.json_types import record_of
-from .._http.asking import parse_json
 from .._solana.address import Address
 from .._spec import table
 from ..errors import ExactChangeError, failure

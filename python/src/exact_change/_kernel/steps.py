@@ -15,13 +15,14 @@ Forget = Callable[[], None]
 
 
 class _Start(Immediate):
-    __slots__ = ("steps",)
+    __slots__ = ("host", "steps")
 
-    def __init__(self, steps: Steps[Any]) -> None:
+    def __init__(self, steps: Steps[Any], host: Host | None = None) -> None:
         self.steps = steps
+        self.host = host
 
     def answer(self, host: Host) -> Task[Any]:
-        task = Task(host, self.steps)
+        task = Task(self.host or host, self.steps)
         task.start()
         return task
 
@@ -53,9 +54,9 @@ def park(register: Callable[[Host, Wake], Sequence[Forget]]) -> Effect:
     return _Park(register)
 
 
-def start(steps: Steps[T]) -> Steps[Task[T]]:
-    """Starts steps beside the current steps; they run until their first wait at once."""
-    task: Task[T] = yield _Start(steps)
+def start(steps: Steps[T], host: Host | None = None) -> Steps[Task[T]]:
+    """Starts steps beside these, on any host; they run until their first wait at once."""
+    task: Task[T] = yield _Start(steps, host)
     return task
 
 

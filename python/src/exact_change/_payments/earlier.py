@@ -73,8 +73,11 @@ def resume_earlier_payment(context: PaymentContext, repeat: RepeatedCall) -> Ste
             raise payment_uncertain(signed[0])
         return None
     # A seller that does not recognize a settled payment refuses it. So present it again only if the
-    # payment has an id or the request is repeatable.
-    repeatable = next((open_ for open_ in settled if repeat.is_repeatable or _has_id(open_)), None)
+    # payment has an id or the request is repeatable. The header of an old payment is not on record.
+    with_header = [open_ for open_ in settled if open_.payment["header"]["value"]]
+    repeatable = next(
+        (open_ for open_ in with_header if repeat.is_repeatable or _has_id(open_)), None
+    )
     try:
         if repeatable is None:
             raise already_spent(settled[-1])

@@ -8,7 +8,7 @@ from .._journal.registry import OpenPayment
 from .._journal.types import ALONE, Along, Attempt
 from .._kernel.hosts import threads
 from .._kernel.steps import join, settled, start
-from .._kernel.task import Steps, Task, begin
+from .._kernel.task import Steps, Task
 from .context import PaymentContext
 
 Change = Callable[[Attempt], Attempt]
@@ -46,9 +46,8 @@ def start_apart(context: PaymentContext, steps: Steps[Any]) -> Steps[Task[Any]]:
     A durable journal answers from other threads, and a closed loop would not hear it. The attempt
     would then seem to be under way until the process ends.
     """
-    if context.config.journal is None:
-        return (yield from start(steps))
-    return begin(threads, steps)
+    # They start at once: threads start in any order, and of two writes the later must land last.
+    return (yield from start(steps, None if context.config.journal is None else threads))
 
 
 def last_write_ended(open_: OpenPayment) -> Steps[Any]:

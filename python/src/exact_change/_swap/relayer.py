@@ -6,10 +6,10 @@ import base64
 from typing import Any, Mapping, NamedTuple, Sequence
 
 from .._base.base64_text import decode_base64
-from .._base.js import stringify
+from .._base.js import parse_json, stringify
 from .._base.json_types import Record, is_list, is_number, is_record, record_of
 from .._base.runtime import Runtime
-from .._http.asking import PeerHttp, parse_json
+from .._http.asking import PeerHttp
 from .._http.own import Answer, HttpPort
 from .._kernel.signals import Signal
 from .._kernel.steps import both

@@ -6,13 +6,13 @@ import re
 from typing import Any, Mapping, NamedTuple, Sequence
 from urllib.parse import urlencode
 
-from .._base.js import stringify
+from .._base.js import parse_json, stringify
 from .._base.json_types import is_list
 from .._base.options import refuse
 from .._base.runtime import Runtime
 from .._config.options import Config
 from .._config.swap_request import ResolvedRequest
-from .._http.asking import PeerHttp, parse_json
+from .._http.asking import PeerHttp
 from .._http.own import Answer, HttpPort
 from .._kernel.signals import Signal
 from .._kernel.steps import bounded, done

@@ -6,7 +6,7 @@ import re
 from typing import Any, Mapping, NamedTuple, Union
 
 from .._base.headers import Headers
-from .._base.js import utf16_slice
+from .._base.js import parse_json, utf16_slice
 from .._base.json_types import Record, is_list, is_record
 from ..errors import ExactChangeError, failure
 from .header import decode_header
@@ -87,11 +87,8 @@ def claims_payment(text: str) -> bool:
     if not json.startswith("{"):
         return False
     try:
-        import json as parser
-
-        value = parser.loads(json)
-        return is_record(value) and _is_claim(value)
-    except (ValueError, RecursionError):
+        return _is_claim(parse_json(json))
+    except ValueError:
         # The text is broken or cut off. Search for the key that no other protocol uses.
         return _VERSION_KEY.search(json) is not None
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, NamedTuple, Sequence
 
+from ..._base.js import parse_json
 from ..._base.json_types import is_list, is_number, is_record
 from .disk import OpenFile
 from .line import Line, read_line
@@ -128,10 +128,6 @@ def _synced_in(line: object) -> float:
 
 def _parse(text: bytes, place: int) -> Any:
     try:
-        return json.loads(text.decode(), parse_constant=_no_number)
-    except (ValueError, RecursionError):
+        return parse_json(text.decode())
+    except ValueError:
         raise Damage(place)
-
-
-def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON.")

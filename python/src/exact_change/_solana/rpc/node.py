@@ -7,6 +7,7 @@ import json
 from typing import Any, Sequence
 
 from ..._base.backoff import asked_wait
+from ..._base.js import parse_json
 from ..._base.json_types import is_integer, is_record
 from ..._base.runtime import Runtime
 from ..._http.own import Answer, HttpPort, LostError, Request, TooLongError
@@ -101,8 +102,8 @@ class Node:
                 retry_after_ms=wait,
             )
         try:
-            reply = json.loads(answer.body)
-        except (ValueError, RecursionError):
+            reply = parse_json(answer.body)
+        except ValueError:
             reply = None
         if not is_record(reply):
             raise Fault("invalid", "it is not a JSON object")
