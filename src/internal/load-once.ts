@@ -2,7 +2,7 @@ import { ConfigError, type Funds } from '../errors.js';
 
 /**
  * Returns a function that loads once for all its callers. After a failed load, as in a page that
- * was offline, the next call loads again.
+ * was offline, or from a node that was down, the next call loads again.
  */
 export function loadOnce<T>(load: () => Promise<T>): () => Promise<T> {
   let loading: Promise<T> | undefined;

@@ -3,7 +3,7 @@ import type { Config } from '../config/options.js';
 import type { Events } from '../events.js';
 import { bounded } from '../internal/abort.js';
 import { hex } from '../internal/bytes.js';
-import { lazyPart } from '../internal/load-once.js';
+import { lazyPart, loadOnce } from '../internal/load-once.js';
 import { createTurns, type NextTurn } from '../internal/turns.js';
 import { journalWithReleases, claimsWithReleases } from '../journal/released-claims.js';
 import { locksWithTimeout } from '../journal/locks.js';
@@ -156,20 +156,10 @@ export function contextOver(
     recovery: createRecovery(),
     histories: createHistories(rpc, runtime),
     blockhashes: createBlockhashSource(rpc, runtime),
-    ready: askOnce(() => checkNetwork(rpc, network)),
+    ready: loadOnce(() => checkNetwork(rpc, network)),
     nextTurn: createTurns(),
     closing,
   };
-}
-
-/** Makes a call once and shares its answer. Forgets a failure, so the next caller asks again. */
-function askOnce(ask: () => Promise<void>): () => Promise<void> {
-  let answer: Promise<void> | undefined;
-  return () =>
-    (answer ??= ask().catch((error: unknown) => {
-      answer = undefined;
-      throw error;
-    }));
 }
 
 async function checkNetwork(rpc: Rpc, network: string): Promise<void> {

@@ -166,7 +166,7 @@ export async function plan(
     return {
       state: 'ready_to_sign',
       offer,
-      payment: { transaction, lastValidBlockHeight: lastValidBlockHeight.toString() },
+      payment: { transaction, lastValidBlockHeight },
     };
   }
   if ('quote' in funding) {

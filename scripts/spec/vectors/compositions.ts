@@ -70,6 +70,8 @@ function composition(random: Random, swapCase: (typeof good)[number], relay?: Re
     source,
     output,
     lamports: lamports(),
+    // Only the Python client composes with it.
+    walletMinimum: relay === undefined ? 890_880n : 0n,
     sourceRent: 2_039_280n,
     outputRent: 2_039_280n,
     sourceExcess: excess(source),

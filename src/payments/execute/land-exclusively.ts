@@ -96,16 +96,8 @@ function recordOf(
   const { blockhash, slot, lastValidBlockHeight } = lifetime;
   const { source, output, before, relay } = expected;
   return {
-    ...{
-      signature,
-      inputMint,
-      outputMint,
-      provider,
-      source,
-      output,
-      blockhash,
-      blockhashSlot: slot,
-    },
+    ...{ signature, inputMint, outputMint, provider, source, output },
+    ...{ blockhash, blockhashSlot: slot },
     ...recordedBefore(before),
     ...(relay === undefined
       ? {}

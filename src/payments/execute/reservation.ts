@@ -57,11 +57,8 @@ export function reservationFor(
     async reserve(hold) {
       const { attempt } = reservation;
       const caps = capsFor(config.policy, attempt);
-      const done = await againWithoutOrphans(
-        context,
-        signal,
-        () => journal.reserve(attempt, caps, { claim: [id] }, hold),
-        (result) => result === undefined || 'before' in result,
+      const done = await againWithoutOrphans(context, signal, () =>
+        journal.reserve(attempt, caps, { claim: [id] }, hold),
       );
       if (done !== undefined && 'taken' in done) throw inProgress({});
       if (done !== undefined && 'cap' in done)
@@ -108,14 +105,14 @@ export function reservationFor(
  * Asks the journal for budget. If it refuses, frees orphaned attempts and asks once more, because
  * they must not consume budget or block a key.
  */
-export async function againWithoutOrphans<T>(
+export async function againWithoutOrphans<T extends object | undefined>(
   context: PaymentContext,
   signal: AbortSignal | undefined,
   ask: () => Promise<T>,
-  isDone: (result: T) => boolean = (result) => result === undefined,
 ): Promise<T> {
   const result = await ask();
-  if (isDone(result)) return result;
+  // Any answer but nothing, or the tokens that are held now, is a refusal.
+  if (result === undefined || 'before' in result) return result;
   const { freeOrphanedBudget } = await recovery(signal);
   return (await freeOrphanedBudget(context)) ? ask() : result;
 }

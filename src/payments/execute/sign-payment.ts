@@ -5,8 +5,8 @@ import type { Reading } from '../../journal/account-balance.js';
 import type { SignedPayment } from '../../journal/types.js';
 import { carriesNonce } from '../../protocols/protocol.js';
 import { askSigner, type SignedMessage } from '../../solana/ask-signer.js';
+import type { FreshBlockhash } from '../../solana/rpc/blockhash.js';
 import { assembleTransaction } from '../../solana/transactions/transaction.js';
-import type { Lifetime } from '../../solana/types.js';
 import { signerWithTimeout, type PaymentContext } from '../context.js';
 import type { Choice } from '../plan/choose.js';
 import { recordedBefore } from '../reconcile/fate.js';
@@ -15,16 +15,10 @@ import { recordedBefore } from '../reconcile/fate.js';
 const FORK_SLOTS = 64;
 
 /** The message of a payment, built and checked, with the facts that find it on chain. */
-export interface Composed {
-  readonly message: Uint8Array;
-  readonly memo: string | undefined;
-  readonly blockhash: string;
-  readonly lastValidBlockHeight: bigint;
-  /** The payment cannot land before this slot. */
-  readonly slot: number;
-  /** The blockhash was valid as of this slot. */
-  readonly blockhashSlot: number;
-}
+type Composed = { readonly message: Uint8Array } & Pick<
+  SignedPayment,
+  'memo' | 'slot' | 'blockhash' | 'blockhashSlot' | 'lastValidBlockHeight'
+>;
 
 export async function composePayment(
   context: PaymentContext,
@@ -37,37 +31,28 @@ export async function composePayment(
     context.blockhashes.recent({ signal }),
     validHash(context, offer.recentBlockhash, signal),
   ]);
-  const {
-    blockhash,
-    lastValidBlockHeight,
-    slot: blockhashSlot,
-  } = sellersHash === undefined ? ownHash : longestLifetime(ownHash, sellersHash);
+  const used = sellersHash === undefined ? ownHash : longestLifetime(ownHash, sellersHash);
+  const { blockhash } = used;
   const { message, memo } = protocol.build({
     offer,
     payer: signer.address,
-    source: facts.source,
-    destination: facts.destination,
-    tokenProgram: facts.tokenProgram,
-    decimals: facts.decimals,
+    ...facts,
     blockhash,
     nonce: nonceFor(purpose, runtime.randomBytes),
     price: carriesNonce(offer) ? 1n : BigInt(await context.next(blockhash)),
   });
   return {
     message,
-    memo,
-    blockhash,
-    lastValidBlockHeight,
+    ...(memo === undefined ? {} : { memo }),
     slot: ownHash.slot - FORK_SLOTS,
-    blockhashSlot,
+    blockhash,
+    blockhashSlot: used.slot,
+    lastValidBlockHeight: used.lastValidBlockHeight.toString(),
   };
 }
 
-interface SellersHash {
-  readonly blockhash: string;
-  /** The blockhash was valid as of this slot. */
-  readonly slot: number;
-}
+/** A blockhash that was valid as of a slot. */
+type SellersHash = Pick<FreshBlockhash, 'blockhash' | 'slot'>;
 
 /**
  * Returns the seller's blockhash if the caller's own node says that it is valid. A blockhash that
@@ -90,9 +75,9 @@ async function validHash(
  * slot.
  */
 function longestLifetime(
-  ownHash: Lifetime & { readonly slot: number },
+  ownHash: FreshBlockhash,
   { blockhash, slot }: SellersHash,
-): Lifetime & { readonly slot: number } {
+): FreshBlockhash {
   return {
     blockhash,
     lastValidBlockHeight: ownHash.lastValidBlockHeight + BigInt(Math.max(0, slot - ownHash.slot)),
@@ -114,8 +99,7 @@ export async function signPayment(
 ): Promise<{ readonly payment: SignedPayment; readonly message: Uint8Array }> {
   const { signer, runtime } = context.config;
   const { protocol, terms, offer, facts } = choice;
-  const { message, memo, blockhash, lastValidBlockHeight, slot, blockhashSlot } =
-    await composePayment(context, choice, purpose, signal);
+  const { message, ...landing } = await composePayment(context, choice, purpose, signal);
   const signed = await sign(context, message, choice, purpose.url, signal);
   const { signature } = signed;
   const transaction = assembleTransaction(signed.message, new Map([[signer.address, signature]]));
@@ -127,12 +111,8 @@ export async function signPayment(
     header,
     payerSignature: base58.encode(signature),
     source: facts.source,
-    ...(memo === undefined ? {} : { memo }),
     ...recordedBefore(before),
-    slot,
-    blockhash,
-    blockhashSlot,
-    lastValidBlockHeight: lastValidBlockHeight.toString(),
+    ...landing,
     ...(hasPaymentId ? { hasPaymentId } : {}),
   };
   return { payment, message: signed.message };

@@ -6,7 +6,6 @@ import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
 import { candidatesByValue, candidatesIn, firstThatPays } from './candidate-queue.js';
 import { likelyHoldings } from './holdings.js';
-import type { FundingOptions } from './funding.js';
 import type { OwnFacts } from './offer-accounts.js';
 import { floatOf } from './usd-price.js';
 
@@ -14,6 +13,15 @@ import { floatOf } from './usd-price.js';
 export interface QuoteAhead {
   /** Returns the quote for a request; undefined if a different request was sent ahead. */
   of(request: ResolvedRequest): Promise<SwapQuote> | undefined;
+}
+
+/** Options of a search for a swap. */
+export interface SearchOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Mints not to swap from, because a swap out of them has failed (see `concernsCandidate`). */
+  readonly except?: ReadonlySet<Address>;
+  /** Swaps only for the missing amount, without a float. */
+  readonly exact?: boolean;
 }
 
 /**
@@ -26,7 +34,7 @@ export async function quoteAhead(
   mint: Address,
   facts: OwnFacts,
   missing: bigint,
-  { signal, except, exact }: FundingOptions,
+  { signal, except, exact }: SearchOptions,
 ): Promise<QuoteAhead | undefined> {
   const holdings = likelyHoldings(context);
   // Guess only for swaps that compare quotes: swaps into a pinned mint. SOL is wrapped without a

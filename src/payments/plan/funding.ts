@@ -7,7 +7,13 @@ import type { Offer } from '../../protocols/types.js';
 import type { Address } from '../../solana/types.js';
 import type { Candidate, Holdings } from '../../swaps/quote/candidates.js';
 import { ownerOf, type PaymentContext } from '../context.js';
-import { amountsFor, quoteAhead, requestFor, type QuoteAhead } from './ask-ahead.js';
+import {
+  amountsFor,
+  quoteAhead,
+  requestFor,
+  type QuoteAhead,
+  type SearchOptions,
+} from './ask-ahead.js';
 import {
   candidatesByValue,
   candidatesIn,
@@ -36,19 +42,12 @@ export type Funding =
 // jupiter.md 5.4: quotes are scarce, and a wallet may hold a hundred tokens.
 export const MAX_CANDIDATES = 3;
 
-export interface FundingOptions {
-  readonly signal?: AbortSignal | undefined;
-  /**
-   * Mints not to swap from, because a swap out of them has failed (see {@link concernsCandidate}).
-   */
-  readonly except?: ReadonlySet<Address>;
+export interface FundingOptions extends SearchOptions {
   /**
    * The offer that the swap most likely funds. A distant service is asked for the transaction along
    * with the quote.
    */
   readonly toPay?: Offer | undefined;
-  /** Swaps only for the missing amount, without a float. */
-  readonly exact?: boolean;
   /** No payment waits for the swap, so the known balance stays if no swap is found. */
   readonly beside?: boolean;
 }

@@ -1,12 +1,13 @@
 import { maxAmount, U64_MAX } from '../../amount.js';
 import { isExactChangeError } from '../../errors.js';
 import { isSameList } from '../../internal/bytes.js';
-import type { CallOptions } from '../../solana/rpc/rpc.js';
+import type { CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import { assembleTransaction } from '../../solana/transactions/transaction.js';
 import type { Instruction, Lifetime } from '../../solana/types.js';
 import { MAX_COMPUTE_UNITS } from '../firewall/compute-budget.js';
 import type { Floors } from '../firewall/guard.js';
 import { checkSimulation, watchedAccounts } from '../firewall/simulation.js';
+import type { SwapDecoder } from '../provider.js';
 import {
   type ComputeBudget,
   type LamportBudget,
@@ -15,7 +16,6 @@ import {
   priorityFeeLimit,
 } from './budget.js';
 import type { ReservedAmounts } from './plan.js';
-import type { SwapDeps } from './prepare.js';
 
 /** Limits on the costs of our transaction besides the swapped amounts, in lamports. */
 export interface SwapLimits {
@@ -66,7 +66,11 @@ export interface Draft {
   readonly guardFrom: number;
 }
 
-export interface FinishInput extends Pick<SwapDeps, 'rpc' | 'decoders' | 'blockhashes' | 'limits'> {
+export interface FinishInput {
+  readonly rpc: Rpc;
+  readonly decoders: readonly SwapDecoder[];
+  readonly blockhashes: BlockhashSource;
+  readonly limits: SwapLimits;
   readonly walletMinimum: bigint;
   /** The slot at which the wallet's accounts were read. */
   readonly readAt: number;

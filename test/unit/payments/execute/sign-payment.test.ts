@@ -73,13 +73,13 @@ describe('the blockhash of a seller', () => {
   ])('is replaced by a blockhash of our node when %s', async (_, valid) => {
     const own = newHash();
     const composed = await compose(coreOf(own, valid), { recentBlockhash: sellerHash });
-    expect(composed).toMatchObject({ blockhash: own, lastValidBlockHeight: 700n, slot: 4_936 });
+    expect(composed).toMatchObject({ blockhash: own, lastValidBlockHeight: '700', slot: 4_936 });
   });
 
   it.each([
-    ['at the slot of our blockhash', 5_000, 700n],
-    ['at a later slot, by which the chain may have grown', 5_030, 730n],
-    ['at an earlier slot', 4_990, 700n],
+    ['at the slot of our blockhash', 5_000, '700'],
+    ['at a later slot, by which the chain may have grown', 5_030, '730'],
+    ['at an earlier slot', 4_990, '700'],
   ])(
     'is used when our node accepts it %s, with the height limit of our node',
     async (_, slot, lastValidBlockHeight) => {
