@@ -235,19 +235,11 @@ function paymentUncertain(
   cause: unknown,
 ): SettlementError<'payment_uncertain'> {
   const bounds = boundsOf(open);
-  const isSettled = open.attempt.state === 'settled';
   return new SettlementError(
     'payment_uncertain',
-    (isSettled
-      ? 'The answer to the paid request was lost, and the chain shows the payment. '
-      : `The answer to the paid request was lost, so the payment may still settle until block height ${bounds.lastValidBlockHeight} is final. `) +
+    `The answer to the paid request was lost, so the payment may still settle until block height ${bounds.lastValidBlockHeight} is final. ` +
       'Repeat the same call: it presents the same payment or reports it spent, and never pays twice.',
-    {
-      details: bounds,
-      funds: isSettled ? 'spent' : 'uncertain',
-      moved: [...moved, ...settledBy(open)],
-      cause,
-    },
+    { details: bounds, funds: 'uncertain', moved, cause },
   );
 }
 

@@ -50,8 +50,8 @@ export interface ComposedSwap {
 
 /**
  * Composes the transaction: compute budget, creation of missing accounts, wrapping, withdrawal of
- * lamports beyond rents, swap, relayer's fee, unwrapping, guard. Throws `transaction_too_large`, or `insufficient_funds` if the source
- * holds less than the swap may take.
+ * lamports beyond rents, swap, relayer's fee, unwrapping, guard. Throws `transaction_too_large`, or
+ * `insufficient_funds` if the source holds less than the swap may take.
  */
 export function composeSwap(parts: SwapParts): ComposedSwap {
   const { expected, facts, compute } = parts;
