@@ -96,6 +96,7 @@ export function rentedBytes({ account, token }: RawLeg): number | undefined {
   const held = decodeHeldAccount(account, token.tokenProgram);
   return held?.isNative === false ? account?.data.length : undefined;
 }
+
 function walletLamports(wallet: Address, account: Account | null): bigint {
   if (account === null) return 0n;
   if (account.owner === SYSTEM_PROGRAM && account.data.length === 0) return account.lamports;

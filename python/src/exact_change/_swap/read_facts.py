@@ -191,11 +191,6 @@ def creation_cost(missing: OwnAccount, rent: int) -> CreationCost:
     return CreationCost(max(0, rent - missing.lamports), beyond if missing.mint == WSOL_MINT else 0)
 
 
-def excess_of(lamports: int, rented_bytes: int | None, rent: int) -> int:
-    """Returns the lamports of an account beyond its rent, if they are not its tokens too."""
-    return 0 if rented_bytes is None else max(0, lamports - rent)
-
-
 def account_bytes(mint: Mint) -> int:
     """Returns the bytes of a new associated token account.
 
