@@ -1,13 +1,16 @@
 import {
+  address,
   getBase64Encoder,
   getCompiledTransactionMessageDecoder,
   getTransactionDecoder,
 } from '@solana/kit';
-import { inspectSwap } from 'exact-change';
+import { inspectSwap, local } from 'exact-change';
 import type { MintSymbol } from 'exact-change-sandbox';
 import { afterEach, describe, expect, it } from 'vitest';
 import { buildForeign } from '../helpers/foreign-swap.js';
+import { lying } from '../helpers/lying-service.js';
 import { ownAccounts } from '../helpers/own-messages.js';
+import { payerOf } from '../helpers/payer.js';
 import { landAndExpectFeeOnly, landSigned, landsAndMoves } from '../helpers/traded.js';
 import { directions, traderOn } from '../helpers/trader.js';
 import { useVenue } from '../helpers/venue.js';
@@ -114,5 +117,31 @@ describe('one lamport of a stranger, where a token program is older than the wit
     useOldProgram();
     const { recomposed } = await inspect(transaction);
     expect(await inspect(recomposed?.transaction)).toMatchObject({ accepted: true, guarded: true });
+  });
+});
+
+describe('lamports at the address of a token account that does not exist yet', () => {
+  it('are in the wallet, beyond the rent, when the venue runs', async () => {
+    const trader = await traderWithExcess('PYUSD');
+    const { lamports } = trader.holdings().get(trader.address)!;
+    const signed = await trader.sign('route_v2', directions['USDC to PYUSD']);
+    const { networkFeeLamports, priorityFeeLamports } = signed.expected;
+    await landSigned(sandbox, signed);
+    const wallet = trader.holdings().get(trader.address)!;
+    const made = trader.holdings().get(trader.at.PYUSD)!;
+    expect(made.lamports).toBe(await rpc.rent(made.data.length));
+    const fees = networkFeeLamports + priorityFeeLamports;
+    expect(wallet.lamports - lamports).toBe(EXCESS - made.lamports - fees);
+  });
+
+  it('are withdrawn from a new account by the longest swap that the client composes', async () => {
+    const wallet = await sandbox.createWallet({ SOL: '0.5' });
+    const owner = address(wallet.address);
+    await sandbox.chain.fundToken(owner, sandbox.mints.SOL, 10n);
+    sandbox.chain.fundSol((await ownAccounts(sandbox, owner)).USDC, EXCESS);
+    const honest = local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl });
+    const transport = lying(sandbox, honest, 'transaction', {});
+    const payer = payerOf(sandbox, wallet, { autoSwap: true, swapFrom: ['SOL'], transport });
+    expect((await payer.client.fetch(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
   });
 });

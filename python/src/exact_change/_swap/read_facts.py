@@ -49,14 +49,14 @@ class RawLeg(NamedTuple):
 
     @property
     def rented_bytes(self) -> int | None:
-        """The bytes of an account with lamports for its rent alone.
+        """The bytes of an account, or of the new account at its address.
 
-        None if the account is missing, or its lamports are its tokens too.
+        None if its lamports are not for its rent alone, but its tokens too.
         """
-        held = self.held
-        if self.account is None or held is None or held.is_native:
-            return None
-        return len(self.account.data)
+        account, held = self.account, self.held
+        if account is None or not account_exists(account):
+            return None if self.mint_address == WSOL_MINT else account_bytes(self.mint)
+        return None if held is None or held.is_native else len(account.data)
 
 
 class RawWallet(NamedTuple):
