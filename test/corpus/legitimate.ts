@@ -270,10 +270,10 @@ const lookups: readonly Shape[] = [
 const whole: readonly Shape[] = [
   { shape: 'in_base64', make: changingBytes(base64) },
   {
-    shape: 'of_thirteen_instructions',
+    shape: 'of_fourteen_instructions',
     make: (from) => {
       const all = instructionsOf(from);
-      const more = Array.from({ length: 13 - all.length }, () =>
+      const more = Array.from({ length: 14 - all.length }, () =>
         createOwn(from.expected.outputMint),
       );
       return transaction(

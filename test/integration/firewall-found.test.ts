@@ -14,7 +14,7 @@ import { altered, buildForeign } from '../helpers/foreign-swap.js';
 import { lying } from '../helpers/lying-service.js';
 import { ownAccounts } from '../helpers/own-messages.js';
 import { failureOf, payerOf } from '../helpers/payer.js';
-import { landAndExpectFeeOnly, landSigned } from '../helpers/traded.js';
+import { landAndExpectFeeOnly } from '../helpers/traded.js';
 import { type Direction, directions, type Trader, traderOn } from '../helpers/trader.js';
 import { expectUntouched } from '../helpers/untouched.js';
 import { ATTACKER, SYSTEM, useVenue } from '../helpers/venue.js';
@@ -151,63 +151,6 @@ describe('SOL at the address of a wrapped SOL account that does not exist yet', 
       expect((await inspect()).broken?.id).toBe('simulated_lamports');
     },
   );
-});
-
-describe('lamports of a token account beyond its rent', () => {
-  const EXCESS = 50_000_000n;
-  const withExcess = async (from: 'USDC' | 'BONK', to: 'USDT' | 'USDC') => {
-    const trader = await traderOn(sandbox, rpc);
-    for (const symbol of [from, to]) sandbox.chain.fundSol(trader.at[symbol], EXCESS);
-    return trader;
-  };
-
-  it.each(['USDC', 'USDT'] as const)(
-    'cannot be withdrawn from the %s account by the venue',
-    async (symbol) => {
-      const trader = await withExcess('USDC', 'USDT');
-      const signed = await trader.sign('route_v2', directions['USDC to USDT']);
-      // A venue has the signature of the wallet for `WithdrawExcessLamports`.
-      const account = sandbox.chain.account(trader.at[symbol]);
-      if (account === undefined) throw new Error(`there is no ${symbol} account`);
-      const lamports = account.lamports - EXCESS;
-      sandbox.chain.setAccount(trader.at[symbol], { ...account, lamports });
-      expect(await landAndExpectFeeOnly(sandbox, trader, signed)).toBe('guard');
-    },
-  );
-
-  it('are in the wallet after a swap', async () => {
-    const trader = await withExcess('BONK', 'USDC');
-    const { lamports } = trader.holdings().get(trader.address)!;
-    const direction = directions['BONK to USDC'];
-    const signed = await trader.sign('exact_out_route_v2', direction);
-    const { networkFeeLamports, priorityFeeLamports } = signed.expected;
-    await landSigned(sandbox, signed);
-    const after = trader.holdings().get(trader.address)!;
-    expect(after.lamports - lamports).toBe(2n * EXCESS - networkFeeLamports - priorityFeeLamports);
-  });
-
-  it('make inspectSwap report guarded: false unless they are withdrawn before the swap', async () => {
-    const wallet = await sandbox.createWallet({ SOL: '0.5', USDC: '20', USDT: '1' });
-    const swap = await buildForeign(sandbox, wallet.address, {
-      from: 'USDC',
-      to: 'USDT',
-      amount: 2_000_000n,
-    });
-    const bounds = {
-      inputMint: 'USDC',
-      outputMint: 'USDT',
-      maxInAmount: swap.maxIn,
-      minOutAmount: swap.minOut,
-    };
-    const inspect = (transaction = '') =>
-      inspectSwap(transaction, { rpcUrl: sandbox.rpcUrl, wallet: wallet.address, ...bounds });
-    const { recomposed: plain } = await inspect(swap.transaction);
-    expect(await inspect(plain?.transaction)).toMatchObject({ accepted: true, guarded: true });
-    sandbox.chain.fundSol((await ownAccounts(sandbox, wallet.address)).USDT, EXCESS);
-    const { recomposed, ...verdict } = await inspect(plain?.transaction);
-    expect(verdict).toMatchObject({ accepted: true, guarded: false });
-    expect(await inspect(recomposed?.transaction)).toMatchObject({ accepted: true, guarded: true });
-  });
 });
 
 describe('a multisig account with the wallet as a member', () => {

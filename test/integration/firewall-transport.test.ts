@@ -1352,13 +1352,13 @@ describe('a service that lies in the transaction around the swap', () => {
         })),
       ],
       [
-        'has fourteen instructions',
+        'has fifteen instructions',
         rule('transaction_length'),
         parts((honestly) => ({
           ...honestly,
           instructions: [
             ...honestly.instructions,
-            ...Array.from({ length: 14 - honestly.instructions.length }, () =>
+            ...Array.from({ length: 15 - honestly.instructions.length }, () =>
               instruction(PROGRAMS.memo, [], [65]),
             ),
           ],

@@ -13,10 +13,10 @@ export interface EnvelopeSubject {
 }
 
 /**
- * Length of the longest swap transaction that we compose: it tops up wrapped SOL and creates the
- * output account.
+ * Length of the longest swap transaction that we compose: it tops up wrapped SOL, and creates the
+ * output account at an address with lamports, which it withdraws.
  */
-const MAX_INSTRUCTIONS = 13;
+const MAX_INSTRUCTIONS = 14;
 
 const onDecoded = rulesOn(({ decoded }: EnvelopeSubject) => decoded);
 

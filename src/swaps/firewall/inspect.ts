@@ -4,7 +4,7 @@ import type { CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import { readTables } from '../../solana/transactions/tables.js';
 import { resolveInstructions } from '../../solana/transactions/resolve.js';
 import { assembleTransaction } from '../../solana/transactions/transaction.js';
-import type { Instruction } from '../../solana/types.js';
+import type { Address, Instruction } from '../../solana/types.js';
 import type { SwapCall } from '../provider.js';
 import { readExposed } from '../quote/market.js';
 import {
@@ -13,9 +13,10 @@ import {
   type OwnAccount,
   readOwnAccount,
 } from '../transaction/own-account.js';
-import { type RawLeg, readRawWallet } from '../transaction/read-facts.js';
+import { readExcess } from '../transaction/excess.js';
+import { type RawLeg, readRawWallet, rentedBytes } from '../transaction/read-facts.js';
 import { type Outlay, outlayOf, type WalletBefore } from './outlay.js';
-import { readCreationCosts, readExcess, readTemporary } from './read-temporary.js';
+import { readCreationCosts, readTemporary } from './read-temporary.js';
 import { type FirewallRules, firewallRules } from './catalog.js';
 import { isSwap, temporaryOf } from './decoders.js';
 import { readTransaction } from './envelope.js';
@@ -138,10 +139,16 @@ class Inspection implements Findings {
       ...createdIn(subject),
       ...(temporary === undefined ? [] : [temporary.leg.address]),
     ];
-    const [exposed, makings, excess] = await Promise.all([
-      readExposed(node, foreignAccounts(swap, ownAddresses), { ...options, minContextSlot: slot }),
+    const later = { ...options, minContextSlot: slot };
+    const excessOf = async (leg: RawLeg): Promise<[Address, bigint]> => {
+      const account = readOwnAccount(wallet, leg);
+      return [leg.address, await readExcess(node, wallet, account, rentedBytes(leg), later)];
+    };
+    const [exposed, makings, ...excess] = await Promise.all([
+      readExposed(node, foreignAccounts(swap, ownAddresses), later),
       readCreationCosts(node, wallet, created, legs, options),
-      readExcess(node, [input, output], options),
+      excessOf(input),
+      excessOf(output),
     ]);
     this.check(rules.exposure, exposureSubject(wallet, exposed));
     // Compare addresses, because the wrapped SOL account can also be the input or the output.
@@ -154,7 +161,7 @@ class Inspection implements Findings {
     const before = {
       lamports,
       rents,
-      excess,
+      excess: new Map(excess),
       source: accountOf(input),
       output: accountOf(output),
       wrapped: accountOf(wrapped),

@@ -2,7 +2,7 @@ import type { Account, CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import { ACCOUNT_BYTES } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
 import { accountExists, creationCost, readOwnAccount } from '../transaction/own-account.js';
-import { accountBytes, rentedBytes, type RawLeg } from '../transaction/read-facts.js';
+import { accountBytes, type RawLeg } from '../transaction/read-facts.js';
 
 /** The temporary SOL account, as the chain has it before a transaction makes it. */
 export interface TemporaryBefore {
@@ -23,21 +23,6 @@ export async function readTemporary(
   ]);
   const account = accounts[0] ?? null;
   return { leg: { address, account }, rent, vacant: !accountExists(account) };
-}
-
-/** Reads the lamports beyond the rent of each account that exists and holds no SOL as its tokens. */
-export async function readExcess(
-  node: Pick<Rpc, 'rent'>,
-  legs: readonly RawLeg[],
-  options: CallOptions,
-): Promise<ReadonlyMap<Address, bigint>> {
-  const read = legs.map(async (leg) => {
-    const bytes = rentedBytes(leg);
-    const rent = bytes === undefined ? undefined : await node.rent(bytes, options);
-    const lamports = leg.account?.lamports ?? 0n;
-    return [leg.address, rent === undefined || lamports < rent ? 0n : lamports - rent] as const;
-  });
-  return new Map(await Promise.all(read));
 }
 
 /**

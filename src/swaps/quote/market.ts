@@ -1,35 +1,36 @@
 import type { CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import type { AccountMeta, Address, Instruction } from '../../solana/types.js';
 import { checkExposure, foreignAccounts, type Exposed } from '../firewall/exposure.js';
+import { readExcess } from '../transaction/excess.js';
 import { accountBytes, type Leg } from '../transaction/read-facts.js';
 
 /** Rents of the accounts of a swap, in lamports. */
 export interface Rents {
   /** Keeps the wallet itself rent-exempt. */
   readonly walletMinimum: bigint;
-  /** Lamports at the address of a missing account are not deducted. */
+  /** 0n if the account exists. Lamports at the address of a missing account are not deducted. */
   readonly sourceRent: bigint;
   readonly outputRent: bigint;
-  /** Lamports of the account beyond its rent, which any program may withdraw that it signs for. */
+  /** Lamports of the account beyond its rent; 0n if the wallet cannot withdraw them. */
   readonly sourceExcess: bigint;
   readonly outputExcess: bigint;
 }
 
 export async function readRents(
-  rpc: Pick<Rpc, 'rent'>,
+  rpc: Pick<Rpc, 'rent' | 'simulate'>,
+  wallet: Address,
   [input, output]: readonly [Leg, Leg],
   options: CallOptions,
 ): Promise<Rents> {
-  const [walletMinimum, sourceRent, outputRent] = await Promise.all([
+  const excessOf = ({ account, bytes }: Leg) => readExcess(rpc, wallet, account, bytes, options);
+  const [walletMinimum, sourceRent, outputRent, sourceExcess, outputExcess] = await Promise.all([
     rpc.rent(0, options),
     rentOf(rpc, input, options),
     rentOf(rpc, output, options),
+    excessOf(input),
+    excessOf(output),
   ]);
-  return {
-    ...{ walletMinimum, sourceRent, outputRent },
-    sourceExcess: excessOf(input, sourceRent),
-    outputExcess: excessOf(output, outputRent),
-  };
+  return { walletMinimum, sourceRent, outputRent, sourceExcess, outputExcess };
 }
 
 /**
@@ -101,15 +102,10 @@ export async function readExposed(
 
 async function rentOf(
   rpc: Pick<Rpc, 'rent'>,
-  { account, mint, bytes }: Leg,
+  { account, mint }: Leg,
   options: CallOptions,
 ): Promise<bigint> {
-  const needed = account.exists ? bytes : accountBytes(mint);
-  return needed === undefined ? 0n : rpc.rent(needed, options);
-}
-
-function excessOf({ account: { lamports }, bytes }: Leg, rent: bigint): bigint {
-  return bytes !== undefined && lamports > rent ? lamports - rent : 0n;
+  return account.exists ? 0n : rpc.rent(accountBytes(mint), options);
 }
 
 /** The most accounts that the node takes in one request. */

@@ -88,7 +88,7 @@ export function computeInstructions({ unitLimit, unitPrice }: ComputeBudget): In
 
 export function createOwn(
   wallet: Address,
-  { address, mint, tokenProgram }: OwnAccount,
+  { address, mint, tokenProgram }: Pick<OwnAccount, 'address' | 'mint' | 'tokenProgram'>,
   payer = wallet,
 ): Instruction {
   return createAssociatedTokenAccount({
@@ -116,7 +116,10 @@ export function wrapInto(wallet: Address, account: Address, lamports: bigint): I
     : [transferLamports({ from: wallet, to: account, lamports }), syncNative({ account })];
 }
 
-function withdrawExcess(wallet: Address, { address, tokenProgram }: OwnAccount): Instruction {
+export function withdrawExcess(
+  wallet: Address,
+  { address, tokenProgram }: Pick<OwnAccount, 'address' | 'tokenProgram'>,
+): Instruction {
   return withdrawExcessLamports({
     account: address,
     destination: wallet,

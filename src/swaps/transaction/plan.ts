@@ -33,7 +33,7 @@ export interface SwapFacts {
   /** Lamports that keep the source account rent-exempt; only used if it does not exist. */
   readonly sourceRent: bigint;
   readonly outputRent: bigint;
-  /** Lamports of the source account beyond its rent, which are not wrapped SOL. */
+  /** Lamports of the source account beyond its rent, which the wallet can withdraw. */
   readonly sourceExcess: bigint;
   readonly outputExcess: bigint;
   readonly reserved: ReservedAmounts;

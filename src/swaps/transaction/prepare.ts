@@ -157,7 +157,7 @@ export async function prepareSwap(
   const unitPrice = readMarket(rpc, wallet, instruction, [input, output], later);
   unitPrice.catch(() => undefined);
   const [{ walletMinimum, ...rents }, lookupTables] = await Promise.all([
-    readRents(rpc, [input, output], options),
+    readRents(rpc, wallet, [input, output], later),
     fetchLookupTables(rpc, build.lookupTables, options),
   ]);
   const facts = { source: input.account, output: output.account, lamports, ...rents };

@@ -1,5 +1,5 @@
 import { FundsError } from '../../errors.js';
-import { SYSTEM_PROGRAM, TOKEN_PROGRAM, TOKEN_PROGRAMS } from '../../network.js';
+import { SYSTEM_PROGRAM, TOKEN_PROGRAM, TOKEN_PROGRAMS, WSOL_MINT } from '../../network.js';
 import type { Account, CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import { ACCOUNT_BYTES, associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import { type Mint, decodeMint } from '../../solana/tokens/decode.js';
@@ -89,13 +89,15 @@ export async function readRawWallet(
 }
 
 /**
- * Returns the bytes of an account with lamports for its rent alone; undefined if the account is
- * missing, or its lamports are its tokens too.
+ * Returns the bytes of an account, or of the new account at its address, with lamports for its rent
+ * alone; undefined if its lamports are its tokens too.
  */
-export function rentedBytes({ account, token }: RawLeg): number | undefined {
+export function rentedBytes({ account, token, mint }: RawLeg): number | undefined {
+  if (!accountExists(account)) return token.mint === WSOL_MINT ? undefined : accountBytes(mint);
   const held = decodeHeldAccount(account, token.tokenProgram);
-  return held?.isNative === false ? account?.data.length : undefined;
+  return held?.isNative === false ? account.data.length : undefined;
 }
+
 function walletLamports(wallet: Address, account: Account | null): bigint {
   if (account === null) return 0n;
   if (account.owner === SYSTEM_PROGRAM && account.data.length === 0) return account.lamports;

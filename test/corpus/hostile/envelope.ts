@@ -103,17 +103,17 @@ const parties: readonly Attack[] = [
 ];
 
 /** Fills the transaction up with account creations, which are allowed in any number. */
-const fourteen = replacing(({ compute, setup, cleanup, expected }) => ({
+const fifteen = replacing(({ compute, setup, cleanup, expected }) => ({
   setup: [
     ...setup,
-    ...Array.from({ length: 13 - compute.length - setup.length - cleanup.length }, () =>
+    ...Array.from({ length: 14 - compute.length - setup.length - cleanup.length }, () =>
       createOwn(expected.outputMint),
     ),
   ],
 }));
 
 const lengths: readonly Attack[] = [
-  { attack: 'fourteen_instructions', rule: 'transaction_length', make: fourteen },
+  { attack: 'fifteen_instructions', rule: 'transaction_length', make: fifteen },
   {
     attack: 'forty_instructions',
     rule: 'transaction_length',

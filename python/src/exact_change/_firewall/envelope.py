@@ -18,9 +18,9 @@ class EnvelopeSubject(NamedTuple):
     wallet: Address
 
 
-# Length of the longest swap transaction that we compose: it tops up wrapped SOL and creates the
-# output account.
-_MAX_INSTRUCTIONS = 13
+# Length of the longest swap transaction that we compose: it tops up wrapped SOL, and creates the
+# output account at an address with lamports, which it withdraws.
+_MAX_INSTRUCTIONS = 14
 # Length of the longest base64 text that `decode_transaction` can accept.
 _MAX_TEXT = 1_644
 

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from typing import Sequence, TypeVar
 
-from typing_extensions import Literal, Protocol
+from typing_extensions import Literal
 
 from .._base.network import WSOL_MINT
-from .._kernel.signals import Signal
-from .._kernel.steps import all_of, both, done
+from .._kernel.steps import all_of, both
 from .._kernel.task import Steps
 from .._solana.address import Address
 from .._solana.message import assemble_transaction
-from .._solana.rpc.types import Account, Simulation
+from .._solana.rpc.types import Account
 from .._solana.tables import TableCache
 from .._solana.types import Instruction
+from .._swap.excess import Simulates, read_excess
 from .._swap.market import read_exposed
 from .._swap.read_facts import (
     TOKEN_ACCOUNT_BYTES,
     CreationCost,
     RawLeg,
-    Reads,
     account_bytes,
     creation_cost,
-    excess_of,
     own_account_of,
     read_raw_wallet,
 )
@@ -52,27 +50,12 @@ from .surroundings import SURROUNDINGS_RULES, closes_wrapped, created_in
 T = TypeVar("T")
 
 
-class InspectionNode(Reads, Protocol):
-    """Methods of a node that an inspection calls."""
-
-    def simulate(
-        self,
-        transaction: bytes,
-        watch: Sequence[Address],
-        *,
-        min_slot: int | None = None,
-        signal: Signal | None = None,
-    ) -> Steps[Simulation]:
-        """Runs wire bytes without landing them."""
-        ...
-
-
 class Inspection:
     """One inspection. Each stage leaves its findings for the next stage and for the verdict."""
 
     def __init__(
         self,
-        node: InspectionNode,
+        node: Simulates,
         wallet: Address,
         bounds: SwapBounds,
         decoders: Decoders,
@@ -158,7 +141,7 @@ class Inspection:
         created = created_in(subject) + ([] if temporary is None else [temporary.address])
         exposed, (makings, excess) = yield from both(
             read_exposed(self._node, foreign_accounts(swap, own), raw.slot, None),
-            both(self._read_makings(created, legs), self._read_excess(legs[:2])),
+            both(self._read_makings(created, legs), self._read_excess(legs[:2], raw.slot)),
         )
         self._check(EXPOSURE_RULES, ExposureSubject(wallet, exposed))
 
@@ -246,16 +229,18 @@ class Inspection:
             for leg, rent in zip(missing, rents)
         }
 
-    def _read_excess(self, legs: Sequence[RawLeg]) -> Steps[dict[Address, int]]:
-        """Reads the lamports beyond the rent of each account that holds no SOL as its tokens."""
+    def _read_excess(self, legs: Sequence[RawLeg], slot: int) -> Steps[dict[Address, int]]:
+        """Reads the lamports beyond its rent that the wallet can withdraw from each account."""
+        node, wallet = self._node, self._wallet
+        accounts = [own_account_of(wallet, leg) for leg in legs]
         sizes = [leg.rented_bytes for leg in legs]
-        rents = yield from all_of(
-            [done(0) if size is None else self._node.rent(size) for size in sizes]
+        found = yield from all_of(
+            [
+                read_excess(node, wallet, account, size, slot, None)
+                for account, size in zip(accounts, sizes)
+            ]
         )
-        return {
-            leg.address: excess_of(0 if leg.account is None else leg.account.lamports, size, rent)
-            for leg, size, rent in zip(legs, sizes, rents)
-        }
+        return {account.address: excess for account, excess in zip(accounts, found)}
 
     def _check(self, rules: Sequence[Rule[T]], subject: T) -> None:
         self._check_all(rules, [subject])

@@ -43,7 +43,7 @@ class SwapFacts(NamedTuple):
     # Lamports that keep each token account rent-exempt; only used if it does not exist.
     source_rent: int
     output_rent: int
-    # Lamports of each account beyond its rent, which are not wrapped SOL.
+    # Lamports of each account beyond its rent, which the wallet can withdraw.
     source_excess: int
     output_excess: int
     reserved: ReservedAmounts = NOTHING_RESERVED

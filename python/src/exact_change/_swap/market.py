@@ -12,7 +12,8 @@ from .._kernel.task import Steps
 from .._solana.address import Address
 from .._solana.rpc.rpc import Rpc
 from .._solana.types import AccountMeta, Instruction
-from .read_facts import Leg, Reads, account_bytes, excess_of
+from .excess import Simulates, read_excess
+from .read_facts import Leg, Reads, account_bytes
 
 _READ_AT_ONCE = 100
 # The most accounts that the node takes in one request.
@@ -26,26 +27,29 @@ class Rents(NamedTuple):
 
     # Keeps the wallet itself rent-exempt.
     wallet_minimum: int
-    # Lamports at the address of a missing account are not deducted.
+    # 0 if the account exists. Lamports at the address of a missing account are not deducted.
     source: int
     output: int
-    # Lamports of the account beyond its rent, which any program may withdraw that it signs for.
+    # Lamports of the account beyond its rent; 0 if the wallet cannot withdraw them.
     source_excess: int
     output_excess: int
 
 
-def read_rents(rpc: Reads, legs: Sequence[Leg], signal: Signal | None) -> Steps[Rents]:
+def read_rents(
+    rpc: Simulates, wallet: Address, legs: Sequence[Leg], slot: int, signal: Signal | None
+) -> Steps[Rents]:
     """Reads the rents of both accounts of a swap."""
 
     def rent_of(leg: Leg) -> Steps[int]:
-        needed = leg.rented_bytes if leg.account.exists else account_bytes(leg.mint)
-        return done(0) if needed is None else rpc.rent(needed, signal=signal)
+        if leg.account.exists:
+            return done(0)
+        return rpc.rent(account_bytes(leg.mint), signal=signal)
 
-    minimum, *rents = yield from all_of([rpc.rent(0, signal=signal), *map(rent_of, legs)])
-    excess = [
-        excess_of(leg.account.lamports, leg.rented_bytes, rent) for leg, rent in zip(legs, rents)
-    ]
-    return Rents(minimum, *rents, *excess)
+    def excess(leg: Leg) -> Steps[int]:
+        return read_excess(rpc, wallet, leg.account, leg.rented_bytes, slot, signal)
+
+    rents = yield from all_of([rpc.rent(0, signal=signal), *map(rent_of, legs), *map(excess, legs)])
+    return Rents._make(rents)
 
 
 def read_market(

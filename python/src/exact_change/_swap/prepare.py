@@ -127,7 +127,7 @@ def prepare_swap(deps: SwapDeps, wallet: Address, order: SwapOrder) -> Steps[Pre
         read_market(deps.rpc, wallet, instruction, legs, raw.slot, signal)
     )
     rents, tables = yield from both(
-        read_rents(deps.rpc, legs, signal),
+        read_rents(deps.rpc, wallet, legs, raw.slot, signal),
         fetch_lookup_tables(deps.tables, deps.rpc, build.lookup_tables, signal),
     )
     # A wallet that pays no fee may be empty.

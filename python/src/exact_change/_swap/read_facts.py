@@ -49,14 +49,14 @@ class RawLeg(NamedTuple):
 
     @property
     def rented_bytes(self) -> int | None:
-        """The bytes of an account with lamports for its rent alone.
+        """The bytes of an account, or of the new account at its address.
 
-        None if the account is missing, or its lamports are its tokens too.
+        None if its lamports are not for its rent alone, but its tokens too.
         """
-        held = self.held
-        if self.account is None or held is None or held.is_native:
-            return None
-        return len(self.account.data)
+        account, held = self.account, self.held
+        if account is None or not account_exists(account):
+            return None if self.mint_address == WSOL_MINT else account_bytes(self.mint)
+        return None if held is None or held.is_native else len(account.data)
 
 
 class RawWallet(NamedTuple):
@@ -189,11 +189,6 @@ def creation_cost(missing: OwnAccount, rent: int) -> CreationCost:
     """
     beyond = max(0, missing.lamports - rent)
     return CreationCost(max(0, rent - missing.lamports), beyond if missing.mint == WSOL_MINT else 0)
-
-
-def excess_of(lamports: int, rented_bytes: int | None, rent: int) -> int:
-    """Returns the lamports of an account beyond its rent, if they are not its tokens too."""
-    return 0 if rented_bytes is None else max(0, lamports - rent)
 
 
 def account_bytes(mint: Mint) -> int:

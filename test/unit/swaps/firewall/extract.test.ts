@@ -107,9 +107,9 @@ describe('extractSwap', () => {
       transaction([swap, system([4, 0, 0, 0])]),
     ],
     [
-      'fourteen instructions',
+      'fifteen instructions',
       'transaction_length',
-      transaction([swap, ...Array.from({ length: 13 }, () => drain)]),
+      transaction([swap, ...Array.from({ length: 14 }, () => drain)]),
     ],
     ['a byte too many', 'transaction_encoding', Uint8Array.from([...good, 0])],
     ['a byte too few', 'transaction_encoding', good.slice(0, -1)],
