@@ -8,6 +8,7 @@ import {
   type Span,
   type Tracer,
 } from '@opentelemetry/api';
+import { isExactChangeError } from '../../src/errors.js';
 import type { ClientEvent } from '../../src/events.js';
 import {
   callAttributes,
@@ -64,7 +65,8 @@ export function createSpans(tracer: Tracer): Spans {
     const known = calls.get(id);
     if (known !== undefined) return known;
     const active = activeCall();
-    const call = active !== undefined && active.id === undefined ? active : {};
+    // A call whose payment has settled may still ask its seller again.
+    const call = active !== undefined && (active.id ?? id) === id ? active : {};
     call.id = id;
     calls.set(id, call);
     const [oldest] = calls.keys();
@@ -196,7 +198,9 @@ export function createSpans(tracer: Tracer): Spans {
       const call: Call = {};
       const done = () => endCall(call, Date.now());
       const running = context.with(context.active().setValue(CALL, call), work);
-      void running.then(done, () => endCall(call, Date.now(), 'unknown'));
+      void running.then(done, (error: unknown) =>
+        endCall(call, Date.now(), isExactChangeError(error) ? error.code : 'unknown'),
+      );
       return running;
     },
     rpc: (event) =>

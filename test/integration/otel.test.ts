@@ -21,8 +21,11 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { callAttributes } from '../../adapters/otel/attributes.js';
 import { blocksOf } from '../helpers/guides.js';
+import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { failureOf, payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
+import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
+import { answer, offerOf, settle, settlementHeader } from '../helpers/settling.js';
 
 const sandbox = await useSandbox();
 const folder = mkdtempSync(join(tmpdir(), 'exact-change-otel-'));
@@ -164,6 +167,33 @@ describe('observe', () => {
     );
     expect(duration?.dataPoints.map(({ attributes }) => attributes)).toEqual([
       { 'exact_change.outcome': 'failed', 'error.type': 'amount_over_limit' },
+    ]);
+  });
+
+  it('ends the spans of a payment that settled before its answer was lost', async () => {
+    const { client: plain } = await payerOn(sandbox, { USDC: '1' });
+    const { options, spans } = recorder();
+    const client = observe(plain, options);
+    const seller = await startSeller((request, response) => {
+      if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
+      if (seller.paid.length > 1) return request.destroy();
+      const pending = { success: false, errorReason: 'settlement_pending', transaction: '' };
+      void settle(sandbox, request).then(() =>
+        answer(response, 402, {}, settlementHeader(pending)),
+      );
+    });
+    onTestFinished(() => seller.close());
+    await failureOf(client.fetch(seller.url), 'payment_uncertain');
+    const paths = pathsOf(spans()).filter((path) => /^exact_change.payment( > GET)?$/.test(path));
+    expect(paths).toEqual([
+      'exact_change.payment',
+      'exact_change.payment > GET',
+      'exact_change.payment > GET',
+    ]);
+    const requests = spans().filter(({ name }) => name === 'GET');
+    expect(requests.map(({ attributes }) => attributes['error.type'])).toEqual([
+      undefined,
+      'payment_uncertain',
     ]);
   });
 

@@ -71,13 +71,14 @@ export function createMcp({
   ): Promise<CallToolResult | InputRequiredResult> {
     const { inputResponses, signal } = mcpReq;
     const state = mcpReq.requestState();
-    const wasAsked = state !== undefined || inputResponses !== undefined;
-    // A no ends the call, even if the seller asks for less by now.
-    if (wasAsked && !isYes(inputResponses)) return answerOf(unapproved(NOT_APPROVED));
     const id = createHash('sha256')
       .update(JSON.stringify([tool.name, input]))
       .digest('hex');
+    // A no uses up its seal too, so that no yes can follow it.
     const opened = typeof state === 'string' ? seals.open(state, id) : undefined;
+    const wasAsked = state !== undefined || inputResponses !== undefined;
+    // A no ends the call, even if the seller asks for less by now.
+    if (wasAsked && !isYes(inputResponses)) return answerOf(unapproved(NOT_APPROVED));
     const { result, refused } = await approvals.during(opened, () => tool.run(input, { signal }));
     // After a swap, a question would hide what happened to the money.
     if (refused === undefined || result.ok || result.funds !== 'untouched') return answerOf(result);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from pathlib import Path
 from typing import Any, Callable
 
@@ -175,3 +177,23 @@ def test_presents_no_signed_payment_again_that_a_deny_list_refuses_now(
     strict = make_payer(payer.wallet, policy={"deny": {kind: [denied]}})
     error = failure_of(lambda: strict.client.get(seller.url), "payment_uncertain")
     assert (error.funds, len(presented), payer.held()) == ("uncertain", 1, 1_000_000)
+
+
+def test_calls_no_payment_uncertain_by_an_event_after_it_settled_though_its_answer_is_lost(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1")
+    word = {"success": False, "errorReason": "settlement_pending", "transaction": ""}
+    pending = {"PAYMENT-RESPONSE": base64.b64encode(json.dumps(word).encode()).decode()}
+
+    def answer(seen: Seen) -> Reply | None:
+        if not seen.is_paid:
+            return terms(offer(sandbox))
+        if len(seller.paid) > 1:
+            return None
+        settle(sandbox, seen, offer(sandbox))
+        return Reply(402, pending)
+
+    seller = make_seller(answer)
+    failure_of(lambda: payer.client.get(seller.url), "payment_uncertain")
+    assert (payer.seen("payment.settled"), payer.seen("payment.uncertain")) == (1, 0)

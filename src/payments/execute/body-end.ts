@@ -164,8 +164,13 @@ function watchOf(response: { readonly [WATCH]?: Watch }): Watch {
 /** Returns the value of a member as it is without the cover. */
 function memberOf(response: object, name: string): unknown {
   const descriptor = watchOf(response).own.get(name);
-  if (descriptor === undefined)
-    return Reflect.get(Reflect.getPrototypeOf(response) ?? {}, name, response);
+  if (descriptor === undefined) {
+    // A caller's object may inherit the cover from the response.
+    let covered: object | null = response;
+    while (covered !== null && Reflect.getOwnPropertyDescriptor(covered, WATCH) === undefined)
+      covered = Reflect.getPrototypeOf(covered);
+    return Reflect.get(Reflect.getPrototypeOf(covered ?? response) ?? {}, name, response);
+  }
   const value: unknown = descriptor.value;
   return descriptor.get === undefined ? value : Reflect.apply(descriptor.get, response, []);
 }

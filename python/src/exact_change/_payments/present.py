@@ -88,8 +88,7 @@ class _Presenting:
                 self._is_awaited = shown.is_awaited
                 return shown.reply
             error = rejection(open_, shown.answer, self._showing.moved)
-            if open_.attempt["state"] == "signed":
-                yield from until_aborted(self._note_doubt("payment_rejected"), signal)
+            yield from until_aborted(self._note_doubt("payment_rejected"), signal)
             return Rejected(error, shown.outcome, shown.answer.reply)
         except Exception:
             check(signal)
@@ -200,11 +199,13 @@ class _Presenting:
             yield from warn_unwritten(self._open, self._showing.emit)
 
     def _note_doubt(self, code: ErrorCode) -> Steps[None]:
-        """Emits and records that only the chain can decide about the payment."""
+        """Emits and records that only the chain can decide the payment, unless it has decided."""
         open_ = self._open
+        if open_.attempt["state"] != "signed":
+            return
         yield from self._showing.emit("payment.uncertain", **bounds_of(open_), code=code)
-        # The chain may have decided meanwhile. A second doubt is not recorded.
-        if open_.attempt["state"] != "signed" or "doubt" in open_.attempt:
+        # A second doubt is not recorded.
+        if "doubt" in open_.attempt:
             return
         receipt = {**open_.receipt, "state": "uncertain"}
         open_.attempt = {**open_.attempt, "doubt": code, "receipt": receipt}

@@ -80,3 +80,12 @@ it('leaves a response readable that is a proxy of one with private fields', asyn
   expect([response.bodyUsed, copy.bodyUsed]).toEqual([true, true]);
   expect(ends).toEqual(['read']);
 });
+
+it('leaves an object readable that inherits from a response', async () => {
+  const response = new Polyfilled('body') as unknown as Response;
+  const { ends, end } = recorder();
+  onBodyEnd(response, end);
+  const heir = Object.create(response) as Response;
+  expect([heir.bodyUsed, await heir.text()]).toEqual([false, 'body']);
+  expect(ends).toEqual(['read']);
+});
