@@ -226,7 +226,7 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
       return [...new Map(byName).values()];
     },
     used: (owner, caps, now) => caps.map((cap) => used(owner, cap, now)),
-    hasEnded: (id) => over.has(id),
+    hasEnded: (id) => over.has(id) || past.has(id),
     madeBefore: (id) => madeOf(id) ?? made,
     count: (number) => void (made = number),
     spend: keys.add,

@@ -15,7 +15,6 @@ from ..ledger import Decide as DecideBalance
 from ..ledger import Ledger
 from ..locks import free_abandoned_locks
 from ..process_locks import ProcessLocks, lock_name
-from ..states import OPEN_STATES
 from ..types import Along, Owner
 from .port import Decide, Log, Step
 from .state import State
@@ -136,8 +135,7 @@ class _Balances:
     ) -> Steps[T]:
         def decide_step(state: State) -> Step[T]:
             change, result = decide(state.balance(self._owner, account))
-            attempt = None if unless_ended is None else state.attempts.get(unless_ended)
-            has_ended = attempt is not None and attempt["state"] not in OPEN_STATES
+            has_ended = unless_ended is not None and state.attempts.has_ended(unless_ended)
             if change is None or has_ended:
                 return Step((), result)
             return Step(balance_records(state, self._owner, account, change), result)
