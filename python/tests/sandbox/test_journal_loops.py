@@ -310,6 +310,15 @@ def hold_on_a_loop(
     asyncio.run(begin_hold())
 
 
+def replace_file(log: FileLog, may_end: threading.Event) -> None:
+    """Lets all steps wait as if another file took the place of the file."""
+
+    def replace() -> Steps[None]:
+        yield from call(lambda: may_end.wait(60))
+
+    log._changing = begin(threads, ensure(replace(), log._end_change))
+
+
 def test_frees_a_lock_once_when_the_loop_closed_as_its_holder_freed_it(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -371,11 +380,8 @@ def test_frees_a_lock_of_a_file_when_the_loop_closed_while_another_file_replaced
         shared: Any = journal.shared
         log: FileLog = threads.run(shared.log())
 
-        def replace() -> Steps[None]:
-            yield from call(lambda: may_end.wait(60))
-
         def work() -> Steps[None]:
-            log._changing = begin(threads, ensure(replace(), log._end_change))
+            replace_file(log, may_end)
             is_reached.set()
             yield from done(None)
 
@@ -383,3 +389,28 @@ def test_frees_a_lock_of_a_file_when_the_loop_closed_while_another_file_replaced
         hold_on_a_loop(locks, is_reached, work)
         may_end.set()
         hold_soon(locks)
+
+
+def test_frees_a_lock_that_a_journal_gets_while_it_closes_if_another_uses_the_file(
+    tmp_path: Path,
+) -> None:
+    may_end, may_free = threading.Event(), threading.Event()
+    place = {"path": str(tmp_path / "journal")}
+
+    def work() -> Steps[None]:
+        yield from call(lambda: may_free.wait(60))
+
+    with journal_of(place) as journal, journal_of(place) as other:
+        shared: Any = journal.shared
+        others: Any = other.shared
+        log: FileLog = threads.run(shared.log())
+        assert threads.run(others.log()) is log
+        replace_file(log, may_end)
+        holding = begin(threads, shared.coordination(OWNER).locks.hold(["lock"], work))
+        until("it waits for the lock", lambda: bool(log._inside._hosts))
+        closing = begin(threads, shared.close())
+        may_end.set()
+        until("the journal is closed", lambda: closing.is_settled)
+        may_free.set()
+        until("the call has ended", lambda: holding.is_settled)
+        hold_soon(others.coordination(OWNER).locks)

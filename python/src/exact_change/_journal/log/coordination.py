@@ -56,9 +56,10 @@ class LogClaims:
         self.own.update(ids)
 
     def drop(self, ids: Sequence[str]) -> Steps[None]:
+        # Not by `runs`, which refuses steps while the journal closes.
+        log = yield from self._runs.log()
+        yield from log.run(lambda state: Step(drop_records(state, log.me, ids), None))
         self.own.difference_update(ids)
-        me = (yield from self._runs.log()).me
-        yield from self._runs.run(lambda state: Step(drop_records(state, me, ids), None))
 
     def live(self, ids: Sequence[str]) -> Steps[set[str]]:
         """Returns the ids that a living process claims."""
