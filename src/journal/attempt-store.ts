@@ -62,6 +62,12 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
     const ended = over.get(id);
     return ended === undefined ? undefined : attemptOf(ended);
   };
+  /** Copies an attempt for a caller, unless it was only just parsed. */
+  const given = (attempt: Attempt): Attempt => {
+    const { id } = attempt;
+    const isKept = (open.get(id)?.attempt ?? over.get(id)?.kept) === attempt;
+    return isKept ? copyOf(attempt) : attempt;
+  };
   const sumsOf = (attempt: Attempt) => (isOpen(attempt) ? pending : spending);
   const madeOf = (id: string): number | undefined => (open.get(id) ?? over.get(id))?.made;
 
@@ -161,7 +167,7 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
       .sort(([, a], [, b]) => a - b)
       .flatMap(([id]) => get(id) ?? [])
       .filter((attempt) => belongsTo(attempt, owner))
-      .map(copyOf);
+      .map(given);
   const withKey = (owner: Owner, key: string): Attempt[] => {
     const spent = keys
       .find(owner, key)
@@ -215,8 +221,7 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
       for (const [id] of ids.sort(([, a], [, b]) => a - b)) {
         const attempt = get(id);
         if (attempt === undefined || !(owner === undefined || belongsTo(attempt, owner))) continue;
-        if ((state ?? attempt.state) === attempt.state && attempt.at >= since)
-          yield copyOf(attempt);
+        if ((state ?? attempt.state) === attempt.state && attempt.at >= since) yield given(attempt);
       }
     },
     owners() {
@@ -226,7 +231,7 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
       return [...new Map(byName).values()];
     },
     used: (owner, caps, now) => caps.map((cap) => used(owner, cap, now)),
-    hasEnded: (id) => over.has(id),
+    hasEnded: (id) => over.has(id) || past.has(id),
     madeBefore: (id) => madeOf(id) ?? made,
     count: (number) => void (made = number),
     spend: keys.add,

@@ -56,7 +56,7 @@ export interface AttemptStore {
   attempts(owner: Owner | undefined, filter?: AttemptFilter): Iterable<Attempt>;
   owners(): Owner[];
   used(owner: Owner, caps: readonly Cap[], now: number): bigint[];
-  /** Whether an attempt is on record, and has ended. */
+  /** Whether an attempt has ended, as far back as ids are kept. */
   hasEnded(id: string): boolean;
   /** Returns the number of attempts that were made before the attempt of an id. */
   madeBefore(id: string): number;

@@ -323,6 +323,16 @@ unsampled('a failed write', () => {
     await ask('alter table exact_change_jobs.job drop constraint full_disk');
     expect(await take({ now: Date.now() + LEASE_MS })).toEqual([job]);
   });
+
+  it('searches again at once for expired leases that a failed take ended in vain', async () => {
+    await add(1);
+    const jobs = await take();
+    const now = Date.now() + LEASE_MS;
+    await ask(`alter table exact_change_jobs.job add check (state <> 'active') not valid`);
+    await failureOf(take({ now }), 'journal_unavailable');
+    await ask('alter table exact_change_jobs.job drop constraint job_state_check');
+    expect(await take({ now })).toEqual(jobs);
+  });
 });
 
 unsampled(

@@ -16,8 +16,11 @@ export interface LogCoordination {
   of(owner: Owner): Coordination;
   /** Notes the claims that a write took or released. */
   claims(along: Along): void;
-  /** Releases all locks and claims. Does not stop the work that runs under them. Never rejects. */
-  close(): Promise<void>;
+  /**
+   * Releases all locks and claims, by steps of `runLast`. Does not stop the work that runs under
+   * them. Never rejects.
+   */
+  close(runLast: Run): Promise<void>;
 }
 
 const FIRST_WAIT_MS = 2;
@@ -57,13 +60,14 @@ export function coordinationOver(
       wait = Math.min(2 * wait, LONGEST_WAIT_MS);
     }
   };
-  const free = async (names: readonly string[]): Promise<void> => {
+  const freeBy = async (runStep: Run, names: readonly string[]): Promise<void> => {
     const mine = names.filter((name) => held.delete(name));
+    if (mine.length === 0) return;
     const unlock = (state: State, { me }: JournalLog) => unlockRecords(state, me, mine);
-    await run((state, log) => writes(unlock(state, log))).catch(() => later(unlock));
+    await runStep((state, log) => writes(unlock(state, log))).catch(() => later(unlock));
   };
 
-  const locksOf = sharedLocks(closing.signal, { take, free });
+  const locksOf = sharedLocks(closing.signal, { take, free: (names) => freeBy(run, names) });
 
   const note = ({ claim = [], drop = [] }: Along): void => {
     for (const id of claim) claimed.add(id);
@@ -75,8 +79,8 @@ export function coordinationOver(
       note({ claim });
     },
     async drop(drop) {
-      note({ drop });
       await run((state, { me }) => writes(dropRecords(state, me, drop)));
+      note({ drop });
     },
     async live(ids) {
       const found = await run(({ claims: all }) =>
@@ -113,10 +117,11 @@ export function coordinationOver(
         }),
     }),
     claims: note,
-    async close() {
+    async close(runLast) {
       closing.abort(closedError());
-      await free([...held]);
-      await claims.drop([...claimed]).catch(() => undefined);
+      await freeBy(runLast, [...held]);
+      const drop = (state: State, { me }: JournalLog) => dropRecords(state, me, [...claimed]);
+      await runLast((state, log) => writes(drop(state, log))).catch(() => undefined);
     },
   };
 }

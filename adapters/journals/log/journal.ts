@@ -71,17 +71,24 @@ export function journalOver(
       throw unavailable(error);
     }
   };
-  const logOf = async (): Promise<JournalLog> => {
-    if (isClosed) throw closedError();
-    return (await (share ??= open())).log;
-  };
-  const run: Run = async (decide) => {
+  const underWay = new Set<Promise<unknown>>();
+  const logOf = async (): Promise<JournalLog> => (await (share ??= open())).log;
+  const runLast: Run = async (decide) => {
     const log = await logOf();
     return log.run((state) => decide(state, log));
   };
+  const run: Run = (decide) => {
+    if (isClosed) return Promise.reject(closedError());
+    const done = runLast(decide).finally(() => underWay.delete(done));
+    underWay.add(done);
+    return done;
+  };
   const coordination = coordinationOver(run, {
     closedError,
-    living: async (ids) => (await logOf()).living(ids),
+    async living(ids) {
+      if (isClosed) throw closedError();
+      return (await logOf()).living(ids);
+    },
     later: (recordsIn) =>
       void logOf().then(
         (log) => log.later((state) => recordsIn(state, log)),
@@ -93,8 +100,6 @@ export function journalOver(
     along: Along,
     decide: (state: State, log: JournalLog) => Step<T>,
   ): Promise<T> => {
-    const { drop } = along;
-    if (drop !== undefined) coordination.claims({ drop });
     const result = await run(decide);
     coordination.claims(along);
     return result;
@@ -190,10 +195,12 @@ export function journalOver(
   };
 
   async function leave(): Promise<void> {
+    isClosed = true;
     // A log that could not be opened needs no closing.
     const opened = await share?.catch(() => undefined);
-    await (opened === undefined ? undefined : coordination.close());
-    isClosed = true;
+    // What a step takes from now on would stay if another journal uses the log.
+    await Promise.allSettled(underWay);
+    await (opened === undefined ? undefined : coordination.close(runLast));
     await opened?.leave();
   }
 }

@@ -99,16 +99,19 @@ export function outboxIn(
     },
     outbox: {
       ...endpointsIn(database, tables),
-      take: (options) =>
-        database.transaction('take', digest('take'), async (query) => {
-          const { now, leaseMs } = options;
-          // The second condition is for a clock that was set back: it would not search for long.
-          if (now >= lookAt || now < lookAt - LOOK_MS)
-            lookAt = Math.min((await queue.free(query, now)) ?? Infinity, now + LOOK_MS);
-          const jobs = await queue.take(query, options);
-          if (jobs.length > 0) lookAt = Math.min(lookAt, now + leaseMs);
-          return jobs;
-        }),
+      async take(options) {
+        const { now, leaseMs } = options;
+        // The second condition is for a clock that was set back: it would not search for long.
+        const looks = now >= lookAt || now < lookAt - LOOK_MS;
+        const taking = await database.transaction('take', digest('take'), async (query) => {
+          const next = looks ? await queue.free(query, now) : undefined;
+          return { next, jobs: await queue.take(query, options) };
+        });
+        // Only now, because a transaction that fails ends no lease.
+        if (looks) lookAt = Math.min(taking.next ?? Infinity, now + LOOK_MS);
+        if (taking.jobs.length > 0) lookAt = Math.min(lookAt, now + leaseMs);
+        return taking.jobs;
+      },
       async finish(job, next) {
         // Most deliveries end without a new job.
         if (next.length === 0) return void (await ending('jobs', job.id));

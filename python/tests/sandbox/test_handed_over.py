@@ -84,9 +84,12 @@ class Closing(httpx.AsyncHTTPTransport):
     def __init__(self) -> None:
         super().__init__()
         self.actions: list[GiveUp] = []
+        # The answers that are not closed.
+        self.open: set[httpx.Response] = set()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         response = await super().handle_async_request(request)
+        self.open.add(response)
         stream: Any = response.stream
         close = stream.aclose
 
@@ -95,6 +98,7 @@ class Closing(httpx.AsyncHTTPTransport):
                 self.actions.pop()()
                 await asyncio.sleep(0)
             await close()
+            self.open.discard(response)
 
         stream.aclose = act_and_close
         return response
@@ -111,6 +115,7 @@ async def test_raises_already_spent_when_a_task_is_cancelled_as_its_connection_i
         client.on("payment.answered", lambda _: transport.actions.append(task.cancel))
         with pytest.raises(asyncio.CancelledError):
             await task
+        assert not transport.open
         with pytest.raises(ExactChangeError) as spent:
             await client.post(seller.url)
         assert (spent.value.code, len(seller.paid)) == ("already_spent", 1)

@@ -6,6 +6,7 @@ import json
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from exact_change._kernel.signals import Signal
 from exact_change._kernel.steps import sleep
 from exact_change._kernel.task import Steps
 
+from ..filler import fill, small_journal
 from ..holder import FRESH, OWNER, attempt, start
 from ..opened import NOW, Open, day_cap, durable, every, run
 from ..payer import failure_of, until
@@ -88,6 +90,17 @@ def test_holds_nothing_for_an_attempt_that_has_ended(kind: str, open_: Open) -> 
     run(opened.journal.put(attempt("a", state="unsettled"), Along(free=["account"])))
     run(ledger.hold("account", "a", 10_000))
     assert run(ledger.held("account")) == 0
+
+
+def test_holds_nothing_for_an_attempt_that_has_moved_to_the_history(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    journal = small_journal(str(path))
+    fill(journal, "a", 40)
+    assert (tmp_path / "journal.history").exists()
+    ledger = journal.coordination(OWNER).ledger
+    run(ledger.hold("account", "a0", 10_000))
+    assert run(ledger.held("account")) == 0
+    run(journal.close())
 
 
 @durable

@@ -13,6 +13,7 @@ from exact_change import Client, ExactChangeError, postgres_journal
 from exact_change._journal.postgres.connection import Connection
 from exact_change._journal.postgres.failures import LostError
 from exact_change._kernel.hosts import threads
+from exact_change._kernel.task import begin
 
 from ..buyer import buy, journal_of
 from ..filler import full
@@ -111,6 +112,34 @@ def test_reconnects_and_claims_again_after_the_database_restarts(sandbox: Sandbo
         other.communicate()
         until("the claim ends", lambda: threads.run(claims.live(["theirs"])) == set())
         assert client.spent()[0].used == "0.02"
+
+
+def test_counts_though_postgres_undid_a_deadlock(sandbox: Sandbox) -> None:
+    """A new count deletes old ones, which other processes lock in another order."""
+    address, end = sandbox.call("createDatabase"), time.monotonic() + 60
+    with postgres_journal(address) as journal:
+        count = journal.shared.coordination(OWNER).next
+        for name in ("a", "b"):
+            threads.run(count(name))
+        wire = Connection(address, end)
+
+        def ask(text: str, *values: str) -> Any:
+            return wire.query(text, values, end=end)
+
+        def lock(name: str) -> None:
+            ask("select from exact_change.counters where name = $1 for update", name)
+
+        ask("update exact_change.counters set used_at = now() - interval '2 days'")
+        ask("begin")
+        lock("b")
+        counting = begin(threads, count("c"))
+        waiting = "select count(*)::text as n from pg_locks where not granted"
+        until("the count waits", lambda: ask(waiting)[0]["n"] == "1")
+        lock("a")
+        ask("commit")
+        wire.close()
+        until("it has ended", lambda: counting.is_settled)
+        assert counting.result() == 1
 
 
 def test_refuses_schemas_of_other_versions_and_invalid_options(sandbox: Sandbox) -> None:

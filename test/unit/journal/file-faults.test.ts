@@ -100,6 +100,19 @@ async function callsOf(): Promise<string[]> {
   return calls;
 }
 
+it('holds no tokens for an attempt that has moved to the history', async () => {
+  const calls: string[] = [];
+  const journal = journalOn(new MemoryDisk(), '/journal', fakeProcesses(), (call) => {
+    calls.push(call);
+  });
+  for (const operation of operations) await operation(journal);
+  const { ledger } = journal.coordination(OWNER);
+  await ledger.hold('account', '0', 5n);
+  expect(await ledger.held('account')).toBe(0n);
+  expect(calls).toContain('rename');
+  await journal.close();
+});
+
 describe('a file journal after its process ends', () => {
   it.each(['kill', 'power failure'] as const)(
     'keeps confirmed operations, and at most the interrupted operation, after a %s at any disk call; a power failure may undo unsigned operations at the end',

@@ -74,3 +74,29 @@ it('frees a lock whose line is written when the disk then does not tell the size
   await first();
   await start()();
 });
+
+it('leaves no lock or claim of a journal that closes, if another journal uses the file', async () => {
+  const parts = { disk: new MemoryDisk().port(), processes: fakeProcesses().as(1) };
+  const log = await openLog('/locks', { ...parts, compactFrom: 1_000_000, recent: 0 });
+  const journal = () =>
+    journalOver(
+      {
+        open: async () => ({ log, leave: async () => undefined }),
+        unavailable: (cause) => unavailable('/locks', cause),
+        closedError,
+      },
+      false,
+    );
+  const hold = (from: ReturnType<typeof journal>, signal?: AbortSignal) =>
+    from.coordination(OWNER).locks.hold(['lock'], async () => undefined, [signal]);
+  const closing = journal();
+  const { claims } = closing.coordination(OWNER);
+  await claims.take(['claim']);
+  const held = hold(closing);
+  const closed = closing.close();
+  await Promise.allSettled([closed, held, claims.drop(['claim'])]);
+  const another = journal();
+  await hold(another, AbortSignal.timeout(2_000));
+  expect(await another.coordination(OWNER).claims.live(['claim'])).toEqual(new Set());
+  await log.close();
+});

@@ -103,8 +103,9 @@ class WatchedStream(httpx.SyncByteStream):
 
     def _free(self) -> None:
         if not self._is_freed:
-            self._is_freed = True
             self._stream.close()
+            # Set only now, because an interrupted close has to be done again.
+            self._is_freed = True
 
     def close(self) -> None:
         try:
@@ -136,8 +137,8 @@ class AsyncWatchedStream(httpx.AsyncByteStream):
 
     async def _free(self) -> None:
         if not self._is_freed:
-            self._is_freed = True
             await self._stream.aclose()
+            self._is_freed = True
 
     async def aclose(self) -> None:
         try:

@@ -7,7 +7,7 @@ from typing import Callable, Sequence, TypeVar
 from .._base.js import stringify, utf16_key
 from .._kernel.hosts import threads
 from .._kernel.signals import Signal, void
-from .._kernel.steps import ensure
+from .._kernel.steps import ensure, join, start
 from .._kernel.task import Steps, begin
 from .._kernel.workers import workers
 from .locks import Locks, MemoryLocks
@@ -38,6 +38,7 @@ class ProcessLocks:
     ) -> Steps[T]:
         signals = [*callers, self._closing]
         taken: list[str] = []
+        is_freed = False
 
         def locked() -> Steps[T]:
             # Every process takes locks in the order of the names, so none waits in a circle.
@@ -46,12 +47,20 @@ class ProcessLocks:
                 taken.append(name)
             return (yield from work())
 
+        def free() -> Steps[None]:
+            nonlocal is_freed
+            is_freed = True
+            # In threads, because the event loop of the call may close before the locks are free. To
+            # free them once more then could free them for the next holder.
+            yield from join((yield from start(self._free(taken), threads)))
+
         def held() -> Steps[T]:
             try:
-                return (yield from ensure(locked(), lambda: self._free(taken)))
+                return (yield from ensure(locked(), free))
             except GeneratorExit:
                 # The event loop of the call is gone, so free the locks in a worker thread.
-                workers.bury(lambda: void(begin(threads, self._free(taken))))
+                if not is_freed:
+                    workers.bury(lambda: void(begin(threads, self._free(taken))))
                 raise
 
         workers.watch_graves()

@@ -189,6 +189,10 @@ class AttemptStore:
         over = self._over.get(id_)
         return None if over is None else _attempt_in(over[1])
 
+    def has_ended(self, id_: str) -> bool:
+        """Returns whether an attempt has ended, as far back as ids are kept."""
+        return id_ in self._over or id_ in self._past
+
     def count(self, made: int) -> None:
         """Sets the number of attempts that were made before the next new attempt."""
         self._made = made

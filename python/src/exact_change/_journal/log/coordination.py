@@ -15,7 +15,6 @@ from ..ledger import Decide as DecideBalance
 from ..ledger import Ledger
 from ..locks import free_abandoned_locks
 from ..process_locks import ProcessLocks, lock_name
-from ..states import OPEN_STATES
 from ..types import Along, Owner
 from .port import Decide, Log, Step
 from .state import State
@@ -57,9 +56,10 @@ class LogClaims:
         self.own.update(ids)
 
     def drop(self, ids: Sequence[str]) -> Steps[None]:
+        # Not by `runs`, which refuses steps while the journal closes.
+        log = yield from self._runs.log()
+        yield from log.run(lambda state: Step(drop_records(state, log.me, ids), None))
         self.own.difference_update(ids)
-        me = (yield from self._runs.log()).me
-        yield from self._runs.run(lambda state: Step(drop_records(state, me, ids), None))
 
     def live(self, ids: Sequence[str]) -> Steps[set[str]]:
         """Returns the ids that a living process claims."""
@@ -136,8 +136,7 @@ class _Balances:
     ) -> Steps[T]:
         def decide_step(state: State) -> Step[T]:
             change, result = decide(state.balance(self._owner, account))
-            attempt = None if unless_ended is None else state.attempts.get(unless_ended)
-            has_ended = attempt is not None and attempt["state"] not in OPEN_STATES
+            has_ended = unless_ended is not None and state.attempts.has_ended(unless_ended)
             if change is None or has_ended:
                 return Step((), result)
             return Step(balance_records(state, self._owner, account, change), result)

@@ -8,6 +8,7 @@ from typing import Callable, Sequence, TypeVar
 from ..._base.runtime import system_runtime
 from ..._kernel.fork import in_child
 from ..._kernel.hosts import threads
+from ..._kernel.inside import Inside
 from ..._kernel.steps import join, quiet
 from ..._kernel.task import Steps, Task, begin
 from ..._policy.caps import Cap
@@ -26,6 +27,8 @@ from .state import State
 from .steps import along_records, hold_step, inverse_of, is_signed
 
 T = TypeVar("T")
+# Milliseconds between checks of a closing journal whether all steps have ended.
+_LOOK_MS = 10
 
 
 class LogJournal:
@@ -46,15 +49,16 @@ class LogJournal:
 
     def _begin(self) -> None:
         self._share: Task[SharedLog] | None = None
-        self._is_closed = False
+        self._is_closing = self._is_closed = False
+        self._inside = Inside()
         self._claims = LogClaims(self)
         self._locks = LogLocks(self, self._closed)
 
     def renew(self) -> None:
         """Begins anew in a forked child, with no log, claims or locks."""
-        is_closed = self._is_closed
+        is_closed = self._is_closing
         self._begin()
-        self._is_closed = is_closed
+        self._is_closing = self._is_closed = is_closed
 
     def log(self) -> Steps[Log]:
         if self._is_closed:
@@ -72,8 +76,18 @@ class LogJournal:
             raise self._unavailable(error)
 
     def run(self, decide: Decide[T]) -> Steps[T]:
-        log = yield from self.log()
-        return (yield from log.run(decide))
+        return self._run_by(lambda _: decide)
+
+    def _run_by(self, decide_by: Callable[[str], Decide[T]]) -> Steps[T]:
+        """Runs a step that depends on the id of this process."""
+        if self._is_closing:
+            raise self._closed()
+
+        def run() -> Steps[T]:
+            log = yield from self.log()
+            return (yield from log.run(decide_by(log.me)))
+
+        return (yield from self._inside.run(run))
 
     def reserve(
         self,
@@ -159,9 +173,12 @@ class LogJournal:
         task, pid = self._share, os.getpid()
         # A log that could not be opened needs no closing.
         share = None if task is None else (yield from quiet(join(task)))
+        self._is_closing = True
         if share is None or self._is_closed:
             self._is_closed = True
             return
+        # What a step takes from now on would stay if another journal uses the log.
+        yield from self._inside.over(_LOOK_MS)
         yield from quiet(self._locks.close())
         yield from quiet(self._claims.drop(list(self._claims.own)))
         self._is_closed = True
@@ -192,9 +209,7 @@ class LogJournal:
         is_done: Callable[[T], bool] = lambda _: True,
     ) -> Steps[T]:
         """Runs a step that may take or release claims."""
-        self._claims.own.difference_update(along.drop)
-        log = yield from self.log()
-        result = yield from log.run(lambda state: decide(state, log.me))
+        result = yield from self._run_by(lambda me: lambda state: decide(state, me))
         if is_done(result):
             self._claims.note(along)
         return result

@@ -38,7 +38,7 @@ from .balances import Balances, balances_in
 from .batch import BatchedReserve
 from .claims import SharedClaims
 from .connection import Query, Row, Value
-from .database import Database, past_deadlock
+from .database import Database
 from .failures import has_outbox
 from .keys import digest, lock_key
 from .statements import Statements
@@ -151,7 +151,7 @@ class Attempts:
         def write(beside: Mapping[str, Any]) -> Steps[None]:
             values: list[Value] = [id_, _RELEASABLE, stringify(beside), False]
             text = self._statements["release"]
-            (row,) = yield from past_deadlock(lambda: self._database.query("release", text, values))
+            (row,) = yield from self._database.query("release", text, values)
             if row.get("record") == _TELL:
                 raise has_outbox(self._statements.schema)
 
@@ -245,7 +245,7 @@ class Attempts:
 
         def write(beside: Mapping[str, Any]) -> Steps[_Written]:
             values: list[Value] = [*owner_of(attempt), id_, before, *columns, stringify(beside)]
-            return past_deadlock(lambda: put(values))
+            return put(values)
 
         result = yield from self._claims.along(along, write, lambda written: written.is_done)
         if result.block is not None or result.is_done:

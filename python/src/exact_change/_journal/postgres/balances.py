@@ -13,7 +13,7 @@ from ..ledger import Decide
 from ..states import OPEN_STATES
 from ..types import Owner
 from .connection import Query
-from .database import Database, past_deadlock
+from .database import Database
 from .keys import digest
 from .statements import Statements
 
@@ -106,11 +106,11 @@ class OwnerBalances:
                 query(statements["writeBook"], [*name, stringify(balance_json(after))])
             return result
 
-        def once() -> Steps[T]:
+        def change_balance() -> Steps[T]:
             key = digest("book", *name)
             return self._balances.database.transaction("change a balance", key, take)
 
-        return self._balances.changing(lambda: past_deadlock(once))
+        return self._balances.changing(change_balance)
 
 
 def _has_ended(rows: Sequence[Mapping[str, str]]) -> bool:

@@ -10,7 +10,7 @@ from ..._kernel.hosts import threads
 from ..._kernel.steps import Forget, park
 from ..._kernel.task import Host, Steps, Wake, begin
 from .connection import Row, Value
-from .database import Database, past_deadlock
+from .database import Database
 from .failures import state_of
 from .statements import Statements
 
@@ -76,7 +76,7 @@ class BatchedReserve:
         text = self._statements.reserve(len(batch))
         values = [value for waiting in batch for value in waiting.values]
         try:
-            rows = yield from past_deadlock(lambda: self._database.query("reserve", text, values))
+            rows = yield from self._database.query("reserve", text, values)
         except Exception as error:
             if _OWN_FAULT.fullmatch(state_of(error) or "") is None:
                 raise

@@ -13,7 +13,7 @@ from ..._kernel.steps import Forget, call, park
 from ..._kernel.task import Host, Steps, Wake
 from ..locks import MemoryLocks
 from .connection import Connection, Query, Row, Value
-from .failures import closed, state_of, unavailable
+from .failures import SqlError, closed, unavailable
 
 T = TypeVar("T")
 # The default of the pools of `pg`.
@@ -103,7 +103,10 @@ class Gate:
 
 
 class Database:
-    """Statements with a deadline. Calls pass ``gate``, if there is one."""
+    """Statements with a deadline. Calls pass ``gate``, if there is one.
+
+    What Postgres rolled back to undo a deadlock is done once more.
+    """
 
     def __init__(self, pool: Pool, timeout_ms: int, gate: Gate | None = None) -> None:
         self.pool = pool
@@ -153,8 +156,12 @@ class Database:
     def _use(self, step: str, work: Callable[[Query], T]) -> Steps[T]:
         end = self.deadline()
         pool = self.pool
+
+        def perform() -> T:
+            return _past_deadlock(lambda: pool.use(end, work))
+
         try:
-            return (yield from pool.slots.hold(end, lambda: call(lambda: pool.use(end, work))))
+            return (yield from pool.slots.hold(end, lambda: call(perform)))
         except Exception as error:
             raise unavailable(step, error)
 
@@ -195,11 +202,11 @@ class _Slots:
         self._free += 1
 
 
-def past_deadlock(statement: Callable[[], Steps[T]]) -> Steps[T]:
-    """Runs a statement, and once more if Postgres rolled it back to undo a deadlock."""
+def _past_deadlock(work: Callable[[], T]) -> T:
+    """Does work, and once more if Postgres rolled all of it back to undo a deadlock."""
     try:
-        return (yield from statement())
-    except Exception as error:
-        if state_of(error) != "40P01":
+        return work()
+    except SqlError as error:
+        if error.state != "40P01":
             raise
-    return (yield from statement())
+    return work()

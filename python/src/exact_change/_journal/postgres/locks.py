@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Sequence, TypeVar
 
+from ..._kernel.hosts import threads
 from ..._kernel.signals import Signal
 from ..._kernel.steps import Forget, fails_on, join, park, quiet, settled, start
-from ..._kernel.task import Host, Steps, Task, Wake
+from ..._kernel.task import Host, Steps, Task, Wake, begin
+from ..._kernel.workers import workers
 from ..locks import free_abandoned_locks
 from ..process_locks import ProcessLocks
 from .connection import Query
@@ -70,11 +73,15 @@ class SharedLocks(ProcessLocks):
         while True:
             # Listen before trying the lock, so that no notice is missed.
             notice = yield from start(self._notice(key, wait, signals))
-            asking = yield from start(self._try(key))
+            asking = yield from start(self._try(key), threads)
             try:
                 is_locked = yield from join(asking, *signals)
             except Exception:
-                yield from start(self._give_back(key, asking))
+                self._give_back(key, asking)
+                raise
+            except GeneratorExit:
+                # The event loop of the call is gone, and the answer may still be a lock.
+                workers.bury(functools.partial(self._give_back, key, asking))
                 raise
             if is_locked:
                 # The notice is no longer needed.
@@ -109,9 +116,14 @@ class SharedLocks(ProcessLocks):
 
         return self.session.run("lock", ask)
 
-    def _give_back(self, key: str, asking: Task[bool]) -> Steps[None]:
-        if (yield from settled(asking)) is True:
-            yield from self._unlock([key])
+    def _give_back(self, key: str, asking: Task[bool]) -> None:
+        """Frees the lock if the database gives it."""
+
+        def give_back() -> Steps[None]:
+            if (yield from settled(asking)) is True:
+                yield from self._unlock([key])
+
+        begin(threads, give_back())
 
     def _free(self, names: Sequence[str]) -> Steps[None]:
         return self._unlock([self._key_of(name) for name in names])

@@ -1,0 +1,158 @@
+"""Locks of a durable journal after the loop of their holder closed, or the journal closed."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+from exact_change._journal.file.log import FileLog
+from exact_change._journal.locks import Locks
+from exact_change._journal.postgres.connection import Connection
+from exact_change._kernel.hosts import loop_host, threads
+from exact_change._kernel.signals import Signal
+from exact_change._kernel.steps import bounded, call, done, ensure
+from exact_change._kernel.task import Steps, begin
+
+from ..buyer import journal_of
+from ..holder import OWNER
+from ..node import Sandbox
+from ..payer import until
+
+pytestmark = pytest.mark.usefixtures("garbage")
+
+
+def nothing() -> Steps[None]:
+    return done(None)
+
+
+def hold_soon(locks: Locks) -> None:
+    """Holds the lock, or raises ``TimeoutError`` if it is not free soon."""
+    late = TimeoutError("The lock is not free.")
+    threads.run(bounded(10_000, lambda: late, [], lambda end: locks.hold(["lock"], nothing, [end])))
+
+
+def hold_on_a_loop(
+    locks: Locks,
+    is_reached: threading.Event,
+    work: Callable[[], Steps[None]] = nothing,
+    signal: Signal | None = None,
+) -> None:
+    """Begins to hold the lock on a loop that ends once the call has reached a place."""
+
+    async def begin_hold() -> None:
+        holding = loop_host().run(locks.hold(["lock"], work, [signal]), signal)
+        task = asyncio.ensure_future(holding)
+        while not is_reached.is_set() and not task.done():
+            await asyncio.sleep(0.01)
+
+    asyncio.run(begin_hold())
+
+
+def replace_file(log: FileLog, may_end: threading.Event) -> None:
+    """Lets all steps wait as if another file took the place of the file."""
+
+    def replace() -> Steps[None]:
+        yield from call(lambda: may_end.wait(60))
+
+    log._changing = begin(threads, ensure(replace(), log._end_change))
+
+
+def test_frees_a_lock_once_when_the_loop_closed_as_its_holder_freed_it(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To free it twice would free the lock of the next holder, which has the same connection."""
+    is_reached, may_end = threading.Event(), threading.Event()
+    has_lock, may_free = threading.Event(), threading.Event()
+    freed: list[str] = []
+    query = Connection._query
+
+    def noted(connection: Connection, text: str, *rest: Any) -> Any:
+        if "pg_advisory_unlock" in text:
+            freed.append(text)
+            is_reached.set()
+            may_end.wait(60)
+        return query(connection, text, *rest)
+
+    def work() -> Steps[None]:
+        has_lock.set()
+        yield from call(lambda: may_free.wait(60))
+
+    monkeypatch.setattr(Connection, "_query", noted)
+    with journal_of({"connectionString": sandbox.call("createDatabase")}) as journal:
+        locks = journal.shared.coordination(OWNER).locks
+        hold_on_a_loop(locks, is_reached)
+        next_hold = begin(threads, locks.hold(["lock"], work))
+        may_end.set()
+        assert has_lock.wait(60)
+        may_free.set()
+        until("the next holder has ended", lambda: next_hold.is_settled)
+        assert len(freed) == 2
+
+
+@pytest.mark.parametrize("signal", [None, Signal()], ids=["left", "given up"])
+def test_frees_a_lock_that_the_database_gave_after_the_loop_closed(
+    signal: Signal | None, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_reached, may_end = threading.Event(), threading.Event()
+    query = Connection._query
+
+    def held(connection: Connection, text: str, *rest: Any) -> Any:
+        if "pg_try_advisory_lock" in text and not is_reached.is_set():
+            is_reached.set()
+            may_end.wait(60)
+        return query(connection, text, *rest)
+
+    monkeypatch.setattr(Connection, "_query", held)
+    place = {"connectionString": sandbox.call("createDatabase")}
+    with journal_of(place) as journal, journal_of(place) as other:
+        hold_on_a_loop(journal.shared.coordination(OWNER).locks, is_reached, signal=signal)
+        may_end.set()
+        hold_soon(other.shared.coordination(OWNER).locks)
+
+
+def test_frees_a_lock_of_a_file_when_the_loop_closed_while_another_file_replaced_it(
+    tmp_path: Path,
+) -> None:
+    is_reached, may_end = threading.Event(), threading.Event()
+    with journal_of({"path": str(tmp_path / "journal")}) as journal:
+        shared: Any = journal.shared
+        log: FileLog = threads.run(shared.log())
+
+        def work() -> Steps[None]:
+            replace_file(log, may_end)
+            is_reached.set()
+            yield from done(None)
+
+        locks = shared.coordination(OWNER).locks
+        hold_on_a_loop(locks, is_reached, work)
+        may_end.set()
+        hold_soon(locks)
+
+
+def test_frees_a_lock_that_a_journal_gets_while_it_closes_if_another_uses_the_file(
+    tmp_path: Path,
+) -> None:
+    may_end, may_free = threading.Event(), threading.Event()
+    place = {"path": str(tmp_path / "journal")}
+
+    def work() -> Steps[None]:
+        yield from call(lambda: may_free.wait(60))
+
+    with journal_of(place) as journal, journal_of(place) as other:
+        shared: Any = journal.shared
+        others: Any = other.shared
+        log: FileLog = threads.run(shared.log())
+        assert threads.run(others.log()) is log
+        replace_file(log, may_end)
+        holding = begin(threads, shared.coordination(OWNER).locks.hold(["lock"], work))
+        until("it waits for the lock", lambda: bool(log._inside._hosts))
+        closing = begin(threads, shared.close())
+        may_end.set()
+        until("the journal is closed", lambda: closing.is_settled)
+        may_free.set()
+        until("the call has ended", lambda: holding.is_settled)
+        hold_soon(others.coordination(OWNER).locks)
