@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
+import threading
 from typing import Any, Callable, Iterator
 
 import httpx
@@ -12,8 +14,10 @@ import pytest
 import requests
 
 from exact_change import AsyncClient, Event, ExactChangeError
+from exact_change._http.endings import Ending
 from exact_change._journal.along import AlongMemory
 from exact_change._journal.types import ALONE, Along, Attempt
+from exact_change._kernel.hosts import ThreadHost, threads
 from exact_change._kernel.steps import sleep
 from exact_change._kernel.task import Steps
 
@@ -133,6 +137,95 @@ def test_raises_already_spent_when_a_call_is_interrupted_as_its_delivery_is_reco
         buy()
     failure_of(buy, "already_spent")
     assert (payer.signed, payer.held()) == (["payment"], 1_000_000 - PRICE)
+
+
+@pytest.mark.parametrize("owner, step", [(httpx.Cookies, "extract_cookies"), (httpx.Response, "read")])
+def test_raises_already_spent_when_a_call_is_interrupted_after_its_answer_left_the_transport(
+    owner: type,
+    step: str,
+    make_payer: MakePayer,
+    make_seller: MakeSeller,
+    sandbox: Sandbox,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Once before httpx reads the body, and once after it has read the whole body."""
+    payer = make_payer(USDC="1")
+    seller = make_seller(selling(sandbox, offer(sandbox)))
+    do_step = getattr(owner, step)
+
+    def do_and_interrupt(*args: Any) -> None:
+        do_step(*args)
+        # The seller uses httpx too, in another thread.
+        if threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, step, do_and_interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            payer.client.get(seller.url)
+    failure_of(lambda: payer.client.get(seller.url), "already_spent")
+    assert (payer.signed, payer.held()) == (["payment"], 1_000_000 - PRICE)
+
+
+@pytest.mark.parametrize("begins", ["never", "late"])
+@pytest.mark.parametrize("kind", ["httpx", "requests"])
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_raises_already_spent_when_a_call_is_interrupted_before_its_delivery_is_recorded(
+    kind: str,
+    begins: str,
+    sandbox: Sandbox,
+    make_payer: MakePayer,
+    make_seller: MakeSeller,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    payer = make_payer(USDC="1")
+    seller = make_seller(selling(sandbox, offer(sandbox)))
+    buy = buying(kind, payer.client, seller.url)
+    read, enter = Ending.read, ThreadHost.enter
+    begun: list[Callable[[], None]] = []
+
+    def interrupt_and_enter(_: ThreadHost, work: Callable[[], None]) -> None:
+        monkeypatch.setattr(ThreadHost, "enter", enter)
+        begun.append(work)
+        raise KeyboardInterrupt
+
+    def interrupted_read(self: Ending) -> None:
+        monkeypatch.setattr(ThreadHost, "enter", interrupt_and_enter)
+        read(self)
+
+    monkeypatch.setattr(Ending, "read", interrupted_read)
+    # No variable keeps the exception, because its frames hold the response.
+    with pytest.raises(KeyboardInterrupt):
+        buy()
+    monkeypatch.setattr(Ending, "read", read)
+    if begins == "late":
+        enter(threads, begun.pop())
+    gc.collect()
+    failure_of(buy, "already_spent")
+    assert (payer.signed, payer.held()) == (["payment"], 1_000_000 - PRICE)
+
+
+async def test_raises_already_spent_when_a_task_is_cancelled_after_its_answer_was_read(
+    sandbox: Sandbox, make_seller: MakeSeller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seller = make_seller(selling(sandbox, offer(sandbox)))
+    read = httpx.Response.aread
+
+    async def read_and_cancel(self: httpx.Response) -> bytes:
+        body = await read(self)
+        task.cancel()
+        await asyncio.sleep(0)
+        return body
+
+    async with AsyncClient(**sandbox.options(sandbox.wallet(USDC="1"))) as client:
+        with monkeypatch.context() as patch:
+            patch.setattr(httpx.Response, "aread", read_and_cancel)
+            task = asyncio.ensure_future(client.get(seller.url))
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        with pytest.raises(ExactChangeError) as spent:
+            await client.get(seller.url)
+        assert (spent.value.code, len(seller.paid)) == ("already_spent", 1)
 
 
 @pytest.mark.parametrize("reply", [BOUGHT, Reply(body=b"")], ids=["body", "none"])

@@ -9,7 +9,6 @@ import httpx
 
 from .._kernel.hosts import loop_host, threads
 from .._kernel.signals import Signal
-from .._kernel.steps import done
 from .._kernel.task import Host, Steps, begin
 from .._kernel.workers import workers
 from .._payments.call import BodyEnd
@@ -48,13 +47,14 @@ class Ending:
         await loop_host().run(self._tell(self._end.lost))
 
     def _tell(self, end: Callable[[], Steps[None]]) -> Steps[None]:
+        # Note it only here: an interrupt may come before these steps have begun.
         if self._is_told:
-            return done(None)
+            return
         self._is_told = True
         # Once the end is told, the finalizer must not wake a thread.
         if self._unwatch is not None:
             self._unwatch()
-        return end()
+        yield from end()
 
     @property
     def is_told(self) -> bool:
