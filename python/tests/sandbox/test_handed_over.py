@@ -16,6 +16,7 @@ import requests
 from exact_change import AsyncClient, Event, ExactChangeError
 from exact_change._http.endings import Ending
 from exact_change._journal.along import AlongMemory
+from exact_change._journal.registry import wallet_of
 from exact_change._journal.types import ALONE, Along, Attempt
 from exact_change._kernel.hosts import ThreadHost, threads
 from exact_change._kernel.steps import sleep
@@ -23,8 +24,8 @@ from exact_change._kernel.task import Steps
 
 from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
-from ..payer import PRICE, failure_of
-from ..seller import BOUGHT, Reply, offer, selling
+from ..payer import PRICE, failure_of, until
+from ..seller import BOUGHT, MAINNET, Reply, offer, selling
 
 GiveUp = Callable[[], object]
 
@@ -203,6 +204,46 @@ def test_raises_already_spent_when_a_call_is_interrupted_before_its_delivery_is_
     gc.collect()
     failure_of(buy, "already_spent")
     assert (payer.signed, payer.held()) == (["payment"], 1_000_000 - PRICE)
+
+
+@pytest.mark.parametrize(
+    "kind, owner, step",
+    [
+        ("httpx", httpx.Cookies, "extract_cookies"),
+        ("requests", requests.sessions, "extract_cookies_to_jar"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_raises_already_spent_when_a_foreign_client_is_interrupted_before_it_reads(
+    kind: str,
+    owner: Any,
+    step: str,
+    sandbox: Sandbox,
+    make_payer: MakePayer,
+    make_seller: MakeSeller,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    payer = make_payer(USDC="1")
+    seller = make_seller(selling(sandbox, offer(sandbox)))
+    own = httpx.Client(transport=payer.client.transport())
+    buy = buying(kind, own if kind == "httpx" else payer.client, seller.url)
+
+    def interrupt_main(*_: object) -> None:
+        # The seller uses httpx too, in another thread.
+        if threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, step, interrupt_main)
+        # No variable keeps the exception, because its frames hold the response.
+        with pytest.raises(KeyboardInterrupt):
+            buy()
+    gc.collect()
+    wallet = wallet_of(payer.wallet.address, MAINNET)
+    until("the collection is recorded", lambda: not wallet.claims)
+    failure_of(buy, "already_spent")
+    assert (payer.signed, payer.held()) == (["payment"], 1_000_000 - PRICE)
+    own.close()
 
 
 async def test_raises_already_spent_when_a_task_is_cancelled_after_its_answer_was_read(
