@@ -140,7 +140,9 @@ def test_raises_already_spent_when_a_call_is_interrupted_as_its_delivery_is_reco
     assert (payer.signed, payer.held()) == (["payment"], 1_000_000 - PRICE)
 
 
-@pytest.mark.parametrize("owner, step", [(httpx.Cookies, "extract_cookies"), (httpx.Response, "read")])
+@pytest.mark.parametrize(
+    "owner, step", [(httpx.Cookies, "extract_cookies"), (httpx.Response, "read")]
+)
 def test_raises_already_spent_when_a_call_is_interrupted_after_its_answer_left_the_transport(
     owner: type,
     step: str,
