@@ -69,12 +69,12 @@ class AsyncClient(ClientBase, AsyncClosing):
 
         See :meth:`exact_change.Client.request`.
         """
-        caller = Signal()
+        host, caller = loop_host(), Signal()
         extended = call_options(extensions, idempotency_key, repeatable, caller)
         try:
             return await self._own_http().request(method, url, extensions=extended, **options)
         except BaseException:
-            loop_host().fire(caller)
+            host.fire(caller)
             raise
 
     async def get(self, url: httpx.URL | str, **options: Any) -> httpx.Response:
@@ -117,14 +117,14 @@ class AsyncClient(ClientBase, AsyncClosing):
         **options: Any,
     ) -> AsyncGenerator[httpx.Response, None]:
         """Sends a request as :meth:`request` does; the caller reads the body of the answer."""
-        caller = Signal()
+        host, caller = loop_host(), Signal()
         extended = call_options(extensions, idempotency_key, repeatable, caller)
         async with AsyncExitStack() as stack:
             try:
                 opening = self._own_http().stream(method, url, extensions=extended, **options)
                 response = await stack.enter_async_context(opening)
             except BaseException:
-                loop_host().fire(caller)
+                host.fire(caller)
                 raise
             yield response
 
