@@ -6,6 +6,7 @@ import time
 from typing import Any, Callable
 
 import pytest
+import requests
 
 from exact_change import Client, Event, ExactChangeError
 
@@ -70,3 +71,12 @@ def failure_of(call: Callable[[], Any], code: str) -> ExactChangeError:
         call()
     assert caught.value.code == code, f"{caught.value.code}: {caught.value}"
     return caught.value
+
+
+def buying(kind: str, client: Any, url: str) -> Callable[[], object]:
+    """Returns a function that buys with httpx or with requests."""
+    if kind == "httpx":
+        return lambda: client.post(url, content=b"x")
+    session = requests.Session()
+    session.mount("http://", client.adapter())
+    return lambda: session.post(url, b"x", timeout=30)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import weakref
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, AsyncGenerator, Mapping, Sequence
 
 import httpx
@@ -69,8 +69,13 @@ class AsyncClient(ClientBase, AsyncClosing):
 
         See :meth:`exact_change.Client.request`.
         """
-        extended = call_options(extensions, idempotency_key, repeatable)
-        return await self._own_http().request(method, url, extensions=extended, **options)
+        host, caller = loop_host(), Signal()
+        extended = call_options(extensions, idempotency_key, repeatable, caller)
+        try:
+            return await self._own_http().request(method, url, extensions=extended, **options)
+        except BaseException:
+            host.fire(caller)
+            raise
 
     async def get(self, url: httpx.URL | str, **options: Any) -> httpx.Response:
         """See :meth:`request`."""
@@ -112,8 +117,15 @@ class AsyncClient(ClientBase, AsyncClosing):
         **options: Any,
     ) -> AsyncGenerator[httpx.Response, None]:
         """Sends a request as :meth:`request` does; the caller reads the body of the answer."""
-        extended = call_options(extensions, idempotency_key, repeatable)
-        async with self._own_http().stream(method, url, extensions=extended, **options) as response:
+        host, caller = loop_host(), Signal()
+        extended = call_options(extensions, idempotency_key, repeatable, caller)
+        async with AsyncExitStack() as stack:
+            try:
+                opening = self._own_http().stream(method, url, extensions=extended, **options)
+                response = await stack.enter_async_context(opening)
+            except BaseException:
+                host.fire(caller)
+                raise
             yield response
 
     def transport(

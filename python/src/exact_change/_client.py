@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Generator, Mapping, Sequence
 
 import httpx
@@ -81,8 +81,14 @@ class Client(ClientBase, Closing):
         Raises an ``ExactChangeError`` if it cannot pay the 402, or if the payment's outcome is not
         known; ``funds`` says what happened to the money.
         """
-        extended = call_options(extensions, idempotency_key, repeatable)
-        return self._own_http().request(method, url, extensions=extended, **options)
+        caller = Signal()
+        extended = call_options(extensions, idempotency_key, repeatable, caller)
+        try:
+            return self._own_http().request(method, url, extensions=extended, **options)
+        except BaseException:
+            # An interrupt may come after the answer has left the transport.
+            threads.fire(caller)
+            raise
 
     def get(self, url: httpx.URL | str, **options: Any) -> httpx.Response:
         """See :meth:`request`."""
@@ -124,8 +130,15 @@ class Client(ClientBase, Closing):
         **options: Any,
     ) -> Generator[httpx.Response, None, None]:
         """Sends a request as :meth:`request` does; the caller reads the body of the answer."""
-        extended = call_options(extensions, idempotency_key, repeatable)
-        with self._own_http().stream(method, url, extensions=extended, **options) as response:
+        caller = Signal()
+        extended = call_options(extensions, idempotency_key, repeatable, caller)
+        with ExitStack() as stack:
+            try:
+                opening = self._own_http().stream(method, url, extensions=extended, **options)
+                response = stack.enter_context(opening)
+            except BaseException:
+                threads.fire(caller)
+                raise
             yield response
 
     def transport(

@@ -9,7 +9,6 @@ from typing import Any, Callable, Iterator
 
 import httpx
 import pytest
-import requests
 
 from exact_change import AsyncClient, Event, ExactChangeError
 from exact_change._journal.along import AlongMemory
@@ -19,7 +18,7 @@ from exact_change._kernel.task import Steps
 
 from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
-from ..payer import PRICE, failure_of
+from ..payer import PRICE, buying, failure_of
 from ..seller import BOUGHT, Reply, offer, selling
 
 GiveUp = Callable[[], object]
@@ -51,15 +50,6 @@ def interrupt() -> Iterator[GiveUp]:
     before = signal.signal(signal.SIGUSR1, raise_)
     yield lambda: os.kill(os.getpid(), signal.SIGUSR1)
     signal.signal(signal.SIGUSR1, before)
-
-
-def buying(kind: str, client: Any, url: str) -> Callable[[], object]:
-    """Returns a function that buys with httpx or with requests."""
-    if kind == "httpx":
-        return lambda: client.post(url, content=b"x")
-    session = requests.Session()
-    session.mount("http://", client.adapter())
-    return lambda: session.post(url, b"x", timeout=30)
 
 
 async def test_raises_already_spent_when_a_task_is_cancelled_as_its_delivery_is_recorded(
@@ -138,6 +128,29 @@ def test_raises_already_spent_when_a_call_is_interrupted_as_its_delivery_is_reco
         buy()
     failure_of(buy, "already_spent")
     assert (payer.signed, payer.held()) == (["payment"], 1_000_000 - PRICE)
+
+
+async def test_raises_already_spent_when_a_task_is_cancelled_after_its_answer_was_read(
+    sandbox: Sandbox, make_seller: MakeSeller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seller = make_seller(selling(sandbox, offer(sandbox)))
+    read = httpx.Response.aread
+
+    async def read_and_cancel(self: httpx.Response) -> bytes:
+        body = await read(self)
+        task.cancel()
+        await asyncio.sleep(0)
+        return body
+
+    async with AsyncClient(**sandbox.options(sandbox.wallet(USDC="1"))) as client:
+        with monkeypatch.context() as patch:
+            patch.setattr(httpx.Response, "aread", read_and_cancel)
+            task = asyncio.ensure_future(client.get(seller.url))
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        with pytest.raises(ExactChangeError) as spent:
+            await client.get(seller.url)
+        assert (spent.value.code, len(seller.paid)) == ("already_spent", 1)
 
 
 @pytest.mark.parametrize("reply", [BOUGHT, Reply(body=b"")], ids=["body", "none"])

@@ -188,7 +188,8 @@ class _RequestsCall:
             signal,
             lambda late: workers.submit(late.close),
         )
-        return RequestsReply(unfollowed(response), url, self.sent_as)
+        is_streamed = bool(self._options.get("stream"))
+        return RequestsReply(unfollowed(response), url, self.sent_as, is_streamed=is_streamed)
 
 
 def _texts(headers: Mapping[str, str | bytes]) -> Iterator[tuple[str, str]]:

@@ -27,6 +27,9 @@ CREDENTIALS = ("authorization", "cookie", "host", "proxy-authorization")
 _FRAMING = ("content-length", "transfer-encoding")
 # The request extension that holds the options of a call.
 OPTIONS = "exact_change"
+# The extension that holds the signal of a caller, which fires also if it gives up after the answer
+# has left the transport.
+_CALLER = "exact_change.caller"
 _HOP = "exact_change.hop"
 
 
@@ -190,11 +193,11 @@ def carries_payment(request: httpx.Request) -> bool:
 
 
 def call_options(
-    extensions: Mapping[str, Any] | None, idempotency_key: str | None, repeatable: bool
+    extensions: Mapping[str, Any] | None, key: str | None, repeatable: bool, caller: Signal
 ) -> dict[str, Any]:
-    """Returns the extensions of a request together with the options of its call."""
-    options = {"idempotency_key": idempotency_key, "repeatable": repeatable}
-    return {**(extensions or {}), OPTIONS: options}
+    """Returns the extensions of a request together with the options and caller of its call."""
+    options = {"idempotency_key": key, "repeatable": repeatable}
+    return {**(extensions or {}), OPTIONS: options, _CALLER: caller}
 
 
 def options_of(request: httpx.Request) -> CallOptions:
@@ -234,7 +237,7 @@ class HttpxCall:
         )
         self.is_redirected = hop is not None
         self.headers = Headers.of_bytes(request.headers.raw)
-        self.signal: Signal | None = Signal()
+        self.signal: Signal | None = request.extensions.get(_CALLER) or Signal()
 
     @property
     def is_replayable(self) -> bool:

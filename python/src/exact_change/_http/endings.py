@@ -9,7 +9,6 @@ import httpx
 
 from .._kernel.hosts import loop_host, threads
 from .._kernel.signals import Signal
-from .._kernel.steps import done
 from .._kernel.task import Host, Steps, begin
 from .._kernel.workers import workers
 from .._payments.call import BodyEnd
@@ -18,9 +17,11 @@ from .._payments.call import BodyEnd
 class Ending:
     """Reports the first end of a body, and ignores later ends."""
 
-    def __init__(self, end: BodyEnd, host: Host) -> None:
+    def __init__(self, end: BodyEnd, host: Host, *, may_stay_unread: bool = False) -> None:
         self._end = end
         self._host = host
+        # Whether a caller may drop the answer unread and without closing it.
+        self._may_stay_unread = may_stay_unread
         self._is_begun = False
         self._is_told = False
         self._unwatch: Callable[[], object] | None = None
@@ -48,13 +49,14 @@ class Ending:
         await loop_host().run(self._tell(self._end.lost))
 
     def _tell(self, end: Callable[[], Steps[None]]) -> Steps[None]:
+        # Note it only here: an interrupt may come before these steps have begun.
         if self._is_told:
-            return done(None)
+            return
         self._is_told = True
         # Once the end is told, the finalizer must not wake a thread.
         if self._unwatch is not None:
             self._unwatch()
-        return end()
+        yield from end()
 
     @property
     def is_told(self) -> bool:
@@ -62,7 +64,7 @@ class Ending:
         return self._is_told
 
     def watch(self, reader: object) -> None:
-        """Reports an end if the reader is collected: read if it never began, else lost.
+        """Reports an end if the reader is collected: lost, or read if it may stay unread.
 
         ``reader``: this object must hold no reference to it.
         """
@@ -74,7 +76,8 @@ class Ending:
 
     def _forgotten(self) -> None:
         if not self._is_told and not self._host.is_gone:
-            end = self._end.lost if self._is_begun else lambda: self._end.read(None)
+            is_taken = self._may_stay_unread and not self._is_begun
+            end = (lambda: self._end.read(None)) if is_taken else self._end.lost
             begin(self._host, self._tell(end))
 
 

@@ -39,8 +39,11 @@ class RequestsReply(BlockingReply):
     native: requests.Response
     _pieces: Pieces | None = None
 
-    def __init__(self, response: requests.Response, url: str, method: str) -> None:
+    def __init__(
+        self, response: requests.Response, url: str, method: str, *, is_streamed: bool = False
+    ) -> None:
         self.native = response
+        self._is_streamed = is_streamed
         super().__init__(response.status_code, Headers(response.headers.items()), url, method)
 
     @property
@@ -54,7 +57,9 @@ class RequestsReply(BlockingReply):
         return response
 
     def on_body_end(self, end: BodyEnd) -> None:
-        self.native.raw = _Watched(self.native.raw, Ending(end, threads))
+        # Without `stream`, a session reads each body. If it did not, it was interrupted before.
+        ending = Ending(end, threads, may_stay_unread=self._is_streamed)
+        self.native.raw = _Watched(self.native.raw, ending)
 
     def _open(self) -> Pieces:
         if self._pieces is None:

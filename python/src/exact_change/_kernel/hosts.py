@@ -65,18 +65,27 @@ class ThreadHost:
                 if unused is not None and task.error is None:
                     workers.submit(functools.partial(unused, task.result()))
 
-            given_up = threading.Event()
-
-            def give_up() -> None:
-                _give_up(task, signal, drop)
-                given_up.set()
-
-            # A worker gives up: another interrupt could stop it halfway in this thread. Wait for
-            # it, so that the caller's next action comes after it.
-            workers.submit(lambda: run_turn(give_up))
-            given_up.wait()
+            self._in_worker(lambda: _give_up(task, signal, drop))
             raise
         return task.result()
+
+    def fire(self, signal: Signal) -> None:
+        """Fires the signal of a caller that has given up."""
+        self._in_worker(lambda: signal.abort(Aborted()))
+
+    def _in_worker(self, work: Callable[[], None]) -> None:
+        """Runs work in a turn of a worker: another interrupt could stop it halfway in this thread.
+
+        Waits for it, so that the caller's next action comes after it.
+        """
+        done = threading.Event()
+
+        def work_and_tell() -> None:
+            work()
+            done.set()
+
+        workers.submit(lambda: run_turn(work_and_tell))
+        done.wait()
 
 
 class LoopHost:
@@ -151,6 +160,10 @@ class LoopHost:
             run_turn(lambda: _give_up(task, signal, drop))
             raise
         return task.result()
+
+    def fire(self, signal: Signal) -> None:
+        """Fires the signal of a caller that has given up."""
+        run_turn(lambda: signal.abort(Aborted()))
 
     def _answer(self, ask: Callable[[], object], wake: Wake) -> None:
         try:

@@ -72,7 +72,7 @@ class BodyEnd(Protocol):
     """Hears of the end of a body. Only one of the two methods is called, once."""
 
     def read(self, reader: Signal | None) -> Steps[None]:
-        """Called if the body was read to its end, or its last reader was dropped before it began.
+        """Called if the body was read to its end, or dropped by a caller that may leave it unread.
 
         ``reader`` fires if the reader is interrupted before it hears of the end.
         """

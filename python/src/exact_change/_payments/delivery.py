@@ -47,11 +47,20 @@ class Delivery:
         open_.attempt = _undelivered(open_.attempt)
         yield from delay_next_call(context, lambda: save_attempt(context, open_, _undelivered))
 
+    def given_up(self) -> Steps[None]:
+        """Records that the answer did not reach the caller, whether its body was read or not."""
+        return self.take_back() if self._is_over else self.lost()
+
     def read(self, reader: Signal | None) -> Steps[None]:
         """Records that the body was read to its end."""
-        if not self._is_over:
-            yield from self.hang_on(reader, self.take_back)
-            yield from self._end(_delivered)
+        if self._is_over:
+            return
+        # The reader may have been interrupted before this began.
+        if reader is not None and reader.aborted:
+            yield from self._end(_undelivered)
+            return
+        yield from self.hang_on(reader, self.take_back)
+        yield from self._end(_delivered)
 
     def lost(self) -> Steps[None]:
         """Records that the body was not read to its end."""

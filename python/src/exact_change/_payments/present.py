@@ -162,7 +162,7 @@ class _Presenting:
         # in this process or the next.
         if is_awaited:
             reply.on_body_end(delivery)
-            yield from delivery.hang_on(self._signal, delivery.lost)
+            yield from delivery.hang_on(self._signal, delivery.given_up)
         yield from emit("payment.answered", status=reply.status, receipt=receipt)
         return _Shown(reply, is_awaited)
 
