@@ -10,7 +10,11 @@ import { withoutBound } from '../payments/execute/reservation.js';
 import { journalWithTimeouts, timedJournal } from '../payments/journal-timeouts.js';
 import { attemptsInState, orphanedAttempts } from '../payments/reconcile/resume-once.js';
 import { endUnpaid } from '../payments/reconcile/orphaned-attempts.js';
-import { monitorPayment, openPaymentOf } from '../payments/reconcile/payment-monitor.js';
+import {
+  isMonitored,
+  monitorPayment,
+  openPaymentOf,
+} from '../payments/reconcile/payment-monitor.js';
 import { endIfDecided, heldPaymentOf } from '../payments/reconcile/resume.js';
 import { keylessContext, type AutoPayDeps } from './auto-pay.js';
 import { transportClosed } from './closed.js';
@@ -215,9 +219,13 @@ function sessionOver(
     exclusively: alone,
     releaseClaim: letGo,
     watch(attempt) {
+      const { id } = attempt;
       const held = heldPaymentOf(context, attempt);
-      const monitor = (open: OpenPayment) =>
-        monitorPayment(context, open, context.events.emitter(attempt.id));
+      // Each round watches all undecided payments again, and must not leave one more task for each.
+      const monitor = async (open: OpenPayment) => {
+        if (!isMonitored(context, id))
+          await monitorPayment(context, open, context.events.emitter(id));
+      };
       // Without its hold, a payment is followed all the same.
       inBackground(held.catch(() => openPaymentOf(context, attempt)).then(monitor));
       return held.then(() => undefined);

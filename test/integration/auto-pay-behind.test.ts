@@ -1,10 +1,12 @@
 import { memoryJournal, SOLANA_MAINNET } from 'exact-change';
 import type { Json } from 'exact-change-sandbox';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { createOperations } from '../../adapters/local/operations.js';
 import { parseLocalOptions } from '../../src/config/parse-options.js';
+import { untilAborted } from '../../src/internal/abort.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
 import { createCoordination } from '../../src/journal/registry.js';
+import * as monitor from '../../src/payments/reconcile/payment-monitor.js';
 import { listOf } from '../helpers/attempts.js';
 import { buyerOf, startService, untilState } from '../helpers/auto-pay.js';
 import { tokenAccount, until } from '../helpers/chain.js';
@@ -110,4 +112,33 @@ it('follows a payment although its tokens could not be held', async () => {
     async () => (await listOf(journal.attempts(owner, { state: 'settled' })))[0],
   );
   await service.close();
+});
+
+it('follows an undecided payment once, however many rounds look for payments', async () => {
+  const monitoring = vi.spyOn(monitor, 'monitorPayment');
+  onTestFinished(() => monitoring.mockRestore());
+  let [rounds, endRound] = [0, (): void => undefined];
+  // The test ends the minute between two rounds; other waits run as usual.
+  const idle = (ms: number, signal?: AbortSignal) => {
+    if (ms !== 60_000) return systemRuntime.idle(ms, signal);
+    rounds += 1;
+    return untilAborted(new Promise<void>((resolve) => (endRound = resolve)), signal);
+  };
+  const { rpcUrl, jupiterUrl } = sandbox;
+  const transport = await createOperations(
+    parseLocalOptions({ rpcUrl, jupiterUrl, journal: memoryJournal() }, { ...systemRuntime, idle }),
+  );
+  onTestFinished(() => transport.close());
+  const wallet = await sandbox.createWallet({ USDC: '1' });
+  const { paymentRequired, sign } = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+  const request = { paymentRequired, wallet: wallet.address };
+  const planned = await transport.autoPay(request);
+  const signedPayment = await sign(planned.payment?.transaction);
+  await transport.autoPay({ ...request, signedPayment });
+  for (let round = 1; round <= 4; round += 1) {
+    await until('the round has ended', () => (rounds === round ? true : undefined));
+    endRound();
+  }
+  await until('the last round has ended', () => (rounds === 5 ? true : undefined));
+  expect(monitoring).toHaveBeenCalledTimes(1);
 });

@@ -20,6 +20,11 @@ export function openPaymentOf(
   return wallet.monitored.get(attempt.id)?.open ?? { attempt, isForeign: true };
 }
 
+/** Whether this context monitors a payment already. */
+export function isMonitored(context: PaymentContext, id: string): boolean {
+  return context.wallet.monitored.get(id)?.monitors.has(context) === true;
+}
+
 /**
  * Monitors a signed payment in the background until the chain decides or the client closes. Never
  * rejects.
