@@ -10,10 +10,10 @@ import { mayRepeat } from '../execute/rejection.js';
 import { delayNextCall, bodyClaim } from '../execute/release-claim.js';
 import type { Buying, Task } from '../task.js';
 import { alreadySpent, swappedBy, paymentUncertain } from './earlier-errors.js';
-import { isForgotten } from './forgotten.js';
+import { isForgottenPayment } from './forgotten.js';
 import { inProgress, throwUnread } from './key-errors.js';
 import { decidePayment, openPaymentOf } from './payment-monitor.js';
-import { inPaymentTime, sentPayment, sourceOf } from './fate.js';
+import { inPaymentTime, sourceOf } from './fate.js';
 
 /**
  * Lets the chain decide earlier attempts at the same request if their response did not reach the
@@ -37,9 +37,7 @@ export async function settleEarlier(
     if (payment.attempt.state === 'signed') await askChain(context, payment, emit, signal);
   const undecidedPayments = payments.filter(({ attempt }) => attempt.state === 'signed');
   const forgotten = await Promise.all(
-    undecidedPayments.map(({ attempt }) =>
-      isForgotten(context, attempt.at, sentPayment(attempt, attempt.payment)),
-    ),
+    undecidedPayments.map(({ attempt }) => isForgottenPayment(context, attempt)),
   );
   // A payment with an idempotency key is never forgotten: the caller has to give a new key.
   const signed = undecidedPayments.filter(
