@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Callable
 
 import pytest
 
-from exact_change._kernel.hosts import LoopHost, loop_host
+from exact_change._journal.locks import MemoryLocks
+from exact_change._journal.postgres.database import _Slots
+from exact_change._kernel.hosts import LoopHost, loop_host, threads
 from exact_change._kernel.signals import Signal
-from exact_change._kernel.steps import quiet, sleep
+from exact_change._kernel.steps import bounded, call, done, quiet, sleep
 from exact_change._kernel.task import Steps
 from exact_change._kernel.workers import Job, workers
 from exact_change._payments.saving import start_apart
@@ -88,3 +91,48 @@ async def test_begins_steps_apart_in_the_order_of_the_calls_though_threads_start
     for job in reversed(held):
         job()
     assert began == [1, 2]
+
+
+Hold = Callable[[Callable[[], Steps[Any]]], Steps[Any]]
+
+
+def one_lock() -> Hold:
+    locks = MemoryLocks()
+    return lambda work: locks.hold(["lock"], work)
+
+
+def one_slot() -> Hold:
+    slots = _Slots()
+    slots._free = 1
+    return lambda work: slots.hold(time.monotonic() + 60, work)
+
+
+@pytest.mark.parametrize("made", [one_lock, one_slot])
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_hands_a_lock_on_when_the_loop_closes_before_its_call_learns_that_it_has_the_lock(
+    made: Callable[[], Hold],
+) -> None:
+    hold, is_held, may_free = made(), threading.Event(), threading.Event()
+
+    def work() -> None:
+        is_held.set()
+        may_free.wait(60)
+
+    holder = threading.Thread(target=lambda: threads.run(hold(lambda: call(work))))
+    holder.start()
+    is_held.wait(60)
+    loop = asyncio.new_event_loop()
+
+    async def wait() -> object:
+        task = asyncio.ensure_future(loop_host().run(hold(lambda: done(None))))
+        await asyncio.sleep(0)
+        return task
+
+    # The loop stands still from here on, and the call on it waits.
+    task = loop.run_until_complete(wait())
+    may_free.set()
+    holder.join()
+    loop.close()
+    late = TimeoutError("It is not free.")
+    threads.run(bounded(10_000, lambda: late, [], lambda _: hold(lambda: done(None))))
+    del task
