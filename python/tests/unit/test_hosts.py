@@ -70,6 +70,23 @@ def test_raises_nothing_in_another_thread_when_the_loop_closes_before_its_answer
     assert loop.is_closed() and failed == []
 
 
+def test_runs_steps_in_the_thread_in_which_their_loop_runs_by_now() -> None:
+    loop = asyncio.new_event_loop()
+    host = loop.run_until_complete(_host())
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    ran_in: list[int | None] = []
+
+    def note_and_stop() -> None:
+        ran_in.append(threading.get_ident())
+        loop.call_soon_threadsafe(loop.stop)
+
+    host.enter(note_and_stop)
+    thread.join(60)
+    assert ran_in == [thread.ident]
+    loop.close()
+
+
 async def test_begins_steps_apart_in_the_order_of_the_calls_though_threads_start_in_any_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

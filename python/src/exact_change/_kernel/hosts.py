@@ -94,7 +94,6 @@ class LoopHost:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         # A weak reference: the host must not keep the loop alive.
         self._loop = weakref.ref(loop)
-        self._thread = threading.get_ident()
 
     @property
     def is_gone(self) -> bool:
@@ -106,10 +105,11 @@ class LoopHost:
         # wait, and would retry for ever.
         if self.is_gone:
             return
-        if threading.get_ident() == self._thread:
+        loop = self._running()
+        # Not by the thread: a loop may go on in another thread than before.
+        if running_loop() is loop:
             run_turn(work)
             return
-        loop = self._running()
         try:
             loop.call_soon_threadsafe(run_turn, work)
         except RuntimeError:
@@ -192,6 +192,14 @@ def _give_up(task: Task[Any], signal: Signal | None, drop: Callable[[], None]) -
 
 threads = ThreadHost()
 _hosts: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopHost] = weakref.WeakKeyDictionary()
+
+
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """Returns the loop of asyncio that runs in this thread; None if there is none."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 def loop_host() -> LoopHost:
