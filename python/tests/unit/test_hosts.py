@@ -12,10 +12,11 @@ import pytest
 
 from exact_change._journal.locks import MemoryLocks
 from exact_change._journal.postgres.database import _Slots
-from exact_change._kernel.hosts import LoopHost, loop_host, threads
+from exact_change._kernel.hosts import LoopHost, _awaited, loop_host, threads
 from exact_change._kernel.signals import Signal
 from exact_change._kernel.steps import bounded, call, done, quiet, sleep
 from exact_change._kernel.task import Steps
+from exact_change._kernel.turns import is_in_turn, run_turn
 from exact_change._kernel.workers import Job, workers
 from exact_change._payments.saving import start_apart
 
@@ -85,6 +86,22 @@ def test_runs_steps_in_the_thread_in_which_their_loop_runs_by_now() -> None:
     thread.join(60)
     assert ran_in == [thread.ident]
     loop.close()
+
+
+def test_begins_foreign_code_outside_of_a_turn_on_a_loop_with_eager_tasks() -> None:
+    """Its code may block until another thread has had a turn."""
+    began: list[bool] = []
+
+    async def foreign() -> None:
+        began.append(is_in_turn())
+
+    coroutine = _awaited(foreign)
+    # A loop with eager tasks begins a coroutine as soon as its task is made.
+    run_turn(lambda: coroutine.send(None))
+    assert began == []
+    with pytest.raises(StopIteration):
+        coroutine.send(None)
+    assert began == [False]
 
 
 async def test_begins_steps_apart_in_the_order_of_the_calls_though_threads_start_in_any_order(

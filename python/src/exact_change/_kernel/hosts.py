@@ -11,7 +11,7 @@ from typing import Any, Callable, TypeVar
 
 from .signals import Aborted, Signal, void
 from .task import Host, Immediate, Steps, Task, Wake, begin
-from .turns import run_turn
+from .turns import is_in_turn, run_turn
 from .workers import workers
 
 T = TypeVar("T")
@@ -229,6 +229,9 @@ def _nothing() -> None:
 
 
 async def _awaited(make: Callable[[], Any]) -> Any:
+    # A loop with eager tasks begins them at once, but foreign code must not run in a turn.
+    if is_in_turn():
+        await asyncio.sleep(0)
     return await make()
 
 
