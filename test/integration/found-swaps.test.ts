@@ -116,7 +116,8 @@ it('does not say that a swap was sent if the client closed right after its signa
   client.on('swap.signed', () => void client.close());
   const order = {
     ...{ inputMint: sandbox.mints.USDT.address, outputMint: sandbox.mints.USDC.address },
-    ...{ amount: 10_000n, swapMode: 'ExactOut' },
+    amount: 10_000n,
+    swapMode: 'ExactOut',
   } as const;
   const error = await failureOf(client.swap(order), 'swap_uncertain');
   expect([error.funds, error.message]).toEqual(['uncertain', expect.not.stringContaining('sent')]);
