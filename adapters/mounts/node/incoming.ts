@@ -124,7 +124,8 @@ function headersOf({ rawHeaders }: IncomingMessage, { body }: Incoming): Headers
 
 /** Returns the body that a parser before the mount has read; undefined if the body is unread. */
 export function bodyBefore(message: IncomingMessage, parsed: unknown): BodyInit | undefined {
-  if (!message.readableDidRead) return undefined;
+  // A parser that found an empty body has read it to its end, without any data.
+  if (!message.readableDidRead) return message.readableEnded ? '' : undefined;
   if (typeof parsed === 'string') return parsed;
   if (parsed instanceof Uint8Array) return new Uint8Array(parsed);
   // Some middleware has read the body and left no value.
