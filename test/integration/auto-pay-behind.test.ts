@@ -115,6 +115,23 @@ it('follows a payment although its tokens could not be held', async () => {
   await service.close();
 });
 
+it('holds the tokens of a payment as soon as its journal can again', async () => {
+  const { ledger, ...shared } = createCoordination();
+  let isBroken = true;
+  const hold: typeof ledger.hold = (...args) =>
+    isBroken ? Promise.reject(new Error('The connection was lost.')) : ledger.hold(...args);
+  const coordination = () => ({ ...shared, ledger: { ...ledger, hold } });
+  const service = await startService(sandbox, { ...memoryJournal(), coordination });
+  const wallet = await sandbox.createWallet({ USDC: '1' });
+  const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+  const signedPayment = await buyer.sign((await buyer.post(service)).body.payment?.transaction);
+  expect((await buyer.post(service, { signedPayment })).body.state).toBe('ready_to_present');
+  isBroken = false;
+  const account = await tokenAccount(wallet.address, sandbox.mints.USDC);
+  await until('its tokens are held', async () => (await ledger.held(account)) > 0n || undefined);
+  await service.close();
+});
+
 it('follows an undecided payment once, however many rounds look for payments', async () => {
   const monitoring = vi.spyOn(monitor, 'monitorPayment');
   onTestFinished(() => monitoring.mockRestore());
