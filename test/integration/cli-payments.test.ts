@@ -133,6 +133,15 @@ describe('exact-change fetch', () => {
     expect(await spent(rich)).toBe(0);
   });
 
+  it.each([
+    ['a header', ['-H', 'authorization: Bearer canary\ncanary', url]],
+    ['an address', ['http://user:canary@127.0.0.1/']],
+  ])('repeats no secret of %s that fetch refuses', async (_, args) => {
+    const { code, stdout, stderr } = await command.run(['fetch', ...args], await buyer({}));
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).not.toContain('canary');
+  });
+
   it('prints the cost and signs nothing with --dry-run', async () => {
     const wallet = await buyer({ SOL: '0.5' });
     const { code, stdout } = await command.run(['fetch', '--dry-run', url], wallet);
