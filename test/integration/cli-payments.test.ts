@@ -116,12 +116,15 @@ describe('exact-change fetch', () => {
     ]);
     expect(
       await Promise.all([
-        command.run(['fetch', '-y', '--maxx', '1', url], rich),
+        command.json(['fetch', '-y', '--maxx', '1', url], rich),
         command.json(['fetch', closed.url], poor),
         command.json(['fetch', 'http://no-such-host.invalid/'], other),
       ]),
     ).toMatchObject([
-      { code: 2, stderr: expect.stringContaining("'--maxx'") },
+      {
+        ...{ code: 2, stderr: expect.stringContaining("'--maxx'") },
+        object: { ok: false, exit: 2, funds: 'untouched', error: { code: 'usage' } },
+      },
       { code: 7, object: { ok: false, funds: 'untouched' } },
       { code: 6, object: { ok: false, funds: 'untouched' } },
     ]);
