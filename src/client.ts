@@ -213,7 +213,7 @@ export function buildClient(
       return (await engine()).quote(requestCopy, signal);
     },
     async balance(mint, balanceOptions) {
-      const mints = typeof mint === 'string' || mint === undefined ? mint : [...mint];
+      const mints = mint === undefined ? undefined : [mint].flat();
       const signal = balanceOptions?.signal;
       return (await engine()).balance(mints, signal);
     },

@@ -21,12 +21,27 @@ import type { WorstPrice } from './plan/quote-within.js';
 import { checkFit } from './plan/swap-quote.js';
 import { inBaseUnits } from './plan/ui-amount.js';
 
+/** Fields of a swap. A misspelt field is refused, or a bound would silently have no effect. */
+const SWAP_FIELDS: readonly (keyof SwapRequest)[] = [
+  'inputMint',
+  'outputMint',
+  'amount',
+  'uiAmount',
+  'swapMode',
+  'slippageBps',
+  'maxAccounts',
+];
+const SWAP_OPTIONS: readonly (keyof SwapOptions)[] = ['counted', 'noWorseThan', 'signal'];
+
 /** Makes a swap that is for no payment. */
 export async function swap(
   context: PaymentContext,
   request: SwapRequest | UiSwapRequest,
-  { counted = false, noWorseThan, signal }: SwapOptions,
+  options: SwapOptions,
 ): Promise<SwapResult> {
+  refuseUnknown(request, SWAP_FIELDS);
+  refuseUnknown(options, SWAP_OPTIONS);
+  const { counted = false, noWorseThan, signal } = options;
   const emit = context.events.emitter(newId(context));
   await untilAborted(context.ready(), signal);
   const resolved = parseSwapRequest(await inBaseUnits(context, request, signal), context.config);
@@ -55,6 +70,7 @@ export async function quote(
   request: SwapRequest | UiSwapRequest,
   signal: AbortSignal | undefined,
 ): Promise<SwapQuote> {
+  refuseUnknown(request, SWAP_FIELDS);
   const resolved = parseSwapRequest(await inBaseUnits(context, request, signal), context.config);
   const answer = await context.transport.quote(resolved, { signal });
   checkFit(answer, resolved);
@@ -64,14 +80,11 @@ export async function quote(
 /** Returns the wallet's balances of some mints, or of every token that it holds. */
 export async function balance(
   { config, transport }: PaymentContext,
-  mint: string | readonly string[] | undefined,
+  names: readonly string[] | undefined,
   signal: AbortSignal | undefined,
 ): Promise<TokenBalance[]> {
   const { network, signer } = config;
-  const mints =
-    mint === undefined
-      ? undefined
-      : (typeof mint === 'string' ? [mint] : mint).map((name) => readMint('mint', name, network));
+  const mints = names?.map((name) => readMint('mint', name, network));
   const balances = await transport.balance(
     { wallet: signer.address, ...(mints === undefined ? {} : { mint: mints }) },
     { signal },

@@ -1,11 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type Client } from 'exact-change';
 import { fileJournal } from 'exact-change/journal/file';
 import { afterAll, describe, expect, it } from 'vitest';
 import { failureOf, payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
-import { expectUnread, nothingSent } from '../helpers/untouched.js';
+import { expectUnread, expectUntouched, nothingSent } from '../helpers/untouched.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
 const folder = mkdtempSync(join(tmpdir(), 'exact-change-mistakes-'));
@@ -22,4 +23,39 @@ describe('a journal in a folder that does not exist', () => {
     expect(error.message).toContain(path);
     expect(error.message).toMatch(/ENOENT.* folder must exist.* never pays twice/);
   });
+});
+
+describe('a wrong argument', () => {
+  const swap = { inputMint: 'SOL', outputMint: 'USDC', amount: '10000000' };
+
+  // A caller in plain JavaScript can pass any value.
+  it.each<
+    [option: string, call: (client: Client, value: never) => Promise<unknown>, value: unknown]
+  >([
+    ['idempotencyKey', (client, idempotencyKey) => client.fetch(usdcApi, { idempotencyKey }), 7],
+    ['mint', (client, mint) => client.balance(mint), 5],
+    ['mint', (client, mint) => client.balance(mint), null],
+    ['slipageBps', (client, request) => client.quote(request), { ...swap, slipageBps: 10 }],
+    ['slipageBps', (client, request) => client.swap(request), { ...swap, slipageBps: 10 }],
+    ['noWorseThn', (client, options) => client.swap(swap, options), { noWorseThn: {} }],
+    ['uri', (client, options) => client.pay(new Response(), options), { uri: usdcApi }],
+  ])('is refused by its name: %s (case %#)', async (option, call, value) => {
+    const payer = await payerOn(sandbox, { SOL: '1', USDC: '1' });
+    const error = await nothingSent(sandbox, payer, () =>
+      failureOf(call(payer.client, value as never), 'invalid_option'),
+    );
+    expect(error.details).toEqual({ option });
+    expectUntouched(error);
+  });
+
+  it.each([undefined, null, 'https://api.example.com/premium', 5, {}])(
+    'is refused as no terms when client.pay gets %s',
+    async (value) => {
+      const payer = await payerOn(sandbox, { USDC: '1' });
+      const error = await nothingSent(sandbox, payer, () =>
+        failureOf(payer.client.pay(value as never), 'malformed_payment_required'),
+      );
+      expect(error.message).toContain('Give a 402 with payment terms');
+    },
+  );
 });
