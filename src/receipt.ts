@@ -103,7 +103,7 @@ export interface ReceiptFilter {
   /** As in a URL: with the port, unless it is the default port of the scheme. */
   readonly host?: string;
   readonly payTo?: string;
-  /** The address of the payment's mint. */
+  /** The payment's mint: its address, or its pinned symbol. */
   readonly mint?: string;
   /** Only receipts from this time on; milliseconds since the epoch. */
   readonly since?: number;

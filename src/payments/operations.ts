@@ -4,7 +4,8 @@ import { refuse, refuseUnknown } from '../internal/options.js';
 import { untilAborted } from '../internal/abort.js';
 import type { Attempt } from '../journal/types.js';
 import { capsForSpends, type CapUse } from '../policy/cap-use.js';
-import { readMint } from '../policy/read.js';
+import { plainHost, readHost } from '../policy/hosts.js';
+import { readAddress, readMint } from '../policy/read.js';
 import type { Receipt, ReceiptFilter } from '../receipt.js';
 import { cleanQuote } from '../swaps/quote/check-quote.js';
 import type { SwapQuote, SwapRequest, UiSwapRequest } from '../swaps/types.js';
@@ -114,18 +115,37 @@ const FIELDS: readonly (keyof ReceiptFilter)[] = [
   'until',
 ];
 
+const STATES: readonly string[] = ['pending', 'settled', 'unsettled', 'uncertain'];
+
+/** Checks a filter, because a value of another form would match nothing, or everything. */
+function readFilter(filter: ReceiptFilter, network: string): ReceiptFilter {
+  refuseUnknown(filter, FIELDS, 'filter');
+  const { state, host, payTo, mint, since, until } = filter;
+  for (const [name, time] of Object.entries({ since, until }))
+    if (time !== undefined && !Number.isFinite(time))
+      throw refuse(`filter.${name}`, 'must be milliseconds since the epoch.');
+  if (state !== undefined && !STATES.includes(state))
+    throw refuse('filter.state', `must be one of ${STATES.join(', ')}.`);
+  return {
+    ...filter,
+    ...(host === undefined ? {} : { host: readHost('filter.host', host) }),
+    ...(payTo === undefined ? {} : { payTo: readAddress('filter.payTo', payTo) }),
+    ...(mint === undefined ? {} : { mint: readMint('filter.mint', mint, network) }),
+  };
+}
+
 /** Lists the wallet's receipts in the journal that match a filter, oldest first. */
 export async function* listReceipts(
   context: PaymentContext,
   filter: ReceiptFilter,
 ): AsyncGenerator<Receipt> {
-  refuseUnknown(filter, FIELDS, 'filter');
-  const { since } = filter;
+  const wanted = readFilter(filter, context.config.network);
+  const { since } = wanted;
   for await (const { receipt } of context.journal.attempts(
     ownerOf(context),
     since === undefined ? {} : { since },
   )) {
-    if (receipt !== undefined && matches(receipt, filter)) yield receipt;
+    if (receipt !== undefined && matches(receipt, wanted)) yield receipt;
   }
 }
 
@@ -135,7 +155,7 @@ function matches(
 ): boolean {
   if (since !== undefined && receipt.at < since) return false;
   if (until !== undefined && receipt.at >= until) return false;
-  if (host !== undefined && new URL(receipt.url).host !== host) return false;
+  if (host !== undefined && plainHost(new URL(receipt.url).host) !== host) return false;
   const fields: readonly (readonly [wanted: string | undefined, actual: string])[] = [
     [state, receipt.state],
     [payTo, receipt.payment.payTo],
