@@ -8,14 +8,14 @@ export interface RateLimitOptions {
    * A caller can invent any other value, such as an API key before it is checked, and be a new
    * caller each time. Default: all requests come from one caller.
    */
-  readonly keyOf?: (request: Request) => string;
+  readonly keyOf?: ((request: Request) => string) | undefined;
   /** Returns the time in milliseconds; default `Date.now`. */
-  readonly now?: () => number;
+  readonly now?: (() => number) | undefined;
   /**
    * Callers that are remembered; default 10000. Beyond that, the caller that was quiet the longest
    * is forgotten and starts anew.
    */
-  readonly maxCallers?: number;
+  readonly maxCallers?: number | undefined;
 }
 
 interface Bucket {

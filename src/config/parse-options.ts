@@ -23,6 +23,7 @@ import {
   type RelayerConfig,
   type RelayerOptions,
   type Timeouts,
+  type TimeoutSettings,
 } from './options.js';
 import { parseSigner } from './wallet.js';
 
@@ -187,7 +188,7 @@ function parseBoolean(option: string, value: unknown): boolean {
   return value;
 }
 
-const TIMEOUTS: Required<Timeouts> = {
+const TIMEOUTS: TimeoutSettings = {
   rpc: 10_000,
   jupiter: 10_000,
   service: SERVICE_MS,
@@ -197,7 +198,7 @@ const TIMEOUTS: Required<Timeouts> = {
   journal: 10_000,
 };
 
-function parseTimeouts(timeouts: Timeouts): Required<Timeouts> {
+function parseTimeouts(timeouts: Timeouts): TimeoutSettings {
   refuseUnknown(timeouts, Object.keys(TIMEOUTS), 'timeouts');
   const read = (name: keyof Timeouts) =>
     parseMs(`timeouts.${name}`, timeouts[name] ?? TIMEOUTS[name]);

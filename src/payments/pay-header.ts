@@ -19,8 +19,8 @@ export interface PayOptions {
    * The URL that the payment is for. Caps for hosts count by it. You may leave it out if you give a
    * response, or terms that this library has read from a response.
    */
-  readonly url?: string;
-  readonly signal?: AbortSignal;
+  readonly url?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** A payment for callers that do their own HTTP. */
