@@ -1,4 +1,4 @@
-import { refuse } from '../../src/internal/options.js';
+import { refuse, refuseUnknown } from '../../src/internal/options.js';
 
 export interface RateLimitOptions {
   /** Requests of one caller in a minute; the caller may send all of them at once. */
@@ -30,7 +30,7 @@ const MAX_KEY = 256;
  * Creates a `rateLimit` hook for the handler: a token bucket for each caller, in this process alone.
  * The hook returns the milliseconds that a request has to wait, 0 if it may pass.
  *
- * Throws `ConfigError` (`invalid_option`) if `perMinute` or `maxCallers` is no whole number above 0.
+ * Throws `ConfigError` (`invalid_option`) if the options are wrong.
  *
  * @example
  * const handler = createHandler(local(), {
@@ -41,6 +41,7 @@ const MAX_KEY = 256;
  * });
  */
 export function rateLimit(options: RateLimitOptions): (request: Request) => number {
+  refuseUnknown(options, ['perMinute', 'keyOf', 'now', 'maxCallers']);
   const { perMinute, keyOf = () => '', now = Date.now, maxCallers = 10_000 } = options;
   for (const [name, value] of Object.entries({ perMinute, maxCallers })) {
     if (!Number.isSafeInteger(value) || value < 1)

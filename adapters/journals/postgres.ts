@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { loadOnce } from '../../src/internal/load-once.js';
-import { refuse } from '../../src/internal/options.js';
+import { refuse, refuseUnknown } from '../../src/internal/options.js';
 import { ledgerOver } from '../../src/journal/balance-ledger.js';
 import type { Coordination, Journal, Owner } from '../../src/journal/types.js';
 import { attemptsIn } from './postgres/attempts.js';
@@ -94,6 +94,7 @@ export interface PostgresJournal extends Journal {
  * await journal.close();
  */
 export function postgresJournal(options: PostgresJournalOptions): PostgresJournal {
+  refuseUnknown(options, ['connectionString', 'pool', 'schema', 'timeoutMs', 'outbox']);
   const { schema = 'exact_change', timeoutMs = 10_000, outbox: keepsEvents = false } = options;
   const tables = tablesIn(schema);
   const text = statementsOf(tables);

@@ -46,7 +46,13 @@ const CLIENT_NAMES: readonly (keyof ClientOptions)[] = [
 /** Milliseconds for a call of a service, which may call Jupiter and a node several times. */
 export const SERVICE_MS = 30_000;
 
-const TRANSPORT_METHODS = ['quote', 'buildSwap', 'balance', 'parsePayment', 'autoPay'] as const;
+export const TRANSPORT_METHODS = [
+  'quote',
+  'buildSwap',
+  'balance',
+  'parsePayment',
+  'autoPay',
+] as const;
 const JOURNAL_METHODS = ['reserve', 'put', 'release', 'similar', 'attempts', 'used'] as const;
 const CONNECTION_METHODS = ['getGenesisHash', 'getLatestBlockhash', 'sendRawTransaction'] as const;
 
@@ -210,7 +216,7 @@ function parseTimeouts(timeouts: Timeouts): TimeoutSettings {
 }
 
 /** Checks that an object of the caller has the methods that the client calls. */
-function parsePort<T extends object>(
+export function parsePort<T extends object>(
   option: string,
   port: T | undefined,
   methods: readonly (keyof T & string)[],
@@ -219,7 +225,9 @@ function parsePort<T extends object>(
   const missing = isRecord(port)
     ? methods.find((name) => typeof port[name] !== 'function')
     : methods[0];
-  if (missing !== undefined) throw refuse(option, `must be an object with a method ${missing}.`);
+  const such = option === 'journal' ? ', such as fileJournal(path)' : '';
+  if (missing !== undefined)
+    throw refuse(option, `must be an object with a method ${missing}${such}.`);
   return port;
 }
 

@@ -1,11 +1,15 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Client } from 'exact-change';
+import { createClient, type Client } from 'exact-change';
+import { createHandler, rateLimit } from 'exact-change/http';
 import { fileJournal } from 'exact-change/journal/file';
-import { afterAll, describe, expect, it } from 'vitest';
+import { postgresJournal } from 'exact-change/journal/postgres';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { entryV2, envelopeV2 } from '../fixtures/malformed-402.js';
 import { failureOf, payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
+import { answerTerms, startSeller } from '../helpers/seller.js';
 import { expectUnread, expectUntouched, nothingSent } from '../helpers/untouched.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
@@ -58,4 +62,46 @@ describe('a wrong argument', () => {
       expect(error.message).toContain('Give a 402 with payment terms');
     },
   );
+});
+
+describe('a wrong option', () => {
+  const signer = { address: sandbox.merchant, signMessage: () => Promise.reject(new Error()) };
+
+  // A caller in plain JavaScript can pass any value.
+  it.each<[option: string, make: (value: never) => unknown, value: unknown]>([
+    ['shema', postgresJournal, { connectionString: 'postgres://localhost/x', shema: 'other' }],
+    ['options', postgresJournal, undefined],
+    ['keyof', rateLimit, { perMinute: 1, keyof: () => '' }],
+    ['transport', createHandler, undefined],
+    ['transport', createHandler, createClient({ signer })],
+  ])('is refused by its name: %s (case %#)', (option, make, value) => {
+    expect(() => make(value as never)).toThrow(
+      expect.objectContaining({ code: 'invalid_option', details: { option } }),
+    );
+  });
+
+  it('is refused with the next step when it is a path as journal, or a wallet app as signer', () => {
+    const thrown = (options: unknown) => () => createClient(options as never);
+    expect(thrown({ signer, journal: './payments.jsonl' })).toThrow('such as fileJournal(path)');
+    expect(thrown({ signer: { publicKey: signer.address } })).toThrow(
+      'signMessage or signTransaction',
+    );
+  });
+});
+
+describe('a refusal', () => {
+  it('names the clusters when the node serves another one', async () => {
+    const payer = await payerOn(sandbox, {}, { network: 'devnet' });
+    const error = await failureOf(payer.client.fetch(usdcApi), 'rpc_wrong_network');
+    expect(error.message).toContain('serves mainnet, but the client is set to devnet.');
+  });
+
+  it('says why none of several offers can be paid', async () => {
+    const accepts = ['eip155:8453', 'eip155:137'].map((network) => entryV2({ network }));
+    const seller = await startSeller((_, response) => answerTerms(response, envelopeV2(accepts)));
+    onTestFinished(() => seller.close());
+    const payer = await payerOn(sandbox);
+    const error = await failureOf(payer.client.fetch(seller.url), 'no_payable_offer');
+    expect(error.message).toContain('2 offers can be paid. Offer 1 is for Base, and this client ');
+  });
 });
