@@ -33,6 +33,13 @@ export function toNetwork(name: string): string | undefined {
   return networkNames.get(name.trim());
 }
 
+/** Returns the name of a cluster for people, such as `devnet`; any other network as it is. */
+export function clusterOf(network: string): string {
+  const [name] =
+    [...networkNames].find(([key, id]) => id === network && /^solana-/.test(key)) ?? [];
+  return name === undefined ? network : name.slice('solana-'.length);
+}
+
 /** As {@link toNetwork}, but also takes plain names (`"devnet"`), for options of the caller. */
 export function namedNetwork(name: string): string | undefined {
   return toNetwork(name) ?? toNetwork(`solana-${name.trim()}`);
