@@ -1,5 +1,6 @@
 import { ProtocolError } from '../errors.js';
 import { refuse, requireObject } from '../internal/options.js';
+import { isRecord } from '../internal/record.js';
 import type { OfferReading } from '../protocols/protocol.js';
 import type { PaymentRequired } from '../protocols/types.js';
 import { readOffers } from '../protocols/x402/offers.js';
@@ -30,7 +31,8 @@ export function parsedPayment(parts: PaymentResponseParts, network: string): Par
 export function termsOf(parts: PaymentResponseParts, path = 'paymentRequired.'): PaymentRequired {
   requireObject(parts, 'paymentRequired');
   const { url, headers, body } = parts;
-  if (headers === null || !['object', 'undefined'].includes(typeof headers))
+  const given: unknown = headers;
+  if (given !== undefined && !isRecord(given))
     throw refuse(`${path}headers`, 'must be an object of header names and values.');
   const content =
     typeof body === 'string' || (typeof body === 'object' && body !== null) ? { body } : {};
