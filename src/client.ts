@@ -9,7 +9,7 @@ import {
   type StepName,
 } from './events.js';
 import { loadOnce, lazyPart } from './internal/load-once.js';
-import { isOwnRequest } from './internal/own-request.js';
+import { isOwnRequest, markOwnRequest } from './internal/own-request.js';
 import { captureCall } from './internal/request.js';
 import type { Runtime } from './internal/runtime.js';
 import type { Parts } from './payments/context.js';
@@ -190,7 +190,9 @@ export function buildClient(
       }
     },
     async plan(input, init) {
-      const call = captureCall(config.fetch, input, init, headers);
+      const send: typeof fetch = (sent, sentInit) =>
+        config.fetch(sent, markOwnRequest({ ...sentInit }));
+      const call = captureCall(send, input, init, headers);
       if (call === undefined) throw await refusedByFetch(config, input, init);
       const unpaid = await sendUnpaid(call, config);
       call.forget();
