@@ -55,9 +55,9 @@ async function serve(port: number, seed: string | undefined): Promise<void> {
   endWithNpm(stop);
   const { rpcUrl, wsUrl, jupiterUrl, facilitatorUrl, apiUrl, merchant, createWallet } = sandbox;
   print(`# A local Solana, until Ctrl+C. These keys are worth nothing: never send real money to them.
-RPC_URL=${rpcUrl}
-WS_URL=${wsUrl}
-JUPITER_URL=${jupiterUrl}
+SOLANA_RPC_URL=${rpcUrl}
+EXACT_CHANGE_WS_URL=${wsUrl}
+EXACT_CHANGE_JUPITER_URL=${jupiterUrl}
 FACILITATOR_URL=${facilitatorUrl}
 # Answers 402: try \`curl -i ${apiUrl}/usdc\`
 API_URL=${apiUrl}

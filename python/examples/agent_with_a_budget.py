@@ -10,8 +10,8 @@ from exact_change import Client, ExactChangeError
 def main() -> None:
     with settings() as at, Client(
         wallet_secret_key=at["USDC_WALLET_SECRET_KEY"],
-        rpc_url=at["RPC_URL"],
-        jupiter_url=at["JUPITER_URL"],
+        rpc_url=at["SOLANA_RPC_URL"],
+        jupiter_url=at["EXACT_CHANGE_JUPITER_URL"],
         policy={"max_per_payment": "0.02", "max_per_day": "0.05"},
     ) as client:
         bought = 0

@@ -13,8 +13,8 @@ async def main() -> None:
     with settings() as at:
         async with AsyncClient(
             wallet_secret_key=at["USDC_WALLET_SECRET_KEY"],
-            rpc_url=at["RPC_URL"],
-            jupiter_url=at["JUPITER_URL"],
+            rpc_url=at["SOLANA_RPC_URL"],
+            jupiter_url=at["EXACT_CHANGE_JUPITER_URL"],
         ) as client:
             calls = [client.get(f"{at['API_URL']}/usdc") for _ in range(20)]
             receipts = [receipt_of(response) for response in await asyncio.gather(*calls)]

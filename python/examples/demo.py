@@ -33,8 +33,8 @@ def main() -> None:
         began = time.monotonic()
         client = Client(
             wallet_secret_key=at["WALLET_SECRET_KEY"],
-            rpc_url=at["RPC_URL"],
-            jupiter_url=at["JUPITER_URL"],
+            rpc_url=at["SOLANA_RPC_URL"],
+            jupiter_url=at["EXACT_CHANGE_JUPITER_URL"],
             auto_swap=True,
             swap_from=["SOL"],
             policy={"max_per_payment": "0.50", "max_per_day": "5.00"},

@@ -29,8 +29,8 @@ def buying_tool(client: Client) -> Callable[[str], str]:
 def main() -> None:
     with settings() as at, Client(
         wallet_secret_key=at["USDC_WALLET_SECRET_KEY"],
-        rpc_url=at["RPC_URL"],
-        jupiter_url=at["JUPITER_URL"],
+        rpc_url=at["SOLANA_RPC_URL"],
+        jupiter_url=at["EXACT_CHANGE_JUPITER_URL"],
         policy={"max_per_payment": "0.05", "max_per_day": "1.00"},
     ) as client:
         tool = buying_tool(client)

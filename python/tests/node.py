@@ -74,8 +74,8 @@ class Sandbox:
         """Returns the environment of the examples, with new wallets."""
         return {
             **os.environ,
-            "RPC_URL": self.rpc_url,
-            "JUPITER_URL": self.jupiter_url,
+            "SOLANA_RPC_URL": self.rpc_url,
+            "EXACT_CHANGE_JUPITER_URL": self.jupiter_url,
             "API_URL": self.api_url,
             "WALLET_SECRET_KEY": self.wallet(SOL="1").secret_key,
             "USDC_WALLET_SECRET_KEY": self.wallet(USDC="1").secret_key,

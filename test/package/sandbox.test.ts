@@ -5,6 +5,8 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseEnv, promisify } from 'node:util';
+import { receiptOf, WSOL_MINT } from 'exact-change';
+import { clientFromEnv } from 'exact-change/node';
 import { afterEach, describe, expect, inject, it } from 'vitest';
 import { blockWith, isShownAs } from '../helpers/guides.js';
 
@@ -92,30 +94,24 @@ describe('the exact-change-sandbox program, installed alone', () => {
     'prints an environment that answers until %s',
     async (signal) => {
       const { port, printed, end } = await startSomewhere();
-      const {
-        RPC_URL = '',
-        WS_URL,
-        JUPITER_URL = '',
-        FACILITATOR_URL = '',
-        API_URL = '',
-        WALLET_ADDRESS = '',
-      } = parseEnv(printed);
-      expect([RPC_URL, WS_URL, JUPITER_URL, FACILITATOR_URL, API_URL]).toEqual([
+      const env = parseEnv(printed);
+      const { SOLANA_RPC_URL: rpcUrl = '', API_URL: apiUrl = '', WALLET_ADDRESS = '' } = env;
+      const names = ['EXACT_CHANGE_WS_URL', 'EXACT_CHANGE_JUPITER_URL', 'FACILITATOR_URL'] as const;
+      expect([rpcUrl, ...names.map((name) => env[name]), apiUrl]).toEqual([
         `http://127.0.0.1:${port}`,
         `ws://127.0.0.1:${port}`,
         ...[2, 3, 4].map((above) => `http://127.0.0.1:${port + above}`),
       ]);
-      expect(await rpc(RPC_URL, 'getHealth')).toBe('ok');
-      expect(await rpc(RPC_URL, 'getBalance', WALLET_ADDRESS)).toMatchObject({
+      expect(await rpc(rpcUrl, 'getBalance', WALLET_ADDRESS)).toMatchObject({
         value: 10_000_000_000,
       });
-      expect((await fetch(`${FACILITATOR_URL}/supported`)).status).toBe(200);
-      expect((await fetch(`${JUPITER_URL}/swap/v1/program-id-to-label`)).status).toBe(200);
-      const answer = await fetch(`${API_URL}/usdc`);
-      expect([answer.status, answer.headers.has('payment-required')]).toEqual([402, true]);
+      const client = clientFromEnv({ autoSwap: true }, env);
+      const answer = await client.fetch(`${apiUrl}/usdc`);
+      expect([answer.status, receiptOf(answer)?.swap?.inputMint]).toEqual([200, WSOL_MINT]);
+      await client.close();
 
       expect(await end(signal)).toMatchObject({ code: 0, stderr: '' });
-      await expect(fetch(RPC_URL)).rejects.toThrow('fetch failed');
+      await expect(fetch(rpcUrl)).rejects.toThrow('fetch failed');
     },
   );
 
