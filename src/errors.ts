@@ -145,9 +145,14 @@ export function isExactChangeError<C extends ErrorCode = ErrorCode>(
   value: unknown,
   code?: C,
 ): value is ExactChangeError<C> {
-  if (typeof value !== 'object' || value === null || !(BRAND in value) || !('code' in value))
+  try {
+    if (typeof value !== 'object' || value === null || !(BRAND in value) || !('code' in value))
+      return false;
+    return code === undefined || value.code === code;
+  } catch {
+    // Not even a look at it is allowed: a revoked proxy, or an object of a frame that is gone.
     return false;
-  return code === undefined || value.code === code;
+  }
 }
 
 const UNTRUSTED_LIMIT = 200;

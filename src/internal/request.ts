@@ -134,7 +134,11 @@ function takeApart(input: Input, init: RequestInit): CallParts {
       isRequest(input) && input.body !== null ? input.clone() : input,
       init,
     );
-    return partsOf(request, init, keepBody(request), (fetch) => fetch(input, init));
+    // An init with any field makes `new Request` forget the referrer of a Request.
+    const isWhole = isRequest(input) && Object.values(init).every((field) => field === undefined);
+    const { referrer, referrerPolicy } = isWhole ? input : request;
+    const passed = { ...init, referrer, referrerPolicy };
+    return partsOf(request, passed, keepBody(request), (fetch) => fetch(input, init));
   }
   const request = makeRequest(input, init);
   if (isOneShot(initBody) && request.body !== null) {

@@ -132,6 +132,18 @@ describe('the dashboard of a service', () => {
     ).toEqual([]);
   });
 
+  it('opens a link in a tab that shows the page already, and keeps no code of it', async () => {
+    const first = await served();
+    const page = await open(`${first.url}/ui/`);
+    await page.getByLabel('Key of the service').waitFor();
+    // The browser changes only the part after #, and loads nothing.
+    await page.goto(first.page);
+    await page.locator('#board').waitFor({ timeout: 10_000 });
+    expect(page.url()).toBe(`${first.url}/ui/`);
+    first.run.child.kill('SIGINT');
+    await first.run.ended;
+  });
+
   it('refuses other hosts, origins and callers, and every write', async () => {
     const { url, page: link, key } = await served();
     const [, code = ''] = link.split('#');

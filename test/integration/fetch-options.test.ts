@@ -179,6 +179,15 @@ describe('init beyond the standard', () => {
     await expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/a`, init));
   });
 
+  it('keeps the referrer of a Request', async () => {
+    const init = { referrer: 'http://page.test/a?b', referrerPolicy: 'unsafe-url' } as const;
+    await expectSame(twins, buyer, (fetch, origin) => fetch(new Request(`${origin}/paid/a`, init)));
+    expect(twins.paid.seen.map(({ headers }) => headers['referer'])).toEqual([
+      'http://page.test/a?b',
+      'http://page.test/a?b',
+    ]);
+  });
+
   it('passes cache to the unpaid request only; the paid request bypasses caches', async () => {
     await expectSame(
       twins,

@@ -145,6 +145,12 @@ describe('isExactChangeError', () => {
     expect(isExactChangeError(value, 'no_route')).toBe(false);
   });
 
+  it('refuses what cannot even be looked at, such as an object of a frame that is gone', () => {
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    revoke();
+    expect(isExactChangeError(proxy)).toBe(false);
+  });
+
   it('accepts errors from a second copy of the package, which shares no class', async () => {
     vi.resetModules();
     const other = await import('../../src/errors.js');

@@ -170,5 +170,10 @@ find('sign-in-form', HTMLFormElement).addEventListener('submit', (event) => {
 });
 setInterval(() => (isFollowing ? act(refresh) : undefined), REFRESH_MS);
 
-if (await resume().catch(() => false)) void follow();
-else showSignIn('');
+async function enter(): Promise<void> {
+  if (await resume().catch(() => false)) void follow();
+  else showSignIn('');
+}
+// A link of the terminal that is opened in this tab does not load the page again.
+addEventListener('hashchange', () => void enter());
+await enter();
