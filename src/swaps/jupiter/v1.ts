@@ -28,7 +28,6 @@ export function createJupiterV1({ baseUrl, apiKey, http, runtime }: JupiterOptio
   );
   return {
     id,
-    supportsExactOut: true,
     async quote(intent, signal) {
       const { inputMint, outputMint, swapMode, slippageBps, maxAccounts } = intent;
       const parameters = {

@@ -36,7 +36,6 @@ export function createJupiterV2(options: JupiterV2Options): SwapProvider {
   };
   return {
     id,
-    supportsExactOut: false,
     quote: (intent, signal) => quote(intent, taker, signal),
     async build(oldQuote, wallet, signal) {
       const isFresh = wallet === taker && sinceThen(runtime, oldQuote.quotedAt) <= BUILD_FRESH_MS;

@@ -47,7 +47,6 @@ class JupiterV1:
     """The Swap API v1, which quotes ``ExactOut`` too; the quote goes back as it came."""
 
     id = "jupiter-v1"
-    supports_exact_out = True
 
     def __init__(self, at: JupiterAt) -> None:
         self._at = at
@@ -82,7 +81,6 @@ class JupiterV2:
     """
 
     id = "jupiter-v2"
-    supports_exact_out = False
 
     def __init__(self, at: JupiterAt, taker: Address) -> None:
         self._at = at
