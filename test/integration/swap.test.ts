@@ -17,7 +17,7 @@ import { connectRpc } from '../../src/solana/rpc/connection.js';
 import { createKeySigner } from '../../src/solana/keys.js';
 import type { Rpc } from '../../src/solana/rpc/rpc.js';
 import { createFallback } from '../../src/swaps/jupiter/connect.js';
-import { defaultSwapLimits } from '../../src/swaps/transaction/finish.js';
+import { defaultSwapLimits } from '../helpers/swap-limits.js';
 import { createJupiterV1 } from '../../src/swaps/jupiter/v1.js';
 import { createJupiterV2 } from '../../src/swaps/jupiter/v2.js';
 import {

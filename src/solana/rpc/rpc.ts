@@ -148,13 +148,12 @@ export interface Rpc {
     signature: string,
     options?: CallOptions,
   ): Promise<LandedTransaction | 'newer' | null>;
-  /** Returns signatures, newest first, that are older than `before` and newer than `until`. */
+  /** Returns signatures, newest first, that are older than `before`. */
   signaturesFor(
     address: Address,
     options?: CallOptions & {
       readonly limit?: number;
       readonly before?: string | undefined;
-      readonly until?: string;
     },
   ): Promise<SignatureInfo[]>;
   genesisHash(options?: CallOptions): Promise<string>;

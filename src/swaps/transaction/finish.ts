@@ -38,11 +38,6 @@ export function swapLimits(policy: {
   };
 }
 
-export const defaultSwapLimits: SwapLimits = {
-  maxPriorityFeeLamports: 200_000n,
-  maxRentLamports: 10_000_000n,
-};
-
 /** A blockhash with its lifetime, and the slot as of which it was valid. */
 export interface DatedLifetime extends Lifetime {
   readonly slot: number;

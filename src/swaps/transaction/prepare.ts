@@ -1,5 +1,5 @@
 import { WSOL_MINT } from '../../network.js';
-import type { CallOptions, Rpc } from '../../solana/rpc/rpc.js';
+import type { Rpc } from '../../solana/rpc/rpc.js';
 import type { Signer, SigningIntent } from '../../solana/signer.js';
 import { ACCOUNT_BYTES } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
@@ -63,7 +63,6 @@ export interface SwapOrder {
    * bring all that was agreed.
    */
   readonly beside?: boolean | undefined;
-  readonly minContextSlot?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -130,7 +129,7 @@ export async function prepareSwap(
 ): Promise<PreparedSwap> {
   const { rpc, decoders } = deps;
   const { bounds, keepWrapped = false, isStrict = false, beside = false, relay } = order;
-  const options: CallOptions = { signal: order.signal, minContextSlot: order.minContextSlot };
+  const options = { signal: order.signal };
   const readReserved = async () => order.reserved?.() ?? nothingReserved;
   const before = await readReserved();
   const [{ legs, lamports, slot }, build] = await Promise.all([
