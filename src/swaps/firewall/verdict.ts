@@ -5,6 +5,7 @@ import type { SwapCall, SwapDecoder } from '../provider.js';
 import type { Outlay } from './outlay.js';
 import { firewallRules, type FirewallStage, ruleTexts } from './catalog.js';
 import { programName } from './decoders.js';
+import type { ForeignSwap } from './extract.js';
 import type { SwapExpectation } from './instruction-rules.js';
 import type { RuleText } from './rule.js';
 
@@ -67,6 +68,8 @@ export interface Findings {
   /** By id of the rule. */
   readonly outcomes: ReadonlyMap<string, 'passed' | 'broken'>;
   readonly instructions: readonly Instruction[];
+  /** Undefined if the transaction cannot be read, or has not exactly one swap. */
+  readonly foreign: ForeignSwap | undefined;
   /** The mints of the swap; undefined until they are read from the chain. */
   readonly expected: Pick<SwapExpectation, 'inputMint' | 'outputMint'> | undefined;
   /** The decoded swap; undefined until its rules have passed. */
