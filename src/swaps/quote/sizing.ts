@@ -1,4 +1,4 @@
-import { ceilDiv, minAmount, U64_MAX } from '../../amount.js';
+import { ceilDiv, minAmount, U64_MAX, WHOLE } from '../../amount.js';
 import { QuoteError } from '../../errors.js';
 import { SOLANA_MAINNET } from '../../network.js';
 import type { Address } from '../../solana/types.js';
@@ -20,7 +20,6 @@ export interface ExactOutput {
 
 const MAX_CALLS = 4;
 const GOOD_ENOUGH_BPS = 50n;
-const WHOLE = 10_000n;
 
 /**
  * Returns an `ExactIn` quote with a least output that covers `target`: the input is sized until
