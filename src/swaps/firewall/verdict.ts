@@ -119,10 +119,7 @@ function refused({ id, refuses, why }: RuleText): string {
 function accepted({ expected, call, outlay, guarded }: Findings, network: string): string {
   if (expected === undefined || call === undefined || outlay === undefined)
     throw new TypeError('an accepted swap is known');
-  const { source, output } = {
-    source: outlay.floors.tokens[0]?.account,
-    output: outlay.floors.tokens[1]?.account,
-  };
+  const [source, output] = outlay.floors.tokens.map(({ account }) => account);
   const text = (mint: Address, amount: bigint, decimals: number | undefined) =>
     decimals === undefined
       ? `${amount} base units of ${mint}`
