@@ -1,9 +1,10 @@
 import { expect, it } from 'vitest';
 import { SOLANA_MAINNET } from '../../../src/index.js';
+import { claimsWithReleases } from '../../../src/journal/released-claims.js';
 import { memoryJournal } from '../../../src/journal/memory.js';
 import type { Claims, Coordination, Journal } from '../../../src/journal/types.js';
 import { newWallet } from '../../../src/journal/registry.js';
-import { timedAs } from './timed-as.js';
+import { timedJournal } from '../../../src/payments/journal-timeouts.js';
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
@@ -25,9 +26,15 @@ function slowClaims() {
   const coordination: Coordination = { ...newWallet().coordination, claims: below };
   const journal: Journal = { ...memoryJournal(), coordination: () => coordination };
   const owner = { wallet: 'wallet', network: SOLANA_MAINNET };
-  const { coordination: timed } = timedAs(journal, owner, 20);
+  const { coordination: timed } = timedJournal(journal, owner, 20, {
+    now: () => 0,
+    onStep: () => undefined,
+  });
   if (timed === undefined) throw new Error('The journal has no coordination.');
-  return { claims: timed.claims, land };
+  return {
+    claims: claimsWithReleases(timed.claims, new Map(), () => new Promise(() => undefined)),
+    land,
+  };
 }
 
 const unavailable = { code: 'journal_unavailable' };
