@@ -57,12 +57,12 @@ export interface Client {
    * const response = await client.fetch('https://api.example.com/premium');
    */
   // A property, not a method, because callers pass it to other libraries by itself.
-  readonly fetch: (input: RequestInfo | URL, init?: PayingRequestInit) => Promise<Response>;
+  readonly fetch: (input: string | URL | Request, init?: PayingRequestInit) => Promise<Response>;
   /**
    * Sends the call unpaid and returns the payment and the swap that it would take. Signs and
    * reserves nothing.
    */
-  plan(input: RequestInfo | URL, init?: PayingRequestInit): Promise<Plan>;
+  plan(input: string | URL | Request, init?: PayingRequestInit): Promise<Plan>;
   /**
    * Makes a payment for the given terms and returns the header to present, for callers that do
    * their own HTTP. The payment counts as spent until the chain shows that it can never land.

@@ -1,4 +1,3 @@
-import { refuse } from '../../src/internal/options.js';
 import {
   clientVariables,
   commandVariables,
@@ -23,7 +22,5 @@ export const envVariables: readonly string[] = [
 
 /** Returns the settings of the environment, in layers. Throws `ConfigError` (`invalid_option`). */
 export function fromEnvironment(env: Readonly<Record<string, string | undefined>>): Layer[] {
-  if (env['EXACT_CHANGE_KEY_FILE']?.trim() && env['WALLET_SECRET_KEY']?.trim())
-    throw refuse('EXACT_CHANGE_KEY_FILE', 'and WALLET_SECRET_KEY exclude each other. Give one.');
   return readVariables(env, READINGS);
 }

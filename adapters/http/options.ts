@@ -1,5 +1,7 @@
 import { refuse, refuseUnknown } from '../../src/internal/options.js';
 import { parseUrl } from '../../src/internal/parse.js';
+import { isRecord } from '../../src/internal/record.js';
+import type { Transport } from '../../src/transport.js';
 import { readWhole } from '../read-whole.js';
 import type { WebhookRegistry } from '../webhooks/types.js';
 import type { CallerOf } from './caller.js';
@@ -82,7 +84,12 @@ const NAMES: readonly string[] = [
 ];
 
 /** Checks options and fills in the defaults. Throws `ConfigError` (`invalid_option`). */
-export function parseHandlerOptions(options: HandlerOptions): HandlerSettings {
+export function parseHandlerOptions(
+  transport: Transport,
+  options: HandlerOptions,
+): HandlerSettings {
+  if (!hasMethods(transport, TRANSPORT))
+    throw refuse('transport', 'must be a transport, such as local() gives.');
   // Refuse unknown names: a misspelt `authorize` would leave the service open.
   refuseUnknown(options, NAMES);
   return {
@@ -119,15 +126,21 @@ const REGISTRY = [
   'remove',
 ] as const satisfies readonly (keyof WebhookRegistry)[];
 
+const TRANSPORT = [
+  'quote',
+  'buildSwap',
+  'balance',
+  'parsePayment',
+  'autoPay',
+] as const satisfies readonly (keyof Transport)[];
+
 function parseRegistry(registry: WebhookRegistry | undefined): WebhookRegistry | undefined {
-  if (registry === undefined || isRegistry(registry)) return registry;
+  if (registry === undefined || hasMethods(registry, REGISTRY)) return registry;
   throw refuse('webhooks', 'must be a registry of webhooks, such as createWebhooks gives.');
 }
 
-function isRegistry(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  const methods: { readonly [M in (typeof REGISTRY)[number]]?: unknown } = value;
-  return REGISTRY.every((method) => typeof methods[method] === 'function');
+function hasMethods(value: unknown, names: readonly string[]): boolean {
+  return isRecord(value) && names.every((name) => typeof value[name] === 'function');
 }
 
 function parseMetrics(metrics: Metrics | undefined): Metrics | undefined {

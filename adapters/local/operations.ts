@@ -4,6 +4,7 @@ import { connectTo } from '../../src/config/connect.js';
 import type { LocalSettings } from '../../src/config/options.js';
 import { parseSwapRequest, type ResolvedRequest } from '../../src/config/swap-request.js';
 import { isExactChangeError } from '../../src/errors.js';
+import { refuse } from '../../src/internal/options.js';
 import { createPrices } from '../../src/payments/memory.js';
 import { readMint } from '../../src/policy/read.js';
 import { autoPayStep } from '../../src/service/auto-pay.js';
@@ -98,10 +99,10 @@ export async function createOperations(
       checkWallet(wallet);
       const signal = { signal: options?.signal };
       if (mint === undefined) return allBalances(reads, wallet, runtime, signal);
-      const mints = (typeof mint === 'string' ? [mint] : mint).map((text) =>
-        readMint('mint', text, network),
-      );
-      return balancesOf(reads, wallet, mints, signal);
+      const mints: unknown = typeof mint === 'string' ? [mint] : mint;
+      if (!Array.isArray(mints)) throw refuse('mint', 'must be a mint or a list of mints.');
+      const addresses = mints.map((text: unknown) => readMint('mint', text, network));
+      return balancesOf(reads, wallet, addresses, signal);
     },
     parsePayment: (parts) => Promise.resolve(parsedPayment(parts, network)),
     autoPay: (request, options) =>

@@ -29,10 +29,11 @@ export function clientFromEnv(
   options: ClientOptions = {},
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Client {
-  const readings = hasWallet(options)
-    ? { ...READINGS, ...Object.fromEntries(WALLETS.map((name) => [name, () => ({})])) }
-    : READINGS;
-  const { policy, ...rest } = readVariables<ClientOptions>(env, readings).reduce(
+  const replaced = REPLACES.flatMap(([option, names]) =>
+    options[option] === undefined ? [] : names,
+  );
+  const read = Object.entries(env).filter(([name]) => !replaced.includes(name));
+  const { policy, ...rest } = readVariables(Object.fromEntries(read), READINGS).reduce(
     (merged, reading) => ({
       ...merged,
       ...reading,
@@ -43,8 +44,13 @@ export function clientFromEnv(
   return createClient({ ...rest, ...options, policy: { ...policy, ...options.policy } });
 }
 
-const WALLETS: readonly string[] = ['WALLET_SECRET_KEY', 'EXACT_CHANGE_KEY_FILE'];
+const WALLETS = ['WALLET_SECRET_KEY', 'EXACT_CHANGE_KEY_FILE'];
 
-function hasWallet({ signer, walletSecretKey, walletSeed }: ClientOptions): boolean {
-  return [signer, walletSecretKey, walletSeed].some((wallet) => wallet !== undefined);
-}
+/** Variables that an option replaces, because their options and this option exclude each other. */
+const REPLACES: readonly (readonly [option: keyof ClientOptions, names: readonly string[]])[] = [
+  ['signer', WALLETS],
+  ['walletSecretKey', WALLETS],
+  ['walletSeed', WALLETS],
+  ['connection', ['SOLANA_RPC_URL']],
+  ['transport', ['EXACT_CHANGE_API_URL', 'EXACT_CHANGE_API_KEY']],
+];

@@ -52,6 +52,9 @@ export function readVariables<T>(
     Object.fromEntries(prefixed),
     names.filter((name) => name.startsWith('EXACT_CHANGE_')),
   );
+  const given = set.map(([name]) => name);
+  if (given.includes('EXACT_CHANGE_KEY_FILE') && given.includes('WALLET_SECRET_KEY'))
+    throw refuse('EXACT_CHANGE_KEY_FILE', 'and WALLET_SECRET_KEY exclude each other. Give one.');
   return set.flatMap(([name, text]) => {
     const options = readings[name]?.(text);
     return options === undefined ? [] : [options];

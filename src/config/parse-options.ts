@@ -46,13 +46,7 @@ const CLIENT_NAMES: readonly (keyof ClientOptions)[] = [
 /** Milliseconds for a call of a service, which may call Jupiter and a node several times. */
 export const SERVICE_MS = 30_000;
 
-export const TRANSPORT_METHODS = [
-  'quote',
-  'buildSwap',
-  'balance',
-  'parsePayment',
-  'autoPay',
-] as const;
+const TRANSPORT_METHODS = ['quote', 'buildSwap', 'balance', 'parsePayment', 'autoPay'] as const;
 const JOURNAL_METHODS = ['reserve', 'put', 'release', 'similar', 'attempts', 'used'] as const;
 const CONNECTION_METHODS = ['getGenesisHash', 'getLatestBlockhash', 'sendRawTransaction'] as const;
 
@@ -216,7 +210,7 @@ function parseTimeouts(timeouts: Timeouts): TimeoutSettings {
 }
 
 /** Checks that an object of the caller has the methods that the client calls. */
-export function parsePort<T extends object>(
+function parsePort<T extends object>(
   option: string,
   port: T | undefined,
   methods: readonly (keyof T & string)[],

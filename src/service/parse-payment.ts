@@ -1,4 +1,6 @@
 import { ProtocolError } from '../errors.js';
+import { refuse, requireObject } from '../internal/options.js';
+import { isRecord } from '../internal/record.js';
 import type { OfferReading } from '../protocols/protocol.js';
 import type { PaymentRequired } from '../protocols/types.js';
 import { readOffers } from '../protocols/x402/offers.js';
@@ -13,15 +15,25 @@ const NO_WALLET = '1nc1nerator11111111111111111111111111111111';
  * are no terms, or if they cannot be read.
  */
 export function parsedPayment(parts: PaymentResponseParts, network: string): ParsedPayment {
-  const terms = termsOf(parts);
+  const terms = termsOf(parts, '');
   return {
     x402Version: terms.x402Version,
     offers: readOffers(terms, network, NO_WALLET).map((reading) => parsedOffer(reading, terms)),
   };
 }
 
-/** Returns the terms of a 402. Throws `malformed_payment_required`. */
-export function termsOf({ url, headers, body }: PaymentResponseParts): PaymentRequired {
+/**
+ * Returns the terms of a 402. Throws `malformed_payment_required`, or `invalid_option` for parts of
+ * another type.
+ *
+ * @param path - Name of the option that holds the parts, with a dot; empty for the request itself.
+ */
+export function termsOf(parts: PaymentResponseParts, path = 'paymentRequired.'): PaymentRequired {
+  requireObject(parts, 'paymentRequired');
+  const { url, headers, body } = parts;
+  const given: unknown = headers;
+  if (given !== undefined && !isRecord(given))
+    throw refuse(`${path}headers`, 'must be an object of header names and values.');
   const content =
     typeof body === 'string' || (typeof body === 'object' && body !== null) ? { body } : {};
   const terms = readTerms({

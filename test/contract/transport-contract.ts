@@ -431,6 +431,26 @@ export function transportContract(
       },
     );
 
+    it('is refused by the name of an argument that is of another type', async () => {
+      const wallet = NOWHERE;
+      const call = (operation: keyof Transport, request: object): Promise<unknown> =>
+        Reflect.apply(transport[operation] as () => Promise<unknown>, transport, [request]);
+      for (const mint of [null, 7, {}, new Date(0)])
+        await refusedWith(call('balance', { wallet, mint }), 'invalid_option', { option: 'mint' });
+      for (const headers of [null, 7, ''])
+        await refusedWith(call('parsePayment', { headers }), 'invalid_option', {
+          option: 'headers',
+        });
+      for (const paymentRequired of [undefined, null, 7, ''])
+        await refusedWith(call('autoPay', { wallet, paymentRequired }), 'invalid_option', {
+          option: 'paymentRequired',
+        });
+      const paymentRequired = { headers: null };
+      await refusedWith(call('autoPay', { wallet, paymentRequired }), 'invalid_option', {
+        option: 'paymentRequired.headers',
+      });
+    });
+
     describe('a payment in steps', () => {
       it('leads from a 402 to a header that the seller accepts', async () => {
         const wallet = await sandbox.createWallet({ SOL: '0.5' });

@@ -57,3 +57,8 @@ describe('the public surface', () => {
     },
   );
 });
+
+it('the client names no RequestInfo, which programs without the DOM library take for any', () => {
+  const [, members = ''] = readText('src/client.ts').split('export interface Client {');
+  expect(members.split('\n}\n')[0]).not.toContain('RequestInfo');
+});

@@ -1,6 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Connection } from '@solana/web3.js';
+import { local } from 'exact-change';
 import { clientFromEnv, fromFile } from 'exact-change/node';
 import { afterAll, describe, expect, it } from 'vitest';
 import { envVariables } from '../../../adapters/node/from-env.js';
@@ -84,6 +86,17 @@ describe('clientFromEnv', () => {
     expect(clientFromEnv({ signer }, { WALLET_SECRET_KEY: 'no key' }).address).toBe(address);
   });
 
+  it('ignores the node and the service of the environment when the caller passes its own', () => {
+    const connection = new Connection('http://127.0.0.1:9');
+    const env = {
+      WALLET_SECRET_KEY: key,
+      SOLANA_RPC_URL: 'http://127.0.0.1:10',
+      EXACT_CHANGE_API_URL: 'http://127.0.0.1:10',
+      EXACT_CHANGE_API_KEY: 'a-key',
+    };
+    expect(clientFromEnv({ connection, transport: local() }, env).address).toBe(address);
+  });
+
   it.each([
     ['a misspelt cap', { EXACT_CHANGE_MAX_PER_DAYS: '1' }, 'EXACT_CHANGE_MAX_PER_DAYS'],
     [
@@ -92,7 +105,7 @@ describe('clientFromEnv', () => {
       'EXACT_CHANGE_AUTO_SWAP',
     ],
     ['a cap that is not an amount', { EXACT_CHANGE_MAX_PER_DAY: 'lots' }, 'policy.maxPerDay'],
-    ['two wallets', { EXACT_CHANGE_KEY_FILE: file }, 'signer'],
+    ['two wallets', { EXACT_CHANGE_KEY_FILE: file }, 'EXACT_CHANGE_KEY_FILE'],
   ])('refuses %s and names it', async (_, env, option) => {
     const error = await failure(() => clientFromEnv({}, { WALLET_SECRET_KEY: key, ...env }));
     expect(error).toMatchObject({ code: 'invalid_option', details: { option } });

@@ -102,8 +102,8 @@ def _refused_by(lists: Sequence[PolicyList], values: dict[str, str]) -> ExactCha
         does = "does not name" if allows else "names"
         return failure(
             "not_allowed",
-            f"Refused by policy.{name}, which {does} what is in details.value. Change the list to "
-            "allow it.",
+            f"Refused by policy.{name}, which {does} what is in details['value']. Change the list "
+            "to allow it.",
             {"list": name, "value": clean_text(value)},
         )
     return None
