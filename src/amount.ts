@@ -1,6 +1,9 @@
 /** The largest amount that a token account, and so a payment, can hold. */
 export const U64_MAX = 2n ** 64n - 1n;
 
+/** A whole in basis points. */
+export const WHOLE = 10_000n;
+
 const BASE_UNITS = /^(0|[1-9][0-9]{0,19})$/;
 const DECIMAL = /^(0|[1-9][0-9]{0,19})(?:\.([0-9]{1,18}))?$/;
 

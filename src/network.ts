@@ -58,7 +58,7 @@ export const LOOKUP_TABLE_PROGRAM = 'AddressLookupTab1e1111111111111111111111111
 /** The mint of wrapped SOL, which Jupiter also takes for native SOL. */
 export const WSOL_MINT = 'So11111111111111111111111111111111111111112';
 
-export function isTokenProgram(program: string): boolean {
+export function isTokenProgram(program: string | undefined): boolean {
   return program === TOKEN_PROGRAM || program === TOKEN_2022_PROGRAM;
 }
 

@@ -1,5 +1,5 @@
 import { base64 } from '../../src/internal/bytes.js';
-import { U64_MAX } from '../../src/amount.js';
+import { maxAmount } from '../../src/amount.js';
 import { connectTo } from '../../src/config/connect.js';
 import type { LocalSettings } from '../../src/config/options.js';
 import { parseSwapRequest, type ResolvedRequest } from '../../src/config/swap-request.js';
@@ -17,7 +17,7 @@ import { assembleTransaction } from '../../src/solana/transactions/transaction.j
 import type { Address } from '../../src/solana/types.js';
 import type { SwapProvider, SwapSource } from '../../src/swaps/provider.js';
 import { firstRoute } from '../../src/swaps/quote/first-route.js';
-import { quoteExactOutput } from '../../src/swaps/quote/sizing.js';
+import { sizeExactIn } from '../../src/swaps/quote/sizing.js';
 import { decodersOf, swapSources } from '../../src/swaps/sources.js';
 import { priorityFee } from '../../src/swaps/transaction/budget.js';
 import { swapLimits } from '../../src/swaps/transaction/finish.js';
@@ -141,14 +141,12 @@ async function quote(
   } catch (error) {
     if (!isExactChangeError(error, 'no_route')) throw error;
   }
-  // The proceeds of selling the output are about its price: a first guess for the input amount.
+  // The proceeds of selling the output are about its price: a first guess for the input amount. They
+  // are 0 for an output that is worth less than one base unit of the input.
   const reverse = await provider.quote(
     { inputMint: outputMint, outputMint: inputMint, slippageBps, amount, swapMode: 'ExactIn' },
     signal,
   );
-  return quoteExactOutput(
-    { ...provider, supportsExactOut: false },
-    { ...common, target: amount, maxIn: U64_MAX, seedIn: BigInt(reverse.outAmount) },
-    signal,
-  );
+  const seedIn = maxAmount(BigInt(reverse.outAmount), 1n);
+  return sizeExactIn(provider, { ...common, target: amount, seedIn }, signal);
 }

@@ -1,3 +1,5 @@
+import { setNewest } from '../../src/internal/newest.js';
+
 /**
  * Remembers how long endpoints take, by caller. A pace is the time of the last delivery, but at
  * least half of the previous pace.
@@ -30,13 +32,13 @@ export function createPaces(): Paces {
     of: (caller, endpoint) => callers.get(caller)?.endpoints.get(endpoint),
     note(caller, endpoint, ms, used) {
       const { pace = 0, endpoints = new Map<string, number>() } = callers.get(caller) ?? {};
-      remember(
+      setNewest(
         endpoints,
         endpoint,
         Math.max(ms, Math.floor((endpoints.get(endpoint) ?? 0) / 2)),
         ENDPOINTS,
       );
-      remember(
+      setNewest(
         callers,
         caller,
         { pace: Math.max(ms, Math.floor(pace / 2)), used, endpoints },
@@ -50,12 +52,4 @@ export function createPaces(): Paces {
       ),
     isLate: (caller, ms) => (callers.get(caller)?.pace ?? 0) >= ms,
   };
-}
-
-/** Sets an entry. If the map then exceeds `most`, removes the entry that was set longest ago. */
-function remember<T>(map: Map<string, T>, key: string, value: T, most: number): void {
-  map.delete(key);
-  map.set(key, value);
-  const [oldest] = map.keys();
-  if (map.size > most && oldest !== undefined) map.delete(oldest);
 }

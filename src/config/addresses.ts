@@ -31,10 +31,11 @@ export function parseApiUrl({ apiUrl, transport }: ClientOptions): string | unde
 
 /** Reads the address of Jupiter's API. Throws `ConfigError` (`invalid_option`). */
 export function parseJupiterUrl(text: unknown): string {
-  const url = parseBase('jupiterUrl', text);
-  if (OLD_JUPITER_HOSTS.includes(url.hostname))
-    throw refuse('jupiterUrl', `names ${url.hostname}, which is gone. Use https://api.jup.ag.`);
-  return url.href.replace(/\/+$/, '');
+  const url = parseServiceUrl('jupiterUrl', text);
+  const { hostname } = new URL(url);
+  if (OLD_JUPITER_HOSTS.includes(hostname))
+    throw refuse('jupiterUrl', `names ${hostname}, which is gone. Use https://api.jup.ag.`);
+  return url;
 }
 
 /**

@@ -4,10 +4,9 @@
  * before it signs.
  */
 export { blockedBy } from '../policy/over-budget.js';
-export { nothingPayable } from './plan/nothing-payable.js';
 export { frozenAccount, notPriced, otherDecimals, payeeProblem } from './plan/offer-problems.js';
 export { tooLittleHeld } from './plan/short-of.js';
-export { chooseShort } from './plan/choose-short.js';
+export { chooseShort, nothingPayable } from './plan/choose-short.js';
 export { judgedMint } from './plan/supported-mint.js';
 export { decodeTokenAccount } from '../solana/tokens/decode.js';
 export { checkCors } from './plan/check-cors.js';

@@ -51,6 +51,20 @@ export function termsOf(parts: PaymentResponseParts, path = 'paymentRequired.'):
   );
 }
 
+/** Yields the offers of a 402 that can be read, each with the terms that hold it. */
+export function* readableOffers(
+  terms: PaymentRequired,
+  network: string,
+  wallet: string,
+): Iterable<{
+  readonly envelope: PaymentRequired;
+  readonly reading: OfferReading & { readonly ok: true };
+}> {
+  for (const envelope of terms.fallback === undefined ? [terms] : [terms, terms.fallback])
+    for (const reading of readOffers(envelope, network, wallet))
+      if (reading.ok) yield { envelope, reading };
+}
+
 /** Converts the reading of an entry to plain data. */
 export function parsedOffer(
   reading: OfferReading,

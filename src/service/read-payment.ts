@@ -3,12 +3,12 @@ import { refuse } from '../internal/options.js';
 import { MEMO_PROGRAM, SYSTEM_PROGRAM } from '../network.js';
 import type { OfferReading } from '../protocols/protocol.js';
 import type { Offer, PaymentRequired } from '../protocols/types.js';
-import { readOffers } from '../protocols/x402/offers.js';
 import { verifySignature } from '../solana/keys.js';
 import { associatedTokenAddress } from '../solana/tokens/accounts.js';
 import { resolveInstructions } from '../solana/transactions/resolve.js';
 import { decodeTransaction, messageSigners } from '../solana/transactions/transaction.js';
 import type { Instruction } from '../solana/types.js';
+import { readableOffers } from './parse-payment.js';
 
 /** A signed payment, read from its transaction, and the offer that it pays. */
 export interface ReadPayment {
@@ -53,25 +53,20 @@ export async function readPayment(
   }
   const instructions = resolveInstructions(decoded, []) ?? [];
   const [feePayer] = decoded.staticAccounts;
-  const envelopes = terms.fallback === undefined ? [terms] : [terms, terms.fallback];
-  for (const envelope of envelopes) {
-    for (const reading of readOffers(envelope, network, wallet)) {
-      const transfer =
-        reading.ok && feePayer === reading.offer.feePayer
-          ? transferFor(instructions, reading.offer)
-          : undefined;
-      if (!reading.ok || transfer === undefined) continue;
-      return {
-        ...{ bytes, envelope, reading },
-        source: transfer.accounts[0]?.address,
-        authority: transfer.accounts[3]?.address,
-        payerSignature: base58.encode(signature),
-        blockhash: decoded.blockhash,
-        memo: memoOf(instructions),
-        // A transaction uses a durable nonce if its first instruction advances the nonce.
-        hasNonce: instructions[0]?.program === SYSTEM_PROGRAM,
-      };
-    }
+  for (const { envelope, reading } of readableOffers(terms, network, wallet)) {
+    const { offer } = reading;
+    const transfer = feePayer === offer.feePayer ? transferFor(instructions, offer) : undefined;
+    if (transfer === undefined) continue;
+    return {
+      ...{ bytes, envelope, reading },
+      source: transfer.accounts[0]?.address,
+      authority: transfer.accounts[3]?.address,
+      payerSignature: base58.encode(signature),
+      blockhash: decoded.blockhash,
+      memo: memoOf(instructions),
+      // A transaction uses a durable nonce if its first instruction advances the nonce.
+      hasNonce: instructions[0]?.program === SYSTEM_PROGRAM,
+    };
   }
   throw refuse('signedPayment', 'pays none of the offers.');
 }

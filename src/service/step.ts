@@ -11,10 +11,9 @@ import { capsFor } from '../policy/caps.js';
 import { assertPayable } from '../policy/refusals.js';
 import { blockedBy } from '../policy/over-budget.js';
 import type { PaymentRequired } from '../protocols/types.js';
-import { readOffers } from '../protocols/x402/offers.js';
 import type { AutoPayRequest, ParsedOffer, PaymentResult } from '../transport.js';
 import { firstOffer, type AutoPayDeps } from './auto-pay.js';
-import { parsedOffer } from './parse-payment.js';
+import { parsedOffer, readableOffers } from './parse-payment.js';
 import {
   idOf,
   keyTaken,
@@ -183,13 +182,10 @@ export function isOffered(step: Step, attempt: PaidFor): boolean {
 
 function findOffer({ terms, request, deps }: Step, attempt: PaidFor): ParsedOffer | undefined {
   const { network } = deps.settings;
-  for (const envelope of terms.fallback === undefined ? [terms] : [terms, terms.fallback]) {
-    for (const reading of readOffers(envelope, network, request.wallet)) {
-      if (!reading.ok) continue;
-      const { offer } = reading;
-      if (paysSame({ ...offer, amount: offer.amount.toString() }, attempt))
-        return parsedOffer(reading, envelope);
-    }
+  for (const { envelope, reading } of readableOffers(terms, network, request.wallet)) {
+    const { offer } = reading;
+    if (paysSame({ ...offer, amount: offer.amount.toString() }, attempt))
+      return parsedOffer(reading, envelope);
   }
   return undefined;
 }

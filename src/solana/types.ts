@@ -22,10 +22,11 @@ export interface LookupTable {
 }
 
 /**
- * A blockhash and the last block height at which a transaction with it can land. Both come from one
- * reply.
+ * A blockhash, the last block height at which a transaction with it can land, and the slot of the
+ * reply. All come from one reply.
  */
 export interface Lifetime {
   readonly blockhash: string;
   readonly lastValidBlockHeight: bigint;
+  readonly slot: number;
 }

@@ -58,10 +58,9 @@ export interface SwapBuild {
  */
 export interface SwapProvider {
   readonly id: string;
-  readonly supportsExactOut: boolean;
   /**
-   * Returns a quote for exactly this intent. Rejects an `ExactOut` intent with `no_route` if
-   * {@link supportsExactOut} is false.
+   * Returns a quote for exactly this intent. Rejects an `ExactOut` intent with `no_route` if it
+   * quotes exact inputs only.
    */
   quote(intent: QuoteIntent, signal?: AbortSignal): Promise<SwapQuote>;
   /** Builds the swap of a quote. Rejects with `quote_mismatch` for a quote of another provider. */

@@ -56,7 +56,6 @@ export async function openKiosk({ chain, mints }: Sandbox): Promise<Kiosk> {
     connect: (_settings, _taker) =>
       Promise.resolve({
         id: 'kiosk',
-        supportsExactOut: false,
         quote(intent) {
           kiosk.asked.push(intent);
           const { inputMint, outputMint, amount, swapMode, slippageBps } = intent;

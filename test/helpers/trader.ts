@@ -15,7 +15,7 @@ import { systemRuntime } from '../../src/internal/runtime.js';
 import { createBlockhashSource } from '../../src/solana/rpc/blockhash.js';
 import type { Rpc } from '../../src/solana/rpc/rpc.js';
 import type { SigningIntent } from '../../src/solana/signer.js';
-import { defaultSwapLimits } from '../../src/swaps/transaction/finish.js';
+import { defaultSwapLimits } from './swap-limits.js';
 import { type SignedSwap, signSwap } from '../../src/swaps/transaction/prepare.js';
 import { fromKit } from '../unit/swaps/support.js';
 import { tokenAccount } from './chain.js';

@@ -12,7 +12,7 @@ import { systemRuntime } from '../../src/internal/runtime.js';
 import { createBlockhashSource } from '../../src/solana/rpc/blockhash.js';
 import { connectRpc } from '../../src/solana/rpc/connection.js';
 import type { Rpc } from '../../src/solana/rpc/rpc.js';
-import { defaultSwapLimits } from '../../src/swaps/transaction/finish.js';
+import { defaultSwapLimits } from './swap-limits.js';
 import { extractSwap } from '../../src/swaps/firewall/extract.js';
 import { inspectTransaction, type SwapTerms } from '../../src/swaps/firewall/inspect.js';
 import { signSwap, type SwapDeps } from '../../src/swaps/transaction/prepare.js';

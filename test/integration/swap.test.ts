@@ -17,7 +17,7 @@ import { connectRpc } from '../../src/solana/rpc/connection.js';
 import { createKeySigner } from '../../src/solana/keys.js';
 import type { Rpc } from '../../src/solana/rpc/rpc.js';
 import { createFallback } from '../../src/swaps/jupiter/connect.js';
-import { defaultSwapLimits } from '../../src/swaps/transaction/finish.js';
+import { defaultSwapLimits } from '../helpers/swap-limits.js';
 import { createJupiterV1 } from '../../src/swaps/jupiter/v1.js';
 import { createJupiterV2 } from '../../src/swaps/jupiter/v2.js';
 import {
@@ -28,7 +28,7 @@ import {
   type SwapOrder,
 } from '../../src/swaps/transaction/prepare.js';
 import { signWrap } from '../../src/swaps/transaction/sign-wrap.js';
-import { quoteExactOutput } from '../../src/swaps/quote/sizing.js';
+import { sizeExactIn } from '../../src/swaps/quote/sizing.js';
 import type { SwapProvider } from '../../src/swaps/provider.js';
 import type { SwapQuote } from '../../src/swaps/types.js';
 import { lookBackAt } from '../helpers/look-back.js';
@@ -88,15 +88,12 @@ function quoteFor(
   { provider }: Swapper,
   from: MintSymbol,
   to: MintSymbol,
-  target: bigint,
-  maxIn = 10n ** 15n,
+  amount: bigint,
 ): Promise<SwapQuote> {
   const { mints } = sandbox;
-  return quoteExactOutput(provider, {
-    inputMint: mints[from].address,
-    outputMint: mints[to].address,
-    target,
-    maxIn,
+  return provider.quote({
+    ...{ inputMint: mints[from].address, outputMint: mints[to].address, amount },
+    swapMode: 'ExactOut',
     slippageBps: 50,
   });
 }
@@ -246,15 +243,12 @@ describe('a swap on chain', () => {
     const agent = await swapper({ SOL: '0.01', BONK: '1000000' });
     const { BONK, USDC } = sandbox.mints;
     sandbox.controls.aggregator.noExactOut('BONK', 'USDC');
-    const quote = await quoteExactOutput(agent.provider, {
-      ...{
-        inputMint: BONK.address,
-        outputMint: USDC.address,
-        target: 700_000n,
-        maxIn: 10n ** 11n,
-        seedIn: 3_500_000_000n,
-        slippageBps: 50,
-      },
+    await expect(quoteFor(agent, 'BONK', 'USDC', 700_000n)).rejects.toMatchObject({
+      code: 'no_route',
+    });
+    const quote = await sizeExactIn(agent.provider, {
+      ...{ inputMint: BONK.address, outputMint: USDC.address, slippageBps: 50 },
+      ...{ target: 700_000n, seedIn: 3_500_000_000n },
     });
     expect(quote).toMatchObject({ swapMode: 'ExactIn', provider: 'jupiter-v2' });
     expect(await land(await sign(agent, quote))).toMatchObject({ outcome: 'confirmed' });

@@ -1,4 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
+import { chunksOf } from '../../chunks.js';
 import { cleanForTerminal } from '../clean.js';
 import type { Terminal } from '../terminal.js';
 
@@ -46,12 +47,6 @@ export async function intoFile(file: FileHandle): Promise<Sink> {
       return undefined;
     },
   };
-}
-
-async function* chunksOf(body: ReadableStream<Uint8Array> | null): AsyncIterable<Uint8Array> {
-  const reader = body?.getReader();
-  for (let part = await reader?.read(); part?.done === false; part = await reader?.read())
-    yield part.value;
 }
 
 /** Returns the status and headers of an answer, as `curl -i` shows them. */

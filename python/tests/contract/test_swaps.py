@@ -150,7 +150,6 @@ def test_orders_candidate_tokens_as_typescript_does() -> None:
                 int(choice["keepLamports"]),
                 choice.get("swapFrom"),
                 {mint: int(amount) for mint, amount in choice["reserved"].items()},
-                {mint: int(value) for mint, value in choice["values"].items()},
             ),
         )
         assert [(candidate.mint, str(candidate.available)) for candidate in found] == [

@@ -215,7 +215,6 @@ export function candidates(): unknown[] {
       keepLamports: 8_000_000n,
       ...(random.chance(0.3) ? { swapFrom: ['SOL', 'USDC', some[0] ?? ''] } : {}),
       reserved: new Map([[random.pick(mints), BigInt(random.int(0, 2 ** 33))]]),
-      values: new Map(some.slice(0, 2).map((mint) => [mint, BigInt(random.int(0, 1_000))])),
     };
     return { holdings, choice, out: orderCandidates(holdings, choice) };
   });

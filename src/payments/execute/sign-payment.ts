@@ -5,8 +5,8 @@ import type { Reading } from '../../journal/account-balance.js';
 import type { SignedPayment } from '../../journal/types.js';
 import { carriesNonce } from '../../protocols/protocol.js';
 import { askSigner, type SignedMessage } from '../../solana/ask-signer.js';
-import type { FreshBlockhash } from '../../solana/rpc/blockhash.js';
 import { assembleTransaction } from '../../solana/transactions/transaction.js';
+import type { Lifetime } from '../../solana/types.js';
 import { signerWithTimeout, type PaymentContext } from '../context.js';
 import type { Choice } from '../plan/choose.js';
 import { recordedBefore } from '../reconcile/fate.js';
@@ -52,7 +52,7 @@ export async function composePayment(
 }
 
 /** A blockhash that was valid as of a slot. */
-type SellersHash = Pick<FreshBlockhash, 'blockhash' | 'slot'>;
+type SellersHash = Pick<Lifetime, 'blockhash' | 'slot'>;
 
 /**
  * Returns the seller's blockhash if the caller's own node says that it is valid. A blockhash that
@@ -74,10 +74,7 @@ async function validHash(
  * slot does not outlive the newest blockhash of that slot. A chain grows by at most one block a
  * slot.
  */
-function longestLifetime(
-  ownHash: FreshBlockhash,
-  { blockhash, slot }: SellersHash,
-): FreshBlockhash {
+function longestLifetime(ownHash: Lifetime, { blockhash, slot }: SellersHash): Lifetime {
   return {
     blockhash,
     lastValidBlockHeight: ownHash.lastValidBlockHeight + BigInt(Math.max(0, slot - ownHash.slot)),

@@ -1,7 +1,7 @@
 import { minAmount } from '../../amount.js';
 import { isExactChangeError } from '../../errors.js';
 import { stopwatch } from '../../internal/stopwatch.js';
-import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../network.js';
+import { TOKEN_PROGRAMS, WSOL_MINT } from '../../network.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
 import type { SwapBuild } from '../../swaps/provider.js';
@@ -198,7 +198,7 @@ async function reservedFor(
 ): Promise<ReservedAmounts> {
   const wallet = config.signer.address;
   const held = async (mint: Address) => {
-    const accounts = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM].map((program) =>
+    const accounts = TOKEN_PROGRAMS.map((program) =>
       ledger.held(associatedTokenAddress(wallet, mint, program)),
     );
     return (await Promise.all(accounts)).reduce((sum, amount) => sum + amount);

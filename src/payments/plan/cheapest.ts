@@ -1,3 +1,4 @@
+import { WHOLE } from '../../amount.js';
 import { isExactChangeError, type ExactChangeError } from '../../errors.js';
 import { startLowPriority, throwIfAborted } from '../../internal/abort.js';
 import type { SwapQuote } from '../../swaps/types.js';
@@ -15,7 +16,6 @@ const PATIENCE_MS = 500;
  * dollar is valued at its selling price, which hides its market's spread.
  */
 const SAME_BPS = 25n;
-const WHOLE = 10_000n;
 
 /**
  * Returns the swap out of the best candidate if it is found soon and is not dear. Then a different

@@ -115,19 +115,18 @@ async function chooseBefore(
   if (misplaced !== undefined) throw misplaced;
   const protocol = protocolOf(context.protocols, terms);
   const { terms: envelope, readings } = await protocol.offers(terms, network, signer.address);
-  const refused = new Map<number, ExactChangeError>();
-  const untrusted = new Map<number, OfferRefusal>();
-  for (const reading of readings) {
-    if (reading.ok) continue;
-    refused.set(reading.refusal.index, reading.error);
-    untrusted.set(reading.refusal.index, reading.refusal);
-  }
+  const refused = new Map<number, Refused>();
+  for (const reading of readings) if (!reading.ok) refused.set(reading.refusal.index, reading);
+  const refuse = ({ index }: Offer, error: ExactChangeError): void => {
+    const { code, message } = error;
+    refused.set(index, { error, refusal: { index, code, message } });
+  };
   const choiceOf = (chosen: Priced, funding: Funding | undefined): Choice => ({
     protocol,
     terms: envelope,
     ...chosen,
     funding,
-    refused: refusals(refused, untrusted),
+    refused: refusalsOf(refused),
   });
 
   const allowedOffers: Offer[] = [];
@@ -136,14 +135,14 @@ async function chooseBefore(
       ? (await reasons()).checkOffer(policy, offer)
       : undefined;
     if (refusal === undefined) allowedOffers.push(offer);
-    else refused.set(offer.index, refusal);
+    else refuse(offer, refusal);
   }
   const usable: Priced[] = [];
   let unpinned = 0;
   for (const read of await readOfferAccounts(context, allowedOffers, deadline.signal)) {
-    if ('error' in read) refused.set(read.offer.index, read.error);
+    if ('error' in read) refuse(read.offer, read.error);
     else if (pinnedMint(network, read.offer.mint) === undefined && (unpinned += 1) > MAX_UNPINNED)
-      refused.set(read.offer.index, (await reasons()).notPriced(read.offer, MAX_UNPINNED));
+      refuse(read.offer, (await reasons()).notPriced(read.offer, MAX_UNPINNED));
     else usable.push({ offer: read.offer, facts: read.facts, microUsd: undefined });
   }
 
@@ -158,7 +157,7 @@ async function chooseBefore(
       signalFor(priced.offer),
     ).catch((error: unknown) => asUnpriced(inTime(deadline, error)));
     if (isExactChangeError(microUsd)) {
-      refused.set(priced.offer.index, microUsd);
+      refuse(priced.offer, microUsd);
       if (microUsd.name === 'TransportError') unpriced ??= microUsd;
       return undefined;
     }
@@ -167,7 +166,7 @@ async function chooseBefore(
       exceededCap(policy, spend) === undefined
         ? options.refuse?.(priced.offer, microUsd, priced.facts)
         : (await reasons()).checkPayment(policy, spend);
-    if (refusal !== undefined) refused.set(priced.offer.index, refusal);
+    if (refusal !== undefined) refuse(priced.offer, refusal);
     return refusal === undefined ? { ...priced, microUsd } : undefined;
   };
   const held = usable.filter(({ offer, facts }) => facts.available >= offer.amount);
@@ -189,21 +188,21 @@ async function chooseBefore(
     toSwap: !options.quote,
     signalFor,
     explain: (error) => inTime(deadline, error),
-    refuse: ({ index }, reason) => refused.set(index, reason),
+    refuse,
   });
   if (best !== undefined) return choiceOf(best.priced, best.funding);
   // If Jupiter did not answer, throw that error, because a retry may help.
   if (unpriced !== undefined) throw unpriced;
-  throw nothingPayable(refused, refusals(refused, untrusted));
+  throw nothingPayable(
+    [...refused.values()].map(({ error }) => error),
+    refusalsOf(refused),
+  );
 }
 
-function refusals(
-  refused: ReadonlyMap<number, ExactChangeError>,
-  untrusted: ReadonlyMap<number, OfferRefusal>,
-): OfferRefusal[] {
-  return [...refused]
-    .sort(([a], [b]) => a - b)
-    .map(([index, { code, message }]) => untrusted.get(index) ?? { index, code, message });
+type Refused = Omit<OfferReading & { ok: false }, 'ok'>;
+
+function refusalsOf(refused: ReadonlyMap<number, Refused>): OfferRefusal[] {
+  return [...refused.values()].map(({ refusal }) => refusal).sort((a, b) => a.index - b.index);
 }
 
 function isOk(reading: OfferReading): reading is OfferReading & { ok: true } {

@@ -1,7 +1,7 @@
 import { maxAmount } from '../../amount.js';
 import type { ExactChangeError } from '../../errors.js';
 import type { Fresh } from '../../journal/account-balance.js';
-import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, pinnedMint, type PinnedMint } from '../../network.js';
+import { isTokenProgram, pinnedMint, TOKEN_PROGRAMS, type PinnedMint } from '../../network.js';
 import type { Offer } from '../../protocols/types.js';
 import type { Account } from '../../solana/rpc/rpc.js';
 import {
@@ -98,7 +98,7 @@ function programsOf({ memory, config }: PaymentContext, mint: Address): readonly
   const known = memory.mints.get(mint) ?? pinnedMint(config.network, mint);
   // An unknown mint is read in the same round as the accounts that depend on its program, so read
   // the accounts of both programs.
-  return known === undefined ? [TOKEN_PROGRAM, TOKEN_2022_PROGRAM] : [known.tokenProgram];
+  return known === undefined ? TOKEN_PROGRAMS : [known.tokenProgram];
 }
 
 interface KnownFacts {
@@ -213,8 +213,4 @@ function matchesPinned(
   return (
     pinned === undefined || (pinned.decimals === decimals && pinned.tokenProgram === tokenProgram)
   );
-}
-
-function isTokenProgram(program: Address | undefined): boolean {
-  return program === TOKEN_PROGRAM || program === TOKEN_2022_PROGRAM;
 }

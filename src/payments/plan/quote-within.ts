@@ -1,3 +1,4 @@
+import { WHOLE } from '../../amount.js';
 import type { ResolvedRequest } from '../../config/swap-request.js';
 import { PolicyError } from '../../errors.js';
 import type { SwapQuote } from '../../swaps/types.js';
@@ -5,7 +6,6 @@ import type { SwapQuote } from '../../swaps/types.js';
 /** The approved bounds of a swap, in base units: the most to take and the least to bring. */
 export type WorstPrice = Pick<SwapQuote, 'maxInAmount' | 'minOutAmount'>;
 
-const WHOLE = 10_000n;
 /** About how far a price moves between two quotes. */
 const HEADROOM_BPS = 1n;
 const MOST_QUOTES = 3;

@@ -1,4 +1,4 @@
-import { ceilDiv, parseAmount } from '../../amount.js';
+import { ceilDiv, parseAmount, WHOLE } from '../../amount.js';
 import type { ResolvedRequest } from '../../config/swap-request.js';
 import { FundsError, isExactChangeError, PolicyError, QuoteError } from '../../errors.js';
 import { pinnedMint } from '../../network.js';
@@ -11,8 +11,6 @@ import { amountText } from '../../token-text.js';
 import type { PaymentContext } from '../context.js';
 import { usdPriceOf } from './usd-price.js';
 import { atPar, type UsdPrice } from './usd-value.js';
-
-const WHOLE = 10_000n;
 
 // A tenth of a cent, about the swap's network fee. A limit in basis points alone would refuse small
 // amounts, because rounding takes a larger share of them.

@@ -1,4 +1,4 @@
-import { ceilDiv, U64_MAX } from '../../amount.js';
+import { ceilDiv, U64_MAX, WHOLE } from '../../amount.js';
 import { isExactChangeError } from '../../errors.js';
 import { isLowPriority, throwIfAborted, untilAborted } from '../../internal/abort.js';
 import { sinceThen } from '../../internal/runtime.js';
@@ -11,7 +11,6 @@ import { atPar, type UsdPrice } from './usd-value.js';
 
 // A token's buying price is above its selling price by its market's spread, which no quote shows.
 const SPREAD_BPS = 100n;
-const WHOLE = 10_000n;
 
 // A price of the last minute suffices for caps, because they bound spending and do not trade.
 const PRICE_MAX_AGE_MS = 60_000;

@@ -1,4 +1,5 @@
 import { untilAborted } from '../../internal/abort.js';
+import { setNewest } from '../../internal/newest.js';
 import type { Runtime } from '../../internal/runtime.js';
 import type { Reading } from '../../journal/account-balance.js';
 import type { Account, LandedTransaction, Rpc, Tip } from '../../solana/rpc/rpc.js';
@@ -88,8 +89,7 @@ export function historyOf(
 ): AccountHistory {
   const history = histories.get(name) ?? createHistory(options);
   // Insert the history again, so that the least recently used history is evicted first.
-  histories.delete(name);
-  return keep(histories, name, history, MAX_SOURCES);
+  return setNewest(histories, name, history, MAX_SOURCES);
 }
 
 function createHistory({ rpc, source, runtime }: HistoryOptions): KeptHistory {
@@ -106,7 +106,7 @@ function createHistory({ rpc, source, runtime }: HistoryOptions): KeptHistory {
     pendingReads.delete(id);
     // Reject an answer with another id: once cached, it would hide the transaction for good.
     if (found === null || (found !== 'newer' && found.signatures[0] !== id)) return undefined;
-    return keep(transactions, id, lookedAt(found, source), MAX_KNOWN);
+    return setNewest(transactions, id, lookedAt(found, source), MAX_KNOWN);
   };
   return {
     rpc,
@@ -120,7 +120,7 @@ function createHistory({ rpc, source, runtime }: HistoryOptions): KeptHistory {
         minContextSlot,
         signal,
       });
-      return valid ? undefined : keep(expirySlots, blockhash, slot, MAX_KNOWN);
+      return valid ? undefined : setNewest(expirySlots, blockhash, slot, MAX_KNOWN);
     },
     reach: (busy, enough, signal) =>
       reaches.get(enough, signal, async () => {
@@ -217,13 +217,4 @@ function keptForASlot<T>({ now }: Pick<Runtime, 'now'>) {
       kept = undefined;
     },
   };
-}
-
-function keep<K, V>(map: Map<K, V>, key: K, value: V, most: number): V {
-  map.set(key, value);
-  for (const oldest of map.keys()) {
-    if (map.size <= most) break;
-    map.delete(oldest);
-  }
-  return value;
 }

@@ -1,5 +1,5 @@
 import type { Along, Attempt, SwapOutcome } from '../../journal/types.js';
-import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
+import { TOKEN_PROGRAMS } from '../../network.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import type { PaymentContext } from '../context.js';
 import { withSwapCost } from '../execute/swap-cost.js';
@@ -103,7 +103,7 @@ async function isListed(context: PaymentContext, id: string): Promise<boolean> {
  * token program the mint belongs to.
  */
 function accountsOf({ config }: PaymentContext, { mint }: Attempt): string[] {
-  return [TOKEN_PROGRAM, TOKEN_2022_PROGRAM].map((program) =>
+  return TOKEN_PROGRAMS.map((program) =>
     associatedTokenAddress(config.signer.address, mint, program),
   );
 }

@@ -1,3 +1,4 @@
+import { setNewest } from '../../internal/newest.js';
 import type { Attempt } from '../../journal/types.js';
 import { costOf } from '../../policy/cost.js';
 import { LAMPORTS } from '../../policy/units.js';
@@ -24,10 +25,7 @@ export function noteFreed(
   const { id } = attempt;
   if (!open.has(id)) return;
   if (state === 'unpaid') open.delete(id);
-  freed.delete(id);
-  freed.set(id, freedReceipt(attempt, state));
-  const [oldest] = freed.keys();
-  if (freed.size > MOST_FREED && oldest !== undefined) freed.delete(oldest);
+  setNewest(freed, id, freedReceipt(attempt, state), MOST_FREED);
 }
 
 /**

@@ -9,12 +9,6 @@ import type { Address } from '../../solana/types.js';
 import type { SwapOutlook } from '../../swaps/transaction/prepare.js';
 import type { PaymentContext } from '../context.js';
 
-export interface SwapAmounts {
-  readonly inAmount: bigint;
-  readonly outAmount: bigint;
-  readonly feeLamports: bigint;
-}
-
 // A node may report a transaction as confirmed a moment before it can return the transaction.
 const TRIES = 10;
 const WAIT_MS = 200;
@@ -62,19 +56,21 @@ export function swapRecordOf(
 }
 
 /** Returns the amounts that the landed transaction moved on the wallet's own accounts. */
-export function swapAmountsOf(landed: LandedTransaction, wallet: string, swap: Sent): SwapAmounts {
+export function swapAmountsOf(
+  landed: LandedTransaction,
+  wallet: string,
+  swap: Sent,
+): Record<'inAmount' | 'outAmount', bigint> {
   const { inputMint, outputMint, source, output } = swap;
-  const feeLamports = ownFee(landed, swap);
   // Sum the lamports of all own accounts: rent moves between them and cancels out, swapped SOL does
   // not.
   const lamports = [...new Set([wallet, source, output])].reduce(
     (sum, account) => sum + lamportChange(landed, account),
-    feeLamports,
+    ownFee(landed, swap),
   );
   return {
     inAmount: inputMint === WSOL_MINT ? -lamports : -tokenChange(landed, source),
     outAmount: outputMint === WSOL_MINT ? lamports : tokenChange(landed, output),
-    feeLamports,
   };
 }
 

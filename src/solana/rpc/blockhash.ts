@@ -3,21 +3,16 @@ import { sinceThen, type Runtime } from '../../internal/runtime.js';
 import type { Lifetime } from '../types.js';
 import type { CallOptions, Rpc } from './rpc.js';
 
-/** A blockhash, its last valid block height, and the slot of the node's reply. */
-export interface FreshBlockhash extends Lifetime {
-  readonly slot: number;
-}
-
 /** Caches the blockhashes of one node. Callers at the same time share one request. */
 export interface BlockhashSource {
   /** Returns a blockhash at most 2 s old, for transactions that need its whole life. */
-  fresh(options?: CallOptions): Promise<FreshBlockhash>;
+  fresh(options?: CallOptions): Promise<Lifetime>;
   /**
    * Returns a blockhash at most 15 s and, by the measured pace of the chain, 40 slots old. It
    * starts a fetch of a newer blockhash without waiting for it. A payment settles within seconds,
    * and a blockhash lives for 150 blocks.
    */
-  recent(options?: CallOptions): Promise<FreshBlockhash>;
+  recent(options?: CallOptions): Promise<Lifetime>;
   /** Drops a blockhash from the cache, because the chain showed that it expired. */
   expire(blockhash: string): void;
 }
@@ -27,7 +22,7 @@ const RECENT_MS = 15_000;
 const RECENT_SLOTS = 40;
 
 interface Dated {
-  readonly value: FreshBlockhash;
+  readonly value: Lifetime;
   /** Time of the request, not of the reply, because a slow reply may be the node's fault. */
   readonly at: number;
   /** Milliseconds from `at` for which the blockhash counts as recent. */

@@ -89,8 +89,8 @@ export function rareMethods(
     },
 
     signaturesFor: async (address, call) => {
-      const { limit, before, until } = call ?? {};
-      const config = { commitment: COMMITMENT, limit, before, until, ...leastSlot(call) };
+      const { limit, before } = call ?? {};
+      const config = { commitment: COMMITMENT, limit, before, ...leastSlot(call) };
       const params = [...checked([address]), config];
       return ask('getSignaturesForAddress', params, call, (result) =>
         asRecords(result).map(({ signature, slot, err, memo }) => ({

@@ -1,4 +1,4 @@
-import type { Address } from '../types.js';
+import type { Address, Lifetime } from '../types.js';
 import type { AccountWatch } from './signature-socket.js';
 
 export interface Account {
@@ -108,9 +108,7 @@ export interface Rpc {
     owner: Address,
     options?: CallOptions,
   ): Promise<{ slot: number; accounts: { address: Address; account: Account }[] }>;
-  latestBlockhash(
-    options?: CallOptions,
-  ): Promise<{ blockhash: string; lastValidBlockHeight: bigint; slot: number }>;
+  latestBlockhash(options?: CallOptions): Promise<Lifetime>;
   tip(commitment: Commitment, options?: CallOptions): Promise<Tip>;
   /** Whether a transaction with the blockhash can still land, and the slot of that answer. */
   isBlockhashValid(
@@ -148,13 +146,12 @@ export interface Rpc {
     signature: string,
     options?: CallOptions,
   ): Promise<LandedTransaction | 'newer' | null>;
-  /** Returns signatures, newest first, that are older than `before` and newer than `until`. */
+  /** Returns signatures, newest first, that are older than `before`. */
   signaturesFor(
     address: Address,
     options?: CallOptions & {
       readonly limit?: number;
       readonly before?: string | undefined;
-      readonly until?: string;
     },
   ): Promise<SignatureInfo[]>;
   genesisHash(options?: CallOptions): Promise<string>;

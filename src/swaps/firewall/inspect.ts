@@ -21,6 +21,7 @@ import { type FirewallRules, firewallRules } from './catalog.js';
 import { isSwap, temporaryOf } from './decoders.js';
 import { readTransaction } from './envelope.js';
 import { exposureSubject, foreignAccounts } from './exposure.js';
+import type { ForeignSwap } from './extract.js';
 import { guardsHold } from './guard.js';
 import { guardsIn } from './guards-found.js';
 import { type SwapExpectation, swapSubject } from './instruction-rules.js';
@@ -67,6 +68,7 @@ class Inspection implements Findings {
   broken: RuleText | undefined;
   readonly outcomes = new Map<string, 'passed' | 'broken'>();
   instructions: readonly Instruction[] = [];
+  foreign: ForeignSwap | undefined;
   expected: SwapExpectation | undefined;
   call: SwapCall | undefined;
   outlay: Outlay | undefined;
@@ -98,10 +100,14 @@ class Inspection implements Findings {
     const swap = this.instructions[swapAt];
     // Happens only if `rules` lacks the rule `one_swap`.
     if (swap === undefined) return;
+    this.foreign = {
+      ...{ instructions: this.instructions, swapAt, swap, lookupTables: names },
+      temporary: temporaryIn(decoders, this.instructions, wallet),
+    };
 
     const facts = await readRawWallet(node, wallet, [inputMint, outputMint, WSOL_MINT], options);
     const { slot, lamports } = facts;
-    const temporary = await readTemporary(node, temporaryIn(decoders, this.instructions, wallet), {
+    const temporary = await readTemporary(node, this.foreign.temporary, {
       ...options,
       minContextSlot: slot,
     });

@@ -5,6 +5,7 @@ import type { SwapCall, SwapDecoder } from '../provider.js';
 import type { Outlay } from './outlay.js';
 import { firewallRules, type FirewallStage, ruleTexts } from './catalog.js';
 import { programName } from './decoders.js';
+import type { ForeignSwap } from './extract.js';
 import type { SwapExpectation } from './instruction-rules.js';
 import type { RuleText } from './rule.js';
 
@@ -67,6 +68,8 @@ export interface Findings {
   /** By id of the rule. */
   readonly outcomes: ReadonlyMap<string, 'passed' | 'broken'>;
   readonly instructions: readonly Instruction[];
+  /** Undefined if the transaction cannot be read, or has not exactly one swap. */
+  readonly foreign: ForeignSwap | undefined;
   /** The mints of the swap; undefined until they are read from the chain. */
   readonly expected: Pick<SwapExpectation, 'inputMint' | 'outputMint'> | undefined;
   /** The decoded swap; undefined until its rules have passed. */
@@ -116,10 +119,7 @@ function refused({ id, refuses, why }: RuleText): string {
 function accepted({ expected, call, outlay, guarded }: Findings, network: string): string {
   if (expected === undefined || call === undefined || outlay === undefined)
     throw new TypeError('an accepted swap is known');
-  const { source, output } = {
-    source: outlay.floors.tokens[0]?.account,
-    output: outlay.floors.tokens[1]?.account,
-  };
+  const [source, output] = outlay.floors.tokens.map(({ account }) => account);
   const text = (mint: Address, amount: bigint, decimals: number | undefined) =>
     decimals === undefined
       ? `${amount} base units of ${mint}`

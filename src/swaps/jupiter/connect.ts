@@ -65,9 +65,6 @@ export function createFallback({ first, second, runtime }: FallbackOptions): Swa
   };
   return {
     id: 'jupiter',
-    get supportsExactOut() {
-      return !isFirstGone;
-    },
     async quote(intent, signal) {
       const pair = `${intent.inputMint} ${intent.outputMint}`;
       if (intent.swapMode === 'ExactOut') {

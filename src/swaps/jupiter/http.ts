@@ -1,6 +1,5 @@
-import { ConfigError, TransportError } from '../../errors.js';
+import { TransportError } from '../../errors.js';
 import { createHttp, type HttpOptions, type HttpPeer } from '../../internal/http.js';
-import { isLoopback } from '../../internal/origin.js';
 import { invalidAnswer } from './answer.js';
 
 const JUPITER: HttpPeer = {
@@ -47,38 +46,7 @@ function unavailable(
   return new TransportError('jupiter_unavailable', message, { details: { status }, ...more });
 }
 
-// Hosts that are switched off or soon will be; old examples still name them.
-const DEAD_HOSTS: ReadonlySet<string> = new Set(['lite-api.jup.ag', 'quote-api.jup.ag']);
-
-/**
- * Returns the base address without a slash at its end. Throws `invalid_option` for retired hosts,
- * plain http and addresses with a query.
- */
-export function jupiterBase(baseUrl: string): string {
-  let url: URL;
-  try {
-    url = new URL(baseUrl);
-  } catch (cause) {
-    throw refused('is not an address.', cause);
-  }
-  if (DEAD_HOSTS.has(url.hostname))
-    throw refused(`names ${url.hostname}, which is being switched off. Use https://api.jup.ag.`);
-  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url.hostname)))
-    throw refused('must be an https address.');
-  if (url.search !== '' || url.hash !== '')
-    throw refused('must be a base address, without a query.');
-  return url.href.replace(/\/+$/, '');
-}
-
-/** Returns the header of an API key; no header for a blank key, which Jupiter answers with 401. */
+/** Returns the header of an API key. */
 export function keyHeader(apiKey: string | undefined): Record<string, string> {
-  const key = apiKey?.trim() ?? '';
-  return key === '' ? {} : { 'x-api-key': key };
-}
-
-function refused(rule: string, cause?: unknown): ConfigError<'invalid_option'> {
-  return new ConfigError('invalid_option', `Option jupiterUrl ${rule}`, {
-    details: { option: 'jupiterUrl' },
-    ...(cause === undefined ? {} : { cause }),
-  });
+  return apiKey === undefined ? {} : { 'x-api-key': apiKey };
 }

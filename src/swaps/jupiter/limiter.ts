@@ -2,7 +2,6 @@ import { isLowPriority, untilAborted } from '../../internal/abort.js';
 import type { RequestLimiter } from '../../internal/http.js';
 import type { Runtime } from '../../internal/runtime.js';
 import { createRetryAfterQueue } from './retry-after-queue.js';
-import { jupiterBase } from './http.js';
 
 const WINDOW_MS = 60_000;
 const MAX_PAUSE_MS = 60_000;
@@ -32,10 +31,9 @@ export function jupiterLimiter(
   { baseUrl, apiKey, timeoutMs }: ClientSettings,
   runtime: Runtime,
 ): RequestLimiter {
-  const key = apiKey?.trim() ?? '';
-  const keyed = key !== '';
+  const keyed = apiKey !== undefined;
   if (new URL(baseUrl).hostname !== 'api.jup.ag')
-    return createRetryAfterQueue(jupiterBase(baseUrl), key, timeoutMs, runtime);
+    return createRetryAfterQueue(baseUrl, apiKey, timeoutMs, runtime);
   return createLimiter(keyed ? WITH_KEY : KEYLESS, runtime, keyed);
 }
 

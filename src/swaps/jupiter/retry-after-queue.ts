@@ -36,7 +36,7 @@ const lines = new WeakMap<Runtime, Map<string, Line>>();
  */
 export function createRetryAfterQueue(
   address: string,
-  apiKey: string,
+  apiKey: string | undefined,
   timeoutMs: number,
   runtime: Runtime,
 ): RequestLimiter {

@@ -4,7 +4,7 @@ import type { Runtime } from '../../internal/runtime.js';
 import type { SwapProvider } from '../provider.js';
 import { foreignQuote, parseObject, readBuild, readQuote } from './answer.js';
 import { type SwapMints, refusalOf } from './refusal.js';
-import { jupiterBase, keyHeader } from './http.js';
+import { keyHeader } from './http.js';
 
 export interface JupiterOptions {
   /** Base address such as `https://api.jup.ag`; the path of the API is appended. */
@@ -24,11 +24,10 @@ export function createJupiterV1({ baseUrl, apiKey, http, runtime }: JupiterOptio
   const id = 'jupiter-v1';
   const headers = keyHeader(apiKey);
   const api = new SwapApi(
-    new Configuration({ basePath: `${jupiterBase(baseUrl)}/swap/v1`, fetchApi: http, headers }),
+    new Configuration({ basePath: `${baseUrl}/swap/v1`, fetchApi: http, headers }),
   );
   return {
     id,
-    supportsExactOut: true,
     async quote(intent, signal) {
       const { inputMint, outputMint, swapMode, slippageBps, maxAccounts } = intent;
       const parameters = {

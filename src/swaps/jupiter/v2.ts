@@ -6,7 +6,7 @@ import type { QuoteIntent, SwapProvider } from '../provider.js';
 import type { SwapQuote } from '../types.js';
 import { foreignQuote, invalidAnswer, parseObject, readBuild, readQuote } from './answer.js';
 import { refusalOf } from './refusal.js';
-import { jupiterBase, keyHeader } from './http.js';
+import { keyHeader } from './http.js';
 import type { JupiterOptions } from './v1.js';
 
 /** Age of a `/build` quote up to which its own instructions are used; later it is quoted again. */
@@ -36,7 +36,6 @@ export function createJupiterV2(options: JupiterV2Options): SwapProvider {
   };
   return {
     id,
-    supportsExactOut: false,
     quote: (intent, signal) => quote(intent, taker, signal),
     async build(oldQuote, wallet, signal) {
       const isFresh = wallet === taker && sinceThen(runtime, oldQuote.quotedAt) <= BUILD_FRESH_MS;
@@ -73,7 +72,7 @@ type BuildRequest = (
 ) => Promise<UnknownRecord>;
 
 function buildRequest({ baseUrl, apiKey, http }: JupiterV2Options): BuildRequest {
-  const base = `${jupiterBase(baseUrl)}/swap/v2/build`;
+  const base = `${baseUrl}/swap/v2/build`;
   const headers = keyHeader(apiKey);
   // The parameter `transactionVersion` is undocumented, but strict clients send it. If the service
   // refuses it, later requests leave it out.

@@ -29,8 +29,6 @@ export interface CandidateChoice {
    * Base units that other calls have reserved, by mint; SOL, wrapped or not, is {@link WSOL_MINT}.
    */
   readonly reserved?: ReadonlyMap<Address, bigint> | undefined;
-  /** Value of each holding by mint, all in the same unit; holdings without a value come last. */
-  readonly values?: ReadonlyMap<Address, bigint> | undefined;
 }
 
 /** A token to swap from, and how much of it may be spent. */
@@ -41,13 +39,13 @@ export interface Candidate {
 
 /**
  * Returns the tokens to try, best first: in the caller's own order, or stablecoins, SOL, then other
- * tokens by value. Leaves out the token to buy and tokens that look like an NFT. Also leaves out
+ * tokens by amount. Leaves out the token to buy and tokens that look like an NFT. Also leaves out
  * accounts that are frozen or not the associated account, or that another key may spend from or
  * close.
  */
 export function orderCandidates(holdings: Holdings, choice: CandidateChoice): Candidate[] {
   const { network } = holdings;
-  const { outputMint, swapFrom, reserved, values } = choice;
+  const { outputMint, swapFrom, reserved } = choice;
   const held = new Map(spendable(holdings).map(({ account }) => [account.mint, account.amount]));
   held.set(
     WSOL_MINT,
@@ -62,16 +60,9 @@ export function orderCandidates(holdings: Holdings, choice: CandidateChoice): Ca
     return order.flatMap((mint) => candidates.filter((candidate) => candidate.mint === mint));
   }
   const rank = ({ mint }: Candidate) =>
-    pinnedMint(network, mint)?.dollar === true
-      ? 0
-      : mint === WSOL_MINT
-        ? 1
-        : values?.has(mint) === true
-          ? 2
-          : 3;
-  const value = ({ mint, available }: Candidate) => values?.get(mint) ?? available;
+    pinnedMint(network, mint)?.dollar === true ? 0 : mint === WSOL_MINT ? 1 : 2;
   // Stablecoins compare by amount, because all pinned stablecoins have the same decimals.
-  return candidates.sort((a, b) => rank(a) - rank(b) || compare(value(b), value(a)));
+  return candidates.sort((a, b) => rank(a) - rank(b) || compare(b.available, a.available));
 }
 
 function spendable({ wallet, tokens }: Holdings): Holding[] {

@@ -1,4 +1,4 @@
-import { ceilDiv, parseAmount } from '../../amount.js';
+import { ceilDiv, parseAmount, WHOLE } from '../../amount.js';
 import { cleanText, QuoteError } from '../../errors.js';
 import { isRecord, type UnknownRecord } from '../../internal/record.js';
 import type { QuoteIntent } from '../provider.js';
@@ -144,8 +144,6 @@ export function platformFeeOf(raw: UnknownRecord): number | undefined {
   const noAmount = fee['amount'] === undefined || fee['amount'] === null || fee['amount'] === '0';
   return typeof bps === 'number' && noAmount ? bps : undefined;
 }
-
-const WHOLE = 10_000n;
 
 /** Returns the least output of an `ExactIn` swap: the quoted output less slippage, rounded down. */
 export function leastOut(quotedOut: bigint, slippageBps: number): bigint {

@@ -9,9 +9,6 @@ import type { SwapProvider } from '../provider.js';
 export function firstRoute(providers: readonly SwapProvider[]): SwapProvider {
   return {
     id: providers.map(({ id }) => id).join(' '),
-    get supportsExactOut() {
-      return providers.some(({ supportsExactOut }) => supportsExactOut);
-    },
     quote: (intent, signal) =>
       inOrder(
         providers,

@@ -2,19 +2,14 @@ import type { CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import type { AccountMeta, Address, Instruction } from '../../solana/types.js';
 import { checkExposure, foreignAccounts, type Exposed } from '../firewall/exposure.js';
 import { readExcess } from '../transaction/excess.js';
+import type { SwapFacts } from '../transaction/plan.js';
 import { accountBytes, type Leg } from '../transaction/read-facts.js';
 
 /** Rents of the accounts of a swap, in lamports. */
-export interface Rents {
+type Rents = Pick<SwapFacts, 'sourceRent' | 'outputRent' | 'sourceExcess' | 'outputExcess'> & {
   /** Keeps the wallet itself rent-exempt. */
   readonly walletMinimum: bigint;
-  /** 0n if the account exists. Lamports at the address of a missing account are not deducted. */
-  readonly sourceRent: bigint;
-  readonly outputRent: bigint;
-  /** Lamports of the account beyond its rent; 0n if the wallet cannot withdraw them. */
-  readonly sourceExcess: bigint;
-  readonly outputExcess: bigint;
-}
+};
 
 export async function readRents(
   rpc: Pick<Rpc, 'rent' | 'simulate'>,

@@ -1,6 +1,7 @@
 import { maxAmount, U64_MAX } from '../../amount.js';
 import { isExactChangeError } from '../../errors.js';
 import { isSameList } from '../../internal/bytes.js';
+import type { BlockhashSource } from '../../solana/rpc/blockhash.js';
 import type { CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import { assembleTransaction } from '../../solana/transactions/transaction.js';
 import type { Instruction, Lifetime } from '../../solana/types.js';
@@ -38,20 +39,6 @@ export function swapLimits(policy: {
   };
 }
 
-export const defaultSwapLimits: SwapLimits = {
-  maxPriorityFeeLamports: 200_000n,
-  maxRentLamports: 10_000_000n,
-};
-
-/** A blockhash with its lifetime, and the slot as of which it was valid. */
-export interface DatedLifetime extends Lifetime {
-  readonly slot: number;
-}
-
-export interface BlockhashSource {
-  fresh(options?: { readonly signal?: AbortSignal | undefined }): Promise<DatedLifetime>;
-}
-
 /** A composed transaction, and the floors that it must leave. */
 export interface Draft {
   readonly instructions: readonly Instruction[];
@@ -69,7 +56,7 @@ export interface Draft {
 export interface FinishInput {
   readonly rpc: Rpc;
   readonly decoders: readonly SwapDecoder[];
-  readonly blockhashes: BlockhashSource;
+  readonly blockhashes: Pick<BlockhashSource, 'fresh'>;
   readonly limits: SwapLimits;
   readonly walletMinimum: bigint;
   /** The slot at which the wallet's accounts were read. */
@@ -94,7 +81,7 @@ export interface FinishInput {
 export interface Finished {
   readonly draft: Draft;
   readonly compute: ComputeBudget;
-  readonly lifetime: DatedLifetime;
+  readonly lifetime: Lifetime;
 }
 
 /** Number of compute-budget instructions, which come first. */

@@ -30,10 +30,13 @@ export interface SwapFacts {
   readonly source: OwnAccount;
   readonly output: OwnAccount;
   readonly lamports: bigint;
-  /** Lamports that keep the source account rent-exempt; only used if it does not exist. */
+  /**
+   * Lamports that keep the source account rent-exempt; 0n if it exists. Lamports at the address of a
+   * missing account are not deducted.
+   */
   readonly sourceRent: bigint;
   readonly outputRent: bigint;
-  /** Lamports of the source account beyond its rent, which the wallet can withdraw. */
+  /** Lamports of the source account beyond its rent; 0n if the wallet cannot withdraw them. */
   readonly sourceExcess: bigint;
   readonly outputExcess: bigint;
   readonly reserved: ReservedAmounts;

@@ -1,8 +1,9 @@
 import { WSOL_MINT } from '../../network.js';
-import type { CallOptions, Rpc } from '../../solana/rpc/rpc.js';
+import type { BlockhashSource } from '../../solana/rpc/blockhash.js';
+import type { Rpc } from '../../solana/rpc/rpc.js';
 import type { Signer, SigningIntent } from '../../solana/signer.js';
 import { ACCOUNT_BYTES } from '../../solana/tokens/accounts.js';
-import type { Address } from '../../solana/types.js';
+import type { Address, Lifetime } from '../../solana/types.js';
 import { checkSwap, type Relay, type SwapExpectation } from '../firewall/instruction-rules.js';
 import { relayFeeIn } from '../firewall/relay.js';
 import { checkComposed } from '../firewall/self-check.js';
@@ -12,14 +13,7 @@ import { readMarket, readRents } from '../quote/market.js';
 import type { SwapQuote } from '../types.js';
 import type { ComputeBudget } from './budget.js';
 import { composeSwap } from './compose.js';
-import {
-  finish,
-  larger,
-  type BlockhashSource,
-  type DatedLifetime,
-  type Finished,
-  type SwapLimits,
-} from './finish.js';
+import { finish, larger, type Finished, type SwapLimits } from './finish.js';
 import { nothingReserved, type ReservedAmounts, type SwapFacts } from './plan.js';
 import { readWallet } from './read-facts.js';
 import { signMessage } from './sign.js';
@@ -29,7 +23,7 @@ export interface SwapDeps {
   readonly decoders: readonly SwapDecoder[];
   readonly rpc: Rpc;
   readonly signer: Signer;
-  readonly blockhashes: BlockhashSource;
+  readonly blockhashes: Pick<BlockhashSource, 'fresh'>;
   /** CAIP-2. */
   readonly network: string;
   readonly limits: SwapLimits;
@@ -63,7 +57,6 @@ export interface SwapOrder {
    * bring all that was agreed.
    */
   readonly beside?: boolean | undefined;
-  readonly minContextSlot?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -88,7 +81,7 @@ export interface SwapOutlook extends SwapBounds {
 export interface PreparedSwap {
   /** The serialized v0 message, unsigned. */
   readonly message: Uint8Array;
-  readonly lifetime: DatedLifetime;
+  readonly lifetime: Lifetime;
   readonly compute: ComputeBudget;
   readonly expected: SwapOutlook;
 }
@@ -100,7 +93,7 @@ export interface SignedSwap {
   readonly signature: string;
   /** Base58: the wallet's own signature. */
   readonly payerSignature: string;
-  readonly lifetime: DatedLifetime;
+  readonly lifetime: Lifetime;
   readonly expected: SwapOutlook;
 }
 
@@ -130,7 +123,7 @@ export async function prepareSwap(
 ): Promise<PreparedSwap> {
   const { rpc, decoders } = deps;
   const { bounds, keepWrapped = false, isStrict = false, beside = false, relay } = order;
-  const options: CallOptions = { signal: order.signal, minContextSlot: order.minContextSlot };
+  const options = { signal: order.signal };
   const readReserved = async () => order.reserved?.() ?? nothingReserved;
   const before = await readReserved();
   const [{ legs, lamports, slot }, build] = await Promise.all([

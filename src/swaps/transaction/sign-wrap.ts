@@ -1,6 +1,5 @@
 import { maxAmount } from '../../amount.js';
 import { WSOL_MINT } from '../../network.js';
-import type { CallOptions } from '../../solana/rpc/rpc.js';
 import { compileMessage } from '../../solana/transactions/compile.js';
 import type { Address } from '../../solana/types.js';
 import {
@@ -18,10 +17,7 @@ import { intentOf, type SignedSwap, type SwapDeps, type SwapOrder } from './prep
 import { accountBytes, readWallet } from './read-facts.js';
 import { signMessage } from './sign.js';
 
-export interface WrapOrder extends Pick<
-  SwapOrder,
-  'onPlanned' | 'reserved' | 'minContextSlot' | 'signal'
-> {
+export interface WrapOrder extends Pick<SwapOrder, 'onPlanned' | 'reserved' | 'signal'> {
   /** Lamports to wrap. */
   readonly amount: bigint;
   /**
@@ -42,7 +38,7 @@ export async function signWrap(deps: SwapDeps, order: WrapOrder): Promise<Signed
   const { rpc, signer, network } = deps;
   const { amount } = order;
   const wallet = signer.address;
-  const options: CallOptions = { signal: order.signal, minContextSlot: order.minContextSlot };
+  const options = { signal: order.signal };
   const { legs, lamports, slot } = await readWallet(rpc, wallet, [WSOL_MINT], options);
   const [leg] = legs;
   if (leg === undefined) throw new TypeError('the wrapped SOL account was not read');

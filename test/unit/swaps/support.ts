@@ -173,23 +173,15 @@ export function fakeRuntime(
 export function fakeProvider(options: {
   readonly id?: string;
   readonly price: bigint;
-  readonly exactOut?: boolean;
   readonly fail?: (intent: QuoteIntent) => Error | undefined;
   readonly change?: (quote: SwapQuote) => SwapQuote;
 }): SwapProvider & { readonly asked: QuoteIntent[] } {
-  const {
-    id = 'fake',
-    price,
-    exactOut = true,
-    fail,
-    change = (quote: SwapQuote) => quote,
-  } = options;
+  const { id = 'fake', price, fail, change = (quote: SwapQuote) => quote } = options;
   const asked: QuoteIntent[] = [];
   const MICRO = 1_000_000n;
   return {
     id,
     asked,
-    supportsExactOut: exactOut,
     async quote(intent) {
       asked.push(intent);
       const error = fail?.(intent);

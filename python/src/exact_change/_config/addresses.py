@@ -30,10 +30,11 @@ def parse_service_url(option: str, text: object) -> str:
 
 def parse_jupiter_url(text: object) -> str:
     """Reads the address of Jupiter's API. Raises ``ConfigError`` (``invalid_option``)."""
-    url = _parse_base("jupiter_url", text)
-    if url.hostname in _DEAD_JUPITER_HOSTS:
+    address = parse_service_url("jupiter_url", text)
+    url = parse_address(address)
+    if url is not None and url.hostname in _DEAD_JUPITER_HOSTS:
         raise refuse("jupiter_url", f"names {url.hostname}, which is gone. Use https://api.jup.ag.")
-    return url.href.rstrip("/")
+    return address
 
 
 def parse_rpc_urls(rpc_url: object, network: str) -> Sequence[str]:

@@ -17,7 +17,6 @@ from .._swap.types import QuoteIntent, SwapBuild, SwapQuote
 from ..errors import ExactChangeError, failure, is_code
 from .answer import foreign_quote, invalid_answer, parse_object, read_build, read_quote
 from .refusal import refusal_of
-from .url import jupiter_base, key_header
 
 # Age of a `/build` quote up to which its own instructions are used; later it is quoted again.
 _BUILD_FRESH_MS = 10_000
@@ -33,21 +32,23 @@ class JupiterAt(NamedTuple):
 
     def get(self, path: str, query: Mapping[str, str], signal: Signal | None) -> Steps[Answer]:
         """Sends a GET request."""
-        url = f"{jupiter_base(self.base_url)}{path}?{urlencode(query)}"
-        return self.http.ask("GET", url, key_header(self.api_key), signal=signal)
+        url = f"{self.base_url}{path}?{urlencode(query)}"
+        return self.http.ask("GET", url, self._key_header(), signal=signal)
 
     def post(self, path: str, body: object, signal: Signal | None) -> Steps[Answer]:
         """Sends a POST request with a JSON body."""
-        headers = [("content-type", "application/json"), *key_header(self.api_key)]
-        url = jupiter_base(self.base_url) + path
+        headers = [("content-type", "application/json"), *self._key_header()]
+        url = self.base_url + path
         return self.http.ask("POST", url, headers, stringify(body).encode(), signal)
+
+    def _key_header(self) -> list[tuple[str, str]]:
+        return [] if self.api_key is None else [("x-api-key", self.api_key)]
 
 
 class JupiterV1:
     """The Swap API v1, which quotes ``ExactOut`` too; the quote goes back as it came."""
 
     id = "jupiter-v1"
-    supports_exact_out = True
 
     def __init__(self, at: JupiterAt) -> None:
         self._at = at
@@ -82,7 +83,6 @@ class JupiterV2:
     """
 
     id = "jupiter-v2"
-    supports_exact_out = False
 
     def __init__(self, at: JupiterAt, taker: Address) -> None:
         self._at = at

@@ -38,10 +38,6 @@ class Fallback:
         # Milliseconds since the epoch at which each pair had no `ExactOut` route.
         self._without: OrderedDict[tuple[Address, Address], int] = OrderedDict()
 
-    @property
-    def supports_exact_out(self) -> bool:
-        return not self._is_gone
-
     def quote(self, intent: QuoteIntent, signal: Signal | None) -> Steps[SwapQuote]:
         if intent.swap_mode == "ExactOut":
             return (yield from self._exact_out(intent, signal))

@@ -14,7 +14,6 @@ from .._kernel.steps import sleep
 from .._kernel.task import Steps
 from .._kernel.work_queue import WorkQueue
 from .retry_after import RetryAfterQueue
-from .url import jupiter_base
 
 _WINDOW_MS = 60_000
 _MAX_PAUSE_MS = 60_000
@@ -51,11 +50,11 @@ def jupiter_limiter(
     For any other address, requests only pause when its answers ask for a pause. ``timeout_ms`` is
     the client's deadline of each request.
     """
-    key = (api_key or "").strip()
     url = parse_address(base_url)
     if url is None or url.hostname != "api.jup.ag":
-        return RetryAfterQueue(jupiter_base(base_url), key, timeout_ms, runtime)
-    return WindowLimiter(_WITH_KEY if key else _KEYLESS, runtime, learns=bool(key))
+        return RetryAfterQueue(base_url, api_key, timeout_ms, runtime)
+    learns = api_key is not None
+    return WindowLimiter(_WITH_KEY if learns else _KEYLESS, runtime, learns=learns)
 
 
 class WindowLimiter:

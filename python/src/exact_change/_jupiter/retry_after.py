@@ -101,7 +101,7 @@ class _WaitingLine:
 class _Lines:
     def __init__(self) -> None:
         # Lines by the clock of their waits, then by address and key.
-        self.lines: dict[tuple[Runtime, str, str], _WaitingLine] = {}
+        self.lines: dict[tuple[Runtime, str, str | None], _WaitingLine] = {}
 
 
 # A line exists only after a pause.
@@ -118,7 +118,9 @@ class RetryAfterQueue:
     with ``rate_limited``.
     """
 
-    def __init__(self, address: str, api_key: str, timeout_ms: float, runtime: Runtime) -> None:
+    def __init__(
+        self, address: str, api_key: str | None, timeout_ms: float, runtime: Runtime
+    ) -> None:
         self._key = (runtime, address, api_key)
         self._timeout_ms = timeout_ms
         self._runtime = runtime

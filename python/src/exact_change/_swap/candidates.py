@@ -36,8 +36,6 @@ class CandidateChoice(NamedTuple):
     swap_from: Sequence[str] | None = None
     # Base units that other calls have reserved, by mint; SOL, wrapped or not, is `WSOL_MINT`.
     reserved: Mapping[Address, int] = {}
-    # Value of each holding by mint, all in the same unit; holdings without a value come last.
-    values: Mapping[Address, int] = {}
 
 
 class Candidate(NamedTuple):
@@ -50,11 +48,11 @@ class Candidate(NamedTuple):
 def order_candidates(holdings: Holdings, choice: CandidateChoice) -> list[Candidate]:
     """Returns the tokens to try, best first.
 
-    They are in the caller's own order, or stablecoins, SOL, then other tokens by value. Leaves out
+    They are in the caller's own order, or stablecoins, SOL, then other tokens by amount. Leaves out
     the token to buy and tokens that look like an NFT. Also leaves out accounts that are frozen or
     not the associated account, or that another key may spend from or close.
     """
-    network, values = holdings.network, choice.values
+    network = holdings.network
     held = {
         holding.account.mint: holding.account.amount
         for holding in holdings.tokens
@@ -76,18 +74,10 @@ def order_candidates(holdings: Holdings, choice: CandidateChoice) -> list[Candid
         known = pinned_mint(network, candidate.mint)
         if known is not None and known.dollar:
             return 0
-        if candidate.mint == WSOL_MINT:
-            return 1
-        return 2 if candidate.mint in values else 3
+        return 1 if candidate.mint == WSOL_MINT else 2
 
     # Stablecoins compare by amount, because all pinned stablecoins have the same decimals.
-    return sorted(
-        candidates,
-        key=lambda candidate: (
-            rank(candidate),
-            -values.get(candidate.mint, candidate.available),
-        ),
-    )
+    return sorted(candidates, key=lambda candidate: (rank(candidate), -candidate.available))
 
 
 def _is_spendable(wallet: Address, holding: Holding) -> bool:

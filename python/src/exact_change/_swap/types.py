@@ -82,11 +82,6 @@ class SwapProvider(Protocol):
 
     id: str
 
-    @property
-    def supports_exact_out(self) -> bool:
-        """Whether it quotes ``ExactOut``."""
-        ...
-
     def quote(self, intent: QuoteIntent, signal: Signal | None) -> Steps[SwapQuote]:
         """Returns a quote for exactly this intent."""
         ...

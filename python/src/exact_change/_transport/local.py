@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
 
-from .._base.amounts import U64_MAX, format_ui_amount
+from .._base.amounts import format_ui_amount
 from .._base.network import TOKEN_PROGRAM, TOKEN_PROGRAMS, WSOL_MINT
 from .._config.swap_request import ResolvedRequest
 from .._kernel.signals import Signal
@@ -42,11 +42,12 @@ class LocalTransport:
         except ExactChangeError as error:
             if request.swap_mode == "ExactIn" or not is_code(error, "no_route"):
                 raise
-        # The input that selling the output would bring is the first estimate of its cost.
+        # The input that selling the output would bring is the first estimate of its cost. It is 0
+        # for an output that is worth less than one base unit of the input.
         reverse_intent = QuoteIntent(mints[1], mints[0], amount, "ExactIn", slippage)
         reverse = yield from self._provider.quote(reverse_intent, signal)
-        seed = int(reverse.out_amount)
-        wanted = ExactOutput(*mints, amount, U64_MAX, slippage, seed, accounts)
+        seed = max(int(reverse.out_amount), 1)
+        wanted = ExactOutput(*mints, amount, slippage, seed, accounts)
         return (yield from size_exact_in(self._provider, wanted, signal))
 
     def build(

@@ -418,13 +418,12 @@ describe('a connection that reads and sends', () => {
     const found = await connect({ urls: [url] }).signaturesFor(wallet, {
       limit: 5,
       before: 'b',
-      until: 'u',
       minContextSlot: 3,
     });
     expect(found).toEqual([{ signature: 's', slot: 4, error: null, memo: '[2] hi' }]);
     expect(calls[0]?.params).toEqual([
       wallet,
-      { commitment: 'confirmed', limit: 5, before: 'b', until: 'u', minContextSlot: 3 },
+      { commitment: 'confirmed', limit: 5, before: 'b', minContextSlot: 3 },
     ]);
   });
 });

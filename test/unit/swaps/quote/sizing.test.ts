@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { QuoteError, TransportError } from '../../../../src/errors.js';
 import { checkImpact, checkQuote } from '../../../../src/swaps/quote/check-quote.js';
 import { createFallback } from '../../../../src/swaps/jupiter/connect.js';
-import { quoteExactOutput } from '../../../../src/swaps/quote/sizing.js';
+import { sizeExactIn } from '../../../../src/swaps/quote/sizing.js';
 import type { QuoteIntent, SwapProvider } from '../../../../src/swaps/provider.js';
 import type { SwapQuote } from '../../../../src/swaps/types.js';
 import { USDC, USDT, fakeProvider, fakeRuntime } from '../support.js';
@@ -12,7 +12,7 @@ const wanted = {
   inputMint: USDC,
   outputMint: USDT,
   target: 1_000_000n,
-  maxIn: 10_000_000n,
+  seedIn: 1_000_000n,
   slippageBps: 50,
 };
 const noRoute = () =>
@@ -24,7 +24,7 @@ const withoutExactOut = ({ swapMode }: QuoteIntent) =>
 
 /** A constant-product pool, x * y = k: its price gets worse with the amount. */
 function pool(x: bigint, y: bigint): SwapProvider & { asked: QuoteIntent[] } {
-  const provider = fakeProvider({ price: 1n, exactOut: false });
+  const provider = fakeProvider({ price: 1n });
   return {
     ...provider,
     async quote(intent) {
@@ -35,61 +35,44 @@ function pool(x: bigint, y: bigint): SwapProvider & { asked: QuoteIntent[] } {
   };
 }
 
-describe('quoteExactOutput', () => {
-  it('asks for the exact output first', async () => {
-    const provider = fakeProvider({ price: 2_000_000n });
-    expect(await quoteExactOutput(provider, wanted)).toMatchObject({
-      swapMode: 'ExactOut',
-      minOutAmount: '1000000',
-      inAmount: '500000',
-      maxInAmount: '502500',
-    });
-    expect(provider.asked.length).toBe(1);
-  });
-
-  it('sizes an exact input when there is no exact output, in two calls from a good seed', async () => {
-    const provider = fakeProvider({ price: 1_000_000n, fail: withoutExactOut });
-    const quote = await quoteExactOutput(provider, { ...wanted, seedIn: 1_000_000n });
-    expect(quote.swapMode).toBe('ExactIn');
+describe('sizeExactIn', () => {
+  it('sizes an exact input in two calls from a good guess', async () => {
+    const provider = fakeProvider({ price: 1_000_000n });
+    const quote = await sizeExactIn(provider, wanted);
     expect(BigInt(quote.minOutAmount)).toBeGreaterThanOrEqual(1_000_000n);
     expect(BigInt(quote.inAmount)).toBeLessThan(1_012_000n);
-    expect(provider.asked.map((intent) => intent.swapMode)).toEqual([
-      'ExactOut',
-      'ExactIn',
-      'ExactIn',
-    ]);
+    expect(provider.asked.map((intent) => intent.swapMode)).toEqual(['ExactIn', 'ExactIn']);
   });
 
-  it('covers the target at the worst slippage, within the limit and in five calls, on any pool', async () => {
+  it('covers the target at the worst slippage in four calls, on any pool', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.bigInt({ min: 10n ** 6n, max: 10n ** 15n }),
         fc.bigInt({ min: 10n ** 6n, max: 10n ** 15n }),
         fc.bigInt({ min: 1n, max: 10n ** 9n }),
-        fc.bigInt({ min: 1n, max: 10n ** 12n }),
-        fc.option(fc.bigInt({ min: -1n, max: 10n ** 13n })),
-        async (x, y, target, maxIn, seed) => {
+        fc.bigInt({ min: 1n, max: 10n ** 13n }),
+        async (x, y, target, seedIn) => {
           const provider = pool(x, y);
-          const order = { ...wanted, target, maxIn, ...(seed === null ? {} : { seedIn: seed }) };
-          const result = await quoteExactOutput(provider, order).catch((error: unknown) => error);
-          expect(provider.asked.length).toBeLessThanOrEqual(5);
+          const result = await sizeExactIn(provider, { ...wanted, target, seedIn }).catch(
+            (error: unknown) => error,
+          );
+          expect(provider.asked.length).toBeLessThanOrEqual(4);
           if (result instanceof Error) {
             expect(result).toHaveProperty(
               'code',
-              expect.stringMatching(/^(no_route|insufficient_funds|quote_mismatch)$/),
+              expect.stringMatching(/^(no_route|quote_mismatch)$/),
             );
             return;
           }
           const quote = result as SwapQuote;
           expect(BigInt(quote.minOutAmount)).toBeGreaterThanOrEqual(target);
-          expect(BigInt(quote.maxInAmount)).toBeLessThanOrEqual(maxIn);
         },
       ),
       { numRuns: 500 },
     );
   });
 
-  it('finds an amount when the seed is near the price', async () => {
+  it('finds an amount when the guess is near the price', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.bigInt({ min: 10_000n, max: 10n ** 9n }),
@@ -97,53 +80,30 @@ describe('quoteExactOutput', () => {
         async (target, percent) => {
           const provider = pool(10n ** 15n, 10n ** 15n);
           const seedIn = (target * BigInt(percent)) / 100n;
-          const quote = await quoteExactOutput(provider, {
-            ...wanted,
-            target,
-            maxIn: target * 2n,
-            seedIn,
-          });
+          const quote = await sizeExactIn(provider, { ...wanted, target, seedIn });
           expect((BigInt(quote.minOutAmount) - target) * 100n).toBeLessThanOrEqual(target * 12n);
         },
       ),
     );
   });
 
-  it('reports the cost when the limit is too low', async () => {
+  it('finds no amount beyond the largest amount of a token', async () => {
+    const provider = fakeProvider({ price: 1n });
     await expect(
-      quoteExactOutput(fakeProvider({ price: 1_000_000n }), { ...wanted, maxIn: 1_004_999n }),
-    ).rejects.toMatchObject({
-      code: 'insufficient_funds',
-      details: { mint: USDC, required: '1005000', available: '1004999' },
-    });
-    const sized = fakeProvider({ price: 1_000_000n, fail: withoutExactOut });
-    await expect(quoteExactOutput(sized, { ...wanted, maxIn: 1_000_000n })).rejects.toMatchObject({
-      code: 'insufficient_funds',
-      details: { required: '1005026', available: '1000000' },
-    });
-    await expect(quoteExactOutput(sized, { ...wanted, maxIn: 0n })).rejects.toMatchObject({
-      code: 'insufficient_funds',
-    });
+      sizeExactIn(provider, { ...wanted, target: 10n ** 18n, seedIn: 10n ** 18n }),
+    ).rejects.toMatchObject({ code: 'no_route' });
+    expect(provider.asked.map(({ amount }) => amount)).toEqual([10n ** 18n, 2n ** 64n - 1n]);
   });
 
   it.each([
     ['a rate limit', new TransportError('rate_limited', 'Wait.', { details: { retryAfterMs: 1 } })],
     ['an outage', answered(503)],
     ['a bad request', answered(400)],
-  ])('never takes %s for a missing route', async (_, error) => {
+    ['a missing route', noRoute()],
+  ])('passes on %s', async (_, error) => {
     const provider = fakeProvider({ price: 1n, fail: () => error });
-    await expect(quoteExactOutput(provider, wanted)).rejects.toBe(error);
+    await expect(sizeExactIn(provider, wanted)).rejects.toBe(error);
     expect(provider.asked.length).toBe(1);
-  });
-
-  it('distinguishes a pair without a route from a pair that pays nothing', async () => {
-    await expect(
-      quoteExactOutput(fakeProvider({ price: 1n, fail: noRoute }), wanted),
-    ).rejects.toMatchObject({ code: 'no_route' });
-    const nothing = fakeProvider({ price: 1n, exactOut: false });
-    await expect(quoteExactOutput(nothing, wanted)).rejects.toMatchObject({
-      code: 'insufficient_funds',
-    });
   });
 
   it('refuses a quote that contradicts its own numbers', async () => {
@@ -151,25 +111,12 @@ describe('quoteExactOutput', () => {
       price: 1_000_000n,
       change: (quote) => ({ ...quote, maxInAmount: '1' }),
     });
-    await expect(quoteExactOutput(liar, wanted)).rejects.toMatchObject({ code: 'quote_mismatch' });
-  });
-
-  it('checks the price impact of the quote that it returns', async () => {
-    const provider = fakeProvider({
-      price: 1_000_000n,
-      change: (quote) => ({ ...quote, priceImpactBps: 101 }),
-    });
-    await expect(
-      quoteExactOutput(provider, { ...wanted, maxPriceImpactBps: 100 }),
-    ).rejects.toMatchObject({
-      code: 'price_impact_too_high',
-      details: { priceImpactBps: 101, limitBps: 100 },
-    });
+    await expect(sizeExactIn(liar, wanted)).rejects.toMatchObject({ code: 'quote_mismatch' });
   });
 
   it('passes the limit of accounts to the provider', async () => {
     const provider = fakeProvider({ price: 1_000_000n });
-    await quoteExactOutput(provider, { ...wanted, maxAccounts: 32 });
+    await sizeExactIn(provider, { ...wanted, maxAccounts: 32 });
     expect(provider.asked[0]?.maxAccounts).toBe(32);
   });
 });
@@ -243,7 +190,6 @@ describe('createFallback', () => {
     const second = fakeProvider({
       id: 'v2',
       price: 1_000_000n,
-      exactOut: false,
       ...(options.secondFails === undefined ? {} : { fail: options.secondFails }),
     });
     return {
@@ -258,22 +204,22 @@ describe('createFallback', () => {
     };
   };
 
+  const exactOut = { ...wanted, amount: 5n, swapMode: 'ExactOut' } as const;
+  const exactIn = { ...wanted, amount: 5n, swapMode: 'ExactIn' } as const;
+
   it('asks only the first provider while it answers', async () => {
     const { provider, second } = both({});
-    expect((await quoteExactOutput(provider, wanted)).provider).toBe('v1');
+    expect((await provider.quote(exactOut)).provider).toBe('v1');
     expect(second.asked).toEqual([]);
   });
 
-  it('sizes with the second provider for a minute when the first has no exact output', async () => {
+  it('asks the second provider for a minute when the first has no exact output', async () => {
     const { provider, first, runtime } = both({ firstFails: withoutExactOut });
-    expect((await quoteExactOutput(provider, { ...wanted, seedIn: 1_006_000n })).provider).toBe(
-      'v2',
-    );
+    await expect(provider.quote(exactOut)).rejects.toMatchObject({ code: 'no_route' });
+    expect((await provider.quote(exactIn)).provider).toBe('v2');
     expect(first.asked.length).toBe(1);
     runtime.advance(60_001);
-    expect((await provider.quote({ ...wanted, amount: 5n, swapMode: 'ExactIn' })).provider).toBe(
-      'v1',
-    );
+    expect((await provider.quote(exactIn)).provider).toBe('v1');
   });
 
   it('tries the second provider for an exact input without a route', async () => {
@@ -291,10 +237,9 @@ describe('createFallback', () => {
     'drops the first provider for good when it answers %i',
     async (status) => {
       const { provider, first } = both({ firstFails: () => answered(status) });
-      expect(provider.supportsExactOut).toBe(true);
-      expect((await quoteExactOutput(provider, wanted)).provider).toBe('v2');
-      expect(provider.supportsExactOut).toBe(false);
-      await quoteExactOutput(provider, wanted);
+      await expect(provider.quote(exactOut)).rejects.toMatchObject({ code: 'no_route' });
+      expect((await provider.quote(exactIn)).provider).toBe('v2');
+      await expect(provider.quote(exactOut)).rejects.toMatchObject({ code: 'no_route' });
       expect(first.asked.length).toBe(1);
     },
   );
