@@ -148,6 +148,24 @@ describe('HTTPInterceptor', () => {
     expect(asked).toBe(1);
   });
 
+  it('pays for no plan of another client', async () => {
+    const [first, second] = await Promise.all([
+      sandbox.createWallet({ USDC: '1' }),
+      sandbox.createWallet({ USDC: '1' }),
+    ]);
+    intercept(first);
+    const { client } = intercept(second);
+    const body = new FormData();
+    body.set('form', 'one');
+    const plans = await Promise.all([
+      client.plan(usdc()),
+      client.plan(new Request(usdc()), { headers: { accept: '*/*' } }),
+      client.plan(usdc(), { method: 'POST', body }),
+    ]);
+    expect(plans.map(({ payment }) => payment?.amount)).toEqual(['10000', '10000', '10000']);
+    expect(signedPayments()).toBe(0);
+  });
+
   it.each([
     [0, 1, 2],
     [0, 2, 1],
