@@ -5,12 +5,12 @@ import { planOf } from '../simulation/plan.js';
 import { start, type Started } from '../simulation/start.js';
 import type { Report } from '../simulation/worker.js';
 
-const MINUTES = 1;
+const MINUTES = 0.5;
 // Other test files run beside this file and need the other cores.
 const WORKERS = 1;
 
 it(
-  `the client keeps its promises in a modelled world for a minute of new seeds`,
+  `the client keeps its promises in a modelled world for half a minute of new seeds`,
   async () => {
     const seed = Math.floor(Math.random() * 1e9);
     const program = await bundle('worker');
@@ -51,7 +51,7 @@ async function reported(
   return { report, replay: replay.split(' ') };
 }
 
-// The test runs the command three times, and each run bundles its program again.
+// The test runs the command twice, and each run bundles its program again.
 it(
   'the simulator reports a broken promise by seed and smallest plan, and a replay reports the same',
   { timeout: 120_000 },
@@ -77,8 +77,7 @@ it(
     expect(parts.map((line): unknown => JSON.parse(line))).toEqual(
       JSON.parse(JSON.stringify(left)),
     );
-    // The whole plan shrinks to the same parts, and those parts alone fail in the same way.
-    expect((await reported('--seed', seed, '--without', 'caps-count-all')).report).toBe(report);
+    // Those parts alone fail in the same way.
     expect((await reported(...replay)).report).toBe(report);
   },
 );

@@ -18,8 +18,9 @@ CENT = 10_000
 JSON = {"content-type": "application/json"}
 
 
-async def test_settles_200_parallel_payments_with_exact_sums(sandbox: Sandbox) -> None:
-    count = 200
+async def test_settles_120_parallel_payments_with_exact_sums(sandbox: Sandbox) -> None:
+    # More than the hundred connections that a client keeps open.
+    count = 120
     wallet = sandbox.wallet(SOL="0.5", USDC="5")
     before = sandbox.balance(sandbox.merchant, "USDC")
     # On a busy machine, so many payments block a loop in debug mode for long.
@@ -46,7 +47,7 @@ async def test_settles_200_parallel_payments_with_exact_sums(sandbox: Sandbox) -
                 assert isinstance(answer, httpx.Response)
                 assert answer.status_code == 200
         await asyncio.wait_for(all_landed.wait(), 90)
-        assert (await client.spent())[0].used == "2"
+        assert (await client.spent())[0].used == "1.2"
     assert sandbox.balance(sandbox.merchant, "USDC") - before == count * CENT
     assert sandbox.balance(wallet.address, "USDC") == 5_000_000 - count * CENT
 

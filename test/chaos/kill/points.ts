@@ -85,14 +85,15 @@ const SLOWLY = { confirmationMs: 1_000 };
 /** The next process begins before the transaction is processed. */
 const IN_FLIGHT = { confirmationMs: 10_000 };
 
+// A killed process leaves what is on disk and what its peers know. So of edges between which
+// neither changes, such as those around a read or a sync, one is here.
+
 const UNSIGNED = [
-  ...around('seller unpaid'),
-  'event payment.required',
-  ...around('rpc getLatestBlockhash', 'rpc getGenesisHash', 'rpc getMultipleAccounts'),
+  'seller unpaid after',
+  'rpc getMultipleAccounts after',
   'event payment.chosen',
-  ...around('journal reserve'),
-  'event balance.checked',
-  ...around('signer payment'),
+  'journal reserve after',
+  'signer payment after',
   'journal put signed before',
 ];
 
@@ -104,6 +105,8 @@ const SIGNED = [
   'caller half read',
   'journal put answered before',
 ];
+/** The payment has not left; it has settled, and the seller has answered. */
+const [BEFORE_SENDING, AFTER_ANSWER] = ['journal put signed after', 'caller half read'];
 
 /**
  * Edges with the answer on record, or almost. Once it is on record, an equal call without a key is
@@ -113,29 +116,25 @@ const ANSWERED = [
   'event payment.answered',
   'journal put answered after',
   'caller read',
-  ...around('rpc getSignatureStatuses', 'journal put settled'),
-  'event payment.settled',
+  ...around('journal put settled'),
 ];
 
 const SWAPPING = [
-  ...around('jupiter quote'),
-  'event swap.quoted',
-  ...around(
-    'jupiter swap-instructions',
-    'rpc getRecentPrioritizationFees',
-    'rpc getMinimumBalanceForRentExemption',
-    'rpc simulateTransaction',
-  ),
-  ...around('journal raise', 'signer swap', 'journal put swap'),
-  'event swap.signed',
-  ...around('rpc sendTransaction', 'rpc getSignatureStatuses', 'rpc getTransaction'),
+  'jupiter quote after',
+  'rpc simulateTransaction after',
+  'journal raise after',
+  'signer swap after',
+  'journal put swap after',
+  'rpc sendTransaction after',
+  'rpc getTransaction after',
   'event swap.confirmed',
 ];
 
 const AFTER_SWAP = [
-  ...around('signer payment', 'journal put signed', 'seller paid'),
+  'signer payment after',
+  'journal put signed after',
+  'seller paid after',
   'caller half read',
-  'journal put answered before',
 ];
 
 /** Edges of a new journal: it is made as a draft, linked, and the process takes its seat. */
@@ -143,28 +142,22 @@ const MAKING = [
   'disk create draft after',
   'disk write header torn',
   'disk sync header before',
-  'disk link journal before',
   'disk link journal after',
   'disk unlink draft after',
-  'disk link draft after',
   'disk write seat torn',
-  'disk write seat after',
 ];
 
 /** A write that is cut off, and a write that is complete. */
 const writing = (content: string) => [`disk write ${content} torn`, `disk write ${content} after`];
 
-/** Writes that must be synced, because a transaction leaves after them. */
-const syncing = (content: string) => [...writing(content), ...around(`disk sync ${content}`)];
-
 /** Edges of a rewrite: closed attempts go to the history, and the journal is written again. */
 const REWRITING = [
   ...['disk write lock after', 'disk create history after', 'disk write history torn'],
-  ...around('disk sync history'),
+  'disk sync history before',
   'disk create copy after',
-  ...['disk write all anew torn', 'disk sync all anew before', 'disk sync all anew after'],
+  ...['disk write all anew torn', 'disk sync all anew before'],
   ...writing('sealed'),
-  ...around('disk rename journal'),
+  'disk rename journal after',
 ].map((edge) => at(edge));
 
 /** Ways in which a killed process leaves a payment for the next process. */
@@ -195,32 +188,41 @@ export const points = {
     ...FORMS.map((form) => point('held', form, [RESERVED], { unresumed: true })),
   ],
   signed: [
-    ...SIGNED.flatMap((edge) =>
+    ...[BEFORE_SENDING, AFTER_ANSWER].flatMap((edge) =>
       FORMS.map((form) => point('held', form, [at(edge)], { thrice: form.endsWith('POST') })),
     ),
-    ...['event payment.signed', 'event payment.sent'].map((edge, index) =>
-      point('held', inTurn(FORMS, index), [at(edge)]),
+    ...SIGNED.filter((edge) => edge !== BEFORE_SENDING && edge !== AFTER_ANSWER).map(
+      (edge, index) => point('held', inTurn(FORMS, index), [at(edge)]),
     ),
-    ...SIGNED.map((edge, index) =>
-      point('held', inTurn(FORMS, index), [at(edge)], { unresumed: true }),
+    ...(['GET', 'keyed POST'] as const).flatMap((form) => [
+      point('held', form, [at(BEFORE_SENDING)], { unresumed: true }),
+      point('held', form, [EXPIRED]),
+    ]),
+    ...(['POST', 'keyed GET'] as const).map((form) =>
+      point('held', form, [at(AFTER_ANSWER)], { unresumed: true }),
     ),
-    ...FORMS.map((form) => point('held', form, [EXPIRED])),
-    ...SIGNED.map((edge, index) =>
-      point('held', inTurn(['POST', 'keyed POST'], index), [at(edge)], { identified: true }),
+    ...[BEFORE_SENDING, AFTER_ANSWER].flatMap((edge) =>
+      (['POST', 'keyed POST'] as const).map((form) =>
+        point('held', form, [at(edge)], { identified: true }),
+      ),
     ),
   ],
   answered: [
     ...ANSWERED.map((edge, index) =>
       point('held', inTurn(['keyed GET', 'GET', 'keyed POST', 'POST'], index), [at(edge)]),
     ),
-    ...['caller read', 'event payment.settled'].map((edge) =>
+    ...['caller read', 'journal put settled after'].map((edge) =>
       point('held', 'keyed POST', [at(edge)], { identified: true }),
     ),
   ],
   waiting: [
-    ...FORMS.map((form) => point('held', form, [at('facilitator verifies')])),
+    ...(['POST', 'keyed GET'] as const).map((form) =>
+      point('held', form, [at('facilitator verifies')]),
+    ),
     ...FORMS.map((form) => point('held', form, [at('facilitator settles')])),
-    ...FORMS.map((form) => point('held', form, [at('payment is processed', 1, SLOWLY)])),
+    ...(['GET', 'keyed POST'] as const).map((form) =>
+      point('held', form, [at('payment is processed', 1, SLOWLY)]),
+    ),
     ...FORMS.slice(0, 2).map((form) => point('swap', form, [at('swap is processed', 1, SLOWLY)])),
     ...['rpc sendTransaction after', 'rpc getSignatureStatuses before'].map((edge, index) =>
       point('swap', inTurn(FORMS, index), [at(edge, 1, IN_FLIGHT)]),
@@ -231,49 +233,38 @@ export const points = {
     ...AFTER_SWAP.map((edge, index) =>
       point('swap', inTurn(FORMS, index), [at(edge)], { thrice: true }),
     ),
-    ...FORMS.slice(0, 2).map((form) => point('swap', form, [SWAP_EXPIRED])),
+    point('swap', 'POST', [SWAP_EXPIRED]),
     ...[SWAP_UNSENT, SWAPPED].map((kill, index) =>
       point('swap', inTurn(FORMS, index), [kill], { unresumed: true }),
     ),
   ],
   disk: [
-    ...MAKING.map((edge, index) => point('held', inTurn(FORMS, index), [at(edge)])),
-    ...[...['reserved', 'answered', 'settled', 'gone'].flatMap(writing), ...syncing('signed')].map(
-      (edge, index) => point('held', inTurn(FORMS, index), [at(edge)]),
-    ),
-    ...syncing('swap').map((edge) => point('swap', 'GET', [at(edge)])),
-    ...[...REWRITING, ...around('disk sync directory').map((edge) => at(edge, 3))].map((kill) =>
-      point('held', 'keyed GET', [kill]),
-    ),
+    ...[
+      ...MAKING,
+      ...['reserved', 'answered', 'signed'].map((content) => `disk write ${content} torn`),
+      ...['settled', 'gone'].flatMap(writing),
+    ].map((edge, index) => point('held', inTurn(FORMS, index), [at(edge)])),
+    point('swap', 'GET', [at('disk write swap torn')]),
+    ...REWRITING.map((kill) => point('held', 'keyed GET', [kill])),
   ],
   again: [
-    ...again(
-      'held',
-      UNSENT,
-      'POST',
-      around('rpc getEpochInfo', 'rpc getGenesisHash', 'rpc getSignaturesForAddress').map((edge) =>
-        inResume(edge),
-      ),
-    ),
+    ...again('held', UNSENT, 'POST', [inResume('rpc getSignaturesForAddress after')]),
     ...again('held', EXPIRED, 'keyed POST', [
-      ...around('rpc getFirstAvailableBlock', 'journal put unsettled').map((edge) =>
-        inResume(edge),
-      ),
+      inResume('rpc getFirstAvailableBlock after'),
+      inResume('journal put unsettled after'),
       inResume('disk write unsettled torn'),
       inResume('event payment.unsettled'),
       at('journal reserve after'),
       at('seller paid after'),
     ]),
     ...again('held', SETTLED, 'GET', [
-      ...around('rpc getTransaction', 'journal put settled').map((edge) => inResume(edge)),
+      inResume('rpc getTransaction after'),
+      inResume('journal put settled after'),
       inResume('disk write settled torn'),
-      inResume('event payment.settled'),
       ...around('journal put told').map((edge) => at(edge)),
     ]),
     ...again('held', UNSENT, 'keyed GET', [
-      at('event payment.sent'),
-      at('seller paid before'),
-      at('seller paid after'),
+      ...around('seller paid').map((edge) => at(edge)),
       at('event payment.answered'),
     ]),
     ...again('held', RESERVED, 'keyed GET', [
@@ -281,12 +272,7 @@ export const points = {
       inResume('disk write release torn'),
       at('journal reserve after'),
     ]),
-    ...again(
-      'held',
-      RESERVED,
-      'GET',
-      writing('seat').map((edge) => inResume(edge)),
-    ),
+    ...again('held', RESERVED, 'GET', [inResume('disk write seat torn')]),
     ...again('swap', SWAP_UNSENT, 'POST', [
       ...around('journal put abandoned').map((edge) => inResume(edge)),
       inResume('disk write abandoned torn'),
@@ -305,8 +291,9 @@ export const points = {
       at('seller paid after'),
       at('journal put told before'),
     ]),
-    ...REWRITING.map((kill, index) =>
-      point('held', inTurn(FORMS, index), [kill, inResume('disk write seat after')]),
+    ...['disk write history torn', 'disk write sealed torn', 'disk rename journal after'].map(
+      (edge, index) =>
+        point('held', inTurn(FORMS, index), [at(edge), inResume('disk write seat after')]),
     ),
     point('swap', 'keyed POST', [
       SWAP_UNSENT,
