@@ -10,7 +10,7 @@ const sampled = readdirSync('test', { recursive: true, encoding: 'utf8' })
   .filter((path) => readFileSync(path, 'utf8').includes('helpers/sampled.js'));
 
 /**
- * Hundreds of payments or thousands of events at once: what a busy machine makes time out is done
+ * A thousand payments or ten thousand events at once: what a busy machine makes time out is done
  * again, and takes many times as long.
  */
 const crowds = 'test/chaos/{many,webhooks}/**/*.test.ts';

@@ -9,17 +9,17 @@ import { buyAll, count, type Bought } from './buy-all.js';
 import { decideAll } from './finish.js';
 
 const CENT = 10_000n;
-const CALLS = 300;
-/** Base units of USDC; refuses sixty of the calls. */
-const LIMIT = 2_400_000n;
+const CALLS = 1_000;
+/** Base units of USDC; refuses two hundred of the calls. */
+const LIMIT = 8_000_000n;
 export const CAP = { name: 'maxPerDay', unit: 'USD', limit: LIMIT, windowMs: 86_400_000 };
 
 /**
- * Makes 300 URLs at a cent each, and a wallet with 1.20 dollars in USDC, so that it must swap for
- * the rest.
+ * Makes a thousand URLs at a cent each, and a wallet with four dollars in USDC, so that it must
+ * swap for the rest.
  */
 export async function startMany(sandbox: Sandbox) {
-  const { address, secretKey } = await sandbox.createWallet({ SOL: '1', USDC: '1.2' });
+  const { address, secretKey } = await sandbox.createWallet({ SOL: '1', USDC: '4' });
   const received = () => tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints.USDC);
   const before = await received();
   return {
@@ -33,7 +33,7 @@ export async function startMany(sandbox: Sandbox) {
       rpcUrl: sandbox.rpcUrl,
       jupiterUrl: sandbox.jupiterUrl,
       autoSwap: true,
-      policy: { maxPerDay: '2.40', minSwap: '0.60' },
+      policy: { maxPerDay: '8.00', minSwap: '2.00' },
     },
   };
 }

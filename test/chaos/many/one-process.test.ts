@@ -32,7 +32,7 @@ function observed(
   };
 }
 
-describe('300 parallel paid calls in a process that loses a tenth of its messages', () => {
+describe('a thousand parallel paid calls in a process that loses a tenth of its messages', () => {
   it(
     'pay at most once each, stay within the cap, and agree in all books to the base unit',
     { timeout: 900_000 },
