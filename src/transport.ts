@@ -25,7 +25,7 @@ export interface PaymentResponseParts {
   readonly url?: string | undefined;
   readonly status?: number | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  readonly body?: unknown | undefined;
+  readonly body?: unknown;
 }
 
 /** One entry of `accepts`, normalised. If `payable` is false, `refusal` says why. */
