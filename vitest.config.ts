@@ -21,6 +21,7 @@ export default defineConfig({
     // For a hang alone: a machine under load may take ten times as long as a quiet one.
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    globalSetup: ['test/helpers/postgres-of-run.ts'],
     include: ['test/{unit,contract,surface,integration}/**/*.test.ts'],
   },
 });

@@ -1,7 +1,7 @@
 import { address } from '@solana/kit';
 import { describe, expect, it } from 'vitest';
 import { until } from '../helpers/chain.js';
-import { JOURNALS, journalsOfAllKinds } from '../helpers/journals.js';
+import { JOURNALS, journalOf } from '../helpers/journals.js';
 import { failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { signedOf, timesSpent } from '../helpers/spends.js';
@@ -10,7 +10,6 @@ import { signedOf, timesSpent } from '../helpers/spends.js';
 // In each case the chain shows that a purchase is paid once.
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
-const journalOf = journalsOfAllKinds();
 
 const url = () => `${sandbox.apiUrl}/usdc`;
 

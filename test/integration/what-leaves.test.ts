@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { listOf } from '../helpers/attempts.js';
 import { buyerOf, startService, type AutoPayService } from '../helpers/auto-pay.js';
 import { landed, signaturesOf, until, type ChainTransaction } from '../helpers/chain.js';
-import { JOURNALS, journalsOfAllKinds } from '../helpers/journals.js';
+import { JOURNALS, journalOf } from '../helpers/journals.js';
 import { payerOn, type Payer } from '../helpers/payer.js';
 import { inChaos, share } from '../helpers/sampled.js';
 import { useSandbox } from '../helpers/sandbox.js';
@@ -16,7 +16,6 @@ import { microUsd, worth } from '../helpers/worth.js';
 
 // A failed swap is tried once more when its block is finalized, 32 slots later.
 const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
-const journalOf = journalsOfAllKinds();
 
 const DOLLAR = 10n ** 12n;
 const SYMBOLS: readonly MintSymbol[] = ['SOL', 'USDC', 'USDT', 'PYUSD', 'BONK'];
