@@ -192,13 +192,13 @@ const CAPS: readonly CapRow[] = [
 
 /** Caps with room for some fees only. */
 const CAPS_ON_FEES: readonly CapRow[] = [
-  ['lamports in a day', { maxLamportsPerDay: 30_000n }, 30_000n, ({ lamports }) => lamports],
+  ['lamports in a day', { maxLamportsPerDay: 20_000n }, 20_000n, ({ lamports }) => lamports],
   ['dollars', { maxTotal: '0.025' }, (25n * DOLLAR) / 1_000n, ({ picoUsd }) => picoUsd],
   ['swaps', { limits: [{ swaps: 5, per: 'hour' }] }, 5n, ({ swaps: made }) => made],
   [
     'lamports in an hour',
-    { limits: [{ lamports: 30_000n, per: 'hour' }] },
-    30_000n,
+    { limits: [{ lamports: 20_000n, per: 'hour' }] },
+    20_000n,
     ({ lamports }) => lamports,
   ],
 ];
