@@ -24,7 +24,7 @@ import {
   type Needle,
   type Tap,
 } from '../helpers/capture.js';
-import { recordingSigner, secretBytes } from '../helpers/payer.js';
+import { secretBytes } from '../helpers/payer.js';
 import { startRecordedService, type RecordedService } from '../helpers/recorded-service.js';
 import { processState } from '../helpers/process-state.js';
 import { useSandbox } from '../helpers/sandbox.js';
