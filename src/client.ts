@@ -9,7 +9,7 @@ import {
   type StepName,
 } from './events.js';
 import { loadOnce, lazyPart } from './internal/load-once.js';
-import { isOwnRequest } from './internal/own-request.js';
+import { isOwnRequest, markOwnRequest } from './internal/own-request.js';
 import { captureCall } from './internal/request.js';
 import type { Runtime } from './internal/runtime.js';
 import type { Parts } from './payments/context.js';
@@ -32,13 +32,13 @@ export interface PayingRequestInit extends RequestInit {
    * Names the purchase: pass the same value with each retry, and a new value for a new purchase.
    * The client also reads it from an `Idempotency-Key` header.
    */
-  readonly idempotencyKey?: string;
+  readonly idempotencyKey?: string | undefined;
   /**
    * Allows the request to reach the seller twice: after a lost answer, the next equal call presents
    * the same payment again instead of reporting its state. GET and HEAD requests need no such
    * permission, nor do requests if the seller gave the payment an id.
    */
-  readonly repeatable?: boolean;
+  readonly repeatable?: boolean | undefined;
 }
 
 /** A wallet that pays for calls. */
@@ -190,7 +190,9 @@ export function buildClient(
       }
     },
     async plan(input, init) {
-      const call = captureCall(config.fetch, input, init, headers);
+      const send: typeof fetch = (sent, sentInit) =>
+        config.fetch(sent, markOwnRequest({ ...sentInit }));
+      const call = captureCall(send, input, init, headers);
       if (call === undefined) throw await refusedByFetch(config, input, init);
       const unpaid = await sendUnpaid(call, config);
       call.forget();
@@ -213,7 +215,7 @@ export function buildClient(
       return (await engine()).quote(requestCopy, signal);
     },
     async balance(mint, balanceOptions) {
-      const mints = typeof mint === 'string' || mint === undefined ? mint : [...mint];
+      const mints = mint === undefined ? undefined : [mint].flat();
       const signal = balanceOptions?.signal;
       return (await engine()).balance(mints, signal);
     },

@@ -33,6 +33,13 @@ export function toNetwork(name: string): string | undefined {
   return networkNames.get(name.trim());
 }
 
+/** Returns the name of a cluster for people, such as `devnet`; any other network as it is. */
+export function clusterOf(network: string): string {
+  const [name] =
+    [...networkNames].find(([key, id]) => id === network && /^solana-/.test(key)) ?? [];
+  return name === undefined ? network : name.slice('solana-'.length);
+}
+
 /** As {@link toNetwork}, but also takes plain names (`"devnet"`), for options of the caller. */
 export function namedNetwork(name: string): string | undefined {
   return toNetwork(name) ?? toNetwork(`solana-${name.trim()}`);
@@ -48,13 +55,6 @@ export const MEMO_PROGRAM = 'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr';
 export const JUPITER_PROGRAM = 'JUP6LkbZbjS1jKKwapdHNy74zcZ3tLUZoi5QNyVTaV4';
 export const JUPITER_EVENT_AUTHORITY = 'D8cy77BBepLMngZx6ZukaTff5hCt1HrWyKk3Hnd9oitf';
 export const LOOKUP_TABLE_PROGRAM = 'AddressLookupTab1e1111111111111111111111111';
-/** Programs of Merkle trees with assets and tokens as leaves: of SPL, Metaplex and Light. */
-export const COMPRESSION_PROGRAMS: readonly string[] = [
-  'cmtDvXumGCrqC1Age74AVPhSRVXJMd8PJS91L8KbNCK',
-  'mcmt6YrQEMKw8Mw43FmpRLmf7BqRnFMKmAcbxE3xkAW',
-  'compr6CUsB5m2jS4Y3831ztGSTnDpnKJTKS95d64XVq',
-];
-
 /** The mint of wrapped SOL, which Jupiter also takes for native SOL. */
 export const WSOL_MINT = 'So11111111111111111111111111111111111111112';
 

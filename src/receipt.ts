@@ -99,16 +99,16 @@ export interface CostParts {
 
 /** Conditions on the receipts to list; a receipt must meet all of them. */
 export interface ReceiptFilter {
-  readonly state?: Receipt['state'];
+  readonly state?: Receipt['state'] | undefined;
   /** As in a URL: with the port, unless it is the default port of the scheme. */
-  readonly host?: string;
-  readonly payTo?: string;
-  /** The address of the payment's mint. */
-  readonly mint?: string;
+  readonly host?: string | undefined;
+  readonly payTo?: string | undefined;
+  /** The payment's mint: its address, or its pinned symbol. */
+  readonly mint?: string | undefined;
   /** Only receipts from this time on; milliseconds since the epoch. */
-  readonly since?: number;
+  readonly since?: number | undefined;
   /** Only receipts before this time; milliseconds since the epoch. */
-  readonly until?: number;
+  readonly until?: number | undefined;
 }
 
 const RECEIPTS: unique symbol = Symbol.for('exact-change.receipts');

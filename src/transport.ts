@@ -22,10 +22,10 @@ export interface TokenBalance {
 
 /** The parts of a 402 response that a service needs to read its terms. */
 export interface PaymentResponseParts {
-  readonly url?: string;
-  readonly status?: number;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: unknown;
+  readonly url?: string | undefined;
+  readonly status?: number | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly body?: unknown | undefined;
 }
 
 /** One entry of `accepts`, normalised. If `payable` is false, `refusal` says why. */
@@ -51,36 +51,36 @@ export interface AutoPayRequest {
   readonly paymentRequired: PaymentResponseParts;
   readonly wallet: Address;
   /** Default false. */
-  readonly autoSwap?: boolean;
+  readonly autoSwap?: boolean | undefined;
   /** Base units that the payment may cost, by mint. */
-  readonly limits?: Readonly<Record<Address, string>>;
+  readonly limits?: Readonly<Record<Address, string>> | undefined;
   /**
    * Mints or pinned symbols that a swap may sell, in order; default: any held token. If the service
    * limits the mints to sell, only mints that it allows count.
    */
-  readonly swapFrom?: readonly string[];
+  readonly swapFrom?: readonly string[] | undefined;
   /** Basis points that a swap may slip. The service's policy sets the default and the maximum. */
-  readonly slippageBps?: number;
+  readonly slippageBps?: number | undefined;
   /**
    * Base units of the offer's token that a swap has to bring, also if the wallet holds enough: the
    * balance may be promised to another payment. A swap never brings less than the missing amount.
    * Default: the missing amount, or `policy.minSwap` of the service. Ignored without `autoSwap`,
    * and once a step is signed.
    */
-  readonly swapAmount?: string;
+  readonly swapAmount?: string | undefined;
   /** Base64 of the signed swap of the step before: the service sends and confirms it. */
-  readonly signedSwap?: string;
+  readonly signedSwap?: string | undefined;
   /**
    * Base64 of the signed payment of the step before: the answer holds its header. If the same bytes
    * come again, the answer holds the header again and says what became of the payment.
    */
-  readonly signedPayment?: string;
+  readonly signedPayment?: string | undefined;
   /**
    * 1 to 255 visible ASCII characters that name one purchase of the wallet. While a payment under
    * the key may still land, or has landed, the service offers nothing else to sign and takes no
    * other payment. A service without a journal ignores the key.
    */
-  readonly idempotencyKey?: string;
+  readonly idempotencyKey?: string | undefined;
 }
 
 /** Where a payment stands, and what to sign or send next. */

@@ -219,7 +219,11 @@ async function swap(
   const noWorseThan = answer === true ? quote : readBounds(answer);
   if (noWorseThan === undefined)
     return refusal('approval_refused', 'The person did not approve the swap. Nothing was signed.');
-  const swapped = await client.swap(request, { ...options, counted: true, noWorseThan });
+  const swapped = await client.swap(request, {
+    signal: options.signal,
+    counted: true,
+    noWorseThan,
+  });
   const write = await amountWriter(client, [swapped.inputMint, swapped.outputMint]);
   return { ...done(swapData(swapped, write)), funds: 'swapped' };
 }

@@ -41,6 +41,11 @@ export function failureReport(error: unknown): Report {
   };
 }
 
+/** Returns the report of a wrong command line. Commander has printed its error as text. */
+export function usageReport({ message }: Error): Report {
+  return { exit: 'usage', json: { error: { code: 'usage', message } } };
+}
+
 /** Returns a `solana:` link that sends the missing tokens to the wallet. */
 function linkOf({ details }: ExactChangeError): string | undefined {
   return 'link' in details ? details.link : undefined;

@@ -26,6 +26,7 @@ export async function main(): Promise<void> {
 /** @param failures - Failed writes of standard output so far. */
 async function runCommand(terminal: Terminal, failures: readonly Error[]): Promise<Exit> {
   let report: Report | undefined;
+  let isJson = false;
   const [, , first] = process.argv;
   if (first === '--version' || first === '-V') {
     terminal.print((await import('./version.js')).version);
@@ -39,15 +40,16 @@ async function runCommand(terminal: Terminal, failures: readonly Error[]): Promi
     if (words.length > 0) (await import('./key-in-words.js')).refuseKeyIn(words);
     await program.parseAsync(process.argv);
   } catch (error) {
-    // Commander has already printed the error or its help.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 'done' : 'usage';
-    const { failureReport } = await import('./failure.js');
-    report = failureReport(error);
+    // The options may not have been read.
+    isJson = process.argv.includes('--json');
+    if (error instanceof CommanderError && error.exitCode === 0) return 'done';
+    const { failureReport, usageReport } = await import('./failure.js');
+    report = error instanceof CommanderError ? usageReport(error) : failureReport(error);
   }
   // Such as a question about a payment that took too long: it would keep the process alive.
   terminal.questions.abort();
   if (report === undefined) return 'done';
-  const isJson = program.opts<GlobalFlags>().json === true;
+  isJson ||= program.opts<GlobalFlags>().json === true;
   show(terminal, report, isJson);
   const { link, exit = 'done', funds = 'untouched' } = report;
   // A QR code is for a camera at a screen; in a file or a pipe it is noise.

@@ -30,7 +30,7 @@ export async function newPassphrase(source: PassphraseSource): Promise<string> {
 }
 
 async function suppliedPassphrase({ terminal, fd }: PassphraseSource): Promise<string | undefined> {
-  if (fd === undefined) return terminal.env['EXACT_CHANGE_PASSPHRASE'];
+  if (fd === undefined) return terminal.env['EXACT_CHANGE_PASSPHRASE'] || undefined;
   const text = await readAll(createReadStream('', { fd, encoding: 'utf8' }));
   // Take the first line only, because most programs end the passphrase with a line break.
   return text.replace(/\r?\n[^]*$/, '');

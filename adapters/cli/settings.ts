@@ -41,7 +41,7 @@ export function readSettings(
   flags: GlobalFlags,
   env: Readonly<Record<string, string | undefined>>,
 ): Settings {
-  const file = readConfigFile(flags.config ?? env['EXACT_CHANGE_CONFIG'], env);
+  const file = readConfigFile(flags.config ?? (env['EXACT_CHANGE_CONFIG'] || undefined), env);
   const merged = [file?.layer ?? {}, ...fromEnvironment(env), fromFlags(flags)].reduce(over, {});
   return {
     autoSwap: true,

@@ -1,4 +1,5 @@
 import { isExactChangeError, TransportError } from '../../src/errors.js';
+import { parsePort, TRANSPORT_METHODS } from '../../src/config/parse-options.js';
 import { startDeadline, untilAborted, type Deadline } from '../../src/internal/abort.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
 import type { Transport } from '../../src/transport.js';
@@ -47,6 +48,7 @@ export function createHandler(
   transport: Transport,
   options: HandlerOptions = {},
 ): (request: Request) => Promise<Response> {
+  parsePort('transport', transport ?? {}, TRANSPORT_METHODS);
   const settings = parseHandlerOptions(options);
   const { quoteCacheMs: quoteMs, balanceCacheMs: balanceMs } = settings;
   const { metrics } = settings;

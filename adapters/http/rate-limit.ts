@@ -1,4 +1,4 @@
-import { refuse } from '../../src/internal/options.js';
+import { refuse, refuseUnknown } from '../../src/internal/options.js';
 
 export interface RateLimitOptions {
   /** Requests of one caller in a minute; the caller may send all of them at once. */
@@ -8,14 +8,14 @@ export interface RateLimitOptions {
    * A caller can invent any other value, such as an API key before it is checked, and be a new
    * caller each time. Default: all requests come from one caller.
    */
-  readonly keyOf?: (request: Request) => string;
+  readonly keyOf?: ((request: Request) => string) | undefined;
   /** Returns the time in milliseconds; default `Date.now`. */
-  readonly now?: () => number;
+  readonly now?: (() => number) | undefined;
   /**
    * Callers that are remembered; default 10000. Beyond that, the caller that was quiet the longest
    * is forgotten and starts anew.
    */
-  readonly maxCallers?: number;
+  readonly maxCallers?: number | undefined;
 }
 
 interface Bucket {
@@ -30,7 +30,7 @@ const MAX_KEY = 256;
  * Creates a `rateLimit` hook for the handler: a token bucket for each caller, in this process alone.
  * The hook returns the milliseconds that a request has to wait, 0 if it may pass.
  *
- * Throws `ConfigError` (`invalid_option`) if `perMinute` or `maxCallers` is no whole number above 0.
+ * Throws `ConfigError` (`invalid_option`) if the options are wrong.
  *
  * @example
  * const handler = createHandler(local(), {
@@ -41,6 +41,7 @@ const MAX_KEY = 256;
  * });
  */
 export function rateLimit(options: RateLimitOptions): (request: Request) => number {
+  refuseUnknown(options, ['perMinute', 'keyOf', 'now', 'maxCallers']);
   const { perMinute, keyOf = () => '', now = Date.now, maxCallers = 10_000 } = options;
   for (const [name, value] of Object.entries({ perMinute, maxCallers })) {
     if (!Number.isSafeInteger(value) || value < 1)

@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { loadOnce } from '../../src/internal/load-once.js';
-import { refuse } from '../../src/internal/options.js';
+import { refuse, refuseUnknown } from '../../src/internal/options.js';
 import { ledgerOver } from '../../src/journal/balance-ledger.js';
 import type { Coordination, Journal, Owner } from '../../src/journal/types.js';
 import { attemptsIn } from './postgres/attempts.js';
@@ -38,9 +38,9 @@ export type PostgresJournalOptions = PostgresPlace & {
    * Schema of the journal's tables; made if it is missing. At most 63 lower-case letters, digits
    * and underscores. Default `exact_change`.
    */
-  readonly schema?: string;
+  readonly schema?: string | undefined;
   /** The longest that a call waits for the database, in milliseconds. Default 10000. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /**
    * Whether the journal keeps events for webhooks. It writes each event in one transaction with the
    * change that the event reports. Default false.
@@ -53,7 +53,7 @@ export type PostgresJournalOptions = PostgresPlace & {
    * Every process that writes needs `pg-boss` then; without it, calls reject with
    * `missing_dependency`.
    */
-  readonly outbox?: boolean;
+  readonly outbox?: boolean | undefined;
 };
 
 /**
@@ -94,6 +94,7 @@ export interface PostgresJournal extends Journal {
  * await journal.close();
  */
 export function postgresJournal(options: PostgresJournalOptions): PostgresJournal {
+  refuseUnknown(options, ['connectionString', 'pool', 'schema', 'timeoutMs', 'outbox']);
   const { schema = 'exact_change', timeoutMs = 10_000, outbox: keepsEvents = false } = options;
   const tables = tablesIn(schema);
   const text = statementsOf(tables);

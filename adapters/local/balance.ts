@@ -1,5 +1,6 @@
 import { formatUiAmount } from '../../src/amount.js';
 import { FundsError } from '../../src/errors.js';
+import type { Runtime } from '../../src/internal/runtime.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../src/network.js';
 import type { Account, CallOptions, Rpc } from '../../src/solana/rpc/rpc.js';
 import { associatedTokenAddress } from '../../src/solana/tokens/accounts.js';
@@ -35,33 +36,45 @@ export async function balancesOf(
   );
 }
 
-/** Returns native SOL and the balance of every associated token account of the wallet. */
+/**
+ * Returns native SOL and the balance of every associated token account of the wallet. Anyone can
+ * name a wallet with a hundred thousand accounts, and to check the address of each takes a third of
+ * a millisecond: other calls have their turn after each page of them.
+ */
 export async function allBalances(
   rpc: AccountReads,
   wallet: Address,
+  { sleep }: Pick<Runtime, 'sleep'>,
   options: CallOptions,
 ): Promise<TokenBalance[]> {
-  const [sol, held] = await Promise.all([
+  const [sol, { accounts, slot }] = await Promise.all([
     rpc.accounts([wallet], options),
     rpc.tokenAccounts(wallet, options),
   ]);
-  const tokens = held.accounts.flatMap(({ address, account }) => {
-    const decoded = decodeTokenAccount(account);
-    return decoded !== undefined &&
-      address === associatedTokenAddress(wallet, decoded.mint, decoded.tokenProgram)
-      ? [decoded]
-      : [];
-  });
-  const { found } = await readAll(rpc, [...new Set(tokens.map(({ mint }) => mint))], options);
-  const balances = tokens.flatMap(({ mint, tokenProgram, amount }) => {
-    const account = found.get(mint);
-    const decimals = account ? decodeMint(account)?.decimals : undefined;
-    const tokenAccount = associatedTokenAddress(wallet, mint, tokenProgram);
-    return decimals === undefined
-      ? []
-      : [balance({ mint, tokenProgram, tokenAccount, amount, decimals, slot: held.slot })];
-  });
-  return [native(wallet, sol.accounts[0], sol.slot), ...balances];
+  const balances = [native(wallet, sol.accounts[0], sol.slot)];
+  for (let from = 0; from < accounts.length; from += MAX_ADDRESSES_A_CALL) {
+    if (from > 0) await sleep(0, options.signal);
+    const tokens = accounts.slice(from, from + MAX_ADDRESSES_A_CALL).flatMap((held) => {
+      const token = decodeTokenAccount(held.account);
+      const { address: tokenAccount } = held;
+      return token !== undefined &&
+        tokenAccount === associatedTokenAddress(wallet, token.mint, token.tokenProgram)
+        ? [{ ...token, tokenAccount }]
+        : [];
+    });
+    const { found } = await readAll(
+      rpc,
+      tokens.map(({ mint }) => mint),
+      options,
+    );
+    for (const { mint, tokenProgram, tokenAccount, amount } of tokens) {
+      const account = found.get(mint);
+      const decimals = account ? decodeMint(account)?.decimals : undefined;
+      if (decimals !== undefined)
+        balances.push(balance({ mint, tokenProgram, tokenAccount, amount, decimals, slot }));
+    }
+  }
+  return balances;
 }
 
 function native(wallet: Address, account: Account | null | undefined, slot: number): TokenBalance {

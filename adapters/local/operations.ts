@@ -97,7 +97,7 @@ export async function createOperations(
     async balance({ wallet, mint }, options) {
       checkWallet(wallet);
       const signal = { signal: options?.signal };
-      if (mint === undefined) return allBalances(reads, wallet, signal);
+      if (mint === undefined) return allBalances(reads, wallet, runtime, signal);
       const mints = (typeof mint === 'string' ? [mint] : mint).map((text) =>
         readMint('mint', text, network),
       );

@@ -16,7 +16,6 @@ import { UNSAFE } from '../../src/internal/unsafe-text.js';
 import { attemptStates } from '../../src/journal/states.js';
 import {
   ASSOCIATED_TOKEN_PROGRAM,
-  COMPRESSION_PROGRAMS,
   COMPUTE_BUDGET_PROGRAM,
   JUPITER_EVENT_AUTHORITY,
   JUPITER_PROGRAM,
@@ -37,7 +36,7 @@ import { harmlessExtensions, issuerExtensions } from '../../src/payments/plan/su
 import { PERIODS } from '../../src/policy/periods.js';
 import { parsePolicy } from '../../src/policy/policy.js';
 import { JSON_LIMITS } from '../../src/protocols/x402/json.js';
-import { reservedAddresses } from '../../src/solana/address.js';
+import { reservedAddresses } from '../../src/solana/reserved-addresses.js';
 import { tokenExtensions } from '../../src/solana/tokens/extensions.js';
 import { extraTokenNames, systemNames, tokenNames } from '../../src/solana/transactions/inner.js';
 import {
@@ -48,6 +47,7 @@ import {
 } from '../../src/solana/transactions/lighthouse.js';
 import { changeTexts } from '../../src/solana/transactions/wallet-changes.js';
 import { firewallRules, ruleTexts } from '../../src/swaps/firewall/catalog.js';
+import { COMPRESSION_PROGRAMS } from '../../src/swaps/firewall/exposure.js';
 import { harmlessCalls } from '../../src/swaps/firewall/inner-rules.js';
 import { v1Forms, v2Forms } from '../../src/swaps/jupiter/layout.js';
 import { programErrors } from '../../src/swaps/jupiter/decoder.js';

@@ -9,20 +9,23 @@ import type { Transport } from '../transport.js';
 /** Deadlines in milliseconds. */
 export interface Timeouts {
   /** One call of an RPC node; default 10000. */
-  readonly rpc?: number;
+  readonly rpc?: number | undefined;
   /** One call of Jupiter; default 10000. */
-  readonly jupiter?: number;
+  readonly jupiter?: number | undefined;
   /** One call of the service at `apiUrl`, with its retries, or of a relayer; default 30000. */
-  readonly service?: number;
+  readonly service?: number | undefined;
   /** Reading the body of a 402; default 10000. */
-  readonly terms?: number;
+  readonly terms?: number | undefined;
   /** The paid request, during which a facilitator settles; default 120000. */
-  readonly payment?: number;
+  readonly payment?: number | undefined;
   /** One answer of the signer, or of `policy.approve`, which may ask a person; default 120000. */
-  readonly signer?: number;
+  readonly signer?: number | undefined;
   /** One call of the journal; default 10000. */
-  readonly journal?: number;
+  readonly journal?: number | undefined;
 }
+
+/** The deadlines, complete. */
+export type TimeoutSettings = Readonly<Record<keyof Timeouts, number>>;
 
 /** A service that signs as fee payer of swaps, by the JSON-RPC of Kora. */
 export interface RelayerOptions {
@@ -136,7 +139,7 @@ export interface LocalSettings {
   readonly swapFrom: readonly string[] | undefined;
   readonly policy: Policy;
   readonly fetch: typeof globalThis.fetch;
-  readonly timeouts: Required<Timeouts>;
+  readonly timeouts: TimeoutSettings;
   readonly journal: Journal | undefined;
   readonly runtime: Runtime;
 }

@@ -23,6 +23,7 @@ import {
   type RelayerConfig,
   type RelayerOptions,
   type Timeouts,
+  type TimeoutSettings,
 } from './options.js';
 import { parseSigner } from './wallet.js';
 
@@ -45,7 +46,13 @@ const CLIENT_NAMES: readonly (keyof ClientOptions)[] = [
 /** Milliseconds for a call of a service, which may call Jupiter and a node several times. */
 export const SERVICE_MS = 30_000;
 
-const TRANSPORT_METHODS = ['quote', 'buildSwap', 'balance', 'parsePayment', 'autoPay'] as const;
+export const TRANSPORT_METHODS = [
+  'quote',
+  'buildSwap',
+  'balance',
+  'parsePayment',
+  'autoPay',
+] as const;
 const JOURNAL_METHODS = ['reserve', 'put', 'release', 'similar', 'attempts', 'used'] as const;
 const CONNECTION_METHODS = ['getGenesisHash', 'getLatestBlockhash', 'sendRawTransaction'] as const;
 
@@ -187,7 +194,7 @@ function parseBoolean(option: string, value: unknown): boolean {
   return value;
 }
 
-const TIMEOUTS: Required<Timeouts> = {
+const TIMEOUTS: TimeoutSettings = {
   rpc: 10_000,
   jupiter: 10_000,
   service: SERVICE_MS,
@@ -197,7 +204,7 @@ const TIMEOUTS: Required<Timeouts> = {
   journal: 10_000,
 };
 
-function parseTimeouts(timeouts: Timeouts): Required<Timeouts> {
+function parseTimeouts(timeouts: Timeouts): TimeoutSettings {
   refuseUnknown(timeouts, Object.keys(TIMEOUTS), 'timeouts');
   const read = (name: keyof Timeouts) =>
     parseMs(`timeouts.${name}`, timeouts[name] ?? TIMEOUTS[name]);
@@ -209,7 +216,7 @@ function parseTimeouts(timeouts: Timeouts): Required<Timeouts> {
 }
 
 /** Checks that an object of the caller has the methods that the client calls. */
-function parsePort<T extends object>(
+export function parsePort<T extends object>(
   option: string,
   port: T | undefined,
   methods: readonly (keyof T & string)[],
@@ -218,7 +225,9 @@ function parsePort<T extends object>(
   const missing = isRecord(port)
     ? methods.find((name) => typeof port[name] !== 'function')
     : methods[0];
-  if (missing !== undefined) throw refuse(option, `must be an object with a method ${missing}.`);
+  const such = option === 'journal' ? ', such as fileJournal(path)' : '';
+  if (missing !== undefined)
+    throw refuse(option, `must be an object with a method ${missing}${such}.`);
   return port;
 }
 

@@ -43,7 +43,10 @@ function readSigner(signer: NonNullable<ClientOptions['signer']>): Signer {
         };
     }
   }
-  throw refuse('signer', 'must have an address and signMessage, or be of kit, or a Keypair.');
+  throw refuse(
+    'signer',
+    'must have an address and signMessage or signTransaction, or be of kit, or a Keypair.',
+  );
 }
 
 function can<S extends object, N extends string>(

@@ -2,9 +2,9 @@
 const OWN: unique symbol = Symbol.for('exact-change.own-request');
 
 /**
- * Marks a request to a node, to Jupiter or to a service, by a field of its init that no fetch
- * reads. The request may go out by a fetch that pays, such as the global fetch, which must not pay
- * for it.
+ * Marks a request to a node, to Jupiter or to a service, or the request of a plan, by a field of its
+ * init that no fetch reads. The request may go out by a fetch that pays, such as the global fetch,
+ * which must not pay for it.
  */
 export function markOwnRequest(init: RequestInit): RequestInit {
   return Object.assign(init, { [OWN]: true });

@@ -232,6 +232,7 @@ export function createAttemptStore(archive?: Archive): AttemptStore {
     },
     used: (owner, caps, now) => caps.map((cap) => used(owner, cap, now)),
     hasEnded: (id) => over.has(id) || past.has(id),
+    isOpen: (id) => open.has(id),
     madeBefore: (id) => madeOf(id) ?? made,
     count: (number) => void (made = number),
     spend: keys.add,

@@ -69,7 +69,7 @@ export interface Engine {
   swap(request: SwapRequest | UiSwapRequest, options: SwapOptions): Promise<SwapResult>;
   quote(request: SwapRequest | UiSwapRequest, signal: AbortSignal | undefined): Promise<SwapQuote>;
   balance(
-    mint: string | readonly string[] | undefined,
+    mints: readonly string[] | undefined,
     signal: AbortSignal | undefined,
   ): Promise<TokenBalance[]>;
   receipts(filter: ReceiptFilter): AsyncIterable<Receipt>;
@@ -100,7 +100,7 @@ export async function createEngine(config: Config, events: Events, parts: Parts)
       (await payingHeader()).payHeader(context, paymentRequired, options).then(thenTopUp),
     swap: async (request, options) => (await swapEngine()).swap(context, request, options),
     quote: async (request, signal) => (await swapEngine()).quote(context, request, signal),
-    balance: async (mint, signal) => (await swapEngine()).balance(context, mint, signal),
+    balance: async (mints, signal) => (await swapEngine()).balance(context, mints, signal),
     async *receipts(filter) {
       yield* (await swapEngine()).listReceipts(context, filter);
     },

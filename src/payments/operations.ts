@@ -4,7 +4,8 @@ import { refuse, refuseUnknown } from '../internal/options.js';
 import { untilAborted } from '../internal/abort.js';
 import type { Attempt } from '../journal/types.js';
 import { capsForSpends, type CapUse } from '../policy/cap-use.js';
-import { readMint } from '../policy/read.js';
+import { plainHost, readHost } from '../policy/hosts.js';
+import { readAddress, readMint } from '../policy/read.js';
 import type { Receipt, ReceiptFilter } from '../receipt.js';
 import { cleanQuote } from '../swaps/quote/check-quote.js';
 import type { SwapQuote, SwapRequest, UiSwapRequest } from '../swaps/types.js';
@@ -21,12 +22,27 @@ import type { WorstPrice } from './plan/quote-within.js';
 import { checkFit } from './plan/swap-quote.js';
 import { inBaseUnits } from './plan/ui-amount.js';
 
+/** Fields of a swap. A misspelt field is refused, or a bound would silently have no effect. */
+const SWAP_FIELDS: readonly (keyof SwapRequest)[] = [
+  'inputMint',
+  'outputMint',
+  'amount',
+  'uiAmount',
+  'swapMode',
+  'slippageBps',
+  'maxAccounts',
+];
+const SWAP_OPTIONS: readonly (keyof SwapOptions)[] = ['counted', 'noWorseThan', 'signal'];
+
 /** Makes a swap that is for no payment. */
 export async function swap(
   context: PaymentContext,
   request: SwapRequest | UiSwapRequest,
-  { counted = false, noWorseThan, signal }: SwapOptions,
+  options: SwapOptions,
 ): Promise<SwapResult> {
+  refuseUnknown(request, SWAP_FIELDS);
+  refuseUnknown(options, SWAP_OPTIONS);
+  const { counted = false, noWorseThan, signal } = options;
   const emit = context.events.emitter(newId(context));
   await untilAborted(context.ready(), signal);
   const resolved = parseSwapRequest(await inBaseUnits(context, request, signal), context.config);
@@ -55,6 +71,7 @@ export async function quote(
   request: SwapRequest | UiSwapRequest,
   signal: AbortSignal | undefined,
 ): Promise<SwapQuote> {
+  refuseUnknown(request, SWAP_FIELDS);
   const resolved = parseSwapRequest(await inBaseUnits(context, request, signal), context.config);
   const answer = await context.transport.quote(resolved, { signal });
   checkFit(answer, resolved);
@@ -64,14 +81,11 @@ export async function quote(
 /** Returns the wallet's balances of some mints, or of every token that it holds. */
 export async function balance(
   { config, transport }: PaymentContext,
-  mint: string | readonly string[] | undefined,
+  names: readonly string[] | undefined,
   signal: AbortSignal | undefined,
 ): Promise<TokenBalance[]> {
   const { network, signer } = config;
-  const mints =
-    mint === undefined
-      ? undefined
-      : (typeof mint === 'string' ? [mint] : mint).map((name) => readMint('mint', name, network));
+  const mints = names?.map((name) => readMint('mint', name, network));
   const balances = await transport.balance(
     { wallet: signer.address, ...(mints === undefined ? {} : { mint: mints }) },
     { signal },
@@ -101,18 +115,37 @@ const FIELDS: readonly (keyof ReceiptFilter)[] = [
   'until',
 ];
 
+const STATES: readonly string[] = ['pending', 'settled', 'unsettled', 'uncertain'];
+
+/** Checks a filter, because a value of another form would match nothing, or everything. */
+function readFilter(filter: ReceiptFilter, network: string): ReceiptFilter {
+  refuseUnknown(filter, FIELDS, 'filter');
+  const { state, host, payTo, mint, since, until } = filter;
+  for (const [name, time] of Object.entries({ since, until }))
+    if (time !== undefined && !Number.isFinite(time))
+      throw refuse(`filter.${name}`, 'must be milliseconds since the epoch.');
+  if (state !== undefined && !STATES.includes(state))
+    throw refuse('filter.state', `must be one of ${STATES.join(', ')}.`);
+  return {
+    ...filter,
+    ...(host === undefined ? {} : { host: readHost('filter.host', host) }),
+    ...(payTo === undefined ? {} : { payTo: readAddress('filter.payTo', payTo) }),
+    ...(mint === undefined ? {} : { mint: readMint('filter.mint', mint, network) }),
+  };
+}
+
 /** Lists the wallet's receipts in the journal that match a filter, oldest first. */
 export async function* listReceipts(
   context: PaymentContext,
   filter: ReceiptFilter,
 ): AsyncGenerator<Receipt> {
-  refuseUnknown(filter, FIELDS, 'filter');
-  const { since } = filter;
+  const wanted = readFilter(filter, context.config.network);
+  const { since } = wanted;
   for await (const { receipt } of context.journal.attempts(
     ownerOf(context),
     since === undefined ? {} : { since },
   )) {
-    if (receipt !== undefined && matches(receipt, filter)) yield receipt;
+    if (receipt !== undefined && matches(receipt, wanted)) yield receipt;
   }
 }
 
@@ -122,7 +155,7 @@ function matches(
 ): boolean {
   if (since !== undefined && receipt.at < since) return false;
   if (until !== undefined && receipt.at >= until) return false;
-  if (host !== undefined && new URL(receipt.url).host !== host) return false;
+  if (host !== undefined && plainHost(new URL(receipt.url).host) !== host) return false;
   const fields: readonly (readonly [wanted: string | undefined, actual: string])[] = [
     [state, receipt.state],
     [payTo, receipt.payment.payTo],

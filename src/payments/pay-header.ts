@@ -1,6 +1,8 @@
 import { ConfigError, isExactChangeError, ProtocolError, type Moved } from '../errors.js';
 import { untilAborted } from '../internal/abort.js';
 import { detectTerms, type PaymentProtocol } from '../protocols/protocol.js';
+import { refuseUnknown } from '../internal/options.js';
+import { isRecord } from '../internal/record.js';
 import { announceCall } from '../journal/registry.js';
 import type { PaymentRequired } from '../protocols/types.js';
 import type { Receipt } from '../receipt.js';
@@ -17,8 +19,8 @@ export interface PayOptions {
    * The URL that the payment is for. Caps for hosts count by it. You may leave it out if you give a
    * response, or terms that this library has read from a response.
    */
-  readonly url?: string;
-  readonly signal?: AbortSignal;
+  readonly url?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** A payment for callers that do their own HTTP. */
@@ -33,8 +35,10 @@ export interface Payment {
 export async function payHeader(
   context: PaymentContext,
   paymentRequired: PaymentRequired | Response,
-  { url, signal }: PayOptions,
+  options: PayOptions,
 ): Promise<Payment> {
+  refuseUnknown(options, ['url', 'signal']);
+  const { url, signal } = options;
   const startedAt = context.config.runtime.now();
   const terms = await readTerms(context, paymentRequired, signal);
   const payUrl = url ?? terms.url;
@@ -121,12 +125,8 @@ function checkUrl(url: string): void {
   }
 }
 
-function isResponse(value: PaymentRequired | Response): value is Response {
-  if (!('headers' in value) || !('status' in value)) return false;
+function isResponse(value: unknown): value is Response {
+  if (!isRecord(value) || !('status' in value) || !isRecord(value['headers'])) return false;
   // Terms are parsed JSON, which may have these names but no methods.
-  return (
-    typeof value.headers === 'object' &&
-    'get' in value.headers &&
-    typeof value.headers.get === 'function'
-  );
+  return typeof value['headers']['get'] === 'function';
 }

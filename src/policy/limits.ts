@@ -18,15 +18,15 @@ import { readAddress, readList, readMint, readUnits, readUsd } from './read.js';
  */
 export interface LimitOptions {
   /** US dollars as decimal text. */
-  readonly usd?: string;
+  readonly usd?: string | undefined;
   /** Base units of `mint`, for payments in the mint and for swaps out of it. */
-  readonly amount?: bigint | string;
+  readonly amount?: bigint | string | undefined;
   /** Number of payments; not with a `per` of `payment`. */
-  readonly payments?: number;
+  readonly payments?: number | undefined;
   /** Number of swaps for payments, with failed swaps; not with a `per` of `payment`. */
-  readonly swaps?: number;
+  readonly swaps?: number | undefined;
   /** Lamports of network fees and rent. */
-  readonly lamports?: bigint | string;
+  readonly lamports?: bigint | string | undefined;
   /**
    * `minute`, `hour` and `day` are the last 60 seconds, 60 minutes and 24 hours, at any instant;
    * `total` is everything that the journal knows of.
@@ -36,14 +36,14 @@ export interface LimitOptions {
    * A mint's address or pinned symbol. With `amount`: the mint that is counted. Otherwise only
    * payments in this mint count, with their swaps.
    */
-  readonly mint?: string;
+  readonly mint?: string | undefined;
   /**
    * Counts only payments to this host, named as in `maxPerHost`; `'*'`: a cap for each host, with
    * all its ports together.
    */
-  readonly host?: string;
+  readonly host?: string | undefined;
   /** Counts only payments to this address; `'*'`: a cap for each payee. */
-  readonly payee?: string;
+  readonly payee?: string | undefined;
 }
 
 const MEASURES = ['usd', 'amount', 'payments', 'swaps', 'lamports'] as const;

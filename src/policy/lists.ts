@@ -12,15 +12,15 @@ export interface ListOptions {
    * Hosts such as `api.example.com`, as in `maxPerHost`; `*.example.com` names the subdomains of
    * `example.com`, and not `example.com` itself.
    */
-  readonly hosts?: readonly string[];
+  readonly hosts?: readonly string[] | undefined;
   /** Wallets that are paid, base58. */
-  readonly payees?: readonly string[];
+  readonly payees?: readonly string[] | undefined;
   /** Mint addresses or pinned symbols. */
-  readonly mints?: readonly string[];
+  readonly mints?: readonly string[] | undefined;
   /** CAIP-2 ids or names of Solana clusters. */
-  readonly networks?: readonly string[];
+  readonly networks?: readonly string[] | undefined;
   /** Payment schemes such as `exact`, in any case. */
-  readonly schemes?: readonly string[];
+  readonly schemes?: readonly string[] | undefined;
 }
 
 export type Kind = keyof ListOptions;

@@ -16,69 +16,69 @@ import { readTopUp, type TopUp, type TopUpOptions } from './top-up.js';
  */
 export interface PolicyOptions {
   /** US dollars that one payment may cost, with its swap. Default `"1.00"`. */
-  readonly maxPerPayment?: string;
+  readonly maxPerPayment?: string | undefined;
   /** US dollars in any 60 minutes. */
-  readonly maxPerHour?: string;
+  readonly maxPerHour?: string | undefined;
   /** US dollars in any 24 hours. Default `"10.00"`. */
-  readonly maxPerDay?: string;
+  readonly maxPerDay?: string | undefined;
   /** US dollars in total, for everything that the journal knows of. */
-  readonly maxTotal?: string;
+  readonly maxTotal?: string | undefined;
   /**
    * US dollars in any 24 hours for each host, such as `{ 'api.example.com': '1.00' }`. A host
    * without a port stands for all its ports.
    */
-  readonly maxPerHost?: Readonly<Record<string, string>>;
+  readonly maxPerHost?: Readonly<Record<string, string>> | undefined;
   /**
    * Lamports of network fees and rent in any 24 hours, whether or not SOL has a price. Default
    * 50000000.
    */
-  readonly maxLamportsPerDay?: bigint | string;
+  readonly maxLamportsPerDay?: bigint | string | undefined;
   /**
    * Base units that may leave for one payment, by mint or pinned symbol. A mint without a price can
    * be paid only with such a cap.
    */
-  readonly maxAmount?: Readonly<Record<string, bigint | string>>;
+  readonly maxAmount?: Readonly<Record<string, bigint | string>> | undefined;
   /** Further caps. All caps hold, each by itself. */
-  readonly limits?: readonly LimitOptions[];
+  readonly limits?: readonly LimitOptions[] | undefined;
   /** Allows only payments that each of its lists names. */
-  readonly allow?: ListOptions;
+  readonly allow?: ListOptions | undefined;
   /** Denies payments that one of its lists names, also if `allow` names them. */
-  readonly deny?: ListOptions;
+  readonly deny?: ListOptions | undefined;
   /** Called with the plan before anything is signed. Only `true` lets the payment go on. */
-  readonly approve?: (plan: Plan) => boolean | Promise<boolean>;
+  readonly approve?: ((plan: Plan) => boolean | Promise<boolean>) | undefined;
   /**
    * Number of further payments that may be signed if the paid request was answered with 402, and
    * the answer shows that nothing was settled. A further payment has the same payee and no higher
    * price. Default 0. Until the chain decides, both payments count against every cap.
    */
-  readonly resign?: 0 | 1;
+  readonly resign?: 0 | 1 | undefined;
   /**
    * Base units that one swap may take, by mint or pinned symbol: a bound that no quote can raise.
    */
-  readonly maxInAmount?: Readonly<Record<string, bigint | string>>;
+  readonly maxInAmount?: Readonly<Record<string, bigint | string>> | undefined;
   /**
    * US dollars that a swap brings at least, so that small calls do not each cost a swap. Default
    * `"0.05"`.
    */
-  readonly minSwap?: string;
+  readonly minSwap?: string | undefined;
   /**
    * Keeps a float of a dollar token by swaps between calls, within this policy. Needs `autoSwap`.
    */
-  readonly topUp?: TopUpOptions;
+  readonly topUp?: TopUpOptions | undefined;
   /** Basis points; default 50. */
-  readonly maxSlippageBps?: number;
+  readonly maxSlippageBps?: number | undefined;
   /** Basis points; default 100. */
-  readonly maxPriceImpactBps?: number;
+  readonly maxPriceImpactBps?: number | undefined;
   /**
    * Basis points that a swap for a payment may cost besides slippage; default 100. Dollar tokens
    * count at par, other tokens at their selling price. A token without a price is swapped only
    * within its `maxInAmount`.
    */
-  readonly maxSwapLossBps?: number;
+  readonly maxSwapLossBps?: number | undefined;
   /** Lamports for the network and priority fee of one swap; default 250000. */
-  readonly maxFeeLamports?: bigint | string;
+  readonly maxFeeLamports?: bigint | string | undefined;
   /** Lamports for the rent of our own new token accounts in one swap; default 10000000. */
-  readonly maxRentLamports?: bigint | string;
+  readonly maxRentLamports?: bigint | string | undefined;
 }
 
 /** The checked policy. Dollars are millionths of a dollar. */

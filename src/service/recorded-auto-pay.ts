@@ -1,4 +1,5 @@
 import { refuse } from '../internal/options.js';
+import { stopwatch } from '../internal/stopwatch.js';
 import type { Journal } from '../journal/types.js';
 import type { PaymentRequired } from '../protocols/types.js';
 import { isAddress } from '../solana/address.js';
@@ -29,14 +30,14 @@ export interface RecordedAutoPay extends Pick<WalletSessions, 'resume' | 'close'
  */
 export function createRecordedAutoPay(deps: AutoPayDeps, journal: Journal): RecordedAutoPay {
   const sessions = createWalletSessions(deps, journal);
-  const { idle } = deps.settings.runtime;
+  const { runtime } = deps.settings;
   const closing = new AbortController();
   let resumed: Promise<void> | undefined;
   let rounds: Promise<void> | undefined;
   /** Resumes attempts at each interval, until the signal ends it. */
   const resumeRegularly = async (): Promise<never> => {
     for (;;) {
-      await idle(ROUND_MS, closing.signal);
+      await runtime.idle(ROUND_MS, closing.signal);
       // If a round fails, the next round tries again.
       await sessions.resume().catch(() => undefined);
     }
@@ -57,13 +58,14 @@ export function createRecordedAutoPay(deps: AutoPayDeps, journal: Journal): Reco
     },
     async step(request, signal) {
       const { wallet, signedSwap, signedPayment } = request;
+      const waited = stopwatch(runtime);
       if (!isAddress(wallet)) throw refuse('wallet', 'must be a base58 address.');
       const terms = termsOf(request.paymentRequired);
       const purchase = purchaseOf(request, terms);
       // Do not wait, because the call resumes the attempts of its own wallet.
       resume().catch(() => undefined);
       return sessions.run(wallet, async (session) => {
-        const step = { deps, session, request, terms, purchase, signal };
+        const step = { deps, session, request, terms, purchase, signal, waited };
         if (signedPayment !== undefined)
           return payStep(step, bytesOf('signedPayment', signedPayment));
         if (signedSwap !== undefined) return swapStep(step, bytesOf('signedSwap', signedSwap));

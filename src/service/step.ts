@@ -34,6 +34,8 @@ export interface Step {
   readonly terms: PaymentRequired;
   readonly purchase: Purchase;
   readonly signal: AbortSignal | undefined;
+  /** Returns the milliseconds since the caller asked. */
+  readonly waited: () => number;
 }
 
 /**
@@ -132,8 +134,10 @@ export async function answerIfOpen(
   attempt: SwapAttempt,
 ): Promise<PaymentResult | undefined> {
   const { session, signal } = step;
-  const landed = await withinCallerWait(signal, (within) =>
-    untilAborted(session.landSwap(attempt), within),
+  const landed = await withinCallerWait(
+    signal,
+    (within) => untilAborted(session.landSwap(attempt), within),
+    step.waited(),
   );
   if (landed?.error !== undefined) throw landed.error;
   if (landed !== undefined) return undefined;

@@ -43,8 +43,10 @@ async function sendFirst(step: Step, signed: SignedBytes): Promise<Sent> {
   const { session, request, terms, signal } = step;
   const { context } = session;
   const swap = await readSwap(context, signed, signal);
-  const verdict = await withinCallerWait(signal, (within) =>
-    awaitSwapState(context, signed, within),
+  const verdict = await withinCallerWait(
+    signal,
+    (within) => awaitSwapState(context, signed, within),
+    step.waited(),
   );
   if (verdict?.state !== 'open') {
     // Another service over the same journal may have recorded and sent the swap meanwhile.

@@ -25,12 +25,15 @@ const SWAP_WAIT_MS = 20_000;
 /**
  * Calls `look` for as long as a caller may wait, and returns undefined after that. Rejects with the
  * reason of the caller's signal.
+ *
+ * @param waited - Milliseconds that the caller has waited already.
  */
 export async function withinCallerWait<T>(
   caller: AbortSignal | undefined,
   look: (signal: AbortSignal) => Promise<T>,
+  waited = 0,
 ): Promise<T | undefined> {
-  const deadline = startDeadline(SWAP_WAIT_MS, caller);
+  const deadline = startDeadline(Math.max(0, SWAP_WAIT_MS - waited), caller);
   try {
     const verdict = await look(deadline.signal);
     throwIfAborted(caller);

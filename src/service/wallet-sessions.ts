@@ -165,6 +165,8 @@ function sessionOver(
     string,
     { readonly id: string; readonly landing: Promise<Landed | undefined> }
   >();
+  /** Ids of payments that {@link holdAgain} is holding. */
+  const unheld = new Set<string>();
   const { closing, claims, journal } = context;
   const { runtime } = context.config;
   const alone: WalletSession['exclusively'] = (work, signal) =>
@@ -214,6 +216,18 @@ function sessionOver(
     if (![...landings.values()].some((landing) => landing.id === id)) await claims.drop([id]);
   };
 
+  /** Holds the tokens of a payment once the journal works again, unless the monitor ends first. */
+  const holdAgain = async (attempt: SignedAttempt): Promise<void> => {
+    const { id } = attempt;
+    if (unheld.has(id)) return;
+    unheld.add(id);
+    await askUntilClosed(
+      context,
+      async () => !isMonitored(context, id) || heldPaymentOf(context, attempt),
+    );
+    unheld.delete(id);
+  };
+
   return {
     context,
     exclusively: alone,
@@ -227,7 +241,9 @@ function sessionOver(
           await monitorPayment(context, open, context.events.emitter(id));
       };
       // Without its hold, a payment is followed all the same.
-      inBackground(held.catch(() => openPaymentOf(context, attempt)).then(monitor));
+      const open = held.catch(() => openPaymentOf(context, attempt));
+      inBackground(open.then(monitor));
+      inBackground(held.catch(() => open.then(() => holdAgain(attempt))));
       return held.then(() => undefined);
     },
     landSwap(attempt) {

@@ -1,4 +1,4 @@
-import { TransactionError } from '../errors.js';
+import { isExactChangeError, TransactionError } from '../errors.js';
 import { untilAborted } from '../internal/abort.js';
 import { isGoodSignature, isTransactionSigner, isUint8Array } from './keys.js';
 import type { Signer, SigningIntent } from './signer.js';
@@ -18,7 +18,8 @@ export interface SignedMessage {
 
 /**
  * Asks a wallet to sign a message. Throws `signing_failed` if the wallet refuses, or signs anything
- * else. Throws the signal's reason if the caller aborts before the signer's own deadline.
+ * else. Throws the signal's reason if the caller aborts before the signer's own deadline, and
+ * `client_closed` if the client closes.
  *
  * @param others - Signatures that the message already has. A wallet does not change a transaction
  *   that has such a signature.
@@ -39,6 +40,7 @@ export async function askSigner(
     answer = await untilAborted(ask(signer, message, intent, others), signal);
   } catch (cause) {
     if (signal?.aborted === true) throw signal.reason;
+    if (isExactChangeError(cause, 'client_closed')) throw cause;
     throw new TransactionError(
       'signing_failed',
       `The signer of ${address} refused or failed to sign the ${kind}, or did not answer in time. Nothing was sent; see cause.`,

@@ -11,14 +11,14 @@ export interface SwapRequest {
   readonly amount: bigint | string;
   readonly uiAmount?: undefined;
   /** Default `ExactIn`. `ExactOut` falls back to an input with a least output that covers `amount`. */
-  readonly swapMode?: SwapMode;
+  readonly swapMode?: SwapMode | undefined;
   /** Basis points; default 50. */
-  readonly slippageBps?: number;
+  readonly slippageBps?: number | undefined;
   /**
    * Accounts that the route may use: fewer accounts make a smaller transaction and a worse price.
    * Default: the provider decides.
    */
-  readonly maxAccounts?: number;
+  readonly maxAccounts?: number | undefined;
 }
 
 /** A swap to quote, with its amount as people write it: decimal text, as in `"0.25"`. */

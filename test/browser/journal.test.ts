@@ -184,6 +184,33 @@ describe('indexedDbJournal in Chromium', () => {
     await close();
   });
 
+  it('leaves no connection open if its name cannot be kept', async () => {
+    const tab = await opened.openTab();
+    const open = await tab.evaluate(async () => {
+      const connections = new Set<IDBDatabase>();
+      const { transaction, close } = IDBDatabase.prototype;
+      IDBDatabase.prototype.transaction = function (...args) {
+        connections.add(this);
+        return Reflect.apply(transaction, this, args);
+      };
+      IDBDatabase.prototype.close = function () {
+        connections.delete(this);
+        close.call(this);
+      };
+      // The storage of the origin is full.
+      Storage.prototype.setItem = () => {
+        throw new DOMException('full', 'QuotaExceededError');
+      };
+      const journal = journalPage.indexedDbJournal('name not kept');
+      const failed = await journal.reserve(journalPage.attemptOf(), []).catch((error: unknown) => ({
+        ...(error as { code: string }),
+      }));
+      return { code: (failed as { code: string }).code, open: connections.size };
+    });
+    expect(open).toEqual({ code: 'journal_unavailable', open: 0 });
+    await tab.close();
+  });
+
   it('refuses every use on an origin without Web Locks', async () => {
     const tab = await opened.openTab();
     const script = await (await fetch(`${tab.url()}page.js`)).text();

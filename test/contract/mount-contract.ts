@@ -169,6 +169,14 @@ export function mountContract({ name, parses, start }: Mount): void {
       expect(answer.headers.get('retry-after')).toBe('2');
     });
 
+    it('answers an empty body at once, which a parser leaves no trace of', async () => {
+      const { url, post } = await mounted();
+      const path = '/api/x402/parse-payment';
+      expectProblem(await post(path, ''), 400, 'malformed_request');
+      const chunked = { method: 'POST', headers: CHUNKED };
+      expect(await rawRequest(url + path, chunked)).toMatchObject({ status: 400 });
+    });
+
     it('limits a chunked body, which has no stated length', async () => {
       const { url, asked } = await mounted();
       const options = { method: 'POST', headers: CHUNKED, body: TOO_MUCH };

@@ -103,6 +103,20 @@ export function processesContract(name: string, makePlace: () => Promise<SharedP
       await another.close();
     });
 
+    it('keeps the tokens of an attempt that another payer has signed before its release', async () => {
+      const attempt = attemptOf(owner);
+      await journal.reserve(attempt, []);
+      const another = place.open();
+      const { ledger } = another.coordination(owner);
+      await ledger.hold('account', attempt.id, 5n);
+      await another.put({ ...attempt, state: 'signed' });
+      await journal.release(attempt.id, { free: ['account'] });
+      expect(await ledger.held('account')).toBe(5n);
+      await another.put({ ...attempt, state: 'unsettled' }, { free: ['account'] });
+      expect(await ledger.held('account')).toBe(0n);
+      await another.close();
+    });
+
     it('keeps caps, keys, balances and counters exact for racing processes', async () => {
       const { ledger } = journal.coordination(owner);
       await ledger.see('account', { amount: 505n, at: NOW });

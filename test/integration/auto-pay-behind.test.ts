@@ -11,6 +11,7 @@ import { listOf } from '../helpers/attempts.js';
 import { buyerOf, startService, untilState } from '../helpers/auto-pay.js';
 import { tokenAccount, until } from '../helpers/chain.js';
 import { useSandbox } from '../helpers/sandbox.js';
+import { startVirtualTime } from '../helpers/virtual-time.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
 
@@ -114,6 +115,23 @@ it('follows a payment although its tokens could not be held', async () => {
   await service.close();
 });
 
+it('holds the tokens of a payment as soon as its journal can again', async () => {
+  const { ledger, ...shared } = createCoordination();
+  let isBroken = true;
+  const hold: typeof ledger.hold = (...args) =>
+    isBroken ? Promise.reject(new Error('The connection was lost.')) : ledger.hold(...args);
+  const coordination = () => ({ ...shared, ledger: { ...ledger, hold } });
+  const service = await startService(sandbox, { ...memoryJournal(), coordination });
+  const wallet = await sandbox.createWallet({ USDC: '1' });
+  const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+  const signedPayment = await buyer.sign((await buyer.post(service)).body.payment?.transaction);
+  expect((await buyer.post(service, { signedPayment })).body.state).toBe('ready_to_present');
+  isBroken = false;
+  const account = await tokenAccount(wallet.address, sandbox.mints.USDC);
+  await until('its tokens are held', async () => (await ledger.held(account)) > 0n || undefined);
+  await service.close();
+});
+
 it('follows an undecided payment once, however many rounds look for payments', async () => {
   const monitoring = vi.spyOn(monitor, 'monitorPayment');
   onTestFinished(() => monitoring.mockRestore());
@@ -141,4 +159,40 @@ it('follows an undecided payment once, however many rounds look for payments', a
   }
   await until('the last round has ended', () => (rounds === 5 ? true : undefined));
   expect(monitoring).toHaveBeenCalledTimes(1);
+});
+
+it('waits for a swap for 20 s in all, also if another service records it meanwhile', async () => {
+  const time = startVirtualTime();
+  const journal = memoryJournal();
+  const { rpcUrl, jupiterUrl } = sandbox;
+  const { node } = sandbox.controls;
+  onTestFinished(node.fault('sendTransaction', { kind: 'neverLands' }));
+  const serviceOver = async (request: typeof fetch) => {
+    const options = parseLocalOptions({ rpcUrl, jupiterUrl, journal, fetch: request });
+    const service = await createOperations(options);
+    onTestFinished(() => service.close());
+    return service;
+  };
+  const first = await serviceOver(time.fetch);
+  // The node of the second service has the swap in a block that is not confirmed.
+  let asked = 0;
+  const second = await serviceOver(async (input, init) => {
+    const answer = await time.fetch(input, init);
+    if (!String(init?.body).includes('"getSignatureStatuses"')) return answer;
+    asked += 1;
+    const { result, ...rest } = (await answer.json()) as { result: { context: { slot: number } } };
+    const { slot } = result.context;
+    const status = { slot, confirmations: 0, err: null, confirmationStatus: 'processed' };
+    return Response.json({ ...rest, result: { ...result, value: [status] } });
+  });
+  const wallet = await sandbox.createWallet({ SOL: '1' });
+  const { paymentRequired, sign } = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+  const request = { paymentRequired, wallet: wallet.address, autoSwap: true };
+  const signedSwap = await sign((await first.autoPay(request)).swap?.transaction);
+  const since = time.now();
+  const late = second.autoPay({ ...request, signedSwap });
+  await until('the second service waits', () => (asked > 0 ? true : undefined));
+  const early = first.autoPay({ ...request, signedSwap });
+  expect(await late).toMatchObject({ state: 'swap_submitted', id: (await early).id });
+  expect(time.now() - since).toBeLessThan(25_000);
 });

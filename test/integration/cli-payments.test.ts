@@ -10,6 +10,9 @@ import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
 import { answer, offerOf, settle, settlementHeader } from '../helpers/settling.js';
 import { timesSpent } from '../helpers/spends.js';
 
+/** Blocks and slots. */
+const MORE_THAN_A_DAY = 220_000;
+
 const sandbox = await useSandbox({ confirmationMs: 20 });
 const command = useCommand(sandbox);
 const url = `${sandbox.apiUrl}/usdc`;
@@ -113,12 +116,15 @@ describe('exact-change fetch', () => {
     ]);
     expect(
       await Promise.all([
-        command.run(['fetch', '-y', '--maxx', '1', url], rich),
+        command.json(['fetch', '-y', '--maxx', '1', url], rich),
         command.json(['fetch', closed.url], poor),
         command.json(['fetch', 'http://no-such-host.invalid/'], other),
       ]),
     ).toMatchObject([
-      { code: 2, stderr: expect.stringContaining("'--maxx'") },
+      {
+        ...{ code: 2, stderr: expect.stringContaining("'--maxx'") },
+        object: { ok: false, exit: 2, funds: 'untouched', error: { code: 'usage' } },
+      },
       { code: 7, object: { ok: false, funds: 'untouched' } },
       { code: 6, object: { ok: false, funds: 'untouched' } },
     ]);
@@ -128,6 +134,15 @@ describe('exact-change fetch', () => {
       object: { error: { code: 'invalid_option', message: expect.stringContaining('--max') } },
     });
     expect(await spent(rich)).toBe(0);
+  });
+
+  it.each([
+    ['a header', ['-H', 'authorization: Bearer canary\ncanary', url]],
+    ['an address', ['http://user:canary@127.0.0.1/']],
+  ])('repeats no secret of %s that fetch refuses', async (_, args) => {
+    const { code, stdout, stderr } = await command.run(['fetch', ...args], await buyer({}));
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).not.toContain('canary');
   });
 
   it('prints the cost and signs nothing with --dry-run', async () => {
@@ -226,6 +241,44 @@ describe('exact-change fetch that ends while its payment is open', () => {
     const again = await command.run(['fetch', '-y', '--repeatable', seller.url], wallet);
     expect(again).toMatchObject({ code: 0, stdout: '{"ok":true}' });
     expect(await spent(wallet)).toBe(1);
+  });
+
+  it('is awaited by resume also while its own command still runs', async () => {
+    const wallet = await buyer({ USDC: '1' });
+    let settlePaid = async (): Promise<unknown> => undefined;
+    const seller = await startSeller((request, response) => {
+      if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
+      settlePaid = () => settle(sandbox, request);
+      response.write('a stream that goes on');
+    });
+    onTestFinished(() => seller.close());
+    await command.start(['fetch', '-y', seller.url], wallet).printed('a stream');
+    const resume = command.start(['resume'], wallet);
+    await resume.printed('asking the chain');
+    await settlePaid();
+    expect(await resume.ended).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('Nothing is open.'),
+    });
+  });
+
+  it('is shown as open by resume, without a wait, once no node can tell of it any more', async () => {
+    const wallet = await buyer({ USDC: '1' });
+    const seller = await silentSeller(false);
+    const run = command.start(['fetch', '-y', seller.url], wallet);
+    await seller.firstPaid;
+    run.child.kill('SIGKILL');
+    await run.ended;
+    const { node } = sandbox.controls;
+    node.warp(MORE_THAN_A_DAY);
+    node.fault('getFirstAvailableBlock', { kind: 'offBy', at: '', by: 1e12 });
+    const later = 'const now = Date.now; Date.now = () => now() + 25 * 3_600_000';
+    const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(later)}`;
+    const env = { ...wallet.env, NODE_OPTIONS };
+    expect(await command.json(['resume'], { env })).toMatchObject({
+      code: 75,
+      object: { changed: [], open: [{ url: `${seller.url}/` }] },
+    });
   });
 
   it('signs nothing when Ctrl-C comes before the 402', async () => {

@@ -137,6 +137,24 @@ describe('HTTPInterceptor', () => {
     await expect(fetch(usdc())).rejects.toMatchObject({ code: 'approval_refused' });
     expect(asked).toBe(1);
   });
+
+  it('pays for no plan of another client', async () => {
+    const [first, second] = await Promise.all([
+      sandbox.createWallet({ USDC: '1' }),
+      sandbox.createWallet({ USDC: '1' }),
+    ]);
+    intercept(first);
+    const { client } = intercept(second);
+    const body = new FormData();
+    body.set('form', 'one');
+    const plans = await Promise.all([
+      client.plan(usdc()),
+      client.plan(new Request(usdc()), { headers: { accept: '*/*' } }),
+      client.plan(usdc(), { method: 'POST', body }),
+    ]);
+    expect(plans.map(({ payment }) => payment?.amount)).toEqual(['10000', '10000', '10000']);
+    expect(signedPayments()).toBe(0);
+  });
 });
 
 describe('another library that wraps fetch after the interceptor', () => {

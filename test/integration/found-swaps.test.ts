@@ -108,3 +108,18 @@ it('wraps SOL for each payment even if no lamport is left for a priority fee', a
   );
   expect(new Set(wraps).size).toBe(3);
 });
+
+it('does not say that a swap was sent if the client closed right after its signature', async () => {
+  const { client } = await payerOn(sandbox, { SOL: '1', USDT: '1' });
+  const { node } = sandbox.controls;
+  const before = node.calls({ method: 'sendTransaction' });
+  client.on('swap.signed', () => void client.close());
+  const order = {
+    ...{ inputMint: sandbox.mints.USDT.address, outputMint: sandbox.mints.USDC.address },
+    amount: 10_000n,
+    swapMode: 'ExactOut',
+  } as const;
+  const error = await failureOf(client.swap(order), 'swap_uncertain');
+  expect([error.funds, error.message]).toEqual(['uncertain', expect.not.stringContaining('sent')]);
+  expect(node.calls({ method: 'sendTransaction' })).toBe(before);
+});

@@ -4,6 +4,7 @@ import { createHandler, rateLimit, type HandlerOptions } from 'exact-change/http
 import { afterEach, describe, expect, it } from 'vitest';
 import { mountContract } from '../contract/mount-contract.js';
 import { MOUNTS, type Mounted } from '../helpers/mounts.js';
+import { rawRequest } from '../helpers/raw.js';
 import { fakeTransport } from '../unit/http/fake.js';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -32,6 +33,23 @@ describe.each(['express', 'hono'])('the mount of %s', (name) => {
     expect(await (await fetch(new URL('/other', url))).text()).toBe('other');
   });
 });
+
+it.each(MOUNTS.filter(({ parses }) => !parses))(
+  'a host that is no address is answered with 400 in $name',
+  async ({ name }) => {
+    const failures: unknown[] = [];
+    const url = await serving(name, { onError: (error) => failures.push(error) });
+    const headers = { host: '1.2.3.4.5' };
+    const { status, text } = await rawRequest(`${url}/api/health`, { headers });
+    // A server on this machine refuses each name but its own.
+    const isNamed = ['node', 'next'].includes(name);
+    expect([status, JSON.parse(text)]).toEqual([
+      isNamed ? 404 : 400,
+      expect.objectContaining({ code: isNamed ? 'not_found' : 'malformed_request' }),
+    ]);
+    expect(failures).toEqual([]);
+  },
+);
 
 describe('clientAddress', () => {
   it.each([

@@ -58,6 +58,7 @@ describe('client.receipts', () => {
     ['the payee', () => ({ payTo: sandbox.merchant }), [0, 1, 2, 3]],
     ['another payee', () => ({ payTo: sandbox.feePayer }), []],
     ['a mint', () => ({ mint: sandbox.mints.USDT.address }), [1]],
+    ['a mint by its symbol', () => ({ mint: 'USDT' }), [1]],
     ['another mint', () => ({ mint: sandbox.mints.BONK.address }), []],
     ['since the third', () => ({ since: at(2) }), [2, 3]],
     ['since after the last', () => ({ since: at(3) + 1 }), []],
@@ -103,6 +104,21 @@ describe('client.receipts', () => {
     await expect(listOf(payer.client.receipts(filter))).rejects.toMatchObject({
       code: 'invalid_option',
       details: { option: 'filter.payee' },
+    });
+  });
+
+  it.each([
+    ['state', '"setled"'],
+    ['host', '"https://api.example.com"'],
+    ['payTo', '"seller"'],
+    ['mint', '"usdc"'],
+    ['since', '"2026-07-01"'],
+    ['until', 'null'],
+  ])('rejects a %s that matches nothing by its form: %s', async (field, value) => {
+    const filter = JSON.parse(`{"${field}":${value}}`) as ReceiptFilter;
+    await expect(listOf(payer.client.receipts(filter))).rejects.toMatchObject({
+      code: 'invalid_option',
+      details: { option: `filter.${field}` },
     });
   });
 

@@ -98,9 +98,12 @@ async function attempt(world: World, client: Client, part: Buy, kept: Kept): Pro
       return whatCame(response, await read(world, response, part.reader));
     }
     traffic.begins(method, url);
+    const key = `key ${part.under}`;
     const response = await client.fetch(url, {
       ...init,
-      ...(part.key ? { idempotencyKey: `key ${part.item}` } : {}),
+      ...(part.key && !part.inHeader ? { idempotencyKey: key } : {}),
+      ...(part.key && part.inHeader ? { headers: { 'Idempotency-Key': key } } : {}),
+      ...(part.repeatable ? { repeatable: true } : {}),
     });
     return whatCame(response, await read(world, response, part.reader));
   } catch (error) {

@@ -2,11 +2,11 @@ import type { CapUse } from '../../src/index.js';
 import type { Attempt } from '../../src/journal/types.js';
 import { understood } from './instructions.js';
 import type { Machine } from './machine.js';
-import { accountOf, WALLET } from './places.js';
-import { itemOf, type Limit, type Part, type Plan } from './plan.js';
+import { accountOf, OWN_MINTS, WALLET } from './places.js';
+import { callersOf, itemOf, type Limit, type Part, type Plan } from './plan.js';
 import { limitOf, measure, spendingsOf, shown, MICRO_USD_PARTS, type Spending } from './truth.js';
 import type { Traffic } from './traffic.js';
-import { fundsAgree } from './told.js';
+import { fundsAgree, untrueSwaps } from './told.js';
 import type { World } from './world.js';
 
 /** A promise of the library that the run broke. */
@@ -55,9 +55,12 @@ export function judge(
     ...said.flatMap((answer) => tellsAll(plan, outs, answer)),
     ...countsNoMore(plan, outs, said[said.length - 1]),
     ...decided(plan, attempts, outs),
+    ...receiptsAgree(world, attempts, everything),
+    ...wasApproved(world, machine),
+    ...isSwappedFrom(plan, machine),
     ...fundsAgree(world, everything),
     ...left.map((item) => ({ promise: 'all is decided' as const, how: `${item} is left` })),
-    ...(plan.isService ? [] : sentSafely(world.traffic)),
+    ...(plan.isService ? [] : sentSafely(plan, world.traffic)),
     ...stays(world, machine),
     ...wasPaid(world, outs),
     ...endsSoon(world),
@@ -78,7 +81,10 @@ const MOST_ASKS = 3;
  * Checks how often requests are sent. A POST, or a request with a payment, is sent a single time
  * for each call; a GET without a payment a few times.
  */
-function sentSafely({ calls, handed, asked, shown }: Traffic): Broken[] {
+function sentSafely({ parts }: Plan, { calls, handed, asked, shown }: Traffic): Broken[] {
+  const repeatable = new Set(
+    parts.flatMap((part) => (part.kind === 'buy' && part.repeatable ? [String(part.item)] : [])),
+  );
   const broken: Broken[] = [];
   const add = (how: string) => void broken.push({ promise: 'sent as often as is safe', how });
   const most = (place: string) => {
@@ -91,7 +97,9 @@ function sentSafely({ calls, handed, asked, shown }: Traffic): Broken[] {
     if (count > most(place)) add(`${place} came ${count} times, of ${most(place)} at most`);
   for (const [signature, showings] of shown) {
     const sent = handed.get(signature);
-    const mayRepeat = showings.every(({ method, hasId }) => method === 'GET' || hasId);
+    const mayRepeat = showings.every(
+      ({ method, hasId, item }) => method === 'GET' || hasId || repeatable.has(item),
+    );
     if (sent !== undefined ? showings.length > sent : !mayRepeat && showings.length > 1)
       add(
         `payment ${signature} came ${showings.length} times${sent === undefined ? '' : `, and its caller sent it ${sent} times`}`,
@@ -185,21 +193,30 @@ function endsSoon({ plan, tokens, ledger, work: { spells, choices } }: World): B
   ];
 }
 
-function onceEach({ resign, parts }: Plan, outs: readonly Spending[]): Broken[] {
+function onceEach(plan: Plan, outs: readonly Spending[]): Broken[] {
+  const { resign, parts, isService } = plan;
   // Only a key protects a purchase if its process ends before the caller hears that it is paid, and
   // the clock then jumps beyond the time in which an equal call is the same purchase.
   const mayForget = parts.some(({ kind }) => kind === 'kill') && parts.some(isLongJump);
-  const withKey = new Set(
-    parts.flatMap((part) => (part.kind === 'buy' && part.key ? [String(part.item)] : [])),
+  const withKey = new Map(
+    parts.flatMap((part) =>
+      part.kind === 'buy' && part.key ? [[String(part.item), `with key ${part.under}`]] : [],
+    ),
   );
   const payments = new Map<string, Spending[]>();
   for (const out of outs) {
     if (out.payments === 0n || out.signed.intent.kind !== 'payment') continue;
     const item = itemOf(out.signed.intent.url);
-    payments.set(item, [...(payments.get(item) ?? []), out]);
+    // The service's callers have a key for each item.
+    const name = (isService ? undefined : withKey.get(item)) ?? item;
+    payments.set(name, [...(payments.get(name) ?? []), out]);
   }
   return [...payments]
-    .filter(([item, paid]) => paid.length > 1 + resign && (!mayForget || withKey.has(item)))
+    .filter(([name, paid]) => {
+      const callers = isService ? 1 : Math.max(1, callersOf(plan, name));
+      const isKeyed = isService ? withKey.has(name) : name.startsWith('with key');
+      return paid.length > callers * (1 + resign) && (!mayForget || isKeyed);
+    })
     .map(([item, paid]) => ({
       promise: 'paid once',
       how: `item ${item} was paid ${paid.length} times: signed at ${paid.map(({ signed }) => seconds(signed.at)).join(', ')}, landed at ${paid.map(({ landed }) => seconds(landed.at)).join(', ')}`,
@@ -218,7 +235,7 @@ const seconds = (ms: number): string => (ms / 1000).toFixed(1);
 /** Returns true if SOL has a price during the whole run, so that fees count in dollars. */
 function countsFees({ parts }: Plan): boolean {
   return !parts.some(
-    (part) => part.kind === 'market' && ['isDown', 'hanging', 'gone'].includes(part.what),
+    (part) => part.kind === 'market' && ['isDown', 'hanging', 'gone', 'busy'].includes(part.what),
   );
 }
 
@@ -259,7 +276,10 @@ function withinCaps(plan: Plan, machine: Machine, outs: readonly Spending[]): Br
     const { unit, windowMs, host } = limit;
     const groups =
       windowMs === 0
-        ? onePayments(outs, machine)
+        ? onePayments(
+            outs.filter((out) => host === undefined || out.host === host),
+            machine,
+          )
         : outs.map(({ landed }) => inWindow(plan, outs, limit, landed, landed));
     const sums = groups.map((group) =>
       group.reduce((sum, out) => sum + measure(out, unit, fees), 0n),
@@ -323,7 +343,9 @@ function countsNoMore(
   said: SpentAnswer | undefined,
 ): Broken[] {
   if (said === undefined || mayBeDropped(plan)) return [];
-  const isSwapped = outs.some(({ swaps }) => swaps > 0n);
+  // The wallet may hold tokens that only their sellers say the price of.
+  const isPriced = Object.keys(plan.funds).some((mint) => OWN_MINTS.includes(mint));
+  const isSwapped = isPriced || outs.some(({ swaps }) => swaps > 0n);
   const hasFailed = outs.some(({ landed }) => landed.error !== null);
   return said.uses.flatMap(({ cap, unit, used, host }) => {
     const counted = outs.filter((out) => host === undefined || out.host === host);
@@ -333,7 +355,8 @@ function countsNoMore(
     // The library rounds up a few times, and adds the market's fee.
     const most =
       unit === 'USD' ? (truth * 102n) / 100n + BigInt(3 * counted.length) * MICRO_USD_PARTS : truth;
-    const isExempt = unit === 'USD' ? isSwapped : unit === 'lamports' && hasFailed;
+    const isExact = unit === 'swaps' || unit === 'payments';
+    const isExempt = unit === 'lamports' ? hasFailed : !isExact && isSwapped;
     if (told <= most || isExempt) return [];
     const how = `${cap} is ${shown(unit, told)} in the end, and ${shown(unit, truth)} had left`;
     return [{ promise: 'spent tells no more' as const, how }];
@@ -343,6 +366,72 @@ function countsNoMore(
 function microOf(dollars: string): bigint {
   const [whole = '0', part = ''] = dollars.split('.');
   return BigInt(whole) * 1_000_000n + BigInt(part.padEnd(6, '0').slice(0, 6));
+}
+
+/** Compares receipts with the chain. */
+function receiptsAgree(
+  world: World,
+  attempts: readonly Attempt[],
+  outs: readonly Spending[],
+): Broken[] {
+  const { plan, ledger } = world;
+  if (mayBeDropped(plan) || plan.isService) return [];
+  return attempts.flatMap(({ id, state, receipt }): Broken[] => {
+    if (receipt === undefined) return [];
+    const how: string[] = receipt.swap === undefined ? [] : untrueSwaps(world, [receipt.swap]);
+    const { payment, cost, swap } = receipt;
+    if (receipt.state !== state) how.push(`it is ${receipt.state}, and the attempt ${state}`);
+    if (state === 'settled') {
+      const landed = ledger.landed(payment.signature ?? '');
+      const out = outs.find((spending) => spending.signed.signature === payment.payerSignature);
+      const left = out?.tokens.get(payment.mint) ?? 0n;
+      if (landed?.error !== null || out?.landed !== landed || left !== BigInt(payment.amount))
+        how.push(`its payment is ${left} of ${payment.mint} in ${landed?.id}`);
+    }
+    const fees = outs
+      .filter(
+        ({ swaps, attempt, landed }) =>
+          swaps > 0n && (attempt === id || landed.id === swap?.signature),
+      )
+      .reduce((sum, { landed: { fee } }) => sum + fee, 0n);
+    if (BigInt(cost.networkFeeLamports) > fees && !plan.parts.some(({ kind }) => kind === 'node'))
+      how.push(`its fee is ${cost.networkFeeLamports}, and ${fees} left`);
+    return how.map((text) => ({ promise: 'receipts are true', how: `receipt ${id}: ${text}` }));
+  });
+}
+
+/** Checks that all payments, and all swaps but ordered swaps, fit an approved plan. */
+function wasApproved({ plan, approvals }: World, { signed }: Machine): Broken[] {
+  if (plan.approves === undefined || plan.isService) return [];
+  const left = [...approvals];
+  return signed.flatMap(({ signature, intent, order }) => {
+    if (order !== undefined) return [];
+    const index = left.findIndex(({ url, payment, swap, wrap }) =>
+      intent.kind === 'swap'
+        ? intent.inputMint === intent.outputMint
+          ? wrap === intent.maxInAmount
+          : swap?.inputMint === intent.inputMint &&
+            BigInt(swap.maxInAmount) >= BigInt(intent.maxInAmount)
+        : url === intent.url &&
+          payment?.mint === intent.mint &&
+          payment.amount === intent.amount &&
+          payment.payTo === intent.payTo,
+    );
+    // An approval is for one payment; its swap may be signed again if it comes to nothing.
+    if (index >= 0 && intent.kind === 'payment') left.splice(index, 1);
+    return index >= 0
+      ? []
+      : [{ promise: 'within caps' as const, how: `${signature} was not approved: ${intent.kind}` }];
+  });
+}
+
+function isSwappedFrom({ swapFrom, isService }: Plan, { signed }: Machine): Broken[] {
+  if (swapFrom === undefined || isService) return [];
+  return signed.flatMap(({ signature, intent, order }) =>
+    order !== undefined || intent.kind !== 'swap' || swapFrom.includes(intent.inputMint)
+      ? []
+      : [{ promise: 'within caps' as const, how: `${signature} swaps from ${intent.inputMint}` }],
+  );
 }
 
 function decided(plan: Plan, attempts: readonly Attempt[], outs: readonly Spending[]): Broken[] {

@@ -5,9 +5,11 @@ import {
   type Client,
   type Journal,
   type LocalTransport,
+  type Plan as Approved,
   type SigningIntent,
 } from '../../src/index.js';
 import { journalAt } from '../../adapters/journals/file/journal.js';
+import { knownWallet } from '../../src/journal/registry.js';
 import { fakeProcesses, MemoryDisk } from '../helpers/memory-disk.js';
 import { processState } from '../helpers/process-state.js';
 import { JUPITER_KEY } from './keys.js';
@@ -86,6 +88,9 @@ export function createMachine(world: World): Machine {
   let service: LocalTransport | undefined;
   let end: () => void = () => undefined;
   let ending: Promise<void> = Promise.resolve();
+  let closeAny: (waits: boolean) => void = () => undefined;
+  for (const { step, at, waits } of closings)
+    if (step === undefined) world.upset(at, () => isUp && closeAny(waits));
   let dying: { calls: number; readonly end: () => void } | undefined;
 
   /**
@@ -197,9 +202,13 @@ export function createMachine(world: World): Machine {
       kept = journalAt('/journal', parts);
     }
     const approving = world.random.fork(`approve ${id}`);
-    const approve = async () => {
+    const approve = async (shown: Approved) => {
       await new Promise((resolve) => setTimeout(resolve, approving.pick([10, 500, 7_000])));
-      return approving.chance(plan.approves ?? 1);
+      const isApproved = approving.chance(plan.approves ?? 1);
+      if (isApproved) world.approvals.push(shown);
+      else if (plan.refusal === 'throws') throw new Error('The approver is gone.');
+      else if (plan.refusal === 'hangs') return new Promise<never>(() => undefined);
+      return isApproved;
     };
     const common = {
       ...(plan.retryWindow === undefined ? {} : { retryWindow: plan.retryWindow }),
@@ -209,7 +218,9 @@ export function createMachine(world: World): Machine {
         jupiterApiKey: JUPITER_KEY,
         network: NETWORK,
         policy: { ...policyOf(plan), ...(plan.approves === undefined ? {} : { approve }) },
-        journal: through(kept, world.strike, () => whileRunning(id)),
+        ...(plan.hasJournal && { journal: through(kept, world.strike, () => whileRunning(id)) }),
+        ...(plan.timeouts && { timeouts: plan.timeouts }),
+        ...(plan.swapFrom && !plan.isService && { swapFrom: plan.swapFrom }),
       },
       fetch: (input: RequestInfo | URL, init?: RequestInit) => request(id, input, init),
     };
@@ -226,7 +237,9 @@ export function createMachine(world: World): Machine {
         return world.strike('signer', () => sign(message, intent));
       },
     };
-    const presign = plan.presigns && [0, 1, 2].map((seller) => `https://${hostOf(seller)}/`);
+    const presign = plan.presigns
+      ? [0, 1, 2].map((seller) => `https://${hostOf(seller)}/`)
+      : plan.states;
     const make = (): Client => {
       const client = createClient({ ...common, signer, autoSwap: plan.autoSwap, presign });
       client.on('*', (event) => {
@@ -247,15 +260,25 @@ export function createMachine(world: World): Machine {
         );
         if (closing === undefined) return;
         closings.splice(closings.indexOf(closing), 1);
-        trace(`client ${clients.indexOf(client)} is closed`);
-        const closed = client.close();
-        const replace = () => void clients.splice(clients.indexOf(client), 1, make());
-        if (closing.waits) void closed.then(() => hasEnded(id) || replace());
-        else replace();
+        close(client, closing.waits);
       });
       // This loads the modules that a client loads with its first payment.
       client.spent().catch(() => undefined);
       return client;
+    };
+    const close = (client: Client, waits: boolean): void => {
+      trace(`client ${clients.indexOf(client)} is closed`);
+      const closed = client.close();
+      const replace = () => {
+        // A client that waits for its close may be closed again.
+        if (clients.includes(client)) clients.splice(clients.indexOf(client), 1, make());
+      };
+      if (waits) void closed.then(() => hasEnded(id) || replace());
+      else replace();
+    };
+    closeAny = (waits) => {
+      const [client] = clients;
+      if (client !== undefined) close(client, waits);
     };
     clients = Array.from({ length: plan.clients }, make);
     if (plan.twins) {
@@ -312,7 +335,7 @@ export function createMachine(world: World): Machine {
     },
     isDying: () => dying !== undefined,
     ...{ signed, swapsOf, paymentsOf, arrived, ids, uncounted },
-    journal: () => kept,
+    journal: () => (plan.hasJournal ? kept : (knownWallet(WALLET, NETWORK)?.journal ?? kept)),
   };
 }
 

@@ -34,6 +34,8 @@ export interface MarketState {
    * Share of swaps that take more or bring less than agreed on the chain. The guard must stop them.
    */
   stealing: number;
+  /** Share of requests that it refuses, because there are too many. */
+  busy: number;
 }
 
 export const calm = (): MarketState => ({
@@ -43,6 +45,7 @@ export const calm = (): MarketState => ({
   gone: 0,
   failing: 0,
   stealing: 0,
+  busy: 0,
 });
 
 /** Market fee in basis points of the true value. */

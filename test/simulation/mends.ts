@@ -371,6 +371,50 @@ export const mends: readonly Mend[] = [
     ],
   },
   {
+    name: 'a-no-refuses',
+    breaks: 'within caps',
+    changes: [
+      {
+        file: 'src/payments/execute/ask-approval.ts',
+        now: '  if (answer !== true) throw approvalRefused({});\n',
+        before: '  void answer;\n',
+      },
+    ],
+  },
+  {
+    name: 'swaps-come-from-the-list',
+    breaks: 'within caps',
+    changes: [
+      {
+        file: 'src/payments/plan/candidate-queue.ts',
+        now: '    swapFrom: context.config.swapFrom,\n',
+        before: '    swapFrom: undefined,\n',
+      },
+    ],
+  },
+  {
+    name: 'inputs-count-by-mint',
+    breaks: 'within caps',
+    changes: [
+      {
+        file: 'src/policy/cost.ts',
+        now: '  for (const [input, units] of Object.entries(swaps.inputs)) add(input, unitsOf(units));\n',
+        before: '',
+      },
+    ],
+  },
+  {
+    name: 'receipts-show-the-amounts-of-the-chain',
+    breaks: 'receipts are true',
+    changes: [
+      {
+        file: 'src/payments/reconcile/swap-end.ts',
+        now: 'landed === undefined || inputMint === outputMint ? quoted',
+        before: "landed === undefined || inputMint !== '' ? quoted",
+      },
+    ],
+  },
+  {
     name: 'kept-bodies-are-not-delivered',
     breaks: 'paid once',
     changes: [

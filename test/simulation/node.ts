@@ -22,6 +22,8 @@ export interface NodeState {
   /** True if the node reports every blockhash as expired. */
   isHasty: boolean;
   isDown: boolean;
+  /** Percentage of requests that it refuses, because there are too many. */
+  busy: number;
 }
 
 export const honest = (): NodeState => ({
@@ -34,6 +36,7 @@ export const honest = (): NodeState => ({
     slotOff: 0,
     isHasty: false,
     isDown: false,
+    busy: 0,
   },
 });
 

@@ -2,6 +2,7 @@ import { isExactChangeError } from '../../src/index.js';
 import { textOf } from './keys.js';
 import type { Machine } from './machine.js';
 import type { Part } from './plan.js';
+import { untrueSwaps } from './told.js';
 import type { World } from './world.js';
 
 export type Order = Part & { readonly kind: 'swap' };
@@ -42,10 +43,19 @@ async function attempt(world: World, machine: Machine, part: Order): Promise<str
   const isUnknown = ({ signature }: { readonly signature: string }) =>
     ledger.landed(signature) === undefined;
   try {
+    const { signal } = stop;
+    const noWorseThan = part.isBounded ? await client.quote(request, { signal }) : undefined;
     const result = await ordering.run(mine, () =>
-      client.swap(request, { counted: part.counted, signal: stop.signal }),
+      client.swap(request, { counted: part.counted, noWorseThan, signal }),
     );
     if (isUnknown(result)) lies.push(`the swap ${result.signature} is not on the chain`);
+    lies.push(...untrueSwaps(world, [result]));
+    if (noWorseThan !== undefined) {
+      const { maxInAmount, minOutAmount } = noWorseThan;
+      const [took, brought] = [BigInt(result.inAmount), BigInt(result.outAmount)];
+      if (took > BigInt(maxInAmount) || brought < BigInt(minOutAmount))
+        lies.push(`the swap ${result.signature} is worse than its quote`);
+    }
     return 'done';
   } catch (error) {
     world.shows(textOf(error));

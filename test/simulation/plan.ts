@@ -1,8 +1,9 @@
 import type { PolicyOptions } from '../../src/policy/policy.js';
 import type { LimitOptions } from '../../src/policy/limits.js';
+import type { Timeouts } from '../../src/config/options.js';
 import type { StepName } from '../../src/events.js';
 import type { NodeState } from './node.js';
-import { PYUSD, SOL, USDC, USDT } from './places.js';
+import { OWN_MINTS, PYUSD, SOL, USDC, USDT } from './places.js';
 import { createRandom, type Random } from './random.js';
 
 /** How a caller reads the body of an answer. A `stalls` reader stops half way and keeps the body. */
@@ -27,6 +28,7 @@ export type Terms =
   | 'own token'
   | 'new tokens'
   | 'raises'
+  | 'other payees'
   | 'version 1'
   | 'young version 1'
   | 'memo'
@@ -48,6 +50,11 @@ export type Part =
       readonly item: number;
       readonly client: number;
       readonly key: boolean;
+      /** The item with the key that the call brings, if it brings a key: mostly its own. */
+      readonly under: number;
+      /** True if the key comes in a header. */
+      readonly inHeader: boolean;
+      readonly repeatable: boolean;
       readonly reader: Reader;
       readonly tries: number;
       readonly gap: number;
@@ -79,7 +86,7 @@ export type Part =
     }
   | {
       readonly kind: 'market';
-      readonly what: 'isDown' | 'hanging' | 'gone' | 'failing' | 'stealing';
+      readonly what: 'isDown' | 'hanging' | 'gone' | 'failing' | 'stealing' | 'busy';
       readonly share: number;
       readonly at: number;
       readonly until: number;
@@ -122,16 +129,19 @@ export type Part =
       readonly until: number;
     }
   /**
-   * Closes a client at a step of its payment, not before `at`. A new client takes its place at
-   * once, or after the close if `waits` is set.
+   * Closes a client at a step of its payment, not before `at`; or at `at` if there is no step. A
+   * new client takes its place at once, or after the close if `waits` is set.
    */
   | {
       readonly kind: 'close';
       readonly at: number;
-      readonly step: StepName;
+      readonly step: StepName | undefined;
       readonly waits: boolean;
     }
-  /** A caller orders a swap, which the caps count if `counted` is set. */
+  /**
+   * A caller orders a swap, which the caps count if `counted` is set. If `isBounded` is set, it is
+   * no worse than a quote.
+   */
   | {
       readonly kind: 'swap';
       readonly at: number;
@@ -141,6 +151,7 @@ export type Part =
       readonly mode: 'ExactIn' | 'ExactOut';
       readonly amount: number;
       readonly counted: boolean;
+      readonly isBounded: boolean;
       readonly tries: number;
       readonly abort: number | undefined;
     }
@@ -149,7 +160,8 @@ export type Part =
 
 /** A cap in the simulator's own form. */
 export interface Limit {
-  readonly unit: 'USD' | 'lamports' | 'swaps' | 'payments';
+  /** `USD`, `lamports`, `swaps`, `payments` or a mint. */
+  readonly unit: string;
   /** In the unit; dollars in millionths. */
   readonly limit: bigint;
   /** 0 if the cap is for each payment; undefined if it has no window. */
@@ -163,6 +175,8 @@ export interface Plan {
   readonly nodes: number;
   /** True if the journal is a file, which outlives the process. */
   readonly isDurable: boolean;
+  /** False if clients use the journal that the library keeps for the wallet. */
+  readonly hasJournal: boolean;
   /** True if all calls of a run share a signal, which never fires. */
   readonly hasSignal: boolean;
   /** True if callers use a service in the process and sign its plans, without a client. */
@@ -173,11 +187,18 @@ export interface Plan {
   readonly topUp: { readonly below: number; readonly to: number } | undefined;
   /** Share of plans that `policy.approve` approves; undefined if there is no such hook. */
   readonly approves: number | undefined;
+  /** What the hook does with any other plan. */
+  readonly refusal: 'no' | 'throws' | 'hangs';
+  /** Mints to swap from; undefined if the library chooses. */
+  readonly swapFrom: readonly string[] | undefined;
+  readonly timeouts: Timeouts | undefined;
   readonly retryWindow: number | undefined;
   /** A second process on the same journal. */
   readonly twins: boolean;
   /** True if clients pay ahead at all sellers. */
   readonly presigns: boolean;
+  /** True if sellers say how long their terms hold, and clients pay ahead by that. */
+  readonly states: boolean;
   /** True if a new process settles the open payments after the world has healed. */
   readonly endsAnew: boolean;
   /** Balances of the wallet in base units by mint; its lamports under `lamports`. */
@@ -193,6 +214,12 @@ export const hostOf = (seller: number): string => `s${seller}.test`;
 /** Returns the item of a URL, at any host. */
 export const itemOf = (url: string | URL): string => new URL(url).searchParams.get('id') ?? '';
 export const isSeller = ({ host }: URL): boolean => /^s\d\.test$/.test(host);
+
+/** Returns the number of callers that want an item, each without a key. */
+export function callersOf({ parts }: Plan, item: string): number {
+  const wants = (part: Part) => part.kind === 'buy' && !part.key && String(part.item) === item;
+  return parts.filter(wants).length;
+}
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -288,6 +315,16 @@ export function planOf(seed: number): Plan {
       ...span(own),
     });
   });
+  swarm('busy', 0.12, (own) => {
+    const busy = { what: 'busy' } as const;
+    if (own.chance(0.5))
+      parts.push({ kind: 'market', ...busy, share: own.pick([0.3, 0.9]), ...span(own) });
+    for (let node = 0; node < nodes; node += 1)
+      parts.push({ kind: 'node', node, ...busy, size: own.pick([0, 30, 90]), ...span(own) });
+  });
+  swarm('payees', 0.08, (own) =>
+    parts.push({ kind: 'terms', seller: own.int(0, 2), what: 'other payees', size: 0 }),
+  );
   swarm('market', 0.35, (own) =>
     parts.push({
       kind: 'market',
@@ -325,6 +362,18 @@ export function planOf(seed: number): Plan {
         at: time(own),
         step: own.pick(STEPS),
         waits: own.chance(0.5),
+      });
+  });
+  swarm('close at once', isService ? 0 : 0.15, (own) => {
+    for (let count = own.int(1, 4); count > 0; count -= 1)
+      parts.push({ kind: 'close', at: time(own), step: undefined, waits: own.chance(0.5) });
+  });
+  swarm('more jumps', 0.06, (own) => {
+    for (let count = own.int(1, 3); count > 0; count -= 1)
+      parts.push({
+        kind: 'jump',
+        at: time(own),
+        ms: own.pick([-1, 1]) * own.pick([2_000, MINUTE]),
       });
   });
   swarm('fork', 0.15, (own) =>
@@ -373,6 +422,7 @@ export function planOf(seed: number): Plan {
   const approves = extra && more.chance(0.25) ? more.pick([0.5, 0.9, 1]) : undefined;
   const retryWindow = extra && more.chance(0.2) ? more.pick([0, 5_000]) : undefined;
   const twins = extra && isDurable && more.chance(0.4);
+  const bounding = random.fork('bounding');
   swarm('swaps', extra ? 0.5 : 0, (own) => {
     for (let count = own.int(1, 6); count > 0; count -= 1)
       parts.push({
@@ -384,6 +434,7 @@ export function planOf(seed: number): Plan {
         mode: own.pick(['ExactIn', 'ExactOut']),
         amount: own.int(1_000, 900_000),
         counted: own.chance(0.7),
+        isBounded: bounding.chance(0.3),
         tries: own.int(1, 3),
         abort: own.chance(0.2) ? own.int(50, 5_000) : undefined,
       });
@@ -403,6 +454,8 @@ export function planOf(seed: number): Plan {
   const stopping = random.fork('stopping');
   const stops = stopping.chance(isService ? 0 : 0.3);
   const reading = random.fork('reading');
+  const naming = random.fork('naming');
+  const [borrows, repeats, pairs] = [0.15, 0.2, 0.2].map((share) => naming.chance(share));
   const lingers = reading.chance(0.25);
   const patience = buying.pick([1, 3, 3, 6]);
   const lingering = (usual: Reader): Reader =>
@@ -421,6 +474,9 @@ export function planOf(seed: number): Plan {
       item,
       client: buying.int(0, clients - 1),
       key,
+      under: borrows && naming.chance(0.5) ? 1 : item,
+      inHeader: naming.chance(0.3),
+      repeatable: repeats === true && naming.chance(0.6),
       reader: lingering(
         buying.pick<Reader>(['text', 'text', 'json', 'bytes', 'stream', 'clone', 'half']),
       ),
@@ -447,6 +503,13 @@ export function planOf(seed: number): Plan {
         at: buy.at + buying.pick([0, 500, 20_000]),
         client: buying.int(0, clients - 1),
       });
+    // Two concurrent calls without a key are a purchase each.
+    if (!key && pairs && naming.chance(0.5))
+      parts.push({
+        ...buy,
+        at: buy.at + naming.pick([0, 0, 500, 20_000]),
+        client: naming.int(0, clients - 1),
+      });
   }
 
   swarm('theft', isService ? 0.4 : 0, (own) => {
@@ -457,23 +520,46 @@ export function planOf(seed: number): Plan {
   const money = random.fork('money');
   const scarce = money.chance(presigns ? 0.3 : 0.7);
   const amount = (whole: number) => BigInt(Math.floor(money.next() * whole * 1_000_000));
+  const lamports = money.pick([5_000_000, 60_000_000, 400_000_000]);
+  const poor = random.fork('poor');
+  const choosing = random.fork('swap from');
+  const wallet = random.fork('wallet');
+  const own = wallet.chance(0.2) ? OWN_MINTS.slice(0, wallet.int(1, 3)) : [];
   return {
     ...{ seed, clients, nodes, isDurable, isService, presigns, length },
     ...{ topUp, approves, retryWindow, twins },
+    hasJournal: isDurable || isService || random.fork('own journal').chance(0.5),
+    states: !presigns && random.fork('states').chance(0.12),
+    refusal: random.fork('refusal').pick(['no', 'no', 'throws', 'hangs']),
+    swapFrom: choosing.chance(0.25)
+      ? [USDT, SOL, PYUSD, USDC, ...own].filter(() => choosing.chance(0.5))
+      : undefined,
+    timeouts: timeoutsOf(random.fork('timeouts')),
     hasSignal: ways.chance(0.3),
     autoSwap: money.chance(0.8) || topUp !== undefined,
     resign: money.chance(0.15) ? 1 : 0,
     endsAnew: random.fork('end').chance(0.5),
     funds: {
-      lamports: BigInt(money.pick([5_000_000, 60_000_000, 400_000_000])),
+      lamports: BigInt(poor.chance(0.1) ? poor.pick([0, 890_880, 2_000_000, 3_500_000]) : lamports),
       [USDC]: scarce ? amount(0.5) : amount(20),
       [USDT]: money.chance(0.6) ? amount(20) : 0n,
       [PYUSD]: money.chance(0.2) ? amount(20) : 0n,
       [SOL]: money.chance(0.1) ? amount(20) : 0n,
+      ...Object.fromEntries(own.map((mint) => [mint, BigInt(wallet.int(1, 20_000_000_000))])),
     },
     prices: [0, 1, 2].map(() => money.pick([1, 10_000, 90_000, 300_000, 950_000])),
     limits: limitsOf(random.fork('limits')),
     parts,
+  };
+}
+
+function timeoutsOf(own: Random): Timeouts | undefined {
+  if (!own.chance(0.12)) return undefined;
+  return {
+    payment: own.pick([2_000, 20_000, 120_000]),
+    journal: own.pick([400, 3_000]),
+    signer: own.pick([1_000, 30_000]),
+    rpc: own.pick([300, 3_000]),
   };
 }
 
@@ -558,6 +644,14 @@ function limitsOf(own: Random): Limit[] {
       limit: BigInt(own.int(1, 5)),
       windowMs: own.pick([MINUTE, HOUR]),
     });
+  const units = own.fork('units');
+  if (units.chance(0.25))
+    limits.push({
+      unit: units.pick([USDC, USDT]),
+      limit: BigInt(units.pick([100_000, 400_000, 1_000_000])),
+      windowMs: units.pick([0, MINUTE, HOUR, DAY]),
+      ...(units.chance(0.2) ? { host: hostOf(units.int(0, 2)) } : {}),
+    });
   return limits;
 }
 
@@ -579,8 +673,17 @@ export function policyOf({ limits, resign, topUp }: Plan): PolicyOptions {
         ? { usd: dollars(limit) }
         : unit === 'lamports'
           ? { lamports: limit }
-          : { [unit]: Number(limit) }),
-      per: windowMs === MINUTE ? 'minute' : windowMs === HOUR ? 'hour' : 'day',
+          : unit === 'swaps' || unit === 'payments'
+            ? { [unit]: Number(limit) }
+            : { amount: limit, mint: unit }),
+      per:
+        windowMs === 0
+          ? 'payment'
+          : windowMs === MINUTE
+            ? 'minute'
+            : windowMs === HOUR
+              ? 'hour'
+              : 'day',
       ...(host === undefined ? {} : { host }),
     }));
   return {

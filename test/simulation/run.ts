@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Attempt } from '../../src/journal/types.js';
+import { knownWallet } from '../../src/journal/registry.js';
+import { mintLock, swapLock } from '../../src/payments/execute/fund.js';
+import { LAMPORTS_LOCK } from '../../src/payments/execute/land-exclusively.js';
 import { buy } from './caller.js';
 import { order } from './order.js';
 import { buyByService } from './service-caller.js';
@@ -128,16 +131,22 @@ async function cancelKept({ kept, clock }: World): Promise<void> {
     await Promise.race([cancel().catch(() => undefined), clock.wait(MINUTE)]);
 }
 
-/** Returns the claims and holds that are left in the journal, if the journal stores them. */
-async function leftOf({ tokens }: World, { ids, journal }: Machine): Promise<string[]> {
-  const shared = journal().coordination?.({ wallet: WALLET, network: NETWORK });
+/** Returns the claims, holds and locks that are left. */
+async function leftOf({ tokens, clock }: World, { ids, journal }: Machine): Promise<string[]> {
+  const shared =
+    journal().coordination?.({ wallet: WALLET, network: NETWORK }) ??
+    knownWallet(WALLET, NETWORK)?.coordination;
   if (shared === undefined) return [];
   const claims = await shared.claims.live([...ids].flatMap((id) => [id, `body of ${id}`]));
   const accounts = [WALLET, ...tokens.map(({ mint, program }) => accountOf(WALLET, mint, program))];
   const holds = await Promise.all(
     accounts.map(async (account) => ({ account, held: await shared.ledger.held(account) })),
   );
+  const names = [LAMPORTS_LOCK, ...tokens.flatMap(({ mint }) => [mintLock(mint), swapLock(mint)])];
+  const taking = shared.locks.hold(names, () => Promise.resolve(true));
+  const isFree = await Promise.race([taking, clock.wait(MINUTE).then(() => false)]);
   return [
+    ...(isFree ? [] : ['a lock']),
     ...[...claims].map((claim) => `the claim ${claim}`),
     ...holds.flatMap(({ account, held }) => (held > 0n ? [`${held} of ${account}`] : [])),
   ];

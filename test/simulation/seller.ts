@@ -104,7 +104,7 @@ export function createSeller(
       ...(version === 1 ? { maxAmountRequired: String(units) } : { amount: String(units) }),
       ...{
         asset: token.mint,
-        payTo: SELLERS[number],
+        payTo: SELLERS[(number + (terms.has('other payees') ? asked : 0)) % SELLERS.length],
         maxTimeoutSeconds: 60,
         resource: url.href,
         description: 'a thing',
@@ -142,8 +142,9 @@ export function createSeller(
       accepts,
       ...(extensions && { extensions }),
     };
-    if (version === 1) return json(402, body);
-    return json(402, {}, { 'payment-required': encode(body) });
+    const lasting = plan.states ? { 'cache-control': 'max-age=600' } : {};
+    if (version === 1) return json(402, body, lasting);
+    return json(402, {}, { 'payment-required': encode(body), ...lasting });
   };
 
   /**

@@ -1,4 +1,5 @@
 import type { Clock } from './clock.js';
+import { itemOf } from './plan.js';
 import { addressOf, readWire } from './wire.js';
 
 /**
@@ -25,6 +26,7 @@ export interface Traffic {
 export interface Showing {
   readonly method: string;
   readonly host: string;
+  readonly item: string;
   /** True if the payment has an id, by which the seller recognises a repeated request. */
   readonly hasId: boolean;
   readonly at: number;
@@ -49,7 +51,7 @@ export function createTraffic({ now }: Pick<Clock, 'now'>): Traffic {
       const header = paymentIn(headers);
       if (header === undefined) return add(asked, placeOf(method, url));
       const { signature, hasId } = readHeader(header);
-      const showing = { method, host: url.host, hasId, at: now() };
+      const showing = { method, host: url.host, item: itemOf(url), hasId, at: now() };
       shown.set(signature, [...(shown.get(signature) ?? []), showing]);
     },
   };

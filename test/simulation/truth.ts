@@ -17,6 +17,8 @@ export interface Spending {
   readonly lamports: bigint;
   /** Network fees and rent of new accounts, without refunds of closed accounts. */
   readonly gross: bigint;
+  /** Base units that left, by mint. */
+  readonly tokens: ReadonlyMap<string, bigint>;
   readonly swaps: bigint;
   readonly payments: bigint;
 }
@@ -58,7 +60,8 @@ export function spendingsOf(
 function taken(
   { message, before, after, fee }: Landed,
   tokens: readonly Token[],
-): Pick<Spending, 'worth' | 'lamports' | 'gross'> {
+): Pick<Spending, 'worth' | 'lamports' | 'gross' | 'tokens'> {
+  const left = new Map<string, bigint>();
   let worth = 0n;
   let rent = 0n;
   let made = 0n;
@@ -71,6 +74,7 @@ function taken(
     const token = had?.token ?? has?.token;
     if (token?.owner !== WALLET) return;
     const [less, more] = [had?.token?.amount ?? 0n, has?.token?.amount ?? 0n];
+    left.set(token.mint, (left.get(token.mint) ?? 0n) + less - more);
     const known = tokens.find(({ mint }) => mint === token.mint);
     const unit = 10n ** BigInt(known?.decimals ?? 0);
     worth += ((less - more) * (known?.worth ?? 0n) * MICRO_USD_PARTS) / unit;
@@ -81,6 +85,7 @@ function taken(
   const paidFee = message.signers[0] === WALLET ? fee : 0n;
   return {
     worth: worth > 0n ? worth : 0n,
+    tokens: left,
     lamports: paidFee + (rent > 0n ? rent : 0n),
     gross: paidFee + made,
   };
@@ -108,7 +113,11 @@ export function measure(out: Spending, unit: string, countsFees: boolean): bigin
       ? out.swaps
       : unit === 'payments'
         ? out.payments
-        : 0n;
+        : atLeast0(out.tokens.get(unit) ?? 0n);
+}
+
+function atLeast0(value: bigint): bigint {
+  return value > 0n ? value : 0n;
 }
 
 /** Returns the limit in the unit of {@link measure}, which counts dollars in finer parts. */

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { ExactChangeError, ParsedOffer } from '../../src/index.js';
+import type { ExactChangeError, ParsedOffer, Plan as Approved } from '../../src/index.js';
 import { leakIn, NODE_KEYS } from './keys.js';
 import { mintAccount, tokenAccount, wallet } from './accounts.js';
 import { createClock, type Clock } from './clock.js';
@@ -52,6 +52,8 @@ export interface World {
   /** Checks a text that a caller sees for API keys. */
   shows(text: string): void;
   readonly lies: string[];
+  /** Plans that `policy.approve` approved. */
+  readonly approvals: Approved[];
   /** The ordered swap that the current work is for. */
   readonly ordering: AsyncLocalStorage<{ readonly counted: boolean }>;
   /** API keys found in texts that a caller sees. */
@@ -99,6 +101,11 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
   const traders = createMarket(tokens, market, random.fork('market'));
   const ledger = createLedger(`chain ${plan.seed}`, clock, traders.venue);
   createAccounts(ledger, plan, tokens);
+  // A token that the wallet holds has a price, or no swap could take it.
+  const worths = random.fork('worths');
+  for (const { mint, worth } of tokens)
+    if (worth === 0n && plan.funds[mint] !== undefined)
+      market.prices.set(mint, BigInt(worths.pick([1_000, 100_000, 950_000])));
 
   const nodes = Array.from({ length: plan.nodes }, honest);
   const sellers: Seller[] = SELLERS.map((_, number) =>
@@ -159,6 +166,14 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
   }
 
   const chance = random.fork('network');
+  const crowd = random.fork('crowd');
+  const tooMany = () => ({
+    ms: crowd.int(5, 60),
+    response: new Response('Too many requests', {
+      status: 429,
+      headers: crowd.chance(0.5) ? { 'retry-after': '1' } : {},
+    }),
+  });
   return {
     ...{
       plan,
@@ -171,6 +186,7 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
       lines,
       leaks,
       lies: [],
+      approvals: [],
       ordering: new AsyncLocalStorage(),
       settled: [],
       thrown: [],
@@ -192,6 +208,7 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
       if (node >= 0) {
         const state = nodes[node];
         if (state === undefined || state.isDown) return chance.chance(0.5) ? 'lost' : 'hangs';
+        if (crowd.chance(state.busy / 100)) return tooMany();
         const submit = (bytes: Uint8Array) => {
           if (chance.chance(losing)) return;
           clock.after(chance.int(200, 1_500), () => void ledger.land(bytes));
@@ -204,6 +221,7 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
       if (url.origin === JUPITER_URL) {
         work.asksJupiter(url);
         if (chance.chance(market.hanging)) return 'hangs';
+        if (crowd.chance(market.busy)) return tooMany();
         const { status, body: answer } = traders.answer(
           method,
           url,
@@ -229,6 +247,7 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
         gone: 0,
         failing: 0,
         stealing: 0,
+        busy: 0,
       } satisfies Partial<MarketState>);
       losing = 0;
       troubles.clear();

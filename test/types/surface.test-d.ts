@@ -6,18 +6,32 @@ import {
   type LocalTransport,
   receiptOf,
   remote,
+  type AutoPayRequest,
   type Client,
   type ClientOptions,
   type ErrorCode,
   type ExactChangeError,
   type FreedReceipt,
   type HTTPInterceptor,
+  type InterceptorOptions,
+  type LimitOptions,
+  type ListOptions,
+  type PaymentRequiredParts,
+  type PayingRequestInit,
+  type PayOptions,
+  type PolicyOptions,
   type Receipt,
+  type ReceiptFilter,
   type Signer,
+  type SwapOptions,
+  type SwapRequest,
+  type Timeouts,
   type Transport,
 } from 'exact-change';
 
 declare const caught: unknown;
+/** An object that sets each field of `T` to undefined. */
+type Unset<T> = { [K in keyof T]-?: undefined };
 declare const signer: Signer;
 
 describe('the error types', () => {
@@ -57,6 +71,24 @@ describe('the client type', () => {
     createClient({ signer, autoSwop: true });
     // @ts-expect-error amounts are decimal strings, never numbers
     createClient({ signer, policy: { maxPerPayment: 0.25 } });
+  });
+
+  it('accepts undefined for each optional field, as of a variable that is not set', () => {
+    expectTypeOf<Unset<InterceptorOptions>>().toExtend<InterceptorOptions>();
+    expectTypeOf<Unset<Timeouts>>().toExtend<Timeouts>();
+    expectTypeOf<Unset<PolicyOptions>>().toExtend<PolicyOptions>();
+    expectTypeOf<Unset<ListOptions>>().toExtend<ListOptions>();
+    expectTypeOf<Unset<Omit<LimitOptions, 'per'>> & { per: 'day' }>().toExtend<LimitOptions>();
+    expectTypeOf<Unset<ReceiptFilter>>().toExtend<ReceiptFilter>();
+    expectTypeOf<Unset<PayOptions>>().toExtend<PayOptions>();
+    expectTypeOf<Unset<SwapOptions>>().toExtend<SwapOptions>();
+    type Swap = Omit<SwapRequest, 'inputMint' | 'outputMint' | 'amount'>;
+    expectTypeOf<Unset<Swap>>().toExtend<Swap>();
+    type Purchase = Omit<PayingRequestInit, keyof RequestInit>;
+    expectTypeOf<Unset<Purchase>>().toExtend<Purchase>();
+    expectTypeOf<Unset<PaymentRequiredParts>>().toExtend<PaymentRequiredParts>();
+    type Step = Omit<AutoPayRequest, 'paymentRequired' | 'wallet'>;
+    expectTypeOf<Unset<Step>>().toExtend<Step>();
   });
 
   it('accepts the URL of a service, and local and remote return a Transport', () => {

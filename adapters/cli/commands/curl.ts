@@ -15,8 +15,15 @@ export interface RequestFlags {
 /** Parses a URL. Without a scheme, it is `https`. */
 export function readUrl(text: string): URL {
   const url = parseUrl(/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`);
-  if (url !== undefined) return url;
-  throw refuse('URL', `must be an address such as https://api.example.com/premium: ${text}`);
+  if (url === undefined)
+    throw refuse('URL', `must be an address such as https://api.example.com/premium: ${text}`);
+  // fetch refuses such an address, and its error repeats the password.
+  if (url.username !== '' || url.password !== '')
+    throw refuse(
+      'URL',
+      'must hold no user name or password. Give them by -H "Authorization: ...".',
+    );
+  return url;
 }
 
 /** Returns the request of a command line. */
@@ -37,9 +44,13 @@ export async function readRequest(flags: RequestFlags, terminal: Terminal): Prom
 }
 
 function readHeader(text: string): [string, string] {
-  const [, name, value] = /^([^:]+):\s*([^]*)$/.exec(text) ?? [];
-  if (name === undefined || value === undefined)
+  const [, name = '', value = ''] = /^([^:]+):\s*([^]*)$/.exec(text) ?? [];
+  try {
+    new Headers([[name, value]]);
+  } catch {
+    // The parser's message repeats the value, which may be a key.
     throw refuse('-H', 'must be a header such as "Accept: application/json".');
+  }
   return [name, value];
 }
 

@@ -27,23 +27,27 @@ export const resumeCommand: Command<ResumeFlags> = (invocation) =>
     };
   });
 
+/** How often the chain and the journal are asked if nothing is heard: another command may decide. */
+const LOOK_MS = 3_000;
+/** Age from which no payment is waited for, because no node may remember it. */
+const FORGOTTEN_MS = 24 * 60 * 60_000;
+
 /**
- * Returns the receipts that changed. If `waits`, it resolves once no payment is open. A payment is
- * decided when it expires, at the latest.
+ * Returns the receipts that changed. If `waits`, it resolves once no payment of the last day is
+ * open. A payment is decided when it expires, at the latest.
  */
 async function resumed(client: Client, waits: boolean): Promise<(Receipt | FreedReceipt)[]> {
   let onDecision = (): void => undefined;
-  // Listen before asking the chain, so that no decision is missed.
-  let decision = new Promise<void>((resolve) => (onDecision = resolve));
   for (const name of ['payment.settled', 'payment.unsettled'] as const)
     client.on(name, () => onDecision());
-  const changed = await client.resume();
-  while (waits && (await openReceipts(client)).length > 0) {
-    await decision;
-    decision = new Promise<void>((resolve) => (onDecision = resolve));
-    changed.push(...(await client.resume()));
+  for (const changed = await client.resume(); ; changed.push(...(await client.resume()))) {
+    const isAwaited = ({ at }: Receipt) => at > Date.now() - FORGOTTEN_MS;
+    if (!waits || !(await openReceipts(client)).some(isAwaited)) return changed;
+    await new Promise<void>((resolve) => {
+      onDecision = resolve;
+      setTimeout(resolve, LOOK_MS);
+    });
   }
-  return changed;
 }
 
 async function openReceipts(client: Client): Promise<Receipt[]> {

@@ -14,7 +14,7 @@ export function unavailable(path: string, cause: unknown): ExactChangeError {
   const why = cause instanceof Error ? ` (${cleanText(cause.message)})` : '';
   return new TransportError(
     'journal_unavailable',
-    `The journal at ${path} could not be read or written${why}, so nothing more was signed or sent.`,
+    `The journal at ${path} could not be read or written${why}, so nothing more was signed or sent. Its folder must exist, and this process must be able to write there.`,
     {
       details: { step: 'file' },
       cause,

@@ -55,14 +55,16 @@ export async function openDatabase(
     // Close the connection: otherwise a newer version of the package could never open the database.
     database.onversionchange = lose;
     database.onclose = lose;
-    const name = await nameOf(database);
-    const known = witness.recall();
-    if (known !== null && known !== name) {
+    try {
+      const name = await nameOf(database);
+      const known = witness.recall();
+      if (known !== null && known !== name) throw evicted(path);
+      witness.keep(name);
+      return database;
+    } catch (error) {
       lose();
-      throw evicted(path);
+      throw error;
     }
-    witness.keep(name);
-    return database;
   };
   const connected = async (): Promise<IDBDatabase> => {
     open ??= connect();

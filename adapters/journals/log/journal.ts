@@ -145,7 +145,10 @@ export function journalOver(
     release: (id, along = {}) =>
       runAlong(along, (state, { me, keepsEvents: keeps }) => {
         const before = state.attempts.releasable(id);
-        const extras = alongRecords(state, me, before ?? { id }, along);
+        // Another process may have signed the attempt by now: then its tokens stay held.
+        const goesOn = before === undefined && state.attempts.isOpen(id);
+        const { free: _free, ...others } = along;
+        const extras = alongRecords(state, me, before ?? { id }, goesOn ? others : along);
         if (before === undefined) return writes(extras);
         const events = eventRecords(state, keeps, before, undefined);
         return writes([{ release: id }, ...events, ...extras]);

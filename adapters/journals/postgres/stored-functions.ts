@@ -1,4 +1,4 @@
-import { attemptStates } from '../../../src/journal/states.js';
+import { attemptStates, openStates } from '../../../src/journal/states.js';
 import { capRows } from './caps.js';
 import type { Tables } from './tables.js';
 
@@ -179,6 +179,13 @@ export function putCall({ schema }: Tables): string {
   return `select "${schema}".put(${placesOf(PUT)}) as standing`;
 }
 
-export function releaseCall({ schema }: Tables): string {
-  return `select "${schema}".release($1, $2, $3, $4) as record`;
+/**
+ * Returns the statement that releases an attempt. If the attempt goes on, because another process
+ * has signed it by now, its tokens stay held. The lock keeps its row as it is until the release.
+ */
+export function releaseCall({ schema, attempts }: Tables): string {
+  const goesOn = `state in (${openStates.map((state) => `'${state}'`).join(', ')}) and (keep or state <> all ($2))`;
+  return `with standing as materialized (select state, keep from ${attempts} where id = $1 for update)
+    select "${schema}".release($1, $2, case when exists (select from standing where ${goesOn})
+      then ($3::text::jsonb - 'free')::text else $3::text end, $4) as record`;
 }

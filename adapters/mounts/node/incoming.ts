@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ReadableStream, type ReadableStreamDefaultController } from 'node:stream/web';
-import { addressOf } from '../../http/address.js';
+import { addressOf, unreadableAddress } from '../../http/address.js';
 import { RequestRefusal } from '../../http/refusal.js';
 import { HOST } from '../host.js';
 
@@ -86,7 +86,7 @@ function urlOf({ headers }: IncomingMessage, { target, scheme, hosts }: Incoming
   const host = absolute?.[1] ?? headers.host ?? 'localhost';
   const path = absolute?.[2] ?? target;
   if (!SCHEMES.includes(scheme) || !HOST.test(host) || !/^(?:\/|\?|$)/.test(path))
-    throw unreadable();
+    throw unreadableAddress();
   if (
     hosts !== undefined &&
     ![host, host.replace(/:[0-9]+$/, '')].some((name) => hosts.includes(name.toLowerCase()))
@@ -95,20 +95,7 @@ function urlOf({ headers }: IncomingMessage, { target, scheme, hosts }: Incoming
       'not_found',
       'This service does not go by that host. Use one that it does, or have its operator add this one.',
     );
-  try {
-    return addressOf(`${scheme}://${host}${path}`);
-  } catch (error) {
-    if (error instanceof RequestRefusal) throw error;
-    // The host fits the pattern, but its port or IP address is not valid.
-    throw unreadable();
-  }
-}
-
-function unreadable(): RequestRefusal {
-  return new RequestRefusal(
-    'malformed_request',
-    'The address, the host or the scheme of the request cannot be read. Check them.',
-  );
+  return addressOf(`${scheme}://${host}${path}`);
 }
 
 function headersOf({ rawHeaders }: IncomingMessage, { body }: Incoming): Headers {
@@ -124,7 +111,8 @@ function headersOf({ rawHeaders }: IncomingMessage, { body }: Incoming): Headers
 
 /** Returns the body that a parser before the mount has read; undefined if the body is unread. */
 export function bodyBefore(message: IncomingMessage, parsed: unknown): BodyInit | undefined {
-  if (!message.readableDidRead) return undefined;
+  // A parser that found an empty body has read it to its end, without any data.
+  if (!message.readableDidRead) return message.readableEnded ? '' : undefined;
   if (typeof parsed === 'string') return parsed;
   if (parsed instanceof Uint8Array) return new Uint8Array(parsed);
   // Some middleware has read the body and left no value.

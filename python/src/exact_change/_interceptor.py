@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import importlib
 from typing import TYPE_CHECKING, Any, Callable
@@ -15,6 +14,7 @@ from ._client import Client
 from ._config.options import take_options
 from ._http.calls import is_own_request
 from ._http.paying import AsyncPayingTransport, PayingTransport
+from ._kernel.hosts import running_loop
 from ._payer import Payer
 
 if TYPE_CHECKING:
@@ -114,7 +114,8 @@ class HTTPInterceptor:
 
     def _async(self, below: Any) -> Callable[..., Any]:
         async def handle_async_request(transport: Any, request: httpx.Request) -> httpx.Response:
-            if not self._is_on or is_own_request(request) or not _is_on_asyncio():
+            # On trio our code cannot wait, so a 402 comes back unpaid.
+            if not self._is_on or is_own_request(request) or running_loop() is None:
                 response: httpx.Response = await below(transport, request)
                 return response
             sender = _AsyncBelow(functools.partial(below, transport))
@@ -153,15 +154,6 @@ class _AsyncBelow(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         response: httpx.Response = await self._send(request)
         return response
-
-
-def _is_on_asyncio() -> bool:
-    """Whether the call is on asyncio. On trio our code cannot wait, so a 402 comes back unpaid."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 def _requests_adapters() -> Any:

@@ -132,7 +132,7 @@ class ReceiptFilter(TypedDict, total=False):
     # As in a URL: with the port, unless it is the default port of the scheme.
     host: str
     pay_to: str
-    # The address of the payment's mint.
+    # The payment's mint: its address, or its pinned symbol.
     mint: str
     # Only receipts from this time on; milliseconds since the epoch.
     since: int

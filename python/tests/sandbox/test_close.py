@@ -58,6 +58,30 @@ async def test_raises_client_closed_in_a_task_that_waits_for_a_node(sandbox: San
     assert (closed.value.code, closed.value.funds) == ("client_closed", "untouched")
 
 
+def test_raises_client_closed_in_a_call_that_waits_for_its_signer(
+    sandbox: Sandbox, make_payer: MakePayer
+) -> None:
+    class Silent:
+        def __init__(self, address: str) -> None:
+            self.address = address
+
+        def sign_message(self, message: bytes, intent: object) -> bytes:
+            is_asked.set()
+            is_over.wait(20)
+            return b""
+
+    is_asked, is_over = threading.Event(), threading.Event()
+    wallet = sandbox.wallet(USDC="1")
+    payer = make_payer(wallet, wallet_secret_key=None, signer=Silent(wallet.address))
+    url = f"{sandbox.api_url}/usdc"
+    with ThreadPoolExecutor(1) as pool:
+        call = pool.submit(lambda: failure_of(lambda: payer.client.get(url), "client_closed"))
+        assert is_asked.wait(20)
+        payer.client.close()
+        assert call.result().funds == "untouched"
+        is_over.set()
+
+
 def test_delays_only_equal_calls_while_an_event_loop_is_stopped(
     sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -92,6 +92,21 @@ def test_holds_nothing_for_an_attempt_that_has_ended(kind: str, open_: Open) -> 
     assert run(ledger.held("account")) == 0
 
 
+@durable
+def test_keeps_the_tokens_of_an_attempt_that_was_signed_before_its_release(
+    kind: str, open_: Open
+) -> None:
+    opened = open_(kind)
+    ledger = opened.coordination.ledger
+    run(opened.journal.reserve(attempt("a"), []))
+    run(ledger.hold("account", "a", 10_000))
+    run(opened.journal.put(attempt("a", state="signed")))
+    run(opened.journal.release("a", Along(free=["account"])))
+    assert run(ledger.held("account")) == 10_000
+    run(opened.journal.put(attempt("a", state="unsettled"), Along(free=["account"])))
+    assert run(ledger.held("account")) == 0
+
+
 def test_holds_nothing_for_an_attempt_that_has_moved_to_the_history(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     journal = small_journal(str(path))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import array
 import gzip
 import io
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 import httpx
 import pytest
@@ -121,6 +121,27 @@ def test_pays_for_requests_with_each_type_of_header_and_body(
         again = {"idempotency-key": "order"}
         failure_of(lambda: session.post(seller.url, b"f", headers=again), "already_spent")
     assert [request.body for request in seller.paid] == [b"a", b"b", b"c", b"d", b"e", b"f"]
+
+
+class Parts:
+    """A body of parts that can be read again and again."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter((b"one", b"two"))
+
+
+def test_pays_for_a_body_that_can_be_read_again_with_each_use_of_a_prepared_request(
+    sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1")
+    seller = make_seller(selling(sandbox, offer(sandbox)))
+    parts: Any = Parts()
+    with requests.Session() as session:
+        session.mount("http://", payer.client.adapter())
+        request = session.prepare_request(requests.Request("POST", seller.url, data=parts))
+        for _ in range(2):
+            assert session.send(request, timeout=30).content == b"bought"
+    assert [request.body for request in seller.seen] == 4 * [b"onetwo"]
 
 
 RAW: dict[str, Callable[[Any], bytes]] = {

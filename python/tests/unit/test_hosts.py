@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Callable
 
 import pytest
 
-from exact_change._kernel.hosts import LoopHost, loop_host
+from exact_change._journal.locks import MemoryLocks
+from exact_change._journal.postgres.database import _Slots
+from exact_change._kernel.hosts import LoopHost, _awaited, loop_host, threads
 from exact_change._kernel.signals import Signal
-from exact_change._kernel.steps import quiet, sleep
+from exact_change._kernel.steps import bounded, call, done, quiet, sleep
 from exact_change._kernel.task import Steps
+from exact_change._kernel.turns import is_in_turn, run_turn
 from exact_change._kernel.workers import Job, workers
 from exact_change._payments.saving import start_apart
 
@@ -67,6 +71,39 @@ def test_raises_nothing_in_another_thread_when_the_loop_closes_before_its_answer
     assert loop.is_closed() and failed == []
 
 
+def test_runs_steps_in_the_thread_in_which_their_loop_runs_by_now() -> None:
+    loop = asyncio.new_event_loop()
+    host = loop.run_until_complete(_host())
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    ran_in: list[int | None] = []
+
+    def note_and_stop() -> None:
+        ran_in.append(threading.get_ident())
+        loop.call_soon_threadsafe(loop.stop)
+
+    host.enter(note_and_stop)
+    thread.join(60)
+    assert ran_in == [thread.ident]
+    loop.close()
+
+
+def test_begins_foreign_code_outside_of_a_turn_on_a_loop_with_eager_tasks() -> None:
+    """Its code may block until another thread has had a turn."""
+    began: list[bool] = []
+
+    async def foreign() -> None:
+        began.append(is_in_turn())
+
+    coroutine = _awaited(foreign)
+    # A loop with eager tasks begins a coroutine as soon as its task is made.
+    run_turn(lambda: coroutine.send(None))
+    assert began == []
+    with pytest.raises(StopIteration):
+        coroutine.send(None)
+    assert began == [False]
+
+
 async def test_begins_steps_apart_in_the_order_of_the_calls_though_threads_start_in_any_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -88,3 +125,48 @@ async def test_begins_steps_apart_in_the_order_of_the_calls_though_threads_start
     for job in reversed(held):
         job()
     assert began == [1, 2]
+
+
+Hold = Callable[[Callable[[], Steps[Any]]], Steps[Any]]
+
+
+def one_lock() -> Hold:
+    locks = MemoryLocks()
+    return lambda work: locks.hold(["lock"], work)
+
+
+def one_slot() -> Hold:
+    slots = _Slots()
+    slots._free = 1
+    return lambda work: slots.hold(time.monotonic() + 60, work)
+
+
+@pytest.mark.parametrize("made", [one_lock, one_slot])
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_hands_a_lock_on_when_the_loop_closes_before_its_call_learns_that_it_has_the_lock(
+    made: Callable[[], Hold],
+) -> None:
+    hold, is_held, may_free = made(), threading.Event(), threading.Event()
+
+    def work() -> None:
+        is_held.set()
+        may_free.wait(60)
+
+    holder = threading.Thread(target=lambda: threads.run(hold(lambda: call(work))))
+    holder.start()
+    is_held.wait(60)
+    loop = asyncio.new_event_loop()
+
+    async def wait() -> object:
+        task = asyncio.ensure_future(loop_host().run(hold(lambda: done(None))))
+        await asyncio.sleep(0)
+        return task
+
+    # The loop stands still from here on, and the call on it waits.
+    task = loop.run_until_complete(wait())
+    may_free.set()
+    holder.join()
+    loop.close()
+    late = TimeoutError("It is not free.")
+    threads.run(bounded(10_000, lambda: late, [], lambda _: hold(lambda: done(None))))
+    del task

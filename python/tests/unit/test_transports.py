@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from exact_change import AsyncClient, Client
+from exact_change import AsyncClient, Client, ExactChangeError, Service
 from exact_change._http.inner import loop_transport, thread_transport
 
 from ..conftest import MakeSeller
@@ -84,3 +85,13 @@ def test_uses_a_proxy_of_the_environment_only_if_trust_env_is_set(
     with pytest.raises(httpx.ConnectError):
         text_for(False)
     assert len(proxy.seen) == 1
+
+
+def test_reads_an_answer_of_quotes_without_an_end_at_once(make_seller: MakeSeller) -> None:
+    body = b"[]" * 40 + b'"' + b'\\"' * 20_000
+    service = make_seller(lambda _: Reply(200, {"content-type": "application/json"}, body))
+    began = time.monotonic()
+    with Service(service.url) as calls:
+        with pytest.raises(ExactChangeError, match="it is not JSON"):
+            calls.balance("9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin")
+    assert time.monotonic() - began < 4

@@ -1,10 +1,10 @@
-"""The total that the waiting payments of a wallet need from a swap."""
+"""What a swap waits for: the needs of the waiting payments, and calls that choose what to pay."""
 
 from __future__ import annotations
 
 import asyncio
 
-from exact_change._journal.registry import NeededByMint
+from exact_change._journal.registry import ChoosingCalls, NeededByMint
 from exact_change._kernel.hosts import LoopHost, loop_host, threads
 
 
@@ -24,3 +24,19 @@ def test_counts_no_need_of_a_payment_after_its_event_loop_closed() -> None:
     assert waiting.needed("mint") == 3
     leave()
     assert (waiting.needed("mint"), waiting.needed("other")) == (0, 7)
+
+
+def test_waits_for_no_choice_of_a_call_after_its_event_loop_closed() -> None:
+    choosing = ChoosingCalls()
+
+    async def choose() -> None:
+        choosing.enter(loop_host())
+
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(choose())
+    leave = choosing.enter(threads)
+    assert not choosing.is_empty
+    loop.close()
+    leave()
+    assert choosing.is_empty
+    threads.run(choosing.all_chosen())

@@ -51,3 +51,12 @@ def test_runs_every_job_when_no_thread_starts_at_first(
     for _ in range(2):
         assert submit(workers)()
     assert refused > 2
+
+
+@pytest.mark.parametrize("seconds", [float("inf"), 1e300, 1e10])
+def test_runs_later_jobs_when_a_job_waits_longer_than_the_system_can(seconds: float) -> None:
+    workers = Workers()
+    workers.later(seconds, lambda: None)
+    ran = threading.Event()
+    workers.later(0.05, ran.set)
+    assert ran.wait(20)

@@ -118,7 +118,7 @@ function swapUncertain({
 }: SwapRecord): TransactionError<'swap_uncertain'> {
   return new TransactionError(
     'swap_uncertain',
-    `The swap was sent, and no node says what became of it. Look up its signature, or wait until block height ${lastValidBlockHeight} is final, before trying again.`,
+    `The swap was signed, and no node says what became of it. Look up its signature, or wait until block height ${lastValidBlockHeight} is final, before trying again.`,
     { details: { signature, lastValidBlockHeight }, funds: 'uncertain' },
   );
 }

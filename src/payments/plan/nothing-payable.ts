@@ -14,10 +14,10 @@ export function nothingPayable(
   const ours = errors.filter(({ code }) => !ELSEWHERE.includes(code));
   const only = ours.length === 1 ? ours[0] : errors.length === 1 ? errors[0] : undefined;
   if (only !== undefined) return only;
-  const codes = [...new Set(offers.map(({ code }) => code))].join(', ');
+  const reason = (ours[0] ?? errors[0])?.message ?? '';
   return new ProtocolError(
     'no_payable_offer',
-    `None of the ${offers.length} offers can be paid (${codes}). Each offer's reason is in details.offers.`,
+    `None of the ${offers.length} offers can be paid. ${reason} Each offer's reason is in details.offers.`,
     {
       details: { offers },
       ...(ours[0] === undefined ? {} : { cause: ours[0] }),

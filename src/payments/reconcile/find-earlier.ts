@@ -1,4 +1,5 @@
 import { hex } from '../../internal/bytes.js';
+import { refuse } from '../../internal/options.js';
 import { sha256 } from '../../internal/sha2.js';
 import { ownerOf, type PaymentContext } from '../context.js';
 import { claimsReleased } from '../execute/release-claim.js';
@@ -37,6 +38,9 @@ export async function underKey<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   if (idempotencyKey === undefined) return work();
+  // A JavaScript caller may pass the number of an order, which no journal can keep as a key.
+  const key: unknown = idempotencyKey;
+  if (typeof key !== 'string') throw refuse('idempotencyKey', 'must be a string.');
   if (wallet.keys.has(idempotencyKey)) throw inProgress({});
   wallet.keys.add(idempotencyKey);
   try {

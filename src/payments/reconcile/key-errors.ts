@@ -23,10 +23,10 @@ export function inProgress(details: ErrorDetails['payment_in_progress']): Settle
  */
 export function throwUnread(error: unknown): never {
   if (!isExactChangeError(error, 'journal_unavailable') || error.funds !== 'untouched') throw error;
-  const { details, cause } = error;
+  const { message, details, cause } = error;
   throw new TransportError(
     'journal_unavailable',
-    'The journal could not be read, so nothing was signed or sent by this call; a payment for an equal one may be on record. Repair the journal, then repeat the same call: it never pays twice.',
+    `${message} A payment for an equal call may be on record: once the journal works, repeat the same call, which never pays twice.`,
     { details, funds: 'uncertain', retry: 'same', cause },
   );
 }

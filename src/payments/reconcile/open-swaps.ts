@@ -125,7 +125,7 @@ async function finishSwap(
 function undecidedSwap({ signature, lastValidBlockHeight }: SignedSwap): TransactionError {
   return new TransactionError(
     'swap_uncertain',
-    `An earlier swap into this token was sent, and no node says what became of it. Nothing more was signed; try again once block height ${lastValidBlockHeight} is final.`,
+    `An earlier swap into this token was signed, and no node says what became of it. Nothing more was signed; try again once block height ${lastValidBlockHeight} is final.`,
     { details: { signature, lastValidBlockHeight }, funds: 'uncertain' },
   );
 }

@@ -1,4 +1,4 @@
-import { SOLANA_DEVNET, SOLANA_MAINNET, SOLANA_TESTNET, toNetwork } from '../../network.js';
+import { clusterOf, toNetwork } from '../../network.js';
 
 /** Chains that sellers name most: CAIP-2 id, x402 v1 name, and common name. */
 const OTHER_CHAINS: readonly (readonly [id: string, name: string, called: string])[] = [
@@ -13,12 +13,6 @@ const OTHER_CHAINS: readonly (readonly [id: string, name: string, called: string
   ['eip155:1329', 'sei', 'Sei'],
 ];
 
-const CLUSTERS: ReadonlyMap<string, string> = new Map([
-  [SOLANA_MAINNET, 'mainnet'],
-  [SOLANA_DEVNET, 'devnet'],
-  [SOLANA_TESTNET, 'testnet'],
-]);
-
 /** Why an offer for another network is not paid, and what the caller can do. */
 export interface OtherNetwork {
   readonly why: string;
@@ -30,16 +24,15 @@ export interface OtherNetwork {
  * @param network - CAIP-2 id of the client's cluster.
  */
 export function otherNetwork(name: string, network: string): OtherNetwork {
-  const own = CLUSTERS.get(network) ?? network;
-  const cluster = CLUSTERS.get(toNetwork(name) ?? '');
-  if (cluster !== undefined)
+  const known = toNetwork(name);
+  if (known !== undefined)
     return {
-      why: `is for Solana ${cluster}, and this client is on ${own}`,
-      next: `Nothing was paid; use a client with network: '${cluster}'.`,
+      why: `is for Solana ${clusterOf(known)}, and this client is on ${clusterOf(network)}`,
+      next: `Nothing was paid; use a client with network: '${clusterOf(known)}'.`,
     };
   const id = name.trim();
-  const known = OTHER_CHAINS.find((chain) => chain[0] === id || chain[1] === id);
-  const chain = known?.[2] ?? (id.startsWith('eip155:') ? 'another EVM chain' : 'another network');
+  const other = OTHER_CHAINS.find((chain) => chain[0] === id || chain[1] === id);
+  const chain = other?.[2] ?? (id.startsWith('eip155:') ? 'another EVM chain' : 'another network');
   return {
     why: `is for ${chain}, and this client pays on Solana`,
     next: 'Nothing was paid; pay it from a wallet of that network, or ask the seller to take Solana.',

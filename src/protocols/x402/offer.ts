@@ -1,6 +1,7 @@
 import { parseAmount } from '../../amount.js';
 import { toNetwork } from '../../network.js';
-import { isAddress, isReservedAddress } from '../../solana/address.js';
+import { isAddress } from '../../solana/address.js';
+import { isReservedAddress } from '../../solana/reserved-addresses.js';
 import type { Address } from '../../solana/types.js';
 import type {
   JsonValue,

@@ -10,8 +10,8 @@ import { decodeHeader, fieldsOf, isJsonList, isJsonObject } from './json.js';
 
 /** The known parts of a 402; any part may be missing. */
 export interface PaymentRequiredParts {
-  readonly url?: string;
-  readonly headers?: Headers | Readonly<Record<string, string>>;
+  readonly url?: string | undefined;
+  readonly headers?: Headers | Readonly<Record<string, string>> | undefined;
   /** The text of the body, or the object parsed from it. */
   readonly body?: string | object | undefined;
 }

@@ -1,4 +1,5 @@
 import { TransportError } from '../../errors.js';
+import { clusterOf } from '../../network.js';
 import { PUBLIC, type Fault } from './fault.js';
 
 /** Milliseconds to wait after a rate limit that does not say how long it lasts. */
@@ -65,7 +66,7 @@ export function wrongNetwork(
 ): TransportError {
   return new TransportError(
     'rpc_wrong_network',
-    `${node} serves ${actual}, but the client is set to ${expected}. Correct rpcUrl or network.`,
+    `${node} serves ${clusterOf(actual)}, but the client is set to ${clusterOf(expected)}. Correct rpcUrl or network.`,
     { details: { expected, actual } },
   );
 }

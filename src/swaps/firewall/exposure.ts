@@ -1,11 +1,19 @@
-import { COMPRESSION_PROGRAMS, everyPinnedMint, isTokenProgram } from '../../network.js';
-import { addressBytes, isReservedAddress } from '../../solana/address.js';
+import { everyPinnedMint, isTokenProgram } from '../../network.js';
+import { addressBytes } from '../../solana/address.js';
+import { isReservedAddress } from '../../solana/reserved-addresses.js';
 import type { Account } from '../../solana/rpc/rpc.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import { decodeMint, MULTISIG_BYTES } from '../../solana/tokens/decode.js';
 import type { AccountMeta, Address, Instruction } from '../../solana/types.js';
 import { accountExists } from '../transaction/own-account.js';
 import { type Rule, enforce } from './rule.js';
+
+/** Programs of Merkle trees with assets and tokens as leaves: of SPL, Metaplex and Light. */
+export const COMPRESSION_PROGRAMS: readonly Address[] = [
+  'cmtDvXumGCrqC1Age74AVPhSRVXJMd8PJS91L8KbNCK',
+  'mcmt6YrQEMKw8Mw43FmpRLmf7BqRnFMKmAcbxE3xkAW',
+  'compr6CUsB5m2jS4Y3831ztGSTnDpnKJTKS95d64XVq',
+];
 
 /**
  * Returns the accounts that the swap names besides the wallet's `own`. Each account comes once,

@@ -39,6 +39,11 @@ describe('settings', () => {
     ]);
   });
 
+  it('take an empty variable for an absent one', () => {
+    const env = { XDG_CONFIG_HOME: '/nowhere', EXACT_CHANGE_CONFIG: '' };
+    expect(readSettings({}, env).configFile).toBeUndefined();
+  });
+
   it('enable swaps unless a flag or a variable disables them', () => {
     expect(readSettings({}, { XDG_CONFIG_HOME: '/nowhere' }).autoSwap).toBe(true);
     expect(readSettings({ swap: true }, { EXACT_CHANGE_AUTO_SWAP: 'false' }).autoSwap).toBe(false);

@@ -2,12 +2,8 @@ import { base58 } from '@scure/base';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import * as network from '../../../src/network.js';
-import {
-  addressBytes,
-  addressOf,
-  isAddress,
-  isReservedAddress,
-} from '../../../src/solana/address.js';
+import { addressBytes, addressOf, isAddress } from '../../../src/solana/address.js';
+import { isReservedAddress } from '../../../src/solana/reserved-addresses.js';
 
 describe('isAddress', () => {
   it('accepts only the base58 text of 32 bytes', () => {

@@ -35,6 +35,26 @@ def parse_json(text: str | bytes) -> Any:
         raise ValueError("It is nested too deeply.") from None
 
 
+# A JSON string, or a bracket. It also matches a string without an end: otherwise each quote in it
+# would start a search through the rest of the text.
+_MARK = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{\]}]', re.DOTALL)
+
+
+def is_deeper(text: str, limit: int) -> bool:
+    """Whether brackets outside of strings are nested deeper than ``limit``."""
+    if text.count("[") + text.count("{") <= limit:
+        return False
+    depth = 0
+    for mark in _MARK.finditer(text):
+        if mark[0] in "[{":
+            depth += 1
+            if depth > limit:
+                return True
+        elif mark[0] in "]}":
+            depth -= 1
+    return False
+
+
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is no number of JSON.")
 

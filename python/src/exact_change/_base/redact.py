@@ -7,6 +7,8 @@ import re
 from typing import Iterable, Mapping
 from urllib.parse import quote, unquote, urlsplit
 
+from .._kernel.fork import ForkLock
+
 HIDDEN = "[hidden]"
 # Characters. A shorter text is not a key, and hiding it would remove ordinary words.
 _SHORTEST_KEY = 6
@@ -23,8 +25,10 @@ _HEADERS_WITHOUT_KEYS = re.compile("(?:accept(?:-.*)?|content-type|user-agent)",
 
 # Each secret, the newest last, with its spellings as `_plain` returns them.
 _known: dict[str, tuple[str, ...]] = {}
-# Spellings by their first `_SHORTEST_KEY` characters, so that one pass finds every secret.
-_by_beginning: dict[str, set[str]] = {}
+# Spellings by their first `_SHORTEST_KEY` characters, so that one pass finds every secret. The sets
+# never change, because other threads may be reading them.
+_by_beginning: dict[str, frozenset[str]] = {}
+_changing = ForkLock()
 
 
 def hide_key(key: str) -> None:
@@ -107,26 +111,30 @@ def _remember(word: str, shortest: int) -> None:
     is_word = len(word) < _SHORTEST_LETTERS and _WORD.fullmatch(word) is not None
     if len(word) < shortest or is_word:
         return
-    # Removing and inserting it again makes it the newest.
-    _known[word] = _known.pop(word, ()) or _learn(word)
-    if len(_known) > _MOST:
-        _forget(next(iter(_known)))
+    with _changing:
+        # Removing and inserting it again makes it the newest.
+        _known[word] = _known.pop(word, ()) or _learn(word)
+        if len(_known) > _MOST:
+            _forget(next(iter(_known)))
 
 
 def _learn(secret: str) -> tuple[str, ...]:
     plain = {_plain(spelling)[0] for spelling in _spellings(secret)}
     spellings = tuple(spelling for spelling in plain if len(spelling) >= _SHORTEST_KEY)
     for spelling in spellings:
-        _by_beginning.setdefault(spelling[:_SHORTEST_KEY], set()).add(spelling)
+        beginning = spelling[:_SHORTEST_KEY]
+        _by_beginning[beginning] = _by_beginning.get(beginning, frozenset()) | {spelling}
     return spellings
 
 
 def _forget(secret: str) -> None:
     for spelling in _known.pop(secret):
-        siblings = _by_beginning[spelling[:_SHORTEST_KEY]]
-        siblings.discard(spelling)
-        if not siblings:
-            del _by_beginning[spelling[:_SHORTEST_KEY]]
+        beginning = spelling[:_SHORTEST_KEY]
+        siblings = _by_beginning[beginning] - {spelling}
+        if siblings:
+            _by_beginning[beginning] = siblings
+        else:
+            del _by_beginning[beginning]
 
 
 def _spellings(secret: str) -> Iterable[str]:

@@ -24,7 +24,7 @@ def keep_body(request: requests.PreparedRequest) -> KeptBody:
         can_rewind = hasattr(body, "seek") and hasattr(body, "tell")
         held.body = _KeptRewindable(body, kept) if can_rewind else _KeptFile(body, kept)
     else:
-        held.body = _kept_parts(body, kept)
+        held.body = _KeptParts(body, kept)
     return kept
 
 
@@ -40,12 +40,19 @@ def _known_bytes(body: Any) -> bytes | None:
         return None
 
 
-def _kept_parts(parts: Any, kept: KeptBody) -> Any:
-    kept.begin()
-    for part in parts:
-        kept.add(part.encode() if isinstance(part, str) else part)
-        yield part
-    kept.end()
+class _KeptParts:
+    """Kept parts, which can be sent again if the caller's parts can, such as after a redirect."""
+
+    def __init__(self, parts: Any, kept: KeptBody) -> None:
+        self._parts = parts
+        self._kept = kept
+
+    def __iter__(self) -> Iterator[Any]:
+        self._kept.begin()
+        for part in self._parts:
+            self._kept.add(part.encode() if isinstance(part, str) else part)
+            yield part
+        self._kept.end()
 
 
 class _KeptFile:

@@ -139,7 +139,7 @@ class MemoryLocks:
         # Hand the lock to the next call, so that a new call cannot take it first.
         while queue:
             wake = queue.popleft()
-            if wake.give():
+            if wake.give(lambda: self._release(name)):
                 return
         del self._queues[name]
 

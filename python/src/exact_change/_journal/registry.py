@@ -54,21 +54,16 @@ class ChoosingCalls:
     """Calls that choose what to pay: a call that swaps waits until each call's need is known."""
 
     def __init__(self) -> None:
-        self._count = 0
+        self._hosts: dict[object, Host] = {}
         self._waiting: dict[Wake, None] = {}
 
-    def enter(self) -> Callable[[], None]:
+    def enter(self, host: Host) -> Callable[[], None]:
         """Announces a call; returns a function to call once the call's need is known."""
-        self._count += 1
-        is_in = True
+        call = object()
+        self._hosts[call] = host
 
         def leave() -> None:
-            nonlocal is_in
-            if not is_in:
-                return
-            is_in = False
-            self._count -= 1
-            if self._count == 0:
+            if self._hosts.pop(call, None) is not None and self.is_empty:
                 waiting, self._waiting = self._waiting, {}
                 for wake in waiting:
                     wake()
@@ -77,12 +72,12 @@ class ChoosingCalls:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no call is choosing."""
-        return self._count == 0
+        """Whether no call is choosing. Calls of closed event loops are left out."""
+        return all(host.is_gone for host in self._hosts.values())
 
     def all_chosen(self) -> Steps[None]:
         """Waits until no call is choosing."""
-        if self._count == 0:
+        if self.is_empty:
             return
 
         def register(_host: Host, wake: Wake) -> list[Forget]:

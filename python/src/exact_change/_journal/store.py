@@ -193,6 +193,10 @@ class AttemptStore:
         """Returns whether an attempt has ended, as far back as ids are kept."""
         return id_ in self._over or id_ in self._past
 
+    def is_open(self, id_: str) -> bool:
+        """Returns whether an attempt is on record and not over."""
+        return id_ in self._open
+
     def count(self, made: int) -> None:
         """Sets the number of attempts that were made before the next new attempt."""
         self._made = made

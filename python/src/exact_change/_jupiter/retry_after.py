@@ -10,7 +10,7 @@ from .._base.headers import Headers
 from .._base.runtime import Runtime
 from .._kernel.fork import after_fork
 from .._kernel.signals import Signal, check, follow
-from .._kernel.steps import ensure, sleep, timer
+from .._kernel.steps import sleep, timer
 from .._kernel.task import Steps
 from .._kernel.work_queue import WorkQueue
 from .peer import rate_limited
@@ -66,16 +66,13 @@ class _WaitingLine:
         follower = follow(signal)
         call_off = yield from timer(timeout_ms, lambda: follower.signal.abort(self._refusal()))
         self._count += 1
-
-        def end() -> Steps[None]:
+        try:
+            yield from self._line.turn(lambda: self._admit(follower.signal), follower.signal)
+        finally:
             self._count -= 1
             follower.end()
             call_off()
             follower.signal.abort()
-            yield from ()
-
-        turn = self._line.turn(lambda: self._admit(follower.signal), follower.signal)
-        yield from ensure(turn, end)
 
     def pause(self, asked_ms: float) -> None:
         """Starts a pause. If several answers ask for a pause, the longest pause counts."""

@@ -11,7 +11,7 @@ from typing import Any, Callable, TypeVar
 
 from .signals import Aborted, Signal, void
 from .task import Host, Immediate, Steps, Task, Wake, begin
-from .turns import run_turn
+from .turns import is_in_turn, run_turn
 from .workers import workers
 
 T = TypeVar("T")
@@ -94,7 +94,6 @@ class LoopHost:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         # A weak reference: the host must not keep the loop alive.
         self._loop = weakref.ref(loop)
-        self._thread = threading.get_ident()
 
     @property
     def is_gone(self) -> bool:
@@ -106,10 +105,11 @@ class LoopHost:
         # wait, and would retry for ever.
         if self.is_gone:
             return
-        if threading.get_ident() == self._thread:
+        loop = self._running()
+        # Not by the thread: a loop may go on in another thread than before.
+        if running_loop() is loop:
             run_turn(work)
             return
-        loop = self._running()
         try:
             loop.call_soon_threadsafe(run_turn, work)
         except RuntimeError:
@@ -194,6 +194,14 @@ threads = ThreadHost()
 _hosts: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopHost] = weakref.WeakKeyDictionary()
 
 
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """Returns the loop of asyncio that runs in this thread; None if there is none."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
 def loop_host() -> LoopHost:
     """Returns the host of the running loop."""
     loop = asyncio.get_running_loop()
@@ -221,6 +229,9 @@ def _nothing() -> None:
 
 
 async def _awaited(make: Callable[[], Any]) -> Any:
+    # A loop with eager tasks begins them at once, but foreign code must not run in a turn.
+    if is_in_turn():
+        await asyncio.sleep(0)
     return await make()
 
 

@@ -8,6 +8,8 @@ from typing import Any, Callable, Generator, Generic, Sequence, TypeVar, Union
 from typing_extensions import Protocol
 
 from .signals import void
+from .turns import run_turn
+from .workers import workers
 
 T = TypeVar("T")
 
@@ -158,17 +160,19 @@ class Wake:
         """Resumes with an error."""
         self._end(None, error)
 
-    def give(self) -> bool:
+    def give(self, back: Callable[[], None]) -> bool:
         """Resumes the task in a turn, and hands it a lock or a slot that the caller holds.
 
-        Returns False if the task was resumed for another reason, or if its host is gone.
+        Returns False if the task was resumed for another reason, or if its host is gone. Calls
+        ``back`` in a turn if the event loop of the task closes before it resumes the task.
         """
         if self.is_used or self.task.host.is_gone:
             return False
         # From now on no signal can take it back.
         self.is_used = True
         self.forget()
-        self.task.host.enter(lambda: self.task.advance(None, None))
+        workers.watch_graves()
+        self.task.host.enter(_Handover(self.task, back))
         return True
 
     def run(self, work: Callable[[], object]) -> None:
@@ -201,6 +205,25 @@ class Wake:
         forgets, self.forgets = self.forgets, ()
         for forget in forgets:
             forget()
+
+
+class _Handover:
+    """Resumes a task. If it is dropped before, as by a loop that closes, calls ``back``."""
+
+    __slots__ = ("_back", "_task")
+
+    def __init__(self, task: Task[Any], back: Callable[[], None]) -> None:
+        self._task = task
+        self._back: Callable[[], None] | None = back
+
+    def __call__(self) -> None:
+        self._back = None
+        self._task.advance(None, None)
+
+    def __del__(self) -> None:
+        back = self._back
+        if back is not None:
+            workers.bury(lambda: run_turn(back))
 
 
 def begin(host: Host, steps: Steps[T]) -> Task[T]:

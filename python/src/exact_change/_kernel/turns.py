@@ -28,17 +28,22 @@ after_fork(_turns.__init__)  # type: ignore[misc]
 
 def _before_fork() -> None:
     """Waits until no other thread is in a turn: a child must not copy a half-done turn."""
-    if _turns.here.queue is None:
+    if not is_in_turn():
         _turns.lock.acquire()
 
 
 def _after_fork_in_parent() -> None:
-    if _turns.here.queue is None:
+    if not is_in_turn():
         _turns.lock.release()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent)
+
+
+def is_in_turn() -> bool:
+    """Returns whether this thread is in a turn."""
+    return _turns.here.queue is not None
 
 
 def run_turn(work: Callable[[], None]) -> None:

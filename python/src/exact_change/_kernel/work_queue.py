@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, TypeVar
+from typing import Any, Callable, Sequence, TypeVar
 
 from .signals import Signal
-from .steps import join, settled, start
-from .task import Steps, Task
+from .steps import Forget, join, park, start
+from .task import Host, Steps, Task, Wake
 
 T = TypeVar("T")
+# Milliseconds between checks whether the event loop of the work before was closed.
+_LOOK_MS = 250
 
 
 class WorkQueue:
@@ -26,6 +28,9 @@ class WorkQueue:
         return (yield from join(task, signal))
 
     def _after(self, before: Task[Any] | None, work: Callable[[], Steps[T]]) -> Steps[T]:
-        if before is not None and not before.is_settled and not before.host.is_gone:
-            yield from settled(before)
+        def register(host: Host, wake: Wake) -> Sequence[Forget]:
+            return () if before is None else [before.then(wake), host.later(_LOOK_MS, wake)]
+
+        while before is not None and not before.is_settled and not before.host.is_gone:
+            yield park(register)
         return (yield from work())

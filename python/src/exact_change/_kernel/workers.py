@@ -131,7 +131,8 @@ class _Timers:
                     continue
                 left = self._heap[0][0] - time.monotonic()
                 if left > 0:
-                    self._changed.wait(left)
+                    # A longer wait would raise, and end this thread.
+                    self._changed.wait(min(left, threading.TIMEOUT_MAX))
                     continue
                 entry = heapq.heappop(self._heap)[2]
             # The list is empty if the job was cancelled a moment ago.

@@ -17,7 +17,8 @@ from .._kernel.signals import Signal
 from .._kernel.steps import quiet, settled, until_aborted
 from .._kernel.task import Host, Steps, begin
 from .._policy.caps import CapUse, caps_for_spends
-from .._policy.read import read_mint
+from .._policy.hosts import plain_host, read_host
+from .._policy.read import read_address, read_mint
 from .._receipt import FreedReceipt, Receipt, ReceiptFilter, RelayFee, read_receipt
 from .._solana.address import Address
 from .._solana.tokens import decode_mint
@@ -48,6 +49,7 @@ from .warm import warm
 
 R = TypeVar("R")
 _FILTER_NAMES = tuple(ReceiptFilter.__annotations__)
+_STATES = ("pending", "settled", "unsettled", "uncertain")
 
 
 class SwapResult(NamedTuple):
@@ -172,8 +174,7 @@ class Engine:
 
     def receipts(self, filter_: Mapping[str, Any]) -> Steps[list[Receipt]]:
         """Returns the receipts in the journal that a filter asks for, oldest first."""
-        fields = refuse_unknown(filter_, _FILTER_NAMES, "filter")
-        wanted = {name: value for name, value in fields.items() if value is not None}
+        wanted = _read_filter(filter_, self.context.config.network)
         attempts = yield from self.context.journal.attempts(
             self.context.owner, since=wanted.get("since")
         )
@@ -262,12 +263,30 @@ def _read_worst(approved: ApprovedQuote | None) -> WorstPrice | None:
     return WorstPrice(max_in, min_out)
 
 
+def _read_filter(filter_: Mapping[str, Any], network: str) -> Mapping[str, Any]:
+    """Checks a filter, because a value of another form would match nothing, or everything."""
+    fields = refuse_unknown(filter_, _FILTER_NAMES, "filter")
+    wanted = {name: value for name, value in fields.items() if value is not None}
+    for name in ("since", "until"):
+        if not isinstance(wanted.get(name, 0), (int, float)):
+            raise refuse(f"filter.{name}", "must be milliseconds since the epoch.")
+    if wanted.get("state", _STATES[0]) not in _STATES:
+        raise refuse("filter.state", f"must be one of {', '.join(_STATES)}.")
+    if "host" in wanted:
+        wanted["host"] = read_host("filter.host", wanted["host"])
+    if "pay_to" in wanted:
+        wanted["pay_to"] = read_address("filter.pay_to", wanted["pay_to"])
+    if "mint" in wanted:
+        wanted["mint"] = read_mint("filter.mint", wanted["mint"], network)
+    return wanted
+
+
 def _fits(receipt: Receipt, wanted: Mapping[str, Any]) -> bool:
     """Returns whether a receipt matches a filter."""
     address = parse_address(receipt.url)
     actual: Mapping[str, Any] = {
         "state": receipt.state,
-        "host": None if address is None else address.host,
+        "host": None if address is None else plain_host(address.host),
         "pay_to": receipt.payment.pay_to,
         "mint": receipt.payment.mint,
     }

@@ -182,7 +182,7 @@ def _uncertain(record: SignedSwap) -> ExactChangeError:
     height = record["lastValidBlockHeight"]
     return failure(
         "swap_uncertain",
-        "The swap was sent, and no node says what became of it. Look up its signature, or wait "
+        "The swap was signed, and no node says what became of it. Look up its signature, or wait "
         f"until block height {height} is final, before trying again.",
         {"signature": record["signature"], "last_valid_block_height": height},
         funds="uncertain",

@@ -19,10 +19,10 @@ def nothing_payable(
     for candidates in (for_this_client, errors):
         if len(candidates) == 1:
             return candidates[0]
-    codes = ", ".join(dict.fromkeys(refusal.code for refusal in offers))
+    reason = next(iter(for_this_client or errors), "")
     return failure(
         "no_payable_offer",
-        f"None of the {len(offers)} offers can be paid ({codes}). Each offer's reason is in "
+        f"None of the {len(offers)} offers can be paid. {reason} Each offer's reason is in "
         "details['offers'].",
         {"offers": [refusal.to_dict() for refusal in offers]},
         cause=for_this_client[0] if for_this_client else None,

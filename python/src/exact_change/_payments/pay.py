@@ -7,8 +7,9 @@ from typing import Callable, NamedTuple, TypeVar
 
 from .._base.urls import parse_address
 from .._journal.registry import OpenPayment
+from .._kernel.hosts import this_host
 from .._kernel.signals import check
-from .._kernel.steps import background, ensure, quiet, settled, start, until_aborted
+from .._kernel.steps import background, quiet, settled, start, until_aborted
 from .._kernel.task import Steps
 from .._tied import receipt_of
 from .._x402.types import PaymentRequired
@@ -170,17 +171,12 @@ def _choose_and_sign(
     context: PaymentContext, terms: PaymentRequired, task: PayTask, refuse: Refuse | None
 ) -> Steps[OpenPayment]:
     """Chooses the offer to pay, and signs its payment."""
-    on_counted = context.wallet.choosing_calls.enter()
-
-    def counted() -> Steps[None]:
-        on_counted()
-        yield from ()
-
-    def work() -> Steps[OpenPayment]:
+    on_counted = context.wallet.choosing_calls.enter((yield from this_host()))
+    try:
         choice = yield from _choose_once(context, terms, task, refuse)
         return (yield from prepare_payment(context, choice, task, on_counted))
-
-    return (yield from ensure(work(), counted))
+    finally:
+        on_counted()
 
 
 def _choose_once(

@@ -6,7 +6,7 @@ from typing import Callable, NamedTuple
 
 from .._kernel.signals import Signal, check
 from .._kernel.task import Steps
-from ..errors import ExactChangeError, failure
+from ..errors import ExactChangeError, failure, is_code
 from .keys import AnySigner, SigningIntent, is_good_signature, signs_transactions
 from .wallet_changes import ChangeText, judge_change
 
@@ -35,13 +35,16 @@ def ask_signer(
     """Asks a wallet to sign a message.
 
     Raises ``signing_failed`` if the wallet refuses, or signs anything else. Raises the signal's
-    reason if the caller aborts before the signer's own deadline.
+    reason if the caller aborts before the signer's own deadline, and ``client_closed`` if the
+    client closes.
     """
     address, kind = signer.address, intent.get("kind", "transaction")
     try:
         answer = yield from ask(message, intent)
     except Exception as cause:
         check(signal)
+        if is_code(cause, "client_closed"):
+            raise
         raise failure(
             "signing_failed",
             f"The signer of {address} refused or failed to sign the {kind}, or did not answer in "

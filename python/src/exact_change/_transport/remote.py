@@ -6,7 +6,7 @@ import re
 from typing import Any, Mapping, NamedTuple, Sequence
 from urllib.parse import urlencode
 
-from .._base.js import parse_json, stringify
+from .._base.js import is_deeper, parse_json, stringify
 from .._base.json_types import is_list
 from .._base.options import refuse
 from .._base.runtime import Runtime
@@ -29,7 +29,6 @@ from .types import ParsedPayment, PaymentResult, SwapTransaction, TokenBalance
 _MAX_BODY_BYTES = 2 * 1024 * 1024
 # Deepest nesting of a message: a 402's own body or a quote of Jupiter's needs far less.
 _MAX_DEPTH = 32
-_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{\]}]', re.DOTALL)
 
 
 class Service(NamedTuple):
@@ -261,23 +260,10 @@ def _json_in(answer: Answer, type_: str) -> Any:
         return None
     try:
         text = answer.body.decode("utf-8-sig")
-        return None if _is_deep(text) else parse_json(text)
+        return None if is_deeper(text, _MAX_DEPTH) else parse_json(text)
     except ValueError:
         # Drop the parser's error, because it quotes the service's text.
         return None
-
-
-def _is_deep(text: str) -> bool:
-    """Whether brackets outside of strings are nested deeper than ``_MAX_DEPTH``."""
-    depth = 0
-    for mark in _BRACKETS.finditer(text):
-        if mark[0] in "[{":
-            depth += 1
-            if depth > _MAX_DEPTH:
-                return True
-        elif mark[0] in "]}":
-            depth -= 1
-    return False
 
 
 def _query(request: Mapping[str, Any]) -> str:

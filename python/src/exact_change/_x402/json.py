@@ -7,7 +7,7 @@ import math
 import re
 from typing import Any, NamedTuple, cast
 
-from .._base.js import utf16_length
+from .._base.js import is_deeper, utf16_length
 from .._base.json_types import is_integer, is_list, is_record
 from .._spec import table
 
@@ -48,7 +48,8 @@ def read_json(text: str) -> JsonReading:
     try:
         if utf16_length(text) > MAX_CHARACTERS:
             raise _Unreadable("it is too large")
-        _check_depth(text)
+        if is_deeper(text, MAX_DEPTH):
+            raise _Unreadable("it is nested too deeply")
         return JsonReading(_value(_decoder.decode(text)))
     except _Unreadable as unreadable:
         return JsonReading(None, str(unreadable))
@@ -62,23 +63,6 @@ def copy_json(value: object) -> JsonReading:
         return JsonReading(_copy(value, 1, [MAX_CHARACTERS]))
     except _Unreadable as unreadable:
         return JsonReading(None, str(unreadable))
-
-
-def _check_depth(text: str) -> None:
-    """Refuses JSON that is nested too deeply, because it would exhaust the parser's stack."""
-    if text.count("[") + text.count("{") <= MAX_DEPTH:
-        return
-    depth = 0
-    # The pattern also matches a string without an end. Else each quote in it would start a search
-    # through the rest of the text.
-    for token in re.finditer(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{]|[\]}]', text, re.DOTALL):
-        mark = token[0]
-        if mark in "[{":
-            depth += 1
-            if depth > MAX_DEPTH:
-                raise _Unreadable("it is nested too deeply")
-        elif mark in "]}":
-            depth -= 1
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ def unavailable(path: str, cause: Exception) -> ExactChangeError:
     return failure(
         "journal_unavailable",
         f"The journal at {path} could not be read or written ({why}), so nothing more was signed "
-        "or sent.",
+        "or sent. Its folder must exist, and this process must be able to write there.",
         {"step": "file"},
         cause=cause,
     )

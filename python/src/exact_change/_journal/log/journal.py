@@ -124,7 +124,10 @@ class LogJournal:
         def decide(state: State, me: str) -> Step[None]:
             before = state.attempts.releasable(id_)
             owner = None if before is None else owner_of(before)
-            others = along_records(state, me, id_, owner, along)
+            # Another process may have signed the attempt by now: then its tokens stay held.
+            goes_on = before is None and state.attempts.is_open(id_)
+            kept = along._replace(free=()) if goes_on else along
+            others = along_records(state, me, id_, owner, kept)
             if before is None:
                 return Step(others, None)
             told = state.outbox.adding(before, None, system_runtime.now())

@@ -197,7 +197,7 @@ class _Slots:
 
     def _release(self) -> None:
         while self._waiting:
-            if self._waiting.popleft().give():
+            if self._waiting.popleft().give(self._release):
                 return
         self._free += 1
 

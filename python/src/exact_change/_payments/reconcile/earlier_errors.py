@@ -85,9 +85,8 @@ def uncertain_if_unread(steps: Steps[T]) -> Steps[T]:
         error = raised
     raise failure(
         "journal_unavailable",
-        "The journal could not be read, so nothing was signed or sent by this call; a payment for "
-        "an equal one may be on record. Repair the journal, then repeat the same call: it never "
-        "pays twice.",
+        f"{error} A payment for an equal call may be on record: once the journal works, repeat the "
+        "same call, which never pays twice.",
         error.details,
         funds="uncertain",
         retry="same",

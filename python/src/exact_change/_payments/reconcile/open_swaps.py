@@ -140,7 +140,7 @@ def _undecided_swap(swap: SignedSwap) -> ExactChangeError:
     height = swap["lastValidBlockHeight"]
     return failure(
         "swap_uncertain",
-        "An earlier swap into this token was sent, and no node says what became of it. Nothing "
+        "An earlier swap into this token was signed, and no node says what became of it. Nothing "
         f"more was signed; try again once block height {height} is final.",
         {"signature": swap["signature"], "last_valid_block_height": height},
         funds="uncertain",

@@ -7,6 +7,7 @@ from typing import Sequence
 
 from typing_extensions import Literal
 
+from ..._base.network import CLUSTERS
 from ..._base.urls import parse_address
 from ...errors import ExactChangeError, failure
 
@@ -160,8 +161,9 @@ def to_error(fault: Fault, method: str, timeout_ms: float) -> ExactChangeError:
 
 def wrong_network(expected: str, actual: str, node: str = "The RPC node") -> ExactChangeError:
     """Returns the error for a node that serves another network than the client's."""
+    served, own = CLUSTERS.get(actual, actual), CLUSTERS.get(expected, expected)
     return failure(
         "rpc_wrong_network",
-        f"{node} serves {actual}, but the client is set to {expected}. Correct rpc_url or network.",
+        f"{node} serves {served}, but the client is set to {own}. Correct rpc_url or network.",
         {"expected": expected, "actual": actual},
     )

@@ -1,0 +1,44 @@
+"""Secrets that threads hide while other threads write errors."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Iterator
+
+import pytest
+
+from exact_change._base import redact
+
+
+@pytest.fixture(autouse=True)
+def busy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Lets threads take turns as often as possible, and forgets secrets early."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    monkeypatch.setattr(redact, "_MOST", 64)
+    for name in ("_known", "_by_beginning"):
+        monkeypatch.setattr(redact, name, {})
+    yield
+    sys.setswitchinterval(interval)
+
+
+def test_hides_the_newest_keys_after_threads_hid_keys_while_others_wrote_errors() -> None:
+    failures: list[BaseException] = []
+
+    def hide_all(thread: int) -> None:
+        try:
+            for number in range(200):
+                key = f"beginning-{thread}-{number}-of-a-key"
+                redact.hide_key(key)
+                redact.redact(f"{key}, beginning with " * 5)
+        except BaseException as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=hide_all, args=(thread,)) for thread in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (failures, len(redact._known)) == ([], 64)
+    assert {redact.redact(key) for key in redact._known} == {redact.HIDDEN}
