@@ -26,6 +26,7 @@ export default defineConfig({
     pool: 'forks',
     isolate: false,
     execArgv: ['--max-semi-space-size=32'],
+    globalSetup: ['test/helpers/postgres-of-run.ts'],
     testTimeout: 120_000,
     hookTimeout: 120_000,
     projects: [

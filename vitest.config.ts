@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { sources } from './scripts/entries.js';
 
 /** Tests import the package by its name, and get its source. */
@@ -7,6 +8,15 @@ export const alias = sources.map(([name, path]) => ({
   find: new RegExp(`^${name}$`),
   replacement: fileURLToPath(new URL(path, import.meta.url)),
 }));
+
+/** Runs the small files of the contracts first: they take long, and the largest start first. */
+class ContractsFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const isContract = ({ moduleId }: TestSpecification) => moduleId.includes('contract');
+    return [...sorted.filter(isContract), ...sorted.filter((file) => !isContract(file))];
+  }
+}
 
 export default defineConfig({
   resolve: { alias },
@@ -21,6 +31,8 @@ export default defineConfig({
     // For a hang alone: a machine under load may take ten times as long as a quiet one.
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    sequence: { sequencer: ContractsFirst },
+    globalSetup: ['test/helpers/postgres-of-run.ts'],
     include: ['test/{unit,contract,surface,integration}/**/*.test.ts'],
   },
 });

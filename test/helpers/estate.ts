@@ -1,11 +1,4 @@
-import {
-  address,
-  type Address,
-  type Base64EncodedWireTransaction,
-  createSolanaRpc,
-  getAddressEncoder,
-  getBase58Decoder,
-} from '@solana/kit';
+import { address, type Address, getAddressEncoder, getBase58Decoder } from '@solana/kit';
 import type { ChainAccount, MintSymbol, Sandbox, SandboxWallet } from 'exact-change-sandbox';
 import type { MessageSigner } from 'exact-change';
 import { landed, rpc, tokenAccount } from './chain.js';
@@ -202,32 +195,35 @@ function isKept(
   );
 }
 
-/** Simulates a transaction with kit, and returns its error and the watched accounts after it. */
+interface RawSimulation {
+  readonly err: unknown;
+  readonly accounts: readonly ({
+    readonly lamports: number;
+    readonly owner: Address;
+    readonly executable: boolean;
+    readonly data: readonly [base64: string, encoding: string];
+  } | null)[];
+}
+
+/** Simulates a transaction, and returns its error and the watched accounts after it. */
 export async function simulatedBy(
   { rpcUrl }: Sandbox,
   wire: Uint8Array,
   watched: readonly Address[],
 ): Promise<{ readonly error: unknown; readonly after: AccountStates }> {
-  const text = Buffer.from(wire).toString('base64') as Base64EncodedWireTransaction;
-  const { value } = await createSolanaRpc(rpcUrl)
-    .simulateTransaction(text, {
-      ...{
-        encoding: 'base64',
-        sigVerify: false,
-        replaceRecentBlockhash: true,
-        commitment: 'confirmed',
-      },
+  const { value } = await rpc<{ readonly value: RawSimulation }>(rpcUrl, 'simulateTransaction', [
+    Buffer.from(wire).toString('base64'),
+    {
+      ...{ encoding: 'base64', replaceRecentBlockhash: true, commitment: 'confirmed' },
       accounts: { addresses: watched, encoding: 'base64' },
-    })
-    .send();
+    },
+  ]);
   const after = watched.map((key, index) => {
-    const account = value.accounts?.[index] ?? undefined;
+    const account = value.accounts[index] ?? undefined;
     if (account === undefined) return [key, undefined] as const;
     const { lamports, owner, executable, data } = account;
-    return [
-      key,
-      { lamports, owner, executable, data: Uint8Array.from(Buffer.from(data[0], 'base64')) },
-    ] as const;
+    const bytes = Uint8Array.from(Buffer.from(data[0], 'base64'));
+    return [key, { lamports: BigInt(lamports), owner, executable, data: bytes }] as const;
   });
   return { error: value.err, after: new Map(after) };
 }

@@ -1,4 +1,4 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { execFile, spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import {
@@ -17,9 +17,10 @@ import { createRequire } from 'node:module';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
+import { promisify } from 'node:util';
 import pg from 'pg';
 
-/** A real Postgres server for a single test file. */
+/** A real Postgres server. */
 export interface Postgres {
   readonly port: number;
   /** Creates a database and returns its connection URL. */
@@ -75,13 +76,7 @@ async function startIn(directory: string): Promise<Postgres> {
     '-c',
     'scram_iterations=1',
   ];
-  const initdb = spawnSync(join(native, 'bin/initdb'), flags, {
-    ...user,
-    cwd: directory,
-    encoding: 'utf8',
-  });
-  if (initdb.status !== 0)
-    throw new Error(`initdb failed: ${initdb.error?.message ?? ''} ${initdb.stderr}`);
+  await promisify(execFile)(join(native, 'bin/initdb'), flags, { ...user, cwd: directory });
 
   const port = await freePort();
   const address = (database: string) =>

@@ -222,7 +222,7 @@ export class Trial {
   }
 
   /**
-   * Simulates a transaction with kit. Returns its error, and each way in which it would take more
+   * Simulates a transaction. Returns its error, and each way in which it would take more
    * from the wallet than the deal allows.
    */
   async harm(

@@ -8,15 +8,15 @@ import { memoryJournal, remote, SOLANA_MAINNET, type Attempt, type Journal } fro
 import { fileJournal } from 'exact-change/journal/file';
 import { postgresJournal } from 'exact-change/journal/postgres';
 import type { SandboxWallet } from 'exact-change-sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { createOperations } from '../../adapters/local/operations.js';
 import { parseLocalOptions } from '../../src/config/parse-options.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
 import { listOf } from '../helpers/attempts.js';
 import { failureOf } from '../helpers/payer.js';
-import { startPostgres, type Postgres } from '../helpers/postgres.js';
 import { buyerOf, startService, untilState, type AutoPayService } from '../helpers/auto-pay.js';
 import { landed, tokenAmount, until } from '../helpers/chain.js';
+import { createDatabase } from '../helpers/database.js';
 import { useSandbox } from '../helpers/sandbox.js';
 
 const CHILD = fileURLToPath(new URL('../helpers/auto-pay.child.ts', import.meta.url));
@@ -30,18 +30,11 @@ interface OpenJournal {
 }
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
-let postgres: Postgres;
 const directory = mkdtempSync(join(tmpdir(), 'auto-pay-'));
 let files = 0;
 const opened: { close(): Promise<void> }[] = [];
 
-beforeAll(async () => {
-  postgres = await startPostgres();
-});
-afterAll(async () => {
-  await postgres.stop();
-  rmSync(directory, { recursive: true });
-});
+afterAll(() => rmSync(directory, { recursive: true }));
 afterEach(async () => {
   for (const resource of opened.splice(0).reverse()) await resource.close();
 });
@@ -65,7 +58,7 @@ const KINDS: readonly [string, () => Promise<() => OpenJournal>][] = [
   [
     'Postgres',
     async () => {
-      const connectionString = await postgres.createDatabase();
+      const connectionString = await createDatabase();
       return () => keep(postgresJournal({ connectionString }));
     },
   ],
@@ -380,7 +373,7 @@ describe('a signed swap or payment that a buyer posts to the service', () => {
   });
 
   it('makes one attempt when two services over one database receive it at once', async () => {
-    const connectionString = await postgres.createDatabase();
+    const connectionString = await createDatabase();
     const journals = [
       postgresJournal({ connectionString }),
       postgresJournal({ connectionString }),
@@ -689,7 +682,7 @@ describe('a transport with a journal', () => {
   });
 
   it('settles a payment that a closed process left in the shared database', async () => {
-    const connectionString = await postgres.createDatabase();
+    const connectionString = await createDatabase();
     const [theirs, journal] = [
       postgresJournal({ connectionString }),
       postgresJournal({ connectionString }),

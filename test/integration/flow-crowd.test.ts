@@ -35,18 +35,15 @@ function arrivingOneByOne(calls: number): typeof fetch {
 }
 
 describe('120 parallel calls of a wallet without the token', () => {
-  it.each([
-    ['in sequence', arrivingOneByOne],
-    ['together', arrivingTogether],
-  ])('make one swap and pay once each when their 402s arrive %s', async (_, arriving) => {
+  it('make one swap and pay once each when their 402s arrive in sequence', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '10000000' });
-    const options = { journal: memoryJournal(), fetch: arriving(CROWD) };
+    const options = { journal: memoryJournal(), fetch: arrivingOneByOne(CROWD) };
     client = createClient(onSandbox(sandbox, wallet, options));
     const { fetch } = client;
     await client.warm();
     const before = await merchantHolds();
     const responses = await Promise.all(
-      Array.from({ length: CROWD }, (__, call) => fetch(`${sandbox.apiUrl}/usdc?call=${call}`)),
+      Array.from({ length: CROWD }, (_, call) => fetch(`${sandbox.apiUrl}/usdc?call=${call}`)),
     );
     const receipts = await Promise.all(responses.map(decided));
     expect(receipts.filter(({ state }) => state !== 'settled')).toEqual([]);

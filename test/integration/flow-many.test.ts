@@ -53,14 +53,14 @@ describe('a wallet that holds the token', () => {
       getLatestBlockhash: 1,
       getEpochInfo: 1,
     });
-    for (let call = 0; call < 5; call += 1) {
+    for (let call = 0; call < 2; call += 1) {
       const warm = await callsBeforePresenting(client, `${sandbox.apiUrl}/usdc`);
       expect(Object.keys(warm).filter((method) => method !== 'getLatestBlockhash')).toEqual([]);
       expect(total(warm)).toBeLessThanOrEqual(1);
     }
     expect(sandbox.controls.aggregator.calls()).toBe(0);
     expect(events.filter(({ type }) => type.startsWith('swap'))).toEqual([]);
-    expect(await sandbox.balance(wallet.address, 'USDC')).toBe(1_000_000n - 60_000n);
+    expect(await sandbox.balance(wallet.address, 'USDC')).toBe(1_000_000n - 30_000n);
   });
 
   it.each(['/usdc', '/usdt', '/pyusd'])(
@@ -114,18 +114,18 @@ describe('several calls of one wallet', () => {
     );
   });
 
-  it('make one swap for ten calls in sequence', async () => {
+  it('make one swap for four calls in sequence', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
-    const client = clientFor(wallet, { policy: { minSwap: '0.10' } });
+    const client = clientFor(wallet, { policy: { minSwap: '0.04' } });
     const events = recorded(client);
     const before = await merchantHolds('USDC');
-    for (let call = 0; call < 10; call += 1) {
+    for (let call = 0; call < 4; call += 1) {
       const response = await client.fetch(`${sandbox.apiUrl}/usdc`);
       expect(response.status).toBe(200);
       await decided(response);
     }
     expect(events.filter(({ type }) => type === 'swap.signed')).toHaveLength(1);
-    expect((await merchantHolds('USDC')) - before).toBe(100_000n);
+    expect((await merchantHolds('USDC')) - before).toBe(40_000n);
   });
 
   it('make one swap for ten parallel calls, and settle in ten transactions', async () => {
@@ -152,20 +152,20 @@ describe('several calls of one wallet', () => {
     ['a version 1 seller without memos', () => `${legacy.url}/usdc`],
     ['a seller with a fixed memo', () => `${sandbox.apiUrl}/memo`],
     ['a seller that sets the blockhash', () => `${sandbox.apiUrl}/blockhash`],
-  ] as const)('settle twelve equal parallel payments, for %s', async (_, url) => {
+  ] as const)('settle four equal parallel payments, for %s', async (_, url) => {
     const wallet = await sandbox.createWallet({ USDC: '1' });
     const client = clientFor(wallet);
     const before = await merchantHolds('USDC');
-    const responses = await Promise.all(Array.from({ length: 12 }, () => client.fetch(url())));
-    expect(responses.map(({ status }) => status)).toEqual(Array.from({ length: 12 }, () => 200));
+    const responses = await Promise.all(Array.from({ length: 4 }, () => client.fetch(url())));
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     const receipts = await Promise.all(responses.map(decided));
     expect(receipts.every(({ state }) => state === 'settled')).toBe(true);
-    expect(new Set(receipts.map(({ payment }) => payment.signature)).size).toBe(12);
-    expect((await merchantHolds('USDC')) - before).toBe(120_000n);
+    expect(new Set(receipts.map(({ payment }) => payment.signature)).size).toBe(4);
+    expect((await merchantHolds('USDC')) - before).toBe(40_000n);
   });
 });
 
-describe('twenty parallel calls with one signal', () => {
+describe('twelve parallel calls with one signal', () => {
   it('cause no warning of Node', async () => {
     const warnings: Error[] = [];
     const warn = (warning: Error) => warnings.push(warning);
@@ -173,9 +173,9 @@ describe('twenty parallel calls with one signal', () => {
     const client = clientFor(await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' }));
     const { signal } = new AbortController();
     const responses = await Promise.all(
-      Array.from({ length: 20 }, () => client.fetch(`${sandbox.apiUrl}/usdc`, { signal })),
+      Array.from({ length: 12 }, () => client.fetch(`${sandbox.apiUrl}/usdc`, { signal })),
     );
-    expect(responses.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200));
+    expect(responses.map(({ status }) => status)).toEqual(Array.from({ length: 12 }, () => 200));
     await Promise.all(responses.map(decided));
     await client.close();
     process.off('warning', warn);

@@ -4,12 +4,13 @@ import { join } from 'node:path';
 import { SOLANA_MAINNET, type Coordination, type Journal, type Owner } from 'exact-change';
 import { fileJournal } from 'exact-change/journal/file';
 import { postgresJournal } from 'exact-change/journal/postgres';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { attemptOf, dayCap, listOf } from '../helpers/attempts.js';
 import { tokenAccount, until } from '../helpers/chain.js';
+import { createDatabase } from '../helpers/database.js';
 import { closePayers, failureOf, payerOn } from '../helpers/payer.js';
-import { startPostgres, wireTo, type Postgres } from '../helpers/postgres.js';
+import { wireTo } from '../helpers/postgres.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
 import { offerOf, settle } from '../helpers/settling.js';
@@ -17,14 +18,6 @@ import { seenSince } from '../helpers/seen-since.js';
 import { signedOf, timesSpent } from '../helpers/spends.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
-let postgres: Postgres;
-
-beforeAll(async () => {
-  postgres = await startPostgres();
-});
-afterAll(async () => {
-  await postgres.stop();
-});
 
 const url = (path: string) => sandbox.apiUrl + path;
 
@@ -33,7 +26,7 @@ const url = (path: string) => sandbox.apiUrl + path;
  * wire instead of answering.
  */
 async function unplugged() {
-  const address = await postgres.createDatabase();
+  const address = await createDatabase();
   // Create the tables first: a busy machine may need longer than the timeout below.
   const first = postgresJournal({ connectionString: address });
   await first.used({ wallet: '', network: '' }, [], 0);
@@ -179,7 +172,7 @@ describe('a call with a claim that the journal fails to drop', () => {
 
 describe('an attempt of a process that died between its hold and its signature', () => {
   it('does not keep tokens or budget from the next process', async () => {
-    const journal = postgresJournal({ connectionString: await postgres.createDatabase() });
+    const journal = postgresJournal({ connectionString: await createDatabase() });
     onTestFinished(async () => {
       await closePayers();
       await journal.close();
@@ -207,7 +200,7 @@ describe('an attempt of a process that died between its hold and its signature',
 
 describe('two processes of one wallet without the token', () => {
   it('pay each call once and leave no hold', { timeout: 60_000 }, async () => {
-    const connectionString = await postgres.createDatabase();
+    const connectionString = await createDatabase();
     const journal = postgresJournal({ connectionString });
     const theirs = postgresJournal({ connectionString });
     onTestFinished(async () => {

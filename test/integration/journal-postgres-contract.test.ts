@@ -1,17 +1,14 @@
 import { postgresJournal } from 'exact-change/journal/postgres';
-import { afterAll, beforeAll } from 'vitest';
+import { beforeAll } from 'vitest';
 import { coordinationContract } from '../contract/coordination-contract.js';
 import { journalContract, type OpenJournal } from '../contract/journal-contract.js';
-import { startPostgres, type Postgres } from '../helpers/postgres.js';
+import { createDatabase } from '../helpers/database.js';
 
-let postgres: Postgres;
 let address: string;
 
 beforeAll(async () => {
-  postgres = await startPostgres();
-  address = await postgres.createDatabase();
+  address = await createDatabase();
 });
-afterAll(() => postgres.stop());
 
 async function open(): Promise<OpenJournal> {
   const journal = postgresJournal({ connectionString: address });

@@ -3,26 +3,22 @@ import { fileURLToPath } from 'node:url';
 import { isExactChangeError, type ExactChangeError } from 'exact-change';
 import { postgresJournal, type PostgresJournalOptions } from 'exact-change/journal/postgres';
 import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { attemptOf, dayCap, idsOf, listOf, NOW } from '../helpers/attempts.js';
 import { until } from '../helpers/chain.js';
+import { createDatabase } from '../helpers/database.js';
 import { failureOf } from '../helpers/payer.js';
-import { startPostgres, withClient, type Postgres } from '../helpers/postgres.js';
+import { withClient } from '../helpers/postgres.js';
 import { seenSince } from '../helpers/seen-since.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const owner = { wallet: 'wallet', network: 'network' };
 
-let postgres: Postgres;
 let address: string;
 
-beforeAll(async () => {
-  postgres = await startPostgres();
-});
-afterAll(() => postgres.stop());
 const useFreshDatabase = () =>
   beforeEach(async () => {
-    address = await postgres.createDatabase();
+    address = await createDatabase();
   });
 
 function ask(text: string, values?: unknown[]): Promise<Record<string, unknown>[]> {
@@ -232,7 +228,7 @@ describe('tables', () => {
       // The first reservation goes alone, the next two in one statement.
       const reserved = ['c', 'b', 'a'].map(reserve);
       await until('a reservation waits', async () => {
-        const text = `select count(*)::int as n from pg_locks where not granted`;
+        const text = `select count(*)::int as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
         return (await ask(text))[0]?.['n'] === 1 ? true : undefined;
       });
       await give('b');
@@ -256,7 +252,7 @@ describe('tables', () => {
       await lock('b');
       const released = journal.release('id', { free: accounts });
       await until('the release waits', async () => {
-        const text = `select count(*)::int as n from pg_locks where not granted`;
+        const text = `select count(*)::int as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
         return (await ask(text))[0]?.['n'] === 1 ? true : undefined;
       });
       await lock('a');

@@ -24,6 +24,12 @@ const versions: readonly Version[] = [2, 1];
 const words = ['settlement_pending', 'duplicate_settlement'] as const;
 const cells = versions.flatMap((version) => words.map((word) => [version, word] as const));
 
+/** Each version and each word once. */
+const inTurn = [
+  [2, 'settlement_pending'],
+  [1, 'duplicate_settlement'],
+] as const;
+
 const holder = (options: ClientOptions = {}) => payerOn(sandbox, { USDC: '1' }, options);
 const payments = (payer: Payer) => signedOf(payer, 'payment');
 
@@ -119,7 +125,9 @@ describe.each(cells)('a client at a seller of version %i that answers %s', (vers
     expect(spent.details).toEqual({ payerSignature: error.details.payerSignature, signature });
     expect([payments(payer), seller.paid.length, await settledOf(payer)]).toEqual([1, 2, 1]);
   });
+});
 
+describe.each(inTurn)('a client at such a seller: version %i, %s', (version, word) => {
   it('does not present a settled payment again for a POST', async () => {
     const payer = await holder();
     const seller = await selling(version, [settledButSaid(version, word), serve]);

@@ -3,18 +3,12 @@ import { createHandler } from 'exact-change/http';
 import { transportContract } from '../contract/transport-contract.js';
 import { MOUNTS } from '../helpers/mounts.js';
 import { inChaos, inTurn, share } from '../helpers/sampled.js';
-import { served } from '../helpers/served.js';
 
 if (!inChaos) {
   transportContract('the local transport', async (options) => ({
     transport: local(options),
     close: async () => undefined,
   }));
-
-  transportContract('the local transport behind a service, over a socket', async (options) => {
-    const service = await served(createHandler(local(options)));
-    return { transport: remote(service.url), close: () => service.close() };
-  });
 }
 
 // The tests of the mounts cover body parsers before the service, so this file leaves them out.

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { listOf } from '../helpers/attempts.js';
 import { buyerOf, startService, type AutoPayService } from '../helpers/auto-pay.js';
 import { landed, signaturesOf, until, type ChainTransaction } from '../helpers/chain.js';
-import { JOURNALS, journalsOfAllKinds } from '../helpers/journals.js';
+import { JOURNALS, journalOf } from '../helpers/journals.js';
 import { payerOn, type Payer } from '../helpers/payer.js';
 import { inChaos, share } from '../helpers/sampled.js';
 import { useSandbox } from '../helpers/sandbox.js';
@@ -16,7 +16,6 @@ import { microUsd, worth } from '../helpers/worth.js';
 
 // A failed swap is tried once more when its block is finalized, 32 slots later.
 const sandbox = await useSandbox({ slotMs: 20, confirmationMs: 20 });
-const journalOf = journalsOfAllKinds();
 
 const DOLLAR = 10n ** 12n;
 const SYMBOLS: readonly MintSymbol[] = ['SOL', 'USDC', 'USDT', 'PYUSD', 'BONK'];
@@ -193,13 +192,13 @@ const CAPS: readonly CapRow[] = [
 
 /** Caps with room for some fees only. */
 const CAPS_ON_FEES: readonly CapRow[] = [
-  ['lamports in a day', { maxLamportsPerDay: 30_000n }, 30_000n, ({ lamports }) => lamports],
+  ['lamports in a day', { maxLamportsPerDay: 20_000n }, 20_000n, ({ lamports }) => lamports],
   ['dollars', { maxTotal: '0.025' }, (25n * DOLLAR) / 1_000n, ({ picoUsd }) => picoUsd],
   ['swaps', { limits: [{ swaps: 5, per: 'hour' }] }, 5n, ({ swaps: made }) => made],
   [
     'lamports in an hour',
-    { limits: [{ lamports: 30_000n, per: 'hour' }] },
-    30_000n,
+    { limits: [{ lamports: 20_000n, per: 'hour' }] },
+    20_000n,
     ({ lamports }) => lamports,
   ],
 ];

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { buyerOf, startService } from '../helpers/auto-pay.js';
-import { JOURNALS, journalsOfAllKinds } from '../helpers/journals.js';
+import { JOURNALS, journalOf } from '../helpers/journals.js';
 import { failureOf, payerOn } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
 import { answerTerms, startSeller } from '../helpers/seller.js';
@@ -9,7 +9,6 @@ import { inTurn, onePerRow, share, unsampled } from '../helpers/sampled.js';
 import { startVirtualTime } from '../helpers/virtual-time.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
-const journalOf = journalsOfAllKinds();
 
 const total = (calls: Readonly<Record<string, number>>) =>
   Object.values(calls).reduce((sum, count) => sum + count, 0);

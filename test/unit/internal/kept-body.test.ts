@@ -56,8 +56,10 @@ it('gives fetch the bytes of its own call, whatever its caller and other calls w
       const wanted = kept.map(({ mark, own, body }) =>
         own && body.length <= BODY_LIMIT_BYTES ? 0 : mark,
       );
-      const found = kept.map(({ body }) => body[body.findIndex((byte) => byte !== body[0])]);
-      expect(found).toEqual(kept.map(() => undefined));
+      // In C++, because a callback for each byte of a megabyte would take most of the time.
+      const isEven = ({ body }: (typeof kept)[number]) =>
+        Buffer.compare(body.subarray(1), body.subarray(0, -1)) === 0;
+      expect(kept.map(isEven)).toEqual(kept.map(() => true));
       expect(kept.map(({ body }) => body[0])).toEqual(wanted);
     }),
     { numRuns: 150 },
