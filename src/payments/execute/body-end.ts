@@ -1,3 +1,4 @@
+import { onAbort } from '../../internal/abort.js';
 import { isStream, watchStream, type Reading } from './watch-stream.js';
 
 const READERS = ['arrayBuffer', 'blob', 'bytes', 'formData', 'json', 'text'] as const;
@@ -9,7 +10,7 @@ const READERS = ['arrayBuffer', 'blob', 'bytes', 'formData', 'json', 'text'] as 
 export interface BodyEnd {
   /** The body was read to its end, or was garbage collected before any read began. */
   read(): Promise<void>;
-  /** The body broke off, was cancelled, or was garbage collected half read. */
+  /** The body broke off, was cancelled, given up, or garbage collected half read. */
   lost(): Promise<void>;
 }
 
@@ -23,18 +24,32 @@ export function hasBody(response: Response): boolean {
  * by a method or as a stream. The copies are the response and its clones. The body was lost if it
  * broke off, or if every copy's stream was cancelled or garbage collected half read. The response
  * stays the object that fetch returned; only the members that read its body are covered.
+ *
+ * @param givenUp - Breaks the body off. The body is lost at that moment, before a reader hears of
+ *   it: the next call may start at once.
  */
-export function onBodyEnd(response: object, end: BodyEnd): void {
+export function onBodyEnd(response: object, end: BodyEnd, givenUp?: AbortSignal): void {
   const ending = endingOf(end);
   const copies = copiesOf(ending);
   // Every clone and stream refers to `copies`, so the body is out of reach when it is collected.
   if (typeof FinalizationRegistry !== 'undefined') registry().register(copies, ending, ending);
   cover(response, copies);
+  if (givenUp !== undefined && typeof WeakRef !== 'undefined')
+    onAbort(givenUp, loseUnlessTaken(new WeakRef(response), ending));
+}
+
+/** A body that an unseen reader took may have arrived. A separate function, as `registry` is. */
+function loseUnlessTaken(weak: WeakRef<object>, { isBegun, broke }: Ending): () => void {
+  return () => {
+    const response = weak.deref();
+    if (response !== undefined && (isBegun() || !wasUsed(response))) void broke();
+  };
 }
 
 /** Events of a body. The first end counts; later ends only wait for its callback. */
 interface Ending {
   readonly begin: () => void;
+  readonly isBegun: () => boolean;
   /** The body was read to its end. */
   readonly ended: () => Promise<void>;
   /** The body broke off. */
@@ -57,6 +72,7 @@ function endingOf(end: BodyEnd): Ending {
   };
   const ending: Ending = {
     begin: () => void (isBegun = true),
+    isBegun: () => isBegun,
     ended: () => call('read'),
     broke: () => call('lost'),
     forgotten: () => void call(isBegun ? 'lost' : 'read'),

@@ -155,7 +155,7 @@ export async function presentOnce(
   });
   // The body may still be lost on its way. A repeated call must then not pay anew, in this process
   // or the next.
-  if (isAwaited) onBodyEnd(response, bodyEndOf(context, open, call.signal, emit));
+  if (isAwaited) onBodyEnd(response, bodyEndOf(context, open, call.signal, emit), signal);
   emit('payment.answered', { status: response.status, receipt });
   return { response, isAwaited };
 }

@@ -89,3 +89,22 @@ it('leaves an object readable that inherits from a response', async () => {
   expect([heir.bodyUsed, await heir.text()]).toEqual([false, 'body']);
   expect(ends).toEqual(['read']);
 });
+
+it.each<[string, (response: Response) => unknown, readonly string[]]>([
+  ['is lost if nothing has read it', () => undefined, ['lost']],
+  ['is lost if its reader has not come to the end', (r) => r.body?.getReader().read(), ['lost']],
+  ['stays read', (response) => response.text(), ['read']],
+  [
+    'is left to a reader that cannot be seen',
+    (response) => Response.prototype.text.call(response),
+    [],
+  ],
+])('a body that is given up %s', async (_, read, expected) => {
+  const response = new Response('body');
+  const { ends, end } = recorder();
+  const controller = new AbortController();
+  onBodyEnd(response, end, controller.signal);
+  await read(response);
+  controller.abort();
+  expect(ends).toEqual(expected);
+});

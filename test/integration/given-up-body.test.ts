@@ -1,0 +1,34 @@
+import { isExactChangeError, memoryJournal } from 'exact-change';
+import { expect, it, onTestFinished } from 'vitest';
+import { envelopeV2 } from '../fixtures/malformed-402.js';
+import { payerOn } from '../helpers/payer.js';
+import { useSandbox } from '../helpers/sandbox.js';
+import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
+import { answer, offerOf, settle, settlementHeader } from '../helpers/settling.js';
+
+const sandbox = await useSandbox({ confirmationMs: 20 });
+
+it.each(['of the process', "of the caller's journal"])(
+  'an answer that its caller gives up unread is not paid anew at once: claims %s',
+  async (claims) => {
+    const seller = await startSeller((request, response) => {
+      if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox, {})]));
+      void settle(sandbox, request).then((settled) =>
+        answer(response, 200, { ok: true }, settlementHeader({ ...settled })),
+      );
+    });
+    onTestFinished(() => seller.close());
+    const journal = claims === 'of the process' ? {} : { journal: memoryJournal() };
+    const { client, signed } = await payerOn(sandbox, { USDC: '1' }, journal);
+    const controller = new AbortController();
+    const response = await client.fetch(seller.url, { signal: controller.signal });
+    controller.abort('had enough');
+    const again = await client.fetch(seller.url).then(
+      () => 'paid',
+      (error: unknown) => (isExactChangeError(error) ? error.code : error),
+    );
+    await expect(response.text()).rejects.toThrow();
+    expect(signed).toHaveLength(1);
+    expect(again).toBe('already_spent');
+  },
+);
