@@ -73,7 +73,10 @@ class ChoosingCalls:
     @property
     def is_empty(self) -> bool:
         """Whether no call is choosing. Calls of closed event loops are left out."""
-        return all(host.is_gone for host in self._hosts.values())
+        for call, host in list(self._hosts.items()):
+            if host.is_gone:
+                self._hosts.pop(call, None)
+        return not self._hosts
 
     def all_chosen(self) -> Steps[None]:
         """Waits until no call is choosing."""

@@ -9,7 +9,7 @@ from .._base.urls import parse_address
 from .._journal.registry import OpenPayment
 from .._kernel.hosts import this_host
 from .._kernel.signals import check
-from .._kernel.steps import background, quiet, settled, start, until_aborted
+from .._kernel.steps import background, ensure, quiet, settled, start, until_aborted
 from .._kernel.task import Steps
 from .._tied import receipt_of
 from .._x402.types import PaymentRequired
@@ -172,11 +172,17 @@ def _choose_and_sign(
 ) -> Steps[OpenPayment]:
     """Chooses the offer to pay, and signs its payment."""
     on_counted = context.wallet.choosing_calls.enter((yield from this_host()))
-    try:
+
+    def counted() -> Steps[None]:
+        on_counted()
+        yield from ()
+
+    def work() -> Steps[OpenPayment]:
         choice = yield from _choose_once(context, terms, task, refuse)
         return (yield from prepare_payment(context, choice, task, on_counted))
-    finally:
-        on_counted()
+
+    # Not `finally`: that would also run in a finalizer, and wake other calls outside of a turn.
+    return (yield from ensure(work(), counted))
 
 
 def _choose_once(
