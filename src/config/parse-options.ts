@@ -140,7 +140,7 @@ export function globalFetch(): typeof globalThis.fetch {
     return (...args) => globalThis.fetch(...args);
   throw new ConfigError(
     'missing_dependency',
-    'This runtime has no fetch. Use Node 18 or later, or install undici 5 and make its fetch, Request, Response, Headers and FormData global.',
+    'This runtime has no fetch. Use Node 18 or later, or make fetch, Request, Response, Headers and FormData of undici 5 global.',
     { details: { packages: ['undici'] } },
   );
 }

@@ -37,10 +37,10 @@ function missing(funds: Funds, cause: unknown): ConfigError {
   const isOpen = funds === 'uncertain';
   return new ConfigError(
     'missing_dependency',
-    'A part of exact-change could not be loaded: the page may be offline, or its deployment is not whole. ' +
+    'A part of exact-change could not be loaded: the page may be offline, or a file is gone. ' +
       (isOpen
         ? 'An earlier payment of this wallet may still settle. Repeat the same call: it never pays twice.'
-        : 'Nothing was sent by this step. Try again, or restore the files of the package.'),
+        : 'Nothing was sent by this step. Try again, or restore that file.'),
     { details: { packages: ['exact-change'] }, funds, retry: isOpen ? 'same' : 'fresh', cause },
   );
 }

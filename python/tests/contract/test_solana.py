@@ -104,7 +104,7 @@ def test_decodes_mints_and_token_accounts_as_typescript_does() -> None:
         if mint is None:
             assert row["out"] is None
             continue
-        assert plain(mint) == {**row["out"], "supply": int(row["out"]["supply"])}
+        assert plain(mint) == row["out"]
         assert account_bytes(mint) == row["bytes"]
         judged = row["judged"]
         pinned = pinned_mint(SOLANA_MAINNET, "PYUSD") if judged["pinned"] else None

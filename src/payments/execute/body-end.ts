@@ -42,7 +42,7 @@ export function onBodyEnd(response: object, end: BodyEnd, givenUp?: AbortSignal)
 function loseUnlessTaken(weak: WeakRef<object>, { isBegun, broke }: Ending): () => void {
   return () => {
     const response = weak.deref();
-    if (response !== undefined && (isBegun() || !wasUsed(response))) void broke();
+    if (isBegun() || (response !== undefined && !wasUsed(response))) void broke();
   };
 }
 

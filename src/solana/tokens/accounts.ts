@@ -57,7 +57,6 @@ export function programAddress(
 export interface PlainMint {
   readonly tokenProgram: Address;
   readonly decimals: number;
-  readonly supply: bigint;
 }
 
 /** The fields of a token account, without its extensions, delegate and close authority. */
@@ -92,11 +91,7 @@ function isPlain({ data, owner }: Account, bytes: number): boolean {
 export function mintIn({ data, owner }: Account): PlainMint | undefined {
   const view = viewOf(data);
   if (!isOption(view, 0) || data[45] !== 1 || !isOption(view, 46)) return undefined;
-  return {
-    tokenProgram: owner,
-    decimals: view.getUint8(44),
-    supply: view.getBigUint64(36, true),
-  };
+  return { tokenProgram: owner, decimals: view.getUint8(44) };
 }
 
 const STATES: Readonly<Record<number, PlainAccount['state']>> = { 1: 'initialized', 2: 'frozen' };

@@ -29,7 +29,6 @@ class Mint(NamedTuple):
 
     token_program: Address
     decimals: int
-    supply: int
     # Names in their order on the chain; an unknown extension is `unknown:<type>`.
     extensions: Sequence[str]
     # Basis points withheld from every transfer: the higher of the current and the next fee.
@@ -117,7 +116,6 @@ def decode_mint(account: Account) -> Mint | None:
     return Mint(
         account.owner,
         data[44],
-        _u64(data, 36),
         [extension_name(extension.type) for extension in extensions],
         _fee_bps(values.get("transferFeeConfig")),
         _optional_key(values.get("transferHook", b"")[32:]),
