@@ -1,5 +1,4 @@
 import type { FileHandle } from 'node:fs/promises';
-import { chunksOf } from '../../chunks.js';
 import { cleanForTerminal } from '../clean.js';
 import type { Terminal } from '../terminal.js';
 
@@ -47,6 +46,17 @@ export async function intoFile(file: FileHandle): Promise<Sink> {
       return undefined;
     },
   };
+}
+
+async function* chunksOf(body: ReadableStream<Uint8Array> | null): AsyncIterable<Uint8Array> {
+  const reader = body?.getReader();
+  try {
+    for (let part = await reader?.read(); part?.done === false; part = await reader?.read())
+      yield part.value;
+  } finally {
+    // The output may have failed. Then nothing reads the rest.
+    await reader?.cancel().catch(() => undefined);
+  }
 }
 
 /** Returns the status and headers of an answer, as `curl -i` shows them. */
