@@ -33,15 +33,25 @@ export function clientFromEnv(
     options[option] === undefined ? [] : names,
   );
   const read = Object.entries(env).filter(([name]) => !replaced.includes(name));
-  const { policy, ...rest } = readVariables(Object.fromEntries(read), READINGS).reduce(
-    (merged, reading) => ({
-      ...merged,
-      ...reading,
-      policy: { ...merged.policy, ...reading.policy },
-    }),
-    {},
+  const readings = readVariables(Object.fromEntries(read), READINGS);
+  return createClient(
+    [...readings, options].reduce<ClientOptions>(
+      (merged, next) => ({
+        ...merged,
+        ...given(next),
+        policy: { ...merged.policy, ...given(next.policy) },
+      }),
+      {},
+    ),
   );
-  return createClient({ ...rest, ...options, policy: { ...policy, ...options.policy } });
+}
+
+/** Leaves out undefined fields, because they would undo a cap of the environment. */
+function given<T extends object>(fields: T | undefined): Partial<T> {
+  const copy: Partial<T> = { ...fields };
+  for (const name of Object.keys(copy))
+    if (Reflect.get(copy, name) === undefined) Reflect.deleteProperty(copy, name);
+  return copy;
 }
 
 const WALLETS = ['WALLET_SECRET_KEY', 'EXACT_CHANGE_KEY_FILE'];

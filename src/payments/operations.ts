@@ -122,7 +122,7 @@ function readFilter(filter: ReceiptFilter, network: string): ReceiptFilter {
   refuseUnknown(filter, FIELDS, 'filter');
   const { state, host, payTo, mint, since, until } = filter;
   for (const [name, time] of Object.entries({ since, until }))
-    if (time !== undefined && !Number.isFinite(time))
+    if (time !== undefined && (typeof time !== 'number' || Number.isNaN(time)))
       throw refuse(`filter.${name}`, 'must be milliseconds since the epoch.');
   if (state !== undefined && !STATES.includes(state))
     throw refuse('filter.state', `must be one of ${STATES.join(', ')}.`);

@@ -32,25 +32,36 @@ const LOOK_MS = 3_000;
 /** Age from which no payment is waited for, because no node may remember it. */
 const FORGOTTEN_MS = 24 * 60 * 60_000;
 
+type Payments = Pick<Client, 'on' | 'resume' | 'receipts'>;
+
 /**
  * Returns the receipts that changed. If `waits`, it resolves once no payment of the last day is
- * open. A payment is decided when it expires, at the latest.
+ * open. A payment is decided when it expires, at the latest. Only the first look at the chain may
+ * fail: a node that fails later may answer the next look.
  */
-async function resumed(client: Client, waits: boolean): Promise<(Receipt | FreedReceipt)[]> {
+export async function resumed(
+  client: Payments,
+  waits: boolean,
+): Promise<(Receipt | FreedReceipt)[]> {
   let onDecision = (): void => undefined;
   for (const name of ['payment.settled', 'payment.unsettled'] as const)
     client.on(name, () => onDecision());
-  for (const changed = await client.resume(); ; changed.push(...(await client.resume()))) {
-    const isAwaited = ({ at }: Receipt) => at > Date.now() - FORGOTTEN_MS;
-    if (!waits || !(await openReceipts(client)).some(isAwaited)) return changed;
+  const changed = await client.resume();
+  const isAwaited = ({ at }: Receipt) => at > Date.now() - FORGOTTEN_MS;
+  while (waits && (await openReceipts(client)).some(isAwaited)) {
     await new Promise<void>((resolve) => {
-      onDecision = resolve;
-      setTimeout(resolve, LOOK_MS);
+      const timer = setTimeout(resolve, LOOK_MS);
+      onDecision = () => {
+        clearTimeout(timer);
+        resolve();
+      };
     });
+    changed.push(...(await client.resume().catch(() => [])));
   }
+  return changed;
 }
 
-async function openReceipts(client: Client): Promise<Receipt[]> {
+async function openReceipts(client: Payments): Promise<Receipt[]> {
   const open: Receipt[] = [];
   for (const state of ['pending', 'uncertain'] as const)
     for await (const receipt of client.receipts({ state })) open.push(receipt);

@@ -81,6 +81,18 @@ describe('clientFromEnv', () => {
     await client.close();
   });
 
+  it('keeps a cap of the environment when the caller passes undefined', async () => {
+    const options = { rpcUrl: undefined, policy: { maxPerDay: undefined } };
+    const client = clientFromEnv(options, {
+      WALLET_SECRET_KEY: key,
+      SOLANA_RPC_URL: 'http://127.0.0.1:9',
+      EXACT_CHANGE_MAX_PER_DAY: '1.00',
+    });
+    const limits = (await client.spent()).map(({ cap, limit }) => [cap, limit]);
+    expect(limits).toContainEqual(['maxPerDay', '1']);
+    await client.close();
+  });
+
   it('ignores the wallet of the environment when the caller passes a signer', () => {
     const signer = { address, signMessage: () => Promise.resolve(new Uint8Array(64)) };
     expect(clientFromEnv({ signer }, { WALLET_SECRET_KEY: 'no key' }).address).toBe(address);
