@@ -111,7 +111,7 @@ describe('the exact-change-sandbox program, installed alone', () => {
   it('stops when the npx that started it is terminated', async () => {
     const { printed, end } = await startSomewhere(['exact-change-sandbox'], 'npx');
     await end('SIGTERM');
-    await expect(fetch(parseEnv(printed)['RPC_URL'] ?? '')).rejects.toThrow('fetch failed');
+    await expect(fetch(parseEnv(printed)['SOLANA_RPC_URL'] ?? '')).rejects.toThrow('fetch failed');
   });
 
   it('names a taken port, and makes the same keys from the same seed', async () => {
