@@ -125,8 +125,7 @@ class AttemptStore:
             return
         made = self._made_of(id_)
         if made is None:
-            made = self._made
-            self._made += 1
+            made, self._made = self._made, self._made + 1
         self.remove(id_)
         self._index.add(id_, entry.names)
         sums, at = self._sums_of(entry)
@@ -160,9 +159,8 @@ class AttemptStore:
         self, owner: Owner, state: State | None = None, since: int | None = None
     ) -> list[Made]:
         """Returns the attempts as :meth:`Journal.attempts` does, with their numbers."""
-        is_open = state is not None and state in OPEN_STATES
         kept = [(made, id_) for id_, (made, _) in self._open.items()]
-        if not is_open:
+        if state not in OPEN_STATES:
             kept += [(made, id_) for id_, (made, _) in self._over.items()]
         found: list[Made] = []
         for made, id_ in sorted(kept):
