@@ -242,7 +242,7 @@ function declare(rows: readonly Row[], ways: readonly Way[] = WAYS, prefix = '')
   const cases = rows.flatMap(([name, expected, lie]) =>
     ways.map((way) => [endOf(expected), prefix + name, way, expected, lie] as const),
   );
-  it.each(share(cases, eachNth(onePerRow(cases, ways.length), 6)))(
+  it.each(share(cases, eachNth(onePerRow(cases, ways.length), 9)))(
     'ends in %s when it %s (%s)',
     async (_end, _name, way, expected, lie) => {
       await expectOutcome(await buyer(way, lie), expected);

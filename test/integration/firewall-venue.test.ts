@@ -237,9 +237,9 @@ const inEveryForm = directionNames.flatMap((direction) =>
 // The clock works the same in every form, so each attack and direction has a single form.
 const inOneForm = onePerRow(inEveryForm, formNames.length);
 const thatAtOnce = (wanted: (atOnce: AtOnce) => boolean) =>
-  share(inEveryForm, eachNth(inOneForm, 6)).filter(([, , , atOnce]) => wanted(atOnce));
+  share(inEveryForm, eachNth(inOneForm, 9)).filter(([, , , atOnce]) => wanted(atOnce));
 const thatLate = (cases: readonly Case[], wanted: Landed) =>
-  share(cases, eachNth(inOneForm, 6, wanted === 'runs' ? 0 : 1)).filter(
+  share(cases, eachNth(inOneForm, 9, wanted === 'runs' ? 0 : 1)).filter(
     ([, , , , late]) => late === wanted,
   );
 
