@@ -403,7 +403,7 @@ unsampled(
     it('fails each call in time while it is silent, and works once it answers', async () => {
       const wire = await wireTo(address);
       closings.push(() => wire.close());
-      const far = open({ connectionString: wire.address, timeoutMs: 1_000 });
+      const far = open({ connectionString: wire.address, timeoutMs: 3_000 });
       const job = await aJob();
       await far.outbox.endpoints();
       wire.silence();
@@ -421,7 +421,7 @@ unsampled(
     it('fails calls while it is silent before its tables exist, and works later', async () => {
       const wire = await wireTo(address);
       closings.push(() => wire.close());
-      const far = open({ connectionString: wire.address, timeoutMs: 1_000, schema: 'fresh' });
+      const far = open({ connectionString: wire.address, timeoutMs: 3_000, schema: 'fresh' });
       wire.silence();
       await failureOf(far.outbox.endpoints(), 'journal_unavailable');
       wire.speak();

@@ -14,7 +14,7 @@ import { useSandbox } from '../helpers/sandbox.js';
 const program = programOf(fileURLToPath(new URL('./silence.child.ts', import.meta.url)));
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** The test kills a process that does not end by itself; its exit code then shows it. */
-const LIMIT_MS = 25_000;
+const LIMIT_MS = 100_000;
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
 /** Accepts connections and never answers, not even a WebSocket handshake. */
