@@ -19,7 +19,6 @@ import { readWallet } from './read-facts.js';
 import { signMessage } from './sign.js';
 
 export interface SwapDeps {
-  /** Decoders of all programs that may swap. */
   readonly decoders: readonly SwapDecoder[];
   readonly rpc: Rpc;
   readonly signer: Signer;
@@ -29,14 +28,11 @@ export interface SwapDeps {
   readonly limits: SwapLimits;
 }
 
-/** Bounds on what a swap may take and must bring; amounts in base units. */
-export interface SwapBounds {
-  readonly inputMint: Address;
-  readonly outputMint: Address;
-  readonly maxIn: bigint;
-  readonly minOut: bigint;
-  readonly slippageBps: number;
-}
+/** Bounds on what a swap may take and must bring. */
+export type SwapBounds = Pick<
+  SwapExpectation,
+  'inputMint' | 'outputMint' | 'maxIn' | 'minOut' | 'slippageBps'
+>;
 
 export interface SwapOrder {
   readonly bounds: SwapBounds;
@@ -97,7 +93,6 @@ export interface SignedSwap {
   readonly expected: SwapOutlook;
 }
 
-/** Returns the bounds that a quote promises. */
 export function boundsOf(quote: SwapQuote): SwapBounds {
   const { inputMint, outputMint, slippageBps } = quote;
   return {
@@ -175,10 +170,6 @@ export async function prepareSwap(
   return prepared(finished, { ...bounds, relay }, facts, slot);
 }
 
-/**
- * Prepares a swap and has the wallet sign it; sends nothing. Throws what {@link prepareSwap}
- * throws, and `signing_failed`.
- */
 export async function signSwap(deps: SwapDeps, order: SwapOrder): Promise<SignedSwap> {
   const { signer, network } = deps;
   const { message, lifetime, expected } = await prepareSwap(deps, signer.address, order);
@@ -205,7 +196,6 @@ export function intentOf(network: string, expected: SwapOutlook): SigningIntent 
   return { kind: 'swap', network, inputMint, outputMint, ...amounts };
 }
 
-/** @param readAt - The slot as of which the wallet was read. */
 function prepared(
   { draft, compute, lifetime }: Finished,
   bounds: SwapBounds & Pick<SwapOrder, 'relay'>,
