@@ -25,7 +25,6 @@ import {
 import { withinCallerWait } from './verdict.js';
 import type { WalletSession } from './wallet-sessions.js';
 
-/** One step of a payment, with the inputs that every kind of step needs. */
 export interface Step {
   readonly deps: AutoPayDeps;
   readonly session: WalletSession;
@@ -37,10 +36,7 @@ export interface Step {
   readonly waited: () => number;
 }
 
-/**
- * Creates the attempt of a purchase, to be recorded before anything is sent. `print` identifies the
- * signed bytes in the journal.
- */
+/** @param print - Identifies the signed bytes in the journal. */
 export function reservedFor(
   { session, purchase }: Step,
   choice: Pick<Choice, 'offer' | 'microUsd'>,
@@ -164,9 +160,6 @@ export function resultSoFar(step: Step, attempt: SignedAttempt): PaymentResult {
   };
 }
 
-/**
- * Returns the offer of the 402 that an attempt is for, or else the first offer that can be paid.
- */
 function offerFor(step: Step, attempt: PaidFor): ParsedOffer {
   const { terms, request, deps } = step;
   return findOffer(step, attempt) ?? firstOffer(terms, deps.settings.network, request.wallet);

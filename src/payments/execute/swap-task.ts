@@ -43,7 +43,6 @@ export interface SwapTask {
   readonly onConfirmed?: (() => Promise<void>) | undefined;
 }
 
-/** The part of a task that landing a swap needs. */
 export type SwapHooks = Pick<
   SwapTask,
   'emit' | 'signal' | 'onPlanned' | 'onSigned' | 'onDecided' | 'onConfirmed'

@@ -31,7 +31,6 @@ export interface SwapParts {
   /** The swap, which is the only instruction that is not ours; the firewall has passed it. */
   readonly instruction: Instruction;
   readonly facts: SwapFacts;
-  /** Whether an output of wrapped SOL stays wrapped. */
   readonly keepWrapped: boolean;
   readonly compute: ComputeBudget;
   readonly blockhash: string;
@@ -44,7 +43,6 @@ export interface ComposedSwap {
   readonly message: Uint8Array;
   readonly plan: SwapPlan;
   readonly swapAt: number;
-  /** Position of the first guard instruction. */
   readonly guardFrom: number;
 }
 

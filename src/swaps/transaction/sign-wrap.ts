@@ -30,10 +30,7 @@ export interface WrapOrder extends Pick<SwapOrder, 'onPlanned' | 'reserved' | 's
 /** The least price, because no other wallet competes for the wallet's own accounts. */
 const UNIT_PRICE = 1n;
 
-/**
- * Signs a transaction that turns SOL into wrapped SOL without a swap; sends nothing. The result has
- * the shape of a swap's.
- */
+/** Signs a transaction that turns SOL into wrapped SOL without a swap; sends nothing. */
 export async function signWrap(deps: SwapDeps, order: WrapOrder): Promise<SignedSwap> {
   const { rpc, signer, network } = deps;
   const { amount } = order;
@@ -80,7 +77,6 @@ export async function signWrap(deps: SwapDeps, order: WrapOrder): Promise<Signed
 export interface WrapParts {
   readonly wallet: Address;
   readonly account: OwnAccount;
-  /** Lamports to wrap. */
   readonly amount: bigint;
   /** Lamports of the wallet that no other transaction has reserved. */
   readonly availableLamports: bigint;
@@ -90,10 +86,7 @@ export interface WrapParts {
   readonly blockhash: string;
 }
 
-/**
- * Composes a transaction that turns SOL into wrapped SOL for a payment. It has no guard, because it
- * has no foreign instruction.
- */
+/** Has no guard, because it has no foreign instruction. */
 export function composeWrap(parts: WrapParts): Draft {
   const { wallet, account, amount, availableLamports, compute, blockhash } = parts;
   const instructions = [
