@@ -92,7 +92,7 @@ export async function readExposed(
   }));
 }
 
-async function rentOf(
+export async function rentOf(
   rpc: Pick<Rpc, 'rent'>,
   { account, mint }: Leg,
   options: CallOptions,

@@ -1,4 +1,3 @@
-import { WSOL_MINT } from '../../network.js';
 import { compileMessage } from '../../solana/transactions/compile.js';
 import {
   computeUnitLimit,
@@ -126,9 +125,7 @@ export function withdrawExcess(
   });
 }
 
-function closeOwn(wallet: Address, { address, mint, tokenProgram }: OwnAccount): Instruction {
-  // Closing any other account would lose nothing but unwrap nothing: it can only be a bug of ours.
-  if (mint !== WSOL_MINT) throw new TypeError('only a wrapped SOL account is closed');
+function closeOwn(wallet: Address, { address, tokenProgram }: OwnAccount): Instruction {
   return closeTokenAccount({
     account: address,
     destination: wallet,
