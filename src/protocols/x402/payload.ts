@@ -17,10 +17,8 @@ const OWN_BYTES = 512;
 
 const PAYMENT_ID_BYTES = 16;
 
-export interface EncodePaymentInput {
+export interface EncodePaymentInput extends Pick<PaymentToAttach, 'offer' | 'transaction'> {
   readonly paymentRequired: PaymentRequired;
-  readonly offer: Offer;
-  readonly transaction: Uint8Array;
   readonly paymentId?: string | undefined;
 }
 
