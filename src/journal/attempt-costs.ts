@@ -29,10 +29,6 @@ export function countsLonger(attempt: Attempt, since: number): boolean {
   return at <= since && (attempt.state === 'reserved' || at > since - UNDECIDED_MS);
 }
 
-/**
- * Whether an attempt has to stay on record for its swaps: a swap may still land, or swaps have cost
- * something.
- */
 export function keepsSwap({ swap, swapped }: Attempt): boolean {
   return swapped !== undefined || (swap !== undefined && swap.outcome === undefined);
 }

@@ -67,7 +67,6 @@ const MAX_OPEN = 32;
 /** Milliseconds to wait: about the life of a blockhash, after which a purchase is decided. */
 const OPEN_MS = 60_000;
 
-/** Throws `rate_limited` if a wallet has too many open purchases for one more. */
 async function checkOpen(context: PaymentContext): Promise<void> {
   const attempts = [
     ...(await attemptsInState(context, 'reserved')),

@@ -24,9 +24,6 @@ export function stableTermsOf(
 
 /**
  * Remembers that a seller charged for a call, and its terms if they may pay the next call ahead.
- *
- * @param unpaid - The 402 response with the terms.
- * @param paid - The response to the paid request.
  */
 export function noteCharge(
   { config, memory }: PaymentContext,

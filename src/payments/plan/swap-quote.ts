@@ -93,7 +93,6 @@ export async function quoteByName(
   return quote;
 }
 
-/** As {@link quoteForPayment}, for a swap out of a token that has enough. */
 export async function quoteFrom(
   context: PaymentContext,
   { mint, available }: Candidate,

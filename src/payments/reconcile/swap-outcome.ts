@@ -189,11 +189,12 @@ async function readSince(
 }
 
 function lamportChange({ lamports }: LandedTransaction, account: string): bigint {
-  const change = lamports.get(account);
-  return change === undefined ? 0n : change.after - change.before;
+  const { before = 0n, after = 0n } = lamports.get(account) ?? {};
+  return after - before;
 }
 
 function tokenChange({ tokenChanges }: LandedTransaction, account: string): bigint {
   const change = tokenChanges.find((candidate) => candidate.account === account);
-  return change === undefined ? 0n : change.after - change.before;
+  const { before = 0n, after = 0n } = change ?? {};
+  return after - before;
 }
