@@ -57,12 +57,10 @@ export function ceilDiv(numerator: bigint, denominator: bigint): bigint {
   return (numerator + denominator - 1n) / denominator;
 }
 
-/** Returns the larger of two amounts. */
 export function maxAmount(a: bigint, b: bigint): bigint {
   return a > b ? a : b;
 }
 
-/** Returns the smaller of two amounts. */
 export function minAmount(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
 }

@@ -8,7 +8,6 @@ const CLUSTERS: ReadonlyMap<string, string> = new Map([
   [SOLANA_TESTNET, 'testnet'],
 ]);
 
-/** The state of a payment, in words. */
 const STATES: Readonly<Record<Receipt['state'] | FreedReceipt['state'], string>> = {
   pending: 'pending: the chain has not decided yet',
   settled: 'settled',

@@ -1,10 +1,9 @@
 import { formatUiAmount } from '../../src/amount.js';
-import { FundsError } from '../../src/errors.js';
 import type { Runtime } from '../../src/internal/runtime.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../src/network.js';
 import type { Account, CallOptions, Rpc } from '../../src/solana/rpc/rpc.js';
 import { associatedTokenAddress } from '../../src/solana/tokens/accounts.js';
-import { decodeMint, decodeTokenAccount } from '../../src/solana/tokens/decode.js';
+import { decodeMint, decodeTokenAccount, mintAt } from '../../src/solana/tokens/decode.js';
 import type { Address } from '../../src/solana/types.js';
 import type { TokenBalance } from '../../src/transport.js';
 
@@ -94,15 +93,7 @@ function token(
   found: ReadonlyMap<Address, Account | null>,
   slot: number,
 ): TokenBalance {
-  const account = found.get(mint);
-  const facts = account ? decodeMint(account) : undefined;
-  if (facts === undefined)
-    throw new FundsError(
-      'unknown_mint',
-      `There is no token mint at ${mint} on this network. Check the mint, and the network of the client.`,
-      { details: { mint } },
-    );
-  const { tokenProgram, decimals } = facts;
+  const { tokenProgram, decimals } = mintAt(mint, found.get(mint));
   const tokenAccount = associatedTokenAddress(wallet, mint, tokenProgram);
   const held = found.get(tokenAccount);
   const amount = (held ? decodeTokenAccount(held)?.amount : undefined) ?? 0n;

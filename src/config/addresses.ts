@@ -13,7 +13,6 @@ const PUBLIC_RPC: Readonly<Record<string, string>> = {
 // jupiter.md 1.1: hosts that Jupiter shut down, and that old examples still name.
 const OLD_JUPITER_HOSTS = ['lite-api.jup.ag', 'quote-api.jup.ag'];
 
-/** Reads the base address of a service. Throws `ConfigError` (`invalid_option`). */
 export function parseServiceUrl(option: string, text: unknown): string {
   const { protocol, hostname, href } = parseBase(option, text);
   if (protocol !== 'https:' && !isLoopback(hostname))
@@ -29,7 +28,6 @@ export function parseApiUrl({ apiUrl, transport }: ClientOptions): string | unde
   return parseServiceUrl('apiUrl', apiUrl);
 }
 
-/** Reads the address of Jupiter's API. Throws `ConfigError` (`invalid_option`). */
 export function parseJupiterUrl(text: unknown): string {
   const url = parseServiceUrl('jupiterUrl', text);
   const { hostname } = new URL(url);
@@ -78,7 +76,6 @@ export function parsePresign(value: unknown): readonly string[] | 'stated' {
   return addresses.map((address) => parseBase('presign', address).href);
 }
 
-/** Reads an address that paths are added to. */
 function parseBase(option: string, text: unknown): URL {
   const url = new URL(parseUrl(option, text, ['http:', 'https:']));
   if (url.search !== '' || url.hash !== '')

@@ -3,7 +3,6 @@ import { connectRpc } from '../solana/rpc/connection.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
 import type { LocalSettings } from './options.js';
 
-/** Connects to the RPC nodes that the options name. */
 export function connectTo(
   settings: Pick<
     LocalSettings,

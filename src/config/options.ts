@@ -24,7 +24,6 @@ export interface Timeouts {
   readonly journal?: number | undefined;
 }
 
-/** The deadlines, complete. */
 export type TimeoutSettings = Readonly<Record<keyof Timeouts, number>>;
 
 /** A service that signs as fee payer of swaps, by the JSON-RPC of Kora. */
@@ -128,7 +127,6 @@ export interface LocalOptions extends Omit<
   readonly journal?: Journal | undefined;
 }
 
-/** The settings of a local transport. */
 export interface LocalSettings {
   readonly rpcUrls: readonly string[];
   readonly wsUrl: string | undefined;

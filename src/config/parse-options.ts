@@ -145,7 +145,6 @@ export function globalFetch(): typeof globalThis.fetch {
   );
 }
 
-/** Reads a deadline. Throws `ConfigError` (`invalid_option`). */
 export function parseMs(option: string, value: unknown): number {
   if (typeof value !== 'number' || !Number.isFinite(value) || value < 0 || value > 2 ** 31 - 1)
     throw refuse(option, 'must be milliseconds, from 0 to 2147483647.');

@@ -5,7 +5,6 @@ export type Fetch = typeof globalThis.fetch;
 
 export type Input = RequestInfo | URL;
 
-/** The parts of a call: its target, its body, and a function that sends it unpaid. */
 export interface CallParts {
   readonly url: string;
   readonly method: string;

@@ -1,4 +1,3 @@
-/** An object as parsed from JSON. */
 export type UnknownRecord = Readonly<Record<string, unknown>>;
 
 /** Whether a value, such as parsed JSON, is an object with fields: no list, and not null. */

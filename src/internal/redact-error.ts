@@ -78,7 +78,6 @@ function isClean(value: unknown, seen: Set<object>, depth: number): boolean {
   );
 }
 
-/** Whether a value is an error, also of another realm. */
 function isError(value: unknown): value is object {
   return (
     value instanceof Error ||

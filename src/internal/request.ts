@@ -17,9 +17,7 @@ export interface Call {
   readonly signal: AbortSignal | undefined;
   /** Whether the caller pays by itself: then the answer goes to the caller as it is. */
   readonly paysItself: boolean;
-  /** Returns the value of a header by its name in lower case. */
   header(name: string): string | undefined;
-  /** Sends the call as the caller made it. */
   sendUnpaid(): Promise<Response>;
   /** Whether fetch refuses the arguments; otherwise a failure is the network's. */
   isRefused(): boolean;

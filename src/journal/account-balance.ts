@@ -79,7 +79,6 @@ export interface Fresh {
   readonly to: number;
 }
 
-/** Returns the balance less all holds; undefined if it was not read within `fresh`. */
 export function availableIn(balance: AccountBalance, { from, to }: Fresh): bigint | undefined {
   const { known } = balance;
   if (known === undefined || known.at < from || known.at > to) return undefined;
@@ -103,14 +102,10 @@ export function see(
   const balance = isNewest ? { ...before, reading: { amount, slot } } : before;
   const { known } = balance;
   const held = heldOf(balance);
-  const expected = known === undefined ? undefined : known.amount + moved;
-  if (
-    known !== undefined &&
-    expected !== undefined &&
-    amount <= expected &&
-    amount >= expected - held
-  ) {
-    return { ...balance, known: { ...known, amount: expected, at } };
+  if (known !== undefined) {
+    const expected = known.amount + moved;
+    if (amount <= expected && amount >= expected - held)
+      return { ...balance, known: { ...known, amount: expected, at } };
   }
   // A reading may be older than amounts that are known to have left.
   const missed =
@@ -181,10 +176,6 @@ export function spend(balance: AccountBalance, id: string, slot?: number): Accou
   return slot > known.slot ? reduced : after;
 }
 
-function isSpent({ spent }: AccountBalance, id: string): boolean {
-  return spent.some((entry) => entry.id === id);
-}
-
 function isHeld({ holds }: AccountBalance, id: string): boolean {
   return holds.some((held) => held.id === id);
 }
@@ -220,7 +211,8 @@ export function taking(
   amount: bigint,
   fresh: Fresh,
 ): { readonly before: Reading | undefined; readonly isNew: boolean } | undefined {
-  const isFree = !isSpent(balance, id) && (availableIn(balance, fresh) ?? 0n) >= amount;
+  const isSpent = balance.spent.some((entry) => entry.id === id);
+  const isFree = !isSpent && (availableIn(balance, fresh) ?? 0n) >= amount;
   const before = balance.reading;
   if (isFree) return { before, isNew: true };
   return isHeld(balance, id) ? { before, isNew: false } : undefined;

@@ -9,12 +9,10 @@ import type { Attempt, CapBlock } from './types.js';
  */
 export const UNDECIDED_MS = 24 * 60 * 60 * 1000;
 
-/** Returns what an attempt takes of caps in its present state, by unit. */
 export function costIn(attempt: Attempt): Cost {
   return costOf(attempt, attemptStates[attempt.state].counts);
 }
 
-/** Returns the time at which an attempt counts as spent. Milliseconds since the epoch. */
 export function countedAt({ at, leftAt }: Attempt): number {
   return leftAt ?? at;
 }
@@ -31,23 +29,15 @@ export function countsLonger(attempt: Attempt, since: number): boolean {
   return at <= since && (attempt.state === 'reserved' || at > since - UNDECIDED_MS);
 }
 
-/**
- * Whether an attempt has to stay on record for its swaps: a swap may still land, or swaps have cost
- * something.
- */
 export function keepsSwap({ swap, swapped }: Attempt): boolean {
   return swapped !== undefined || (swap !== undefined && swap.outcome === undefined);
 }
 
-/** Whether a journal may forget an attempt: it signed no payment, and no swap needs its record. */
 export function mayRelease(attempt: Attempt): boolean {
   return attemptStates[attempt.state].release && !keepsSwap(attempt);
 }
 
-/**
- * Whether a write ends an attempt without a payment. Its writer may have read the attempt before a
- * swap was recorded in it.
- */
+/** Whether a write ends an attempt, perhaps before its writer read the record of a swap. */
 export function mayDropSwap({ state }: Attempt): boolean {
   return state === 'abandoned' || state === 'unpaid';
 }

@@ -56,7 +56,6 @@ export const requestName = (fingerprint: string): string => `request ${fingerpri
 
 export const keyName = (idempotencyKey: string): string => `key ${idempotencyKey}`;
 
-/** Returns the names by which a repeated call finds an attempt. */
 export function namesOf(attempt: Attempt): string[] {
   const { fingerprint, idempotencyKey } = attempt;
   return [
@@ -68,7 +67,6 @@ export function namesOf(attempt: Attempt): string[] {
 /** An attempt, with values that the store needs at each step. */
 export interface Entry {
   readonly attempt: Attempt;
-  /** What the attempt takes of caps in its present state, by unit. */
   readonly cost: Cost;
   readonly names: readonly string[];
   readonly owner: string;

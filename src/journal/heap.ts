@@ -7,7 +7,6 @@ export interface Heap<T> {
   first(): T | undefined;
   removeFirst(): void;
   readonly size: number;
-  /** Removes all items that `isKept` rejects. */
   keep(isKept: (item: T) => boolean): void;
 }
 

@@ -82,13 +82,10 @@ export function locksWithTimeout(locks: Locks): Locks {
   };
 }
 
-/** Returns the error of a wait that ran out of time. */
 export function waitTimeout(step: string, timeoutMs: number): TransportError {
   return new TransportError(
     'timeout',
     `No answer within ${timeoutMs} ms, so nothing more was signed. Try again.`,
-    {
-      details: { step, timeoutMs },
-    },
+    { details: { step, timeoutMs } },
   );
 }

@@ -1,13 +1,11 @@
 import type { Along, Attempt, Journal } from './types.js';
 
-/** An attempt with a signed payment. */
 export type SignedAttempt = Attempt & Required<Pick<Attempt, 'payment' | 'receipt'>>;
 
 export function isPaid(attempt: Attempt): attempt is SignedAttempt {
   return attempt.payment !== undefined && attempt.receipt !== undefined;
 }
 
-/** A signed payment, as this process knows it. */
 export interface OpenPayment {
   attempt: SignedAttempt;
   /** The signed message, if this process signed it: the payment's header carries it too. */

@@ -28,7 +28,6 @@ export interface Spending {
 type Sums = Map<string, SpentSums>;
 
 interface OwnerSpending {
-  /** Sums over all places. */
   readonly total: Sums;
   readonly places: Map<string, { readonly place: CapScope; readonly sums: Sums }>;
   /** Names of places by host, with and without its port. */
@@ -156,13 +155,10 @@ export interface SpentPeriod {
 export interface SpentSums {
   readonly isEmpty: boolean;
   add(at: number, value: bigint): void;
-  /** Takes back an amount that was added at the same time. */
   subtract(at: number, value: bigint): void;
-  /** Returns the amount that counts in a window that begins after this moment. */
   since(moment: number): bigint;
   /** Returns the periods, the oldest first. */
   periods(): SpentPeriod[];
-  /** Adds a period that `periods` returned. */
   restore(period: SpentPeriod): void;
 }
 

@@ -16,36 +16,16 @@ export const attemptStates = {
     next: ['reserved', 'abandoned', 'unpaid', 'signed'],
     release: true,
   },
-  abandoned: {
-    counts: false,
-    decided: false,
-    next: ['abandoned', 'unpaid'],
-    release: true,
-  },
-  unpaid: {
-    counts: false,
-    decided: false,
-    next: ['unpaid'],
-    release: false,
-  },
+  abandoned: { counts: false, decided: false, next: ['abandoned', 'unpaid'], release: true },
+  unpaid: { counts: false, decided: false, next: ['unpaid'], release: false },
   signed: {
     counts: true,
     decided: false,
     next: ['signed', 'settled', 'unsettled'],
     release: false,
   },
-  settled: {
-    counts: true,
-    decided: true,
-    next: ['settled'],
-    release: false,
-  },
-  unsettled: {
-    counts: false,
-    decided: true,
-    next: ['unsettled'],
-    release: false,
-  },
+  settled: { counts: true, decided: true, next: ['settled'], release: false },
+  unsettled: { counts: false, decided: true, next: ['unsettled'], release: false },
 } as const;
 
 export type AttemptState = keyof typeof attemptStates;
@@ -57,7 +37,6 @@ export function isOpen({ state }: { readonly state: AttemptState }): boolean {
   return openStates.includes(state);
 }
 
-/** Whether a journal lets one state follow another. */
 export function mayFollow(from: AttemptState, to: AttemptState): boolean {
   const next: readonly AttemptState[] = attemptStates[from].next;
   return next.includes(to);

@@ -58,9 +58,7 @@ export interface AttemptStore {
   used(owner: Owner, caps: readonly Cap[], now: number): bigint[];
   /** Whether an attempt has ended, as far back as ids are kept. */
   hasEnded(id: string): boolean;
-  /** Whether an attempt is on record and not over. */
   isOpen(id: string): boolean;
-  /** Returns the number of attempts that were made before the attempt of an id. */
   madeBefore(id: string): number;
   /** Sets the number of attempts that were made before the next new attempt. */
   count(made: number): void;

@@ -5,9 +5,7 @@ import type { Outbox } from './outbox.js';
 import { announce, createOutboxListeners, outboxOver } from './port.js';
 import { createOutboxStore, type OutboxRecord } from './store.js';
 
-/** An outbox in memory, which is lost when its process ends. */
 export interface MemoryOutbox {
-  /** Adds the events of a change of an attempt. */
   tell(before: Attempt | undefined, after: Attempt | undefined): void;
   readonly port: Outbox;
 }

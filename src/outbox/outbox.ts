@@ -4,7 +4,6 @@ import type { WebhookEventName } from '../wire/webhook-events.js';
 export { webhookEvents } from '../wire/webhook-events.js';
 export type { WebhookEventName } from '../wire/webhook-events.js';
 
-/** The attempt that an event is about. */
 interface About {
   /** Id of the attempt: the same on all events of one purchase. */
   readonly id: string;

@@ -64,7 +64,6 @@ export interface Parts {
   readonly protocols: readonly PaymentProtocol[];
   /** Sources that swaps may come from. Default: every source of this library. */
   readonly sources?: readonly SwapSource[];
-  /** Returns a transport in this process, over the sources and the context's own node. */
   local(config: Config, rpc: Rpc, sources: readonly SwapSource[] | undefined): Transport;
   remote(apiUrl: string, config: Config): Transport;
 }
@@ -167,7 +166,6 @@ async function checkNetwork(rpc: Rpc, network: string): Promise<void> {
   if (actual !== network) throw (await reasons()).wrongNetwork(network, actual);
 }
 
-/** Returns the wallet and network of the attempts that a context reads and writes. */
 export function ownerOf({ config }: PaymentContext): Owner {
   return { wallet: config.signer.address, network: config.network };
 }

@@ -5,7 +5,6 @@ import type { Ledger } from '../journal/balance-ledger.js';
 import type { Coordination, Journal, Owner } from '../journal/types.js';
 import type { TimedJournal } from './context.js';
 
-/** The clock that times the steps of a journal, and the listener for steps that have ended. */
 export interface StepTimer {
   /** Milliseconds since the epoch. */
   now(): number;
@@ -20,7 +19,6 @@ const takesOf = /* @__PURE__ */ new WeakMap<Journal, LateTakes>();
 
 type TimedCall = <T>(step: string, work: () => Promise<T>) => Promise<T>;
 
-/** Puts a time limit on the calls of the caller's journal and of its coordination, if any. */
 export function timedJournal(
   journal: Journal,
   owner: Owner,

@@ -11,7 +11,6 @@ export interface PriceSeen {
   readonly at: number;
 }
 
-/** Terms of a seller that stay valid for a while. */
 export interface StableTerms {
   readonly terms: PaymentRequired;
   /** The terms are valid from then. Milliseconds since the epoch. */
@@ -53,9 +52,7 @@ export interface Memory extends Prices {
   /** Payment headers that the browser lets a page send, each with its method and origin. */
   readonly allowedByCors: Set<string>;
   readonly topUp: {
-    /** The top-up that is under way. */
     running: Promise<void> | undefined;
-    /** How many top-ups failed in a row. */
     failures: number;
     /** When the last top-up failed. Milliseconds since the epoch. */
     failedAt: number;

@@ -9,7 +9,10 @@ function abortable<T>(
   return (signal, funds) => untilAborted(code(funds), signal);
 }
 
-/** Loads the code for swaps, plans and approvals, and for the client's calls that do not pay. */
+/**
+ * Loads the code for swaps, plans and approvals, and for the client's calls that do not pay. It is
+ * one module, as the others are, so that a bundle has it as one file.
+ */
 export const swapEngine = /* @__PURE__ */ abortable(
   /* @__PURE__ */ lazyPart(() => import('./swap-engine.js')),
 );

@@ -34,7 +34,6 @@ const SWAP_FIELDS: readonly (keyof SwapRequest)[] = [
 ];
 const SWAP_OPTIONS: readonly (keyof SwapOptions)[] = ['counted', 'noWorseThan', 'signal'];
 
-/** Makes a swap that is for no payment. */
 export async function swap(
   context: PaymentContext,
   request: SwapRequest | UiSwapRequest,
@@ -65,7 +64,6 @@ function readWorst({ maxInAmount, minOutAmount }: WorstPrice): WorstPrice {
   return { maxInAmount, minOutAmount };
 }
 
-/** Returns a quote for a swap, and signs nothing. */
 export async function quote(
   context: PaymentContext,
   request: SwapRequest | UiSwapRequest,
@@ -78,7 +76,6 @@ export async function quote(
   return cleanQuote(answer);
 }
 
-/** Returns the wallet's balances of some mints, or of every token that it holds. */
 export async function balance(
   { config, transport }: PaymentContext,
   names: readonly string[] | undefined,
@@ -94,7 +91,6 @@ export async function balance(
   return balances.map((holding) => ({ ...holding, ...symbolOf(network, holding.mint) }));
 }
 
-/** Returns how much of each cap is used. */
 export async function spent(context: PaymentContext): Promise<CapUse[]> {
   const { policy } = context.config;
   const spends: Attempt[] = [];

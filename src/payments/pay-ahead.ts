@@ -7,9 +7,8 @@ import { detectTerms } from '../protocols/protocol.js';
 import type { PaymentRequired } from '../protocols/types.js';
 import { receiptOf } from '../receipt.js';
 import { newId, type PaymentContext } from './context.js';
-import { present, type Rejected } from './execute/present.js';
-import { releaseClaims } from './execute/release-claim.js';
-import { presentOrResign, type SignFor } from './execute/resign.js';
+import type { Rejected } from './execute/present.js';
+import { presentOrResign, presentThen, type SignFor } from './execute/resign.js';
 import { asPurchase, signFor, type CallOptions } from './pay.js';
 import type { RefuseOffer } from './plan/choose.js';
 import { forgetStableTerms } from './plan/stable-terms.js';
@@ -17,10 +16,6 @@ import { alreadySpent } from './reconcile/earlier-errors.js';
 import { receiptOnceDecided } from './reconcile/payment-monitor.js';
 import type { Buying } from './task.js';
 
-/**
- * Pays a call with its first request, by the terms of an earlier call. Resolves to undefined if the
- * seller must be asked for terms first; nothing has left the wallet then.
- */
 export async function payByTerms(
   context: PaymentContext,
   call: Call,
@@ -70,17 +65,9 @@ async function presentAhead(
   sign: SignFor,
 ): Promise<Response> {
   const { call, emit } = buying;
-  const presenting = present(context, first, { ...buying, keepsClaim: true });
-  const readingTerms = presenting.then((shown) =>
-    'response' in shown ? undefined : termsOnceUnsettled(context, first, shown, emit, call.signal),
+  const { shown, next: terms } = await presentThen(context, first, buying, (rejected) =>
+    termsOnceUnsettled(context, first, rejected, emit, call.signal),
   );
-  let terms: Awaited<typeof readingTerms>;
-  try {
-    terms = await readingTerms;
-  } finally {
-    await releaseClaims(context, first, [first.attempt.id], call.signal);
-  }
-  const shown = await presenting;
   if ('response' in shown) return shown.response;
   forgetStableTerms(context, call);
   if (first.attempt.state === 'settled') throw alreadySpent(first, shown.rejected.response);

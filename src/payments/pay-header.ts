@@ -31,7 +31,6 @@ export interface Payment {
   readonly receipt: Receipt;
 }
 
-/** Signs a payment that the caller presents itself. */
 export async function payHeader(
   context: PaymentContext,
   paymentRequired: PaymentRequired | Response,
@@ -46,9 +45,7 @@ export async function payHeader(
     throw new ConfigError(
       'invalid_option',
       'Option url is missing: the terms do not say where they come from. Give the address that asked for payment.',
-      {
-        details: { option: 'url' },
-      },
+      { details: { option: 'url' } },
     );
   checkUrl(payUrl);
   const id = newId(context);
@@ -93,9 +90,7 @@ async function readTerms(
   throw new ProtocolError(
     'malformed_payment_required',
     'This asks for no x402 payment. Give a 402 with payment terms, or its terms.',
-    {
-      details: { reason: 'no payment terms' },
-    },
+    { details: { reason: 'no payment terms' } },
   );
 }
 
@@ -118,9 +113,7 @@ function checkUrl(url: string): void {
     throw new ConfigError(
       'invalid_option',
       'Option url is no address. Give the one that asked for payment.',
-      {
-        details: { option: 'url' },
-      },
+      { details: { option: 'url' } },
     );
   }
 }

@@ -30,18 +30,12 @@ const payingAhead = /* @__PURE__ */ lazyPart(() => import('./pay-ahead.js'));
 /** Reason for cancelling a body: without one, Node makes an error with a stack each time. */
 const NOT_READ = 'not read';
 
-/** Options of one call, besides its request. */
 export interface CallOptions {
   readonly idempotencyKey?: string | undefined;
-  /** The caller allows that the request reaches the seller twice. */
   readonly repeatable?: boolean | undefined;
 }
 
-/**
- * Pays for a call that the seller answered with a 402. Returns the answer to the paid request.
- *
- * @param terms - Terms of the 402, or the error of reading them.
- */
+/** Pays for a call that the seller answered with a 402. */
 export async function payForCall(
   context: PaymentContext,
   call: Call,
@@ -92,7 +86,6 @@ export function payAhead(
 
 interface PayableCall {
   readonly call: Call;
-  /** Terms of the 402, or the error of reading them. */
   readonly terms: PaymentRequired | ExactChangeError;
   /** The 402 that brought the terms; undefined if the call is paid ahead. */
   readonly unpaid?: Response;
@@ -145,7 +138,6 @@ export async function asPurchase<T extends Response | undefined>(
   }
 }
 
-/** Emits the error of a purchase, and returns it with what became of the money. */
 export function afterPurchase(
   error: unknown,
   { emit, moved }: Pick<Task, 'emit' | 'moved'>,

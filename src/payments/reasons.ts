@@ -1,7 +1,6 @@
 /**
  * Code that few payments need: why an offer, or every offer, cannot be paid; accounts with
- * extensions; `warm`. It is one module, so that a bundle has it as one file. A payment loads it
- * before it signs.
+ * extensions; `warm`. A payment loads it before it signs.
  */
 export { blockedBy } from '../policy/over-budget.js';
 export { frozenAccount, notPriced, otherDecimals, payeeProblem } from './plan/offer-problems.js';

@@ -1,7 +1,6 @@
 /**
- * Code that takes up attempts of earlier calls, and decides payments that no seller proves. It also
- * undoes payments that were not signed. It is one module, so that a bundle has it as one file. Only
- * the few payments that need it load it.
+ * Code that takes up attempts of earlier calls, decides payments that no seller proves, and undoes
+ * payments that were not signed.
  */
 export { afterRefusal } from './execute/rejection.js';
 export { settleEarlier } from './reconcile/settle-earlier.js';

@@ -1,7 +1,6 @@
 /**
  * Code that a payment in a token of the wallet does not need: swaps, prices by quotes, plans, and
- * the client's calls that do not pay. It is one module, so that a bundle has it as one file. Only
- * the steps that need it load it.
+ * the client's calls that do not pay.
  */
 export { approvalOf } from './execute/ask-approval.js';
 export { swapAndHold } from './execute/swap-and-hold.js';

@@ -3,10 +3,8 @@ import type { Emit } from '../events.js';
 import type { Attempt } from '../journal/types.js';
 import type { Presentation } from './execute/present.js';
 
-/** A payment that a call is making. */
 export interface Task {
   readonly id: string;
-  /** The request that the payment is for. */
   readonly place: Pick<Attempt, 'url' | 'method' | 'fingerprint' | 'idempotencyKey' | 'resigns'>;
   readonly signal: AbortSignal | undefined;
   readonly emit: Emit;
@@ -18,5 +16,4 @@ export interface Task {
   readonly onCounted: () => void;
 }
 
-/** A call with the payment that is being made for it. */
 export type Buying = Task & Presentation;

@@ -46,9 +46,6 @@ function invalidResponse(step: string, cause: unknown): TransportError {
   return new TransportError(
     'invalid_response',
     `The transport cannot be used: its ${reason}. Try again, or use another.`,
-    {
-      details: { service: 'transport', reason },
-      cause,
-    },
+    { details: { service: 'transport', reason }, cause },
   );
 }

@@ -3,6 +3,7 @@ import { pinnedMints, WSOL_MINT } from '../network.js';
 import { fetchLookupTables } from '../swaps/firewall/tables.js';
 import { ACCOUNT_BYTES } from '../solana/tokens/accounts.js';
 import type { PaymentContext } from './context.js';
+import { requestFor } from './plan/ask-ahead.js';
 import { buildFor } from './plan/swap-build.js';
 import { quoteForPayment } from './plan/swap-quote.js';
 import { usdPriceOf } from './plan/usd-price.js';
@@ -17,13 +18,8 @@ export async function warmSwap(context: PaymentContext): Promise<void> {
   if (outputMint === undefined) return;
   try {
     const price = await usdPriceOf(context, outputMint.mint, undefined);
-    const request = {
-      inputMint: WSOL_MINT,
-      outputMint: outputMint.mint,
-      amount: (price?.amountOf(policy.minSwap) ?? 0n).toString(),
-      swapMode: 'ExactOut' as const,
-      slippageBps: policy.maxSlippageBps,
-    };
+    const amount = price?.amountOf(policy.minSwap) ?? 0n;
+    const request = requestFor(context, { mint: WSOL_MINT }, outputMint.mint, amount);
     const [quote] = await Promise.all([
       quoteForPayment(context, request, undefined),
       ...[0, ACCOUNT_BYTES].map((bytes) => context.rpc.rent(bytes)),

@@ -26,7 +26,6 @@ export function exceededCap(
     : 'unpriced';
 }
 
-/** The fields of an offer that lists check. */
 export interface OfferFacts {
   readonly payTo: string;
   readonly mint: string;
@@ -50,7 +49,6 @@ export function isRefusedPlace(policy: ListRules, host: string): boolean {
   return refusingList(policy, { hosts: plainHost(host) }) !== undefined;
 }
 
-/** Whether the lists refuse an offer. */
 export function isRefusedOffer(policy: ListRules, offer: OfferFacts): boolean {
   return refusingList(policy, valuesOf(offer)) !== undefined;
 }

@@ -25,7 +25,6 @@ export interface ListOptions {
 
 export type Kind = keyof ListOptions;
 
-/** A list, with its entries in the form that is compared. */
 export interface List {
   /** The rule of the policy, such as `deny.hosts`. */
   readonly name: string;
@@ -34,7 +33,6 @@ export interface List {
   readonly entries: readonly string[];
 }
 
-/** The part of a policy that names allowed and denied payments. */
 export interface ListRules {
   /** Lists that deny come first. */
   readonly lists: readonly List[];

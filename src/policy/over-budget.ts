@@ -30,7 +30,6 @@ export function overBudget(cap: Cap, used: bigint, taken: bigint): PolicyError<'
   );
 }
 
-/** Returns the refusal of a spend by the cap that has no room for it. */
 export function blockedBy(
   { cap, used }: { readonly cap: Cap; readonly used: bigint },
   spend: Spend,

@@ -13,7 +13,6 @@ export const PERIODS: readonly (readonly [name: Period, windowMs: number | undef
   ['total', undefined],
 ];
 
-/** Returns the name of a window, for people. */
 export function periodOf(windowMs: number): string {
   return PERIODS.find(([, ms]) => ms === windowMs)?.[0] ?? `${windowMs} ms`;
 }

@@ -15,7 +15,6 @@ export function readList<E, T>(
   return Object.freeze(Array.from(list, (entry: E, index) => read(`${option}[${index}]`, entry)));
 }
 
-/** Reads dollar text as millionths of a dollar. */
 export function readUsd(option: string, text: unknown): bigint {
   const value = parseUiAmount(text, USD_DECIMALS);
   if (value === undefined)
@@ -39,13 +38,11 @@ export function readAddress(option: string, address: unknown, what = 'a base58 a
   return address;
 }
 
-/** Reads a mint by its address or pinned symbol. */
 export function readMint(option: string, mint: unknown, network: string): Address {
   const pinned = typeof mint === 'string' ? pinnedMint(network, mint)?.mint : undefined;
   return readAddress(option, pinned ?? mint, 'a mint address or a pinned symbol such as "USDC"');
 }
 
-/** Reads the mints to swap from, in order. */
 export function readSwapFrom(mints: unknown, network: string): readonly string[] | undefined {
   if (mints === undefined) return undefined;
   if (!Array.isArray(mints))

@@ -33,7 +33,6 @@ export function checkPayment(
   );
 }
 
-/** Throws the refusal of {@link checkPayment}, if there is one. */
 export function assertPayable(policy: Omit<CapRules, 'caps'>, spend: Spend): void {
   const refusal = checkPayment(policy, spend);
   if (refusal !== undefined) throw refusal;
@@ -73,7 +72,6 @@ export function checkPlace(
   return refusedBy(refusingList(policy, { hosts }), hosts);
 }
 
-/** Checks an offer against the lists. Returns the refusal (`not_allowed`), or undefined. */
 export function checkOffer(
   policy: ListRules,
   offer: OfferFacts,

@@ -132,7 +132,6 @@ export interface SettlementClaim {
   readonly hasTerms?: boolean;
 }
 
-/** Returns the terms of the first protocol that finds a payment request in the response. */
 export async function detectTerms(
   protocols: readonly Pick<PaymentProtocol, 'detect'>[],
   response: Response,

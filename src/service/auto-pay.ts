@@ -124,9 +124,7 @@ export function keylessContext(
   return contextOver(config, { protocols: [x402Protocol], sources, rpc, transport, ...parts });
 }
 
-/** Options of a plan. */
 export interface PlanOptions {
-  /** The purchase that the payment is for. */
   readonly purpose: Purpose;
   readonly signal: AbortSignal | undefined;
   /** Base units that the swap must bring. */
@@ -135,7 +133,6 @@ export interface PlanOptions {
   readonly check?: (choice: Choice) => Promise<void>;
 }
 
-/** Returns the next transaction to sign, or the funds that are missing. */
 export async function plan(
   context: PaymentContext,
   terms: PaymentRequired,
@@ -250,7 +247,6 @@ async function submit(
   return verdict?.state === 'confirmed' ? undefined : signed.signature;
 }
 
-/** Sends a swap with a blockhash that was valid at the slot. */
 async function land(
   context: PaymentContext,
   signed: SignedBytes,
@@ -276,7 +272,6 @@ async function land(
   return { state: landing.outcome === 'unknown' ? 'waiting' : landing.outcome };
 }
 
-/** Returns the first offer that can be paid, or else the first offer. */
 export function firstOffer(
   terms: PaymentRequired,
   network: string,
@@ -289,7 +284,6 @@ export function firstOffer(
     : parsedOffer(reading, terms);
 }
 
-/** Decodes a base64 option. Throws `invalid_option`. */
 export function bytesOf(option: string, text: string): Uint8Array {
   try {
     return base64.decode(text);

@@ -8,7 +8,6 @@ import { mostFee, type SignedBytes } from './read-swap.js';
 import type { SwapAttempt } from './records.js';
 import type { SwapState } from './verdict.js';
 
-/** The result of a decided swap, and the error if the swap failed. */
 export interface Landed {
   readonly outcome: SwapOutcome;
   readonly error?: ExactChangeError;
@@ -40,8 +39,7 @@ export function keepLanding(
 }
 
 /**
- * Asks again in growing waits until there is an answer; a failure is none. Returns undefined if the
- * context closes first. Its timers do not keep the process alive.
+ * Asks again in growing waits, also after a failure. Returns undefined if the context closes first.
  */
 export async function askUntilClosed<T>(
   { config, closing }: PaymentContext,
@@ -56,7 +54,6 @@ export async function askUntilClosed<T>(
   return undefined;
 }
 
-/** Throws the swap's error if the swap failed or expired. */
 export async function throwIfFailed(
   context: PaymentContext,
   { signature, decoded }: SignedBytes,
@@ -70,7 +67,6 @@ export async function throwIfFailed(
   throw swapFailed({ signature, reason: swap.reason, feeLamports: fee.toString() });
 }
 
-/** Returns the end of a swap from its outcome in the journal. */
 export function landedBefore(
   { signature, quoted, lastValidBlockHeight }: SignedSwap,
   outcome: SwapOutcome,

@@ -10,10 +10,6 @@ import type { ParsedOffer, ParsedPayment, PaymentResponseParts } from '../transp
 // The paying wallet is not known here. This address is never a payee, so no offer pays itself.
 const NO_WALLET = '1nc1nerator11111111111111111111111111111111';
 
-/**
- * Parses the terms of a 402 and normalises each entry. Throws `malformed_payment_required` if there
- * are no terms, or if they cannot be read.
- */
 export function parsedPayment(parts: PaymentResponseParts, network: string): ParsedPayment {
   const terms = termsOf(parts, '');
   return {
@@ -23,9 +19,6 @@ export function parsedPayment(parts: PaymentResponseParts, network: string): Par
 }
 
 /**
- * Returns the terms of a 402. Throws `malformed_payment_required`, or `invalid_option` for parts of
- * another type.
- *
  * @param path - Name of the option that holds the parts, with a dot; empty for the request itself.
  */
 export function termsOf(parts: PaymentResponseParts, path = 'paymentRequired.'): PaymentRequired {
@@ -45,9 +38,7 @@ export function termsOf(parts: PaymentResponseParts, path = 'paymentRequired.'):
   throw new ProtocolError(
     'malformed_payment_required',
     'The response asks for no x402 payment. Send its headers and body as they came.',
-    {
-      details: { reason: 'no payment terms' },
-    },
+    { details: { reason: 'no payment terms' } },
   );
 }
 
@@ -65,7 +56,6 @@ export function* readableOffers(
       if (reading.ok) yield { envelope, reading };
 }
 
-/** Converts the reading of an entry to plain data. */
 export function parsedOffer(
   reading: OfferReading,
   { x402Version }: Pick<PaymentRequired, 'x402Version'>,

@@ -233,7 +233,6 @@ function paymentOf(
   };
 }
 
-/** Returns the attempt's swap for the receipt, if the swap has landed. */
 function landedSwapOf({ swap }: Attempt): Parameters<typeof firstReceipt>[3] {
   if (swap?.outcome?.state !== 'confirmed') return undefined;
   const { outcome } = swap;

@@ -13,7 +13,6 @@ import { readableOffers } from './parse-payment.js';
 /** A signed payment, read from its transaction, and the offer that it pays. */
 export interface ReadPayment {
   readonly bytes: Uint8Array;
-  /** The terms that hold the offer. */
   readonly envelope: PaymentRequired;
   readonly reading: OfferReading & { readonly ok: true };
   /** The token account that pays, and the wallet that must sign the transfer. */
@@ -28,10 +27,6 @@ export interface ReadPayment {
   readonly hasNonce: boolean;
 }
 
-/**
- * Reads a signed payment. Throws `invalid_option` if the wallet has not signed the payment, or if
- * it pays none of the offers.
- */
 export async function readPayment(
   terms: PaymentRequired,
   network: string,

@@ -3,6 +3,7 @@ import { refuse } from '../internal/options.js';
 import type { SignedSwap } from '../journal/types.js';
 import { COMPUTE_BUDGET_PROGRAM, SYSTEM_PROGRAM, WSOL_MINT } from '../network.js';
 import type { PaymentContext } from '../payments/context.js';
+import type { SwapTaking } from '../payments/execute/swap-bound.js';
 import { verifySignature } from '../solana/keys.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
 import { decodeTokenAccount } from '../solana/tokens/decode.js';
@@ -24,7 +25,6 @@ import { SIGNATURE_LAMPORTS } from '../swaps/transaction/budget.js';
 import { swapLimits } from '../swaps/transaction/finish.js';
 import { readRawWallet } from '../swaps/transaction/read-facts.js';
 
-/** A swap transaction that the wallet signed. */
 export interface SignedBytes {
   readonly bytes: Uint8Array;
   readonly decoded: DecodedTransaction;
@@ -46,24 +46,11 @@ export async function readSigned(wallet: string, bytes: Uint8Array): Promise<Sig
   return { bytes, decoded, signature: base58.encode(signature) };
 }
 
-/** The facts of a swap, read from its transaction. */
-export interface ReadSwap {
-  readonly inputMint: string;
-  readonly outputMint: string;
-  /** The wallet's token accounts that the swap takes from and pays into. */
-  readonly source: string;
-  readonly output: string;
-  /** Id of the decoder for the program that swaps. */
-  readonly provider: string;
-  readonly quoted: SignedSwap['quoted'];
-  /** Base units that the swap takes at most, and brings at least. */
-  readonly maxIn: bigint;
-  readonly minOut: bigint;
-  /**
-   * Most lamports that leave: network fee, priority fee, and rent of new accounts that stay open.
-   */
-  readonly lamports: bigint;
-}
+export type ReadSwap = Pick<
+  SignedSwap,
+  'inputMint' | 'outputMint' | 'source' | 'output' | 'provider' | 'quoted'
+> &
+  Pick<SwapTaking, 'maxIn' | 'minOut' | 'lamports'>;
 
 /**
  * Reads a signed swap. Throws `invalid_option` if the swap is not the wallet's. Throws

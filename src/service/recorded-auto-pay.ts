@@ -16,7 +16,6 @@ import { createWalletSessions, type WalletSessions } from './wallet-sessions.js'
 // Interval at which a process resumes attempts that nothing else ends.
 const ROUND_MS = 60_000;
 
-/** Auto-pay that records each step in the journal. */
 export interface RecordedAutoPay extends Pick<WalletSessions, 'resume' | 'close'> {
   step(request: AutoPayRequest, signal: AbortSignal | undefined): Promise<PaymentResult>;
 }
@@ -34,7 +33,6 @@ export function createRecordedAutoPay(deps: AutoPayDeps, journal: Journal): Reco
   const closing = new AbortController();
   let resumed: Promise<void> | undefined;
   let rounds: Promise<void> | undefined;
-  /** Resumes attempts at each interval, until the signal ends it. */
   const resumeRegularly = async (): Promise<never> => {
     for (;;) {
       await runtime.idle(ROUND_MS, closing.signal);

@@ -7,10 +7,8 @@ import type { Attempt } from '../journal/types.js';
 import { ownerOf, type PaymentContext } from '../payments/context.js';
 import { attemptsInState } from '../payments/reconcile/resume-once.js';
 
-/** An attempt with a signed swap. */
 export type SwapAttempt = Attempt & { readonly swap: NonNullable<Attempt['swap']> };
 
-/** What identifies a purchase of a wallet: the URL, its host and the idempotency key. */
 export interface Purchase {
   readonly url: string;
   readonly host: string;
@@ -63,7 +61,6 @@ export async function findPaid(
   return found.filter(isPaid).find(({ payment }) => payment.payerSignature === payerSignature);
 }
 
-/** Finds a reserved attempt by its id, in its current state. */
 export async function findReserved(
   context: PaymentContext,
   id: string,
@@ -95,7 +92,6 @@ export async function findSwapped(context: PaymentContext): Promise<SwapAttempt[
 
 export type PaidFor = Pick<Attempt, 'payTo' | 'mint' | 'amount'>;
 
-/** Whether both pay the same amount to the same payee. */
 export function paysSame(one: PaidFor, other: PaidFor): boolean {
   return one.payTo === other.payTo && one.mint === other.mint && one.amount === other.amount;
 }

@@ -1,16 +1,13 @@
 import { minAmount, parseAmount } from '../amount.js';
 import type { LocalSettings } from '../config/options.js';
 import { readSwapFrom } from '../policy/read.js';
-import { cleanText, type ConfigError } from '../errors.js';
+import { cleanText } from '../errors.js';
 import { refuse } from '../internal/options.js';
 import { isAddress } from '../solana/address.js';
 import type { Address } from '../solana/types.js';
 import type { AutoPayRequest } from '../transport.js';
 
-/**
- * Returns the service's settings for one request. The request may narrow the settings, but never
- * widen them. Throws `ConfigError` (`invalid_option`).
- */
+/** Returns the settings for one request, which may narrow them but never widen them. */
 export function narrowed(settings: LocalSettings, request: AutoPayRequest): LocalSettings {
   const { policy } = settings;
   return {
@@ -26,10 +23,7 @@ export function narrowed(settings: LocalSettings, request: AutoPayRequest): Loca
   };
 }
 
-/**
- * Returns the base units that the swap must bring, if the request says so; undefined if the service
- * decides. Throws `ConfigError` (`invalid_option`).
- */
+/** Returns the base units that the swap must bring; undefined if the service decides. */
 export function swapAmountOf({
   autoSwap = false,
   swapAmount,
@@ -63,16 +57,13 @@ function slippageOf({ slippageBps }: AutoPayRequest): number | undefined {
 function limitsOf({ limits = {} }: AutoPayRequest): [string, bigint][] {
   return Object.entries(limits).map(([mint, text]) => {
     const amount = parseAmount(text);
-    if (!isAddress(mint) || amount === undefined) throw wrongLimit(mint);
+    if (!isAddress(mint) || amount === undefined)
+      throw refuse(
+        `limits.${cleanText(mint).slice(0, 50)}`,
+        'must be base units as a decimal string, by the address of a mint.',
+      );
     return [mint, amount];
   });
-}
-
-function wrongLimit(mint: string): ConfigError {
-  return refuse(
-    `limits.${cleanText(mint).slice(0, 50)}`,
-    'must be base units as a decimal string, by the address of a mint.',
-  );
 }
 
 function withinBoth(

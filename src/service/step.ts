@@ -25,7 +25,6 @@ import {
 import { withinCallerWait } from './verdict.js';
 import type { WalletSession } from './wallet-sessions.js';
 
-/** One step of a payment, with the inputs that every kind of step needs. */
 export interface Step {
   readonly deps: AutoPayDeps;
   readonly session: WalletSession;
@@ -37,10 +36,7 @@ export interface Step {
   readonly waited: () => number;
 }
 
-/**
- * Creates the attempt of a purchase, to be recorded before anything is sent. `print` identifies the
- * signed bytes in the journal.
- */
+/** @param print - Identifies the signed bytes in the journal. */
 export function reservedFor(
   { session, purchase }: Step,
   choice: Pick<Choice, 'offer' | 'microUsd'>,
@@ -71,7 +67,6 @@ const MAX_OPEN = 32;
 /** Milliseconds to wait: about the life of a blockhash, after which a purchase is decided. */
 const OPEN_MS = 60_000;
 
-/** Throws `rate_limited` if a wallet has too many open purchases for one more. */
 async function checkOpen(context: PaymentContext): Promise<void> {
   const attempts = [
     ...(await attemptsInState(context, 'reserved')),
@@ -164,9 +159,6 @@ export function resultSoFar(step: Step, attempt: SignedAttempt): PaymentResult {
   };
 }
 
-/**
- * Returns the offer of the 402 that an attempt is for, or else the first offer that can be paid.
- */
 function offerFor(step: Step, attempt: PaidFor): ParsedOffer {
   const { terms, request, deps } = step;
   return findOffer(step, attempt) ?? firstOffer(terms, deps.settings.network, request.wallet);

@@ -43,8 +43,6 @@ function behind(): TransportError {
   return new TransportError(
     'rpc_unavailable',
     'The node does not show a swap yet that is confirmed, so it is behind. Ask again in a moment.',
-    {
-      details: { method: 'getSignatureStatuses' },
-    },
+    { details: { method: 'getSignatureStatuses' } },
   );
 }

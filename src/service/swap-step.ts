@@ -28,7 +28,6 @@ export async function swapStep(step: Step, bytes: Uint8Array): Promise<PaymentRe
 /** The caller's answer while the swap is open, or the attempt's id once the swap has landed. */
 type Sent = PaymentResult | Pick<PaymentResult, 'id'>;
 
-/** Answers for a recorded swap. */
 async function finish(step: Step, attempt: SwapAttempt): Promise<Sent> {
   if (isPaid(attempt)) return resultSoFar(step, attempt);
   return (await answerIfOpen(step, attempt)) ?? { id: attempt.id };
@@ -65,7 +64,6 @@ async function sendFirst(step: Step, signed: SignedBytes): Promise<Sent> {
   return finish(step, await reserveSwap(step, signed, swap, verdict.slot));
 }
 
-/** Records a swap with a blockhash that was valid at the slot. */
 async function reserveSwap(
   step: Step,
   signed: SignedBytes,
@@ -80,9 +78,7 @@ async function reserveSwap(
   const otherMint = new ProtocolError(
     'unsupported_offer',
     'The swap brings another token than the offer asks for. Plan the payment anew.',
-    {
-      details: { reason: 'asks for another token than the swap brings' },
-    },
+    { details: { reason: 'asks for another token than the swap brings' } },
   );
   const choice = await choose(planning, terms, {
     host: purchase.host,

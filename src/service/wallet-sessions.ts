@@ -61,7 +61,6 @@ export interface WalletSessions {
 
 interface OpenSession {
   readonly session: WalletSession;
-  /** Calls and background tasks that use the session. */
   users: number;
   /** Resumes open attempts. After the first time it only follows signed payments. */
   takeUp: (session: WalletSession) => Promise<void>;
@@ -165,7 +164,6 @@ function sessionOver(
     string,
     { readonly id: string; readonly landing: Promise<Landed | undefined> }
   >();
-  /** Ids of payments that {@link holdAgain} is holding. */
   const unheld = new Set<string>();
   const { closing, claims, journal } = context;
   const { runtime } = context.config;

@@ -96,7 +96,6 @@ function encode({ X, Y, Z }: Point): Uint8Array {
   );
 }
 
-/** Reads a little-endian integer. */
 function numberOf(bytes: Uint8Array): bigint {
   return bytes.reduceRight((sum, byte) => (sum << 8n) | BigInt(byte), 0n);
 }

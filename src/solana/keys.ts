@@ -101,7 +101,6 @@ function keep(seed: Uint8Array): Sign {
   return async (message) => (await imported)(message);
 }
 
-/** Imports the seed into the runtime. Rejects if the runtime has no Ed25519. */
 async function importKey(seed: Uint8Array): Promise<Sign> {
   const subtle = quietSubtle();
   if (subtle === undefined) throw new Error('No Ed25519 in this runtime.');
@@ -115,7 +114,6 @@ async function importKey(seed: Uint8Array): Promise<Sign> {
   }
 }
 
-/** Reads a keypair, checks that its halves match, and returns its seed and address. */
 function readKeypair(secret: unknown): { readonly seed: Uint8Array; readonly address: Address } {
   const bytes = typeof secret === 'string' ? readText(secret.trim()) : readBytes(secret);
   if (bytes === undefined)

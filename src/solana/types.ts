@@ -15,7 +15,6 @@ export interface Instruction {
   readonly data: Uint8Array;
 }
 
-/** The contents of an address lookup table as the chain has them. */
 export interface LookupTable {
   readonly address: Address;
   readonly addresses: readonly Address[];

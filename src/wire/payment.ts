@@ -46,7 +46,6 @@ function shapedHeaderName(): v.GenericSchema<string> {
   );
 }
 
-/** The parts of a 402 as the seller sent it. */
 export const paymentParts = v.strictObject(
   {
     url: v.exactOptional(webAddress),

@@ -86,9 +86,7 @@ export type ProblemCode = ErrorCode | ServiceCode;
 
 const PROBLEMS: { readonly [C in ProblemCode]: About } = { ...ERRORS, ...SERVICE };
 
-/** Every code that a problem may carry. */
 export const problemCodes: readonly string[] = Object.freeze(Object.keys(PROBLEMS));
-/** Every status that a problem may have. */
 export const problemStatuses: readonly number[] = Object.freeze(
   [...new Set(Object.values(PROBLEMS).map(({ status }) => status))].sort((a, b) => a - b),
 );

@@ -10,7 +10,6 @@ const MAX_ESCAPED = 65_536;
 const event = v.picklist(webhookEvents, `must be one of ${webhookEvents.join(', ')}.`);
 const id = { id: name };
 
-/** A webhook endpoint that a caller registers. */
 export const webhookRequest = v.strictObject(
   {
     // The registry decides whether events may be sent to the url, such as a public https: address.
@@ -31,7 +30,6 @@ export const webhookRequest = v.strictObject(
   'must be an object.',
 );
 
-/** A request that names an endpoint by its id. */
 export const webhookOfId = v.strictObject(id, 'must be an object.');
 
 const events: v.GenericSchema<unknown, readonly WebhookEventName[]> = v.array(

@@ -81,7 +81,6 @@ function approvalRefused(init: { readonly cause?: unknown }): PolicyError {
   );
 }
 
-/** Returns the refusal of a swap that would take more than the approved plan shows. */
 export function noLongerApproved(cause: unknown): PolicyError {
   return new PolicyError(
     'approval_refused',

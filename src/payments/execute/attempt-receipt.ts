@@ -6,11 +6,7 @@ import type { Receipt } from '../../receipt.js';
 import { shownAmount } from '../../network.js';
 import type { Swapped } from '../reconcile/swap-end.js';
 
-/**
- * Returns the cost of an attempt for its receipt: the total and its parts.
- *
- * @param isPaid - Whether the price has left the wallet, or may leave.
- */
+/** @param isPaid - Whether the price has left the wallet, or may leave. */
 export function costFor(
   attempt: Expense,
   networkFeeLamports: bigint,
@@ -39,7 +35,6 @@ function paidBy(
   return { network, mint, amount, decimals, ...shown, payTo, payer: wallet, payerSignature };
 }
 
-/** Returns the receipt of a payment at its signature, with the swap for its tokens, if any. */
 export function firstReceipt(
   attempt: Attempt,
   decimals: number,

@@ -50,9 +50,7 @@ function loseUnlessTaken(weak: WeakRef<object>, { isBegun, broke }: Ending): () 
 interface Ending {
   readonly begin: () => void;
   readonly isBegun: () => boolean;
-  /** The body was read to its end. */
   readonly ended: () => Promise<void>;
-  /** The body broke off. */
   readonly broke: () => Promise<void>;
   /** The response and its clones were garbage collected. */
   readonly forgotten: () => void;
@@ -107,7 +105,6 @@ function copiesOf({ begin, ended, broke }: Ending): Copies {
 
 const WATCH: unique symbol = Symbol('exact-change.body');
 
-/** What is known of a watched response, or of a watched clone. */
 interface Watch {
   readonly copies: Copies;
   /** Own members that the response had before they were covered. */
@@ -207,7 +204,6 @@ function bodyOf(response: object): unknown {
   return watch.stream.stream;
 }
 
-/** Whether the stream of a response was asked for and is locked or being read. */
 function isTaken(response: object): boolean {
   const { stream } = watchOf(response);
   return stream !== undefined && (stream.stream.locked || stream.isBegun());

@@ -17,9 +17,7 @@ import { reasons, swapEngine } from '../on-demand.js';
 import type { Task } from '../task.js';
 
 export interface FundTask extends Pick<Task, 'id' | 'emit' | 'signal' | 'moved' | 'onCounted'> {
-  /** Counts and records the swaps. */
   readonly reservation: Reservation;
-  /** Asks whether the swap and the payment may be signed. */
   readonly approve: Approve;
   /** The tokens, if the reservation holds them already. */
   readonly taken: Taken | undefined;
@@ -121,7 +119,6 @@ export function holdTokens(
   return context.locks.hold([mintLock(offer.mint)], take, [signal, context.closing.signal]);
 }
 
-/** Holds the tokens for a payment if the known balance has enough; else undefined. */
 export function holdIfKnown(
   context: PaymentContext,
   { offer, facts }: Pick<Choice, 'offer' | 'facts'>,
@@ -130,7 +127,6 @@ export function holdIfKnown(
   return context.ledger.take(facts.source, id, offer.amount, freshIn(context));
 }
 
-/** Returns the facts of an offer, and reads the balances that are not known any more. */
 export async function freshFacts(
   context: PaymentContext,
   { offer, facts }: Pick<Choice, 'offer' | 'facts'>,

@@ -13,48 +13,13 @@ import type { SettlementClaim } from '../../protocols/protocol.js';
  *   signature.
  */
 export const outcomes = {
-  success: {
-    call: 'the response',
-    delivered: true,
-    askFirst: false,
-    resign: false,
-  },
-  failure: {
-    call: 'the response',
-    delivered: false,
-    askFirst: false,
-    resign: false,
-  },
-  pending: {
-    call: 'payment_rejected',
-    delivered: false,
-    askFirst: true,
-    resign: false,
-  },
-  duplicate: {
-    call: 'payment_rejected',
-    delivered: false,
-    askFirst: true,
-    resign: false,
-  },
-  unsettled: {
-    call: 'payment_rejected',
-    delivered: false,
-    askFirst: false,
-    resign: false,
-  },
-  refused: {
-    call: 'payment_rejected',
-    delivered: false,
-    askFirst: false,
-    resign: true,
-  },
-  lost: {
-    call: 'payment_uncertain',
-    delivered: false,
-    askFirst: false,
-    resign: false,
-  },
+  success: { call: 'the response', delivered: true, askFirst: false, resign: false },
+  failure: { call: 'the response', delivered: false, askFirst: false, resign: false },
+  pending: { call: 'payment_rejected', delivered: false, askFirst: true, resign: false },
+  duplicate: { call: 'payment_rejected', delivered: false, askFirst: true, resign: false },
+  unsettled: { call: 'payment_rejected', delivered: false, askFirst: false, resign: false },
+  refused: { call: 'payment_rejected', delivered: false, askFirst: false, resign: true },
+  lost: { call: 'payment_uncertain', delivered: false, askFirst: false, resign: false },
 } as const;
 
 export type AnswerOutcome = keyof typeof outcomes;

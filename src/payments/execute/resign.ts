@@ -8,48 +8,34 @@ import { newId, type PaymentContext } from '../context.js';
 import type { RefuseOffer } from '../plan/choose.js';
 import type { Buying, Task } from '../task.js';
 import { outcomes } from './outcomes.js';
-import { present, type Rejected } from './present.js';
+import { type Delivered, present, presentAlone, type Rejected } from './present.js';
 import { releaseClaims } from './release-claim.js';
 
-/** Chooses the offer to pay, and signs the payment for it. */
 export type SignFor = (
   terms: PaymentRequired,
   task: Task,
   refuse?: RefuseOffer,
 ) => Promise<OpenPayment>;
 
-/**
- * Presents a payment. If the seller refuses it and the caller's policy allows a second payment,
- * signs and presents that too.
- */
+/** Presents a payment, and a second payment if the seller refuses it and the policy allows that. */
 export async function presentOrResign(
   context: PaymentContext,
   first: OpenPayment,
   buying: Buying,
   sign: SignFor,
 ): Promise<Response> {
+  if (context.config.policy.resign === 0) return presentAlone(context, first, buying);
   const { call, place } = buying;
-  const mayResign = context.config.policy.resign > 0;
-  const presenting = present(context, first, { ...buying, keepsClaim: mayResign });
-  const signing = presenting.then(async (shown) => {
-    const retry =
-      'response' in shown ? undefined : await secondTryAfter(context, shown, first, call.signal);
-    if (retry === undefined) return undefined;
+  const { shown, next: second } = await presentThen(context, first, buying, async (rejected) => {
+    const terms = await secondTermsAfter(context, rejected, first, call.signal);
+    if (terms === undefined) return undefined;
     const again = { ...buying, id: newId(context), place: { ...place, resigns: first.attempt.id } };
     // Drop an error of the second try, because the refusal of the first payment says more.
-    return sign(retry.terms, again, retry.refuse).catch(() => {
+    return sign(terms, again, refuseOtherThan(first.attempt)).catch(() => {
       throwIfAborted(call.signal);
       return undefined;
     });
   });
-  let second: Awaited<typeof signing>;
-  try {
-    second = await signing;
-  } finally {
-    // Keep the claim until both payments are on record, so that no other call presents the first.
-    if (mayResign) await releaseClaims(context, first, [first.attempt.id], call.signal);
-  }
-  const shown = await presenting;
   if ('response' in shown) return shown.response;
   if (second === undefined) throw shown.rejected;
   const shownSecond = await present(context, second, buying);
@@ -60,36 +46,39 @@ export async function presentOrResign(
     : shownSecond.rejected;
 }
 
-interface SecondTry {
-  readonly terms: PaymentRequired;
-  readonly refuse: RefuseOffer;
+/**
+ * Presents a payment, and follows a rejection with `after`. Keeps the attempt's claim until then, so
+ * that no other call presents the payment.
+ */
+export async function presentThen<T>(
+  context: PaymentContext,
+  open: OpenPayment,
+  buying: Buying,
+  after: (rejected: Rejected) => Promise<T | undefined>,
+): Promise<{ readonly shown: Delivered | Rejected; readonly next: T | undefined }> {
+  try {
+    const shown = await present(context, open, { ...buying, keepsClaim: true });
+    return { shown, next: 'response' in shown ? undefined : await after(shown) };
+  } finally {
+    await releaseClaims(context, open, [open.attempt.id], buying.call.signal);
+  }
 }
 
 /**
  * Returns the terms for a second payment after a 402. Undefined if the first payment is settled or
- * may be, by the outcome, or if the caller's policy allows no second. The second payment must go to
- * the same payee, for no higher price. The first may still land, so both count until the chain
- * decides.
+ * may be, by the outcome. The first may still land, so both count until the chain decides.
  */
-async function secondTryAfter(
+async function secondTermsAfter(
   { config, protocols }: PaymentContext,
   { rejected, outcome }: Rejected,
   { attempt }: OpenPayment,
   signal: AbortSignal | undefined,
-): Promise<SecondTry | undefined> {
+): Promise<PaymentRequired | undefined> {
   const { response } = rejected;
-  if (
-    config.policy.resign === 0 ||
-    !outcomes[outcome].resign ||
-    response === undefined ||
-    attempt.state === 'settled'
-  )
+  if (!outcomes[outcome].resign || response === undefined || attempt.state === 'settled')
     return undefined;
-  const terms = await detectTerms(protocols, response, {
-    timeoutMs: config.timeouts.terms,
-    signal,
-  }).catch(() => undefined);
-  return terms === undefined ? undefined : { terms, refuse: refuseOtherThan(attempt) };
+  const { terms: timeoutMs } = config.timeouts;
+  return detectTerms(protocols, response, { timeoutMs, signal }).catch(() => undefined);
 }
 
 /** Returns a check that refuses another payee or a higher price: neither was approved. */
@@ -99,9 +88,7 @@ function refuseOtherThan({ payTo, mint, amount, microUsd }: Attempt): RefuseOffe
       return new PolicyError(
         'not_allowed',
         'The payee has changed since the first payment. Check with the seller before paying again.',
-        {
-          details: { list: 'resign', value: offer.payTo },
-        },
+        { details: { list: 'resign', value: offer.payTo } },
       );
     }
     const inKind = offer.mint === mint && offer.amount <= BigInt(amount);

@@ -72,7 +72,6 @@ export async function runSwap(context: PaymentContext, task: SwapTask): Promise<
   }
 }
 
-/** Returns a new quote within the bounds of the first. */
 async function quoteAnew(
   context: PaymentContext,
   request: ResolvedRequest,
@@ -101,8 +100,7 @@ function feesOf(failed: ExactChangeError<'swap_failed'> | undefined): bigint {
 }
 
 /**
- * Returns the error of the last try. If an earlier try landed and failed, its network fee is gone,
- * so the error includes that fee.
+ * Returns the error of the last try, with the network fee of an earlier try that landed and failed.
  */
 function withFees(error: unknown, failed: ExactChangeError<'swap_failed'> | undefined): unknown {
   if (failed === undefined || !isExactChangeError(error) || error.funds !== 'untouched')

@@ -51,7 +51,6 @@ export async function composePayment(
   };
 }
 
-/** A blockhash that was valid as of a slot. */
 type SellersHash = Pick<Lifetime, 'blockhash' | 'slot'>;
 
 /**
@@ -147,7 +146,6 @@ async function sign(
 const NONCE_BYTES = 16;
 const RANDOM_BYTES = 8;
 
-/** The purchase that a payment is for. */
 export interface Purpose {
   readonly url: string;
   /** Calls of the URL with the same key are one purchase. */

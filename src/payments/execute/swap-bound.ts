@@ -21,7 +21,6 @@ export interface SwapTaking {
   readonly leeway?: bigint | undefined;
 }
 
-/** Returns the most that a planned swap takes, as its guard allows it. */
 export function takingOf(expected: SwapOutlook): SwapTaking {
   const { inputMint, outputMint, leeway } = expected;
   const { maxIn, minOut } = swappedAtMost(expected);
@@ -102,10 +101,6 @@ export async function swapBound(
   };
 }
 
-/**
- * Returns no price after a failed request, if the caller bounds the swap in base units. Otherwise
- * throws, because nothing bounds the swap.
- */
 function withoutPrice(mint: Address, isBounded: boolean, error: unknown): undefined {
   if (
     !isExactChangeError(error) ||

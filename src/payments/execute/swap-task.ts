@@ -3,11 +3,12 @@ import type { Emit } from '../../events.js';
 import type { SignedSwap as SwapRecord, SwapOutcome } from '../../journal/types.js';
 import type { Receipt } from '../../receipt.js';
 import type { RelayOffer } from '../../swaps/relayer/sign-relayed.js';
+import type { SwapOrder } from '../../swaps/transaction/prepare.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import type { WorstPrice } from '../plan/quote-within.js';
 import type { SwapTaking } from './swap-bound.js';
 
-export interface SwapTask {
+export interface SwapTask extends Pick<SwapOrder, 'keepWrapped' | 'beside'> {
   readonly request: ResolvedRequest;
   /** The quote for a payment; used if it is recent. Absent: the caller named the swap itself. */
   readonly quote?: SwapQuote | undefined;
@@ -21,13 +22,6 @@ export interface SwapTask {
   readonly available?: bigint | undefined;
   /** The relayer that pays the lamports of the swap if the wallet cannot. */
   readonly relay?: RelayOffer | undefined;
-  /** The output is wrapped SOL, and stays wrapped. */
-  readonly keepWrapped?: boolean | undefined;
-  /**
-   * While the swap lands, payments may take the output that the wallet holds, if the caps have room
-   * for that. The swap's guard lets that balance be missing, so all of it counts as taken.
-   */
-  readonly beside?: boolean | undefined;
   readonly emit: Emit;
   readonly signal: AbortSignal | undefined;
   /**
@@ -43,7 +37,6 @@ export interface SwapTask {
   readonly onConfirmed?: (() => Promise<void>) | undefined;
 }
 
-/** The part of a task that landing a swap needs. */
 export type SwapHooks = Pick<
   SwapTask,
   'emit' | 'signal' | 'onPlanned' | 'onSigned' | 'onDecided' | 'onConfirmed'

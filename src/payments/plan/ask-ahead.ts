@@ -15,7 +15,6 @@ export interface QuoteAhead {
   of(request: ResolvedRequest): Promise<SwapQuote> | undefined;
 }
 
-/** Options of a search for a swap. */
 export interface SearchOptions {
   readonly signal?: AbortSignal | undefined;
   /** Mints not to swap from, because a swap out of them has failed (see `concernsCandidate`). */

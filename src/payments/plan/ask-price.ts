@@ -128,7 +128,6 @@ function remember(context: PaymentContext, mint: Address, price: PriceSeen): voi
   prices.set(mint, [...known, price]);
 }
 
-/** Returns the prices of the last `PRICE_MEMORY_MS`, oldest first. */
 export function recentPricesOf(context: PaymentContext, mint: Address): readonly PriceSeen[] {
   const since = context.config.runtime.now() - PRICE_MEMORY_MS;
   return (context.memory.prices.get(mint) ?? []).filter(({ at }) => at >= since);

@@ -21,7 +21,6 @@ export const MAX_COMPARED = 3;
 // swap's actual need is checked against the wallet.
 export const KEEP_LAMPORTS = 8_000_000n;
 
-/** Returns the wallet's tokens that may be swapped into a mint. */
 export async function candidatesIn(
   context: PaymentContext,
   holdings: Holdings,

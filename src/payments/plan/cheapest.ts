@@ -86,12 +86,7 @@ async function foundBeside<T>(
   }
 }
 
-/**
- * Returns the swap that loses the least by the client's own prices; the first if several lose about
- * the same. All swaps are into the same token.
- *
- * @param others - Searches the later candidates: called if the best of the first swaps is dear.
- */
+/** @param others - Searches the later candidates: called if the best of the first swaps is dear. */
 export async function cheapestOfAll<T extends { readonly quote: SwapQuote }>(
   context: PaymentContext,
   [first, ...more]: readonly [T, ...T[]],
@@ -103,7 +98,6 @@ export async function cheapestOfAll<T extends { readonly quote: SwapQuote }>(
   return cheapest(context, best, await foundBeside(context, others, signal), signal);
 }
 
-/** Returns whether a swap loses so much that a later candidate may lose less. */
 async function isDear(
   context: PaymentContext,
   { quote }: { readonly quote: SwapQuote },

@@ -46,8 +46,6 @@ function unusable(reason: string): TransportError {
   return new TransportError(
     'invalid_response',
     `The balances cannot be used: ${reason}. Try again, or use another service.`,
-    {
-      details: { service: 'service', reason },
-    },
+    { details: { service: 'service', reason } },
   );
 }

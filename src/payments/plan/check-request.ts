@@ -24,7 +24,6 @@ export async function checkRequest(
     throw (await reasons(call.signal)).requestProblem(policy, call, url);
 }
 
-/** Returns whether a payment header may be sent to a URL. */
 export function isSecure({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' || isLoopback(hostname);
 }

@@ -22,7 +22,6 @@ import { readOfferAccounts, type OfferFacts } from './offer-accounts.js';
 import { usdValueOf } from './usd-value.js';
 import { reasons } from '../on-demand.js';
 
-/** The chosen offer, with the facts and the swap to pay it. */
 export interface Choice {
   readonly protocol: PaymentProtocol;
   readonly terms: PaymentRequired;
@@ -58,7 +57,6 @@ const COMPARE_MS = 30_000;
 export type RefuseOffer = (
   offer: Offer,
   microUsd: bigint | undefined,
-  facts: OfferFacts,
 ) => ExactChangeError | undefined;
 
 export interface ChooseOptions {
@@ -164,7 +162,7 @@ async function chooseBefore(
     const spend = spendOf({ offer: priced.offer, microUsd }, host);
     const refusal =
       exceededCap(policy, spend) === undefined
-        ? options.refuse?.(priced.offer, microUsd, priced.facts)
+        ? options.refuse?.(priced.offer, microUsd)
         : (await reasons()).checkPayment(policy, spend);
     if (refusal !== undefined) refuse(priced.offer, refusal);
     return refusal === undefined ? { ...priced, microUsd } : undefined;
@@ -222,7 +220,6 @@ async function mapDefined<T>(
   return kept;
 }
 
-/** Returns the error of a step; a `timeout` error if the deadline was the reason. */
 function inTime({ passed, signal }: Deadline, error: unknown): unknown {
   if (!passed || error !== signal.reason) return error;
   return new TransportError(

@@ -34,7 +34,6 @@ import { forgetBalance, noTokenCovers } from './short-of.js';
 import { quoteFrom, type QuotedSwap } from './swap-quote.js';
 import { floatOf } from './usd-price.js';
 
-/** How to get the missing tokens: a quoted swap, or a wrap of SOL. */
 export type Funding =
   | QuotedSwap
   | (Pick<QuotedSwap, 'inputMint' | 'maxInAmount' | 'relay'> & { readonly wrap: bigint });
@@ -204,7 +203,6 @@ async function planAtService(
   return isExactChangeError(found) ? undefined : { ...found, built: planned.transaction };
 }
 
-/** Returns the base units of the output mint that a swap or wrap brings at least. */
 export function broughtBy(funding: Funding): bigint {
   return 'quote' in funding ? BigInt(funding.quote.minOutAmount) : funding.wrap;
 }
@@ -214,10 +212,7 @@ export function isPinned({ config }: PaymentContext, mint: Address): boolean {
   return pinnedMint(config.network, mint) !== undefined;
 }
 
-/**
- * Asks Jupiter about a swap into a mint. Uses low priority if the mint is not pinned, so that other
- * requests go first.
- */
+/** Asks Jupiter about a swap; with low priority if its output is not pinned. */
 export async function askAbout<T>(
   context: PaymentContext,
   mint: Address,
@@ -234,10 +229,7 @@ function noneWithoutPrice(error: unknown): bigint {
   throw error;
 }
 
-/**
- * Returns an error that concerns a single candidate, so that the search tries the next. Throws any
- * other error, such as a rate limit or an outage, which ends the search.
- */
+/** Rethrows an error that does not concern a single candidate, such as a rate limit. */
 function asReason(error: unknown): ExactChangeError {
   if (concernsCandidate(error) || isExactChangeError(error, 'insufficient_funds')) return error;
   throw error;

@@ -101,21 +101,8 @@ function programsOf({ memory, config }: PaymentContext, mint: Address): readonly
   return known === undefined ? TOKEN_PROGRAMS : [known.tokenProgram];
 }
 
-interface KnownFacts {
-  /** Addresses of the accounts that have to be read. */
-  readonly unknown: readonly Address[];
-  /** Available base units of the wallet's accounts that need no read. */
-  readonly available: ReadonlyMap<Address, bigint>;
-  /** Whether an account of the wallet is known to have enough. */
-  readonly isPayable: boolean;
-  /** Whether all accounts of the wallet are known to have too little. */
-  readonly isShort: boolean;
-}
-
-async function lookUpKnown(
-  context: PaymentContext,
-  { mint, payTo, amount: price }: Offer,
-): Promise<KnownFacts> {
+/** Returns what is known of the wallet's accounts, and the addresses that have to be read. */
+async function lookUpKnown(context: PaymentContext, { mint, payTo, amount: price }: Offer) {
   const { memory } = context;
   const wallet = context.config.signer.address;
   const unknown: Address[] = memory.mints.has(mint) ? [] : [mint];

@@ -2,14 +2,6 @@ import { FundsError, PolicyError, ProtocolError } from '../../errors.js';
 import type { Offer } from '../../protocols/types.js';
 import type { Address } from '../../solana/types.js';
 
-export function unknownMint(mint: Address): FundsError {
-  return new FundsError(
-    'unknown_mint',
-    `There is no token mint at ${mint} on this network. Check the mint, and the network of the client.`,
-    { details: { mint } },
-  );
-}
-
 export function frozenAccount(account: Address): FundsError {
   return new FundsError(
     'account_unusable',
@@ -18,10 +10,6 @@ export function frozenAccount(account: Address): FundsError {
   );
 }
 
-/**
- * Returns the error for an offer that claims wrong decimals: its seller means a different price
- * than the payment would transfer.
- */
 export function otherDecimals(mint: Address, decimals: number): ProtocolError {
   return new ProtocolError(
     'unsupported_offer',

@@ -41,7 +41,6 @@ export function isShared<T extends { readonly at: number }>(
   return read !== undefined && sinceThen(config.runtime, read.at) < SHARED_MS;
 }
 
-/** Starts a shared read of the wallet's SOL and pinned tokens. */
 export function startPinned(context: PaymentContext): Beside {
   const { memory, config } = context;
   const wallet = config.signer.address;

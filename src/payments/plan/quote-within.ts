@@ -30,7 +30,6 @@ export async function quoteWithin(
   throw pastApproval();
 }
 
-/** Returns the error for a swap that no longer fits in the approved bounds. */
 export function pastApproval(): PolicyError {
   return new PolicyError(
     'approval_refused',

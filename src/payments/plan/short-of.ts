@@ -7,7 +7,6 @@ import { amountText, fundingLink } from '../../token-text.js';
 import type { PaymentContext } from '../context.js';
 import type { OwnFacts } from './offer-accounts.js';
 
-/** Returns the error for an offer if the wallet holds too little of its mint. */
 export function tooLittleHeld(owner: Owner, { mint, amount }: Offer, facts: OwnFacts): FundsError {
   const price = amountText(owner.network, mint, amount, facts.decimals);
   return tooLittle(

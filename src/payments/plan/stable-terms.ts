@@ -24,9 +24,6 @@ export function stableTermsOf(
 
 /**
  * Remembers that a seller charged for a call, and its terms if they may pay the next call ahead.
- *
- * @param unpaid - The 402 response with the terms.
- * @param paid - The response to the paid request.
  */
 export function noteCharge(
   { config, memory }: PaymentContext,
@@ -54,7 +51,6 @@ function keyOf({ presign }: PaymentContext['config'], { method, url }: Call): st
   return `${method} ${origin}${pathname}${presign === 'stated' ? search : ''}`;
 }
 
-/** Returns the milliseconds for which terms may be kept; 0 if they may not. */
 function lifetimeOf(
   presign: PaymentContext['config']['presign'],
   { method, url }: Call,

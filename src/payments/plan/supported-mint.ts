@@ -2,8 +2,7 @@ import { FundsError } from '../../errors.js';
 import type { PinnedMint } from '../../network.js';
 import type { Account } from '../../solana/rpc/rpc.js';
 import type { PlainMint } from '../../solana/tokens/accounts.js';
-import { decodeMint, type Mint } from '../../solana/tokens/decode.js';
-import { unknownMint } from './offer-problems.js';
+import { decodeMint, type Mint, unknownMint } from '../../solana/tokens/decode.js';
 
 // Extensions that do not change the amounts that a transfer takes and delivers.
 export const harmlessExtensions: ReadonlySet<string> = new Set([
@@ -30,7 +29,6 @@ export const issuerExtensions: ReadonlySet<string> = new Set([
   'scaledUiAmount',
 ]);
 
-/** Returns the decoded mint if payments can use it, else the error that refuses it. */
 export function judgedMint(
   address: string,
   account: Account | undefined,
@@ -41,10 +39,7 @@ export function judgedMint(
   return judgeMint(address, mint, pinned) ?? mint;
 }
 
-/**
- * Returns the error that refuses a mint, or undefined. Refuses unknown Token-2022 extensions,
- * because they may change what a transfer does.
- */
+/** Refuses unknown Token-2022 extensions too, because they may change what a transfer does. */
 export function judgeMint(
   address: string,
   mint: Mint,

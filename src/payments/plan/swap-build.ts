@@ -8,12 +8,7 @@ import { decodersOf } from '../../swaps/sources.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
 
-/**
- * Returns the swap instruction of a quote. Extracts it from `built` if that is given. Else asks the
- * transport for the instruction, or extracts it from a transaction that the transport builds.
- *
- * @param built - A transaction that a service built along with the quote.
- */
+/** @param built - A transaction that a service built along with the quote. */
 export async function buildFor(
   context: PaymentContext,
   quote: SwapQuote,
@@ -76,8 +71,6 @@ function unusable(): TransportError {
   return new TransportError(
     'invalid_response',
     `The transport's answer cannot be used: ${reason}. Try again, or use another.`,
-    {
-      details: { service: 'transport', reason },
-    },
+    { details: { service: 'transport', reason } },
   );
 }

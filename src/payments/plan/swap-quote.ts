@@ -3,7 +3,12 @@ import type { ResolvedRequest } from '../../config/swap-request.js';
 import { FundsError, isExactChangeError, PolicyError, QuoteError } from '../../errors.js';
 import { pinnedMint } from '../../network.js';
 import type { Address } from '../../solana/types.js';
-import { checkFields, checkImpact, checkQuote } from '../../swaps/quote/check-quote.js';
+import {
+  checkFields,
+  checkImpact,
+  checkQuote,
+  quoteRefused,
+} from '../../swaps/quote/check-quote.js';
 import type { Candidate } from '../../swaps/quote/candidates.js';
 import type { RelayOffer } from '../../swaps/relayer/sign-relayed.js';
 import type { SwapQuote } from '../../swaps/types.js';
@@ -25,7 +30,6 @@ export interface QuotedSwap {
   readonly available: bigint;
   /** Relayer that pays the lamports if the wallet cannot; `maxInAmount` includes its fee. */
   readonly relay?: RelayOffer;
-  /** Transaction that a service built along with the quote. */
   readonly built?: unknown;
 }
 
@@ -89,7 +93,6 @@ export async function quoteByName(
   return quote;
 }
 
-/** As {@link quoteForPayment}, for a swap out of a token that has enough. */
 export async function quoteFrom(
   context: PaymentContext,
   { mint, available }: Candidate,
@@ -102,7 +105,6 @@ export async function quoteFrom(
   return { inputMint: mint, maxInAmount: BigInt(quote.maxInAmount), quote, available };
 }
 
-/** Throws `insufficient_funds` if a swap would take more than may be spent. */
 export function checkAvailable(
   network: string,
   { inputMint, maxInAmount }: SwapQuote,
@@ -116,10 +118,6 @@ export function checkAvailable(
   );
 }
 
-/**
- * Requests a quote from the transport, which is not trusted. Throws unless the quote answers the
- * request and keeps the policy.
- */
 async function askQuote(
   context: PaymentContext,
   request: ResolvedRequest,
@@ -170,15 +168,9 @@ function checkOutput({ outAmount, minOutAmount }: SwapQuote, amount: bigint): vo
   const reason = short
     ? 'it does not cover the amount that was asked for'
     : 'it brings far more than was asked for';
-  throw new QuoteError('quote_mismatch', `The quote was refused: ${reason}. Quote again.`, {
-    details: { reason },
-  });
+  throw quoteRefused(reason);
 }
 
-/**
- * Returns a mint's price; undefined if it has no price. If the caller bounds the input mint in base
- * units, a failed price request gives undefined too.
- */
 async function worthFor(
   context: PaymentContext,
   inputMint: Address,
@@ -202,10 +194,7 @@ function priceUnknown(mint: Address): PolicyError {
   );
 }
 
-/**
- * Checks the loss of a swap between two dollar tokens. They are worth the same, so the check needs
- * no price.
- */
+/** Checks a swap between two dollar tokens. They are worth the same, so it needs no price. */
 function checkPar(quote: SwapQuote, limitBps: number, network: string): void {
   const [input, output] = [
     pinnedMint(network, quote.inputMint),
@@ -233,7 +222,6 @@ const taken = ({ inAmount }: SwapQuote): bigint => BigInt(inAmount);
 const brought = ({ swapMode, outAmount, minOutAmount }: SwapQuote): bigint =>
   BigInt(swapMode === 'ExactIn' ? outAmount : minOutAmount);
 
-/** Throws `swap_overhead_too_high` if the quote's rate is too far below the own quote's rate. */
 function checkAgainst(quote: SwapQuote, own: SwapQuote, limitBps: number): void {
   const paid = taken(quote) * brought(own);
   const got = brought(quote) * taken(own);
@@ -249,7 +237,6 @@ function tooDear(lossBps: bigint, limitBps: number): QuoteError {
   );
 }
 
-/** Throws `amount_over_limit` if a swap may take more than the caller's `policy.maxInAmount`. */
 export function checkInput(
   network: string,
   { inputMint, maxInAmount }: Pick<SwapQuote, 'inputMint' | 'maxInAmount'>,

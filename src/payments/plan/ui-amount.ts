@@ -2,17 +2,12 @@ import { parseUiAmount } from '../../amount.js';
 import { refuse } from '../../internal/options.js';
 import { pinnedMint } from '../../network.js';
 import { readMint } from '../../policy/read.js';
-import { decodeMint } from '../../solana/tokens/decode.js';
+import { mintAt } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
 import type { SwapRequest, UiSwapRequest } from '../../swaps/types.js';
 import type { PaymentContext } from '../context.js';
-import { unknownMint } from './offer-problems.js';
 
-/**
- * Returns a swap request with its amount in base units. Reads the decimals of a mint that is not
- * pinned from the client's own node. Throws `ConfigError` (`invalid_option`) and `FundsError`
- * (`unknown_mint`).
- */
+/** Reads the decimals of a mint that is not pinned from the client's own node. */
 export async function inBaseUnits(
   context: PaymentContext,
   request: SwapRequest | UiSwapRequest,
@@ -43,7 +38,5 @@ async function decimalsOf(
   const pinned = pinnedMint(config.network, mint);
   if (pinned !== undefined) return pinned.decimals;
   const { accounts } = await rpc.accounts([mint], { signal });
-  const decoded = accounts[0] ? decodeMint(accounts[0]) : undefined;
-  if (decoded !== undefined) return decoded.decimals;
-  throw unknownMint(mint);
+  return mintAt(mint, accounts[0]).decimals;
 }

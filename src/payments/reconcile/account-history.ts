@@ -33,7 +33,6 @@ export interface SeenTransaction {
 export interface AccountHistory {
   readonly rpc: Rpc;
   readonly source: Source;
-  /** Returns the newest final block. */
   tip(signal: AbortSignal): Promise<Tip>;
   /**
    * Returns a final slot as of which the blockhash is expired: no later block can include it.
@@ -69,7 +68,6 @@ const SLOT_MS = 400;
 const MAX_SOURCES = 64;
 const MAX_KNOWN = 10_000;
 
-/** A history that is kept between looks. */
 export interface KeptHistory extends AccountHistory {
   /** Drops the cached answers, so that the next look asks the node. */
   outdate(): void;
@@ -159,7 +157,6 @@ function createHistory({ rpc, source, runtime }: HistoryOptions): KeptHistory {
   };
 }
 
-/** Returns an account's balance in the unit of its source. */
 export function amountIn(account: Account | null, { unit }: Pick<Source, 'unit'>): bigint {
   if (account === null) return 0n;
   return unit === 'lamports' ? account.lamports : (decodeTokenAccount(account)?.amount ?? 0n);

@@ -18,7 +18,6 @@ export function alreadySpent(open: OpenPayment, response?: Response): Settlement
   );
 }
 
-/** Returns the swap of an attempt's receipt as an entry of the error's `moved`. */
 export function swappedBy({ attempt }: OpenPayment): Moved[] {
   const { swap } = attempt.receipt;
   if (swap === undefined) return [];

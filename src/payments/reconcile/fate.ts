@@ -25,8 +25,8 @@ export type Fate =
   | { readonly state: 'never' }
   | { readonly state: 'open' };
 
-const OPEN: Fate = { state: 'open' };
-const NEVER: Fate = { state: 'never' };
+export const OPEN: Fate = { state: 'open' };
+export const NEVER: Fate = { state: 'never' };
 
 /**
  * Asks each node once for the fate of a transaction.
@@ -128,7 +128,10 @@ async function fateOfClaim(
 const SLOT_MARGIN = 364;
 
 /** A transaction that this wallet signed, with all facts that its fate is decided by. */
-export interface SentTransaction {
+export interface SentTransaction extends Pick<
+  SignedPayment,
+  'slot' | 'blockhash' | 'blockhashSlot'
+> {
   /** The wallet's signature in the transaction. */
   readonly signature: string;
   /** Whether that signature is the transaction's id: it is if the wallet pays the fee. */
@@ -142,11 +145,6 @@ export interface SentTransaction {
   readonly mint?: Address | undefined;
   /** The source's balance before the transaction was signed, as of a slot. */
   readonly before?: Reading | undefined;
-  /** The transaction cannot have landed before this slot. */
-  readonly slot: number;
-  readonly blockhash: string;
-  /** The blockhash was valid as of this slot. */
-  readonly blockhashSlot: number;
   readonly lastValidBlockHeight: bigint;
 }
 
@@ -155,7 +153,6 @@ export function earliestSlot(blockhashSlot: number): number {
   return Math.max(0, blockhashSlot - SLOT_MARGIN);
 }
 
-/** Returns a balance that was read before a signature, as a field of the signed record. */
 export function recordedBefore(before: Reading | undefined): Pick<SignedPayment, 'before'> {
   return before === undefined
     ? {}

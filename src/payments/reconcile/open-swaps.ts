@@ -15,12 +15,6 @@ import { forgetAccounts } from './swap-outcome.js';
 
 type SwapFor = Pick<Task, 'emit' | 'signal' | 'moved'>;
 
-interface FinishedSwaps {
-  readonly hadOpenSwaps: boolean;
-  /** The last swap that succeeded, if a node gives its transaction. */
-  readonly swap: Swapped | undefined;
-}
-
 /**
  * Finishes earlier swaps into a mint that attempts signed before they failed or their process died.
  * Such a swap may still bring the tokens, so a new swap could swap twice for one purchase.
@@ -33,7 +27,7 @@ export async function finishOpenSwaps(
   context: PaymentContext,
   mint: Address,
   task: SwapFor,
-): Promise<FinishedSwaps> {
+): Promise<{ readonly hadOpenSwaps: boolean; readonly swap: Swapped | undefined }> {
   // Release orphans first, because the swap of a process that just died is on a reserved attempt.
   await releaseOrphans(context);
   const abandoned = await attemptsInState(context, 'abandoned');
@@ -75,7 +69,6 @@ export async function decidedOutcome(
     : undefined;
 }
 
-/** Returns whether a swap can land no more, and nodes may no longer remember it. */
 export function isForgottenSwap(
   context: PaymentContext,
   at: number,

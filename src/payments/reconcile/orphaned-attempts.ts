@@ -7,16 +7,10 @@ import { withoutBound } from '../execute/reservation.js';
 import { attemptsInState, orphanedAttempts } from './resume-once.js';
 import { noteFreed, noteResumed } from './resumed-changes.js';
 
-interface ReleasedOrphans {
-  readonly freed: number;
-  readonly abandoned: readonly Attempt[];
-}
-
-/**
- * Frees the budget and the holds of orphaned attempts. A swap that such an attempt signed stays on
- * record until it can no longer land. The costs of swaps stay too.
- */
-export async function releaseOrphans(context: PaymentContext): Promise<ReleasedOrphans> {
+/** Frees the budget and the holds of orphaned attempts, as {@link freeAttempt} does. */
+export async function releaseOrphans(
+  context: PaymentContext,
+): Promise<{ readonly freed: number; readonly abandoned: readonly Attempt[] }> {
   const orphans = await orphanedAttempts(context, 'reserved');
   const abandoned: Attempt[] = [];
   for (const attempt of orphans) {
@@ -61,10 +55,7 @@ export async function endDecided(
   await endUnpaid(context, isDecided ? withoutBound(attempt) : withSwapCost(attempt, outcome));
 }
 
-/**
- * Ends an attempt that signed no payment and has no undecided swap. If its swaps cost anything, the
- * attempt stays on record with these costs; else the journal forgets it.
- */
+/** Ends an attempt without an undecided swap. Its record stays if its swaps cost anything. */
 export async function endUnpaid(
   context: PaymentContext,
   attempt: Attempt,

@@ -22,10 +22,8 @@ export async function takeUp(context: PaymentContext): Promise<void> {
 }
 
 /**
- * Frees the budget and the holds of orphaned attempts. Returns whether there were orphans.
- *
- * Calls that arrive during a look share the next look. Each look reads all reservations, and a cap
- * may refuse most of a thousand concurrent calls.
+ * Returns whether there were orphans. Calls that arrive during a look share the next look: each
+ * look reads all reservations, and a cap may refuse most of a thousand concurrent calls.
  */
 export function freeOrphanedBudget(context: PaymentContext): Promise<boolean> {
   const { looks } = context.recovery;
@@ -85,13 +83,7 @@ export async function resume(context: PaymentContext): Promise<(Receipt | FreedR
   return takeChanges(context);
 }
 
-interface Unfinished {
-  readonly open: readonly OpenPayment[];
-  readonly abandoned: readonly Attempt[];
-}
-
-/** Frees orphaned reservations, and returns the other attempts that earlier processes left. */
-async function collectUnfinished(context: PaymentContext): Promise<Unfinished> {
+async function collectUnfinished(context: PaymentContext) {
   const [signed, abandoned] = await Promise.all([
     orphanedAttempts(context, 'signed'),
     orphanedAttempts(context, 'abandoned'),
@@ -139,10 +131,7 @@ export async function giveUp(
   if (abandoned !== undefined) void waitForSwap(context, abandoned);
 }
 
-/**
- * Waits in the background until a swap is decided, then ends its attempt. Stops if the client
- * closes. Never rejects.
- */
+/** Waits until a swap is decided, then ends its attempt. Never rejects. */
 async function waitForSwap(context: PaymentContext, attempt: Attempt): Promise<void> {
   const { signal } = context.closing;
   const { id } = attempt;

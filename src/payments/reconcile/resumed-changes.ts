@@ -15,7 +15,6 @@ export function noteResumed({ recovery }: PaymentContext, { id, at }: Attempt): 
   recovery.open.set(id, at);
 }
 
-/** Notes that an attempt was freed, if this context had taken it up. */
 export function noteFreed(
   context: PaymentContext,
   attempt: Attempt,

@@ -2,11 +2,8 @@ import type { SignatureInfo } from '../../solana/rpc/rpc.js';
 import type { Address } from '../../solana/types.js';
 import type { AccountHistory, SeenTransaction } from './account-history.js';
 import { isExplained, MAX_UNREADABLE, READS_A_LOOK } from './explained-balance.js';
-import type { Fate, SentTransaction } from './fate.js';
+import { NEVER, OPEN, type Fate, type SentTransaction } from './fate.js';
 import type { Listing } from './history-pages.js';
-
-const OPEN: Fate = { state: 'open' };
-const NEVER: Fate = { state: 'never' };
 
 // Transactions in each slot of a cluster name this program, so its index entry shows the lag.
 const VOTE_PROGRAM: Address = 'Vote111111111111111111111111111111111111111';
@@ -16,10 +13,6 @@ const VOTE_PROGRAM: Address = 'Vote111111111111111111111111111111111111111';
  */
 const INDEX_BLOCKS = 2_250n;
 
-/**
- * Looks for a transaction at one node: by its id, if that is known, and in the history of its
- * source.
- */
 export async function searchHistory(
   node: AccountHistory,
   sent: SentTransaction,
@@ -185,10 +178,7 @@ function recognised(
   return undefined;
 }
 
-/**
- * Looks for the transaction in the list of its source. Returns undefined if the list lacks it, and
- * `open` if this look cannot tell.
- */
+/** Returns undefined if the list lacks the transaction, and `open` if this look cannot tell. */
 async function search(
   node: AccountHistory,
   { entries }: Listing,

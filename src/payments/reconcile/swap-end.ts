@@ -30,7 +30,6 @@ export interface Swapped {
   readonly rentLamports: bigint | undefined;
 }
 
-/** The end of a signed swap, once the chain has decided. */
 export type SwapEnd =
   | {
       readonly swapped: Swapped;
@@ -132,11 +131,7 @@ function confirmedOutcome({
   return { state: 'confirmed', inAmount, outAmount, feeLamports: feeLamports.toString(), ...rent };
 }
 
-/**
- * Returns the error for a swap that landed and failed.
- *
- * @param cause - The error that ended the second try, if that try never landed.
- */
+/** @param cause - The error that ended the second try, if that try never landed. */
 export function swapFailed(
   details: ErrorDetails['swap_failed'],
   cause?: unknown,
@@ -153,9 +148,7 @@ export function swapExpired(signature: string): TransactionError<'swap_expired'>
   return new TransactionError(
     'swap_expired',
     'The swap did not land before its blockhash expired, and now never can. Try again.',
-    {
-      details: { signature },
-    },
+    { details: { signature } },
   );
 }
 

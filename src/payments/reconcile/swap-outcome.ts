@@ -13,7 +13,6 @@ import type { PaymentContext } from '../context.js';
 const TRIES = 10;
 const WAIT_MS = 200;
 
-/** Reads the landed swap; undefined if the node does not give it. */
 export async function readLanded(
   context: PaymentContext,
   signature: string,
@@ -30,7 +29,6 @@ export async function readLanded(
 
 type Sent = Pick<SignedSwap, 'inputMint' | 'outputMint' | 'source' | 'output' | 'relay'>;
 
-/** Returns the network fee that the wallet paid: zero if a relayer paid it. */
 export function ownFee(
   { feeLamports }: LandedTransaction,
   { relay }: Pick<SignedSwap, 'relay'>,
@@ -55,7 +53,6 @@ export function swapRecordOf(
   };
 }
 
-/** Returns the amounts that the landed transaction moved on the wallet's own accounts. */
 export function swapAmountsOf(
   landed: LandedTransaction,
   wallet: string,
@@ -192,11 +189,12 @@ async function readSince(
 }
 
 function lamportChange({ lamports }: LandedTransaction, account: string): bigint {
-  const change = lamports.get(account);
-  return change === undefined ? 0n : change.after - change.before;
+  const { before = 0n, after = 0n } = lamports.get(account) ?? {};
+  return after - before;
 }
 
 function tokenChange({ tokenChanges }: LandedTransaction, account: string): bigint {
   const change = tokenChanges.find((candidate) => candidate.account === account);
-  return change === undefined ? 0n : change.after - change.before;
+  const { before = 0n, after = 0n } = change ?? {};
+  return after - before;
 }

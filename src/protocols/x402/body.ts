@@ -16,7 +16,6 @@ import {
  */
 const OFFER_KEYS = ['payTo', 'asset', 'maxAmountRequired'] as const;
 
-/** Returns the terms in the parts of a 402, if any. Throws `malformed_payment_required`. */
 export function readTerms(parts: PaymentRequiredParts): PaymentRequired | undefined {
   const found = findPaymentRequired(parts);
   if (found !== undefined && 'malformed' in found) throw malformedPaymentRequired(found.malformed);
@@ -42,7 +41,6 @@ export function findPaymentRequired(
   return header ?? body ?? legacyHeader;
 }
 
-/** Returns the body as an object, if it is readable JSON and an object. */
 export function bodyObject(body: PaymentRequiredParts['body']): JsonObject | undefined {
   const json = bodyJson(body);
   return json?.ok === true && isJsonObject(json.value) ? json.value : undefined;

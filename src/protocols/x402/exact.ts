@@ -48,7 +48,6 @@ export function buildExactPayment(payment: PaymentFacts): BuiltPayment {
 // price and transfer.
 const LEAST_BYTES = 1 + 2 * 64 + 4 + (1 + 7 * 32) + 32 + 1 + 8 + 12 + 17 + 1;
 
-/** Returns the size of a transaction of {@link buildExactPayment}, signatures included. */
 export function exactPaymentBytes({ memo: text, takesMemo }: PaymentFacts['offer']): number {
   if (text === undefined && !takesMemo) return LEAST_BYTES;
   const length = text === undefined ? 2 * NONCE_BYTES : new TextEncoder().encode(text).length;

@@ -101,9 +101,13 @@ function copy(
   if (left.characters < 0) throw new Unreadable('it is too large');
   if (value === null || typeof value === 'boolean') return value;
   if (typeof value === 'string') return boundedString(value);
-  if (typeof value === 'number') return finite(value);
+  if (typeof value === 'number') {
+    // JSON has no infinity, so the payment could not echo this number.
+    if (!Number.isFinite(value)) throw new Unreadable('it holds a number out of range');
+    return value;
+  }
   if (typeof value !== 'object') throw new Unreadable('it is not plain JSON');
-  boundedDepth(depth);
+  if (depth > JSON_LIMITS.depth) throw new Unreadable('it is nested too deeply');
   if (Array.isArray(value)) {
     // Check the length first: a sparse array may claim any length at no cost.
     if (value.length > left.characters) throw new Unreadable('it is too large');
@@ -122,17 +126,6 @@ function copy(
 function boundedString(text: string): string {
   if (text.length > JSON_LIMITS.string) throw new Unreadable('it holds a text that is too long');
   return text;
-}
-
-function boundedDepth(depth: number): number {
-  if (depth > JSON_LIMITS.depth) throw new Unreadable('it is nested too deeply');
-  return depth;
-}
-
-function finite(value: number): number {
-  // JSON has no infinity, so the payment could not echo this number.
-  if (!Number.isFinite(value)) throw new Unreadable('it holds a number out of range');
-  return value;
 }
 
 function allowedKey(key: string): string {

@@ -13,17 +13,11 @@ const OTHER_CHAINS: readonly (readonly [id: string, name: string, called: string
   ['eip155:1329', 'sei', 'Sei'],
 ];
 
-/** Why an offer for another network is not paid, and what the caller can do. */
-export interface OtherNetwork {
-  readonly why: string;
-  readonly next: string;
-}
-
-/**
- * @param name - The seller's name of its network. The result does not repeat it.
- * @param network - CAIP-2 id of the client's cluster.
- */
-export function otherNetwork(name: string, network: string): OtherNetwork {
+/** @param name - The seller's name of its network. The result does not repeat it. */
+export function otherNetwork(
+  name: string,
+  network: string,
+): { readonly why: string; readonly next: string } {
   const known = toNetwork(name);
   if (known !== undefined)
     return {

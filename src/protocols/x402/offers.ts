@@ -7,12 +7,10 @@ import { fieldsOf } from './json.js';
 import { otherNetwork } from './network-names.js';
 import { MEMO_LIMIT_BYTES, readOffer, type Flaw } from './offer.js';
 
-type RefusalCode = 'malformed_payment_required' | 'unsupported_offer' | 'unsupported_network';
 /** Why an entry cannot be paid; `why` completes the sentence "Offer n ...". */
 interface Refused {
-  readonly code: RefusalCode;
+  readonly code: 'malformed_payment_required' | 'unsupported_offer' | 'unsupported_network';
   readonly why: string;
-  /** A sentence that says what the reader can do. */
   readonly next: string;
 }
 
@@ -52,13 +50,7 @@ const SHOWN: readonly string[] = [
   'maxAmountRequired',
 ];
 
-/**
- * Judges every entry of `accepts`, in the seller's order, as {@link readOffer} does. An entry that
- * cannot be paid gets an error that says why.
- *
- * @param network - CAIP-2 id of the cluster that the wallet pays on.
- * @param self - The paying wallet.
- */
+/** Judges every entry of `accepts`, in the seller's order, as {@link readOffer} does. */
 export function readOffers(terms: PaymentRequired, network: string, self: Address): OfferReading[] {
   return terms.accepts.map((entry, index) => {
     const read = readOffer(terms, index, network, self);

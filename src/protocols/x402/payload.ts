@@ -17,12 +17,8 @@ const OWN_BYTES = 512;
 
 const PAYMENT_ID_BYTES = 16;
 
-export interface EncodePaymentInput {
+export interface EncodePaymentInput extends Pick<PaymentToAttach, 'offer' | 'transaction'> {
   readonly paymentRequired: PaymentRequired;
-  readonly offer: Offer;
-  /** The serialized transaction: the wallet's signature is set, the fee payer's slot is empty. */
-  readonly transaction: Uint8Array;
-  /** Identifier that makes repeats of this payment one purchase, if the seller takes one. */
   readonly paymentId?: string | undefined;
 }
 
@@ -77,10 +73,6 @@ export function transactionIn({ value }: PaymentHeader): Uint8Array | undefined 
   return typeof transaction === 'string' ? parseBase64(transaction) : undefined;
 }
 
-/**
- * Throws `header_too_large` if the header of a payment for the offer would be too large. Call it
- * before anything is swapped or signed for the offer.
- */
 export function checkHeader(terms: PaymentRequired, offer: Offer): void {
   const bytes = exactPaymentBytes(offer);
   const echoed = JSON.stringify([offer.raw, terms.resource, terms.extensions]).length;

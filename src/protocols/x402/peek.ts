@@ -64,10 +64,7 @@ export async function readWithBody(
   );
 }
 
-/**
- * Reads the first part of a copy of the body, while it may still be a JSON object. Rejects only
- * with the signal's reason.
- */
+/** Reads a body while it may still be a JSON object. Rejects only with the signal's reason. */
 export async function peekBody(
   response: Response,
   options: ReadOptions,
@@ -137,10 +134,7 @@ function lateBody(response: Response, timeoutMs: number): TransportError<'timeou
   return new TransportError(
     'timeout',
     `The seller's payment terms did not arrive within ${timeoutMs} ms. Nothing was paid; try again.`,
-    {
-      details: { step: 'payment_required', timeoutMs },
-      response,
-    },
+    { details: { step: 'payment_required', timeoutMs }, response },
   );
 }
 

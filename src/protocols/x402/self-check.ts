@@ -51,16 +51,8 @@ export function checkOwnPayment(message: Uint8Array, expected: PaymentFacts): vo
 }
 
 /** Derives the accounts from the offer again, so that it need not trust earlier code. */
-function checkFacts({
-  offer,
-  payer,
-  source,
-  destination,
-  tokenProgram,
-  decimals,
-  nonce,
-  price,
-}: PaymentFacts): void {
+function checkFacts(facts: PaymentFacts): void {
+  const { offer, payer, source, destination, tokenProgram, decimals, nonce, price } = facts;
   if (!isTokenProgram(tokenProgram)) throw failed('the token program is not a token program');
   if (source !== associatedTokenAddress(payer, offer.mint, tokenProgram))
     throw failed("the source is not the payer's token account");
@@ -75,16 +67,8 @@ function checkFacts({
     throw failed('the compute unit price is not from 1 to 1000000');
 }
 
-function expectedInstructions({
-  offer,
-  payer,
-  source,
-  destination,
-  tokenProgram,
-  decimals,
-  nonce,
-  price,
-}: PaymentFacts): PlainInstruction[] {
+function expectedInstructions(facts: PaymentFacts): PlainInstruction[] {
+  const { offer, payer, source, destination, tokenProgram, decimals, nonce, price } = facts;
   const { mint, memo, takesMemo } = offer;
   const hasOwnMemo = memo === undefined && takesMemo;
   const limit = {
@@ -135,8 +119,6 @@ function failed(reason: string): TransactionError<'self_check_failed'> {
   return new TransactionError(
     'self_check_failed',
     `The payment that was built is not the one that was asked for: ${reason}. Nothing was signed; report this.`,
-    {
-      details: { reason },
-    },
+    { details: { reason } },
   );
 }

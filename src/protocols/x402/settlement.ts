@@ -58,7 +58,6 @@ export function reasonIn(reason: JsonValue | undefined): string | undefined {
   return code === undefined || shown?.endsWith(code) === true ? shown : code;
 }
 
-/** Reads what the seller says about the payment in its answer to a paid request. */
 export async function readOutcome(
   response: Response,
   options: ReadOptions,

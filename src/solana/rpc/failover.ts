@@ -50,7 +50,6 @@ function watchNode(
   };
 }
 
-/** Returns the nodes in the order in which a call should ask them now. */
 export function inTurn(nodes: readonly Node[]): readonly Node[] {
   const { turns, left } = takeTurns(nodes.map(healthOf), systemRuntime.now());
   return [...turns, ...left].map(({ index }) => nodes[index]).filter((node) => node !== undefined);

@@ -104,7 +104,6 @@ export function rareMethods(
   };
 }
 
-/** Asks a node to run a transaction without landing it. */
 export async function simulate(
   request: Request,
   transaction: Uint8Array,

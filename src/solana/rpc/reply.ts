@@ -6,7 +6,6 @@ import type { Address } from '../types.js';
 import { Fault } from './fault.js';
 import type { Account, CallOptions, Commitment, SignatureStatus } from './rpc.js';
 
-/** Creates the fault for a reply that does not have the shape of its method. */
 export function misshapen(): Fault {
   return new Fault('invalid', 'it does not have the shape of an answer to this question');
 }

@@ -1,3 +1,4 @@
+import { FundsError } from '../../errors.js';
 import { viewOf } from '../../internal/bytes.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
 import type { Account } from '../rpc/rpc.js';
@@ -43,6 +44,21 @@ const ACCOUNT_KIND = 2;
 
 /** Offset at which a wrapped SOL account has the number of its lamports that are rent. */
 const RENT_AT = 113;
+
+/** Decodes a mint. Throws `unknown_mint` if there is none at the address. */
+export function mintAt(address: Address, account: Account | null | undefined): Mint {
+  const mint = account ? decodeMint(account) : undefined;
+  if (mint === undefined) throw unknownMint(address);
+  return mint;
+}
+
+export function unknownMint(mint: Address): FundsError {
+  return new FundsError(
+    'unknown_mint',
+    `There is no token mint at ${mint} on this network. Check the mint, and the network of the client.`,
+    { details: { mint } },
+  );
+}
 
 /** Decodes an initialised mint of either token program; undefined for anything else. */
 export function decodeMint(account: Account): Mint | undefined {

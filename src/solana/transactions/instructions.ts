@@ -70,7 +70,6 @@ function computeBudget(kind: number, value: bigint, bytes: number): Instruction 
   return { program: COMPUTE_BUDGET_PROGRAM, accounts: [], data };
 }
 
-/** Adds a note on the chain. It requires no signature. */
 export function memo(text: string): Instruction {
   return { program: MEMO_PROGRAM, accounts: [], data: new TextEncoder().encode(text) };
 }

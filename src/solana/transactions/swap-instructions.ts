@@ -12,7 +12,6 @@ import { Buffer } from 'buffer';
 import type { Address, Instruction } from '../types.js';
 import { u64 } from './instructions.js';
 
-/** Creates the associated token account unless it exists. */
 export function createAssociatedTokenAccount(input: {
   readonly payer: Address;
   readonly account: Address;
@@ -32,7 +31,6 @@ export function createAssociatedTokenAccount(input: {
   );
 }
 
-/** Closes a token account and sends its lamports to `destination`. */
 export function closeTokenAccount(input: {
   readonly account: Address;
   readonly destination: Address;

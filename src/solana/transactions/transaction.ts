@@ -224,7 +224,6 @@ export function firstSignature(bytes: Uint8Array): string {
   return base58.encode(first);
 }
 
-/** Returns the wallets that must sign, the fee payer first. */
 export function messageSigners(message: Uint8Array): Address[] {
   const decoded = decodeMessage(message);
   if (decoded === undefined) throw new TypeError('Not a v0 message.');

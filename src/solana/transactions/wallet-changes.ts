@@ -11,7 +11,6 @@ import {
 } from './transaction.js';
 import type { Address } from '../types.js';
 
-/** The message that the wallet was asked to sign, and the message that it signed. */
 interface Change {
   readonly before: NamedMessage;
   readonly after: NamedMessage;

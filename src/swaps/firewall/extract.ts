@@ -8,6 +8,7 @@ import type { Address, Instruction } from '../../solana/types.js';
 import type { SwapBuild, SwapDecoder } from '../provider.js';
 import { isSwap } from './decoders.js';
 import { envelopeRules, readTransaction } from './envelope.js';
+import type { SwapInPlace } from './placed-instructions.js';
 import { enforce, refusal } from './rule.js';
 import { shapeRules } from './shape.js';
 import { wrappedAccount } from './surroundings.js';
@@ -15,11 +16,7 @@ import { tableNameRules, tableRules } from './tables.js';
 import { temporaryIn } from './temporary.js';
 
 /** A foreign transaction with exactly one swap, read from its bytes and its lookup tables. */
-export interface ForeignSwap {
-  /** Instructions with resolved accounts. */
-  readonly instructions: readonly Instruction[];
-  /** Position of the one instruction that swaps. */
-  readonly swapAt: number;
+export interface ForeignSwap extends Omit<SwapInPlace, 'expected'> {
   readonly swap: Instruction;
   readonly lookupTables: readonly Address[];
   /** The temporary SOL account, if the transaction makes one. */
@@ -27,7 +24,6 @@ export interface ForeignSwap {
 }
 
 export interface ForeignOptions extends TableOptions {
-  /** Decoders of all programs that may swap. */
   readonly decoders: readonly SwapDecoder[];
 }
 
@@ -62,11 +58,7 @@ export async function readForeign(
   };
 }
 
-/**
- * Returns only the swap instruction of a foreign unsigned transaction, base64 or bytes, because we
- * compose the rest ourselves. Lookup tables are read from the caller's own node. Throws
- * `unsafe_swap` for anything but a transaction with one swap.
- */
+/** Returns only the swap instruction, because we compose the rest ourselves. */
 export async function extractSwap(
   rpc: TableReader,
   transaction: unknown,

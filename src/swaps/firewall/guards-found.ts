@@ -13,7 +13,6 @@ import {
   transferredChecked,
 } from './placed-instructions.js';
 
-/** A guard instruction on a token account of the wallet. */
 export interface TokenGuard {
   readonly kind: 'least' | 'revoke' | 'close_authority';
   readonly account: Address;
@@ -77,7 +76,6 @@ function legOf(
     .find(({ account }) => account === accounts[0]?.address);
 }
 
-/** The guard instructions at the end of a transaction. */
 export interface GuardsFound {
   readonly tokens: readonly TokenGuard[];
   /**

@@ -30,14 +30,12 @@ export interface Costs {
   readonly rent: bigint;
 }
 
-/** Costs of a foreign transaction, and the floors that it must leave. */
 export interface Outlay extends Costs {
   readonly floors: Floors;
   /** Whether lamports beyond a rent stay in an account, where no guard sees them. */
   readonly leavesExcess: boolean;
 }
 
-/** @param rents - Lamports that it takes to create each missing account. */
 export function costsOf(subject: SwapInPlace, rents: ReadonlyMap<Address, bigint>): Costs {
   const wrapped = wrappedAccount(subject.expected);
   // An account that is created and closed again gives its rent back.

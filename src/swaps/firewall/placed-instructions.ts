@@ -3,7 +3,6 @@ import { SYSTEM_PROGRAM } from '../../network.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import type { SwapExpectation } from './instruction-rules.js';
 
-/** The resolved instructions of a transaction, and the swap among them. */
 export interface SwapInPlace {
   readonly instructions: readonly Instruction[];
   /** Position of the one instruction that swaps. */
@@ -19,7 +18,6 @@ export interface SurroundingsSubject extends SwapInPlace {
   readonly temporary?: { readonly rent: bigint; readonly vacant: boolean } | undefined;
 }
 
-/** An instruction with its place in the transaction. */
 export interface Placed {
   readonly instruction: Instruction;
   readonly before: boolean;

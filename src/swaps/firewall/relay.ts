@@ -36,7 +36,6 @@ export function relayFeeOf(expected: SwapExpectation): RelayFee | undefined {
   };
 }
 
-/** Whether an instruction transfers exactly the relayer's fee. */
 export function isRelayFee({ instruction, before }: Placed, expected: SwapExpectation): boolean {
   const fee = relayFeeOf(expected);
   if (before || fee?.tokenProgram !== instruction.program) return false;

@@ -15,12 +15,6 @@ export function watchedAccounts(floors: Floors): Address[] {
   return [floors.wallet, ...floors.tokens.map((token) => token.account.address)];
 }
 
-interface Slots {
-  /** Slot at which the accounts were read that the floors follow from. */
-  readonly read: number;
-  readonly simulated: number;
-}
-
 /**
  * The life of a blockhash, because after that a new transaction is made anyway. A node that is slow
  * with one answer is no reason to refuse.
@@ -36,7 +30,8 @@ interface TokenAfter {
 export interface SimulationSubject {
   readonly error: string | null;
   readonly floors: Floors;
-  readonly slots: Slots;
+  /** Slot at which the accounts were read that the floors follow from, and of the simulation. */
+  readonly slots: { readonly read: number; readonly simulated: number };
   readonly wallet: Account | null;
   readonly tokens: readonly TokenAfter[];
 }
@@ -141,7 +136,6 @@ export const simulationRules: readonly Rule<SimulationSubject>[] = [
 
 /** A transaction that is about to be signed, and the floors that its simulation must leave. */
 export interface Simulated {
-  /** Decoders of all programs that may swap: they name a program's error. */
   readonly decoders: readonly SwapDecoder[];
   readonly floors: Floors;
   /** Slot at which the accounts were read that the floors follow from. */
@@ -206,8 +200,6 @@ function failure(
   return new TransactionError(
     'simulation_failed',
     `The swap fails in simulation (${reason}), so it was not signed. Quote again.`,
-    {
-      details: { reason },
-    },
+    { details: { reason } },
   );
 }

@@ -147,7 +147,6 @@ function isTemporaryFunded(subject: SurroundingsSubject): boolean {
     : expected.outputMint === WSOL_MINT;
 }
 
-/** Returns the lamports that an instruction wraps before a swap that sells SOL. */
 function wrappedBy(step: Placed, expected: SwapExpectation): bigint | undefined {
   return step.before && expected.inputMint === WSOL_MINT
     ? transferred(step.instruction, expected.wallet, wrappedAccount(expected))
@@ -198,7 +197,6 @@ function createdBy(
     : undefined;
 }
 
-/** Returns the wallet's accounts that are created before the swap. */
 export function createdIn(subject: SwapInPlace): Address[] {
   return placed(subject)
     .filter(({ instruction }) => instruction.program === ASSOCIATED_TOKEN_PROGRAM)

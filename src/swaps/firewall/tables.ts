@@ -57,10 +57,7 @@ function hasEntries(
   return [...writable, ...readonly].every((index) => index < length);
 }
 
-/**
- * Reads from the caller's own node the lookup tables that a service suggests for its swap. Throws
- * `unsafe_swap` if they break a rule.
- */
+/** Reads the lookup tables that a service suggests. Throws `unsafe_swap` if they break a rule. */
 export async function fetchLookupTables(
   rpc: TableReader,
   names: readonly Address[],

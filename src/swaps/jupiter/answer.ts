@@ -77,9 +77,7 @@ export function readQuote(
     throw new QuoteError(
       'quote_mismatch',
       'The quote carries a platform fee, which was not asked for. Check jupiterUrl: Jupiter itself adds none.',
-      {
-        details: { reason: 'platform fee' },
-      },
+      { details: { reason: 'platform fee' } },
     );
   }
   return {

@@ -9,10 +9,6 @@ import { jupiterLimiter } from './limiter.js';
 import { createJupiterV1 } from './v1.js';
 import { createJupiterV2 } from './v2.js';
 
-/**
- * Joins Jupiter's two APIs into one provider. v1 quotes exact outputs; v2 quotes if v1 has no route
- * or is switched off.
- */
 export const connect: SwapSource['connect'] = (
   { jupiterUrl: baseUrl, jupiterApiKey: apiKey, fetch, timeouts, runtime },
   taker,
@@ -108,8 +104,6 @@ function noExactOut({ inputMint, outputMint }: QuoteIntent): QuoteError<'no_rout
   return new QuoteError(
     'no_route',
     `No exact-output route from ${inputMint} to ${outputMint}. Ask for ExactIn.`,
-    {
-      details: { inputMint, outputMint },
-    },
+    { details: { inputMint, outputMint } },
   );
 }

@@ -24,11 +24,7 @@ const JUPITER: HttpPeer = {
   tooLong: (limitBytes) => invalidAnswer(`the answer is longer than ${limitBytes} bytes`),
 };
 
-/**
- * Creates a fetch for Jupiter: see {@link createHttp}. Only for requests that change nothing,
- * because it repeats them. Rejects with `rate_limited`, `jupiter_unavailable`, `timeout` or
- * `invalid_response`, or with the reason of the caller's signal.
- */
+/** Only for requests that change nothing, because it repeats them: see {@link createHttp}. */
 export function createJupiterHttp(options: Omit<HttpOptions, 'peer'>): typeof fetch {
   return createHttp({ ...options, peer: JUPITER });
 }
@@ -46,7 +42,6 @@ function unavailable(
   return new TransportError('jupiter_unavailable', message, { details: { status }, ...more });
 }
 
-/** Returns the header of an API key. */
 export function keyHeader(apiKey: string | undefined): Record<string, string> {
   return apiKey === undefined ? {} : { 'x-api-key': apiKey };
 }

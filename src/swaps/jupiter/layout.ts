@@ -103,7 +103,6 @@ export const v2Forms: ReadonlyMap<string, SwapFormV2> = new Map([
   ['3560e5cad8bbfa18', { name: 'shared_accounts_exact_out_route_v2', mode: 'ExactOut', ...shared }],
 ]);
 
-/** A decoded swap, with the accounts that only Jupiter's instructions have. */
 interface JupiterCall extends SwapCall {
   readonly eventAuthority: Address;
   readonly self: Address;
@@ -128,10 +127,6 @@ export function hasReadablePlan(data: Uint8Array): boolean {
   return form === undefined || numbersV1(form, data) !== undefined;
 }
 
-/**
- * Decodes a swap instruction of a known form. Returns undefined if the form is unknown, or if
- * accounts or numbers of the form are missing.
- */
 export function decodeSwap({ program, accounts, data }: Instruction): JupiterCall | undefined {
   const discriminator = discriminatorOf(data);
   const [v1, v2] = [v1Forms.get(discriminator), v2Forms.get(discriminator)];

@@ -6,7 +6,6 @@ import { type TokenAccount } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
 import { ownAccountRules } from '../firewall/own-accounts.js';
 
-/** A token account of the wallet, as listed by the chain. */
 export interface Holding {
   readonly address: Address;
   readonly account: TokenAccount;
@@ -31,7 +30,6 @@ export interface CandidateChoice {
   readonly reserved?: ReadonlyMap<Address, bigint> | undefined;
 }
 
-/** A token to swap from, and how much of it may be spent. */
 export interface Candidate {
   readonly mint: Address;
   readonly available: bigint;

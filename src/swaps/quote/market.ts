@@ -54,10 +54,7 @@ export async function readMarket(
   return unitPrice;
 }
 
-/**
- * Estimates the price from recent transactions. If the node cannot tell, returns the least price,
- * because that is no reason not to swap.
- */
+/** Returns the least price if the node cannot tell, because that is no reason not to swap. */
 async function marketPrice(
   rpc: Rpc,
   writable: readonly Address[],
@@ -95,7 +92,7 @@ export async function readExposed(
   }));
 }
 
-async function rentOf(
+export async function rentOf(
   rpc: Pick<Rpc, 'rent'>,
   { account, mint }: Leg,
   options: CallOptions,

@@ -6,24 +6,6 @@ import { solLink, solText } from '../../token-text.js';
 /** Lamports of one signature; the wallet is the only signer of a swap. */
 export const SIGNATURE_LAMPORTS = 5_000n;
 
-/**
- * Returns the part of a limit on all fees that is left for the priority fee. Throws
- * `fees_over_limit` if not even the signature fits.
- */
-export function priorityFeeLimit(maxFeeLamports: bigint): bigint {
-  if (maxFeeLamports >= SIGNATURE_LAMPORTS) return maxFeeLamports - SIGNATURE_LAMPORTS;
-  throw new PolicyError(
-    'fees_over_limit',
-    `A transaction costs ${SIGNATURE_LAMPORTS} lamports at least; policy.maxFeeLamports is ${maxFeeLamports}. Raise it.`,
-    {
-      details: {
-        lamports: SIGNATURE_LAMPORTS.toString(),
-        limitLamports: maxFeeLamports.toString(),
-      },
-    },
-  );
-}
-
 const MICRO = 1_000_000n;
 
 export interface ComputeBudget {
@@ -69,7 +51,6 @@ export function requiredLamports(budget: LamportBudget, walletMinimum: bigint): 
   return networkFee + priority + rent + temporaryRent + wrapped + walletMinimum;
 }
 
-/** Returns the least lamports that the wallet has after the transaction. */
 export function leastLamports(available: bigint, budget: LamportBudget): bigint {
   return (
     available -
@@ -81,10 +62,6 @@ export function leastLamports(available: bigint, budget: LamportBudget): bigint 
   );
 }
 
-/**
- * Throws if the wallet has too little SOL (`insufficient_sol`), or the rent is above the
- * caller's limit (`fees_over_limit`).
- */
 export function checkBudget(
   wallet: Address,
   budget: LamportBudget,

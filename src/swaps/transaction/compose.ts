@@ -1,4 +1,3 @@
-import { WSOL_MINT } from '../../network.js';
 import { compileMessage } from '../../solana/transactions/compile.js';
 import {
   computeUnitLimit,
@@ -31,7 +30,6 @@ export interface SwapParts {
   /** The swap, which is the only instruction that is not ours; the firewall has passed it. */
   readonly instruction: Instruction;
   readonly facts: SwapFacts;
-  /** Whether an output of wrapped SOL stays wrapped. */
   readonly keepWrapped: boolean;
   readonly compute: ComputeBudget;
   readonly blockhash: string;
@@ -44,7 +42,6 @@ export interface ComposedSwap {
   readonly message: Uint8Array;
   readonly plan: SwapPlan;
   readonly swapAt: number;
-  /** Position of the first guard instruction. */
   readonly guardFrom: number;
 }
 
@@ -128,9 +125,7 @@ export function withdrawExcess(
   });
 }
 
-function closeOwn(wallet: Address, { address, mint, tokenProgram }: OwnAccount): Instruction {
-  // Closing any other account would lose nothing but unwrap nothing: it can only be a bug of ours.
-  if (mint !== WSOL_MINT) throw new TypeError('only a wrapped SOL account is closed');
+function closeOwn(wallet: Address, { address, tokenProgram }: OwnAccount): Instruction {
   return closeTokenAccount({
     account: address,
     destination: wallet,

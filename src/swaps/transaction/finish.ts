@@ -1,22 +1,16 @@
 import { maxAmount, U64_MAX } from '../../amount.js';
-import { isExactChangeError } from '../../errors.js';
+import { isExactChangeError, PolicyError } from '../../errors.js';
 import { isSameList } from '../../internal/bytes.js';
 import type { BlockhashSource } from '../../solana/rpc/blockhash.js';
 import type { CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import { assembleTransaction } from '../../solana/transactions/transaction.js';
 import type { Instruction, Lifetime } from '../../solana/types.js';
 import { MAX_COMPUTE_UNITS } from '../firewall/compute-budget.js';
-import type { Floors } from '../firewall/guard.js';
 import { checkSimulation, watchedAccounts } from '../firewall/simulation.js';
 import type { SwapDecoder } from '../provider.js';
-import {
-  type ComputeBudget,
-  type LamportBudget,
-  boundedUnitPrice,
-  checkBudget,
-  priorityFeeLimit,
-} from './budget.js';
-import type { ReservedAmounts } from './plan.js';
+import { type ComputeBudget, boundedUnitPrice, checkBudget, SIGNATURE_LAMPORTS } from './budget.js';
+import type { ComposedSwap } from './compose.js';
+import type { ReservedAmounts, SwapPlan } from './plan.js';
 
 /** Limits on the costs of our transaction besides the swapped amounts, in lamports. */
 export interface SwapLimits {
@@ -29,28 +23,29 @@ export interface SwapLimits {
  * Returns the limits of a policy, which counts the signature among the fees. Throws
  * `fees_over_limit` if the signature alone is above the policy's limit.
  */
-export function swapLimits(policy: {
+export function swapLimits({
+  maxFeeLamports,
+  maxRentLamports,
+}: {
   readonly maxFeeLamports: bigint;
   readonly maxRentLamports: bigint;
 }): SwapLimits {
-  return {
-    maxPriorityFeeLamports: priorityFeeLimit(policy.maxFeeLamports),
-    maxRentLamports: policy.maxRentLamports,
-  };
+  if (maxFeeLamports >= SIGNATURE_LAMPORTS)
+    return { maxPriorityFeeLamports: maxFeeLamports - SIGNATURE_LAMPORTS, maxRentLamports };
+  const lamports = SIGNATURE_LAMPORTS.toString();
+  throw new PolicyError(
+    'fees_over_limit',
+    `A transaction costs ${lamports} lamports at least; policy.maxFeeLamports is ${maxFeeLamports}. Raise it.`,
+    { details: { lamports, limitLamports: maxFeeLamports.toString() } },
+  );
 }
 
 /** A composed transaction, and the floors that it must leave. */
-export interface Draft {
-  readonly instructions: readonly Instruction[];
-  readonly message: Uint8Array;
-  readonly floors: Floors;
-  readonly budget: LamportBudget;
-  readonly leeway: ReservedAmounts;
-  readonly availableLamports: bigint;
-  /** Position of the swap; undefined if all instructions are ours. */
+export interface Draft
+  extends
+    Pick<ComposedSwap, 'instructions' | 'message' | 'guardFrom'>,
+    Pick<SwapPlan, 'floors' | 'budget' | 'leeway' | 'availableLamports'> {
   readonly swapAt: number | undefined;
-  /** Position of the first guard instruction. */
-  readonly guardFrom: number;
 }
 
 export interface FinishInput {

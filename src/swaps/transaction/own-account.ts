@@ -10,7 +10,6 @@ import type { Address } from '../../solana/types.js';
 import { ownAccountRules } from '../firewall/own-accounts.js';
 import { brokenBy, type RuleText } from '../firewall/rule.js';
 
-/** The facts about a mint that a transfer needs. */
 export interface TokenFacts {
   readonly mint: Address;
   readonly tokenProgram: Address;
@@ -88,7 +87,6 @@ export function accountExists(account: Account | null): account is Account {
   return account !== null && !(account.owner === SYSTEM_PROGRAM && account.data.length === 0);
 }
 
-/** Decodes a token account of this program; undefined if it is none. */
 export function decodeHeldAccount(
   account: Account | null,
   tokenProgram: Address,

@@ -1,6 +1,4 @@
 import { WSOL_MINT } from '../../network.js';
-import type { BlockhashSource } from '../../solana/rpc/blockhash.js';
-import type { Rpc } from '../../solana/rpc/rpc.js';
 import type { Signer, SigningIntent } from '../../solana/signer.js';
 import { ACCOUNT_BYTES } from '../../solana/tokens/accounts.js';
 import type { Address, Lifetime } from '../../solana/types.js';
@@ -8,35 +6,27 @@ import { checkSwap, type Relay, type SwapExpectation } from '../firewall/instruc
 import { relayFeeIn } from '../firewall/relay.js';
 import { checkComposed } from '../firewall/self-check.js';
 import { fetchLookupTables } from '../firewall/tables.js';
-import type { SwapBuild, SwapDecoder } from '../provider.js';
+import type { SwapBuild } from '../provider.js';
 import { readMarket, readRents } from '../quote/market.js';
 import type { SwapQuote } from '../types.js';
 import type { ComputeBudget } from './budget.js';
 import { composeSwap } from './compose.js';
-import { finish, larger, type Finished, type SwapLimits } from './finish.js';
+import { finish, larger, type Finished, type FinishInput } from './finish.js';
 import { nothingReserved, type ReservedAmounts, type SwapFacts } from './plan.js';
 import { readWallet } from './read-facts.js';
 import { signMessage } from './sign.js';
 
-export interface SwapDeps {
-  /** Decoders of all programs that may swap. */
-  readonly decoders: readonly SwapDecoder[];
-  readonly rpc: Rpc;
+export interface SwapDeps extends Pick<FinishInput, 'rpc' | 'decoders' | 'blockhashes' | 'limits'> {
   readonly signer: Signer;
-  readonly blockhashes: Pick<BlockhashSource, 'fresh'>;
   /** CAIP-2. */
   readonly network: string;
-  readonly limits: SwapLimits;
 }
 
-/** Bounds on what a swap may take and must bring; amounts in base units. */
-export interface SwapBounds {
-  readonly inputMint: Address;
-  readonly outputMint: Address;
-  readonly maxIn: bigint;
-  readonly minOut: bigint;
-  readonly slippageBps: number;
-}
+/** Bounds on what a swap may take and must bring. */
+export type SwapBounds = Pick<
+  SwapExpectation,
+  'inputMint' | 'outputMint' | 'maxIn' | 'minOut' | 'slippageBps'
+>;
 
 export interface SwapOrder {
   readonly bounds: SwapBounds;
@@ -54,7 +44,7 @@ export interface SwapOrder {
   /**
    * Whether payments may begin while the swap lands, from the whole balance of the output. The
    * signed guard lets that balance be missing. The simulated guard does not, so that a venue must
-   * bring all that was agreed.
+   * bring all that was agreed. The caps count the balance as taken.
    */
   readonly beside?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -97,7 +87,6 @@ export interface SignedSwap {
   readonly expected: SwapOutlook;
 }
 
-/** Returns the bounds that a quote promises. */
 export function boundsOf(quote: SwapQuote): SwapBounds {
   const { inputMint, outputMint, slippageBps } = quote;
   return {
@@ -175,10 +164,6 @@ export async function prepareSwap(
   return prepared(finished, { ...bounds, relay }, facts, slot);
 }
 
-/**
- * Prepares a swap and has the wallet sign it; sends nothing. Throws what {@link prepareSwap}
- * throws, and `signing_failed`.
- */
 export async function signSwap(deps: SwapDeps, order: SwapOrder): Promise<SignedSwap> {
   const { signer, network } = deps;
   const { message, lifetime, expected } = await prepareSwap(deps, signer.address, order);
@@ -205,7 +190,6 @@ export function intentOf(network: string, expected: SwapOutlook): SigningIntent 
   return { kind: 'swap', network, inputMint, outputMint, ...amounts };
 }
 
-/** @param readAt - The slot as of which the wallet was read. */
 function prepared(
   { draft, compute, lifetime }: Finished,
   bounds: SwapBounds & Pick<SwapOrder, 'relay'>,

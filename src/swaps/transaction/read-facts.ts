@@ -2,7 +2,7 @@ import { FundsError } from '../../errors.js';
 import { SYSTEM_PROGRAM, TOKEN_PROGRAM, TOKEN_PROGRAMS, WSOL_MINT } from '../../network.js';
 import type { Account, CallOptions, Rpc } from '../../solana/rpc/rpc.js';
 import { ACCOUNT_BYTES, associatedTokenAddress } from '../../solana/tokens/accounts.js';
-import { type Mint, decodeMint } from '../../solana/tokens/decode.js';
+import { type Mint, mintAt } from '../../solana/tokens/decode.js';
 import type { Address } from '../../solana/types.js';
 import {
   accountExists,
@@ -57,10 +57,7 @@ export async function readWallet(
   };
 }
 
-/**
- * Reads the same as {@link readWallet}, but does not judge the token accounts. Throws
- * `unknown_mint`, `mint_not_supported`, or `account_unusable` for the wallet itself.
- */
+/** Reads the same as {@link readWallet}, but does not judge the token accounts. */
 export async function readRawWallet(
   rpc: Pick<Rpc, 'accounts'>,
   wallet: Address,
@@ -105,33 +102,21 @@ function walletLamports(wallet: Address, account: Account | null): bigint {
   throw new FundsError(
     'account_unusable',
     `The wallet ${wallet} cannot sign a swap: ${reason}. Use a wallet that is one.`,
-    {
-      details: { account: wallet, reason },
-    },
+    { details: { account: wallet, reason } },
   );
 }
 
 function readMint(address: Address, account: Account | null): Mint {
-  const mint = account === null ? undefined : decodeMint(account);
-  if (mint === undefined) {
-    throw new FundsError(
-      'unknown_mint',
-      `There is no token mint at ${address} on this network. Check the mint, and the network of the client.`,
-      { details: { mint: address } },
-    );
-  }
+  const mint = mintAt(address, account);
   const reason = unsupported(mint);
   if (reason === undefined) return mint;
   throw new FundsError(
     'mint_not_supported',
     `The token ${address} cannot be swapped: ${reason}. Use another token.`,
-    {
-      details: { mint: address, reason },
-    },
+    { details: { mint: address, reason } },
   );
 }
 
-/** Returns why a mint cannot be swapped; undefined if it can. */
 function unsupported(mint: Mint): string | undefined {
   // Transfers with a hook need accounts that only the hook knows, so we could not build the guard.
   if (mint.transferHookProgram !== undefined) return 'its transfers call another program';

@@ -2,6 +2,7 @@ import { maxAmount } from '../../amount.js';
 import { WSOL_MINT } from '../../network.js';
 import { compileMessage } from '../../solana/transactions/compile.js';
 import type { Address } from '../../solana/types.js';
+import { rentOf } from '../quote/market.js';
 import {
   type ComputeBudget,
   type LamportBudget,
@@ -14,7 +15,7 @@ import { type Draft, finish } from './finish.js';
 import type { OwnAccount } from './own-account.js';
 import { nothingReserved } from './plan.js';
 import { intentOf, type SignedSwap, type SwapDeps, type SwapOrder } from './prepare.js';
-import { accountBytes, readWallet } from './read-facts.js';
+import { readWallet } from './read-facts.js';
 import { signMessage } from './sign.js';
 
 export interface WrapOrder extends Pick<SwapOrder, 'onPlanned' | 'reserved' | 'signal'> {
@@ -30,10 +31,7 @@ export interface WrapOrder extends Pick<SwapOrder, 'onPlanned' | 'reserved' | 's
 /** The least price, because no other wallet competes for the wallet's own accounts. */
 const UNIT_PRICE = 1n;
 
-/**
- * Signs a transaction that turns SOL into wrapped SOL without a swap; sends nothing. The result has
- * the shape of a swap's.
- */
+/** Signs a transaction that turns SOL into wrapped SOL without a swap; sends nothing. */
 export async function signWrap(deps: SwapDeps, order: WrapOrder): Promise<SignedSwap> {
   const { rpc, signer, network } = deps;
   const { amount } = order;
@@ -42,10 +40,10 @@ export async function signWrap(deps: SwapDeps, order: WrapOrder): Promise<Signed
   const { legs, lamports, slot } = await readWallet(rpc, wallet, [WSOL_MINT], options);
   const [leg] = legs;
   if (leg === undefined) throw new TypeError('the wrapped SOL account was not read');
-  const { account, mint } = leg;
+  const { account } = leg;
   const [walletMinimum, rent] = await Promise.all([
     rpc.rent(0, options),
-    account.exists ? 0n : rpc.rent(accountBytes(mint), options),
+    rentOf(rpc, leg, options),
   ]);
   const { draft, compute, lifetime } = await finish({
     ...{ ...deps, options, walletMinimum, readAt: slot, next: order.next },
@@ -80,22 +78,18 @@ export async function signWrap(deps: SwapDeps, order: WrapOrder): Promise<Signed
 export interface WrapParts {
   readonly wallet: Address;
   readonly account: OwnAccount;
-  /** Lamports to wrap. */
   readonly amount: bigint;
   /** Lamports of the wallet that no other transaction has reserved. */
   readonly availableLamports: bigint;
-  /** Lamports that creating the account costs; only used if it does not exist. */
+  /** Lamports that creating the account costs; 0n if it exists. */
   readonly rent: bigint;
   readonly compute: ComputeBudget;
   readonly blockhash: string;
 }
 
-/**
- * Composes a transaction that turns SOL into wrapped SOL for a payment. It has no guard, because it
- * has no foreign instruction.
- */
+/** Has no guard, because it has no foreign instruction. */
 export function composeWrap(parts: WrapParts): Draft {
-  const { wallet, account, amount, availableLamports, compute, blockhash } = parts;
+  const { wallet, account, amount, availableLamports, rent, compute, blockhash } = parts;
   const instructions = [
     ...computeInstructions(compute),
     ...(account.exists ? [] : [createOwn(wallet, account)]),
@@ -104,7 +98,7 @@ export function composeWrap(parts: WrapParts): Draft {
   const budget: LamportBudget = {
     networkFee: SIGNATURE_LAMPORTS,
     priorityFee: priorityFee(compute),
-    rent: account.exists ? 0n : parts.rent,
+    rent,
     temporaryRent: 0n,
     wrapped: amount,
     returned: 0n,

@@ -321,7 +321,7 @@ describe('composeWrap', () => {
         account,
         amount: 1_000n,
         availableLamports: 10n ** 9n,
-        rent: RENT,
+        rent: exists ? 0n : RENT,
         compute: COMPUTE,
         blockhash: BLOCKHASH,
       },
