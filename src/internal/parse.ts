@@ -8,6 +8,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/** Parses an address; undefined if the text is no absolute URL. */
 export function parseUrl(text: string): URL | undefined {
   try {
     return new URL(text);
@@ -16,6 +17,7 @@ export function parseUrl(text: string): URL | undefined {
   }
 }
 
+/** Decodes base64; undefined if the text is no base64. */
 export function parseBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
   try {
     return base64.decode(text);

@@ -9,10 +9,12 @@ import type { Attempt, CapBlock } from './types.js';
  */
 export const UNDECIDED_MS = 24 * 60 * 60 * 1000;
 
+/** Returns what an attempt takes of caps in its present state, by unit. */
 export function costIn(attempt: Attempt): Cost {
   return costOf(attempt, attemptStates[attempt.state].counts);
 }
 
+/** Returns the time at which an attempt counts as spent. Milliseconds since the epoch. */
 export function countedAt({ at, leftAt }: Attempt): number {
   return leftAt ?? at;
 }
@@ -33,11 +35,15 @@ export function keepsSwap({ swap, swapped }: Attempt): boolean {
   return swapped !== undefined || (swap !== undefined && swap.outcome === undefined);
 }
 
+/** Whether a journal may forget an attempt: it signed no payment, and no swap needs its record. */
 export function mayRelease(attempt: Attempt): boolean {
   return attemptStates[attempt.state].release && !keepsSwap(attempt);
 }
 
-/** Whether a write ends an attempt, perhaps before its writer read the record of a swap. */
+/**
+ * Whether a write ends an attempt without a payment. Its writer may have read the attempt before a
+ * swap was recorded in it.
+ */
 export function mayDropSwap({ state }: Attempt): boolean {
   return state === 'abandoned' || state === 'unpaid';
 }

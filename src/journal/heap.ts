@@ -7,6 +7,7 @@ export interface Heap<T> {
   first(): T | undefined;
   removeFirst(): void;
   readonly size: number;
+  /** Removes all items that `isKept` rejects. */
   keep(isKept: (item: T) => boolean): void;
 }
 

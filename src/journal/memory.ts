@@ -4,7 +4,13 @@ import { copyOf } from './attempt-json.js';
 import { createAttemptStore } from './attempt-store.js';
 import type { Attempt, Journal } from './types.js';
 
-/** @param outbox - Gets each change of an attempt, if events are kept. */
+/**
+ * Creates a journal in memory, for one process; it is lost when the process ends. It keeps the last
+ * 10,000 closed attempts. Of older attempts, it keeps what they took of caps, and spent keys for a
+ * day at least.
+ *
+ * @param outbox - Gets each change of an attempt, if events are kept.
+ */
 export function memoryJournal(outbox?: MemoryOutbox): Journal {
   const store = createAttemptStore();
   const replace = (input: Attempt, caps?: readonly Cap[]) => {

@@ -9,6 +9,10 @@ export interface JournalOptions {
   readonly outbox?: boolean | undefined;
 }
 
+/**
+ * Whether a journal keeps events. Throws `ConfigError` (`invalid_option`), also for an unknown
+ * option.
+ */
 export function wantsOutbox(options: JournalOptions): boolean {
   refuseUnknown(options, ['outbox']);
   const { outbox = false } = options;

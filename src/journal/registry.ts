@@ -72,6 +72,10 @@ export function newWallet(): Wallet {
   };
 }
 
+/**
+ * Returns the shared state of a wallet on a network: one for the process and all copies of the
+ * package.
+ */
 export function walletOf(address: string, network: string): Wallet {
   const { wallets } = shared();
   const key = ownerName({ wallet: address, network });

@@ -30,12 +30,18 @@ const payingAhead = /* @__PURE__ */ lazyPart(() => import('./pay-ahead.js'));
 /** Reason for cancelling a body: without one, Node makes an error with a stack each time. */
 const NOT_READ = 'not read';
 
+/** Options of one call, besides its request. */
 export interface CallOptions {
   readonly idempotencyKey?: string | undefined;
+  /** The caller allows that the request reaches the seller twice. */
   readonly repeatable?: boolean | undefined;
 }
 
-/** Pays for a call that the seller answered with a 402. */
+/**
+ * Pays for a call that the seller answered with a 402. Returns the answer to the paid request.
+ *
+ * @param terms - Terms of the 402, or the error of reading them.
+ */
 export async function payForCall(
   context: PaymentContext,
   call: Call,

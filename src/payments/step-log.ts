@@ -7,7 +7,10 @@ export function logSteps(events: Events, logger: Logger, network: string): void 
   events.on('*', (event) => logger.debug(lineOf(event, network)));
 }
 
-/** Shows no user and no query of a URL, because a seller's URL may be a secret of its buyer. */
+/**
+ * Returns the log line of an event, without known keys. It shows no user and no query of a URL,
+ * because a seller's URL may be a secret of its buyer.
+ */
 export function lineOf(event: ClientEvent, network: string): string {
   return `exact-change ${event.id.slice(0, 6)} ${event.type}: ${redact(textOf(event, network))}`;
 }

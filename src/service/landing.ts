@@ -39,7 +39,8 @@ export function keepLanding(
 }
 
 /**
- * Asks again in growing waits, also after a failure. Returns undefined if the context closes first.
+ * Asks again in growing waits until there is an answer; a failure is none. Returns undefined if the
+ * context closes first. Its timers do not keep the process alive.
  */
 export async function askUntilClosed<T>(
   { config, closing }: PaymentContext,

@@ -27,6 +27,10 @@ export interface ReadPayment {
   readonly hasNonce: boolean;
 }
 
+/**
+ * Reads a signed payment. Throws `invalid_option` if the wallet has not signed the payment, or if
+ * it pays none of the offers.
+ */
 export async function readPayment(
   terms: PaymentRequired,
   network: string,

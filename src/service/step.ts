@@ -36,7 +36,10 @@ export interface Step {
   readonly waited: () => number;
 }
 
-/** @param print - Identifies the signed bytes in the journal. */
+/**
+ * Creates the attempt of a purchase, to be recorded before anything is sent. `print` identifies the
+ * signed bytes in the journal.
+ */
 export function reservedFor(
   { session, purchase }: Step,
   choice: Pick<Choice, 'offer' | 'microUsd'>,
@@ -159,6 +162,9 @@ export function resultSoFar(step: Step, attempt: SignedAttempt): PaymentResult {
   };
 }
 
+/**
+ * Returns the offer of the 402 that an attempt is for, or else the first offer that can be paid.
+ */
 function offerFor(step: Step, attempt: PaidFor): ParsedOffer {
   const { terms, request, deps } = step;
   return findOffer(step, attempt) ?? firstOffer(terms, deps.settings.network, request.wallet);

@@ -101,6 +101,7 @@ function keep(seed: Uint8Array): Sign {
   return async (message) => (await imported)(message);
 }
 
+/** Imports the seed into the runtime. Rejects if the runtime has no Ed25519. */
 async function importKey(seed: Uint8Array): Promise<Sign> {
   const subtle = quietSubtle();
   if (subtle === undefined) throw new Error('No Ed25519 in this runtime.');

@@ -6,7 +6,11 @@ import type { Receipt } from '../../receipt.js';
 import { shownAmount } from '../../network.js';
 import type { Swapped } from '../reconcile/swap-end.js';
 
-/** @param isPaid - Whether the price has left the wallet, or may leave. */
+/**
+ * Returns the cost of an attempt for its receipt: the total and its parts.
+ *
+ * @param isPaid - Whether the price has left the wallet, or may leave.
+ */
 export function costFor(
   attempt: Expense,
   networkFeeLamports: bigint,

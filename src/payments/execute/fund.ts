@@ -119,6 +119,7 @@ export function holdTokens(
   return context.locks.hold([mintLock(offer.mint)], take, [signal, context.closing.signal]);
 }
 
+/** Holds the tokens for a payment if the known balance has enough; else undefined. */
 export function holdIfKnown(
   context: PaymentContext,
   { offer, facts }: Pick<Choice, 'offer' | 'facts'>,

@@ -243,6 +243,7 @@ function paymentUncertain(
   );
 }
 
+/** Returns the payment as an entry of the error's `moved` if the chain shows it. */
 export function settledBy({ attempt }: OpenPayment): Moved[] {
   const { signature } = attempt.receipt.payment;
   const { mint, amount } = attempt;

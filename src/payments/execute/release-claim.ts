@@ -40,6 +40,10 @@ export function delayNextCall({ wallet }: PaymentContext, work: Promise<unknown>
   return settled;
 }
 
+/**
+ * Waits until the ended calls of this wallet have released their claims. Rejects with the signal's
+ * reason.
+ */
 export async function claimsReleased(
   { wallet }: PaymentContext,
   signal: AbortSignal | undefined,

@@ -29,7 +29,13 @@ export interface Reservation {
    * another process took the attempt for an orphan and freed its budget.
    */
   sign(payment: SignedPayment, receipt: Receipt): Promise<OpenPayment>;
-  /** Frees the tokens, the price, the key and the claim. Never rejects. */
+  /**
+   * Frees the tokens, the price, the key and the claim, because no payment was signed. Never
+   * rejects.
+   *
+   * @param source - Token account that may have a hold for the payment; undefined if none has.
+   * @param reason - Why no payment was signed.
+   */
   rollBack(source: string | undefined, reason: unknown): Promise<void>;
 }
 

@@ -88,7 +88,10 @@ export interface Wanted {
   readonly beside?: boolean;
 }
 
-/** Swaps from the best token of the wallet, or from the next if only that token is at fault. */
+/**
+ * Swaps from the best token of the wallet. If only that token is at fault, swaps from the next. If
+ * no cap has room, tries a smaller swap.
+ */
 export async function swapFromBest(
   context: PaymentContext,
   wanted: Wanted,

@@ -101,6 +101,10 @@ export async function swapBound(
   };
 }
 
+/**
+ * Returns no price after a failed request, if the caller bounds the swap in base units. Otherwise
+ * throws, because nothing bounds the swap.
+ */
 function withoutPrice(mint: Address, isBounded: boolean, error: unknown): undefined {
   if (
     !isExactChangeError(error) ||

@@ -158,7 +158,10 @@ const IN_FLIGHT_MS = 2_000;
  */
 const STANDSTILL_MS = 1_500;
 
-/** Waits a while for payments in flight, because a strict guard fails if one leaves meanwhile. */
+/**
+ * Waits a while for payments in flight from the accounts of a swap. A strict guard fails if a
+ * payment leaves meanwhile.
+ */
 async function waitForPayments(
   { config }: PaymentContext,
   reserved: () => Promise<ReservedAmounts>,
@@ -207,7 +210,11 @@ async function reservedFor(
   };
 }
 
-/** Signs a swap. If the wallet has too little SOL, the relayer of the caller's options pays. */
+/**
+ * Signs a swap. The wallet pays fees and rents; if it has too little SOL, the relayer of the
+ * caller's options pays. Throws the errors of `signSwap` and `signRelayed`. An `insufficient_sol`
+ * has the relayer's reason as its cause.
+ */
 function signSwapPaid(
   context: PaymentContext,
   deps: SwapDeps,

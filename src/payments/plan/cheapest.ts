@@ -86,7 +86,12 @@ async function foundBeside<T>(
   }
 }
 
-/** @param others - Searches the later candidates: called if the best of the first swaps is dear. */
+/**
+ * Returns the swap that loses the least by the client's own prices; the first if several lose about
+ * the same. All swaps are into the same token.
+ *
+ * @param others - Searches the later candidates: called if the best of the first swaps is dear.
+ */
 export async function cheapestOfAll<T extends { readonly quote: SwapQuote }>(
   context: PaymentContext,
   [first, ...more]: readonly [T, ...T[]],

@@ -62,7 +62,10 @@ function costsLess(a: Funded, b: Funded): boolean {
   return cost(a) * broughtBy(b.funding) < cost(b) * broughtBy(a.funding);
 }
 
-/** Rethrows an error that does not concern a single offer, such as a node that is down. */
+/**
+ * Returns an error that concerns a single offer, so that it refuses this offer. Throws any other
+ * error, such as a node that is down, which ends the call.
+ */
 function asRefusal(error: unknown): ExactChangeError {
   if (isExactChangeError(error) && ['QuoteError', 'FundsError', 'PolicyError'].includes(error.name))
     return error;

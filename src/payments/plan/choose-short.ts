@@ -5,6 +5,10 @@ import type { Priced } from './choose.js';
 import type { chooseFunding } from './choose-funding.js';
 import { forgetBalance, tooLittleHeld } from './short-of.js';
 
+/**
+ * Chooses among offers that the wallet holds too little for. With `autoSwap`, returns the offer
+ * with the cheapest swap; else refuses all offers.
+ */
 export async function chooseShort(
   context: PaymentContext,
   short: readonly Priced[],

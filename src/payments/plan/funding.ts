@@ -203,6 +203,7 @@ async function planAtService(
   return isExactChangeError(found) ? undefined : { ...found, built: planned.transaction };
 }
 
+/** Returns the base units of the output mint that a swap or wrap brings at least. */
 export function broughtBy(funding: Funding): bigint {
   return 'quote' in funding ? BigInt(funding.quote.minOutAmount) : funding.wrap;
 }
@@ -212,7 +213,10 @@ export function isPinned({ config }: PaymentContext, mint: Address): boolean {
   return pinnedMint(config.network, mint) !== undefined;
 }
 
-/** Asks Jupiter about a swap; with low priority if its output is not pinned. */
+/**
+ * Asks Jupiter about a swap into a mint. Uses low priority if the mint is not pinned, so that other
+ * requests go first.
+ */
 export async function askAbout<T>(
   context: PaymentContext,
   mint: Address,
@@ -229,7 +233,10 @@ function noneWithoutPrice(error: unknown): bigint {
   throw error;
 }
 
-/** Rethrows an error that does not concern a single candidate, such as a rate limit. */
+/**
+ * Returns an error that concerns a single candidate, so that the search tries the next. Throws any
+ * other error, such as a rate limit or an outage, which ends the search.
+ */
 function asReason(error: unknown): ExactChangeError {
   if (concernsCandidate(error) || isExactChangeError(error, 'insufficient_funds')) return error;
   throw error;

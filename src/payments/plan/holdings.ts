@@ -60,6 +60,7 @@ export function holdingsIn(
 /** Milliseconds for which a read of the holdings is good enough to guess the next swap's input. */
 const LIKELY_MS = 10 * 60_000;
 
+/** Returns the holdings of the last read if it is recent: good enough for a guess only. */
 export function likelyHoldings({ memory, config }: PaymentContext): Holdings | undefined {
   const { lastHoldings } = memory;
   return lastHoldings !== undefined && sinceThen(config.runtime, lastHoldings.at) <= LIKELY_MS
@@ -103,6 +104,7 @@ export async function readHoldings(
   return { network, wallet, lamports: native.accounts[0]?.lamports ?? 0n, tokens };
 }
 
+/** Returns the base units of each token, and the lamports, that attempts hold. */
 export async function reservedOf(
   context: PaymentContext,
   { wallet, tokens }: Holdings,

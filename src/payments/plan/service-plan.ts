@@ -24,7 +24,12 @@ export function mayPlan({ transport, config, memory }: PaymentContext): boolean 
   );
 }
 
-/** @param amount - Base units of the offer's mint that the swap must bring. */
+/**
+ * Asks a distant service for the quote and the transaction of a swap in one call. Returns undefined
+ * if it gives no plan: both can be requested separately. Rejects with the signal's reason.
+ *
+ * @param amount - Base units of the offer's mint that the swap must bring.
+ */
 export async function askServicePlan(
   context: PaymentContext,
   offer: Offer,

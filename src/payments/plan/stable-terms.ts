@@ -51,6 +51,7 @@ function keyOf({ presign }: PaymentContext['config'], { method, url }: Call): st
   return `${method} ${origin}${pathname}${presign === 'stated' ? search : ''}`;
 }
 
+/** Returns the milliseconds for which terms may be kept; 0 if they may not. */
 function lifetimeOf(
   presign: PaymentContext['config']['presign'],
   { method, url }: Call,

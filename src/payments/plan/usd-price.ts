@@ -114,6 +114,10 @@ function worthAt(last: PriceSeen, recentPrices: readonly PriceSeen[]): UsdPrice 
   };
 }
 
+/**
+ * Searches a mint's price. Concurrent calls share the search; if its first caller gives up, a
+ * waiting call starts a new search.
+ */
 async function searchTogether(
   context: PaymentContext,
   mint: Address,

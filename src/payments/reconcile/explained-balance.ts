@@ -101,6 +101,10 @@ async function movedBy(
   return moved;
 }
 
+/**
+ * Returns the source's balance after the last transaction before the slot in which the sent
+ * transaction could land.
+ */
 async function baseOf(
   node: AccountHistory,
   { entries, older }: Listing,

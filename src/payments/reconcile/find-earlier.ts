@@ -8,9 +8,11 @@ import type { Buying } from '../task.js';
 import { inProgress, throwUnread } from './key-errors.js';
 
 /**
- * Settles earlier attempts at the same request before the seller's terms are read. Returns
- * undefined if a new attempt may start. Loads `settle-earlier.ts` only if the journal has similar
- * attempts.
+ * Looks for earlier attempts at the same request if their response did not reach the caller. Lets
+ * the chain decide them before the seller's terms are read. Returns undefined if a new attempt may
+ * start.
+ *
+ * `settle-earlier.ts` does the work. It is loaded only if the journal has similar attempts.
  */
 export async function resumeEarlierPayment(
   context: PaymentContext,

@@ -20,11 +20,15 @@ export function openPaymentOf(
   return wallet.monitored.get(attempt.id)?.open ?? { attempt, isForeign: true };
 }
 
+/** Whether this context monitors a payment already. */
 export function isMonitored(context: PaymentContext, id: string): boolean {
   return context.wallet.monitored.get(id)?.monitors.has(context) === true;
 }
 
-/** Monitors a payment until the chain decides or the client closes. Never rejects. */
+/**
+ * Monitors a signed payment in the background until the chain decides or the client closes. Never
+ * rejects.
+ */
 export async function monitorPayment(
   context: PaymentContext,
   open: OpenPayment,
@@ -48,6 +52,10 @@ export async function monitorPayment(
   await context.ledger.spend(open.attempt.payment.source, id).catch(() => undefined);
 }
 
+/**
+ * Returns a payment's receipt once the chain has decided. Rejects with the signal's reason, or with
+ * `ConfigError` (`client_closed`).
+ */
 export async function receiptOnceDecided(
   context: PaymentContext,
   open: OpenPayment,
@@ -103,6 +111,7 @@ type Decision =
   | { readonly state: 'settled'; readonly signature: string; readonly slot: number }
   | { readonly state: 'unsettled' };
 
+/** Treats a payment that landed and failed like a payment that never lands. */
 function decisionOf(fate: Fate): Decision | undefined {
   if (fate.state === 'open') return undefined;
   if (fate.state === 'never' || fate.error !== null) return { state: 'unsettled' };

@@ -3,7 +3,10 @@ import { ownerOf, type PaymentContext } from '../context.js';
 import { bodyClaim } from '../execute/release-claim.js';
 import { recovery } from '../on-demand.js';
 
-/** Takes up the attempts that earlier processes left, once before a context's first payment. */
+/**
+ * Takes up the attempts that earlier processes left, once before a context's first payment. Open
+ * payments hold their tokens again, and reservations are freed.
+ */
 export async function resumeOnce(context: PaymentContext): Promise<void> {
   const { recovery } = context;
   let work = recovery.started;

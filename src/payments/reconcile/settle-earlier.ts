@@ -17,7 +17,8 @@ import { inPaymentTime, sourceOf } from './fate.js';
 
 /**
  * Lets the chain decide earlier attempts at the same request if their response did not reach the
- * caller. Presents the same payment again if the request may be repeated.
+ * caller. Presents the same payment again if the request may be repeated; else throws
+ * `payment_uncertain` or `already_spent`. Returns undefined if a new attempt may start.
  */
 export async function settleEarlier(
   context: PaymentContext,

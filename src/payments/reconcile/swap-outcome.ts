@@ -13,6 +13,7 @@ import type { PaymentContext } from '../context.js';
 const TRIES = 10;
 const WAIT_MS = 200;
 
+/** Reads the landed swap; undefined if the node does not give it. */
 export async function readLanded(
   context: PaymentContext,
   signature: string,
@@ -29,6 +30,7 @@ export async function readLanded(
 
 type Sent = Pick<SignedSwap, 'inputMint' | 'outputMint' | 'source' | 'output' | 'relay'>;
 
+/** Returns the network fee that the wallet paid: zero if a relayer paid it. */
 export function ownFee(
   { feeLamports }: LandedTransaction,
   { relay }: Pick<SignedSwap, 'relay'>,

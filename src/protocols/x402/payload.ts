@@ -73,6 +73,10 @@ export function transactionIn({ value }: PaymentHeader): Uint8Array | undefined 
   return typeof transaction === 'string' ? parseBase64(transaction) : undefined;
 }
 
+/**
+ * Throws `header_too_large` if the header of a payment for the offer would be too large. Call it
+ * before anything is swapped or signed for the offer.
+ */
 export function checkHeader(terms: PaymentRequired, offer: Offer): void {
   const bytes = exactPaymentBytes(offer);
   const echoed = JSON.stringify([offer.raw, terms.resource, terms.extensions]).length;

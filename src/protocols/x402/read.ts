@@ -10,6 +10,10 @@ export const rareTerms = /* @__PURE__ */ lazyPart(() => import('./rare.js'));
 
 const JSON_TYPE = /^\s*[a-z]+\/(?:[a-z0-9.-]+\+)?json\b/i;
 
+/**
+ * Returns the payment terms of a response, or undefined if it is no payment request. The body of
+ * the response stays unread.
+ */
 export async function readPaymentRequired(
   response: Response,
   options: ReadOptions,

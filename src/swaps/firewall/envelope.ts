@@ -57,6 +57,10 @@ export const envelopeRules: readonly Rule<EnvelopeSubject>[] = [
 /** Length of the longest base64 text that {@link decodeTransaction} can accept. */
 const MAX_TEXT = 1_644;
 
+/**
+ * Reads base64 or wire bytes. Returns undefined unless they are one v0 transaction in its canonical
+ * encoding. Never throws.
+ */
 export function readTransaction(transaction: unknown): DecodedTransaction | undefined {
   const bytes =
     typeof transaction === 'string' && transaction.length <= MAX_TEXT

@@ -78,6 +78,10 @@ export function swapSubject(instruction: Instruction, expected: SwapExpectation)
 
 const onCall = rulesOn(({ call }: SwapSubject) => call);
 
+/**
+ * Returns the rules on the swap instruction in the order of their checks: rules for any
+ * instruction, rules of each program, and rules on the decoded swap.
+ */
 export function swapRules(decoders: readonly SwapDecoder[]): readonly Rule<SwapSubject>[] {
   const programRules = decoders.flatMap(({ programId, rules }) =>
     rules.map((rule): Rule<SwapSubject> => ({

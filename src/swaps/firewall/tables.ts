@@ -57,7 +57,10 @@ function hasEntries(
   return [...writable, ...readonly].every((index) => index < length);
 }
 
-/** Reads the lookup tables that a service suggests. Throws `unsafe_swap` if they break a rule. */
+/**
+ * Reads from the caller's own node the lookup tables that a service suggests for its swap. Throws
+ * `unsafe_swap` if they break a rule.
+ */
 export async function fetchLookupTables(
   rpc: TableReader,
   names: readonly Address[],

@@ -5,6 +5,7 @@ import { isSwap, temporaryOf } from './decoders.js';
 import { CLOSE, names } from './placed-instructions.js';
 import type { Rule } from './rule.js';
 
+/** Returns the temporary SOL account that a transaction makes; undefined if it makes none. */
 export function temporaryIn(
   decoders: readonly SwapDecoder[],
   instructions: readonly Instruction[],

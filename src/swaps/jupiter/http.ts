@@ -24,7 +24,11 @@ const JUPITER: HttpPeer = {
   tooLong: (limitBytes) => invalidAnswer(`the answer is longer than ${limitBytes} bytes`),
 };
 
-/** Only for requests that change nothing, because it repeats them: see {@link createHttp}. */
+/**
+ * Creates a fetch for Jupiter: see {@link createHttp}. Only for requests that change nothing,
+ * because it repeats them. Rejects with `rate_limited`, `jupiter_unavailable`, `timeout` or
+ * `invalid_response`, or with the reason of the caller's signal.
+ */
 export function createJupiterHttp(options: Omit<HttpOptions, 'peer'>): typeof fetch {
   return createHttp({ ...options, peer: JUPITER });
 }

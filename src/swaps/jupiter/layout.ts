@@ -127,6 +127,10 @@ export function hasReadablePlan(data: Uint8Array): boolean {
   return form === undefined || numbersV1(form, data) !== undefined;
 }
 
+/**
+ * Decodes a swap instruction of a known form. Returns undefined if the form is unknown, or if
+ * accounts or numbers of the form are missing.
+ */
 export function decodeSwap({ program, accounts, data }: Instruction): JupiterCall | undefined {
   const discriminator = discriminatorOf(data);
   const [v1, v2] = [v1Forms.get(discriminator), v2Forms.get(discriminator)];

@@ -23,6 +23,10 @@ interface ClientSettings {
   readonly timeoutMs: number;
 }
 
+/**
+ * Returns the limiter for a Jupiter address: a sliding window for api.jup.ag itself. For any other
+ * address, requests only pause when its answers ask for a pause.
+ */
 export function jupiterLimiter(
   { baseUrl, apiKey, timeoutMs }: ClientSettings,
   runtime: Runtime,

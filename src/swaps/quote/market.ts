@@ -54,7 +54,10 @@ export async function readMarket(
   return unitPrice;
 }
 
-/** Returns the least price if the node cannot tell, because that is no reason not to swap. */
+/**
+ * Estimates the price from recent transactions. If the node cannot tell, returns the least price,
+ * because that is no reason not to swap.
+ */
 async function marketPrice(
   rpc: Rpc,
   writable: readonly Address[],

@@ -87,6 +87,7 @@ export function accountExists(account: Account | null): account is Account {
   return account !== null && !(account.owner === SYSTEM_PROGRAM && account.data.length === 0);
 }
 
+/** Decodes a token account of this program; undefined if it is none. */
 export function decodeHeldAccount(
   account: Account | null,
   tokenProgram: Address,

@@ -31,7 +31,10 @@ export interface WrapOrder extends Pick<SwapOrder, 'onPlanned' | 'reserved' | 's
 /** The least price, because no other wallet competes for the wallet's own accounts. */
 const UNIT_PRICE = 1n;
 
-/** Signs a transaction that turns SOL into wrapped SOL without a swap; sends nothing. */
+/**
+ * Signs a transaction that turns SOL into wrapped SOL without a swap; sends nothing. The result has
+ * the shape of a swap's.
+ */
 export async function signWrap(deps: SwapDeps, order: WrapOrder): Promise<SignedSwap> {
   const { rpc, signer, network } = deps;
   const { amount } = order;
@@ -87,7 +90,10 @@ export interface WrapParts {
   readonly blockhash: string;
 }
 
-/** Has no guard, because it has no foreign instruction. */
+/**
+ * Composes a transaction that turns SOL into wrapped SOL for a payment. It has no guard, because it
+ * has no foreign instruction.
+ */
 export function composeWrap(parts: WrapParts): Draft {
   const { wallet, account, amount, availableLamports, rent, compute, blockhash } = parts;
   const instructions = [
