@@ -79,6 +79,7 @@ export interface Fresh {
   readonly to: number;
 }
 
+/** Returns the balance less all holds; undefined if it was not read within `fresh`. */
 export function availableIn(balance: AccountBalance, { from, to }: Fresh): bigint | undefined {
   const { known } = balance;
   if (known === undefined || known.at < from || known.at > to) return undefined;

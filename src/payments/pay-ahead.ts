@@ -16,6 +16,10 @@ import { alreadySpent } from './reconcile/earlier-errors.js';
 import { receiptOnceDecided } from './reconcile/payment-monitor.js';
 import type { Buying } from './task.js';
 
+/**
+ * Pays a call with its first request, by the terms of an earlier call. Resolves to undefined if the
+ * seller must be asked for terms first; nothing has left the wallet then.
+ */
 export async function payByTerms(
   context: PaymentContext,
   call: Call,

@@ -10,6 +10,10 @@ export function frozenAccount(account: Address): FundsError {
   );
 }
 
+/**
+ * Returns the error for an offer that claims wrong decimals: its seller means a different price
+ * than the payment would transfer.
+ */
 export function otherDecimals(mint: Address, decimals: number): ProtocolError {
   return new ProtocolError(
     'unsupported_offer',

@@ -30,6 +30,7 @@ export interface QuotedSwap {
   readonly available: bigint;
   /** Relayer that pays the lamports if the wallet cannot; `maxInAmount` includes its fee. */
   readonly relay?: RelayOffer;
+  /** Transaction that a service built along with the quote. */
   readonly built?: unknown;
 }
 
@@ -105,6 +106,7 @@ export async function quoteFrom(
   return { inputMint: mint, maxInAmount: BigInt(quote.maxInAmount), quote, available };
 }
 
+/** Throws `insufficient_funds` if a swap would take more than may be spent. */
 export function checkAvailable(
   network: string,
   { inputMint, maxInAmount }: SwapQuote,
@@ -118,6 +120,10 @@ export function checkAvailable(
   );
 }
 
+/**
+ * Requests a quote from the transport, which is not trusted. Throws unless the quote answers the
+ * request and keeps the policy.
+ */
 async function askQuote(
   context: PaymentContext,
   request: ResolvedRequest,
@@ -222,6 +228,7 @@ const taken = ({ inAmount }: SwapQuote): bigint => BigInt(inAmount);
 const brought = ({ swapMode, outAmount, minOutAmount }: SwapQuote): bigint =>
   BigInt(swapMode === 'ExactIn' ? outAmount : minOutAmount);
 
+/** Throws `swap_overhead_too_high` if the quote's rate is too far below the own quote's rate. */
 function checkAgainst(quote: SwapQuote, own: SwapQuote, limitBps: number): void {
   const paid = taken(quote) * brought(own);
   const got = brought(quote) * taken(own);
@@ -237,6 +244,7 @@ function tooDear(lossBps: bigint, limitBps: number): QuoteError {
   );
 }
 
+/** Throws `amount_over_limit` if a swap may take more than the caller's `policy.maxInAmount`. */
 export function checkInput(
   network: string,
   { inputMint, maxInAmount }: Pick<SwapQuote, 'inputMint' | 'maxInAmount'>,

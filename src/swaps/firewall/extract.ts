@@ -24,6 +24,7 @@ export interface ForeignSwap extends Omit<SwapInPlace, 'expected'> {
 }
 
 export interface ForeignOptions extends TableOptions {
+  /** Decoders of all programs that may swap. */
   readonly decoders: readonly SwapDecoder[];
 }
 
@@ -58,7 +59,11 @@ export async function readForeign(
   };
 }
 
-/** Returns only the swap instruction, because we compose the rest ourselves. */
+/**
+ * Returns only the swap instruction of a foreign unsigned transaction, base64 or bytes, because we
+ * compose the rest ourselves. Lookup tables are read from the caller's own node. Throws
+ * `unsafe_swap` for anything but a transaction with one swap.
+ */
 export async function extractSwap(
   rpc: TableReader,
   transaction: unknown,

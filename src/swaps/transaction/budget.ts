@@ -51,6 +51,7 @@ export function requiredLamports(budget: LamportBudget, walletMinimum: bigint): 
   return networkFee + priority + rent + temporaryRent + wrapped + walletMinimum;
 }
 
+/** Returns the least lamports that the wallet has after the transaction. */
 export function leastLamports(available: bigint, budget: LamportBudget): bigint {
   return (
     available -
@@ -62,6 +63,10 @@ export function leastLamports(available: bigint, budget: LamportBudget): bigint 
   );
 }
 
+/**
+ * Throws if the wallet has too little SOL (`insufficient_sol`), or the rent is above the
+ * caller's limit (`fees_over_limit`).
+ */
 export function checkBudget(
   wallet: Address,
   budget: LamportBudget,

@@ -87,6 +87,7 @@ export interface SignedSwap {
   readonly expected: SwapOutlook;
 }
 
+/** Returns the bounds that a quote promises. */
 export function boundsOf(quote: SwapQuote): SwapBounds {
   const { inputMint, outputMint, slippageBps } = quote;
   return {
@@ -164,6 +165,10 @@ export async function prepareSwap(
   return prepared(finished, { ...bounds, relay }, facts, slot);
 }
 
+/**
+ * Prepares a swap and has the wallet sign it; sends nothing. Throws what {@link prepareSwap}
+ * throws, and `signing_failed`.
+ */
 export async function signSwap(deps: SwapDeps, order: SwapOrder): Promise<SignedSwap> {
   const { signer, network } = deps;
   const { message, lifetime, expected } = await prepareSwap(deps, signer.address, order);
@@ -190,6 +195,7 @@ export function intentOf(network: string, expected: SwapOutlook): SigningIntent 
   return { kind: 'swap', network, inputMint, outputMint, ...amounts };
 }
 
+/** @param readAt - The slot as of which the wallet was read. */
 function prepared(
   { draft, compute, lifetime }: Finished,
   bounds: SwapBounds & Pick<SwapOrder, 'relay'>,

@@ -57,7 +57,10 @@ export async function readWallet(
   };
 }
 
-/** Reads the same as {@link readWallet}, but does not judge the token accounts. */
+/**
+ * Reads the same as {@link readWallet}, but does not judge the token accounts. Throws
+ * `unknown_mint`, `mint_not_supported`, or `account_unusable` for the wallet itself.
+ */
 export async function readRawWallet(
   rpc: Pick<Rpc, 'accounts'>,
   wallet: Address,
