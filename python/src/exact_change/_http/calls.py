@@ -8,6 +8,7 @@ import httpx
 
 from .._base.headers import Headers
 from .._base.json_types import mapping_of
+from .._base.options import refuse
 from .._base.urls import is_same_origin, parse_address
 from .._kernel.signals import Signal
 from .._kernel.steps import await_, call
@@ -98,8 +99,13 @@ def options_of(request: httpx.Request) -> CallOptions:
     """Returns the options that the caller gives for a call, in its extension or its headers."""
     options = mapping_of(request.extensions.get(OPTIONS)) or {}
     # An empty key counts as none: it would be the same key for every call.
-    key = options.get("idempotency_key") or request.headers.get("idempotency-key") or None
-    return CallOptions(None if key is None else str(key), options.get("repeatable") is True)
+    key = options.get("idempotency_key")
+    if key is None or key == "":
+        key = request.headers.get("idempotency-key") or None
+    # A number may have other text at the next call, and 0 would count as no key.
+    if not isinstance(key, (str, type(None))):
+        raise refuse("idempotency_key", "must be text.")
+    return CallOptions(key, options.get("repeatable") is True)
 
 
 def is_planned(request: httpx.Request) -> bool:
