@@ -73,8 +73,8 @@ class AsyncClient(ClientBase, AsyncClosing):
         extended = call_options(extensions, idempotency_key, repeatable, caller)
         try:
             return await self._own_http().request(method, url, extensions=extended, **options)
-        except BaseException:
-            host.fire(caller)
+        except BaseException as error:
+            host.fire(caller, error)
             raise
 
     async def get(self, url: httpx.URL | str, **options: Any) -> httpx.Response:
@@ -123,8 +123,8 @@ class AsyncClient(ClientBase, AsyncClosing):
             try:
                 opening = self._own_http().stream(method, url, extensions=extended, **options)
                 response = await stack.enter_async_context(opening)
-            except BaseException:
-                host.fire(caller)
+            except BaseException as error:
+                host.fire(caller, error)
                 raise
             yield response
 
