@@ -19,7 +19,7 @@ from ._http.paying import AsyncPayingTransport
 from ._kernel.hosts import loop_host
 from ._kernel.signals import Signal
 from ._payer import Payer
-from ._tied import settled_within
+from ._tied import live_receipt, settled_within
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -186,7 +186,12 @@ class AsyncClient(ClientBase, AsyncClosing):
 
     async def settled(self, response: Any, *, timeout: float | None = None) -> Receipt | None:
         """See :meth:`exact_change.Client.settled`."""
-        return await loop_host().run(settled_within(response, timeout))
+        live, host = live_receipt(response), loop_host()
+        if live is None:
+            return None
+        if live.is_of(host):
+            return await host.run(settled_within(live, None, timeout))
+        return await self._payer.on_loop(lambda engine: settled_within(live, engine, timeout))
 
     async def resume(self) -> list[Receipt | FreedReceipt]:
         """See :meth:`exact_change.Client.resume`."""
