@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from solders.keypair import Keypair
 
-from exact_change import Client, ConfigError
+from exact_change import Client, ConfigError, Service
 
 KEY = str(Keypair.from_seed(bytes(32)))
 # Nothing listens there.
@@ -20,6 +20,14 @@ def test_refuses_a_balance_of_what_is_no_mint(mint: Any) -> None:
         with pytest.raises(ConfigError) as caught:
             client.balance(mint)
     assert caught.value.code == "invalid_option" and "mint" in caught.value.details["option"]
+
+
+@pytest.mark.parametrize("mint", [0, 5, ["USDC", 5], b"USDC", {"USDC": 1}])
+def test_asks_a_service_for_no_balance_of_what_is_no_mint(mint: Any) -> None:
+    with Service(NOWHERE) as service:
+        with pytest.raises(ConfigError) as caught:
+            service.balance(str(Keypair.from_seed(bytes(32)).pubkey()), mint)
+    assert caught.value.details["option"] == "mint"
 
 
 @pytest.mark.parametrize("key", [0, 5, 5.0, False, b"order"])
