@@ -16,7 +16,7 @@ from ._config.options import take_options
 from ._http.calls import OPTIONS, bare, call_options
 from ._http.inner import loop_transport
 from ._http.paying import AsyncPayingTransport
-from ._kernel.hosts import loop_host
+from ._kernel.hosts import forget_closed, loop_host
 from ._kernel.signals import Signal
 from ._payer import Payer
 from ._tied import live_receipt, settled_within
@@ -222,6 +222,7 @@ class AsyncClient(ClientBase, AsyncClosing):
         loop = asyncio.get_running_loop()
         http = self._https.get(loop)
         if http is None:
+            forget_closed(self._https)
             below = self._below(self._payer.config.http_transport, {})
             http = self._https[loop] = httpx.AsyncClient(
                 transport=AsyncPayingTransport(self._payer, below),

@@ -221,6 +221,16 @@ def loop_host() -> LoopHost:
     return host
 
 
+def forget_closed(
+    by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Any],
+) -> None:
+    """Drops the values of closed loops: their connections keep their loop, and so themselves."""
+    for reference in by_loop.keyrefs():
+        loop = reference()
+        if loop is not None and loop.is_closed():
+            by_loop.pop(loop, None)
+
+
 class _Here(Immediate):
     __slots__ = ()
 
