@@ -16,10 +16,10 @@ from ._config.options import take_options
 from ._http.calls import OPTIONS, bare, call_options
 from ._http.inner import loop_transport
 from ._http.paying import AsyncPayingTransport
-from ._kernel.hosts import loop_host
+from ._kernel.hosts import forget_closed, loop_host
 from ._kernel.signals import Signal
 from ._payer import Payer
-from ._tied import settled_within
+from ._tied import live_receipt, settled_within
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -73,8 +73,8 @@ class AsyncClient(ClientBase, AsyncClosing):
         extended = call_options(extensions, idempotency_key, repeatable, caller)
         try:
             return await self._own_http().request(method, url, extensions=extended, **options)
-        except BaseException:
-            host.fire(caller)
+        except BaseException as error:
+            host.fire(caller, error)
             raise
 
     async def get(self, url: httpx.URL | str, **options: Any) -> httpx.Response:
@@ -123,8 +123,8 @@ class AsyncClient(ClientBase, AsyncClosing):
             try:
                 opening = self._own_http().stream(method, url, extensions=extended, **options)
                 response = await stack.enter_async_context(opening)
-            except BaseException:
-                host.fire(caller)
+            except BaseException as error:
+                host.fire(caller, error)
                 raise
             yield response
 
@@ -186,7 +186,12 @@ class AsyncClient(ClientBase, AsyncClosing):
 
     async def settled(self, response: Any, *, timeout: float | None = None) -> Receipt | None:
         """See :meth:`exact_change.Client.settled`."""
-        return await loop_host().run(settled_within(response, timeout))
+        live, host = live_receipt(response), loop_host()
+        if live is None:
+            return None
+        if live.is_of(host):
+            return await host.run(settled_within(live, None, timeout))
+        return await self._payer.on_loop(lambda engine: settled_within(live, engine, timeout))
 
     async def resume(self) -> list[Receipt | FreedReceipt]:
         """See :meth:`exact_change.Client.resume`."""
@@ -217,6 +222,7 @@ class AsyncClient(ClientBase, AsyncClosing):
         loop = asyncio.get_running_loop()
         http = self._https.get(loop)
         if http is None:
+            forget_closed(self._https)
             below = self._below(self._payer.config.http_transport, {})
             http = self._https[loop] = httpx.AsyncClient(
                 transport=AsyncPayingTransport(self._payer, below),

@@ -18,7 +18,7 @@ from ._kernel.fork import ForkLock
 from ._kernel.hosts import threads
 from ._kernel.signals import Signal
 from ._payer import Payer
-from ._tied import settled_within
+from ._tied import live_receipt, settled_within
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -230,7 +230,11 @@ class Client(ClientBase, Closing):
         payment's blockhash has expired. Raises ``TimeoutError`` after ``timeout`` seconds, and
         ``ConfigError`` (``client_closed``) if the client is closed before.
         """
-        return threads.run(settled_within(response, timeout))
+        live = live_receipt(response)
+        if live is None:
+            return None
+        engine = None if live.is_of(threads) else self._payer.thread_engine()
+        return threads.run(settled_within(live, engine, timeout))
 
     def resume(self) -> list[Receipt | FreedReceipt]:
         """Reconciles payments that an earlier run left open with the chain.

@@ -6,12 +6,12 @@ import asyncio
 import importlib
 import os
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, MutableMapping, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 from ._config.options import Config
 from ._events import Events
 from ._kernel.fork import ForkLock
-from ._kernel.hosts import loop_host
+from ._kernel.hosts import forget_closed, loop_host
 from ._kernel.signals import Signal
 from ._kernel.steps import call, outside
 from ._kernel.task import Steps
@@ -37,7 +37,9 @@ class Payer:
         self._process = os.getpid()
         self._lock = ForkLock()
         self._thread: Engine | None = None
-        self._loops: MutableMapping[asyncio.AbstractEventLoop, Engine] = weakref.WeakKeyDictionary()
+        self._loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Engine] = (
+            weakref.WeakKeyDictionary()
+        )
 
     @property
     def made_thread_engine(self) -> Engine | None:
@@ -98,6 +100,7 @@ class Payer:
                 from ._http.inner import loop_transport
                 from ._http.own import LoopHttp
 
+                forget_closed(self._loops)
                 config = self.config
                 http = LoopHttp(config.http_transport, lambda: loop_transport(config.trust_env))
                 engine = self._loops[loop] = self._make(http)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence, TypeVar, cast
 
 from ._base.closing import AsyncClosing, Closing
 from ._base.options import refuse, refuse_unknown
@@ -83,6 +83,13 @@ def _quote_request(request: Mapping[str, Any]) -> dict[str, Any]:
     return fields
 
 
+def _mints_in(mint: object) -> Sequence[str] | None:
+    if mint is None or isinstance(mint, (list, tuple)):
+        return cast("Sequence[str] | None", mint)
+    # The check of the request refuses it if it is no text.
+    return [cast("str", mint)]
+
+
 def _payment_request(
     payment_required: Any, wallet: str, options: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -133,7 +140,7 @@ class Service(Closing):
 
     def balance(self, wallet: str, mint: str | Sequence[str] | None = None) -> list[TokenBalance]:
         """Returns balances of some mints (addresses or pinned symbols), or of every held token."""
-        mints = [mint] if isinstance(mint, str) else mint
+        mints = _mints_in(mint)
         return self._run(lambda remote, signal: remote.balance(wallet, mints, signal))
 
     def parse_payment(self, payment_required: Any) -> ParsedPayment:
@@ -203,7 +210,7 @@ class AsyncService(AsyncClosing):
         self, wallet: str, mint: str | Sequence[str] | None = None
     ) -> list[TokenBalance]:
         """See :meth:`exact_change.Service.balance`."""
-        mints = [mint] if isinstance(mint, str) else mint
+        mints = _mints_in(mint)
         return await self._run(lambda remote, signal: remote.balance(wallet, mints, signal))
 
     async def parse_payment(self, payment_required: Any) -> ParsedPayment:

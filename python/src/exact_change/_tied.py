@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Protocol
 
 from ._kernel.signals import Signal, void
 from ._kernel.steps import bounded
-from ._kernel.task import Steps
+from ._kernel.task import Host, Steps
 from ._receipt import Receipt
+
+if TYPE_CHECKING:
+    from ._payments.engine import Engine
 
 
 class LiveReceipt(Protocol):
@@ -20,10 +24,15 @@ class LiveReceipt(Protocol):
         """Returns the current receipt."""
         ...
 
-    def settled(self, signal: Signal | None) -> Steps[Receipt]:
+    def is_of(self, host: Host) -> bool:
+        """Whether the engine that paid runs on this host, or is not needed any more."""
+        ...
+
+    def settled(self, engine: Engine | None, signal: Signal | None) -> Steps[Receipt]:
         """Waits until the chain has decided, and returns the receipt.
 
-        Raises the signal's reason, or ``ConfigError`` (``client_closed``).
+        ``engine`` asks the chain if the engine that paid is of another host, because the event loop
+        of that host may close. Raises the signal's reason, or ``ConfigError`` (``client_closed``).
         """
         ...
 
@@ -47,30 +56,27 @@ def receipt_of(response: object) -> Receipt | None:
 
     >>> receipt_of(client.get("https://api.example.com/premium")).payment.ui_amount
     """
-    live = _live(response)
+    live = live_receipt(response)
     return None if live is None else live.read()
 
 
-def settled_within(response: object, timeout: float | None) -> Steps[Receipt | None]:
-    """Waits until the chain has decided, and returns the receipt of a response.
-
-    None if nothing was paid. Raises ``TimeoutError`` after ``timeout`` seconds.
-    """
-    live = _live(response)
-    if live is None:
-        return None
+def settled_within(
+    live: LiveReceipt, engine: Engine | None, timeout: float | None
+) -> Steps[Receipt]:
+    """Does the work of ``live.settled``; raises ``TimeoutError`` after ``timeout`` seconds."""
     if timeout is None:
-        return (yield from live.settled(None))
+        return (yield from live.settled(engine, None))
     return (
         yield from bounded(
             timeout * 1000,
             lambda: TimeoutError(f"The chain did not decide within {timeout:g} s."),
             [],
-            live.settled,
+            partial(live.settled, engine),
         )
     )
 
 
-def _live(response: object) -> LiveReceipt | None:
+def live_receipt(response: object) -> LiveReceipt | None:
+    """Returns the receipt that is tied to a response; None if nothing was paid."""
     known = _tied.get(id(response))
     return known[1] if known is not None and known[0]() is response else None

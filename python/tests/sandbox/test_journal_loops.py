@@ -274,3 +274,19 @@ def test_runs_no_further_step_of_a_call_that_is_collected_after_its_loop_closed(
     assert is_over.wait(20)
     with Client(**options) as client:
         assert buy(client, url) in ("answered", "spent")
+
+
+@pytest.mark.parametrize("kind", ["loop", "thread"])
+def test_waits_for_the_chain_after_the_loop_of_the_payment_closed(
+    kind: str, sandbox: Sandbox
+) -> None:
+    options = sandbox.options(sandbox.wallet(USDC="1"))
+    client = AsyncClient(**options)
+    response = asyncio.run(client.get(f"{sandbox.api_url}/usdc"))
+    if kind == "loop":
+        receipt = asyncio.run(client.settled(response, timeout=20))
+    else:
+        with Client(**options) as other:
+            receipt = other.settled(response, timeout=20)
+    assert receipt is not None and receipt.state == "settled"
+    assert asyncio.run(client.settled(response)) == receipt

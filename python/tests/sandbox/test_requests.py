@@ -5,6 +5,8 @@ from __future__ import annotations
 import array
 import gzip
 import io
+from contextlib import ExitStack
+from types import SimpleNamespace
 from typing import Any, Callable, Iterator
 
 import httpx
@@ -16,7 +18,7 @@ from exact_change import receipt_of
 
 from ..conftest import MakePayer, MakeSeller
 from ..node import Sandbox
-from ..payer import PRICE, failure_of
+from ..payer import PRICE, Payer, failure_of
 from ..seller import Reply, Seen, offer, selling, terms
 
 
@@ -142,6 +144,34 @@ def test_pays_for_a_body_that_can_be_read_again_with_each_use_of_a_prepared_requ
         for _ in range(2):
             assert session.send(request, timeout=30).content == b"bought"
     assert [request.body for request in seller.seen] == 4 * [b"onetwo"]
+
+
+def sending_again(kind: str, payer: Payer, url: str, stack: ExitStack) -> Callable[[], Any]:
+    """Returns a function that sends the same request, whose body can be read only once."""
+    parts: Any = iter((b"one", b"two"))
+    if kind == "httpx":
+        client = stack.enter_context(httpx.Client(transport=payer.client.transport()))
+        request = client.build_request("POST", url, content=parts)
+        return lambda: client.send(request)
+    if kind == "pipe":
+        parts = SimpleNamespace(read=io.BytesIO(b"onetwo").read)
+    session = stack.enter_context(requests.Session())
+    session.mount("http://", payer.client.adapter())
+    prepared = session.prepare_request(requests.Request("POST", url, data=parts))
+    return lambda: session.send(prepared, timeout=30)
+
+
+@pytest.mark.parametrize("kind", ["httpx", "requests", "pipe"])
+def test_pays_for_no_rest_of_a_body_that_is_sent_again(
+    kind: str, sandbox: Sandbox, make_payer: MakePayer, make_seller: MakeSeller
+) -> None:
+    payer = make_payer(USDC="1")
+    seller = make_seller(selling(sandbox, offer(sandbox)))
+    with ExitStack() as stack:
+        send = sending_again(kind, payer, seller.url, stack)
+        assert send().content == b"bought"
+        assert failure_of(send, "body_not_replayable").funds == "untouched"
+    assert [request.body for request in seller.paid] == [b"onetwo"]
 
 
 RAW: dict[str, Callable[[Any], bytes]] = {

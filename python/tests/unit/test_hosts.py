@@ -170,3 +170,41 @@ def test_hands_a_lock_on_when_the_loop_closes_before_its_call_learns_that_it_has
     late = TimeoutError("It is not free.")
     threads.run(bounded(10_000, lambda: late, [], lambda _: hold(lambda: done(None))))
     del task
+
+
+def test_cancels_the_timers_of_a_loop_only_in_its_own_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A timer of uvloop may not be cancelled elsewhere."""
+    cancelled_in: set[int] = set()
+    loop = asyncio.new_event_loop()
+    call_later = loop.call_later
+
+    def noting(*args: Any) -> Any:
+        timer = call_later(*args)
+
+        def cancel() -> None:
+            cancelled_in.add(threading.get_ident())
+            timer.cancel()
+
+        return SimpleNamespace(cancel=cancel)
+
+    monkeypatch.setattr(loop, "call_later", noting)
+    hold, is_held, may_free = one_lock(), threading.Event(), threading.Event()
+
+    def work() -> None:
+        is_held.set()
+        may_free.wait(60)
+
+    holder = threading.Thread(target=lambda: threads.run(hold(lambda: call(work))))
+    holder.start()
+    is_held.wait(60)
+
+    async def take() -> None:
+        loop.call_soon(may_free.set)
+        await loop_host().run(hold(lambda: done(None)))
+
+    loop.run_until_complete(take())
+    loop.close()
+    holder.join()
+    assert cancelled_in == {threading.get_ident()}

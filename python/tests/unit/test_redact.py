@@ -42,3 +42,12 @@ def test_hides_the_newest_keys_after_threads_hid_keys_while_others_wrote_errors(
         thread.join()
     assert (failures, len(redact._known)) == ([], 64)
     assert {redact.redact(key) for key in redact._known} == {redact.HIDDEN}
+
+
+def test_hides_a_key_whose_spelling_a_forgotten_key_shared() -> None:
+    redact.hide_key("ab%2Fcd-ef%2Fgh")
+    redact.hide_key("ab/cd-ef/gh")
+    for number in range(redact._MOST):
+        assert redact.redact("ab/cd-ef/gh") == redact.HIDDEN
+        redact.hide_key(f"key-{number}-of-a-customer")
+    assert redact.redact("ab/cd-ef/gh") == "ab/cd-ef/gh"

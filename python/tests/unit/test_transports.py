@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -95,3 +97,21 @@ def test_reads_an_answer_of_quotes_without_an_end_at_once(make_seller: MakeSelle
         with pytest.raises(ExactChangeError, match="it is not JSON"):
             calls.balance("9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin")
     assert time.monotonic() - began < 4
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_keeps_no_connection_of_closed_loops(make_seller: MakeSeller) -> None:
+    seller = make_seller(lambda _: Reply())
+    client = AsyncClient(wallet_seed=bytes(32))
+    loops: list[weakref.ref[Any]] = []
+
+    async def use() -> None:
+        loops.append(weakref.ref(asyncio.get_running_loop()))
+        await client.get(seller.url)
+        await client.spent()
+
+    for _ in range(3):
+        asyncio.run(use())
+    gc.collect()
+    assert [loop() is None for loop in loops[:2]] == [True, True]

@@ -53,6 +53,21 @@ def test_runs_every_job_when_no_thread_starts_at_first(
     assert refused > 2
 
 
+def test_runs_finalizers_once_their_thread_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, refused = threading.Thread.start, [True]
+
+    def refuse(self: threading.Thread, *args: Any) -> None:
+        if refused:
+            refused.pop()
+            raise RuntimeError("can't start new thread")
+        start(self, *args)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    workers = Workers()
+    workers.watch_graves()
+    assert finalizer(workers)()
+
+
 @pytest.mark.parametrize("seconds", [float("inf"), 1e300, 1e10])
 def test_runs_later_jobs_when_a_job_waits_longer_than_the_system_can(seconds: float) -> None:
     workers = Workers()

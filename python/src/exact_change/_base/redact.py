@@ -25,9 +25,9 @@ _HEADERS_WITHOUT_KEYS = re.compile("(?:accept(?:-.*)?|content-type|user-agent)",
 
 # Each secret, the newest last, with its spellings as `_plain` returns them.
 _known: dict[str, tuple[str, ...]] = {}
-# Spellings by their first `_SHORTEST_KEY` characters, so that one pass finds every secret. The sets
-# never change, because other threads may be reading them.
-_by_beginning: dict[str, frozenset[str]] = {}
+# Spellings by their first `_SHORTEST_KEY` characters, so that one pass finds every secret; each as
+# often as secrets have it. Other threads may be reading while one changes a spelling.
+_by_beginning: dict[str, tuple[str, ...]] = {}
 _changing = ForkLock()
 
 
@@ -123,16 +123,17 @@ def _learn(secret: str) -> tuple[str, ...]:
     spellings = tuple(spelling for spelling in plain if len(spelling) >= _SHORTEST_KEY)
     for spelling in spellings:
         beginning = spelling[:_SHORTEST_KEY]
-        _by_beginning[beginning] = _by_beginning.get(beginning, frozenset()) | {spelling}
+        _by_beginning[beginning] = (*_by_beginning.get(beginning, ()), spelling)
     return spellings
 
 
 def _forget(secret: str) -> None:
     for spelling in _known.pop(secret):
         beginning = spelling[:_SHORTEST_KEY]
-        siblings = _by_beginning[beginning] - {spelling}
+        siblings = [*_by_beginning[beginning]]
+        siblings.remove(spelling)
         if siblings:
-            _by_beginning[beginning] = siblings
+            _by_beginning[beginning] = tuple(siblings)
         else:
             del _by_beginning[beginning]
 

@@ -19,6 +19,9 @@ _DEFAULT_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 # Characters that a browser strips or escapes; no payment goes to a URL with such a character.
 _ODD = re.compile(r"[\x00-\x20\x7f\\]")
 
+_DOT = re.compile("%2e", re.IGNORECASE)
+_ENDS_IN_DOTS = re.compile(r"/(?:\.|%2e){1,2}\Z", re.IGNORECASE)
+
 
 class Address(NamedTuple):
     """A parsed URL."""
@@ -67,12 +70,28 @@ def _parse(text: str) -> Address | None:
         return None
     is_usual = port is None or port == _DEFAULT_PORTS[parts.scheme]
     host = hostname if is_usual else f"{hostname}:{port}"
-    path = parts.path or "/"
-    query = f"?{parts.query}" if parts.query else ""
+    path = _without_dots(parts.path)
+    # As the URL standard spells it: equal requests have one fingerprint in every language.
+    has_query = "?" in text.partition("#")[0]
+    query = "?" + parts.query.replace("'", "%27") if has_query else ""
     user = parts.netloc.rpartition("@")[0]
     place = f"{user}@{host}" if user else host
     href = f"{parts.scheme}://{place}{path}{query}"
     return Address(parts.scheme, hostname, host, href, path, query, bool(user))
+
+
+def _without_dots(path: str) -> str:
+    """Resolves the segments `.` and `..` of a path; each dot may be percent-encoded."""
+    segments: list[str] = []
+    for segment in path.split("/")[1:]:
+        dots = _DOT.sub(".", segment)
+        if dots == "..":
+            del segments[-1:]
+        elif dots != ".":
+            segments.append(segment)
+    if _ENDS_IN_DOTS.search(path) is not None:
+        segments.append("")
+    return "/" + "/".join(segments)
 
 
 def canonical_host(host: str, *, is_ipv6: bool) -> str | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, AsyncIterator, Iterator, Mapping, NamedTuple
+from typing import Any, Mapping, NamedTuple
 
 import httpx
 
 from .._base.headers import Headers
 from .._base.json_types import mapping_of
+from .._base.options import refuse
 from .._base.urls import is_same_origin, parse_address
 from .._kernel.signals import Signal
 from .._kernel.steps import await_, call
@@ -16,12 +17,10 @@ from .._kernel.workers import workers
 from .._payments.call import CallOptions, Reply
 from .._x402.payload import PAYMENT_HEADERS
 from .._x402.types import PaymentHeader
-from ..errors import failure
+from .kept_body import keep_body
 from .own import OWN
 from .replies import LoopReply, ThreadReply
 
-# The largest request body that is kept to be sent again.
-_BODY_LIMIT_BYTES = 1024 * 1024
 # Headers that a client itself drops when a redirect leaves the origin.
 CREDENTIALS = ("authorization", "cookie", "host", "proxy-authorization")
 _FRAMING = ("content-length", "transfer-encoding")
@@ -31,110 +30,6 @@ OPTIONS = "exact_change"
 # has left the transport.
 _CALLER = "exact_change.caller"
 _HOP = "exact_change.hop"
-
-
-class KeptBody:
-    """A request's body, kept as it is sent."""
-
-    def __init__(self) -> None:
-        self._parts: list[bytes] | None = []
-        self._size = 0
-        self._is_whole = False
-
-    def begin(self) -> None:
-        """Forgets the kept parts: the body is sent from its beginning."""
-        self._parts, self._size, self._is_whole = [], 0, False
-
-    def add(self, part: bytes) -> None:
-        """Keeps the next part, unless the body is larger than the limit."""
-        self._size += len(part)
-        if self._size > _BODY_LIMIT_BYTES:
-            self._parts = None
-        elif self._parts is not None:
-            self._parts.append(part)
-
-    def end(self) -> None:
-        """Notes that the body has no more parts."""
-        self._is_whole = True
-
-    @property
-    def is_known(self) -> bool:
-        """Whether the whole body is kept."""
-        return self._parts is not None and self._is_whole
-
-    def whole(self) -> bytes:
-        """Returns the whole body, or raises ``body_not_replayable``."""
-        if self._parts is not None and self._is_whole:
-            return b"".join(self._parts)
-        raise failure(
-            "body_not_replayable",
-            f"The request body is larger than {_BODY_LIMIT_BYTES} bytes, broke off or did not end, "
-            "so it cannot be sent again with a payment. Send a smaller body.",
-            {"limit_bytes": _BODY_LIMIT_BYTES},
-        )
-
-
-class _KeptStream(httpx.SyncByteStream):
-    def __init__(self, stream: httpx.SyncByteStream, kept: KeptBody) -> None:
-        self._stream = stream
-        self._kept = kept
-
-    def __iter__(self) -> Iterator[bytes]:
-        self._kept.begin()
-        for part in self._stream:
-            self._kept.add(part)
-            yield part
-        self._kept.end()
-
-    def close(self) -> None:
-        self._stream.close()
-
-
-class _AsyncKeptStream(httpx.AsyncByteStream):
-    def __init__(self, stream: httpx.AsyncByteStream, kept: KeptBody) -> None:
-        self._stream = stream
-        self._kept = kept
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        self._kept.begin()
-        async for part in self._stream:
-            self._kept.add(part)
-            yield part
-        self._kept.end()
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-
-def keep_body(request: httpx.Request) -> KeptBody:
-    """Keeps a request's body. Keeps a body that can be read only once while it is sent."""
-    kept = KeptBody()
-    stream = request.stream
-    if isinstance(stream, httpx.ByteStream):
-        kept.add(b"".join(stream))
-        kept.end()
-    elif isinstance(stream, httpx.AsyncByteStream) and not isinstance(stream, httpx.SyncByteStream):
-        request.stream = _AsyncKeptStream(stream, kept)
-    else:
-        request.stream = _BothKept(stream, kept)
-    return kept
-
-
-class _BothKept(_KeptStream, httpx.AsyncByteStream):
-    """A kept stream for both kinds of clients, because some streams of httpx serve both."""
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        stream: Any = self._stream
-        self._kept.begin()
-        async for part in stream:
-            self._kept.add(part)
-            yield part
-        self._kept.end()
-
-    async def aclose(self) -> None:
-        stream: Any = self._stream
-        if isinstance(stream, httpx.AsyncByteStream):
-            await stream.aclose()
 
 
 class Hop(NamedTuple):
@@ -204,8 +99,13 @@ def options_of(request: httpx.Request) -> CallOptions:
     """Returns the options that the caller gives for a call, in its extension or its headers."""
     options = mapping_of(request.extensions.get(OPTIONS)) or {}
     # An empty key counts as none: it would be the same key for every call.
-    key = options.get("idempotency_key") or request.headers.get("idempotency-key") or None
-    return CallOptions(None if key is None else str(key), options.get("repeatable") is True)
+    key = options.get("idempotency_key")
+    if key is None or key == "":
+        key = request.headers.get("idempotency-key") or None
+    # A number may have other text at the next call, and 0 would count as no key.
+    if not isinstance(key, (str, type(None))):
+        raise refuse("idempotency_key", "must be text.")
+    return CallOptions(key, options.get("repeatable") is True)
 
 
 def is_planned(request: httpx.Request) -> bool:

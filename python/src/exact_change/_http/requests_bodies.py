@@ -6,15 +6,18 @@ from typing import Any, Iterator
 
 import requests
 
-from .calls import KeptBody
+from .kept_body import KeptBody
 
 
 def keep_body(request: requests.PreparedRequest) -> KeptBody:
     """Keeps a request's body. Keeps a body that can be read only once while it is sent."""
-    kept = KeptBody()
     # The stubs of requests type a body as text or bytes only.
     held: Any = request
     body = held.body
+    if isinstance(body, (_KeptParts, _KeptFile)):
+        body.kept.begin()
+        return body.kept
+    kept = KeptBody()
     known = _known_bytes(body)
     if known is not None:
         kept.add(known)
@@ -45,28 +48,28 @@ class _KeptParts:
 
     def __init__(self, parts: Any, kept: KeptBody) -> None:
         self._parts = parts
-        self._kept = kept
+        self.kept = kept
 
     def __iter__(self) -> Iterator[Any]:
-        self._kept.begin()
+        self.kept.begin()
         for part in self._parts:
-            self._kept.add(part.encode() if isinstance(part, str) else part)
+            self.kept.add(part.encode() if isinstance(part, str) else part)
             yield part
-        self._kept.end()
+        self.kept.end()
 
 
 class _KeptFile:
     def __init__(self, file: Any, kept: KeptBody) -> None:
         self._file = file
-        self._kept = kept
+        self.kept = kept
 
     def read(self, size: int = -1) -> bytes:
         data = self._file.read(size)
         part: bytes = data.encode() if isinstance(data, str) else data
         if part:
-            self._kept.add(part)
+            self.kept.add(part)
         if not part or size < 0:
-            self._kept.end()
+            self.kept.end()
         return part
 
     def __iter__(self) -> Iterator[bytes]:
@@ -85,6 +88,6 @@ class _KeptRewindable(_KeptFile):
         return position
 
     def seek(self, position: int) -> int:
-        self._kept.begin()
+        self.kept.begin()
         at: int = self._file.seek(position)
         return at

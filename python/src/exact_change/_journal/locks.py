@@ -10,6 +10,7 @@ from typing_extensions import Protocol
 
 from .._base.js import utf16_key
 from .._kernel.hosts import this_host
+from .._kernel.released import released
 from .._kernel.signals import Signal, check
 from .._kernel.steps import Forget, fails_on, park
 from .._kernel.task import Host, Steps, Wake
@@ -74,23 +75,22 @@ class MemoryLocks:
         signals: Sequence[Signal | None] = (),
     ) -> Steps[T]:
         host = yield from this_host()
+        held: list[str] = []
 
         def locked() -> Steps[T]:
-            held: list[str] = []
-            try:
-                for name in sorted(set(names), key=utf16_key):
-                    yield from self._take(name, signals)
-                    held.append(name)
-                    self._holders[name] = _Holder(host, steps)
-                return (yield from work())
-            finally:
-                # Yield no effect here, so that a lock is released also if its holder is collected.
-                for name in reversed(held):
-                    self._release(name)
+            for name in sorted(set(names), key=utf16_key):
+                yield from self._take(name, signals)
+                held.append(name)
+                self._holders[name] = _Holder(host, steps)
+            return (yield from work())
+
+        def release() -> None:
+            for name in reversed(held):
+                self._release(name)
 
         for signal in signals:
             check(signal)
-        steps = locked()
+        steps = released(locked(), release)
         return (yield from steps)
 
     def is_held(self, name: str) -> bool:

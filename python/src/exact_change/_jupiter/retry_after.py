@@ -9,6 +9,7 @@ from .._base.backoff import asked_wait
 from .._base.headers import Headers
 from .._base.runtime import Runtime
 from .._kernel.fork import after_fork
+from .._kernel.released import released
 from .._kernel.signals import Signal, check, follow
 from .._kernel.steps import sleep, timer
 from .._kernel.task import Steps
@@ -66,13 +67,15 @@ class _WaitingLine:
         follower = follow(signal)
         call_off = yield from timer(timeout_ms, lambda: follower.signal.abort(self._refusal()))
         self._count += 1
-        try:
-            yield from self._line.turn(lambda: self._admit(follower.signal), follower.signal)
-        finally:
+
+        def end() -> None:
             self._count -= 1
             follower.end()
             call_off()
             follower.signal.abort()
+
+        turn = self._line.turn(lambda: self._admit(follower.signal), follower.signal)
+        yield from released(turn, end)
 
     def pause(self, asked_ms: float) -> None:
         """Starts a pause. If several answers ask for a pause, the longest pause counts."""

@@ -101,11 +101,11 @@ class LoopHost:
         return loop is None or loop.is_closed()
 
     def enter(self, work: Callable[[], None]) -> None:
+        loop = self._loop()
         # Steps that went on after their loop was closed, for example in a finalizer, could not
         # wait, and would retry for ever.
-        if self.is_gone:
+        if loop is None or loop.is_closed():
             return
-        loop = self._running()
         # Not by the thread: a loop may go on in another thread than before.
         if running_loop() is loop:
             run_turn(work)
@@ -145,25 +145,26 @@ class LoopHost:
 
         If the steps return a value all the same, ``unused`` gets it, and its steps are started.
         """
+        workers.watch_graves()
         ended: asyncio.Future[None] = self._running().create_future()
         task = Task(self, steps)
         task.then(lambda: None if ended.done() else ended.set_result(None))
         run_turn(task.start)
         try:
             await ended
-        except BaseException:
+        except BaseException as error:
 
             def drop() -> None:
                 if unused is not None and task.error is None:
                     begin(self, unused(task.result()))
 
-            run_turn(lambda: _give_up(task, signal, drop))
+            _end_in_turn(error, lambda: _give_up(task, signal, drop))
             raise
         return task.result()
 
-    def fire(self, signal: Signal) -> None:
-        """Fires the signal of a caller that has given up."""
-        run_turn(lambda: signal.abort(Aborted()))
+    def fire(self, signal: Signal, error: BaseException) -> None:
+        """Fires the signal of a caller that has given up with an error."""
+        _end_in_turn(error, lambda: signal.abort(Aborted()))
 
     def _answer(self, ask: Callable[[], object], wake: Wake) -> None:
         try:
@@ -190,6 +191,15 @@ def _give_up(task: Task[Any], signal: Signal | None, drop: Callable[[], None]) -
         signal.abort(Aborted())
 
 
+def _end_in_turn(error: BaseException, work: Callable[[], None]) -> None:
+    """Runs work in a turn, after an error ended a coroutine."""
+    if isinstance(error, GeneratorExit):
+        # A finalizer closes the coroutine, in any code, whatever lock its thread holds.
+        workers.bury(lambda: run_turn(work))
+    else:
+        run_turn(work)
+
+
 threads = ThreadHost()
 _hosts: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopHost] = weakref.WeakKeyDictionary()
 
@@ -209,6 +219,16 @@ def loop_host() -> LoopHost:
     if host is None:
         host = _hosts[loop] = LoopHost(loop)
     return host
+
+
+def forget_closed(
+    by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Any],
+) -> None:
+    """Drops the values of closed loops: their connections keep their loop, and so themselves."""
+    for reference in by_loop.keyrefs():
+        loop = reference()
+        if loop is not None and loop.is_closed():
+            by_loop.pop(loop, None)
 
 
 class _Here(Immediate):

@@ -170,9 +170,8 @@ class Wake:
             return False
         # From now on no signal can take it back.
         self.is_used = True
-        self.forget()
         workers.watch_graves()
-        self.task.host.enter(_Handover(self.task, back))
+        self.task.host.enter(_Handover(self, back))
         return True
 
     def run(self, work: Callable[[], object]) -> None:
@@ -210,15 +209,17 @@ class Wake:
 class _Handover:
     """Resumes a task. If it is dropped before, as by a loop that closes, calls ``back``."""
 
-    __slots__ = ("_back", "_task")
+    __slots__ = ("_back", "_wake")
 
-    def __init__(self, task: Task[Any], back: Callable[[], None]) -> None:
-        self._task = task
+    def __init__(self, wake: Wake, back: Callable[[], None]) -> None:
+        self._wake = wake
         self._back: Callable[[], None] | None = back
 
     def __call__(self) -> None:
         self._back = None
-        self._task.advance(None, None)
+        # Only here, in the thread of the host: a timer of a loop belongs to that thread.
+        self._wake.forget()
+        self._wake.task.advance(None, None)
 
     def __del__(self) -> None:
         back = self._back

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections import deque
@@ -17,7 +18,8 @@ class _Here(threading.local):
 
 class _Turns:
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        # Only the thread that has it can release it: see `_after_fork_in_parent`.
+        self.lock = threading.RLock()
         self.here = _Here()
 
 
@@ -34,7 +36,9 @@ def _before_fork() -> None:
 
 def _after_fork_in_parent() -> None:
     if not is_in_turn():
-        _turns.lock.release()
+        # An interrupt of the wait before the fork is ignored there: another thread has the lock.
+        with contextlib.suppress(RuntimeError):
+            _turns.lock.release()
 
 
 if hasattr(os, "register_at_fork"):

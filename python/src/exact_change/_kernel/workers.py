@@ -64,7 +64,11 @@ class Workers:
         with self._lock:
             is_first, self._buries = not self._buries, True
         if is_first:
-            threading.Thread(target=self._dig, name="exact-change graves", daemon=True).start()
+            try:
+                threading.Thread(target=self._dig, name="exact-change graves", daemon=True).start()
+            except RuntimeError:
+                # The process may start no more threads. A later call tries again.
+                self._buries = False
 
     def bury(self, job: Job) -> None:
         """Runs a job soon. A finalizer may call it, whatever lock its thread holds."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Mapping, NamedTuple, Sequence, TypeVar
 
 from .._base.amounts import parse_amount, parse_ui_amount
@@ -18,7 +19,7 @@ from .._kernel.steps import quiet, settled, until_aborted
 from .._kernel.task import Host, Steps, begin
 from .._policy.caps import CapUse, caps_for_spends
 from .._policy.hosts import plain_host, read_host
-from .._policy.read import read_address, read_mint
+from .._policy.read import read_address, read_list, read_mint
 from .._receipt import FreedReceipt, Receipt, ReceiptFilter, RelayFee, read_receipt
 from .._solana.address import Address
 from .._solana.tokens import decode_mint
@@ -165,7 +166,7 @@ class Engine:
         mints: list[Address] | None = None
         if mint is not None:
             names = [mint] if isinstance(mint, str) else mint
-            mints = [read_mint("mint", name, config.network) for name in names]
+            mints = [*read_list("mint", names, partial(read_mint, network=config.network))]
         balances = yield from self.context.transport.balance(config.wallet, mints, signal)
         check_balances(balances, mints, config.network)
         return [

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from .._events import Emit
 from .._journal.registry import OpenPayment
 from .._kernel.deadline import start_deadline
+from .._kernel.hosts import this_host
 from .._kernel.signals import Signal, check, follow, follow_also
 from .._kernel.steps import background, ensure, quiet, sleep, until_aborted
-from .._kernel.task import Steps
+from .._kernel.task import Host, Steps
 from .._receipt import Receipt, read_receipt, write
 from .._tied import tie_receipt
 from .._x402.types import PaymentHeader
@@ -21,9 +22,17 @@ from .delivery import Delivery, warn_unwritten
 from .outcomes import Outcome, outcome_of
 from .presentation import Presentation, Rejected
 from .reading import read_settlement_claim
-from .reconcile.monitor import decide_payment, follow_in_background, receipt_once_decided
+from .reconcile.monitor import (
+    decide_payment,
+    follow_in_background,
+    is_decided,
+    receipt_once_decided,
+)
 from .rejection import Answer, bounds_of, rejection
 from .saving import Change, save_attempt, unchanged
+
+if TYPE_CHECKING:
+    from .engine import Engine
 
 # Waits between two questions to the chain; each doubles the last. Milliseconds.
 _FIRST_WAIT_MS = 250
@@ -157,7 +166,7 @@ class _Presenting:
             # If the client caused the refusal, a wrong known balance is the most likely cause.
             yield from quiet(context.ledger.forget(open_.payment["source"]))
             return _Refused(outcome, Answer(reply, word.reason))
-        tie_receipt(reply.native, _LiveReceipt(context, open_, emit))
+        tie_receipt(reply.native, _LiveReceipt(context, open_, emit, (yield from this_host())))
         # The answer is not complete yet. If the body is lost, a repeated call must not pay again,
         # in this process or the next.
         if is_awaited:
@@ -234,15 +243,24 @@ class _Presenting:
 class _LiveReceipt:
     """The receipt on a response that a payment bought; it changes until the chain has decided."""
 
-    def __init__(self, context: PaymentContext, open_: OpenPayment, emit: Emit) -> None:
+    def __init__(self, context: PaymentContext, open_: OpenPayment, emit: Emit, host: Host) -> None:
         self._context = context
         self._open = open_
         self._emit = emit
+        self._host = host
 
     def read(self) -> Receipt:
         """Returns the receipt in its current state."""
         return read_receipt(self._open.receipt)
 
-    def settled(self, signal: Signal | None) -> Steps[Receipt]:
+    def is_of(self, host: Host) -> bool:
+        """Returns whether the engine that paid runs on this host, or is not needed any more."""
+        return host is self._host or is_decided(self._open)
+
+    def settled(self, engine: Engine | None, signal: Signal | None) -> Steps[Receipt]:
         """Waits until the chain has decided, and returns the receipt."""
-        return receipt_once_decided(self._context, self._open, self._emit, signal)
+        context, emit = self._context, self._emit
+        if engine is not None and engine.context.wallet is context.wallet:
+            context = engine.context
+            emit = context.events.emitter(self._open.attempt["id"])
+        return receipt_once_decided(context, self._open, emit, signal)

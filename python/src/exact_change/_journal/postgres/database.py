@@ -9,6 +9,7 @@ from collections import deque
 from typing import Callable, Sequence, TypeVar
 
 from ..._kernel.inside import Inside
+from ..._kernel.released import released
 from ..._kernel.steps import Forget, call, park
 from ..._kernel.task import Host, Steps, Wake
 from ..locks import MemoryLocks
@@ -178,11 +179,7 @@ class _Slots:
             self._free -= 1
         else:
             yield park(lambda host, wake: self._wait(host, wake, end))
-        try:
-            return (yield from work())
-        finally:
-            # Yield no effect here, so that a slot is released also if its holder is collected.
-            self._release()
+        return (yield from released(work(), self._release))
 
     def _wait(self, host: Host, wake: Wake, end: float) -> Sequence[Forget]:
         self._waiting.append(wake)

@@ -127,7 +127,7 @@ def _follow(context: PaymentContext, known: Monitored, emit: Emit) -> Steps[None
     def end() -> Steps[None]:
         id_ = known.open.attempt["id"]
         known.monitors.pop(context, None)
-        if known.monitors:
+        if any(not task.host.is_gone for task in known.monitors.values()):
             return
         context.wallet.monitored.pop(id_, None)
         if is_decided(known.open):

@@ -1,0 +1,39 @@
+"""Arguments of calls that have no meaning, or another meaning at the next call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from solders.keypair import Keypair
+
+from exact_change import Client, ConfigError, Service
+
+KEY = str(Keypair.from_seed(bytes(32)))
+# Nothing listens there.
+NOWHERE = "http://127.0.0.1:9"
+
+
+@pytest.mark.parametrize("mint", [5, ["USDC", 5], b"USDC", {"USDC": 1}, object()])
+def test_refuses_a_balance_of_what_is_no_mint(mint: Any) -> None:
+    with Client(wallet_secret_key=KEY, rpc_url=NOWHERE) as client:
+        with pytest.raises(ConfigError) as caught:
+            client.balance(mint)
+    assert caught.value.code == "invalid_option" and "mint" in caught.value.details["option"]
+
+
+@pytest.mark.parametrize("mint", [0, 5, ["USDC", 5], b"USDC", {"USDC": 1}])
+def test_asks_a_service_for_no_balance_of_what_is_no_mint(mint: Any) -> None:
+    with Service(NOWHERE) as service:
+        with pytest.raises(ConfigError) as caught:
+            service.balance(str(Keypair.from_seed(bytes(32)).pubkey()), mint)
+    assert caught.value.details["option"] == "mint"
+
+
+@pytest.mark.parametrize("key", [0, 5, 5.0, False, b"order"])
+def test_refuses_an_idempotency_key_that_is_no_text(key: Any) -> None:
+    """0 would count as no key: a retry would be a second purchase."""
+    with Client(wallet_secret_key=KEY, rpc_url=NOWHERE) as client:
+        with pytest.raises(ConfigError) as caught:
+            client.get(NOWHERE, idempotency_key=key)
+    assert caught.value.details == {"option": "idempotency_key"}
