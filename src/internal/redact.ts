@@ -17,8 +17,11 @@ const HEADERS_WITHOUT_KEYS = /^(?:accept(?:-.*)?|content-type|user-agent)$/i;
 
 /** Each secret, the newest last, with its spellings in the form that {@link plainOf} gives. */
 const known = new Map<string, readonly string[]>();
-/** Spellings by their beginning, so that a text is read once for any number of spellings. */
-const byBeginning = new Map<string, Set<string>>();
+/**
+ * Spellings by their beginning, so that a text is read once for any number of spellings; each as
+ * often as secrets have it.
+ */
+const byBeginning = new Map<string, string[]>();
 /** Length of the longest spelling that there ever was. */
 let longest = 0;
 
@@ -105,7 +108,9 @@ function learn(secret: string): readonly string[] {
   for (const spelling of learned) {
     longest = Math.max(longest, spelling.length);
     const beginning = beginningOf(spelling);
-    byBeginning.set(beginning, (byBeginning.get(beginning) ?? new Set()).add(spelling));
+    const sharing = byBeginning.get(beginning);
+    if (sharing === undefined) byBeginning.set(beginning, [spelling]);
+    else sharing.push(spelling);
   }
   return learned;
 }
@@ -115,9 +120,9 @@ function forget(secret: string): void {
   known.delete(secret);
   for (const spelling of forgotten) {
     const beginning = beginningOf(spelling);
-    const sharing = byBeginning.get(beginning);
-    sharing?.delete(spelling);
-    if (sharing?.size === 0) byBeginning.delete(beginning);
+    const sharing = byBeginning.get(beginning) ?? [];
+    sharing.splice(sharing.indexOf(spelling), 1);
+    if (sharing.length === 0) byBeginning.delete(beginning);
   }
 }
 

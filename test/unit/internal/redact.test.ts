@@ -296,4 +296,16 @@ describe('the redaction of a text', () => {
       redact('customer-0-key'),
     ]).toEqual(['[hidden]', '[hidden]', 'customer-0-key']);
   });
+
+  it('keeps a key hidden after a key with an equal spelling is forgotten', () => {
+    hideKey('shared%2Fspelling');
+    for (let count = 0; count < 4_095; count += 1) hideKey(`filling-${count}-key`);
+    hideKey('shared/spelling');
+    expect(redact('shared/spelling')).toBe('[hidden]');
+    hideKey('filling-4095-key');
+    expect([redact('shared/spelling'), redact('shared%2Fspelling')]).toEqual([
+      '[hidden]',
+      '[hidden]',
+    ]);
+  });
 });
