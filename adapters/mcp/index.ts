@@ -7,6 +7,7 @@ import { base64 } from '../../src/internal/bytes.js';
 import type { Client } from '../../src/client.js';
 import type { ClientOptions } from '../../src/config/options.js';
 import { createClient } from '../../src/index.js';
+import { setNewest } from '../../src/internal/newest.js';
 import { passOnReceipt } from '../../src/receipt.js';
 import { termsInError, termsInResult, settlementIn, type PaymentTerms } from './forms.js';
 import { senderOf, type CallOptions, type McpLike, type Send, type ToolCall } from './sender.js';
@@ -25,9 +26,13 @@ export interface WrapMcpOptions extends Omit<ClientOptions, 'fetch'> {
 interface Purchase {
   readonly call: ToolCall;
   readonly options: CallOptions;
-  takes: PaymentTerms['takes'];
   result: unknown;
 }
+
+/** Forms in which tools take a payment, by name: a call that is paid ahead needs its tool's form. */
+type Forms = Map<string, PaymentTerms['takes']>;
+
+const MOST_FORMS = 1_000;
 
 /** Header that tells concurrent calls apart; it does not leave the process. */
 const CALL = 'x-exact-change-call';
@@ -56,6 +61,7 @@ export function wrapMcp(
 ): Client {
   const { send, optionsOf } = senderOf(mcp);
   const underWay = new Map<string, Purchase>();
+  const forms: Forms = new Map();
   let callCount = 0;
   const client = createClient({
     ...options,
@@ -64,14 +70,15 @@ export function wrapMcp(
       const purchase = underWay.get(headers.get(CALL) ?? '');
       return purchase === undefined
         ? globalThis.fetch(input, init)
-        : exchange(send, purchase, headers, init?.signal ?? undefined);
+        : exchange(send, purchase, forms, headers, init?.signal ?? undefined);
     },
   });
-  mcp.callTool = async (call, ...rest) => {
+  mcp.callTool = async (given, ...rest) => {
     const callOptions = optionsOf(rest);
     // A call with a payment pays by itself: a refusal of that payment is no reason to pay again.
-    if (call._meta?.['x402/payment'] !== undefined) return send(call, callOptions);
-    const purchase: Purchase = { call, options: callOptions, takes: 'object', result: undefined };
+    if (given._meta?.['x402/payment'] !== undefined) return send(given, callOptions);
+    const call = copyOf(given);
+    const purchase: Purchase = { call, options: callOptions, result: undefined };
     const id = String((callCount += 1));
     underWay.set(id, purchase);
     try {
@@ -98,12 +105,14 @@ export function wrapMcp(
 async function exchange(
   send: Send,
   purchase: Purchase,
+  forms: Forms,
   headers: Headers,
   signal: AbortSignal | undefined,
 ): Promise<Response> {
-  const { call, options, takes } = purchase;
+  const { call, options } = purchase;
   const header = headers.get('payment-signature') ?? headers.get('x-payment');
-  const payment = header === null || takes === 'base64' ? header : fromBase64(header);
+  const payment =
+    header === null || forms.get(call.name) === 'base64' ? header : fromBase64(header);
   const meta = { ...call._meta, ...(payment === null ? {} : { 'x402/payment': payment }) };
   const asked = await send(
     { ...call, ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }) },
@@ -120,7 +129,7 @@ async function exchange(
     },
   );
   if (asked !== undefined) {
-    purchase.takes = asked.takes;
+    setNewest(forms, call.name, asked.takes, MOST_FORMS);
     return new Response(JSON.stringify(asked.terms), {
       status: 402,
       headers: { 'content-type': 'application/json' },
@@ -143,6 +152,12 @@ function addressOf(url: string, name: string): string {
   const address = new URL(url);
   address.pathname = `${address.pathname.replace(/\/$/, '')}/${encodeURIComponent(name)}`;
   return address.href;
+}
+
+/** Copies a call, because the caller may change it before it goes out again with the payment. */
+function copyOf(call: ToolCall): ToolCall {
+  // A call reaches the server as JSON, so this loses nothing of it.
+  return JSON.parse(JSON.stringify(call)) as ToolCall;
 }
 
 /** Writes JSON with sorted keys, so that equal arguments are the same purchase. */

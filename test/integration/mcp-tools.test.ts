@@ -9,7 +9,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { InMemoryTransport, McpServer, ProtocolError } from '@modelcontextprotocol/server';
 import { receiptOf } from 'exact-change';
-import { wrapMcp } from 'exact-change/mcp';
+import { wrapMcp, type WrapMcpOptions } from 'exact-change/mcp';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { failureOf, recordingSigner } from '../helpers/payer.js';
@@ -22,6 +22,7 @@ type Json = Record<string, unknown>;
 type Handler = (params: {
   readonly _meta?: Json | undefined;
   readonly name: string;
+  readonly arguments?: unknown;
 }) => Promise<Json>;
 
 const TOOL = {
@@ -108,10 +109,16 @@ const FORMS: Readonly<Record<string, (asked: Json, sdk: Sdk) => Json>> = {
 const RESULT = { structuredContent: { found: 3 }, content: text({ found: 3 }) };
 
 /** Connects a tool that asks for payment in one form with a client that pays. */
-async function market(sdk: Sdk, form: string, more: { readonly afterwards?: () => Json } = {}) {
+async function market(
+  sdk: Sdk,
+  form: string,
+  more: { readonly afterwards?: () => Json; readonly options?: WrapMcpOptions } = {},
+) {
   const payments: unknown[] = [];
+  const asked: unknown[] = [];
   const ask = () => FORMS[form]?.(terms(), sdk) ?? {};
-  const mcp = await CONNECT[sdk](async ({ _meta: meta }) => {
+  const mcp = await CONNECT[sdk](async ({ _meta: meta, arguments: given }) => {
+    asked.push(given);
     const payment = meta?.['x402/payment'];
     if (payment === undefined) return ask();
     payments.push(payment);
@@ -135,6 +142,7 @@ async function market(sdk: Sdk, form: string, more: { readonly afterwards?: () =
     ...{ rpcUrl, wsUrl, jupiterUrl, signer },
     url: 'https://mcp.example.com/mcp',
     policy: { maxPerHost: { 'mcp.example.com': '0.015' } },
+    ...more.options,
   });
   onTestFinished(() => client.close());
   const call = (query: string, _meta?: Json) =>
@@ -143,7 +151,7 @@ async function market(sdk: Sdk, form: string, more: { readonly afterwards?: () =
       arguments: { query },
       ...(_meta && { _meta }),
     }) as Promise<Json>;
-  return { call, payments, signed, client, address };
+  return { mcp, call, payments, asked, signed, client, address };
 }
 
 describe.each(Object.keys(CONNECT) as Sdk[])(
@@ -167,6 +175,27 @@ describe.each(Object.keys(CONNECT) as Sdk[])(
       expect(await client.spent()).toContainEqual(
         expect.objectContaining({ host: 'mcp.example.com', used: '0.01' }),
       );
+    });
+
+    it.each(Object.keys(FORMS))('are paid ahead in the payment form %s', async (form) => {
+      const { call, payments, asked } = await market(sdk, form, {
+        options: { policy: {}, presign: ['https://mcp.example.com/mcp'] },
+      });
+      await call('x402');
+      await call('again');
+      const kind = form === 'of Cloudflare' ? 'string' : 'object';
+      expect(payments.map((payment) => typeof payment)).toEqual([kind, kind]);
+      expect(asked).toHaveLength(3);
+    });
+
+    it('are paid for the arguments that the call had, even if the caller changes them', async () => {
+      const { mcp, payments, asked } = await market(sdk, 'of the specification');
+      const given = { query: { topic: 'x402' } };
+      const calling = mcp.callTool({ name: 'search', arguments: given });
+      given.query.topic = 'changed';
+      await calling;
+      expect(payments).toHaveLength(1);
+      expect(asked).toEqual([{ query: { topic: 'x402' } }, { query: { topic: 'x402' } }]);
     });
 
     it('are not paid twice if they ask for payment again after they were paid', async () => {
