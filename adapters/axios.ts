@@ -49,7 +49,8 @@ function withoutResponse(error: unknown): unknown {
   const { code, message, details, funds, moved, retry, untrusted, stack } = error;
   const copy = errorOfCode(code, message, {
     ...{ details, funds, moved, retry },
-    ...('cause' in error ? { cause: error.cause } : {}),
+    // The cause of an `AxiosError` is this copy; up to axios 1.13.2 it is the cause of this copy.
+    ...('cause' in error ? { cause: error } : {}),
     ...(untrusted === undefined ? {} : { untrusted }),
   });
   return stack === undefined ? copy : Object.assign(copy, { stack });
