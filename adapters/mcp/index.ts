@@ -34,8 +34,12 @@ type Forms = Map<string, PaymentTerms['takes']>;
 
 const MOST_FORMS = 1_000;
 
-/** Header that tells concurrent calls apart; it does not leave the process. */
-const CALL = 'x-exact-change-call';
+/** Field of an init that names its purchase. No fetch reads it, and no text can forge it. */
+const PURCHASE: unique symbol = Symbol('exact-change.purchase');
+
+interface PurchaseInit extends RequestInit {
+  readonly [PURCHASE]?: Purchase;
+}
 
 /**
  * Makes `callTool` of an MCP client pay tools that ask for payment by x402. Returns the client of
@@ -60,18 +64,13 @@ export function wrapMcp(
   { url = 'http://localhost/mcp', ...options }: WrapMcpOptions,
 ): Client {
   const { send, optionsOf } = senderOf(mcp);
-  const underWay = new Map<string, Purchase>();
   const forms: Forms = new Map();
-  let callCount = 0;
   const client = createClient({
     ...options,
-    fetch: async (input, init) => {
-      const headers = new Headers(init?.headers);
-      const purchase = underWay.get(headers.get(CALL) ?? '');
-      return purchase === undefined
+    fetch: async (input, init: PurchaseInit = {}) =>
+      init[PURCHASE] === undefined
         ? globalThis.fetch(input, init)
-        : exchange(send, purchase, forms, headers, init?.signal ?? undefined);
-    },
+        : exchange(send, init[PURCHASE], forms, init),
   });
   mcp.callTool = async (given, ...rest) => {
     const callOptions = optionsOf(rest);
@@ -79,24 +78,20 @@ export function wrapMcp(
     if (given._meta?.['x402/payment'] !== undefined) return send(given, callOptions);
     const call = copyOf(given);
     const purchase: Purchase = { call, options: callOptions, result: undefined };
-    const id = String((callCount += 1));
-    underWay.set(id, purchase);
-    try {
-      const { signal } = callOptions;
-      const response = await client.fetch(addressOf(url, call.name), {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', [CALL]: id },
-        body: canonical(call.arguments ?? {}),
-        ...(signal === undefined ? {} : { signal }),
-      });
-      // Read the body to its end, so that the answer counts as delivered.
-      await response.arrayBuffer();
-      const { result } = purchase;
-      if (typeof result === 'object' && result !== null) passOnReceipt(response, result);
-      return result;
-    } finally {
-      underWay.delete(id);
-    }
+    const { signal } = callOptions;
+    const init: PurchaseInit = {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: canonical(call.arguments ?? {}),
+      ...(signal === undefined ? {} : { signal }),
+      [PURCHASE]: purchase,
+    };
+    const response = await client.fetch(addressOf(url, call.name), init);
+    // Read the body to its end, so that the answer counts as delivered.
+    await response.arrayBuffer();
+    const { result } = purchase;
+    if (typeof result === 'object' && result !== null) passOnReceipt(response, result);
+    return result;
   };
   return client;
 }
@@ -106,10 +101,10 @@ async function exchange(
   send: Send,
   purchase: Purchase,
   forms: Forms,
-  headers: Headers,
-  signal: AbortSignal | undefined,
+  init: RequestInit,
 ): Promise<Response> {
   const { call, options } = purchase;
+  const [headers, signal] = [new Headers(init.headers), init.signal ?? undefined];
   const header = headers.get('payment-signature') ?? headers.get('x-payment');
   const payment =
     header === null || forms.get(call.name) === 'base64' ? header : fromBase64(header);

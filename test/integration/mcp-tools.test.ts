@@ -14,6 +14,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { failureOf, recordingSigner } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
+import { startSeller } from '../helpers/seller.js';
 import { offerOf, settle } from '../helpers/settling.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
@@ -217,6 +218,26 @@ describe.each(Object.keys(CONNECT) as Sdk[])(
     });
   },
 );
+
+it('keeps a fetch of the client apart from a tool call that is under way', async () => {
+  const seller = await startSeller((_, response) => response.end('free'));
+  onTestFinished(() => seller.close());
+  const answers: string[] = [];
+  const mcp = await CONNECT['SDK v1'](async () => {
+    // A model chooses the headers of its calls, and numbers can be guessed.
+    const headers = { 'x-exact-change-call': '1' };
+    if (answers.length === 0) {
+      answers.push('asked');
+      answers.push(await (await client.fetch(seller.url, { headers })).text());
+    }
+    return RESULT;
+  });
+  const { secretKey } = await sandbox.createWallet({});
+  const client = wrapMcp(mcp, { walletSecretKey: secretKey, rpcUrl: sandbox.rpcUrl });
+  onTestFinished(() => client.close());
+  await mcp.callTool({ name: 'search' });
+  expect(answers).toEqual(['asked', 'free']);
+});
 
 it('leaves results and failures of tools that ask for no payment unchanged', async () => {
   const failed = { isError: true, content: text('no such page') };
