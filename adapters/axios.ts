@@ -38,9 +38,31 @@ export function wrapAxios<T extends AxiosLike>(instance: T, client: Pick<Client,
       throw withoutResponse(error);
     }
   };
-  const env = { ...(typeof defaults.env === 'object' ? defaults.env : {}), fetch };
+  const given = typeof defaults.env === 'object' ? defaults.env : {};
+  const env = { ...formRequest(), ...given, fetch };
   Object.assign(defaults, { adapter: 'fetch', env });
   return instance;
+}
+
+/**
+ * Returns a `Request` for axios that gives a form its own type. In Node, axios gives it the type of
+ * its other posts, so the seller could not read what it is paid for. Node 16 has no `Request`.
+ */
+function formRequest(): { readonly Request?: typeof globalThis.Request } {
+  if (typeof globalThis.Request === 'undefined') return {};
+  return {
+    Request: class extends globalThis.Request {
+      constructor(input: RequestInfo | URL, init?: RequestInit) {
+        super(input, init?.body instanceof FormData ? withoutType(init) : init);
+      }
+    },
+  };
+}
+
+function withoutType(init: RequestInit): RequestInit {
+  const headers = new Headers(init.headers);
+  headers.delete('content-type');
+  return { ...init, headers };
 }
 
 /** Copies an error without its `response`: axios writes to it, and a `Response` is read-only. */
