@@ -7,6 +7,7 @@ import type { Client } from '../src/client.js';
 import { isExactChangeError } from '../src/errors.js';
 import { errorOfCode } from '../src/errors/of-code.js';
 import { passOnReceipt } from '../src/receipt.js';
+import { checkBody } from './check-body.js';
 
 /** The part of an axios instance that `wrapAxios` changes. */
 export interface AxiosLike {
@@ -39,27 +40,32 @@ export function wrapAxios<T extends AxiosLike>(instance: T, client: Pick<Client,
     }
   };
   const given = typeof defaults.env === 'object' ? defaults.env : {};
-  const env = { ...formRequest(), ...given, fetch };
+  // The form that axios makes of an object in Node is a stream that no fetch can send.
+  const env = { ...formRequest(), ...given, FormData: globalThis.FormData, fetch };
   Object.assign(defaults, { adapter: 'fetch', env });
   return instance;
 }
 
 /**
- * Returns a `Request` for axios that gives a form its own type. In Node, axios gives it the type of
- * its other posts, so the seller could not read what it is paid for. Node 16 has no `Request`.
+ * Returns a `Request` for axios that sends each body as it is, or refuses it: the seller would be
+ * paid for a body that it cannot read. Node 16 has no `Request`.
  */
 function formRequest(): { readonly Request?: typeof globalThis.Request } {
   if (typeof globalThis.Request === 'undefined') return {};
   return {
     Request: class extends globalThis.Request {
       constructor(input: RequestInfo | URL, init?: RequestInit) {
-        super(input, init?.body instanceof FormData ? withoutType(init) : init);
+        super(input, init && sendable(init));
       }
     },
   };
 }
 
-function withoutType(init: RequestInit): RequestInit {
+function sendable(init: RequestInit): RequestInit {
+  const { body } = init;
+  checkBody('data', body);
+  if (!(body instanceof FormData)) return init;
+  // In Node, axios gives a form the type of its other posts, which lacks the boundary.
   const headers = new Headers(init.headers);
   headers.delete('content-type');
   return { ...init, headers };

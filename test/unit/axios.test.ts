@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import { isExactChangeError, SettlementError } from 'exact-change';
 import { wrapAxios, type AxiosLike } from 'exact-change/axios';
 import { expect, it } from 'vitest';
@@ -5,7 +6,7 @@ import { expect, it } from 'vitest';
 /** The parts that a wrapped instance gives to the `fetch` adapter of axios. */
 function envOf(fetch: typeof globalThis.fetch) {
   const { defaults }: AxiosLike = wrapAxios({ defaults: {} }, { fetch });
-  return defaults.env as Pick<typeof globalThis, 'fetch' | 'Request'>;
+  return defaults.env as Pick<typeof globalThis, 'fetch' | 'FormData' | 'Request'>;
 }
 
 it('gives axios an error whose cause is an error of the library too', async () => {
@@ -40,4 +41,15 @@ it('sends a form of axios by the type that its boundary needs', async () => {
   const text = { method: 'POST', body: 'a=b', headers: { 'content-type': 'text/csv' } };
   const { headers } = new Request('https://api.example.com/', text);
   expect(headers.get('content-type')).toBe('text/csv');
+});
+
+it('refuses a stream that fetch would send as its name', () => {
+  const { Request, FormData } = envOf(() => Promise.reject(new Error('not used here')));
+  expect(new FormData()).toBeInstanceOf(globalThis.FormData);
+  // The package form-data, and the streams of Node's first releases, cannot be iterated over.
+  const body = Object.assign(new EventEmitter(), { pipe: () => undefined });
+  const init = Object.assign({ method: 'POST' }, { body });
+  const makeRequest = () =>
+    Reflect.construct(Request, ['https://api.example.com/', init]) as unknown;
+  expect(makeRequest).toThrow(expect.objectContaining({ code: 'invalid_option' }));
 });
