@@ -7,6 +7,7 @@ import type { Client } from '../src/client.js';
 import { isExactChangeError } from '../src/errors.js';
 import { errorOfCode } from '../src/errors/of-code.js';
 import { passOnReceipt } from '../src/receipt.js';
+import { checkBody } from './check-body.js';
 
 /** The part of an axios instance that `wrapAxios` changes. */
 export interface AxiosLike {
@@ -38,9 +39,36 @@ export function wrapAxios<T extends AxiosLike>(instance: T, client: Pick<Client,
       throw withoutResponse(error);
     }
   };
-  const env = { ...(typeof defaults.env === 'object' ? defaults.env : {}), fetch };
+  const given = typeof defaults.env === 'object' ? defaults.env : {};
+  // The form that axios makes of an object in Node is a stream that no fetch can send.
+  const env = { ...formRequest(), ...given, FormData: globalThis.FormData, fetch };
   Object.assign(defaults, { adapter: 'fetch', env });
   return instance;
+}
+
+/**
+ * Returns a `Request` for axios that sends each body as it is, or refuses it: the seller would be
+ * paid for a body that it cannot read. Node 16 has no `Request`.
+ */
+function formRequest(): { readonly Request?: typeof globalThis.Request } {
+  if (typeof globalThis.Request === 'undefined') return {};
+  return {
+    Request: class extends globalThis.Request {
+      constructor(input: RequestInfo | URL, init?: RequestInit) {
+        super(input, init && sendable(init));
+      }
+    },
+  };
+}
+
+function sendable(init: RequestInit): RequestInit {
+  const { body } = init;
+  checkBody('data', body);
+  if (!(body instanceof FormData)) return init;
+  // In Node, axios gives a form the type of its other posts, which lacks the boundary.
+  const headers = new Headers(init.headers);
+  headers.delete('content-type');
+  return { ...init, headers };
 }
 
 /** Copies an error without its `response`: axios writes to it, and a `Response` is read-only. */
@@ -49,7 +77,8 @@ function withoutResponse(error: unknown): unknown {
   const { code, message, details, funds, moved, retry, untrusted, stack } = error;
   const copy = errorOfCode(code, message, {
     ...{ details, funds, moved, retry },
-    ...('cause' in error ? { cause: error.cause } : {}),
+    // The cause of an `AxiosError` is this copy; up to axios 1.13.2 it is the cause of this copy.
+    ...('cause' in error ? { cause: error } : {}),
     ...(untrusted === undefined ? {} : { untrusted }),
   });
   return stack === undefined ? copy : Object.assign(copy, { stack });

@@ -7,6 +7,7 @@ import { Readable } from 'node:stream';
 import type { Client } from '../src/client.js';
 import { refuseUnknown } from '../src/internal/options.js';
 import { receiptOf, type Receipt } from '../src/receipt.js';
+import { checkBody } from './check-body.js';
 import { chunksOf } from './chunks.js';
 
 /** The supported options of undici's `request`. An unknown option is refused. */
@@ -67,6 +68,7 @@ export function undiciRequest(
   return async (url, options = {}) => {
     refuseUnknown(options, NAMES);
     const { headers, query = {}, body, signal, opaque = null, ...rest } = options;
+    checkBody('body', body);
     const target = new URL(url);
     for (const [name, value] of Object.entries(query))
       for (const item of [value].flat()) target.searchParams.append(name, String(item));

@@ -7,6 +7,7 @@ import { base64 } from '../../src/internal/bytes.js';
 import type { Client } from '../../src/client.js';
 import type { ClientOptions } from '../../src/config/options.js';
 import { createClient } from '../../src/index.js';
+import { setNewest } from '../../src/internal/newest.js';
 import { passOnReceipt } from '../../src/receipt.js';
 import { termsInError, termsInResult, settlementIn, type PaymentTerms } from './forms.js';
 import { senderOf, type CallOptions, type McpLike, type Send, type ToolCall } from './sender.js';
@@ -25,12 +26,20 @@ export interface WrapMcpOptions extends Omit<ClientOptions, 'fetch'> {
 interface Purchase {
   readonly call: ToolCall;
   readonly options: CallOptions;
-  takes: PaymentTerms['takes'];
   result: unknown;
 }
 
-/** Header that tells concurrent calls apart; it does not leave the process. */
-const CALL = 'x-exact-change-call';
+/** Forms in which tools take a payment, by name: a call that is paid ahead needs its tool's form. */
+type Forms = Map<string, PaymentTerms['takes']>;
+
+const MOST_FORMS = 1_000;
+
+/** Field of an init that names its purchase. No fetch reads it, and no text can forge it. */
+const PURCHASE: unique symbol = Symbol('exact-change.purchase');
+
+interface PurchaseInit extends RequestInit {
+  readonly [PURCHASE]?: Purchase;
+}
 
 /**
  * Makes `callTool` of an MCP client pay tools that ask for payment by x402. Returns the client of
@@ -55,41 +64,34 @@ export function wrapMcp(
   { url = 'http://localhost/mcp', ...options }: WrapMcpOptions,
 ): Client {
   const { send, optionsOf } = senderOf(mcp);
-  const underWay = new Map<string, Purchase>();
-  let callCount = 0;
+  const forms: Forms = new Map();
   const client = createClient({
     ...options,
-    fetch: async (input, init) => {
-      const headers = new Headers(init?.headers);
-      const purchase = underWay.get(headers.get(CALL) ?? '');
-      return purchase === undefined
+    fetch: async (input, init: PurchaseInit = {}) =>
+      init[PURCHASE] === undefined
         ? globalThis.fetch(input, init)
-        : exchange(send, purchase, headers, init?.signal ?? undefined);
-    },
+        : exchange(send, init[PURCHASE], forms, init),
   });
-  mcp.callTool = async (call, ...rest) => {
+  mcp.callTool = async (given, ...rest) => {
     const callOptions = optionsOf(rest);
     // A call with a payment pays by itself: a refusal of that payment is no reason to pay again.
-    if (call._meta?.['x402/payment'] !== undefined) return send(call, callOptions);
-    const purchase: Purchase = { call, options: callOptions, takes: 'object', result: undefined };
-    const id = String((callCount += 1));
-    underWay.set(id, purchase);
-    try {
-      const { signal } = callOptions;
-      const response = await client.fetch(addressOf(url, call.name), {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', [CALL]: id },
-        body: canonical(call.arguments ?? {}),
-        ...(signal === undefined ? {} : { signal }),
-      });
-      // Read the body to its end, so that the answer counts as delivered.
-      await response.arrayBuffer();
-      const { result } = purchase;
-      if (typeof result === 'object' && result !== null) passOnReceipt(response, result);
-      return result;
-    } finally {
-      underWay.delete(id);
-    }
+    if (given._meta?.['x402/payment'] !== undefined) return send(given, callOptions);
+    const call = copyOf(given);
+    const purchase: Purchase = { call, options: callOptions, result: undefined };
+    const { signal } = callOptions;
+    const init: PurchaseInit = {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: canonical(call.arguments ?? {}),
+      ...(signal === undefined ? {} : { signal }),
+      [PURCHASE]: purchase,
+    };
+    const response = await client.fetch(addressOf(url, call.name), init);
+    // Read the body to its end, so that the answer counts as delivered.
+    await response.arrayBuffer();
+    const { result } = purchase;
+    if (typeof result === 'object' && result !== null) passOnReceipt(response, result);
+    return result;
   };
   return client;
 }
@@ -98,12 +100,14 @@ export function wrapMcp(
 async function exchange(
   send: Send,
   purchase: Purchase,
-  headers: Headers,
-  signal: AbortSignal | undefined,
+  forms: Forms,
+  init: RequestInit,
 ): Promise<Response> {
-  const { call, options, takes } = purchase;
+  const { call, options } = purchase;
+  const [headers, signal] = [new Headers(init.headers), init.signal ?? undefined];
   const header = headers.get('payment-signature') ?? headers.get('x-payment');
-  const payment = header === null || takes === 'base64' ? header : fromBase64(header);
+  const payment =
+    header === null || forms.get(call.name) === 'base64' ? header : fromBase64(header);
   const meta = { ...call._meta, ...(payment === null ? {} : { 'x402/payment': payment }) };
   const asked = await send(
     { ...call, ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }) },
@@ -120,7 +124,7 @@ async function exchange(
     },
   );
   if (asked !== undefined) {
-    purchase.takes = asked.takes;
+    setNewest(forms, call.name, asked.takes, MOST_FORMS);
     return new Response(JSON.stringify(asked.terms), {
       status: 402,
       headers: { 'content-type': 'application/json' },
@@ -143,6 +147,12 @@ function addressOf(url: string, name: string): string {
   const address = new URL(url);
   address.pathname = `${address.pathname.replace(/\/$/, '')}/${encodeURIComponent(name)}`;
   return address.href;
+}
+
+/** Copies a call, because the caller may change it before it goes out again with the payment. */
+function copyOf(call: ToolCall): ToolCall {
+  // A call reaches the server as JSON, so this loses nothing of it.
+  return JSON.parse(JSON.stringify(call)) as ToolCall;
 }
 
 /** Writes JSON with sorted keys, so that equal arguments are the same purchase. */

@@ -198,9 +198,12 @@ export function createSpans(tracer: Tracer): Spans {
       const call: Call = {};
       const done = () => endCall(call, Date.now());
       const running = context.with(context.active().setValue(CALL, call), work);
-      void running.then(done, (error: unknown) =>
-        endCall(call, Date.now(), isExactChangeError(error) ? error.code : 'unknown'),
-      );
+      // An error of a span processor would end the process here.
+      running
+        .then(done, (error: unknown) =>
+          endCall(call, Date.now(), isExactChangeError(error) ? error.code : 'unknown'),
+        )
+        .catch(() => undefined);
       return running;
     },
     rpc: (event) =>

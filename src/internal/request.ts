@@ -80,10 +80,8 @@ export function captureCall(
     paysItself,
     header: (name) => (parts.hasHeader(name) ? (parts.headers.get(name) ?? undefined) : undefined),
     async sendUnpaid() {
-      if (!paysItself && (signal === undefined || initCopy.signal === undefined))
-        return parts.send(fetch);
-      const following =
-        signal === undefined || initCopy.signal === undefined ? undefined : followSignal(signal);
+      const following = initCopy.signal ? followSignal(initCopy.signal) : undefined;
+      if (!paysItself && following === undefined) return parts.send(fetch);
       try {
         const extra = {
           ...(paysItself ? unfollowed(parts) : {}),
@@ -138,21 +136,16 @@ function takeApart(input: Input, init: RequestInit): CallParts {
     const passed = { ...init, referrer, referrerPolicy };
     return partsOf(request, passed, keepBody(request), (fetch) => fetch(input, init));
   }
-  const request = makeRequest(input, init);
+  const form = copyOfForm(initBody);
+  const request = makeRequest(input, form ? { ...init, body: form } : init);
   if (isOneShot(initBody) && request.body !== null) {
-    const [kept, sent] = request.body.tee();
-    return partsOf(request, init, keepStream(kept), (fetch) =>
-      fetch(input, { ...init, body: sent }),
-    );
+    const [kept, body] = request.body.tee();
+    return partsOf(request, init, keepStream(kept), (fetch) => fetch(input, { ...init, body }));
   }
   const body = keepBody(request);
-  if (body === undefined || Object.prototype.toString.call(initBody) !== '[object FormData]')
-    return partsOf(request, init, body, (fetch) => fetch(input, init));
   return partsOf(request, init, body, async (fetch) => {
-    const bytes = await body.whole;
-    return bytes === undefined
-      ? fetch(input, init)
-      : fetch(input, { ...init, headers: request.headers, body: bytes });
+    const bytes = form && (await body?.whole);
+    return fetch(input, bytes ? { ...init, headers: request.headers, body: bytes } : init);
   });
 }
 
@@ -218,6 +211,18 @@ function copyOf(headers: Headers): Headers {
     if (!copy.has(name)) copy.set(name, value);
   });
   return copy;
+}
+
+/** Copies a form, also of another fetch, whose form a runtime may take for text. */
+function copyOfForm(body: BodyInit): FormData | undefined {
+  if (!isForm(body) || !('forEach' in body)) return undefined;
+  const form = new FormData();
+  body.forEach((value, name) => form.append(name, value));
+  return form;
+}
+
+function isForm(body: BodyInit): body is FormData {
+  return Object.prototype.toString.call(body) === '[object FormData]';
 }
 
 function withInit(fetch: Fetch, extra: RequestInit): Fetch {

@@ -9,11 +9,12 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { InMemoryTransport, McpServer, ProtocolError } from '@modelcontextprotocol/server';
 import { receiptOf } from 'exact-change';
-import { wrapMcp } from 'exact-change/mcp';
+import { wrapMcp, type WrapMcpOptions } from 'exact-change/mcp';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { failureOf, recordingSigner } from '../helpers/payer.js';
 import { useSandbox } from '../helpers/sandbox.js';
+import { startSeller } from '../helpers/seller.js';
 import { offerOf, settle } from '../helpers/settling.js';
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
@@ -22,6 +23,7 @@ type Json = Record<string, unknown>;
 type Handler = (params: {
   readonly _meta?: Json | undefined;
   readonly name: string;
+  readonly arguments?: unknown;
 }) => Promise<Json>;
 
 const TOOL = {
@@ -108,10 +110,16 @@ const FORMS: Readonly<Record<string, (asked: Json, sdk: Sdk) => Json>> = {
 const RESULT = { structuredContent: { found: 3 }, content: text({ found: 3 }) };
 
 /** Connects a tool that asks for payment in one form with a client that pays. */
-async function market(sdk: Sdk, form: string, more: { readonly afterwards?: () => Json } = {}) {
+async function market(
+  sdk: Sdk,
+  form: string,
+  more: { readonly afterwards?: () => Json; readonly options?: WrapMcpOptions } = {},
+) {
   const payments: unknown[] = [];
+  const asked: unknown[] = [];
   const ask = () => FORMS[form]?.(terms(), sdk) ?? {};
-  const mcp = await CONNECT[sdk](async ({ _meta: meta }) => {
+  const mcp = await CONNECT[sdk](async ({ _meta: meta, arguments: given }) => {
+    asked.push(given);
     const payment = meta?.['x402/payment'];
     if (payment === undefined) return ask();
     payments.push(payment);
@@ -135,6 +143,7 @@ async function market(sdk: Sdk, form: string, more: { readonly afterwards?: () =
     ...{ rpcUrl, wsUrl, jupiterUrl, signer },
     url: 'https://mcp.example.com/mcp',
     policy: { maxPerHost: { 'mcp.example.com': '0.015' } },
+    ...more.options,
   });
   onTestFinished(() => client.close());
   const call = (query: string, _meta?: Json) =>
@@ -143,7 +152,7 @@ async function market(sdk: Sdk, form: string, more: { readonly afterwards?: () =
       arguments: { query },
       ...(_meta && { _meta }),
     }) as Promise<Json>;
-  return { call, payments, signed, client, address };
+  return { mcp, call, payments, asked, signed, client, address };
 }
 
 describe.each(Object.keys(CONNECT) as Sdk[])(
@@ -169,6 +178,27 @@ describe.each(Object.keys(CONNECT) as Sdk[])(
       );
     });
 
+    it.each(Object.keys(FORMS))('are paid ahead in the payment form %s', async (form) => {
+      const { call, payments, asked } = await market(sdk, form, {
+        options: { policy: {}, presign: ['https://mcp.example.com/mcp'] },
+      });
+      await call('x402');
+      await call('again');
+      const kind = form === 'of Cloudflare' ? 'string' : 'object';
+      expect(payments.map((payment) => typeof payment)).toEqual([kind, kind]);
+      expect(asked).toHaveLength(3);
+    });
+
+    it('are paid for the arguments that the call had, even if the caller changes them', async () => {
+      const { mcp, payments, asked } = await market(sdk, 'of the specification');
+      const given = { query: { topic: 'x402' } };
+      const calling = mcp.callTool({ name: 'search', arguments: given });
+      given.query.topic = 'changed';
+      await calling;
+      expect(payments).toHaveLength(1);
+      expect(asked).toEqual([{ query: { topic: 'x402' } }, { query: { topic: 'x402' } }]);
+    });
+
     it('are not paid twice if they ask for payment again after they were paid', async () => {
       const form = 'of the specification';
       const asksAgain = () => FORMS[form]?.(terms(), sdk) ?? {};
@@ -188,6 +218,26 @@ describe.each(Object.keys(CONNECT) as Sdk[])(
     });
   },
 );
+
+it('keeps a fetch of the client apart from a tool call that is under way', async () => {
+  const seller = await startSeller((_, response) => response.end('free'));
+  onTestFinished(() => seller.close());
+  const answers: string[] = [];
+  const mcp = await CONNECT['SDK v1'](async () => {
+    // A model chooses the headers of its calls, and numbers can be guessed.
+    const headers = { 'x-exact-change-call': '1' };
+    if (answers.length === 0) {
+      answers.push('asked');
+      answers.push(await (await client.fetch(seller.url, { headers })).text());
+    }
+    return RESULT;
+  });
+  const { secretKey } = await sandbox.createWallet({});
+  const client = wrapMcp(mcp, { walletSecretKey: secretKey, rpcUrl: sandbox.rpcUrl });
+  onTestFinished(() => client.close());
+  await mcp.callTool({ name: 'search' });
+  expect(answers).toEqual(['asked', 'free']);
+});
 
 it('leaves results and failures of tools that ask for no payment unchanged', async () => {
   const failed = { isError: true, content: text('no such page') };

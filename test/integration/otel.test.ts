@@ -18,7 +18,7 @@ import { observe, observeDeliveries } from 'exact-change/otel';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { callAttributes } from '../../adapters/otel/attributes.js';
 import { blocksOf } from '../helpers/guides.js';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
@@ -211,6 +211,33 @@ describe('observe', () => {
     for (const part of ['exact_change.payment', 'exact_change.payment > GET'])
       expect([part, count(part)]).toEqual([part, 3]);
     expect(count('exact_change.payment > exact_change.confirmation')).toBe(3);
+  });
+
+  it('ends neither a call nor the process with an error of a span processor', async () => {
+    const failing = {
+      ...{ onStart: () => undefined, forceFlush: async () => undefined },
+      ...{ shutdown: async () => undefined },
+      onEnd: () => {
+        throw new Error('The exporter is broken.');
+      },
+    };
+    const ending = new AbortController();
+    const seller = await startSeller((request, response) => {
+      if (isPaid(request)) ending.abort();
+      else answerTerms(response, envelopeV2([offerOf(sandbox)]));
+    });
+    onTestFinished(() => seller.close());
+    const unhandled = vi.fn();
+    process.on('unhandledRejection', unhandled);
+    onTestFinished(() => void process.off('unhandledRejection', unhandled));
+    const { client: plain } = await payerOn(sandbox, { USDC: '1' });
+    const client = observe(plain, {
+      tracerProvider: new BasicTracerProvider({ spanProcessors: [failing] }),
+    });
+    const call = client.fetch(seller.url, { signal: ending.signal });
+    await expect(call).rejects.toMatchObject({ name: 'AbortError' });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(unhandled).not.toHaveBeenCalled();
   });
 
   it('takes attributes of the conventions from a call, and no secret of its address', () => {

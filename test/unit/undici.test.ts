@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { undiciRequest } from 'exact-change/undici';
 import { describe, expect, it, vi } from 'vitest';
 
@@ -37,4 +37,15 @@ describe('the body of an answer', () => {
     await once(body, 'close');
     expect(body.errored).toBeNull();
   });
+});
+
+it('refuses a stream that fetch would send as its name', async () => {
+  const fetch = vi.fn<typeof globalThis.fetch>();
+  const url = 'https://api.example.com/';
+  // The package form-data declares its forms as `Readable`, which they are not.
+  const body = Object.assign(new EventEmitter(), { pipe: () => undefined });
+  const options = Object.assign({ method: 'POST' }, { body });
+  const asked: unknown = Reflect.apply(undiciRequest({ fetch }), undefined, [url, options]);
+  await expect(asked).rejects.toMatchObject({ code: 'invalid_option' });
+  expect(fetch).not.toHaveBeenCalled();
 });

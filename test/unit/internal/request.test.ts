@@ -578,6 +578,24 @@ describe('a fetch of another implementation', () => {
     },
   );
 
+  it('sends the fields of its own form', async () => {
+    // Newer runtimes take the form of another fetch for a value with a name, as they do an object.
+    const forEach: FormData['forEach'] = (call) => form().forEach(call);
+    const own = { [Symbol.toStringTag]: 'FormData', forEach };
+    const init = Object.assign({ method: 'POST' }, { body: own });
+    const call = captured(foreign, server.origin, init as unknown as RequestInit);
+    await (await call?.sendUnpaid())?.text();
+    await (await call?.sendPaid(server.origin, HEADER, new AbortController().signal))?.text();
+    expect(server.seen.map(({ hash }) => hash)).toEqual([
+      server.seen[0]?.hash,
+      server.seen[0]?.hash,
+    ]);
+    for (const seen of server.seen) {
+      expect(headersOf(seen)['content-type']).toMatch(/^multipart\/form-data; boundary=/);
+      expect(seen.body.toString()).toContain('Ada & co');
+    }
+  });
+
   it('accepts its own Request', async () => {
     const request = new ForeignRequest(server.origin, {
       method: 'POST',
