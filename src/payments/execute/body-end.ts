@@ -39,10 +39,13 @@ export function onBodyEnd(response: object, end: BodyEnd, givenUp?: AbortSignal)
 }
 
 /** A body that an unseen reader took may have arrived. A separate function, as `registry` is. */
-function loseUnlessTaken(weak: WeakRef<object>, { isBegun, broke }: Ending): () => void {
+function loseUnlessTaken(
+  weak: WeakRef<{ readonly bodyUsed?: boolean }>,
+  { isBegun, broke }: Ending,
+): () => void {
   return () => {
     const response = weak.deref();
-    if (isBegun() || (response !== undefined && !wasUsed(response))) void broke();
+    if (isBegun() || (response !== undefined && !response.bodyUsed)) void broke();
   };
 }
 

@@ -90,6 +90,14 @@ it('leaves an object readable that inherits from a response', async () => {
   expect(ends).toEqual(['read']);
 });
 
+it('loses a body that is given up behind such a proxy', () => {
+  const { ends, end } = recorder();
+  const controller = new AbortController();
+  onBodyEnd(proxyOf(new Private()), end, controller.signal);
+  controller.abort();
+  expect(ends).toEqual(['lost']);
+});
+
 it.each<[string, (response: Response) => unknown, readonly string[]]>([
   ['is lost if nothing has read it', () => undefined, ['lost']],
   ['is lost if its reader has not come to the end', (r) => r.body?.getReader().read(), ['lost']],
