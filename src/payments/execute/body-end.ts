@@ -1,4 +1,3 @@
-import { onAbort } from '../../internal/abort.js';
 import { isStream, watchStream, type Reading } from './watch-stream.js';
 
 const READERS = ['arrayBuffer', 'blob', 'bytes', 'formData', 'json', 'text'] as const;
@@ -25,17 +24,18 @@ export function hasBody(response: Response): boolean {
  * broke off, or if every copy's stream was cancelled or garbage collected half read. The response
  * stays the object that fetch returned; only the members that read its body are covered.
  *
- * @param givenUp - Breaks the body off. The body is lost at that moment, before a reader hears of
- *   it: the next call may start at once.
+ * Returns a function to call when the body is broken off, before fetch does it: the body is lost
+ * at that moment, before a reader hears of it, because the next call may start at once.
  */
-export function onBodyEnd(response: object, end: BodyEnd, givenUp?: AbortSignal): void {
+export function onBodyEnd(response: object, end: BodyEnd): () => void {
   const ending = endingOf(end);
   const copies = copiesOf(ending);
   // Every clone and stream refers to `copies`, so the body is out of reach when it is collected.
   if (typeof FinalizationRegistry !== 'undefined') registry().register(copies, ending, ending);
   cover(response, copies);
-  if (givenUp !== undefined && typeof WeakRef !== 'undefined')
-    onAbort(givenUp, loseUnlessTaken(new WeakRef(response), ending));
+  return typeof WeakRef === 'undefined'
+    ? () => undefined
+    : loseUnlessTaken(new WeakRef(response), ending);
 }
 
 /** A body that an unseen reader took may have arrived. A separate function, as `registry` is. */

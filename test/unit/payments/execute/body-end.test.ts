@@ -92,9 +92,7 @@ it('leaves an object readable that inherits from a response', async () => {
 
 it('loses a body that is given up behind such a proxy', () => {
   const { ends, end } = recorder();
-  const controller = new AbortController();
-  onBodyEnd(proxyOf(new Private()), end, controller.signal);
-  controller.abort();
+  onBodyEnd(proxyOf(new Private()), end)();
   expect(ends).toEqual(['lost']);
 });
 
@@ -110,9 +108,8 @@ it.each<[string, (response: Response) => unknown, readonly string[]]>([
 ])('a body that is given up %s', async (_, read, expected) => {
   const response = new Response('body');
   const { ends, end } = recorder();
-  const controller = new AbortController();
-  onBodyEnd(response, end, controller.signal);
+  const giveUp = onBodyEnd(response, end);
   await read(response);
-  controller.abort();
+  giveUp();
   expect(ends).toEqual(expected);
 });
