@@ -115,6 +115,8 @@ interface Watch {
   readonly copies: Copies;
   /** Own members that the response had before they were covered. */
   readonly own: Map<string, PropertyDescriptor>;
+  /** Whether a method has read the body, or has begun to. */
+  isRead?: boolean;
   /** The watched stream, after `body` was first asked for. */
   stream?: ReturnType<typeof watchStream>;
 }
@@ -217,18 +219,20 @@ function isTaken(response: object): boolean {
 }
 
 async function readBy(name: (typeof READERS)[number], response: object): Promise<unknown> {
-  const { copies } = watchOf(response);
-  const wasRead = wasUsed(response);
+  const watch = watchOf(response);
+  const { copies, isRead: wasRead } = watch;
   if (isTaken(response)) throw unusable();
+  watch.isRead = true;
   copies.begin();
   try {
     const content: unknown = await call(response, name);
     await copies.ended();
     return content;
   } catch (error) {
-    // A body that is no JSON has arrived whole. A second read of a body loses nothing.
+    // A body that is no JSON has arrived whole. A second read of a body loses nothing; but a body
+    // that was used before its first read was broken off.
     if (isNamed(error, 'SyntaxError')) await copies.ended();
-    else if (!wasRead) await copies.broke();
+    else if (wasRead !== true) await copies.broke();
     throw error;
   }
 }
