@@ -52,9 +52,10 @@ export function throwIfAborted(signal: AbortSignal | undefined): void {
 export function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {
+    // Listen to the work first: what a caller passes in place of a signal may throw.
+    const settled = work.then(resolve, reject);
     if (signal.aborted) reject(signal.reason);
-    const forget = onAbort(signal, () => reject(signal.reason));
-    work.then(resolve, reject).finally(forget);
+    void settled.finally(onAbort(signal, () => reject(signal.reason)));
   });
 }
 

@@ -5,7 +5,6 @@ import { bounded } from '../internal/abort.js';
 import { hex } from '../internal/bytes.js';
 import { lazyPart, loadOnce } from '../internal/load-once.js';
 import { createTurns, type NextTurn } from '../internal/turns.js';
-import { journalWithReleases, claimsWithReleases } from '../journal/released-claims.js';
 import { locksWithTimeout } from '../journal/locks.js';
 import { withCoordination, walletOf, type Wallet } from '../journal/registry.js';
 import type { Coordination, Journal, Owner } from '../journal/types.js';
@@ -76,14 +75,15 @@ export async function createContext(
   const rpc = connectTo(config, events.emitCall);
   const { protocols, sources } = parts;
   const prices = parts.local(config, rpc, sources);
+  const wallet = walletOf(config.signer.address, config.network);
   return contextOver(config, {
     protocols,
     sources,
     events,
     rpc,
     transport: (await transportOf(config, parts)) ?? prices,
-    kept: await callersJournal(config, events),
-    wallet: walletOf(config.signer.address, config.network),
+    kept: await callersJournal(config, { events, wallet }),
+    wallet,
     prices,
   });
 }
@@ -96,21 +96,21 @@ async function transportOf(config: Config, parts: Parts): Promise<Transport | un
   return transportWithTimeouts(transport, timeouts.jupiter);
 }
 
-/** The caller's journal, with a time limit on each of its calls. */
+/** The caller's journal, with a time limit on each of its calls: see `timedJournal`. */
 export interface TimedJournal {
   readonly journal: Journal;
   /** Shared by all processes that use the journal. Undefined if the journal brings none. */
   readonly coordination: Coordination | undefined;
 }
 
-async function callersJournal(config: Config, events: Events): Promise<TimedJournal | undefined> {
-  const { journal, network, signer, timeouts, runtime } = config;
+async function callersJournal(
+  config: Config,
+  parts: Pick<PaymentContext, 'events' | 'wallet'>,
+): Promise<TimedJournal | undefined> {
+  const { journal, network, signer } = config;
   if (journal === undefined) return undefined;
   const { timedJournal } = await timeLimits();
-  return timedJournal(journal, { wallet: signer.address, network }, timeouts.journal, {
-    now: runtime.now,
-    onStep: (step) => events.emitCall('journal.called', step),
-  });
+  return timedJournal(journal, { wallet: signer.address, network }, config, parts);
 }
 
 /** Parts of a new context. Without `prices`, its transport also gives the prices. */
@@ -137,20 +137,13 @@ export function contextOver(
   };
   const coordination = shared ?? wallet.coordination;
   const closing = new AbortController();
-  // Even after the client has closed: the process lives on, and its claims would keep other
-  // processes waiting.
-  const idle = (ms: number) => runtime.idle(ms);
   return {
     ...coordination,
-    claims: claimsWithReleases(coordination.claims, wallet.releasedClaims, idle),
     locks: locksWithTimeout(coordination.locks),
     ...parts,
     config,
     prices,
-    journal:
-      shared === undefined
-        ? withCoordination(journal, coordination)
-        : journalWithReleases(journal, wallet.releasedClaims),
+    journal: shared === undefined ? withCoordination(journal, coordination) : journal,
     memory: createMemory(tokenPrices),
     recovery: createRecovery(),
     histories: createHistories(rpc, runtime),

@@ -1,14 +1,24 @@
 import { isExactChangeError, TransportError, type ErrorCode } from '../errors.js';
-import type { EventDetails } from '../events.js';
+import type { LocalSettings } from '../config/options.js';
+import type { EventDetails, Events } from '../events.js';
 import { bounded } from '../internal/abort.js';
+import type { Runtime } from '../internal/runtime.js';
 import type { Ledger } from '../journal/balance-ledger.js';
+import type { Wallet } from '../journal/registry.js';
+import { claimsWithReleases, journalWithReleases } from '../journal/released-claims.js';
 import type { Coordination, Journal, Owner } from '../journal/types.js';
 import type { TimedJournal } from './context.js';
 
-export interface StepTimer {
+/** The clock that times the steps of a journal, and the listener for steps that have ended. */
+interface StepTimer {
   /** Milliseconds since the epoch. */
   now(): number;
   onStep(step: EventDetails['journal.called']): void;
+}
+
+interface Settings {
+  readonly timeouts: Pick<LocalSettings['timeouts'], 'journal'>;
+  readonly runtime: Pick<Runtime, 'now' | 'idle'>;
 }
 
 /**
@@ -19,21 +29,36 @@ const takesOf = /* @__PURE__ */ new WeakMap<Journal, LateTakes>();
 
 type TimedCall = <T>(step: string, work: () => Promise<T>) => Promise<T>;
 
+/**
+ * Puts a time limit on the calls of the caller's journal and of its coordination, if any. Claims
+ * that the wallet released are over here, even if the journal could not be told.
+ */
 export function timedJournal(
   journal: Journal,
   owner: Owner,
-  timeoutMs: number,
-  timer: StepTimer,
+  { timeouts, runtime }: Settings,
+  {
+    events,
+    wallet: { releasedClaims },
+  }: { readonly events: Events; readonly wallet: Pick<Wallet, 'releasedClaims'> },
 ): TimedJournal {
+  const timeoutMs = timeouts.journal;
+  const timer: StepTimer = {
+    now: runtime.now,
+    onStep: (step) => events.emitCall('journal.called', step),
+  };
   const coordination = journal.coordination?.(owner);
   const takes = takesOf.get(journal) ?? createLateTakes();
   takesOf.set(journal, takes);
+  const timed = journalWithTimeouts(journal, timeoutMs, timer, takes, coordination?.ledger);
+  if (coordination === undefined) return { journal: timed, coordination };
+  const shared = coordinationWithTimeouts(coordination, timeoutMs, takes);
+  // Even after the client has closed: the process lives on, and its claims would keep other
+  // processes waiting.
+  const idle = (ms: number) => runtime.idle(ms);
   return {
-    journal: journalWithTimeouts(journal, timeoutMs, timer, takes, coordination?.ledger),
-    coordination:
-      coordination === undefined
-        ? undefined
-        : coordinationWithTimeouts(coordination, timeoutMs, takes),
+    journal: journalWithReleases(timed, releasedClaims),
+    coordination: { ...shared, claims: claimsWithReleases(shared.claims, releasedClaims, idle) },
   };
 }
 

@@ -25,6 +25,12 @@ export async function swapStep(step: Step, bytes: Uint8Array): Promise<PaymentRe
   return { ...sent, ...(await afterSwap(signature, planOn(step))) };
 }
 
+/**
+ * Milliseconds that count at most as waited before the first look: without a look, nothing is sent,
+ * and each repeated step may have to take up the wallet as slowly.
+ */
+const MOST_WAITED_MS = 15_000;
+
 /** The caller's answer while the swap is open, or the attempt's id once the swap has landed. */
 type Sent = PaymentResult | Pick<PaymentResult, 'id'>;
 
@@ -45,7 +51,7 @@ async function sendFirst(step: Step, signed: SignedBytes): Promise<Sent> {
   const verdict = await withinCallerWait(
     signal,
     (within) => awaitSwapState(context, signed, within),
-    step.waited(),
+    Math.min(step.waited(), MOST_WAITED_MS),
   );
   if (verdict?.state !== 'open') {
     // Another service over the same journal may have recorded and sent the swap meanwhile.

@@ -87,14 +87,11 @@ export function createWalletSessions(deps: AutoPayDeps, journal: Journal): Walle
   const openSession = (wallet: string): OpenSession => {
     const events = createEvents(runtime.now);
     const config = { ...settings, address: wallet, autoSwap: false, journal };
+    // A client in this process that pays from the same wallet shares the holds and claims.
+    const parts = { events, wallet: knownWallet(wallet, network) ?? newWallet() };
     const context = keylessContext(deps, config, {
-      events,
-      kept: timedJournal(journal, { wallet, network }, timeouts.journal, {
-        now: runtime.now,
-        onStep: (step) => events.emitCall('journal.called', step),
-      }),
-      // A client in this process that pays from the same wallet shares the holds and claims.
-      wallet: knownWallet(wallet, network) ?? newWallet(),
+      ...parts,
+      kept: timedJournal(journal, { wallet, network }, settings, parts),
     });
     contexts.add(context);
     const inBackground = (task: Promise<unknown>): void => {

@@ -196,3 +196,28 @@ it('waits for a swap for 20 s in all, also if another service records it meanwhi
   expect(await late).toMatchObject({ state: 'swap_submitted', id: (await early).id });
   expect(time.now() - since).toBeLessThan(25_000);
 });
+
+it('sends a swap though the journal takes 20 s to say what the wallet has open', async () => {
+  const time = startVirtualTime();
+  const inner = memoryJournal();
+  let isSlow = false;
+  const journal: typeof inner = {
+    ...inner,
+    async *attempts(...args) {
+      if (isSlow) await systemRuntime.sleep(7_000);
+      yield* inner.attempts(...args);
+    },
+  };
+  const { rpcUrl, jupiterUrl } = sandbox;
+  const service = await createOperations(
+    parseLocalOptions({ rpcUrl, jupiterUrl, journal, fetch: time.fetch }),
+  );
+  onTestFinished(() => service.close());
+  const wallet = await sandbox.createWallet({ SOL: '1' });
+  const { paymentRequired, sign } = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+  const request = { paymentRequired, wallet: wallet.address, autoSwap: true };
+  const signedSwap = await sign((await service.autoPay(request)).swap?.transaction);
+  isSlow = true;
+  const { id } = await service.autoPay({ ...request, signedSwap });
+  expect(id).toBeDefined();
+});

@@ -8,9 +8,15 @@ import { answer, offerOf, settle, settlementHeader } from '../helpers/settling.j
 
 const sandbox = await useSandbox({ confirmationMs: 20 });
 
-it.each(['of the process', "of the caller's journal"])(
-  'an answer that its caller gives up unread is not paid anew at once: claims %s',
-  async (claims) => {
+it.each([
+  ['', 'of the process'],
+  ['', "of the caller's journal"],
+  // At the abort, Node 20 cancels the body of a response that was cloned or has arrived, so it
+  // counts as used.
+  [' and cloned', 'of the process'],
+])(
+  'an answer that its caller gives up unread%s is not paid anew at once: claims %s',
+  async (how, claims) => {
     const seller = await startSeller((request, response) => {
       if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox, {})]));
       void settle(sandbox, request).then((settled) =>
@@ -22,12 +28,13 @@ it.each(['of the process', "of the caller's journal"])(
     const { client, signed } = await payerOn(sandbox, { USDC: '1' }, journal);
     const controller = new AbortController();
     const response = await client.fetch(seller.url, { signal: controller.signal });
+    const copies = how === '' ? [response] : [response, response.clone()];
     controller.abort('had enough');
     const again = await client.fetch(seller.url).then(
       () => 'paid',
       (error: unknown) => (isExactChangeError(error) ? error.code : error),
     );
-    await expect(response.text()).rejects.toThrow();
+    for (const copy of copies) await expect(copy.text()).rejects.toThrow();
     expect(signed).toHaveLength(1);
     expect(again).toBe('already_spent');
   },

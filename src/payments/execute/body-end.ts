@@ -1,4 +1,3 @@
-import { onAbort } from '../../internal/abort.js';
 import { isStream, watchStream, type Reading } from './watch-stream.js';
 
 const READERS = ['arrayBuffer', 'blob', 'bytes', 'formData', 'json', 'text'] as const;
@@ -25,24 +24,28 @@ export function hasBody(response: Response): boolean {
  * broke off, or if every copy's stream was cancelled or garbage collected half read. The response
  * stays the object that fetch returned; only the members that read its body are covered.
  *
- * @param givenUp - Breaks the body off. The body is lost at that moment, before a reader hears of
- *   it: the next call may start at once.
+ * Returns a function to call when the body is broken off, before fetch does it: the body is lost
+ * at that moment, before a reader hears of it, because the next call may start at once.
  */
-export function onBodyEnd(response: object, end: BodyEnd, givenUp?: AbortSignal): void {
+export function onBodyEnd(response: object, end: BodyEnd): () => void {
   const ending = endingOf(end);
   const copies = copiesOf(ending);
   // Every clone and stream refers to `copies`, so the body is out of reach when it is collected.
   if (typeof FinalizationRegistry !== 'undefined') registry().register(copies, ending, ending);
   cover(response, copies);
-  if (givenUp !== undefined && typeof WeakRef !== 'undefined')
-    onAbort(givenUp, loseUnlessTaken(new WeakRef(response), ending));
+  return typeof WeakRef === 'undefined'
+    ? () => undefined
+    : loseUnlessTaken(new WeakRef(response), ending);
 }
 
 /** A body that an unseen reader took may have arrived. A separate function, as `registry` is. */
-function loseUnlessTaken(weak: WeakRef<object>, { isBegun, broke }: Ending): () => void {
+function loseUnlessTaken(
+  weak: WeakRef<{ readonly bodyUsed?: boolean }>,
+  { isBegun, broke }: Ending,
+): () => void {
   return () => {
     const response = weak.deref();
-    if (isBegun() || (response !== undefined && !wasUsed(response))) void broke();
+    if (isBegun() || (response !== undefined && !response.bodyUsed)) void broke();
   };
 }
 
@@ -109,6 +112,8 @@ interface Watch {
   readonly copies: Copies;
   /** Own members that the response had before they were covered. */
   readonly own: Map<string, PropertyDescriptor>;
+  /** Whether a method has read the body, or has begun to. */
+  isRead?: boolean;
   /** The watched stream, after `body` was first asked for. */
   stream?: ReturnType<typeof watchStream>;
 }
@@ -210,18 +215,20 @@ function isTaken(response: object): boolean {
 }
 
 async function readBy(name: (typeof READERS)[number], response: object): Promise<unknown> {
-  const { copies } = watchOf(response);
-  const wasRead = wasUsed(response);
+  const watch = watchOf(response);
+  const { copies, isRead: wasRead } = watch;
   if (isTaken(response)) throw unusable();
+  watch.isRead = true;
   copies.begin();
   try {
     const content: unknown = await call(response, name);
     await copies.ended();
     return content;
   } catch (error) {
-    // A body that is no JSON has arrived whole. A second read of a body loses nothing.
+    // A body that is no JSON has arrived whole. A second read of a body loses nothing; but a body
+    // that was used before its first read was broken off.
     if (isNamed(error, 'SyntaxError')) await copies.ended();
-    else if (!wasRead) await copies.broke();
+    else if (wasRead !== true) await copies.broke();
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 import { isExactChangeError, SettlementError, type Moved } from '../../errors.js';
 import type { Emit } from '../../events.js';
-import { startDeadline, untilAborted } from '../../internal/abort.js';
+import { onAbort, startDeadline, untilAborted } from '../../internal/abort.js';
 import type { Call } from '../../internal/request.js';
 import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
 import { protocolOfHeader, type SettlementClaim } from '../../protocols/protocol.js';
@@ -121,6 +121,9 @@ export async function presentOnce(
   const { call, emit, startedAt } = showing;
   const { url } = open.attempt;
   const { runtime, timeouts } = context.config;
+  let giveUp = (): void => undefined;
+  // Listen before fetch does: in Node, a body that fetch has broken off may count as used.
+  onAbort(signal, () => giveUp());
   emit('payment.sent', { url, method: call.method });
   const response = await send(context, open, showing, signal);
   const protocol = protocolOfHeader(context.protocols, open.attempt.payment.header);
@@ -155,7 +158,7 @@ export async function presentOnce(
   });
   // The body may still be lost on its way. A repeated call must then not pay anew, in this process
   // or the next.
-  if (isAwaited) onBodyEnd(response, bodyEndOf(context, open, call.signal, emit), signal);
+  if (isAwaited) giveUp = onBodyEnd(response, bodyEndOf(context, open, call.signal, emit));
   emit('payment.answered', { status: response.status, receipt });
   return { response, isAwaited };
 }

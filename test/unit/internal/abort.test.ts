@@ -1,5 +1,5 @@
-import { describe, expect, it, vi } from 'vitest';
-import { onAbort } from '../../../src/internal/abort.js';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { onAbort, untilAborted } from '../../../src/internal/abort.js';
 
 describe('onAbort', () => {
   it('calls each waiting function once, from a single listener', () => {
@@ -47,5 +47,17 @@ describe('onAbort', () => {
     forget = onAbort(controller.signal, second);
     controller.abort();
     expect(second).not.toHaveBeenCalled();
+  });
+});
+
+describe('untilAborted', () => {
+  it('leaves no rejection of its work unhandled if it gets no signal', async () => {
+    const unhandled = vi.fn();
+    process.on('unhandledRejection', unhandled);
+    onTestFinished(() => void process.off('unhandledRejection', unhandled));
+    const noSignal = {} as AbortSignal; // As a caller without types may pass.
+    await expect(untilAborted(Promise.reject(new Error('work')), noSignal)).rejects.toThrow();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(unhandled).not.toHaveBeenCalled();
   });
 });

@@ -1,10 +1,9 @@
 import { expect, it } from 'vitest';
 import { SOLANA_MAINNET } from '../../../src/index.js';
-import { claimsWithReleases } from '../../../src/journal/released-claims.js';
 import { memoryJournal } from '../../../src/journal/memory.js';
 import type { Claims, Coordination, Journal } from '../../../src/journal/types.js';
 import { newWallet } from '../../../src/journal/registry.js';
-import { timedJournal } from '../../../src/payments/journal-timeouts.js';
+import { timedAs } from './timed-as.js';
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
@@ -26,15 +25,9 @@ function slowClaims() {
   const coordination: Coordination = { ...newWallet().coordination, claims: below };
   const journal: Journal = { ...memoryJournal(), coordination: () => coordination };
   const owner = { wallet: 'wallet', network: SOLANA_MAINNET };
-  const { coordination: timed } = timedJournal(journal, owner, 20, {
-    now: () => 0,
-    onStep: () => undefined,
-  });
+  const { coordination: timed } = timedAs(journal, owner, 20);
   if (timed === undefined) throw new Error('The journal has no coordination.');
-  return {
-    claims: claimsWithReleases(timed.claims, new Map(), () => new Promise(() => undefined)),
-    land,
-  };
+  return { claims: timed.claims, land };
 }
 
 const unavailable = { code: 'journal_unavailable' };

@@ -2,13 +2,12 @@ import { memoryJournal, type Coordination } from 'exact-change';
 import { describe, expect, it } from 'vitest';
 import { createCoordination, withCoordination } from '../../../src/journal/registry.js';
 import type { Journal } from '../../../src/journal/types.js';
-import { timedJournal } from '../../../src/payments/journal-timeouts.js';
+import { timedAs } from './timed-as.js';
 import { attemptOf, listOf } from '../../helpers/attempts.js';
 import { seenSince } from '../../helpers/seen-since.js';
 
 const OWNER = { wallet: 'wallet', network: 'network' };
 const ACCOUNT = 'account';
-const timer = { now: () => 0, onStep: () => undefined };
 
 /** A journal that delays holds and records until `land` is called. */
 function slow() {
@@ -39,10 +38,10 @@ function slow() {
       return journal.reserve(...args);
     },
   };
-  const timed = timedJournal(slowJournal, OWNER, 60_000, timer);
+  const timed = timedAs(slowJournal, OWNER);
   if (timed.coordination === undefined) throw new Error('The journal has no coordination.');
   const { claims } = inner;
-  const another = () => timedJournal(slowJournal, OWNER, 60_000, timer);
+  const another = () => timedAs(slowJournal, OWNER);
   return { ...timed, shared: timed.coordination, another, ledger, claims, inner: journal, land };
 }
 

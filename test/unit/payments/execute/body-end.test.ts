@@ -90,6 +90,35 @@ it('leaves an object readable that inherits from a response', async () => {
   expect(ends).toEqual(['read']);
 });
 
+it('loses a body that a signal of the fetch itself broke off before it was read', async () => {
+  const response = new Response('body');
+  const { body } = response;
+  const { ends, end } = recorder();
+  onBodyEnd(response, end);
+  // Node 18 to 22 break an arrived body off in this way, so it counts as used.
+  await body?.cancel();
+  await expect(response.text()).rejects.toThrow();
+  await expect(response.text()).rejects.toThrow();
+  expect(ends).toEqual(['lost']);
+});
+
+it('loses nothing by a second read, also while the first read is under way', async () => {
+  const response = new Response('body');
+  const { ends, end } = recorder();
+  onBodyEnd(response, end);
+  const reading = response.text();
+  await expect(response.text()).rejects.toThrow();
+  expect(await reading).toBe('body');
+  await expect(response.text()).rejects.toThrow();
+  expect(ends).toEqual(['read']);
+});
+
+it('loses a body that is given up behind such a proxy', () => {
+  const { ends, end } = recorder();
+  onBodyEnd(proxyOf(new Private()), end)();
+  expect(ends).toEqual(['lost']);
+});
+
 it.each<[string, (response: Response) => unknown, readonly string[]]>([
   ['is lost if nothing has read it', () => undefined, ['lost']],
   ['is lost if its reader has not come to the end', (r) => r.body?.getReader().read(), ['lost']],
@@ -102,9 +131,8 @@ it.each<[string, (response: Response) => unknown, readonly string[]]>([
 ])('a body that is given up %s', async (_, read, expected) => {
   const response = new Response('body');
   const { ends, end } = recorder();
-  const controller = new AbortController();
-  onBodyEnd(response, end, controller.signal);
+  const giveUp = onBodyEnd(response, end);
   await read(response);
-  controller.abort();
+  giveUp();
   expect(ends).toEqual(expected);
 });
