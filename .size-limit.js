@@ -35,7 +35,7 @@ export default [
     name: 'paying without a swap',
     path: 'dist/src/index.js',
     import: '{ createClient }',
-    limit: '47.9 kB',
+    limit: '47.7 kB',
     modifyEsbuildConfig: inPage(/\/parts-\w+\.js$/),
   },
   {
