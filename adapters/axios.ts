@@ -6,6 +6,8 @@
 import type { Client } from '../src/client.js';
 import { isExactChangeError } from '../src/errors.js';
 import { errorOfCode } from '../src/errors/of-code.js';
+import { refuse } from '../src/internal/options.js';
+import { isRecord } from '../src/internal/record.js';
 import { passOnReceipt } from '../src/receipt.js';
 import { checkBody } from './check-body.js';
 
@@ -40,10 +42,27 @@ export function wrapAxios<T extends AxiosLike>(instance: T, client: Pick<Client,
     }
   };
   const given = typeof defaults.env === 'object' ? defaults.env : {};
-  // The form that axios makes of an object in Node is a stream that no fetch can send.
-  const env = { ...formRequest(), ...given, FormData: globalThis.FormData, fetch };
+  const env = { ...formRequest(), ...given, FormData: formData(), fetch };
   Object.assign(defaults, { adapter: 'fetch', env });
   return instance;
+}
+
+/**
+ * Returns the form that axios makes of an object: its own, in Node, is a stream that no fetch can
+ * send. Refuses a stream as a field, because a form would send its name.
+ */
+function formData() {
+  return class extends globalThis.FormData {
+    override append(
+      ...field:
+        | [name: string, value: string | Blob]
+        | [name: string, value: Blob, file?: string | undefined]
+    ): void {
+      if (isRecord(field[1]) && !(field[1] instanceof Blob))
+        throw refuse('data', 'may have text and files (Blob) as fields of a form.');
+      Reflect.apply(super.append, this, field);
+    }
+  };
 }
 
 /**

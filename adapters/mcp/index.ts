@@ -26,6 +26,8 @@ export interface WrapMcpOptions extends Omit<ClientOptions, 'fetch'> {
 interface Purchase {
   readonly call: ToolCall;
   readonly options: CallOptions;
+  /** The form that this call was asked for. */
+  takes?: PaymentTerms['takes'];
   result: unknown;
 }
 
@@ -106,8 +108,8 @@ async function exchange(
   const { call, options } = purchase;
   const [headers, signal] = [new Headers(init.headers), init.signal ?? undefined];
   const header = headers.get('payment-signature') ?? headers.get('x-payment');
-  const payment =
-    header === null || forms.get(call.name) === 'base64' ? header : fromBase64(header);
+  const takes = purchase.takes ?? forms.get(call.name);
+  const payment = header === null || takes === 'base64' ? header : fromBase64(header);
   const meta = { ...call._meta, ...(payment === null ? {} : { 'x402/payment': payment }) };
   const asked = await send(
     { ...call, ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }) },
@@ -124,6 +126,7 @@ async function exchange(
     },
   );
   if (asked !== undefined) {
+    purchase.takes = asked.takes;
     setNewest(forms, call.name, asked.takes, MOST_FORMS);
     return new Response(JSON.stringify(asked.terms), {
       status: 402,

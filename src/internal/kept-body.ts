@@ -41,6 +41,24 @@ export function isOneShot(body: BodyInit): boolean {
 }
 
 /**
+ * Copies a form, also of another fetch, whose form a runtime may take for text. Throws if the
+ * runtime cannot read the form, such as one of the package `form-data`, or a file in it.
+ */
+export function copyOfForm(body: BodyInit): FormData | undefined {
+  if (!isForm(body)) return undefined;
+  const form = new FormData();
+  body.forEach((value, name) =>
+    // With a name, the runtime takes a file only: without one, it may take a file for text.
+    typeof value === 'string' ? form.append(name, value) : form.append(name, value, value.name),
+  );
+  return form;
+}
+
+function isForm(body: BodyInit): body is FormData {
+  return Object.prototype.toString.call(body) === '[object FormData]';
+}
+
+/**
  * Keeps a copy of a body, and reads it only on demand. Undefined for a stream, a form, and any
  * value that fetch turns into text.
  */

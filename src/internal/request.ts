@@ -1,5 +1,12 @@
 import { followSignal } from './abort.js';
-import { holdBody, isOneShot, keepBody, keepStream, type KeptBody } from './kept-body.js';
+import {
+  copyOfForm,
+  holdBody,
+  isOneShot,
+  keepBody,
+  keepStream,
+  type KeptBody,
+} from './kept-body.js';
 import { takePlain, type CallParts, type Fetch, type Input } from './plain-call.js';
 import { isPlain } from './record.js';
 
@@ -136,6 +143,9 @@ function takeApart(input: Input, init: RequestInit): CallParts {
     const passed = { ...init, referrer, referrerPolicy };
     return partsOf(request, passed, keepBody(request), (fetch) => fetch(input, init));
   }
+  // A stream that only another fetch can read: the runtime would send its name with the payment.
+  if (typeof initBody === 'object' && 'pipe' in initBody && !isOneShot(initBody))
+    throw new TypeError();
   const form = copyOfForm(initBody);
   const request = makeRequest(input, form ? { ...init, body: form } : init);
   if (isOneShot(initBody) && request.body !== null) {
@@ -211,18 +221,6 @@ function copyOf(headers: Headers): Headers {
     if (!copy.has(name)) copy.set(name, value);
   });
   return copy;
-}
-
-/** Copies a form, also of another fetch, whose form a runtime may take for text. */
-function copyOfForm(body: BodyInit): FormData | undefined {
-  if (!isForm(body) || !('forEach' in body)) return undefined;
-  const form = new FormData();
-  body.forEach((value, name) => form.append(name, value));
-  return form;
-}
-
-function isForm(body: BodyInit): body is FormData {
-  return Object.prototype.toString.call(body) === '[object FormData]';
 }
 
 function withInit(fetch: Fetch, extra: RequestInit): Fetch {

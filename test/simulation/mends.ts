@@ -222,7 +222,7 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/internal/request.ts',
-        now: 'signal === undefined || initCopy.signal === undefined ? undefined : followSignal(signal);',
+        now: 'initCopy.signal ? followSignal(initCopy.signal) : undefined;',
         before: 'undefined as ReturnType<typeof followSignal> | undefined;',
       },
     ],

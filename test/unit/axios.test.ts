@@ -53,3 +53,12 @@ it('refuses a stream that fetch would send as its name', () => {
     Reflect.construct(Request, ['https://api.example.com/', init]) as unknown;
   expect(makeRequest).toThrow(expect.objectContaining({ code: 'invalid_option' }));
 });
+
+it('refuses a stream as a field of a form, which would be sent as its name', () => {
+  const form = new (envOf(() => Promise.reject(new Error('not used here'))).FormData)();
+  form.append('name', 'Ada');
+  form.append('file', new Blob(['a,b']), 'table.csv');
+  const append = () => Reflect.apply(form.append, form, ['stream', new EventEmitter()]) as unknown;
+  expect(append).toThrow(expect.objectContaining({ code: 'invalid_option' }));
+  expect([...form.keys()]).toEqual(['name', 'file']);
+});

@@ -596,6 +596,19 @@ describe('a fetch of another implementation', () => {
     }
   });
 
+  it('sends a body by itself if the runtime cannot read the body', () => {
+    const stream = { pipe: () => undefined };
+    const tag = { [Symbol.toStringTag]: 'FormData' };
+    const file = { [Symbol.toStringTag]: 'File', name: 'table.csv' };
+    const withFile: unknown = { ...tag, forEach: (call: Each) => call(file, 'file') };
+    type Each = (value: unknown, name: string) => void;
+    // The forms of the package form-data have the tag, and no fields that can be read.
+    for (const body of [stream, tag, withFile]) {
+      const init = Object.assign({ method: 'POST' }, { body }) as RequestInit;
+      expect(captured(foreign, server.origin, init)).toBeUndefined();
+    }
+  });
+
   it('accepts its own Request', async () => {
     const request = new ForeignRequest(server.origin, {
       method: 'POST',
