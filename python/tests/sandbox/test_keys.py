@@ -74,8 +74,8 @@ class Order(str, Enum):
 def test_makes_one_purchase_for_a_key_of_an_enum_in_a_journal_that_is_opened_again(
     door: str, sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    wallet, url = sandbox.wallet(USDC="1"), f"{sandbox.api_url}/usdc"
-    path = tmp_path / "journal"
+    url, path = f"{sandbox.api_url}/usdc", tmp_path / "journal"
+    options = sandbox.options(sandbox.wallet(USDC="1"))
 
     def buy(client: Client) -> Any:
         if door == "option":
@@ -84,9 +84,9 @@ def test_makes_one_purchase_for_a_key_of_an_enum_in_a_journal_that_is_opened_aga
             session.mount("http://", client.adapter())
             return session.get(url, headers={"idempotency-key": Order.ONE}, timeout=30)
 
-    with file_journal(path) as journal, Client(**sandbox.options(wallet, journal=journal)) as client:
+    with file_journal(path) as journal, Client(**options, journal=journal) as client:
         assert buy(client).status_code == 200
-    with file_journal(path) as journal, Client(**sandbox.options(wallet, journal=journal)) as client:
+    with file_journal(path) as journal, Client(**options, journal=journal) as client:
         failure_of(lambda: buy(client), "already_spent")
         failure_of(lambda: client.get(url, idempotency_key="order-1"), "already_spent")
 

@@ -14,7 +14,7 @@ _BODY_LIMIT_BYTES = 1024 * 1024
 
 
 class _Run:
-    """One send of a body. A run of its own for each, because two threads may send a body at once."""
+    """One send of a body: two threads may send a body at once."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
@@ -55,7 +55,7 @@ class KeptBody:
         return self._run
 
     def add(self, run: _Run, part: bytes) -> None:
-        """Keeps the next part, unless the body is larger than the limit or is sent twice at once."""
+        """Keeps the next part, unless the body exceeds the limit or is sent twice at once."""
         run.size += len(part)
         if run is not self._run or run.size > _BODY_LIMIT_BYTES:
             self._is_lost = True
