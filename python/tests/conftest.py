@@ -101,3 +101,12 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     arguments = {name: pyfuncitem.funcargs[name] for name in names}
     asyncio.run(pyfuncitem.obj(**arguments), debug=True)
     return True
+
+
+@pytest.fixture
+def garbage() -> Iterator[None]:
+    """Collects garbage after a test, so that no later test gets warnings of its connections."""
+    yield
+    # The first time closes coroutines, and the second collects what they held.
+    for _ in range(2):
+        gc.collect()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from pathlib import Path
 from typing import Any, Callable, Iterator
 
@@ -66,10 +65,3 @@ def open_(whole_sandbox: Sandbox, tmp_path: Path) -> Iterator[Open]:
     yield make
     for opened in made:
         opened.close()
-
-
-@pytest.fixture
-def garbage() -> Iterator[None]:
-    """Collects garbage after a test, so that no later test gets warnings of its connections."""
-    yield
-    gc.collect()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from enum import Enum
+from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
-from exact_change import ExactChangeError
+from exact_change import Client, ExactChangeError, file_journal
 from exact_change._journal import store
 from exact_change._journal.memory import MemoryJournal
 from exact_change._journal.types import Attempt
@@ -61,6 +64,31 @@ def test_makes_one_purchase_for_a_key_of_parallel_calls(
     assert buy(payer.client) == "already_spent"
     assert payer.signed + other.signed == ["payment"]
     assert payer.held() == 1_000_000 - PRICE
+
+
+class Order(str, Enum):
+    ONE = "order-1"
+
+
+@pytest.mark.parametrize("door", ["option", "requests"])
+def test_makes_one_purchase_for_a_key_of_an_enum_in_a_journal_that_is_opened_again(
+    door: str, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    url, path = f"{sandbox.api_url}/usdc", tmp_path / "journal"
+    options = sandbox.options(sandbox.wallet(USDC="1"))
+
+    def buy(client: Client) -> Any:
+        if door == "option":
+            return client.get(url, idempotency_key=Order.ONE)
+        with requests.Session() as session:
+            session.mount("http://", client.adapter())
+            return session.get(url, headers={"idempotency-key": Order.ONE}, timeout=30)
+
+    with file_journal(path) as journal, Client(**options, journal=journal) as client:
+        assert buy(client).status_code == 200
+    with file_journal(path) as journal, Client(**options, journal=journal) as client:
+        failure_of(lambda: buy(client), "already_spent")
+        failure_of(lambda: client.get(url, idempotency_key="order-1"), "already_spent")
 
 
 def test_frees_a_key_when_its_call_signed_nothing(sandbox: Sandbox, make_payer: MakePayer) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from typing import Iterator
+from typing import Any, Dict, Iterator
 
 import pytest
 
@@ -51,3 +51,20 @@ def test_hides_a_key_whose_spelling_a_forgotten_key_shared() -> None:
         assert redact.redact("ab/cd-ef/gh") == redact.HIDDEN
         redact.hide_key(f"key-{number}-of-a-customer")
     assert redact.redact("ab/cd-ef/gh") == "ab/cd-ef/gh"
+
+
+def test_hides_the_only_key_while_it_is_hidden_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "only-key-of-a-customer"
+    shown: list[str] = []
+
+    class Known(Dict[str, Any]):
+        def pop(self, *args: Any) -> Any:
+            spellings = super().pop(*args)
+            # As another thread may do now.
+            shown.extend((redact.redact(key), str(redact.redact_error(RuntimeError(key)))))
+            return spellings
+
+    redact.hide_key(key)
+    monkeypatch.setattr(redact, "_known", Known(redact._known))
+    redact.hide_key(key)
+    assert shown == [redact.HIDDEN, f"RuntimeError: {redact.HIDDEN}"]

@@ -99,6 +99,7 @@ def test_reads_an_answer_of_quotes_without_an_end_at_once(make_seller: MakeSelle
     assert time.monotonic() - began < 4
 
 
+@pytest.mark.usefixtures("garbage")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_keeps_no_connection_of_closed_loops(make_seller: MakeSeller) -> None:

@@ -66,7 +66,8 @@ def redact(text: str) -> str:
 
     Use it for display only: a secret may be part of a word that the code compares.
     """
-    if not _known:
+    # Not `_known`, which is empty for a moment while its only secret becomes the newest.
+    if not _by_beginning:
         return text[:_READ_LIMIT]
     plain, places = _plain(text[: 2 * _READ_LIMIT])
     shown: list[str] = []
@@ -84,7 +85,7 @@ def redact(text: str) -> str:
 
 def redact_error(error: BaseException | None) -> BaseException | None:
     """Returns the error, or a copy of its text without secrets if the error shows any."""
-    if error is None or not _known or _is_clean(error, 16):
+    if error is None or not _by_beginning or _is_clean(error, 16):
         return error
     copy = RuntimeError(f"{type(error).__name__}: {redact(str(error))}")
     copy.__cause__ = redact_error(error.__cause__)

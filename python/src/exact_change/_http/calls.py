@@ -102,9 +102,12 @@ def options_of(request: httpx.Request) -> CallOptions:
     key = options.get("idempotency_key")
     if key is None or key == "":
         key = request.headers.get("idempotency-key") or None
-    # A number may have other text at the next call, and 0 would count as no key.
-    if not isinstance(key, (str, type(None))):
-        raise refuse("idempotency_key", "must be text.")
+    if key is not None:
+        # A number may have other text at the next call, and 0 would count as no key.
+        if not isinstance(key, str):
+            raise refuse("idempotency_key", "must be text.")
+        # A member of an enum shows its name in text, but its value in the JSON of a journal.
+        key = str.__str__(key)
     return CallOptions(key, options.get("repeatable") is True)
 
 

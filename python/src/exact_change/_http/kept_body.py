@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import httpx
 
@@ -12,49 +13,72 @@ from ..errors import failure
 _BODY_LIMIT_BYTES = 1024 * 1024
 
 
+class _Run:
+    """One send of a body: two threads may send a body at once."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.size = 0
+        self.is_whole = False
+
+
 class KeptBody:
     """A request's body, kept as it is sent."""
 
-    def __init__(self) -> None:
-        self._parts: list[bytes] | None = []
-        self._size = 0
-        self._is_whole = False
-        # What was sent before of the same body.
+    def __init__(self, *, is_read_once: bool = False) -> None:
+        self._is_read_once = is_read_once
+        self._is_lost = False
+        self._run = _Run()
+        # The most that earlier runs sent of the same body.
         self._before = b""
 
-    def begin(self) -> None:
-        """Forgets the kept parts: the body is sent from its beginning."""
-        if self._parts is not None:
-            self._before = b"".join(self._parts) or self._before
-            self._parts = []
-        self._size, self._is_whole = 0, False
+    @classmethod
+    def of(cls, content: bytes) -> KeptBody:
+        """Keeps a body that is known before it is sent."""
+        kept = cls()
+        kept.add(kept._run, content)
+        kept.end(kept._run)
+        return kept
 
-    def add(self, part: bytes) -> None:
-        """Keeps the next part, unless the body is larger than the limit."""
-        self._size += len(part)
-        if self._size > _BODY_LIMIT_BYTES:
-            self._parts = None
-        elif self._parts is not None:
-            self._parts.append(part)
+    def begin(self) -> _Run:
+        """Begins a run: the body is sent from its beginning.
 
-    def end(self) -> None:
-        """Notes that the body has no more parts.
-
-        A body that can be read only once has lost its beginning when it is sent again.
+        A body that can be read only once has lost its beginning when it is sent again. Equal parts
+        would hide the loss.
         """
-        if self._parts is not None and not b"".join(self._parts).startswith(self._before):
-            self._parts = None
-        self._is_whole = True
+        sent = b"".join(self._run.parts)
+        shorter, longer = sorted((sent, self._before), key=len)
+        if (sent and self._is_read_once) or not longer.startswith(shorter):
+            self._is_lost = True
+        self._before = longer
+        self._run = _Run()
+        return self._run
+
+    def add(self, run: _Run, part: bytes) -> None:
+        """Keeps the next part, unless the body exceeds the limit or is sent twice at once."""
+        run.size += len(part)
+        if run is not self._run or run.size > _BODY_LIMIT_BYTES:
+            self._is_lost = True
+        if self._is_lost:
+            run.parts.clear()
+        else:
+            run.parts.append(part)
+
+    def end(self, run: _Run) -> None:
+        """Notes that the body has no more parts."""
+        if run is not self._run or not b"".join(run.parts).startswith(self._before):
+            self._is_lost = True
+        run.is_whole = True
 
     @property
     def is_known(self) -> bool:
         """Whether the whole body is kept."""
-        return self._parts is not None and self._is_whole
+        return self._run.is_whole and not self._is_lost
 
     def whole(self) -> bytes:
         """Returns the whole body, or raises ``body_not_replayable``."""
-        if self._parts is not None and self._is_whole:
-            return b"".join(self._parts)
+        if self.is_known:
+            return b"".join(self._run.parts)
         raise failure(
             "body_not_replayable",
             f"The request body is larger than {_BODY_LIMIT_BYTES} bytes, broke off or did not end, "
@@ -69,11 +93,11 @@ class _KeptStream(httpx.SyncByteStream):
         self.kept = kept
 
     def __iter__(self) -> Iterator[bytes]:
-        self.kept.begin()
+        run = self.kept.begin()
         for part in self._stream:
-            self.kept.add(part)
+            self.kept.add(run, part)
             yield part
-        self.kept.end()
+        self.kept.end(run)
 
     def close(self) -> None:
         self._stream.close()
@@ -85,11 +109,11 @@ class _AsyncKeptStream(httpx.AsyncByteStream):
         self.kept = kept
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        self.kept.begin()
+        run = self.kept.begin()
         async for part in self._stream:
-            self.kept.add(part)
+            self.kept.add(run, part)
             yield part
-        self.kept.end()
+        self.kept.end(run)
 
     async def aclose(self) -> None:
         await self._stream.aclose()
@@ -100,11 +124,13 @@ def keep_body(request: httpx.Request) -> KeptBody:
     stream = request.stream
     if isinstance(stream, (_KeptStream, _AsyncKeptStream)):
         return stream.kept
-    kept = KeptBody()
     if isinstance(stream, httpx.ByteStream):
-        kept.add(b"".join(stream))
-        kept.end()
-    elif isinstance(stream, httpx.AsyncByteStream) and not isinstance(stream, httpx.SyncByteStream):
+        return KeptBody.of(b"".join(stream))
+    # httpx hides what the caller gave, and does not rewind a file.
+    parts = getattr(stream, "_stream", stream)
+    is_read_once = isinstance(parts, (AsyncIterator, Iterator)) or hasattr(parts, "read")
+    kept = KeptBody(is_read_once=is_read_once)
+    if isinstance(stream, httpx.AsyncByteStream) and not isinstance(stream, httpx.SyncByteStream):
         request.stream = _AsyncKeptStream(stream, kept)
     else:
         request.stream = _BothKept(stream, kept)
@@ -116,11 +142,11 @@ class _BothKept(_KeptStream, httpx.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         stream: Any = self._stream
-        self.kept.begin()
+        run = self.kept.begin()
         async for part in stream:
-            self.kept.add(part)
+            self.kept.add(run, part)
             yield part
-        self.kept.end()
+        self.kept.end(run)
 
     async def aclose(self) -> None:
         stream: Any = self._stream

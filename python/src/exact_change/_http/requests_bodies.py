@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 import requests
 
@@ -15,18 +16,18 @@ def keep_body(request: requests.PreparedRequest) -> KeptBody:
     held: Any = request
     body = held.body
     if isinstance(body, (_KeptParts, _KeptFile)):
-        body.kept.begin()
+        body.begin()
         return body.kept
-    kept = KeptBody()
     known = _known_bytes(body)
     if known is not None:
-        kept.add(known)
-        kept.end()
-    elif hasattr(body, "read"):
+        return KeptBody.of(known)
+    if hasattr(body, "read"):
         # A file must stay a file, because its length stands in a header.
         can_rewind = hasattr(body, "seek") and hasattr(body, "tell")
+        kept = KeptBody(is_read_once=not can_rewind)
         held.body = _KeptRewindable(body, kept) if can_rewind else _KeptFile(body, kept)
     else:
+        kept = KeptBody(is_read_once=isinstance(body, Iterator))
         held.body = _KeptParts(body, kept)
     return kept
 
@@ -50,26 +51,35 @@ class _KeptParts:
         self._parts = parts
         self.kept = kept
 
-    def __iter__(self) -> Iterator[Any]:
+    def begin(self) -> None:
+        """Forgets the run before, because this send may read nothing of the body."""
         self.kept.begin()
+
+    def __iter__(self) -> Iterator[Any]:
+        run = self.kept.begin()
         for part in self._parts:
-            self.kept.add(part.encode() if isinstance(part, str) else part)
+            self.kept.add(run, part.encode() if isinstance(part, str) else part)
             yield part
-        self.kept.end()
+        self.kept.end(run)
 
 
 class _KeptFile:
     def __init__(self, file: Any, kept: KeptBody) -> None:
         self._file = file
         self.kept = kept
+        self.begin()
+
+    def begin(self) -> None:
+        """Begins a run: the next byte that is read counts as the first."""
+        self._run = self.kept.begin()
 
     def read(self, size: int = -1) -> bytes:
         data = self._file.read(size)
         part: bytes = data.encode() if isinstance(data, str) else data
         if part:
-            self.kept.add(part)
+            self.kept.add(self._run, part)
         if not part or size < 0:
-            self.kept.end()
+            self.kept.end(self._run)
         return part
 
     def __iter__(self) -> Iterator[bytes]:
@@ -88,6 +98,6 @@ class _KeptRewindable(_KeptFile):
         return position
 
     def seek(self, position: int) -> int:
-        self.kept.begin()
+        self.begin()
         at: int = self._file.seek(position)
         return at
